@@ -1,0 +1,157 @@
+//! MPI peers: the embedded program, compiled by the peer's own compiler command and started by its
+//! own launcher. The program repeats each test and prints one line of JSON per repetition.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+
+use super::machine::Machine;
+use super::{Kind, Test, process, version_after};
+
+const SOURCE: &str = include_str!("../../../../../bench/peers/mpi.c");
+
+/// Name and family of the installation that a launcher belongs to; nothing if it is none we know.
+pub(super) fn identify(compiler: &Path, launcher: &Path, folder: &Path) -> Option<(String, Kind)> {
+    let mut command = Command::new(launcher);
+    let finished = process::run(command.arg("--version"), "the version", folder).ok()?;
+    let (compiler, launcher) = (compiler.to_owned(), launcher.to_owned());
+    let (name, is_open_mpi) = parse_version(&finished.output)?;
+    Some((
+        name,
+        match is_open_mpi {
+            true => Kind::OpenMpi { compiler, launcher },
+            false => Kind::Mpich { compiler, launcher },
+        },
+    ))
+}
+
+/// Name and version in what `mpirun --version` prints, and whether it is Open MPI.
+pub(super) fn parse_version(text: &str) -> Option<(String, bool)> {
+    // Called by another name than mpirun, Open MPI 4 gives the name of its run-time layer instead.
+    let open_mpi = ["(Open MPI)", "(OpenRTE)"]
+        .iter()
+        .find_map(|label| version_after(text, label));
+    if let Some(version) = open_mpi {
+        return Some((format!("Open MPI {version}"), true));
+    }
+    let version = text
+        .contains("HYDRA")
+        .then(|| version_after(text, "Version:"))
+        .flatten()?;
+    Some((format!("MPICH {version}"), false))
+}
+
+/// Compiles the program into `folder`.
+pub(super) fn compile(compiler: &Path, folder: &Path) -> Result<(), String> {
+    let source = folder.join("mpi.c");
+    std::fs::write(&source, SOURCE).map_err(|e| {
+        format!(
+            "the program could not be written to {}: {e}",
+            source.display()
+        )
+    })?;
+    let mut command = Command::new(compiler);
+    command
+        .arg("-O2")
+        .arg("-o")
+        .arg(folder.join("mpi"))
+        .arg(&source);
+    process::run(
+        &mut command,
+        &format!("compiling with {}", compiler.display()),
+        folder,
+    )?;
+    Ok(())
+}
+
+/// The launcher with all options that place `ranks` on the machine, and the program; the test is
+/// still to be added.
+pub(super) fn launch(kind: &Kind, machine: &Machine, ranks: usize, folder: &Path) -> Command {
+    let cores_suffice = ranks <= machine.cores;
+    let cpus_suffice = ranks <= machine.cpus.len();
+    let (launcher, placement): (&Path, &[&str]) = match kind {
+        Kind::OpenMpi { launcher, .. } if cores_suffice => (launcher, &["--bind-to", "core"]),
+        Kind::OpenMpi { launcher, .. } if cpus_suffice => {
+            (launcher, &["--use-hwthread-cpus", "--bind-to", "hwthread"])
+        }
+        Kind::OpenMpi { launcher, .. } => (launcher, &["--oversubscribe"]),
+        Kind::Mpich { launcher, .. } if cores_suffice => (launcher, &["-bind-to", "core"]),
+        Kind::Mpich { launcher, .. } if cpus_suffice => (launcher, &["-bind-to", "hwthread"]),
+        Kind::Mpich { launcher, .. } => (launcher, &[]),
+        Kind::Ucx { perftest } => (perftest, &[]),
+    };
+    let mut command = Command::new(launcher);
+    command
+        .arg("-n")
+        .arg(ranks.to_string())
+        .args(placement)
+        .arg(folder.join("mpi"));
+    // Files that a stopped run leaves behind go away with the folder.
+    command.env("TMPDIR", folder);
+    // Open MPI does not run for root unless told twice that this is meant.
+    command
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    // A transport for networks; within one machine all it does is to sleep for a second at start.
+    command.env("OMPI_MCA_btl", "^ofi");
+    command
+}
+
+/// Runs one test and returns the values of its repetitions.
+pub(super) fn measure(
+    mut command: Command,
+    test: Test,
+    bytes: usize,
+    ranks: usize,
+    folder: &Path,
+) -> Result<Vec<f64>, String> {
+    let step = format!("the {} test", test.name());
+    command.arg(test.name()).arg(bytes.to_string());
+    let finished = process::run(&mut command, &step, folder)?;
+    match parse_lines(&finished.output, test, bytes, ranks)? {
+        values if values.is_empty() => {
+            Err(format!("{step} gave no figures; {}", finished.last_lines()))
+        }
+        values => Ok(values),
+    }
+}
+
+/// The time from before the launcher's start to after its end, in milliseconds.
+pub(super) fn measure_start(mut command: Command, folder: &Path) -> Result<f64, String> {
+    let finished = process::run(command.arg(Test::Start.name()), "the start test", folder)?;
+    Ok(finished.elapsed.as_secs_f64() * 1e3)
+}
+
+#[derive(Deserialize)]
+struct Line {
+    test: String,
+    bytes: usize,
+    ranks: usize,
+    value: f64,
+    unit: String,
+}
+
+/// The values in the program's output. Launchers may print lines of their own, which do not count;
+/// a line that answers another question than was asked is an error.
+pub(super) fn parse_lines(
+    text: &str,
+    test: Test,
+    bytes: usize,
+    ranks: usize,
+) -> Result<Vec<f64>, String> {
+    let mut values = Vec::new();
+    for text in text.lines().filter(|line| line.starts_with('{')) {
+        let line: Line = serde_json::from_str(text)
+            .map_err(|e| format!("the {} test printed '{text}': {e}", test.name()))?;
+        let asked = line.test == test.name() && line.bytes == bytes && line.ranks == ranks;
+        if !asked || line.unit != test.unit() || !line.value.is_finite() {
+            return Err(format!(
+                "the {} test printed '{text}', which was not asked",
+                test.name()
+            ));
+        }
+        values.push(line.value);
+    }
+    Ok(values)
+}

@@ -1,0 +1,2 @@
+//! The hikyaku program.
+fn main() {}

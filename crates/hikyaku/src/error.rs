@@ -1,0 +1,264 @@
+//! What can go wrong, in one type: each error names the peer, the limit that was passed, and what to do.
+
+use std::fmt;
+
+/// The result of every call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    // A peer is gone or misbehaves.
+    /// The rank's process died (or, among threads, its closure panicked).
+    #[error("rank {rank} died")]
+    PeerDead {
+        /// The dead rank.
+        rank: usize,
+    },
+    /// The rank ended its part of the job while this call still needed it.
+    #[error("rank {rank} has left the job, but this call still waits for it")]
+    PeerLeft {
+        /// The rank that left.
+        rank: usize,
+    },
+    /// The rank sent something no correct program sends.
+    #[error("rank {rank} sent something impossible ({what}); its messages are no longer read")]
+    PeerMisbehaved {
+        /// The sender.
+        rank: usize,
+        /// What was wrong.
+        what: &'static str,
+    },
+    /// The rank refused an operation this rank had started.
+    #[error("rank {rank} refused an operation: {reason}")]
+    Refused {
+        /// The rank that refused.
+        rank: usize,
+        /// Its reason.
+        reason: Refusal,
+    },
+    /// The deadline given by the caller has passed.
+    #[error("timed out after {} ms", .after.as_millis())]
+    Timeout {
+        /// How long the call waited.
+        after: std::time::Duration,
+    },
+    /// Nothing could be done now without waiting; the same call may succeed later.
+    #[error("rank {rank} does not keep up; try again")]
+    Busy {
+        /// The rank whose queue is full.
+        rank: usize,
+    },
+
+    // The call itself is wrong.
+    /// No such rank.
+    #[error("rank {rank} does not exist: the job has {size} ranks (0 to {})", .size - 1)]
+    NoSuchRank {
+        /// The rank named.
+        rank: usize,
+        /// The size of the job.
+        size: usize,
+    },
+    /// The access does not lie within the area.
+    #[error("{count} elements at index {index} pass the end of an area of {len} elements")]
+    OutOfBounds {
+        /// First element accessed.
+        index: usize,
+        /// Elements accessed.
+        count: usize,
+        /// Elements in the area.
+        len: usize,
+    },
+    /// A word or atomic operation needs an address that is a multiple of 8.
+    #[error("index {index} is not the place of an aligned 8-byte word")]
+    Misaligned {
+        /// The index named.
+        index: usize,
+    },
+    /// The place belongs to another job.
+    #[error("this place belongs to another job")]
+    ForeignArea,
+    /// The call waits on memory of another rank; only own memory can be waited on.
+    #[error("a wait needs a word of this rank's own memory, not of rank {rank}")]
+    NotMine {
+        /// The rank the word belongs to.
+        rank: usize,
+    },
+    /// The rank has no area of that id.
+    #[error("rank {rank} has no area {id}; register it there first, then synchronise")]
+    UnknownArea {
+        /// The rank asked.
+        rank: usize,
+        /// The area id.
+        id: u32,
+    },
+    /// The area was revoked by its owner.
+    #[error("area {id} of rank {rank} was revoked by its owner")]
+    AreaRevoked {
+        /// The owner.
+        rank: usize,
+        /// The area id.
+        id: u32,
+    },
+    /// This rank already uses that area id, or the id is beyond the table.
+    #[error("area id {id} is taken or beyond the table (ids 0 to {})", .max - 1)]
+    AreaIdTaken {
+        /// The area id.
+        id: u32,
+        /// Number of ids there are.
+        max: u32,
+    },
+    /// The area's size is not a whole number of the elements named.
+    #[error("an area of {bytes} bytes does not hold whole elements of {element} bytes at that alignment")]
+    WrongElement {
+        /// The area's size.
+        bytes: usize,
+        /// The element's size.
+        element: usize,
+    },
+    /// The handler id is beyond the table or in use.
+    #[error("handler id {id} is taken or beyond the table (ids 0 to {})", .max - 1)]
+    HandlerTaken {
+        /// The id.
+        id: u16,
+        /// Number of ids there are.
+        max: u16,
+    },
+    /// A payload longer than an active message carries.
+    #[error("a payload of {bytes} bytes passes the {max} that an active message carries; use push for bulk data")]
+    PayloadTooLong {
+        /// The payload.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A call that waits was made inside a handler.
+    #[error("a handler may not wait: send a message instead, and go on in its handler")]
+    InHandler,
+    /// The calling process is a fork of a rank, not a rank.
+    #[error("this process is a fork of a rank; only the rank itself may communicate")]
+    ForkedChild,
+    /// Ranks called the same collective with different arguments.
+    #[error("{operation}: rank {rank} asks for {theirs}, this rank for {mine}; all ranks must agree")]
+    Mismatch {
+        /// The collective.
+        operation: &'static str,
+        /// A rank that disagrees.
+        rank: usize,
+        /// What this rank asked for.
+        mine: u64,
+        /// What that rank asked for.
+        theirs: u64,
+    },
+    /// All ports of this rank are in use.
+    #[error("all {max} ports of this rank are in use; close one, or start the job with more ports")]
+    NoPort {
+        /// The number of ports.
+        max: usize,
+    },
+    /// An argument that makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+
+    // The machine or the start of the job.
+    /// Not enough memory, found before it was touched.
+    #[error("{needed} bytes needed, but the {limit} leaves {available}")]
+    NoMemory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes available.
+        available: u64,
+        /// Which limit was met.
+        limit: &'static str,
+    },
+    /// Ranks did not join in time.
+    #[error("ranks {missing:?} did not join the job within {} s", .after.as_secs())]
+    StartTimeout {
+        /// The missing ranks.
+        missing: Vec<usize>,
+        /// The time allowed.
+        after: std::time::Duration,
+    },
+    /// The launcher cannot be talked to.
+    #[error("cannot join the job: {reason}")]
+    Launcher {
+        /// Why.
+        reason: String,
+    },
+    /// A system call failed.
+    #[error("{call}: {}", std::io::Error::from_raw_os_error(*.errno))]
+    System {
+        /// The system call.
+        call: &'static str,
+        /// Its error number.
+        errno: i32,
+    },
+}
+
+/// Why a rank refused an operation on its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// No handler of that id is registered there.
+    UnknownHandler = 1,
+    /// The area is unknown or was revoked.
+    UnknownArea = 2,
+    /// The access does not lie within the area.
+    OutOfBounds = 3,
+    /// It has not enough memory for its part.
+    OutOfMemory = 4,
+}
+
+impl Refusal {
+    /// The refusal behind a number that came from a peer.
+    pub(crate) fn from_u64(value: u64) -> Refusal {
+        match value {
+            1 => Refusal::UnknownHandler,
+            3 => Refusal::OutOfBounds,
+            4 => Refusal::OutOfMemory,
+            _ => Refusal::UnknownArea,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::UnknownHandler => "no such handler is registered there",
+            Refusal::UnknownArea => "the area is unknown or was revoked",
+            Refusal::OutOfBounds => "the access does not lie within the area",
+            Refusal::OutOfMemory => "it has not enough memory for its part",
+        })
+    }
+}
+
+impl Error {
+    /// A failed system call.
+    pub(crate) fn system(call: &'static str, errno: rustix::io::Errno) -> Error {
+        Error::System { call, errno: errno.raw_os_error() }
+    }
+
+    /// The peer this error is about, if it is about one.
+    pub fn rank(&self) -> Option<usize> {
+        match self {
+            Error::PeerDead { rank }
+            | Error::PeerLeft { rank }
+            | Error::PeerMisbehaved { rank, .. }
+            | Error::Refused { rank, .. }
+            | Error::Busy { rank }
+            | Error::NoSuchRank { rank, .. }
+            | Error::NotMine { rank }
+            | Error::UnknownArea { rank, .. }
+            | Error::AreaRevoked { rank, .. }
+            | Error::Mismatch { rank, .. } => Some(*rank),
+            _ => None,
+        }
+    }
+
+    /// True when a peer is the cause: it died, left, or sent nonsense. The caller's program may be right.
+    pub fn is_peer_fault(&self) -> bool {
+        matches!(self, Error::PeerDead { .. } | Error::PeerLeft { .. } | Error::PeerMisbehaved { .. })
+    }
+}

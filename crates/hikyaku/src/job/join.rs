@@ -1,0 +1,180 @@
+//! This process as one rank: started by a launcher, or alone.
+
+use super::wire::{self, Hello, SOCKET_VARIABLE, Welcome};
+use super::{Config, Job};
+use crate::error::{Error, Result};
+use crate::memory::segment::Segment;
+use crate::ni::area::random;
+use crate::ni::wait::{By, Progress};
+use crate::ni::{Ni, Settings};
+use crate::sync::bell::ANY;
+use crate::sync::fence::Fences;
+use crate::transport::shm::cross;
+use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, State};
+use rustix::io::FdFlags;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The inherited socket can be used once.
+static JOINED: AtomicBool = AtomicBool::new(false);
+
+impl Job {
+    /// Joins the job this process was started in by `hikyaku run`, and waits until all its ranks have joined.
+    /// A program started alone is a job of one.
+    pub fn start() -> Result<Job> {
+        match std::env::var(SOCKET_VARIABLE) {
+            Ok(socket) => join(&socket),
+            Err(_) => {
+                refuse_foreign_launchers()?;
+                alone()
+            }
+        }
+    }
+}
+
+/// A job of one.
+fn alone() -> Result<Job> {
+    let config = Config::default();
+    let layout = Layout::new(1, config.ports, config.heap_bytes)?;
+    let settings = Settings { rank: 0, job: random()?, fences: Fences::for_threads(), crowded: false, threads: false };
+    let job = Job::new(Ni::new(Arc::new(JobMemory::create(layout)?), settings)?, false, None, None)?;
+    job.announce();
+    Ok(job)
+}
+
+fn join(socket: &str) -> Result<Job> {
+    if JOINED.swap(true, Ordering::SeqCst) {
+        return Err(Error::Launcher { reason: "this process has joined its job already; one job per process".into() });
+    }
+    let socket = take_socket(socket)?;
+    wire::check_user(&socket)?;
+    let (welcome, memory) = introduce(&socket)?;
+    let layout = Layout::new(welcome.size as usize, welcome.ports as usize, welcome.heap_half_bytes)?;
+    if layout.heap_half_bytes as u64 != welcome.heap_half_bytes || welcome.rank >= welcome.size {
+        return Err(Error::Launcher { reason: "the launcher describes an impossible job".into() });
+    }
+    let memory = Arc::new(JobMemory { segment: Segment::open(memory, layout.total_bytes())?, layout });
+    let fences = Fences::from_u32(welcome.fences as u32).unwrap_or(Fences::Symmetric);
+    fences
+        .register()
+        .map_err(|e| Error::Launcher { reason: format!("membarrier works for the launcher but not here: {e}") })?;
+    end_with_launcher(&socket)?;
+    cross::allow(welcome.launcher as i32);
+
+    let (rank, crowded) = (welcome.rank as usize, welcome.crowded != 0);
+    let probe = Box::new(random()?);
+    let life = &memory.block(rank).life;
+    life.process.store(std::process::id() as u64, Ordering::Relaxed);
+    life.probe_address.store(&*probe as *const u64 as u64, Ordering::Relaxed);
+    life.probe_value.store(*probe, Ordering::Relaxed);
+    let settings = Settings { rank, job: welcome.job, fences, crowded, threads: false };
+    let job = Job::new(Ni::new(memory, settings)?, crowded, Some(socket), Some(probe))?;
+    job.announce();
+    job.await_everyone(Duration::from_millis(welcome.start_timeout_ms))?;
+    Ok(job)
+}
+
+/// The inherited descriptor, if it is one, now closed to programs this process may start.
+fn take_socket(text: &str) -> Result<OwnedFd> {
+    let unusable = |why: String| Error::Launcher {
+        reason: format!(
+            "{SOCKET_VARIABLE}={text} is set, so a launcher started this program, but {why}; \
+                         start it with `hikyaku run`, or unset the variable to run it alone"
+        ),
+    };
+    let number: i32 = text.parse().map_err(|_| unusable("that is no descriptor".into()))?;
+    if number <= 2 {
+        return Err(unusable("that is no descriptor of a launcher".into()));
+    }
+    // SAFETY: only asks the kernel about a number; a wrong one is answered by an error.
+    let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
+    rustix::net::sockopt::socket_type(borrowed)
+        .map_err(|error| unusable(format!("the descriptor cannot be used ({error})")))?;
+    // SAFETY: the launcher opened it for this process alone, and `JOINED` lets only one owner take it.
+    let socket = unsafe { OwnedFd::from_raw_fd(number) };
+    rustix::io::fcntl_setfd(&socket, FdFlags::CLOEXEC).map_err(|error| unusable(error.to_string()))?;
+    Ok(socket)
+}
+
+fn introduce(socket: &OwnedFd) -> Result<(Welcome, OwnedFd)> {
+    let gone = || Error::Launcher { reason: "the launcher has ended".into() };
+    wire::send(socket.as_fd(), &Hello::new(), None).map_err(|_| gone())?;
+    let (welcome, descriptor) = wire::receive::<Welcome>(socket.as_fd())?.ok_or_else(gone)?;
+    if !welcome.is_valid() || welcome.format != FORMAT {
+        return Err(Error::Launcher {
+            reason: format!(
+                "this program was built with format {FORMAT} of hikyaku, the launcher speaks format {}; rebuild one with the other's version",
+                welcome.format
+            ),
+        });
+    }
+    match descriptor {
+        Some(memory) => Ok((welcome, memory)),
+        None => Err(Error::Launcher { reason: "another program of this rank has joined the job before".into() }),
+    }
+}
+
+/// Has the kernel end this process when the launcher's end of the socket closes, without a signal handler or a
+/// thread: the socket's input signal is SIGKILL, and nothing is ever sent after the welcome.
+fn end_with_launcher(socket: &OwnedFd) -> Result<()> {
+    const F_SETSIG: libc::c_int = 10;
+    let number = socket.as_raw_fd();
+    // SAFETY: fcntl with integers on a descriptor we own.
+    let failed = unsafe {
+        libc::fcntl(number, libc::F_SETOWN, libc::getpid()) < 0
+            || libc::fcntl(number, F_SETSIG, libc::SIGKILL) < 0
+            || libc::fcntl(number, libc::F_SETFL, libc::fcntl(number, libc::F_GETFL) | libc::O_ASYNC) < 0
+    };
+    if failed {
+        return Err(Error::System {
+            call: "fcntl",
+            errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(0),
+        });
+    }
+    // It may have died before the last step.
+    let mut polled = [rustix::event::PollFd::new(socket, rustix::event::PollFlags::IN)];
+    match rustix::event::poll(&mut polled, Some(&rustix::fs::Timespec { tv_sec: 0, tv_nsec: 0 })) {
+        Ok(0) | Err(_) => Ok(()),
+        Ok(_) => Err(Error::Launcher { reason: "the launcher has ended".into() }),
+    }
+}
+
+impl Job {
+    /// Waits until every rank has joined, so that errors at the start are found at the start.
+    fn await_everyone(&self, timeout: Duration) -> Result<()> {
+        let missing = || (0..self.size()).filter(|rank| self.ni.memory.block(*rank).life.state() == State::Starting);
+        let all = || missing().next().is_none().then_some(());
+        self.wait_until(By::Barrier(0), Some(timeout), ANY, Progress::Seldom, all).map_err(|error| match error {
+            Error::Timeout { after } => Error::StartTimeout { missing: missing().collect(), after },
+            other => other,
+        })
+    }
+}
+
+/// Under another launcher a program would become as many jobs of one as there are processes, silently.
+fn refuse_foreign_launchers() -> Result<()> {
+    const FOREIGN: [(&str, &str); 5] = [
+        ("OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"),
+        ("PMI_SIZE", "an MPI launcher (PMI)"),
+        ("PMIX_RANK", "a PMIx launcher"),
+        ("MV2_COMM_WORLD_SIZE", "MVAPICH2's launcher"),
+        ("SLURM_STEP_NUM_TASKS", "Slurm's srun"),
+    ];
+    if std::env::var_os("HIKYAKU_ALONE").is_some_and(|value| value == "1") {
+        return Ok(());
+    }
+    for (variable, launcher) in FOREIGN {
+        let Ok(value) = std::env::var(variable) else { continue };
+        if value.trim() != "1" || variable == "PMIX_RANK" {
+            return Err(Error::Launcher {
+                reason: format!(
+                    "this program was started by {launcher} ({variable}={value}), which hikyaku cannot talk to; \
+                     start it with `hikyaku run -n N`, or set HIKYAKU_ALONE=1 if each process shall be a job of its own"
+                ),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Ranks as threads of this process: for tests, for documentation, and for programs that want ranks cheaply.
+
+use super::{Config, Job};
+use crate::error::Result;
+use crate::ni::area::random;
+use crate::ni::{Ni, Settings};
+use crate::sync::fence::Fences;
+use crate::transport::shm::layout::{JobMemory, Layout};
+use std::sync::Arc;
+
+/// Runs `rank` as a job of `size` threads; gives what each returned, in the order of ranks.
+///
+/// ```
+/// let sums = hikyaku::local(4, |job| {
+///     let table = job.symmetric::<u64>(4).unwrap();
+///     // Everyone writes its number into everyone's table.
+///     for peer in 0..job.size() {
+///         job.push(table.at(peer, job.rank()), &[job.rank() as u64]).unwrap();
+///     }
+///     job.barrier().unwrap();
+///     table.to_vec().iter().sum::<u64>()
+/// })
+/// .unwrap();
+/// assert_eq!(sums, [6, 6, 6, 6]);
+/// ```
+///
+/// # Panics
+/// If a rank panics, its peers get [`crate::Error::PeerDead`], and when all have ended the panic goes on here.
+pub fn local<R: Send>(size: usize, rank: impl Fn(&Job) -> R + Sync) -> Result<Vec<R>> {
+    local_with(size, Config::default(), rank)
+}
+
+/// The same with a configuration.
+pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R + Sync) -> Result<Vec<R>> {
+    let layout = Layout::new(size, config.ports, config.heap_bytes)?;
+    let memory = Arc::new(JobMemory::create(layout)?);
+    let (job, fences) = (random()?, Fences::for_threads());
+    let crowded = size > super::topology::cores().len();
+    // All interfaces exist before any rank runs: none can fail to start and leave the others waiting.
+    let interfaces = (0..size)
+        .map(|rank| Ni::new(memory.clone(), Settings { rank, job, fences, crowded, threads: true }))
+        .collect::<Result<Vec<_>>>()?;
+    let body = |ni: Arc<Ni>| {
+        let job = Job::new(ni, crowded, None, None)?;
+        job.announce();
+        Ok(rank(&job))
+    };
+    let endings: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = interfaces
+            .into_iter()
+            .map(|ni| {
+                let name = format!("rank {}", ni.rank);
+                std::thread::Builder::new().name(name).spawn_scoped(scope, || body(ni)).expect("a thread per rank")
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join()).collect()
+    });
+    endings.into_iter().map(|ending| ending.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+}

@@ -1,0 +1,173 @@
+//! Jobs: the ranks started together, and what they do together.
+//!
+//! Rests on: [`crate::ni`]. Leaves out: starting processes (that is [`crate::launch`]).
+//!
+//! | file | concept |
+//! |---|---|
+//! | `local` | ranks as threads of this process |
+//! | `join` | this process as one rank, started by a launcher or alone |
+//! | `wire` | what a rank and its launcher say to each other |
+//! | `collective` | barrier, and agreeing on a collective call |
+//! | `symmetric` | memory that every rank has alike |
+//! | `topology` | which cores there are |
+
+mod collective;
+mod join;
+mod local;
+mod symmetric;
+pub(crate) mod topology;
+pub(crate) mod wire;
+
+pub use local::{local, local_with};
+
+use crate::error::{Error, Result};
+use crate::memory::heap::Heap;
+use crate::ni::Ni;
+use crate::ni::engine::{Context, Message};
+use crate::ni::port::Port;
+use crate::transport::shm::layout::State;
+use std::cell::{Cell, RefCell};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// What a job is started with.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Ports per rank, the network interface's own included.
+    pub ports: usize,
+    /// Address space for symmetric memory per rank, and as much again for the rank's own areas; 0: as much as the
+    /// machine has memory. Memory is taken only when it is allocated.
+    pub heap_bytes: u64,
+    /// How long ranks wait for each other at the start.
+    pub start_timeout: Duration,
+}
+
+impl Default for Config {
+    /// The defaults, changed by `HIKYAKU_PORTS`, `HIKYAKU_HEAP` (bytes, or with K, M, G) and
+    /// `HIKYAKU_START_TIMEOUT` (seconds) if they are set to something sensible.
+    fn default() -> Config {
+        let number = |name: &str| parse_bytes(std::env::var(name).ok()?.trim());
+        Config {
+            ports: number("HIKYAKU_PORTS").map_or(16, |ports| ports as usize),
+            heap_bytes: number("HIKYAKU_HEAP").unwrap_or(0),
+            start_timeout: Duration::from_secs(number("HIKYAKU_START_TIMEOUT").unwrap_or(30)),
+        }
+    }
+}
+
+/// A number of bytes such as `64M`.
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.chars().last()? {
+        'k' | 'K' => (&text[..text.len() - 1], 10),
+        'm' | 'M' => (&text[..text.len() - 1], 20),
+        'g' | 'G' => (&text[..text.len() - 1], 30),
+        't' | 'T' => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// One rank's part in a job. Also its main [`Port`]: all operations are there.
+///
+/// Dropping it ends the part properly; peers that still wait for this rank then get [`Error::PeerLeft`].
+#[derive(Debug)]
+pub struct Job {
+    port: Port,
+    ni: Arc<Ni>,
+    symmetric: RefCell<Heap>,
+    barriers: Cell<u64>,
+    collectives: Cell<u64>,
+    crowded: bool,
+    process: u32,
+    /// Held open so that the kernel ends this process when the launcher dies.
+    _launcher: Option<OwnedFd>,
+    /// The private word that peers read to find out whether they reach this process's memory.
+    _probe: Option<Box<u64>>,
+}
+
+impl std::ops::Deref for Job {
+    type Target = Port;
+    fn deref(&self) -> &Port {
+        &self.port
+    }
+}
+
+impl Job {
+    fn new(ni: Arc<Ni>, crowded: bool, launcher: Option<OwnedFd>, probe: Option<Box<u64>>) -> Result<Job> {
+        let layout = ni.memory.layout;
+        Ok(Job {
+            port: Port::on(&ni)?,
+            symmetric: RefCell::new(Heap::new(0, layout.heap_half_bytes)),
+            barriers: Cell::new(0),
+            collectives: Cell::new(0),
+            crowded,
+            process: std::process::id(),
+            _launcher: launcher,
+            _probe: probe,
+            ni,
+        })
+    }
+
+    /// Registers a handler under `id` (0 to 255) on this rank. Register on all ranks, then [`Job::barrier`], before
+    /// anyone sends to it.
+    ///
+    /// A handler runs whenever a message arrives and this rank is inside a call of the library (or any time, with
+    /// [`Port::start_ni_thread`]); handlers of a rank run one at a time. It may send messages and must not wait.
+    pub fn register_handler(
+        &self,
+        id: u16,
+        handler: impl FnMut(&mut Context<'_>, &Message<'_>) + Send + 'static,
+    ) -> Result<()> {
+        crate::ni::message::refuse_in_handler()?;
+        self.ni.check_rank(self.ni.rank)?;
+        self.ni.engine().register(id, Box::new(handler))
+    }
+
+    /// Removes a handler; messages for it are refused from now on.
+    pub fn unregister_handler(&self, id: u16) -> Result<()> {
+        crate::ni::message::refuse_in_handler()?;
+        match self.ni.engine().unregister(id) {
+            Some(_) => Ok(()),
+            None => Err(Error::Invalid(format!("no handler {id} is registered"))),
+        }
+    }
+
+    /// Whether the job has more ranks than cores, so that waiting ranks yield instead of spinning.
+    pub fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
+    /// Whether rank's private (registered) memory is reached by a system call from here; otherwise it is reached
+    /// through its network interface. Ranks that are threads need neither.
+    pub fn reaches_private_memory(&self, rank: usize) -> Result<bool> {
+        self.ni.check_rank(rank)?;
+        Ok(self.ni.threads || rank == self.ni.rank || self.ni.crosses_to(rank))
+    }
+
+    /// Whether `rank` is alive and has not left.
+    pub fn is_present(&self, rank: usize) -> Result<bool> {
+        self.ni.check_rank(rank)?;
+        Ok(matches!(self.ni.memory.block(rank).life.state(), State::Starting | State::Joined))
+    }
+
+    /// Tells peers that this rank takes part.
+    fn announce(&self) {
+        self.ni.mine().life.state.store(State::Joined as u64, Ordering::SeqCst);
+        for rank in 0..self.size() {
+            self.ni.notify(rank, crate::sync::bell::ANY);
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // A forked child drops a copy of its parent's job, which goes on.
+        if std::process::id() != self.process {
+            return;
+        }
+        let state = if std::thread::panicking() { State::Dead } else { State::Left };
+        self.ni.memory.mark_departed(self.ni.rank, state);
+    }
+}

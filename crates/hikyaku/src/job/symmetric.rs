@@ -1,0 +1,57 @@
+//! Symmetric memory: every rank takes the same part of its heap, so an offset means the same everywhere.
+
+use super::Job;
+use super::collective::Operation;
+use crate::error::{Error, Result};
+use crate::ni::area::no_room;
+use crate::ni::place::Symmetric;
+use bytemuck::Pod;
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering;
+
+impl Job {
+    /// Allocates `len` zeroed elements on every rank. All ranks call it together with the same arguments; if one
+    /// cannot, none does.
+    pub fn symmetric<T: Pod>(&self, len: usize) -> Result<Symmetric<T>> {
+        crate::ni::message::refuse_in_handler()?;
+        self.ni.check_rank(self.ni.rank)?;
+        let bytes = match len.checked_mul(size_of::<T>()) {
+            Some(bytes) if size_of::<T>() > 0 && align_of::<T>() <= 64 => bytes,
+            _ => return Err(Error::Invalid(format!("{len} elements of {} bytes make no area", size_of::<T>()))),
+        };
+        let mut heap = self.symmetric.borrow_mut();
+        let own_heap = self.ni.memory.layout.heap(self.rank());
+        let start = heap.take(bytes);
+        let own = match start {
+            Some(start) => self.ni.ready_memory(own_heap + start, bytes),
+            None => Err(no_room(bytes, heap.largest_free())),
+        };
+        // What a rank asks for is compared as (bytes); equal requests on equal heaps give equal places.
+        let agreed = self.agree(Operation::Allocate, bytes as u64, own);
+        match (agreed, start) {
+            (Ok(()), Some(start)) => Ok(Symmetric { ni: self.ni.clone(), start, len, element: PhantomData }),
+            (agreed, start) => {
+                if let Some(start) = start {
+                    heap.give(start, bytes);
+                }
+                Err(agreed.err().unwrap_or_else(|| no_room(bytes, 0)))
+            }
+        }
+    }
+
+    /// Frees a symmetric area. All ranks call it together. An area that is only dropped stays allocated until the
+    /// job ends.
+    pub fn free<T: Pod>(&self, area: Symmetric<T>) -> Result<()> {
+        if area.ni.job != self.ni.job || area.ni.rank != self.ni.rank {
+            return Err(Error::ForeignArea);
+        }
+        self.agree(Operation::Free, area.start as u64, Ok(()))?;
+        // Everybody has given the area up, so nobody writes there any more.
+        let bytes = area.len * size_of::<T>();
+        let own_heap = self.ni.memory.layout.heap(self.rank());
+        std::sync::atomic::fence(Ordering::SeqCst);
+        self.ni.memory.segment.release(own_heap + area.start, bytes);
+        self.symmetric.borrow_mut().give(area.start, bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! Which cores this process may use, and in which order ranks should take them.
+
+use rustix::thread::CpuSet;
+
+/// The cores this process may run on, those of different physical cores first.
+pub fn cores() -> Vec<usize> {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return vec![0] };
+    let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
+    // A core that is not the first of its siblings is a second thread of a core already in the list.
+    let (first, second): (Vec<usize>, Vec<usize>) = allowed.into_iter().partition(|core| is_first_sibling(*core));
+    first.into_iter().chain(second).collect()
+}
+
+/// Binds a thread of this process (`None`: the calling one) to a core.
+pub fn bind(core: usize) -> std::io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+fn is_first_sibling(core: usize) -> bool {
+    let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
+    let Ok(list) = std::fs::read_to_string(path) else { return true };
+    let first: String = list.trim().chars().take_while(char::is_ascii_digit).collect();
+    first.parse() != Ok(core) && first.is_empty() || first.parse() == Ok(core)
+}

@@ -1,0 +1,134 @@
+//! What a rank and its launcher say to each other, over an inherited socket that keeps message boundaries.
+//!
+//! ```text
+//!   rank                                   launcher
+//!   Hello (format, process)       --->
+//!                                 <---     Welcome (its place in the job) + descriptor of the job's memory
+//!                                          or Welcome with a refusal
+//! ```
+//! Afterwards nothing more is said. The rank keeps its end: should the launcher die, the kernel ends the rank.
+
+use crate::error::{Error, Result};
+use crate::transport::shm::layout::FORMAT;
+use bytemuck::{Pod, Zeroable};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Names the inherited socket.
+pub const SOCKET_VARIABLE: &str = "HIKYAKU_SOCKET";
+/// Tells scripts their rank.
+pub const RANK_VARIABLE: &str = "HIKYAKU_RANK";
+/// Tells scripts the number of ranks.
+pub const SIZE_VARIABLE: &str = "HIKYAKU_SIZE";
+
+const MAGIC: u64 = u64::from_be_bytes(*b"hikyaku\0");
+
+/// A rank's first words.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Hello {
+    magic: u64,
+    /// The layout it was built for.
+    pub format: u64,
+    /// Its process.
+    pub process: u64,
+}
+
+impl Hello {
+    pub fn new() -> Hello {
+        Hello { magic: MAGIC, format: FORMAT, process: std::process::id() as u64 }
+    }
+
+    /// Whether it comes from this library at all.
+    pub fn is_valid(&self) -> bool {
+        self.magic == MAGIC
+    }
+}
+
+/// The launcher's answer.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Welcome {
+    magic: u64,
+    /// The launcher's layout; a rank of another one is refused.
+    pub format: u64,
+    pub rank: u64,
+    pub size: u64,
+    pub ports: u64,
+    pub heap_half_bytes: u64,
+    pub job: u64,
+    pub fences: u64,
+    pub crowded: u64,
+    pub launcher: u64,
+    pub start_timeout_ms: u64,
+}
+
+impl Welcome {
+    pub fn new() -> Welcome {
+        Welcome { magic: MAGIC, format: FORMAT, ..Welcome::zeroed() }
+    }
+
+    pub fn is_valid(&self) -> bool {
+        self.magic == MAGIC
+    }
+}
+
+/// Sends a message, with a descriptor if there is one.
+pub fn send<T: Pod>(socket: BorrowedFd<'_>, message: &T, descriptor: Option<BorrowedFd<'_>>) -> Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors: Vec<BorrowedFd<'_>> = descriptor.into_iter().collect();
+    if !descriptors.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    let bytes = [IoSlice::new(bytemuck::bytes_of(message))];
+    loop {
+        match rustix::net::sendmsg(socket, &bytes, &mut control, SendFlags::NOSIGNAL) {
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Error::system("sendmsg", error)),
+        }
+    }
+}
+
+/// Receives a message and the descriptor that came with it; `None` when the other end is closed.
+pub fn receive<T: Pod>(socket: BorrowedFd<'_>) -> Result<Option<(T, Option<OwnedFd>)>> {
+    let mut message = T::zeroed();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = loop {
+        let mut bytes = [IoSliceMut::new(bytemuck::bytes_of_mut(&mut message))];
+        match rustix::net::recvmsg(socket, &mut bytes, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Ok(received) => break received,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+            Err(error) => return Err(Error::system("recvmsg", error)),
+        }
+    };
+    let descriptor = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    match received.bytes {
+        0 => Ok(None),
+        bytes if bytes == size_of::<T>() => Ok(Some((message, descriptor))),
+        _ => Err(Error::Launcher { reason: "the other end speaks another protocol".into() }),
+    }
+}
+
+/// Whether the other end of `socket` belongs to this user.
+pub fn check_user(socket: impl AsFd) -> Result<()> {
+    let refused = |reason: String| Error::Launcher { reason };
+    let peer = rustix::net::sockopt::socket_peercred(socket).map_err(|error| {
+        refused(format!("the socket named by {SOCKET_VARIABLE} is not one of a launcher ({error})"))
+    })?;
+    let mine = rustix::process::geteuid();
+    if peer.uid == mine || peer.uid.is_root() {
+        return Ok(());
+    }
+    Err(refused(format!("the launcher belongs to user {}, this process to user {}", peer.uid.as_raw(), mine.as_raw())))
+}

@@ -1,0 +1,82 @@
+//! **hikyaku** (飛脚, the relay couriers of Edo Japan): communication built on remote memory operations.
+//!
+//! Beside each rank of a job stands a network interface that reads and writes the rank's memory on behalf of the
+//! others. A remote reference is (rank, area, index); where the memory is mapped here, it is a pointer, and an
+//! operation is a few instructions.
+//!
+//! ```
+//! use hikyaku::Until;
+//!
+//! hikyaku::local(2, |job| {
+//!     let data = job.symmetric::<f64>(1000)?;
+//!     let flag = job.symmetric::<u64>(1)?;
+//!     if job.rank() == 0 {
+//!         // The word arrives after the data.
+//!         job.push_notify(data.at(1, 0), &[1.5; 1000], flag.at(1, 0), 1)?;
+//!     } else {
+//!         job.wait(flag.here(0), Until::Equal(1))?;
+//!         assert_eq!(data.get(999), 1.5);
+//!     }
+//!     hikyaku::Result::Ok(())
+//! })
+//! .unwrap();
+//! ```
+//!
+//! `local` runs the ranks as threads; a program that calls [`Job::start`] and is started by `hikyaku run -n 4` runs
+//! them as processes. Everything else is the same.
+//!
+//! | to | use |
+//! |---|---|
+//! | have memory on every rank | [`Job::symmetric`] |
+//! | have memory on one rank, by id | [`Port::area`], [`Port::register`], [`Port::open_area`] |
+//! | move data | [`Port::push`], [`Port::pull`], [`Port::push_notify`] |
+//! | set and wait for flags | [`Port::word`], [`Port::wait`], [`Port::wait_any`] |
+//! | change a word atomically | [`Port::atomic`], [`Port::fetch_add`], [`Port::compare_swap`] |
+//! | run code at a peer | [`Job::register_handler`], [`Port::send`], [`Port::call`] |
+//! | serve peers while computing | [`Port::start_ni_thread`] |
+//! | communicate from several threads | [`Port::open`] |
+//! | wait for everyone | [`Job::barrier`] |
+
+#![cfg_attr(loom, allow(dead_code, unused_imports))]
+
+#[cfg(not(loom))]
+mod error;
+#[cfg(not(loom))]
+mod job;
+#[cfg(not(loom))]
+pub mod launch;
+#[cfg(not(loom))]
+mod memory;
+#[cfg(not(loom))]
+mod ni;
+#[doc(hidden)]
+pub mod sync;
+#[cfg(not(loom))]
+mod transport;
+
+/// Under the model checker only the protocols exist.
+#[cfg(loom)]
+mod memory {
+    pub mod copy {}
+}
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod transport {
+    pub mod shm {
+        pub mod ring;
+    }
+}
+
+#[cfg(not(loom))]
+pub use self::{
+    error::{Error, Refusal, Result},
+    job::{Config, Job, local, local_with, parse_bytes},
+    ni::area::{Area, RemoteArea},
+    ni::engine::{Context, Message},
+    ni::message::{ARGUMENT_COUNT, Arguments, HANDLER_COUNT, PAYLOAD_MAX},
+    ni::operation::Atomic,
+    ni::place::{Place, Symmetric},
+    ni::port::Port,
+    ni::thread::NiThread,
+    ni::wait::{By, Event, Until},
+};

@@ -1,0 +1,179 @@
+//! Moving bytes that a peer may be reading or writing at the same moment.
+//!
+//! To the compiler such a copy is a data race unless every access is atomic, and atomic accesses are never
+//! vectorised. So the copies are made in assembly, which the compiler treats like a device on the bus: it may
+//! not assume anything about the bytes, and nothing it assumed can break. A racing reader may see a mixture of old
+//! and new bytes, never undefined behaviour; an aligned word of 8 bytes always arrives whole.
+//!
+//! On other processors, and for ThreadSanitizer (`--cfg hikyaku_atomic_copy`), the same copies are loops of relaxed
+//! atomics.
+
+#[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
+pub use assembly::copy;
+
+#[cfg(not(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom)))))]
+pub use atomic::copy;
+
+#[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
+mod assembly {
+    use core::arch::asm;
+
+    /// From here on the processor's own block copy is faster than a loop (measured by `copy_sizes` in the
+    /// benchmark's limit section; its start costs about 30 cycles).
+    const BLOCK_COPY_MIN: usize = 1024;
+
+    /// Copies `len` bytes.
+    ///
+    /// # Safety
+    /// `src` is readable and `dst` writable for `len` bytes, and they do not overlap. Either side may be
+    /// accessed by others meanwhile.
+    #[inline(always)]
+    pub unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
+        // SAFETY: the caller's promise, passed on; each branch touches `len` bytes only.
+        unsafe {
+            match len {
+                8 => word(dst, src),
+                0 => {}
+                1..=16 => small(dst, src, len),
+                17..BLOCK_COPY_MIN => vectors(dst, src, len),
+                _ => block(dst, src, len),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn word(dst: *mut u8, src: *const u8) {
+        // SAFETY: 8 bytes on each side by the caller's promise.
+        unsafe {
+            asm!("mov {t}, [{s}]", "mov [{d}], {t}", t = out(reg) _, s = in(reg) src, d = in(reg) dst,
+                 options(nostack, preserves_flags));
+        }
+    }
+
+    /// 1 to 16 bytes by two moves that may overlap.
+    #[inline]
+    unsafe fn small(dst: *mut u8, src: *const u8, len: usize) {
+        // SAFETY: both moves of each branch lie within `len` bytes.
+        unsafe {
+            if len >= 8 {
+                asm!("mov {a}, [{s}]", "mov {b}, [{s} + {n} - 8]", "mov [{d}], {a}", "mov [{d} + {n} - 8], {b}",
+                     a = out(reg) _, b = out(reg) _, s = in(reg) src, d = in(reg) dst, n = in(reg) len,
+                     options(nostack, preserves_flags));
+            } else if len >= 4 {
+                asm!("mov {a:e}, [{s}]", "mov {b:e}, [{s} + {n} - 4]", "mov [{d}], {a:e}",
+                     "mov [{d} + {n} - 4], {b:e}",
+                     a = out(reg) _, b = out(reg) _, s = in(reg) src, d = in(reg) dst, n = in(reg) len,
+                     options(nostack, preserves_flags));
+            } else {
+                for at in 0..len {
+                    asm!("mov {t}, [{s}]", "mov [{d}], {t}", t = out(reg_byte) _, s = in(reg) src.add(at),
+                         d = in(reg) dst.add(at), options(nostack, preserves_flags));
+                }
+            }
+        }
+    }
+
+    /// 17 bytes and more, 16 at a time; the last 16 may overlap what was moved before.
+    #[inline]
+    unsafe fn vectors(dst: *mut u8, src: *const u8, len: usize) {
+        // SAFETY: the loop stops before `len - 16`, the last move ends at `len`.
+        unsafe {
+            asm!(
+                "movups {last}, [{s} + {n} - 16]",
+                "sub {n}, 64",
+                "jb 3f",
+                "2:",
+                "movups {a}, [{s} + {i}]",
+                "movups {b}, [{s} + {i} + 16]",
+                "movups {c}, [{s} + {i} + 32]",
+                "movups {e}, [{s} + {i} + 48]",
+                "movups [{d} + {i}], {a}",
+                "movups [{d} + {i} + 16], {b}",
+                "movups [{d} + {i} + 32], {c}",
+                "movups [{d} + {i} + 48], {e}",
+                "add {i}, 64",
+                "cmp {i}, {n}",
+                "jbe 2b",
+                "3:",
+                "add {n}, 48",
+                "cmp {i}, {n}",
+                "jge 5f",
+                "4:",
+                "movups {a}, [{s} + {i}]",
+                "movups [{d} + {i}], {a}",
+                "add {i}, 16",
+                "cmp {i}, {n}",
+                "jl 4b",
+                "5:",
+                "movups [{d} + {n}], {last}",
+                a = out(xmm_reg) _, b = out(xmm_reg) _, c = out(xmm_reg) _, e = out(xmm_reg) _,
+                last = out(xmm_reg) _, i = inout(reg) 0usize => _, n = inout(reg) len => _,
+                s = in(reg) src, d = in(reg) dst, options(nostack),
+            );
+        }
+    }
+
+    #[inline]
+    unsafe fn block(dst: *mut u8, src: *const u8, len: usize) {
+        // SAFETY: the caller's promise; the direction flag is clear by the calling convention.
+        unsafe {
+            asm!("rep movsb", inout("rcx") len => _, inout("rsi") src => _, inout("rdi") dst => _,
+                 options(nostack, preserves_flags));
+        }
+    }
+}
+
+#[cfg(any(test, not(target_arch = "x86_64"), hikyaku_atomic_copy, loom))]
+#[cfg_attr(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))), allow(dead_code))]
+mod atomic {
+    use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+
+    /// Copies `len` bytes by relaxed atomics, words where both sides are aligned alike.
+    ///
+    /// # Safety
+    /// `src` is readable and `dst` writable for `len` bytes, and they do not overlap. Either side may be
+    /// accessed by others meanwhile.
+    pub unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
+        let alike = (dst as usize) % 8 == (src as usize) % 8;
+        let mut at = 0;
+        while at < len {
+            // SAFETY: `at < len`, and a word is moved only where 8 bytes are left and both sides are aligned.
+            unsafe {
+                if alike && (dst as usize + at) % 8 == 0 && len - at >= 8 {
+                    let word = AtomicU64::from_ptr(src.add(at) as *mut u64).load(Relaxed);
+                    AtomicU64::from_ptr(dst.add(at) as *mut u64).store(word, Relaxed);
+                    at += 8;
+                } else {
+                    let byte = AtomicU8::from_ptr(src.add(at) as *mut u8).load(Relaxed);
+                    AtomicU8::from_ptr(dst.add(at)).store(byte, Relaxed);
+                    at += 1;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    type Copy = unsafe fn(*mut u8, *const u8, usize);
+
+    fn check(copy: Copy) {
+        let source: Vec<u8> = (0..5000u32).map(|i| (i * 7 + i / 256) as u8).collect();
+        for len in (0..300).chain([511, 512, 1000, 1023, 1024, 1025, 2049, 4096]) {
+            for (from, to) in [(0, 0), (1, 0), (0, 3), (5, 5), (13, 2)] {
+                let mut target = vec![0xEEu8; len + 64];
+                // SAFETY: both vectors are longer than the range copied.
+                unsafe { copy(target.as_mut_ptr().add(to), source.as_ptr().add(from), len) };
+                assert!(target[..to].iter().all(|b| *b == 0xEE), "before, len {len}");
+                assert_eq!(&target[to..to + len], &source[from..from + len], "len {len} from {from} to {to}");
+                assert!(target[to + len..].iter().all(|b| *b == 0xEE), "after, len {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_length_and_alignment_is_copied_exactly() {
+        check(|d, s, n| unsafe { super::copy(d, s, n) });
+        check(|d, s, n| unsafe { super::atomic::copy(d, s, n) });
+    }
+}

@@ -1,0 +1,16 @@
+//! Memory that several ranks reach: made, sealed, laid out, copied.
+//!
+//! Rests on: [`crate::sync`] for what lives in it.
+//! Leaves out: who may reach which part of it (that is [`crate::ni`]).
+//!
+//! | file | concept |
+//! |---|---|
+//! | `copy` | moving bytes that a peer may be writing at the same moment |
+//! | `segment` | an unnamed, sealed, mapped file |
+//! | `heap` | handing out parts of a segment, the same way on every rank |
+//! | `limits` | what this machine can give, asked before it is taken |
+
+pub mod copy;
+pub mod heap;
+pub mod limits;
+pub mod segment;

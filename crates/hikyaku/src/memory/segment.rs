@@ -1,0 +1,151 @@
+//! An unnamed, sealed, mapped file.
+//!
+//! It has no name in any file system, so nothing is left behind however its users die; its size is sealed, so no
+//! peer can pull pages away (no SIGBUS); it is sparse, so a large reservation costs nothing until it is used. It is
+//! handed on by passing its descriptor.
+
+use super::limits;
+use crate::error::{Error, Result};
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// Bytes per page; segments, heaps and commitments are multiples of it.
+pub const PAGE_BYTES: usize = 4096;
+
+/// One mapped file.
+#[derive(Debug)]
+pub struct Segment {
+    file: OwnedFd,
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping is shared memory for the life of the value; all access goes through raw copies and atomics.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// Makes a zeroed segment of `bytes`, sealed and mapped. Pages are taken when committed or first touched.
+    pub fn create(bytes: usize) -> Result<Segment> {
+        limits::check_file_size(bytes)?;
+        let file = rustix::fs::memfd_create("hikyaku", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+            .map_err(|e| Error::system("memfd_create", e))?;
+        rustix::fs::ftruncate(&file, bytes as u64).map_err(|e| limits::explain("ftruncate", e, bytes))?;
+        rustix::fs::fcntl_add_seals(&file, SEALS).map_err(|e| Error::system("fcntl(F_ADD_SEALS)", e))?;
+        Segment::map(file, bytes)
+    }
+
+    /// Maps a segment that another process made, after checking that it is one: sealed and of the stated size.
+    pub fn open(file: OwnedFd, bytes: usize) -> Result<Segment> {
+        let seals = rustix::fs::fcntl_get_seals(&file).map_err(|e| Error::system("fcntl(F_GET_SEALS)", e))?;
+        let stat = rustix::fs::fstat(&file).map_err(|e| Error::system("fstat", e))?;
+        if !seals.contains(SEALS) || stat.st_size as u64 != bytes as u64 {
+            return Err(Error::Launcher { reason: "the job's memory is not sealed or not of the stated size".into() });
+        }
+        Segment::map(file, bytes)
+    }
+
+    fn map(file: OwnedFd, bytes: usize) -> Result<Segment> {
+        // SAFETY: a fresh mapping at an address the kernel chooses; nothing existing is replaced.
+        let base = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+                &file,
+                0,
+            )
+        }
+        .map_err(|e| limits::explain("mmap", e, bytes))?;
+        let base = NonNull::new(base.cast()).expect("mmap never returns null");
+        Ok(Segment { file, base, bytes })
+    }
+
+    /// The first byte.
+    #[inline]
+    pub fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// The size.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The descriptor, to be passed to a peer.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Takes zeroed pages for `[start, start + bytes)` now, so that touching them later cannot fail.
+    pub fn commit(&self, start: usize, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        limits::check_memory(bytes)?;
+        loop {
+            match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), start as u64, bytes as u64) {
+                Err(rustix::io::Errno::INTR) => continue,
+                other => return other.map_err(|e| limits::explain("fallocate", e, bytes)),
+            }
+        }
+    }
+
+    /// Gives the whole pages inside `[start, start + bytes)` back; they read as zero afterwards.
+    pub fn release(&self, start: usize, bytes: usize) {
+        let first = start.next_multiple_of(PAGE_BYTES);
+        let end = (start + bytes) / PAGE_BYTES * PAGE_BYTES;
+        if end > first {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            // Failing to give memory back early is no error: it goes with the segment.
+            let _ = rustix::fs::fallocate(&self.file, hole, first as u64, (end - first) as u64);
+        }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made in `map`, unmapped once; nobody holds pointers into it past the owner.
+        unsafe {
+            let _ = rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_cannot_be_truncated_or_grown_or_unsealed() {
+        let segment = Segment::create(8 * PAGE_BYTES).unwrap();
+        assert!(rustix::fs::ftruncate(segment.file(), 0).is_err());
+        assert!(rustix::fs::ftruncate(segment.file(), 1 << 30).is_err());
+        assert!(rustix::fs::fcntl_add_seals(segment.file(), SealFlags::WRITE).is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_not_sealed_is_refused() {
+        let file = rustix::fs::memfd_create("x", MemfdFlags::ALLOW_SEALING).unwrap();
+        rustix::fs::ftruncate(&file, PAGE_BYTES as u64).unwrap();
+        assert!(Segment::open(file, PAGE_BYTES).is_err());
+    }
+
+    #[test]
+    fn released_pages_read_as_zero() {
+        let segment = Segment::create(4 * PAGE_BYTES).unwrap();
+        segment.commit(0, 4 * PAGE_BYTES).unwrap();
+        // SAFETY: inside the segment.
+        unsafe { segment.base().add(PAGE_BYTES).write_volatile(7) };
+        segment.release(PAGE_BYTES, PAGE_BYTES);
+        // SAFETY: inside the segment.
+        assert_eq!(unsafe { segment.base().add(PAGE_BYTES).read_volatile() }, 0);
+    }
+}

@@ -1,0 +1,389 @@
+//! Areas of one rank, by id: what RHiNET calls communication areas.
+//!
+//! The owner enters an area in its table under a random key; a peer opens it and holds the key. Every operation
+//! checks the key inside the guard, so after a revocation nobody writes any more, and the memory may be freed.
+
+use super::Ni;
+use super::place::{Ground, Place};
+use super::port::Port;
+use crate::error::{Error, Result};
+use crate::memory::copy;
+use crate::memory::heap::Heap;
+use crate::transport::shm::layout::{AREA_COUNT, AreaEntry, AreaKind, State};
+use bytemuck::Pod;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Memory of this rank that peers reach under an id. Revoked when dropped.
+pub struct Area<T: Pod> {
+    opened: Opened,
+    ni: Arc<Ni>,
+    memory: Backing<T>,
+}
+
+impl<T: Pod> std::fmt::Debug for Area<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Area").field("id", &self.opened.id).field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// Who owns an area's bytes.
+enum Backing<T> {
+    /// The rank's heap: (start, bytes).
+    Heap(usize, usize),
+    /// A vector of the program, given back by [`Area::into_vec`].
+    Vector(Vec<T>),
+    /// Somebody who promised to keep it.
+    Borrowed,
+}
+
+/// An area of a rank, opened for access.
+pub struct RemoteArea<T> {
+    opened: Opened,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T> std::fmt::Debug for RemoteArea<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RemoteArea {{ rank: {}, id: {} }}", self.opened.rank, self.opened.id)
+    }
+}
+
+/// What a holder of an area knows of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Opened {
+    pub job: u64,
+    pub rank: usize,
+    pub id: u32,
+    pub key: u64,
+    pub kind: AreaKind,
+    /// Offset in the segment, or address in the owner's private memory.
+    pub start: u64,
+    pub bytes: usize,
+    /// This is the owner's own handle: the memory stays while it lives.
+    pub owned: bool,
+}
+
+impl Opened {
+    fn entry<'n>(&self, ni: &'n Ni) -> &'n AreaEntry {
+        &ni.memory.block(self.rank).areas[self.id as usize]
+    }
+
+    /// Fails once the owner has revoked it. Call inside the guard.
+    #[inline]
+    pub fn check(&self, ni: &Ni) -> Result<()> {
+        match self.entry(ni).key.load(Ordering::Acquire) == self.key {
+            true => Ok(()),
+            false => Err(Error::AreaRevoked { rank: self.rank, id: self.id }),
+        }
+    }
+
+    /// The address of a byte, if this process has one for it.
+    #[inline]
+    pub fn pointer(&self, ni: &Ni, offset: usize) -> Option<*mut u8> {
+        match self.kind {
+            // SAFETY: the area was checked to lie in the owner's heap when it was opened.
+            AreaKind::Mapped => Some(unsafe { ni.memory.segment.base().add(self.start as usize + offset) }),
+            AreaKind::Private if ni.threads || self.rank == ni.rank => Some((self.start as usize + offset) as *mut u8),
+            AreaKind::Private => None,
+        }
+    }
+
+    /// The address of a byte of an own area that stays while the handle is borrowed.
+    pub fn own_address(&self, ni: &Ni, offset: usize) -> Result<*mut u8> {
+        self.check(ni)?;
+        let stays = self.owned || self.kind == AreaKind::Mapped;
+        self.pointer(ni, offset).filter(|_| stays).ok_or(Error::NotMine { rank: self.rank })
+    }
+}
+
+impl<T> RemoteArea<T> {
+    /// The rank that owns it.
+    pub fn rank(&self) -> usize {
+        self.opened.rank
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.opened.bytes / size_of::<T>()
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Element `index`, as the target of an operation.
+    pub fn at(&self, index: usize) -> Place<'_, T> {
+        self.opened.place(index)
+    }
+}
+
+impl Opened {
+    fn place<T>(&self, index: usize) -> Place<'_, T> {
+        let len = self.bytes / size_of::<T>();
+        Place { ground: Ground::Area(self), rank: self.rank, index, len, element: PhantomData }
+    }
+}
+
+impl Port {
+    /// Makes an area of `len` zeroed elements that peers reach under `id`, in memory that all ranks of the host map.
+    pub fn area<T: Pod>(&self, id: u32, len: usize) -> Result<Area<T>> {
+        let ni = &self.ni;
+        let bytes = element_bytes::<T>(len)?;
+        let start = ni.take_heap(bytes)?;
+        match ni.publish(id, AreaKind::Mapped, start as u64, bytes) {
+            Ok(opened) => Ok(Area { opened, ni: ni.clone(), memory: Backing::Heap(start, bytes) }),
+            Err(error) => {
+                ni.give_heap(start, bytes);
+                Err(error)
+            }
+        }
+    }
+
+    /// Lets peers reach memory that already exists: a vector of the program, until [`Area::into_vec`] gives it back.
+    pub fn register<T: Pod>(&self, id: u32, mut memory: Vec<T>) -> Result<Area<T>> {
+        let bytes = element_bytes::<T>(memory.len())?;
+        let opened = self.ni.publish(id, AreaKind::Private, memory.as_mut_ptr() as u64, bytes)?;
+        Ok(Area { opened, ni: self.ni.clone(), memory: Backing::Vector(memory) })
+    }
+
+    /// Lets peers reach `len` elements at `start`.
+    ///
+    /// # Safety
+    /// The memory stays valid, and no Rust reference to it is used, until the area is dropped.
+    pub unsafe fn register_raw<T: Pod>(&self, id: u32, start: *mut T, len: usize) -> Result<Area<T>> {
+        let bytes = element_bytes::<T>(len)?;
+        if start as usize % align_of::<T>() != 0 || start.is_null() {
+            return Err(Error::WrongElement { bytes, element: size_of::<T>() });
+        }
+        let opened = self.ni.publish(id, AreaKind::Private, start as u64, bytes)?;
+        Ok(Area { opened, ni: self.ni.clone(), memory: Backing::Borrowed })
+    }
+
+    /// Opens area `id` of `rank`.
+    pub fn open_area<T: Pod>(&self, rank: usize, id: u32) -> Result<RemoteArea<T>> {
+        self.ni.check_rank(rank)?;
+        let opened = self.ni.look_up(rank, id)?;
+        let element = size_of::<T>();
+        if element == 0 || opened.bytes % element != 0 || opened.start % align_of::<T>() as u64 != 0 {
+            return Err(Error::WrongElement { bytes: opened.bytes, element });
+        }
+        Ok(RemoteArea { opened, element: PhantomData })
+    }
+}
+
+fn element_bytes<T>(len: usize) -> Result<usize> {
+    match len.checked_mul(size_of::<T>()) {
+        Some(bytes) if size_of::<T>() > 0 && bytes <= isize::MAX as usize => Ok(bytes),
+        _ => Err(Error::Invalid(format!("{len} elements of {} bytes make no area", size_of::<T>()))),
+    }
+}
+
+impl Ni {
+    fn publish(&self, id: u32, kind: AreaKind, start: u64, bytes: usize) -> Result<Opened> {
+        self.check_rank(self.rank)?;
+        let taken = Error::AreaIdTaken { id, max: AREA_COUNT as u32 };
+        // The table is written by this rank alone; the heap's lock keeps its threads apart.
+        let _lock = self.own_heap.lock().unwrap_or_else(|p| p.into_inner());
+        let entry = self.mine().areas.get(id as usize).ok_or_else(|| taken.clone())?;
+        if entry.key.load(Ordering::Relaxed) != 0 {
+            return Err(taken);
+        }
+        let key = random()?;
+        entry.kind.store(kind as u64, Ordering::Relaxed);
+        entry.start.store(start, Ordering::Relaxed);
+        entry.bytes.store(bytes as u64, Ordering::Relaxed);
+        entry.key.store(key, Ordering::Release);
+        Ok(Opened { job: self.job, rank: self.rank, id, key, kind, start, bytes, owned: true })
+    }
+
+    /// Reads an entry of a peer's table and believes none of it: a mapped area must lie in the owner's heap.
+    pub(crate) fn look_up(&self, rank: usize, id: u32) -> Result<Opened> {
+        let unknown = Error::UnknownArea { rank, id };
+        let entry = self.memory.block(rank).areas.get(id as usize).ok_or_else(|| unknown.clone())?;
+        let key = entry.key.load(Ordering::Acquire);
+        let kind = entry.kind.load(Ordering::Relaxed);
+        let start = entry.start.load(Ordering::Relaxed);
+        let bytes = entry.bytes.load(Ordering::Relaxed);
+        std::sync::atomic::fence(Ordering::Acquire);
+        if key == 0 || entry.key.load(Ordering::Relaxed) != key {
+            return Err(unknown);
+        }
+        let kind = match kind {
+            k if k == AreaKind::Mapped as u64 => AreaKind::Mapped,
+            k if k == AreaKind::Private as u64 => AreaKind::Private,
+            _ => return Err(Error::PeerMisbehaved { rank, what: "an area of unknown kind" }),
+        };
+        let heap = self.memory.layout.heap(rank) as u64;
+        let heap_end = heap + 2 * self.memory.layout.heap_half_bytes as u64;
+        let end = start.checked_add(bytes).filter(|_| bytes <= isize::MAX as u64);
+        let inside = match kind {
+            AreaKind::Mapped => start >= heap && end.is_some_and(|end| end <= heap_end),
+            AreaKind::Private => end.is_some(),
+        };
+        if !inside {
+            return Err(Error::PeerMisbehaved { rank, what: "an area outside its memory" });
+        }
+        Ok(Opened { job: self.job, rank, id, key, kind, start, bytes: bytes as usize, owned: false })
+    }
+
+    /// Takes an area away; when this returns, nobody is inside an operation on it.
+    fn revoke(&self, area: &Opened) {
+        area.entry(self).key.store(0, Ordering::SeqCst);
+        self.fences.heavy();
+        for rank in 0..self.size() {
+            let block = self.memory.block(rank);
+            for guard in &block.guards[..self.memory.layout.ports] {
+                let Some(number) = guard.occupied() else { continue };
+                while !guard.left(number) && !matches!(block.life.state(), State::Dead | State::Left) {
+                    rustix::thread::sched_yield();
+                }
+            }
+        }
+    }
+
+    fn take_heap(&self, bytes: usize) -> Result<usize> {
+        self.check_rank(self.rank)?;
+        let mut heap = self.own_heap.lock().unwrap_or_else(|p| p.into_inner());
+        let start = heap.take(bytes).ok_or_else(|| no_room(bytes, heap.largest_free()))?;
+        drop(heap);
+        self.ready_memory(start, bytes).inspect_err(|_| self.give_heap(start, bytes))?;
+        Ok(start)
+    }
+
+    fn give_heap(&self, start: usize, bytes: usize) {
+        self.memory.segment.release(start, bytes);
+        self.own_heap.lock().unwrap_or_else(|p| p.into_inner()).give(start, bytes);
+    }
+
+    /// Makes freshly taken heap memory zero, and present, so that touching it cannot fail.
+    pub(crate) fn ready_memory(&self, start: usize, bytes: usize) -> Result<()> {
+        let bytes = Heap::rounded(bytes).expect("taken with the same size");
+        self.memory.segment.release(start, bytes);
+        self.memory.segment.commit(start, bytes)?;
+        if bytes < crate::memory::segment::PAGE_BYTES {
+            let zeros = vec![0u8; bytes];
+            // SAFETY: a part of the heap that was just taken.
+            unsafe { copy::copy(self.memory.segment.base().add(start), zeros.as_ptr(), bytes) };
+        }
+        Ok(())
+    }
+}
+
+/// The heap has no such part.
+pub(crate) fn no_room(needed: usize, available: usize) -> Error {
+    Error::NoMemory {
+        needed: needed as u64,
+        available: available as u64,
+        limit: "heap of this rank (set HIKYAKU_HEAP for a larger one)",
+    }
+}
+
+/// A random number that is not 0.
+pub(crate) fn random() -> Result<u64> {
+    let mut bytes = [0u8; 8];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(count) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Error::system("getrandom", error)),
+        }
+    }
+    Ok(u64::from_ne_bytes(bytes).max(1))
+}
+
+impl<T: Pod> Area<T> {
+    /// Its id.
+    pub fn id(&self) -> u32 {
+        self.opened.id
+    }
+
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.opened.bytes / size_of::<T>()
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Element `index`, as something this rank waits for or operates on.
+    pub fn at(&self, index: usize) -> Place<'_, T> {
+        self.opened.place(index)
+    }
+
+    /// Copies elements out.
+    ///
+    /// # Panics
+    /// If the range passes the end.
+    pub fn read(&self, index: usize, into: &mut [T]) {
+        let from = self.own(index, into.len());
+        // SAFETY: `own` checked the range; the target is a live slice; any bytes are a valid `T`.
+        unsafe { copy::copy(into.as_mut_ptr().cast(), from, size_of_val(into)) };
+    }
+
+    /// Copies elements in.
+    ///
+    /// # Panics
+    /// If the range passes the end.
+    pub fn write(&self, index: usize, data: &[T]) {
+        let to = self.own(index, data.len());
+        // SAFETY: `own` checked the range; the source is a live slice.
+        unsafe { copy::copy(to, data.as_ptr().cast(), size_of_val(data)) };
+    }
+
+    /// Reads one element.
+    ///
+    /// # Panics
+    /// If `index` is out of range.
+    pub fn get(&self, index: usize) -> T {
+        let mut value = [T::zeroed()];
+        self.read(index, &mut value);
+        value[0]
+    }
+
+    /// All elements, copied out.
+    pub fn to_vec(&self) -> Vec<T> {
+        let mut all = vec![T::zeroed(); self.len()];
+        self.read(0, &mut all);
+        all
+    }
+
+    /// Takes the area away from the peers and gives its elements back; a registered vector is the same vector.
+    pub fn into_vec(mut self) -> Vec<T> {
+        self.ni.revoke(&self.opened);
+        match std::mem::replace(&mut self.memory, Backing::Borrowed) {
+            Backing::Vector(memory) => memory,
+            other => {
+                self.memory = other;
+                self.to_vec()
+            }
+        }
+    }
+
+    fn own(&self, index: usize, count: usize) -> *mut u8 {
+        assert!(
+            index.checked_add(count).is_some_and(|end| end <= self.len()),
+            "{count} elements at index {index} pass the end of an area of {}",
+            self.len()
+        );
+        self.opened.pointer(&self.ni, index * size_of::<T>()).expect("an own area has an address")
+    }
+}
+
+impl<T: Pod> Drop for Area<T> {
+    fn drop(&mut self) {
+        // In a forked child the table belongs to the parent.
+        if self.ni.size() == 0 {
+            return;
+        }
+        self.ni.revoke(&self.opened);
+        if let Backing::Heap(start, bytes) = self.memory {
+            self.ni.give_heap(start, bytes);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Receiving active messages: handlers run one at a time, whichever thread of the rank finds the messages.
+
+use super::message::{Arguments, HANDLER_COUNT, InHandler, kind};
+use super::port::Lane;
+use super::{NI_PORT, Ni, route};
+use crate::error::{Error, Refusal, Result};
+use crate::sync::bell::ANY;
+use crate::transport::shm::layout::Layout;
+use crate::transport::shm::ring::{Consumer, PAYLOAD_MAX, Packet};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+/// A handler: what runs when an active message arrives.
+pub(crate) type Handler = Box<dyn FnMut(&mut Context<'_>, &Message<'_>) + Send>;
+
+/// A message as its handler sees it.
+#[derive(Debug)]
+pub struct Message<'a> {
+    /// The rank that sent it.
+    pub source: usize,
+    /// The address word.
+    pub address: u64,
+    /// The six argument words.
+    pub arguments: Arguments,
+    /// The payload, in private memory.
+    pub payload: &'a [u8],
+}
+
+/// What a handler may do.
+pub struct Context<'a> {
+    ni: &'a Ni,
+    outbox: &'a mut Outbox,
+    source: usize,
+    /// The token of the call, while it is not answered.
+    call: Option<u64>,
+    retry: bool,
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("rank", &self.ni.rank).field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+impl Context<'_> {
+    /// The rank this handler runs on.
+    pub fn rank(&self) -> usize {
+        self.ni.rank
+    }
+
+    /// Sends a further message, without waiting: [`Error::Busy`] if that rank is far behind. The handler then drops
+    /// what it wanted to say, or asks to be run again by [`Context::retry_later`].
+    pub fn send(
+        &mut self,
+        rank: usize,
+        handler: u16,
+        address: u64,
+        arguments: Arguments,
+        payload: &[u8],
+    ) -> Result<()> {
+        self.ni.check_rank(rank)?;
+        if payload.len() > PAYLOAD_MAX {
+            return Err(Error::PayloadTooLong { bytes: payload.len(), max: PAYLOAD_MAX });
+        }
+        if handler >= HANDLER_COUNT {
+            return Err(Error::HandlerTaken { id: handler, max: HANDLER_COUNT });
+        }
+        let packet = Packet { handler, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
+        self.outbox.send(self.ni, rank, packet, payload)
+    }
+
+    /// Answers [`crate::Port::call`]; does nothing for a message that is not a call, or the second time.
+    pub fn reply(&mut self, arguments: Arguments) -> Result<()> {
+        match self.call.take() {
+            Some(token) => answer(self.ni, self.outbox, self.source, token, arguments, &[]),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks to be run again with the same message later. Messages of the same sender wait behind it.
+    pub fn retry_later(&mut self) {
+        self.retry = true;
+    }
+}
+
+/// The receiving side of one rank.
+pub(crate) struct Engine {
+    /// Rings in use.
+    sources: Vec<Source>,
+    /// The bits already in `sources`.
+    seen: Vec<u64>,
+    source_count: usize,
+    ports: usize,
+    handlers: Vec<Option<Handler>>,
+    outbox: Outbox,
+    scratch: Box<[u8]>,
+}
+
+struct Source {
+    /// rank * ports + port.
+    index: usize,
+    rank: usize,
+    consumer: Consumer,
+    /// The sender wrote nonsense; its ring is no longer read.
+    corrupt: bool,
+}
+
+/// Messages of one source handled before the next source gets its turn.
+const BATCH: usize = 64;
+
+impl Engine {
+    pub fn new(layout: &Layout) -> Engine {
+        Engine {
+            sources: Vec::new(),
+            seen: vec![0; (layout.size * layout.ports).div_ceil(64)],
+            source_count: layout.size * layout.ports,
+            ports: layout.ports,
+            handlers: (0..HANDLER_COUNT).map(|_| None).collect(),
+            outbox: Outbox { lane: Lane::fresh(NI_PORT, layout.size), spill: Vec::new(), spilled: 0 },
+            scratch: vec![0; PAYLOAD_MAX].into_boxed_slice(),
+        }
+    }
+
+    /// Registers a handler.
+    pub fn register(&mut self, id: u16, handler: Handler) -> Result<()> {
+        match self.handlers.get_mut(id as usize) {
+            Some(free @ None) => *free = Some(handler),
+            _ => return Err(Error::HandlerTaken { id, max: HANDLER_COUNT }),
+        }
+        Ok(())
+    }
+
+    /// Removes a handler.
+    pub fn unregister(&mut self, id: u16) -> Option<Handler> {
+        self.handlers.get_mut(id as usize)?.take()
+    }
+
+    /// Handles what has arrived; true if there was anything to do.
+    #[inline]
+    pub fn run(&mut self, ni: &Ni) -> bool {
+        let mut worked = self.outbox.spilled > 0 && self.outbox.flush(ni);
+        self.find_sources(ni);
+        let Engine { sources, handlers, outbox, scratch, .. } = self;
+        for source in sources.iter_mut().filter(|s| !s.corrupt) {
+            worked |= source.run(ni, handlers, outbox, scratch);
+        }
+        worked
+    }
+
+    #[inline]
+    fn find_sources(&mut self, ni: &Ni) {
+        for word in 0..self.seen.len() {
+            let attached = ni.memory.attached(ni.rank, word).load(Ordering::Acquire);
+            if attached != self.seen[word] {
+                self.add_sources(word, attached);
+            }
+        }
+    }
+
+    #[cold]
+    fn add_sources(&mut self, word: usize, attached: u64) {
+        let mut fresh = attached & !self.seen[word];
+        self.seen[word] = attached;
+        while fresh != 0 {
+            let index = word * 64 + fresh.trailing_zeros() as usize;
+            fresh &= fresh - 1;
+            // Bits past the last source are nonsense from a peer.
+            if index < self.source_count {
+                self.sources.push(Source {
+                    index,
+                    rank: index / self.ports,
+                    consumer: Consumer::default(),
+                    corrupt: false,
+                });
+            }
+        }
+    }
+}
+
+impl Source {
+    fn run(&mut self, ni: &Ni, handlers: &mut [Option<Handler>], outbox: &mut Outbox, scratch: &mut [u8]) -> bool {
+        let ring = ni.memory.ring(ni.rank, self.index);
+        let mut worked = false;
+        for _ in 0..BATCH {
+            let packet = match self.consumer.peek(ring) {
+                Ok(Some(packet)) => packet,
+                Ok(None) => break,
+                Err(_) => {
+                    self.corrupt = true;
+                    ni.misbehaved.store(self.rank as u64 + 1, Ordering::Relaxed);
+                    break;
+                }
+            };
+            let payload = &mut scratch[..packet.payload_bytes as usize];
+            if !payload.is_empty() {
+                self.consumer.payload(ring, payload);
+            }
+            if !dispatch(ni, self.rank, &packet, payload, handlers, outbox) {
+                break;
+            }
+            worked = true;
+            if self.consumer.advance(ring, &packet) {
+                ni.notify(self.rank, ANY);
+            }
+        }
+        worked
+    }
+}
+
+/// Runs what a packet asks for; false if it is to be kept for later.
+#[inline]
+fn dispatch(
+    ni: &Ni,
+    source: usize,
+    packet: &Packet,
+    payload: &[u8],
+    handlers: &mut [Option<Handler>],
+    outbox: &mut Outbox,
+) -> bool {
+    match packet.kind {
+        kind::USER | kind::CALL => {
+            let call = (packet.kind == kind::CALL).then_some(packet.address);
+            let Some(Some(handler)) = handlers.get_mut(packet.handler as usize) else {
+                refuse(ni, outbox, source, packet, Refusal::UnknownHandler);
+                return true;
+            };
+            let mut context = Context { ni, outbox, source, call, retry: false };
+            let message = Message { source, address: packet.address, arguments: packet.arguments, payload };
+            {
+                let _mark = InHandler::enter();
+                handler(&mut context, &message);
+            }
+            if context.retry {
+                return false;
+            }
+            if context.call.is_some() && context.reply([0; 6]).is_err() {
+                // Unreachable by design: replies are bounded by the calls outstanding, which the spill holds.
+                return false;
+            }
+            ni.handled[packet.handler as usize].fetch_add(1, Ordering::Release);
+            true
+        }
+        kind::ANSWER => {
+            route::take_answer(ni, source, packet, payload);
+            true
+        }
+        kind::REFUSED => {
+            route::take_refusal(ni, source, packet);
+            true
+        }
+        kind::ROUTED => route::serve(ni, outbox, source, packet, payload),
+        // A newer peer's message; formats are compared at start, so this is a peer's garbage.
+        _ => true,
+    }
+}
+
+/// Answers a call or a routed operation.
+pub(crate) fn answer(
+    ni: &Ni,
+    outbox: &mut Outbox,
+    rank: usize,
+    token: u64,
+    arguments: Arguments,
+    payload: &[u8],
+) -> Result<()> {
+    let packet =
+        Packet { handler: 0, kind: kind::ANSWER, payload_bytes: payload.len() as u16, address: token, arguments };
+    outbox.send(ni, rank, packet, payload)
+}
+
+/// Tells a sender that its message was refused.
+pub(crate) fn refuse(ni: &Ni, outbox: &mut Outbox, rank: usize, packet: &Packet, reason: Refusal) {
+    let arguments = [reason as u64, packet.kind as u64, 0, 0, 0, 0];
+    let refusal =
+        Packet { handler: packet.handler, kind: kind::REFUSED, payload_bytes: 0, address: packet.address, arguments };
+    // A sender too far behind to hear of its mistakes will hear of the next one.
+    let _ = outbox.send(ni, rank, refusal, &[]);
+}
+
+/// What handlers send. A handler cannot wait for room, so what does not fit its ring is kept here for a while.
+pub(crate) struct Outbox {
+    lane: Lane,
+    /// Per rank, in order.
+    spill: Vec<VecDeque<(Packet, Box<[u8]>)>>,
+    spilled: usize,
+}
+
+/// Messages kept per rank. Replies never pass it: a caller has one call outstanding per port, and routed operations
+/// are bounded by the ring they came through.
+const SPILL_MAX: usize = 4096;
+
+impl Outbox {
+    pub fn send(&mut self, ni: &Ni, rank: usize, packet: Packet, payload: &[u8]) -> Result<()> {
+        let waiting = self.spill.get(rank).map_or(0, VecDeque::len);
+        if waiting == 0 && self.lane.try_send(ni, rank, &packet, payload)? {
+            return Ok(());
+        }
+        if waiting >= SPILL_MAX {
+            return Err(Error::Busy { rank });
+        }
+        if self.spill.is_empty() {
+            self.spill.resize_with(ni.memory.layout.size, VecDeque::new);
+        }
+        self.spill[rank].push_back((packet, payload.into()));
+        self.spilled += 1;
+        Ok(())
+    }
+
+    /// Sends what was kept, as far as it fits now; true if anything moved.
+    fn flush(&mut self, ni: &Ni) -> bool {
+        let before = self.spilled;
+        for (rank, queue) in self.spill.iter_mut().enumerate() {
+            while let Some((packet, payload)) = queue.front() {
+                let gone = ni.check_departed(super::wait::By::Rank(rank)).is_err();
+                if !gone && !matches!(self.lane.try_send(ni, rank, packet, payload), Ok(true)) {
+                    break;
+                }
+                queue.pop_front();
+                self.spilled -= 1;
+            }
+        }
+        self.spilled < before
+    }
+}

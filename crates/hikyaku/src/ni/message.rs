@@ -1,0 +1,221 @@
+//! Active messages: sending them, and calling a handler for its reply.
+
+use super::port::{Lane, Port};
+use super::wait::{By, Progress};
+use crate::error::{Error, Refusal, Result};
+use crate::sync::bell::ANY;
+use crate::transport::shm::ring::Packet;
+pub use crate::transport::shm::ring::{ARGUMENT_COUNT, PAYLOAD_MAX};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Handler ids a rank has.
+pub const HANDLER_COUNT: u16 = 256;
+
+/// The words of an active message.
+pub type Arguments = [u64; ARGUMENT_COUNT];
+
+/// What a message means to the library.
+pub(crate) mod kind {
+    /// Runs a user's handler.
+    pub const USER: u8 = 0;
+    /// Runs a user's handler, which replies; the address is the token of the call.
+    pub const CALL: u8 = 1;
+    /// Answers a call or a routed operation; the address is its token, argument 0 the refusal, if any.
+    pub const ANSWER: u8 = 2;
+    /// Tells that a message had no handler.
+    pub const REFUSED: u8 = 3;
+    /// An operation on private memory; see `route`.
+    pub const ROUTED: u8 = 4;
+}
+
+impl Port {
+    /// Sends an active message: handler `handler` of `rank` runs with an address, six words and a payload of up to
+    /// [`PAYLOAD_MAX`] bytes. Waits while the rank does not keep up.
+    #[inline]
+    pub fn send(&self, rank: usize, handler: u16, address: u64, arguments: Arguments, payload: &[u8]) -> Result<()> {
+        let packet = Packet { handler, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
+        self.submit(rank, &packet, payload)
+    }
+
+    /// The same, but gives [`Error::Busy`] at once when the rank does not keep up.
+    pub fn try_send(
+        &self,
+        rank: usize,
+        handler: u16,
+        address: u64,
+        arguments: Arguments,
+        payload: &[u8],
+    ) -> Result<()> {
+        let packet = Packet { handler, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
+        self.check_message(rank, &packet, payload)?;
+        match self.lane.borrow_mut().try_send(&self.ni, rank, &packet, payload)? {
+            true => Ok(()),
+            false => Err(Error::Busy { rank }),
+        }
+    }
+
+    /// Runs handler `handler` of `rank` and waits for what it replies with [`super::engine::Context::reply`] (six
+    /// zeros if it does not).
+    pub fn call(&self, rank: usize, handler: u16, arguments: Arguments, payload: &[u8]) -> Result<Arguments> {
+        refuse_in_handler()?;
+        let slot = &self.ni.calls[self.index];
+        let token = slot.open(self.index);
+        let packet =
+            Packet { handler, kind: kind::CALL, payload_bytes: payload.len() as u16, address: token, arguments };
+        self.submit(rank, &packet, payload)?;
+        self.await_answer(rank, token)?;
+        Ok(slot.words())
+    }
+
+    /// Waits for the answer to `token` from `rank`.
+    pub(crate) fn await_answer(&self, rank: usize, token: u64) -> Result<()> {
+        let slot = &self.ni.calls[self.index];
+        let done = || (slot.done.load(Ordering::Acquire) == token).then_some(());
+        let waited = self.wait_until(By::Rank(rank), None, ANY, Progress::Always, done);
+        if waited.is_err() {
+            slot.abandon();
+        }
+        waited?;
+        match slot.refusal.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            code => Err(Error::Refused { rank, reason: Refusal::from_u64(code) }),
+        }
+    }
+
+    /// Sends a packet, waiting for room.
+    #[inline]
+    pub(crate) fn submit(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<()> {
+        self.check_message(rank, packet, payload)?;
+        if self.lane.borrow_mut().try_send(&self.ni, rank, packet, payload)? {
+            self.tick();
+            return Ok(());
+        }
+        self.submit_when_room(rank, packet, payload)
+    }
+
+    #[cold]
+    fn submit_when_room(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<()> {
+        refuse_in_handler()?;
+        let try_again = || {
+            let sent = self.lane.borrow_mut().try_send(&self.ni, rank, packet, payload);
+            match sent {
+                Ok(true) => Some(Ok(())),
+                Ok(false) => None,
+                Err(error) => Some(Err(error)),
+            }
+        };
+        self.wait_until(By::Rank(rank), None, ANY, Progress::Always, try_again)?
+    }
+
+    #[inline(always)]
+    fn check_message(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<()> {
+        self.ni.check_rank(rank)?;
+        if payload.len() > PAYLOAD_MAX {
+            return Err(Error::PayloadTooLong { bytes: payload.len(), max: PAYLOAD_MAX });
+        }
+        if packet.handler >= HANDLER_COUNT {
+            return Err(Error::HandlerTaken { id: packet.handler, max: HANDLER_COUNT });
+        }
+        if self.ni.memory.header().departures.load(Ordering::Relaxed) != 0 {
+            self.ni.check_departed(By::Rank(rank))?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the answers to one port's calls and routed operations arrive. In private memory of the rank: filled by
+/// whichever of its threads runs the engine.
+#[derive(Debug, Default)]
+pub(crate) struct CallSlot {
+    /// Token of the last call opened, or 0 after it was given up.
+    expected: AtomicU64,
+    /// Token of the last call answered.
+    pub done: AtomicU64,
+    pub refusal: AtomicU64,
+    words: [AtomicU64; ARGUMENT_COUNT],
+    /// The payload of the answer.
+    pub payload: Mutex<Vec<u8>>,
+    /// Routed operations started. Written by the port's holder.
+    pub routed: AtomicU64,
+    /// Routed operations answered.
+    pub routed_done: AtomicU64,
+    /// The first refusal of a routed operation since the last flush: (rank + 1) << 32 | reason.
+    pub routed_refusal: AtomicU64,
+    /// Status words to write when a routed operation is answered: its number -> (word, value).
+    pub statuses: Mutex<HashMap<u64, (u64, u64)>>,
+    /// The port's sending ends while nobody has it open.
+    pub lane: Mutex<Option<Lane>>,
+}
+
+impl CallSlot {
+    /// Begins a call; the token tells the port and is never used twice.
+    pub fn open(&self, port: usize) -> u64 {
+        let last = self.done.load(Ordering::Relaxed).max(self.expected.load(Ordering::Relaxed));
+        let token = ((last >> 8) + 1) << 8 | port as u64;
+        self.refusal.store(0, Ordering::Relaxed);
+        self.expected.store(token, Ordering::Release);
+        token
+    }
+
+    /// Ends a call that will not be waited for any more; its answer is dropped when it comes.
+    pub fn abandon(&self) {
+        let token = self.expected.load(Ordering::Relaxed);
+        self.expected.store(token + (1 << 8), Ordering::Relaxed);
+    }
+
+    /// Takes an answer, if it is the one expected.
+    pub fn answer(&self, token: u64, arguments: &Arguments, payload: &[u8]) {
+        if self.expected.load(Ordering::Acquire) != token {
+            return;
+        }
+        for (word, argument) in self.words.iter().zip(arguments) {
+            word.store(*argument, Ordering::Relaxed);
+        }
+        if !payload.is_empty() {
+            let mut kept = self.payload.lock().unwrap_or_else(|p| p.into_inner());
+            kept.clear();
+            kept.extend_from_slice(payload);
+        }
+        self.done.store(token, Ordering::Release);
+    }
+
+    /// Takes a refusal of a call.
+    pub fn refuse(&self, token: u64, reason: u64) {
+        if self.expected.load(Ordering::Acquire) == token {
+            self.refusal.store(reason.max(1), Ordering::Relaxed);
+            self.done.store(token, Ordering::Release);
+        }
+    }
+
+    pub fn words(&self) -> Arguments {
+        std::array::from_fn(|i| self.words[i].load(Ordering::Relaxed))
+    }
+}
+
+thread_local! {
+    static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Fails inside a handler, where nothing may wait.
+pub(crate) fn refuse_in_handler() -> Result<()> {
+    if IN_HANDLER.get() { Err(Error::InHandler) } else { Ok(()) }
+}
+
+/// Marks this thread as running a handler until dropped.
+pub(crate) struct InHandler;
+
+impl InHandler {
+    pub fn enter() -> InHandler {
+        IN_HANDLER.set(true);
+        InHandler
+    }
+}
+
+impl Drop for InHandler {
+    fn drop(&mut self) {
+        IN_HANDLER.set(false);
+    }
+}

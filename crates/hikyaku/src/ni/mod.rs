@@ -1,0 +1,184 @@
+//! The network interface of a rank: it executes remote operations on the rank's memory on behalf of others.
+//!
+//! Rests on: [`crate::transport`]. Leaves out: how ranks are started and named (that is [`crate::job`]).
+//!
+//! Every remote reference resolves here, either to a pointer (mapped memory: the operation is loads, stores and
+//! atomics compiled in place) or to a route (private memory of another process: a system call, or a message to its
+//! network interface). Nothing above knows which it was.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `place` | (rank, area, index): where an operation goes; symmetric areas |
+//! | `area` | areas of one rank, by id: allocated or registered; opened by peers; revoked |
+//! | `port` | one independent way into the interface |
+//! | `operation` | push, pull, word, atomics, notification, flush |
+//! | `route` | the same operations where there is no pointer |
+//! | `message` | active messages: sending, calling |
+//! | `engine` | receiving them: handlers, one at a time |
+//! | `wait` | spin, yield, sleep |
+//! | `thread` | progress without the host program; a descriptor for event loops |
+//! | `owner` | noticing that this process is a fork |
+
+pub(crate) mod area;
+pub(crate) mod engine;
+pub(crate) mod message;
+pub(crate) mod operation;
+pub(crate) mod owner;
+pub(crate) mod place;
+pub(crate) mod port;
+pub(crate) mod route;
+pub(crate) mod thread;
+pub(crate) mod wait;
+
+use crate::error::{Error, Result};
+use crate::memory::heap::Heap;
+use crate::sync::fence::Fences;
+use crate::transport::shm::layout::{Block, JobMemory};
+use engine::Engine;
+use message::{CallSlot, HANDLER_COUNT};
+use owner::OwnerPage;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+/// The port of the network interface itself: what handlers send goes through it.
+pub(crate) const NI_PORT: usize = 0;
+
+/// One rank's network interface, as the rank itself holds it.
+pub(crate) struct Ni {
+    pub memory: Arc<JobMemory>,
+    pub rank: usize,
+    /// A random number that tells places of different jobs apart.
+    pub job: u64,
+    pub fences: Fences,
+    pub pace: wait::Pace,
+    /// Ranks are threads of one process: private memory is a pointer too.
+    pub threads: bool,
+    owner: OwnerPage,
+    engine: Mutex<Engine>,
+    /// Runs of each handler so far.
+    pub handled: Box<[AtomicU64]>,
+    /// One bit per port in use.
+    ports_used: AtomicU64,
+    /// Where replies to each port's calls arrive.
+    pub calls: Box<[CallSlot]>,
+    /// Per peer: whether its private memory can be reached directly (0 unknown, 1 yes, 2 no).
+    cross: Box<[AtomicU8]>,
+    /// The own half of this rank's heap.
+    pub own_heap: Mutex<Heap>,
+    /// A rank whose messages made no sense, plus 1.
+    pub misbehaved: AtomicU64,
+}
+
+/// What whoever starts a rank tells its interface.
+pub(crate) struct Settings {
+    pub rank: usize,
+    pub job: u64,
+    pub fences: Fences,
+    pub crowded: bool,
+    pub threads: bool,
+}
+
+impl Ni {
+    pub fn new(memory: Arc<JobMemory>, settings: Settings) -> Result<Arc<Ni>> {
+        let layout = memory.layout;
+        let own_start = layout.heap(settings.rank) + layout.heap_half_bytes;
+        let ni = Ni {
+            rank: settings.rank,
+            job: settings.job,
+            fences: settings.fences,
+            pace: wait::Pace::new(settings.crowded),
+            threads: settings.threads,
+            owner: OwnerPage::new(layout.size)?,
+            engine: Mutex::new(Engine::new(&layout)),
+            handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),
+            ports_used: AtomicU64::new(1 << NI_PORT),
+            calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
+            cross: (0..layout.size).map(|_| AtomicU8::new(0)).collect(),
+            own_heap: Mutex::new(Heap::new(own_start, layout.heap_half_bytes)),
+            misbehaved: AtomicU64::new(0),
+            memory,
+        };
+        Ok(Arc::new(ni))
+    }
+
+    /// Number of ranks; 0 in a forked child, so that every rank is out of range there and no check is needed on
+    /// the paths that work.
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        self.owner.size()
+    }
+
+    /// Fails for a rank that does not exist, and always in a forked child.
+    #[inline(always)]
+    pub fn check_rank(&self, rank: usize) -> Result<()> {
+        if rank < self.size() { Ok(()) } else { Err(self.bad_rank(rank)) }
+    }
+
+    #[cold]
+    fn bad_rank(&self, rank: usize) -> Error {
+        match self.size() {
+            0 => Error::ForkedChild,
+            size => Error::NoSuchRank { rank, size },
+        }
+    }
+
+    /// The control block of this rank.
+    #[inline]
+    pub fn mine(&self) -> &Block {
+        self.memory.block(self.rank)
+    }
+
+    /// Tells `rank` that `what` has changed there.
+    #[inline(always)]
+    pub fn notify(&self, rank: usize, what: u64) {
+        self.memory.block(rank).bell.ring(self.fences, what);
+    }
+
+    /// Runs the handlers of messages that have arrived. `None` if another thread is doing so right now, else
+    /// whether there was anything to do.
+    #[inline]
+    pub fn progress(&self) -> Option<bool> {
+        let mut engine = self.try_engine()?;
+        let worked = engine.run(self);
+        drop(engine);
+        if worked {
+            // Other threads of this rank may sleep until one of these handlers has run.
+            self.notify(self.rank, crate::sync::bell::ANY);
+        }
+        Some(worked)
+    }
+
+    fn try_engine(&self) -> Option<MutexGuard<'_, Engine>> {
+        match self.engine.try_lock() {
+            Ok(engine) => Some(engine),
+            // A handler panicked; the engine's own state was consistent when it called the handler.
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The engine, waiting for whoever runs handlers right now. Never called from a handler.
+    pub fn engine(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Takes a free port.
+    pub fn take_port(&self) -> Result<usize> {
+        let max = self.memory.layout.ports;
+        loop {
+            let used = self.ports_used.load(Ordering::Relaxed);
+            let free = (!used).trailing_zeros() as usize;
+            if free >= max {
+                return Err(Error::NoPort { max });
+            }
+            let taken = used | 1 << free;
+            if self.ports_used.compare_exchange(used, taken, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Ok(free);
+            }
+        }
+    }
+
+    pub fn give_port(&self, port: usize) {
+        self.ports_used.fetch_and(!(1 << port), Ordering::Release);
+    }
+}

@@ -1,0 +1,225 @@
+//! Remote operations: push, pull, word, atomics, notification, flush.
+//!
+//! On a pointer an operation is done when the call returns. On a route a push may still be under way;
+//! [`Port::flush`] and [`Port::sync`] wait for it, and a word or notification to the same rank waits by itself.
+
+use super::place::{Place, Reach};
+use super::port::Port;
+use crate::error::{Error, Result};
+use crate::memory::copy;
+use crate::transport::shm::layout::AreaKind;
+use bytemuck::Pod;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// What an atomic operation does with a word. All give the value from before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atomic {
+    /// Adds, wrapping around.
+    Add(u64),
+    /// Replaces.
+    Swap(u64),
+    /// Replaces by `new` if the word equals `old`.
+    CompareSwap {
+        /// The value expected.
+        old: u64,
+        /// The value to store.
+        new: u64,
+    },
+    /// Bitwise and.
+    And(u64),
+    /// Bitwise or.
+    Or(u64),
+    /// Bitwise exclusive or.
+    Xor(u64),
+}
+
+impl Atomic {
+    /// Does it.
+    #[inline(always)]
+    pub(crate) fn perform(self, word: &AtomicU64) -> u64 {
+        match self {
+            Atomic::Add(value) => word.fetch_add(value, Ordering::SeqCst),
+            Atomic::Swap(value) => word.swap(value, Ordering::SeqCst),
+            Atomic::CompareSwap { old, new } => {
+                word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).unwrap_or_else(|seen| seen)
+            }
+            Atomic::And(value) => word.fetch_and(value, Ordering::SeqCst),
+            Atomic::Or(value) => word.fetch_or(value, Ordering::SeqCst),
+            Atomic::Xor(value) => word.fetch_xor(value, Ordering::SeqCst),
+        }
+    }
+}
+
+impl Port {
+    /// Writes `data` to a place. `data` may be reused when the call returns; the bytes are all there after the next
+    /// [`Port::flush`], [`Port::word`] or notification to that rank.
+    #[inline]
+    pub fn push<T: Pod>(&self, to: Place<'_, T>, data: &[T]) -> Result<()> {
+        self.tick();
+        match self.ni.resolve(to, data.len())? {
+            // SAFETY: resolved for that many elements; `data` is private to the caller.
+            Reach::Pointer(target) => unsafe { copy::copy(target, data.as_ptr().cast(), size_of_val(data)) },
+            Reach::Area(area, offset) => self.push_area(area, offset, bytemuck::cast_slice(data), None)?,
+        }
+        Ok(())
+    }
+
+    /// Reads a place into `into`; done when the call returns.
+    #[inline]
+    pub fn pull<T: Pod>(&self, from: Place<'_, T>, into: &mut [T]) -> Result<()> {
+        self.tick();
+        match self.ni.resolve(from, into.len())? {
+            // SAFETY: resolved for that many elements; `into` is borrowed mutably; any bytes are a valid `T`.
+            Reach::Pointer(source) => unsafe { copy::copy(into.as_mut_ptr().cast(), source, size_of_val(into)) },
+            Reach::Area(area, offset) => self.pull_area(area, offset, bytemuck::cast_slice_mut(into))?,
+        }
+        Ok(())
+    }
+
+    /// Reads one element.
+    #[inline]
+    pub fn pull_one<T: Pod>(&self, from: Place<'_, T>) -> Result<T> {
+        let mut value = [T::zeroed()];
+        self.pull(from, &mut value)?;
+        Ok(value[0])
+    }
+
+    /// Writes a word that arrives whole, after everything this port has pushed to that rank before, and wakes
+    /// whoever waits for it.
+    #[inline]
+    pub fn word(&self, to: Place<'_, u64>, value: u64) -> Result<()> {
+        self.tick();
+        match self.ni.resolve(to, 1)? {
+            Reach::Pointer(target) => {
+                if self.has_routed() {
+                    self.flush(to.rank)?;
+                }
+                // SAFETY: resolved for one `u64`, aligned since areas start on a line; accessed atomically.
+                unsafe { AtomicU64::from_ptr(target.cast()) }.store(value, Ordering::Release);
+                self.ni.notify(to.rank, self.ni.watch_of(target));
+                Ok(())
+            }
+            Reach::Area(area, offset) => self.word_area(area, offset, value),
+        }
+    }
+
+    /// Writes `data`, then the word `value` to `flag` on the same rank: whoever sees the word sees the data.
+    #[inline]
+    pub fn push_notify<T: Pod>(&self, to: Place<'_, T>, data: &[T], flag: Place<'_, u64>, value: u64) -> Result<()> {
+        if to.rank != flag.rank {
+            return Err(Error::NotMine { rank: flag.rank });
+        }
+        // Both are checked before anything is written.
+        let flag_reach = self.ni.resolve(flag, 1)?;
+        if let (Reach::Pointer(target), Reach::Pointer(word)) = (self.ni.resolve(to, data.len())?, flag_reach) {
+            self.tick();
+            if self.has_routed() {
+                self.flush(to.rank)?;
+            }
+            // SAFETY: resolved for that many elements, and for one aligned `u64` accessed atomically.
+            unsafe {
+                copy::copy(target, data.as_ptr().cast(), size_of_val(data));
+                AtomicU64::from_ptr(word.cast()).store(value, Ordering::Release);
+            }
+            self.ni.notify(flag.rank, self.ni.watch_of(word));
+            return Ok(());
+        }
+        self.push(to, data)?;
+        self.word(flag, value)
+    }
+
+    /// Writes `data`, and `value` into the word `status` of this rank's own memory once the data is all there
+    /// (R3): the caller waits for the word, or looks at it, whenever it likes.
+    pub fn push_status<T: Pod>(&self, to: Place<'_, T>, data: &[T], status: Place<'_, u64>, value: u64) -> Result<()> {
+        let status_word = self.own_status(status)?;
+        match (self.ni.resolve(to, data.len())?, status_word) {
+            (Reach::Area(area, offset), Some(word)) => {
+                self.push_area(area, offset, bytemuck::cast_slice(data), Some((word, value)))
+            }
+            _ => {
+                self.push(to, data)?;
+                self.flush(to.rank)?;
+                self.word(status, value)
+            }
+        }
+    }
+
+    /// Reads into `into`, then writes `value` into the word `status` of this rank's own memory.
+    pub fn pull_status<T: Pod>(
+        &self,
+        from: Place<'_, T>,
+        into: &mut [T],
+        status: Place<'_, u64>,
+        value: u64,
+    ) -> Result<()> {
+        self.own_status(status)?;
+        self.pull(from, into)?;
+        self.word(status, value)
+    }
+
+    /// Changes a word atomically and gives its value from before; wakes whoever waits for it.
+    #[inline]
+    pub fn atomic(&self, at: Place<'_, u64>, operation: Atomic) -> Result<u64> {
+        self.tick();
+        match self.ni.resolve(at, 1)? {
+            Reach::Pointer(target) => {
+                // SAFETY: resolved for one aligned `u64`, accessed atomically by everyone.
+                let before = operation.perform(unsafe { AtomicU64::from_ptr(target.cast()) });
+                self.ni.notify(at.rank, self.ni.watch_of(target));
+                Ok(before)
+            }
+            Reach::Area(area, offset) => self.atomic_area(area, offset, operation),
+        }
+    }
+
+    /// Adds to a word; gives the value from before.
+    #[inline]
+    pub fn fetch_add(&self, at: Place<'_, u64>, value: u64) -> Result<u64> {
+        self.atomic(at, Atomic::Add(value))
+    }
+
+    /// Replaces a word; gives the value from before.
+    #[inline]
+    pub fn swap(&self, at: Place<'_, u64>, value: u64) -> Result<u64> {
+        self.atomic(at, Atomic::Swap(value))
+    }
+
+    /// Replaces a word by `new` if it equals `old`; gives the value from before.
+    #[inline]
+    pub fn compare_swap(&self, at: Place<'_, u64>, old: u64, new: u64) -> Result<u64> {
+        self.atomic(at, Atomic::CompareSwap { old, new })
+    }
+
+    /// Waits until everything this port has pushed to `rank` is there.
+    #[inline]
+    pub fn flush(&self, rank: usize) -> Result<()> {
+        self.ni.check_rank(rank)?;
+        fence(Ordering::SeqCst);
+        self.flush_routed(rank)
+    }
+
+    /// Waits until everything this port has started is done at its target, and reports what a peer refused.
+    pub fn sync(&self) -> Result<()> {
+        self.ni.check_rank(self.ni.rank)?;
+        fence(Ordering::SeqCst);
+        self.flush_routed(self.ni.rank)?;
+        match self.ni.misbehaved.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            rank => Err(Error::PeerMisbehaved { rank: rank as usize - 1, what: "a malformed message" }),
+        }
+    }
+
+    /// The address of a status word, if it lies in job memory, which stays while an operation is under way.
+    fn own_status(&self, status: Place<'_, u64>) -> Result<Option<*mut u8>> {
+        if status.rank != self.ni.rank {
+            return Err(Error::NotMine { rank: status.rank });
+        }
+        match self.ni.resolve(status, 1)? {
+            Reach::Pointer(word) => Ok(Some(word)),
+            Reach::Area(area, offset) => {
+                let word = area.own_address(&self.ni, offset)?;
+                Ok((area.kind == AreaKind::Mapped).then_some(word))
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Where an operation goes: (rank, area, index), never a raw address.
+
+use super::Ni;
+use super::area::Opened;
+use crate::error::{Error, Result};
+use crate::memory::copy;
+use bytemuck::Pod;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// An area that every rank has, of the same size and type: the global address space of a job.
+///
+/// Made by [`crate::Job::symmetric`] on all ranks together; starts zeroed. Peers may change it at any moment, so
+/// there is no `&[T]` into it: reads copy out, writes copy in. `T` is any plain type ([`bytemuck::Pod`]).
+pub struct Symmetric<T> {
+    pub(crate) ni: Arc<Ni>,
+    /// Offset in every rank's heap.
+    pub(crate) start: usize,
+    pub(crate) len: usize,
+    pub(crate) element: PhantomData<fn() -> T>,
+}
+
+impl<T> std::fmt::Debug for Symmetric<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Symmetric").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl<T: Pod> Symmetric<T> {
+    /// Elements on each rank.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Element `index` on `rank`, as the target of an operation, which checks both.
+    #[inline(always)]
+    pub fn at(&self, rank: usize, index: usize) -> Place<'_, T> {
+        let ground = Ground::Symmetric { job: self.ni.job, start: self.start };
+        Place { ground, rank, index, len: self.len, element: PhantomData }
+    }
+
+    /// Element `index` on this rank.
+    #[inline(always)]
+    pub fn here(&self, index: usize) -> Place<'_, T> {
+        self.at(self.ni.rank, index)
+    }
+
+    /// Reads an element of this rank's own part.
+    ///
+    /// # Panics
+    /// If `index` is out of range, as a slice would.
+    #[inline]
+    pub fn get(&self, index: usize) -> T {
+        let mut value = [T::zeroed()];
+        self.read(index, &mut value);
+        value[0]
+    }
+
+    /// Writes an element of this rank's own part.
+    ///
+    /// # Panics
+    /// If `index` is out of range, as a slice would.
+    #[inline]
+    pub fn set(&self, index: usize, value: T) {
+        self.write(index, &[value]);
+    }
+
+    /// Copies elements of this rank's own part out.
+    ///
+    /// # Panics
+    /// If the range passes the end.
+    pub fn read(&self, index: usize, into: &mut [T]) {
+        let from = self.own(index, into.len());
+        // SAFETY: `own` checked the range; the target is a live slice; any bytes are a valid `T`.
+        unsafe { copy::copy(into.as_mut_ptr().cast(), from, size_of_val(into)) };
+    }
+
+    /// Copies elements into this rank's own part.
+    ///
+    /// # Panics
+    /// If the range passes the end.
+    pub fn write(&self, index: usize, data: &[T]) {
+        let to = self.own(index, data.len());
+        // SAFETY: `own` checked the range; the source is a live slice.
+        unsafe { copy::copy(to, data.as_ptr().cast(), size_of_val(data)) };
+    }
+
+    /// The whole of this rank's own part, copied out.
+    pub fn to_vec(&self) -> Vec<T> {
+        let mut all = vec![T::zeroed(); self.len];
+        self.read(0, &mut all);
+        all
+    }
+
+    /// The first byte of this rank's own part, for code that keeps its own promises about who writes when.
+    pub fn as_ptr(&self) -> *mut T {
+        self.own(0, 0).cast()
+    }
+
+    fn own(&self, index: usize, count: usize) -> *mut u8 {
+        assert!(
+            index.checked_add(count).is_some_and(|end| end <= self.len),
+            "{count} elements at index {index} pass the end of an area of {}",
+            self.len
+        );
+        let offset = self.ni.memory.layout.heap(self.ni.rank) + self.start + index * size_of::<T>();
+        // SAFETY: the area lies in this rank's heap, hence in the segment.
+        unsafe { self.ni.memory.segment.base().add(offset) }
+    }
+}
+
+/// The target of an operation: some elements of an area of a rank.
+pub struct Place<'a, T> {
+    pub(crate) ground: Ground<'a>,
+    pub(crate) rank: usize,
+    pub(crate) index: usize,
+    pub(crate) len: usize,
+    pub(crate) element: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Place<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Place<'_, T> {}
+
+impl<T> std::fmt::Debug for Place<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "rank {} index {} of {}", self.rank, self.index, self.len)
+    }
+}
+
+impl<T> Place<'_, T> {
+    /// The rank it is on.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The index of the element.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Ground<'a> {
+    Symmetric { job: u64, start: usize },
+    Area(&'a Opened),
+}
+
+/// What a place resolves to.
+pub(crate) enum Reach<'a> {
+    /// Mapped here: the address.
+    Pointer(*mut u8),
+    /// An area of one rank, at a byte offset; whether there is a pointer depends on the area.
+    Area(&'a Opened, usize),
+}
+
+impl Ni {
+    /// Checks a place for `count` elements and finds how it is reached.
+    #[inline(always)]
+    pub fn resolve<'a, T>(&self, place: Place<'a, T>, count: usize) -> Result<Reach<'a>> {
+        self.check_rank(place.rank)?;
+        // One comparison covers both an index and a count that are too large, without overflow.
+        if place.index > place.len || count > place.len - place.index {
+            return Err(out_of_bounds(place.index, count, place.len));
+        }
+        let offset = place.index * size_of::<T>();
+        match place.ground {
+            Ground::Symmetric { job, start } => {
+                if job != self.job {
+                    return Err(Error::ForeignArea);
+                }
+                let offset = self.memory.layout.heap(place.rank) + start + offset;
+                // SAFETY: rank, index and count were checked, and the area lies in the rank's heap.
+                Ok(Reach::Pointer(unsafe { self.memory.segment.base().add(offset) }))
+            }
+            Ground::Area(area) => {
+                if area.job != self.job {
+                    return Err(Error::ForeignArea);
+                }
+                Ok(Reach::Area(area, offset))
+            }
+        }
+    }
+
+    /// A name for a mapped word that all ranks agree on, to ring for.
+    #[inline(always)]
+    pub fn watch_of(&self, word: *mut u8) -> u64 {
+        (word as u64).wrapping_sub(self.memory.segment.base() as u64) | 1 << 63
+    }
+}
+
+#[cold]
+fn out_of_bounds(index: usize, count: usize, len: usize) -> Error {
+    Error::OutOfBounds { index, count, len }
+}

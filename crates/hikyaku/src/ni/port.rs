@@ -1,0 +1,128 @@
+//! One independent way into the network interface.
+//!
+//! A port has its own ring to every peer, its own mark for operations in flight and its own place to sleep, so
+//! threads that use different ports never wait for each other. It can be moved to a thread, not shared.
+
+use super::Ni;
+use crate::error::Result;
+use crate::sync::guard::Guard;
+use crate::transport::shm::ring::{PAYLOAD_MAX, Packet, Producer};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// One independent way into the network interface of a rank. [`crate::Job`] has one; a thread gets its own from
+/// [`Port::open`].
+pub struct Port {
+    pub(crate) ni: Arc<Ni>,
+    pub(crate) lane: RefCell<Lane>,
+    pub(crate) index: usize,
+    /// Remote operations since the last look for messages.
+    idle_ops: Cell<u32>,
+}
+
+impl std::fmt::Debug for Port {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Port").field("rank", &self.ni.rank).field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+/// How many remote operations may pass before a port looks for arrived messages.
+const IDLE_OPS_MAX: u32 = 32;
+
+impl Port {
+    pub(crate) fn on(ni: &Arc<Ni>) -> Result<Port> {
+        let index = ni.take_port()?;
+        Ok(Port { ni: ni.clone(), lane: RefCell::new(Lane::new(ni, index)), index, idle_ops: Cell::new(0) })
+    }
+
+    /// Opens another port of this rank, for another thread.
+    pub fn open(&self) -> Result<Port> {
+        self.ni.check_rank(self.ni.rank)?;
+        Port::on(&self.ni)
+    }
+
+    /// This rank.
+    #[inline]
+    pub fn rank(&self) -> usize {
+        self.ni.rank
+    }
+
+    /// The number of ranks.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.ni.memory.layout.size
+    }
+
+    /// Runs the handlers of messages that have arrived; true if there were any. Waiting calls do so by themselves.
+    pub fn progress(&self) -> bool {
+        self.ni.progress() == Some(true)
+    }
+
+    /// Counts a remote operation and now and then looks for messages, so that a rank that only pushes answers too.
+    #[inline(always)]
+    pub(crate) fn tick(&self) {
+        let ops = self.idle_ops.get() + 1;
+        self.idle_ops.set(ops);
+        if ops >= IDLE_OPS_MAX {
+            self.idle_ops.set(0);
+            self.ni.progress();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.ni.mine().guards[self.index]
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        // The positions in the rings stay with the index: whoever opens the port next goes on from there.
+        self.ni.calls[self.index].lane.lock().unwrap_or_else(|p| p.into_inner()).replace(self.lane.take());
+        self.ni.give_port(self.index);
+    }
+}
+
+/// The sending ends of one port's rings.
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    port: usize,
+    to: Vec<Option<Box<Producer>>>,
+}
+
+impl Lane {
+    pub fn new(ni: &Ni, port: usize) -> Lane {
+        let kept = ni.calls[port].lane.lock().unwrap_or_else(|p| p.into_inner()).take();
+        kept.unwrap_or_else(|| Lane::fresh(port, ni.memory.layout.size))
+    }
+
+    pub fn fresh(port: usize, size: usize) -> Lane {
+        Lane { port, to: (0..size).map(|_| None).collect() }
+    }
+
+    /// Puts a message into the ring to `rank`, which exists; false when the ring is full.
+    #[inline]
+    pub fn try_send(&mut self, ni: &Ni, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
+        debug_assert!(payload.len() <= PAYLOAD_MAX);
+        let source = ni.rank * ni.memory.layout.ports + self.port;
+        let producer = match &mut self.to[rank] {
+            Some(producer) => producer,
+            none => none.insert(attach(ni, rank, source)?),
+        };
+        let sent = producer.try_send(ni.memory.ring(rank, source), packet, payload);
+        if sent {
+            ni.notify(rank, crate::sync::bell::ANY);
+        }
+        Ok(sent)
+    }
+}
+
+/// First message to a rank: takes memory for the ring and tells the receiver to look at it.
+#[cold]
+fn attach(ni: &Ni, rank: usize, source: usize) -> Result<Box<Producer>> {
+    let ring = ni.memory.ring(rank, source);
+    let offset = ring as *const _ as usize - ni.memory.segment.base() as usize;
+    ni.memory.segment.commit(offset, size_of_val(ring))?;
+    ni.memory.attached(rank, source / 64).fetch_or(1 << (source % 64), std::sync::atomic::Ordering::SeqCst);
+    Ok(Box::default())
+}

@@ -1,0 +1,123 @@
+//! Progress without the host program: a thread that runs handlers and sleeps when there is nothing to do, and a
+//! descriptor that becomes readable when something has arrived.
+
+use super::port::Port;
+use crate::error::{Error, Result};
+use crate::sync::bell::ANY;
+use crate::transport::shm::layout::State;
+use rustix::event::EventfdFlags;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// A thread that makes progress for its rank (A2), until dropped.
+///
+/// Handlers then run on this thread or inside calls of the program, still one at a time.
+#[derive(Debug)]
+pub struct NiThread {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    ni: Arc<super::Ni>,
+    event: Option<Arc<OwnedFd>>,
+}
+
+impl std::fmt::Debug for super::Ni {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ni").field("rank", &self.rank).finish_non_exhaustive()
+    }
+}
+
+impl Port {
+    /// Starts a thread that runs handlers whenever messages arrive, so that peers are served while this rank
+    /// computes. It sleeps when idle.
+    pub fn start_ni_thread(&self) -> Result<NiThread> {
+        NiThread::start(self, None)
+    }
+
+    /// A descriptor for event loops (R15): readable once anything that notifies has reached this rank (a word, a
+    /// notification, an atomic operation, a message) since it was last cleared by [`NiThread::clear`].
+    pub fn event_descriptor(&self) -> Result<NiThread> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let event = rustix::event::eventfd(0, flags).map_err(|e| Error::system("eventfd", e))?;
+        NiThread::start(self, Some(Arc::new(event)))
+    }
+}
+
+impl NiThread {
+    fn start(port: &Port, event: Option<Arc<OwnedFd>>) -> Result<NiThread> {
+        let port = port.open()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ni, stopping, signal) = (port.ni.clone(), stop.clone(), event.clone());
+        let thread = std::thread::Builder::new()
+            .name(format!("hikyaku-ni-{}", ni.rank))
+            .spawn(move || serve(&port, &stopping, signal.as_deref()))
+            .map_err(|e| Error::System { call: "pthread_create", errno: e.raw_os_error().unwrap_or(libc::EAGAIN) })?;
+        Ok(NiThread { stop, thread: Some(thread), ni, event })
+    }
+
+    /// The descriptor, if this was made by [`Port::event_descriptor`].
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.event.as_ref().map(|event| event.as_fd())
+    }
+
+    /// Makes the descriptor unreadable until the next arrival. Clear first, then look at your words: an arrival in
+    /// between makes it readable again.
+    pub fn clear(&self) {
+        if let Some(event) = &self.event {
+            let _ = rustix::io::read(event, &mut [0u8; 8]);
+        }
+    }
+}
+
+impl Drop for NiThread {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.ni.mine().bell.ring_all();
+        if let Some(thread) = self.thread.take() {
+            // A handler that panicked there has marked the rank dead already.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(port: &Port, stop: &AtomicBool, event: Option<&OwnedFd>) {
+    let work = || match event {
+        None => run_handlers(port, stop),
+        Some(event) => signal_arrivals(port, stop, event),
+    };
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
+        // A handler panicked: for its peers this rank is dead.
+        port.ni.memory.mark_departed(port.ni.rank, State::Dead);
+    }
+}
+
+/// Sleeps at once when there is nothing to do: this thread must never spin against the program it serves.
+fn run_handlers(port: &Port, stop: &AtomicBool) {
+    let ni = &port.ni;
+    while !stop.load(Ordering::SeqCst) {
+        ni.mine().bell.sleep(ni.fences, port.index, ANY, None, || {
+            stop.load(Ordering::SeqCst)
+                || match ni.progress() {
+                    Some(worked) => worked,
+                    None => {
+                        rustix::thread::sched_yield();
+                        true
+                    }
+                }
+        });
+    }
+}
+
+/// An arrival while this thread is awake counts too, hence the armed bell.
+fn signal_arrivals(port: &Port, stop: &AtomicBool, event: &OwnedFd) {
+    let bell = &port.ni.mine().bell;
+    bell.arm(port.index);
+    while !stop.load(Ordering::SeqCst) {
+        let seen = bell.sequence(port.index);
+        port.ni.progress();
+        let _ = rustix::io::write(event, &1u64.to_ne_bytes());
+        bell.await_sequence(port.index, seen);
+    }
+    bell.disarm(port.index);
+}

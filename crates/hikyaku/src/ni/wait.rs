@@ -1,0 +1,321 @@
+//! Waiting: spin while every rank has a core of its own, then yield, then sleep.
+//!
+//! Every wait of the library passes through here: it runs handlers meanwhile, notices ranks that have ended, and
+//! keeps deadlines.
+
+use super::Ni;
+use super::message::refuse_in_handler;
+use super::place::{Place, Reach};
+use super::port::Port;
+use crate::error::{Error, Result};
+use crate::sync::bell::ANY;
+use crate::transport::shm::layout::State;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long to spin and to yield before sleeping.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    spin: Duration,
+    idle: Duration,
+}
+
+impl Pace {
+    /// `crowded`: there are more ranks than cores, so spinning only keeps the awaited rank from running.
+    pub fn new(crowded: bool) -> Pace {
+        let spin = if crowded { Duration::ZERO } else { Duration::from_micros(100) };
+        Pace { spin, idle: Duration::from_millis(1) }
+    }
+}
+
+/// Who is expected to end the wait: its death ends it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Any peer. The death of any rank ends the wait.
+    Anyone,
+    /// This rank.
+    Rank(usize),
+    /// Every rank, each of which must arrive at the barrier of this number.
+    Barrier(u64),
+}
+
+/// How the awaited thing comes about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// By a handler that runs here: look for messages all the time.
+    Always,
+    /// By a store of a peer: look for messages now and then.
+    Seldom,
+}
+
+/// What a word is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// The word equals the value.
+    Equal(u64),
+    /// The word differs from the value.
+    NotEqual(u64),
+    /// The word, as an unsigned number, is at least the value.
+    AtLeast(u64),
+}
+
+impl Until {
+    #[inline(always)]
+    fn met(self, word: u64) -> bool {
+        match self {
+            Until::Equal(value) => word == value,
+            Until::NotEqual(value) => word != value,
+            Until::AtLeast(value) => word >= value,
+        }
+    }
+}
+
+/// One thing to wait for, among several.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A word of this rank's own memory.
+    Word(Place<'a, u64>, Until),
+    /// A handler has run at least so many times since the start of the job ([`Port::handled`]).
+    Handler(u16, u64),
+}
+
+impl Port {
+    /// Waits for a word of this rank's own memory, written by a peer's word, notification or atomic operation.
+    /// Gives the value that ended the wait. Reads after it see everything the writer wrote before.
+    #[inline]
+    pub fn wait(&self, word: Place<'_, u64>, until: Until) -> Result<u64> {
+        self.wait_from(By::Anyone, word, until)
+    }
+
+    /// The same, but only the end of `by` ends the wait early.
+    #[inline]
+    pub fn wait_from(&self, by: By, word: Place<'_, u64>, until: Until) -> Result<u64> {
+        let (word, watch) = self.own_word(word)?;
+        let ready = || {
+            let value = word.load(Ordering::Acquire);
+            until.met(value).then_some(value)
+        };
+        match ready() {
+            Some(value) => Ok(value),
+            None => self.wait_until(by, None, watch, Progress::Seldom, ready),
+        }
+    }
+
+    /// Waits for one of several events, at most for `timeout`; gives the index of one that has happened.
+    pub fn wait_any(&self, by: By, events: &[Event<'_>], timeout: Option<Duration>) -> Result<usize> {
+        let checks = events.iter().map(|event| self.check_of(event)).collect::<Result<Vec<_>>>()?;
+        if checks.is_empty() {
+            return Err(Error::Invalid("waiting for none of no events would never end".into()));
+        }
+        self.wait_until(by, timeout, ANY, Progress::Always, || checks.iter().position(|happened| happened()))
+    }
+
+    /// Waits until handler `id` of this rank has run `count` times since the start of the job.
+    pub fn wait_handled(&self, by: By, id: u16, count: u64) -> Result<()> {
+        self.wait_any(by, &[Event::Handler(id, count)], None).map(drop)
+    }
+
+    /// How many times handler `id` has run on this rank.
+    pub fn handled(&self, id: u16) -> u64 {
+        self.ni.handled.get(id as usize).map_or(0, |count| count.load(Ordering::Acquire))
+    }
+
+    /// One look at a word of this rank's own memory, without waiting.
+    #[inline]
+    pub fn poll(&self, word: Place<'_, u64>) -> Result<u64> {
+        self.tick();
+        Ok(self.own_word(word)?.0.load(Ordering::Acquire))
+    }
+
+    fn check_of<'s>(&'s self, event: &Event<'_>) -> Result<Box<dyn Fn() -> bool + 's>> {
+        match *event {
+            Event::Word(word, until) => {
+                let (word, _) = self.own_word(word)?;
+                Ok(Box::new(move || until.met(word.load(Ordering::Acquire))))
+            }
+            Event::Handler(id, count) => Ok(Box::new(move || self.handled(id) >= count)),
+        }
+    }
+
+    #[inline]
+    fn own_word(&self, word: Place<'_, u64>) -> Result<(&AtomicU64, u64)> {
+        if word.rank != self.ni.rank {
+            return Err(Error::NotMine { rank: word.rank });
+        }
+        let pointer = match self.ni.resolve(word, 1)? {
+            Reach::Pointer(pointer) => pointer,
+            Reach::Area(area, offset) => area.own_address(&self.ni, offset)?,
+        };
+        // SAFETY: resolved within an area of this rank that outlives the borrow of the place; aligned as a `u64`;
+        // accessed atomically by everyone.
+        let atomic = unsafe { AtomicU64::from_ptr(pointer.cast()) };
+        Ok((atomic, self.ni.watch_of(pointer)))
+    }
+
+    /// The one wait loop: until `ready`, the end of `by`, or the timeout.
+    pub(crate) fn wait_until<R>(
+        &self,
+        by: By,
+        timeout: Option<Duration>,
+        watch: u64,
+        progress: Progress,
+        mut ready: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
+        refuse_in_handler()?;
+        let ni = &*self.ni;
+        ni.check_rank(ni.rank)?;
+        let departures = &ni.memory.header().departures;
+        let mut turn = Turn::new(ni.pace, timeout);
+        loop {
+            let look_around = turn.look_around();
+            if look_around || progress == Progress::Always {
+                ni.progress();
+            }
+            if let Some(result) = ready() {
+                return Ok(result);
+            }
+            if look_around && departures.load(Ordering::Relaxed) != 0 {
+                if let Err(error) = ni.check_departed(by) {
+                    // What was done before the end counts.
+                    return ready().ok_or(error);
+                }
+            }
+            match turn.next() {
+                Step::Spin => {}
+                Step::Yield => rustix::thread::sched_yield(),
+                Step::Late(after) => return Err(Error::Timeout { after }),
+                Step::Sleep(left) => {
+                    let mut result = None;
+                    ni.mine().bell.sleep(ni.fences, self.index, watch, left, || {
+                        // A thread that is in the engine now may have looked at the rings before the last message
+                        // came: only an own look that finds nothing allows to sleep.
+                        if ni.progress() != Some(false) {
+                            return true;
+                        }
+                        result = ready();
+                        let ended = departures.load(Ordering::SeqCst) != 0 && ni.check_departed(by).is_err();
+                        result.is_some() || ended
+                    });
+                    if let Some(result) = result {
+                        return Ok(result);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Ni {
+    /// Fails if `by` has ended.
+    #[cold]
+    pub fn check_departed(&self, by: By) -> Result<()> {
+        let state = |rank: usize| self.memory.block(rank).life.state();
+        match by {
+            By::Rank(rank) => {
+                self.check_rank(rank)?;
+                match state(rank) {
+                    State::Dead => Err(Error::PeerDead { rank }),
+                    State::Left => Err(Error::PeerLeft { rank }),
+                    State::Starting | State::Joined => Ok(()),
+                }
+            }
+            By::Barrier(number) => {
+                for rank in 0..self.size() {
+                    let arrived = || self.memory.block(rank).life.arrivals.load(Ordering::Acquire) >= number;
+                    match state(rank) {
+                        State::Dead => return Err(Error::PeerDead { rank }),
+                        State::Left if !arrived() => return Err(Error::PeerLeft { rank }),
+                        _ => {}
+                    }
+                }
+                Ok(())
+            }
+            By::Anyone => {
+                let mut left = None;
+                let mut present = false;
+                for rank in (0..self.size()).filter(|rank| *rank != self.rank) {
+                    match state(rank) {
+                        State::Dead => return Err(Error::PeerDead { rank }),
+                        State::Left => left = Some(rank),
+                        State::Starting | State::Joined => present = true,
+                    }
+                }
+                // Nobody is left who could end the wait.
+                match left {
+                    Some(rank) if !present => Err(Error::PeerLeft { rank }),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// The course of one wait.
+struct Turn {
+    pace: Pace,
+    timeout: Option<Duration>,
+    turns: u32,
+    /// Taken late: the clock costs as much as a short wait.
+    begin: Option<Instant>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Spin,
+    Yield,
+    Sleep,
+}
+
+enum Step {
+    Spin,
+    Yield,
+    Sleep(Option<Duration>),
+    Late(Duration),
+}
+
+/// Turns of a spinning wait between two looks at messages and departures.
+const LOOK_AROUND_TURNS: u32 = 16;
+/// Turns of a spinning wait between two looks at the clock.
+const CLOCK_TURNS: u32 = 512;
+
+impl Turn {
+    fn new(pace: Pace, timeout: Option<Duration>) -> Turn {
+        let phase = if pace.spin.is_zero() { Phase::Yield } else { Phase::Spin };
+        Turn { pace, timeout, turns: 0, begin: None, phase }
+    }
+
+    #[inline(always)]
+    fn look_around(&self) -> bool {
+        self.phase != Phase::Spin || self.turns % LOOK_AROUND_TURNS == LOOK_AROUND_TURNS - 1
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> Step {
+        self.turns = self.turns.wrapping_add(1);
+        if self.phase == Phase::Spin && self.turns % CLOCK_TURNS != 0 {
+            return Step::Spin;
+        }
+        self.slow_next()
+    }
+
+    #[cold]
+    fn slow_next(&mut self) -> Step {
+        let now = Instant::now();
+        let waited = now - *self.begin.get_or_insert(now);
+        if let Some(timeout) = self.timeout.filter(|timeout| waited >= *timeout) {
+            return Step::Late(timeout);
+        }
+        if self.phase == Phase::Spin && waited >= self.pace.spin {
+            self.phase = Phase::Yield;
+        }
+        if self.phase == Phase::Yield && waited >= self.pace.idle {
+            self.phase = Phase::Sleep;
+        }
+        match self.phase {
+            Phase::Spin => Step::Spin,
+            Phase::Yield => Step::Yield,
+            Phase::Sleep => Step::Sleep(self.timeout.map(|timeout| timeout - waited)),
+        }
+    }
+}

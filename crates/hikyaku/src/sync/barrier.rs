@@ -1,0 +1,88 @@
+//! Two barriers, each without reset: counts only grow, so consecutive barriers never mix.
+//!
+//! * [`Flags`]: the butterfly of the active-message paper (A7) for any number of ranks. In step `k` a rank
+//!   writes the barrier's number into flag `k` of the rank `2^k` above it and waits for its own flag `k`.
+//!   No line has two writers at a time. The choice when every rank has a core.
+//! * [`Counter`]: one shared count of arrivals; barrier number `e` is over when `e * ranks` have arrived. Whoever
+//!   gets a core sees at one glance whether it may go on. The choice when ranks share cores, where each step of a
+//!   butterfly would cost a round through the scheduler.
+
+use super::Shared;
+use super::atomic::{AtomicU64, Ordering};
+use super::line::Line;
+
+/// Steps of a butterfly: enough for 2^20 ranks.
+pub const STEP_COUNT: usize = if cfg!(loom) { 2 } else { 20 };
+
+/// The flags of one rank, one line per step. Each is written by one peer and read by its owner.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Flags([Line<AtomicU64>; STEP_COUNT]);
+
+// SAFETY: atomics in a fixed layout.
+unsafe impl Shared for Flags {}
+
+impl Flags {
+    /// The peer sets step `step` to barrier number `number`.
+    #[inline]
+    pub fn set(&self, step: usize, number: u64) {
+        self.0[step].store(number, Ordering::Release);
+    }
+
+    /// Whether the peer of step `step` has reached barrier number `number`.
+    #[inline]
+    pub fn reached(&self, step: usize, number: u64) -> bool {
+        self.0[step].load(Ordering::Acquire) >= number
+    }
+
+    /// For models; in a job it is zeroed mapped memory.
+    pub fn new() -> Flags {
+        Flags(core::array::from_fn(|_| Line(AtomicU64::new(0))))
+    }
+}
+
+impl Default for Flags {
+    fn default() -> Flags {
+        Flags::new()
+    }
+}
+
+/// The partner a rank writes to in `step`, or `None` after the last step.
+#[inline]
+pub fn partner(rank: usize, size: usize, step: usize) -> Option<usize> {
+    let distance = 1usize << step;
+    (distance < size).then(|| (rank + distance) % size)
+}
+
+/// Arrivals of all ranks since the start of the job.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Counter(Line<AtomicU64>);
+
+// SAFETY: an atomic in a fixed layout.
+unsafe impl Shared for Counter {}
+
+impl Counter {
+    /// Arrives; true for the one whose arrival ends barrier number `number`.
+    #[inline]
+    pub fn arrive(&self, size: usize, number: u64) -> bool {
+        self.0.fetch_add(1, Ordering::AcqRel) + 1 == number * size as u64
+    }
+
+    /// Whether all have arrived at barrier number `number`.
+    #[inline]
+    pub fn complete(&self, size: usize, number: u64) -> bool {
+        self.0.load(Ordering::Acquire) >= number * size as u64
+    }
+
+    /// For models; in a job it is zeroed mapped memory.
+    pub fn new() -> Counter {
+        Counter(Line(AtomicU64::new(0)))
+    }
+}
+
+impl Default for Counter {
+    fn default() -> Counter {
+        Counter::new()
+    }
+}

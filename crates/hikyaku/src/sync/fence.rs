@@ -1,0 +1,88 @@
+//! The asymmetric fence.
+//!
+//! Two sides each write their own word and then read the other's; at least one must see the other's write.
+//! Both would normally need a full fence. When one side runs millions of times a second (a sender that asks
+//! "is anybody asleep?") and the other seldom (a rank that goes to sleep), the rare side pays for both: its
+//! `membarrier` call makes every core of the job execute a full fence, so the frequent side needs to stop only
+//! the compiler.
+//!
+//! The kind is one for the whole job (whoever starts the job probes the kernel): mixing kinds would leave one
+//! side without a fence.
+
+#[cfg(not(loom))]
+use super::atomic::compiler_fence;
+use super::atomic::{Ordering, fence};
+
+/// How the two sides are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Fences {
+    /// Both sides execute a full fence: works everywhere.
+    Symmetric = 0,
+    /// `membarrier(PRIVATE_EXPEDITED)`: all sides are threads of one process.
+    Threads = 1,
+    /// `membarrier(GLOBAL_EXPEDITED)`: the sides are registered processes.
+    Processes = 2,
+}
+
+impl Fences {
+    /// The inverse of `as u32`, for a value that came from another process.
+    pub fn from_u32(value: u32) -> Option<Fences> {
+        [Fences::Symmetric, Fences::Threads, Fences::Processes].into_iter().find(|kind| *kind as u32 == value)
+    }
+
+    /// The frequent side.
+    #[inline(always)]
+    pub fn light(self) {
+        #[cfg(not(loom))]
+        if self != Fences::Symmetric {
+            compiler_fence(Ordering::SeqCst);
+            return;
+        }
+        fence(Ordering::SeqCst);
+    }
+
+    /// The rare side.
+    #[cold]
+    pub fn heavy(self) {
+        #[cfg(not(loom))]
+        match self {
+            Fences::Symmetric => {}
+            // A registered command cannot fail; should it all the same, there is no fence and no way to go on.
+            Fences::Threads => membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).expect("membarrier"),
+            Fences::Processes => membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED).expect("membarrier"),
+        }
+        fence(Ordering::SeqCst);
+    }
+
+    /// Registers this process for its side of the fence; every process of the job does it once at start.
+    #[cfg(not(loom))]
+    pub fn register(self) -> std::io::Result<()> {
+        match self {
+            Fences::Symmetric => Ok(()),
+            Fences::Threads => membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED),
+            Fences::Processes => membarrier(libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED),
+        }
+    }
+
+    /// The best kind this kernel offers to threads.
+    #[cfg(not(loom))]
+    pub fn for_threads() -> Fences {
+        if Fences::Threads.register().is_ok() { Fences::Threads } else { Fences::Symmetric }
+    }
+
+    /// The best kind this kernel offers to processes.
+    #[cfg(not(loom))]
+    pub fn for_processes() -> Fences {
+        if Fences::Processes.register().is_ok() { Fences::Processes } else { Fences::Symmetric }
+    }
+}
+
+#[cfg(not(loom))]
+fn membarrier(command: libc::c_int) -> std::io::Result<()> {
+    // SAFETY: membarrier takes three integers and touches no memory of ours.
+    match unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}

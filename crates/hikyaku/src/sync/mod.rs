@@ -1,0 +1,37 @@
+//! Protocols on a few shared words: the alphabet everything above is spelled with.
+//!
+//! Rests on: nothing but atomics and two system calls (futex, membarrier).
+//! Leaves out: where the words live. A protocol here is a struct of atomics; [`crate::memory`] lays it over
+//! mapped memory, and the loom models in `tests/loom.rs` build it on the heap and explore every interleaving.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `atomic` | the atomic types, replaced by loom's under `--cfg loom` |
+//! | `line` | one cache line per writer |
+//! | `fence` | the asymmetric fence: free for the frequent side, a system call for the rare side |
+//! | `futex` | sleeping on a word shared between processes |
+//! | `bell` | waking a sleeper at no cost to the sender when nobody sleeps |
+//! | `barrier` | flags in a butterfly, and one counter for crowded cores |
+//! | `guard` | waiting until nobody is inside an operation on memory that is being taken away |
+
+pub mod atomic;
+pub mod barrier;
+pub mod bell;
+pub mod fence;
+pub mod futex;
+pub mod guard;
+pub mod line;
+
+/// A type made of atomics alone.
+///
+/// # Safety
+/// Every field is an atomic (or an array or struct of them), so that any bit pattern is valid, a shared
+/// reference may be held while other processes write, and the layout is fixed (`repr(C)`).
+pub unsafe trait Shared: Sync {}
+
+// SAFETY: atomics themselves.
+unsafe impl Shared for atomic::AtomicU64 {}
+// SAFETY: atomics themselves.
+unsafe impl Shared for atomic::AtomicU32 {}
+// SAFETY: an array of shared types has no other bytes.
+unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
