@@ -1,2 +1,57 @@
-//! The hikyaku program.
-fn main() {}
+//! The `hikyaku` program: starts jobs, measures, and explains what the library does on this machine.
+
+mod bench;
+mod info;
+mod run;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Communication built on remote memory operations.
+#[derive(Parser)]
+#[command(name = "hikyaku", version, about, after_help = "Try:\n  hikyaku bench                     what this machine can do, beside MPI and UCX\n  hikyaku run -n 4 ./program        start a program as 4 ranks\n  hikyaku info                      what was found here, and which path is taken for what")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Arguments),
+    Bench(bench::Arguments),
+    Info(info::Arguments),
+    /// One rank of the benchmark or of a probe; started by the other commands.
+    #[command(hide = true)]
+    Rank {
+        #[command(subcommand)]
+        role: Role,
+    },
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// Measures what the plan on the command line says.
+    Bench {
+        /// What to measure.
+        plan: String,
+    },
+    /// Finds out how ranks reach each other.
+    Probe,
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
+        Command::Info(arguments) => info::run(arguments),
+        Command::Rank { role: Role::Bench { plan } } => bench::rank(&plan),
+        Command::Rank { role: Role::Probe } => info::probe_rank(),
+    };
+    match result {
+        Ok(status) => status,
+        Err(message) => {
+            eprintln!("hikyaku: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

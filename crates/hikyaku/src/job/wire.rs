@@ -31,7 +31,8 @@ const MAGIC: u64 = u64::from_be_bytes(*b"hikyaku\0");
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Hello {
-    magic: u64,
+    /// Says that this library speaks.
+    pub magic: u64,
     /// The layout it was built for.
     pub format: u64,
     /// Its process.
@@ -53,7 +54,8 @@ impl Hello {
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Welcome {
-    magic: u64,
+    /// Says that this library speaks.
+    pub magic: u64,
     /// The launcher's layout; a rank of another one is refused.
     pub format: u64,
     pub rank: u64,

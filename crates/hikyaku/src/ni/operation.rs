@@ -209,6 +209,15 @@ impl Port {
         }
     }
 
+    /// The address of a place that is mapped here, for code that keeps its own promises about who writes when: any
+    /// element of a symmetric area of this host. An area that may be revoked has none.
+    pub fn mapped_address<T: Pod>(&self, place: Place<'_, T>) -> Result<*mut T> {
+        match self.ni.resolve(place, 1)? {
+            Reach::Pointer(address) => Ok(address.cast()),
+            Reach::Area(..) => Err(Error::Invalid("an area that its owner may revoke has no lasting address".into())),
+        }
+    }
+
     /// The address of a status word, if it lies in job memory, which stays while an operation is under way.
     fn own_status(&self, status: Place<'_, u64>) -> Result<Option<*mut u8>> {
         if status.rank != self.ni.rank {

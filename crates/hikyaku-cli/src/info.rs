@@ -1,0 +1,92 @@
+//! `hikyaku info`: what was found on this machine, and which path is taken for what and why.
+
+use hikyaku::launch::{Bind, Launcher};
+use hikyaku::{Job, PAYLOAD_MAX};
+use std::process::ExitCode;
+
+/// Tell what hikyaku found on this machine, and which path it takes for which operation and why.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Number of ranks to explain the choices for
+    #[arg(short = 'n', long = "ranks", value_name = "N", default_value_t = 2)]
+    ranks: usize,
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
+    let launcher = launcher("probe")?.ranks(arguments.ranks);
+    let facts = hikyaku::launch::facts();
+    let crowded = arguments.ranks > facts.cores.len();
+    let outcome = launcher.run().map_err(|error| format!("cannot start a job of {} ranks: {error}", arguments.ranks))?;
+    if outcome.status() != 0 {
+        let errors = outcome.output.first().map(|rank| String::from_utf8_lossy(&rank.errors).into_owned());
+        return Err(format!("the probe failed: {}", errors.unwrap_or_default().trim()));
+    }
+    let answers = String::from_utf8_lossy(&outcome.output[0].output).into_owned();
+    let direct = answers.contains("private=direct");
+
+    println!("hikyaku {} (format {})\n", env!("CARGO_PKG_VERSION"), facts.format);
+    println!("This machine");
+    line("cores for ranks", &format!("{} ({})", facts.cores.len(), join(&facts.cores)));
+    line("memory", &format!("{:.1} GiB", facts.memory_bytes as f64 / (1u64 << 30) as f64));
+    line("membarrier", match facts.asymmetric_fence {
+        true => "yes: waking a sleeper costs a sender nothing when nobody sleeps",
+        false => "no: every notification executes a full fence",
+    });
+    line("process_vm_readv/writev", match direct {
+        true => "allowed between ranks",
+        false => "forbidden between ranks (seccomp, Yama, namespaces, or HIKYAKU_CROSS=off)",
+    });
+    println!("\nTransports");
+    line("mapped memory", "ranks of this host, as threads (hikyaku::local) or processes (hikyaku run)");
+    println!("\nA job of {} ranks here", arguments.ranks);
+    match launcher.bind(Bind::Core).cores() {
+        Some(cores) => line("binding", &format!("one core each: {}", join(&cores))),
+        None => line("binding", &format!("none: {} ranks do not fit {} cores", arguments.ranks, facts.cores.len())),
+    }
+    line("waiting", match crowded {
+        true => "yield, after 1 ms sleep: more ranks than cores, so spinning would keep others from running",
+        false => "spin 100 us, yield, after 1 ms sleep: every rank has a core",
+    });
+    line("barrier", match crowded {
+        true => "one shared counter: whoever gets a core sees at once whether all have arrived",
+        false => "flags in a butterfly: one cache line handed over per step",
+    });
+    println!("\nPaths");
+    line("symmetric memory, areas", "a pointer: loads, stores and atomics in place, any size");
+    line("  up to 16 bytes", "two moves");
+    line("  17 bytes to 1 KB", "16 bytes at a time");
+    line("  1 KB and more", "the processor's block copy (rep movsb)");
+    line("registered memory, push/pull", match direct {
+        true => "one process_vm_writev/readv per call: one copy, no help from the owner",
+        false => "messages to the owner's network interface: needs the owner to make progress",
+    });
+    line("registered memory, words", "messages to the owner's network interface (the kernel copies bytes, not words)");
+    line("active messages", &format!("one cache line each, payload up to {PAYLOAD_MAX} bytes in a ring per pair of port and rank"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One rank of the probing job: rank 0 says how it reaches the private memory of the last rank.
+pub fn probe_rank() -> Result<ExitCode, String> {
+    let job = Job::start().map_err(|error| error.to_string())?;
+    let peer = job.size() - 1;
+    let direct = job.reaches_private_memory(peer).map_err(|error| error.to_string())?;
+    if job.rank() == 0 {
+        println!("private={}", if direct { "direct" } else { "messages" });
+    }
+    job.barrier().map_err(|error| error.to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A launcher of this very program in another role.
+fn launcher(role: &str) -> Result<Launcher, String> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    Ok(Launcher::new(program).args(["rank", role]).capture(true))
+}
+
+fn line(name: &str, text: &str) {
+    println!("  {name:<30} {text}");
+}
+
+fn join(numbers: &[usize]) -> String {
+    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,142 @@
+//! Starting one process as a rank.
+
+use super::Launcher;
+use crate::error::{Error, Result};
+use crate::job::wire::{RANK_VARIABLE, SIZE_VARIABLE, SOCKET_VARIABLE};
+use rustix::io::FdFlags;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use super::Ending;
+
+/// A started process and what the launcher holds of it.
+#[derive(Debug)]
+pub(super) struct Rank {
+    child: Child,
+    /// Readable when it has ended; never names another process.
+    pub process: OwnedFd,
+    /// Where it introduces itself; gone once nothing more is expected there.
+    pub socket: Option<OwnedFd>,
+    /// Whether it was given the job's memory.
+    pub welcomed: bool,
+    /// How it ended, once it has.
+    pub ending: Option<Ending>,
+}
+
+/// The launcher's ends of what a rank prints.
+pub(super) struct Pipes {
+    pub output: OwnedFd,
+    pub errors: OwnedFd,
+}
+
+impl Rank {
+    pub fn start(launcher: &Launcher, rank: usize, core: Option<usize>) -> Result<(Rank, Pipes)> {
+        let (ours, theirs) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(|e| Error::system("socketpair", e))?;
+        let (output, output_end) = pipe()?;
+        let (errors, errors_end) = pipe()?;
+        let mut command = Command::new(&launcher.program);
+        command
+            .args(&launcher.arguments)
+            .envs(launcher.variables.iter().map(|(name, value)| (name, value)))
+            .env(SOCKET_VARIABLE, theirs.as_raw_fd().to_string())
+            .env(RANK_VARIABLE, rank.to_string())
+            .env(SIZE_VARIABLE, launcher.ranks.to_string())
+            .stdin(if rank == 0 && !launcher.capture { Stdio::inherit() } else { Stdio::null() })
+            .stdout(output_end)
+            .stderr(errors_end);
+        let parent = rustix::process::getpid();
+        let inherited = theirs.as_raw_fd();
+        // SAFETY: between fork and exec only system calls are made, on values captured by copy; the descriptor is
+        // open in the child since `theirs` lives until after the spawn.
+        unsafe {
+            command.pre_exec(move || prepare_child(parent, inherited, core));
+        }
+        let child = command.spawn().map_err(|error| cannot_start(launcher, &error))?;
+        let pid = Pid::from_child(&child);
+        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|e| Error::system("pidfd_open", e));
+        let mut rank = match process {
+            Ok(process) => Rank { child, process, socket: Some(ours), welcomed: false, ending: None },
+            Err(error) => {
+                let mut child = child;
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(error);
+            }
+        };
+        rank.look();
+        Ok((rank, Pipes { output, errors }))
+    }
+
+    /// The process id; it stays taken until [`Rank::reap`].
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Looks whether the process has ended, without giving its id free: peers may still address it.
+    pub fn look(&mut self) -> Option<Ending> {
+        if self.ending.is_none() {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            if let Ok(Some(status)) = rustix::process::waitid(WaitId::PidFd(self.process.as_fd()), options) {
+                let exited = status.exit_status().map(Ending::Exited);
+                self.ending = exited.or_else(|| status.terminating_signal().map(Ending::Killed));
+            }
+        }
+        self.ending
+    }
+
+    /// Sends a signal, if the process has not ended.
+    pub fn signal(&self, signal: i32) {
+        if self.ending.is_none() {
+            // SAFETY: a system call with integers and a null pointer, on a descriptor we own.
+            unsafe {
+                let none = std::ptr::null::<libc::siginfo_t>();
+                libc::syscall(libc::SYS_pidfd_send_signal, self.process.as_raw_fd(), signal, none, 0);
+            }
+        }
+    }
+
+    /// Gives the process id free.
+    pub fn reap(&mut self) {
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs in the child before the program: it ends with the launcher, keeps its socket, sits on its core.
+fn prepare_child(parent: Pid, socket: i32, core: Option<usize>) -> std::io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    if rustix::process::getppid() != Some(parent) {
+        // The launcher died before the line above.
+        return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    // SAFETY: the descriptor is open, see the caller.
+    let socket = unsafe { std::os::fd::BorrowedFd::borrow_raw(socket) };
+    rustix::io::fcntl_setfd(socket, FdFlags::empty())?;
+    if let Some(core) = core {
+        crate::job::topology::bind(core)?;
+    }
+    Ok(())
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd)> {
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| Error::system("pipe", e))
+}
+
+fn cannot_start(launcher: &Launcher, error: &std::io::Error) -> Error {
+    let program = launcher.program.to_string_lossy();
+    let hint = match error.kind() {
+        std::io::ErrorKind::NotFound if !program.contains('/') => {
+            format!("; it is not in PATH (for a program of this folder say ./{program})")
+        }
+        _ => String::new(),
+    };
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN) | None => {
+            Error::System { call: "fork", errno: error.raw_os_error().unwrap_or(libc::EAGAIN) }
+        }
+        _ => Error::Invalid(format!("cannot start {program}: {error}{hint}")),
+    }
+}

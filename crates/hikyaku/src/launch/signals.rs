@@ -1,0 +1,87 @@
+//! The launcher's own signals, and processes left behind by ranks: for a program that is nothing but a launcher.
+
+use crate::error::{Error, Result};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Signals that are passed on to the ranks.
+const FORWARDED: [libc::c_int; 6] =
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+
+/// The signals of this process, as a descriptor.
+#[derive(Debug)]
+pub(super) struct Signals(pub OwnedFd);
+
+/// A signal that came.
+pub(super) struct Received {
+    pub signal: i32,
+    /// It came from the terminal, which has sent it to the ranks too: they are in the same process group.
+    pub from_terminal: bool,
+}
+
+impl Signals {
+    /// Takes the signals over. They stay blocked: the process ends with its job.
+    pub fn take() -> Result<Signals> {
+        // SAFETY: libc calls on a local signal set; signalfd gives a fresh descriptor.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for signal in FORWARDED {
+                libc::sigaddset(&mut set, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            let descriptor = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            if descriptor < 0 {
+                let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+                return Err(Error::System { call: "signalfd", errno });
+            }
+            // Orphans of ranks become children of the launcher, which ends them at the end of the job.
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+            Ok(Signals(OwnedFd::from_raw_fd(descriptor)))
+        }
+    }
+
+    /// The next signal, if one has come.
+    pub fn next(&self) -> Option<Received> {
+        // SAFETY: reads one plain struct of integers into a local of that size.
+        unsafe {
+            let mut info: libc::signalfd_siginfo = std::mem::zeroed();
+            let size = size_of::<libc::signalfd_siginfo>();
+            let read = libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size);
+            (read == size as isize).then(|| Received {
+                signal: info.ssi_signo as i32,
+                from_terminal: info.ssi_code == libc::SI_KERNEL,
+            })
+        }
+    }
+}
+
+/// Whether a signal asks a program to end.
+pub(super) fn ends(signal: i32) -> bool {
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal)
+}
+
+/// Ends every process that ranks have left behind.
+pub(super) fn end_orphans() {
+    // Orphans of orphans appear when their parents end, so look again until there are none; a process that cannot
+    // be ended (stuck in the kernel) must not keep the launcher.
+    for _ in 0..50 {
+        let orphans = children();
+        if orphans.is_empty() {
+            return;
+        }
+        for orphan in orphans {
+            // SAFETY: signals and reaps a child of this process.
+            unsafe {
+                libc::kill(orphan, libc::SIGKILL);
+                libc::waitpid(orphan, std::ptr::null_mut(), libc::WNOHANG);
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+fn children() -> Vec<i32> {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let lists = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<i32>>()).collect()
+}
