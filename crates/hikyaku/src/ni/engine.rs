@@ -87,8 +87,6 @@ impl Context<'_> {
 pub(crate) struct Engine {
     /// Rings in use.
     sources: Vec<Source>,
-    /// The bits already in `sources`.
-    seen: Vec<u64>,
     source_count: usize,
     ports: usize,
     handlers: Vec<Option<Handler>>,
@@ -100,6 +98,8 @@ struct Source {
     /// rank * ports + port.
     index: usize,
     rank: usize,
+    /// Its number at the lookout.
+    number: usize,
     consumer: Consumer,
     /// The sender wrote nonsense; its ring is no longer read.
     corrupt: bool,
@@ -112,7 +112,6 @@ impl Engine {
     pub fn new(layout: &Layout) -> Engine {
         Engine {
             sources: Vec::new(),
-            seen: vec![0; (layout.size * layout.ports).div_ceil(64)],
             source_count: layout.size * layout.ports,
             ports: layout.ports,
             handlers: (0..HANDLER_COUNT).map(|_| None).collect(),
@@ -149,29 +148,27 @@ impl Engine {
 
     #[inline]
     fn find_sources(&mut self, ni: &Ni) {
-        for word in 0..self.seen.len() {
+        for word in 0..ni.memory.attached_words() {
             let attached = ni.memory.attached(ni.rank, word).load(Ordering::Acquire);
-            if attached != self.seen[word] {
-                self.add_sources(word, attached);
+            if attached != ni.lookout.seen(word) {
+                self.add_sources(ni, word, attached);
             }
         }
     }
 
     #[cold]
-    fn add_sources(&mut self, word: usize, attached: u64) {
-        let mut fresh = attached & !self.seen[word];
-        self.seen[word] = attached;
+    fn add_sources(&mut self, ni: &Ni, word: usize, attached: u64) {
+        let mut fresh = attached & !ni.lookout.seen(word);
+        // Bits are never taken back; should a peer do so all the same, a ring must not be read twice.
+        ni.lookout.set_seen(word, attached | ni.lookout.seen(word));
         while fresh != 0 {
             let index = word * 64 + fresh.trailing_zeros() as usize;
             fresh &= fresh - 1;
             // Bits past the last source are nonsense from a peer.
             if index < self.source_count {
-                self.sources.push(Source {
-                    index,
-                    rank: index / self.ports,
-                    consumer: Consumer::default(),
-                    corrupt: false,
-                });
+                let number = ni.lookout.add(index);
+                let rank = index / self.ports;
+                self.sources.push(Source { index, rank, number, consumer: Consumer::default(), corrupt: false });
             }
         }
     }
@@ -187,6 +184,7 @@ impl Source {
                 Ok(None) => break,
                 Err(_) => {
                     self.corrupt = true;
+                    ni.lookout.close(self.number);
                     ni.misbehaved.store(self.rank as u64 + 1, Ordering::Relaxed);
                     break;
                 }
@@ -195,13 +193,15 @@ impl Source {
             if !payload.is_empty() {
                 self.consumer.payload(ring, payload);
             }
+            // A message kept for later counts as work: nobody may sleep on it.
+            worked = true;
             if !dispatch(ni, self.rank, &packet, payload, handlers, outbox) {
                 break;
             }
-            worked = true;
             if self.consumer.advance(ring, &packet) {
                 ni.notify(self.rank, ANY);
             }
+            ni.lookout.set_consumed(self.number, self.consumer.consumed());
         }
         worked
     }
@@ -237,7 +237,9 @@ fn dispatch(
                 // Unreachable by design: replies are bounded by the calls outstanding, which the spill holds.
                 return false;
             }
-            ni.handled[packet.handler as usize].fetch_add(1, Ordering::Release);
+            // Only the engine writes, so a load and a store make the increment.
+            let handled = &ni.handled[packet.handler as usize];
+            handled.store(handled.load(Ordering::Relaxed) + 1, Ordering::Release);
             true
         }
         kind::ANSWER => {
@@ -303,6 +305,7 @@ impl Outbox {
         }
         self.spill[rank].push_back((packet, payload.into()));
         self.spilled += 1;
+        ni.lookout.set_spilled(self.spilled);
         Ok(())
     }
 
@@ -319,6 +322,7 @@ impl Outbox {
                 self.spilled -= 1;
             }
         }
+        ni.lookout.set_spilled(self.spilled);
         self.spilled < before
     }
 }

@@ -15,12 +15,14 @@
 //! | `route` | the same operations where there is no pointer |
 //! | `message` | active messages: sending, calling |
 //! | `engine` | receiving them: handlers, one at a time |
+//! | `lookout` | whether there is anything to receive, at the cost of a few loads |
 //! | `wait` | spin, yield, sleep |
 //! | `thread` | progress without the host program; a descriptor for event loops |
 //! | `owner` | noticing that this process is a fork |
 
 pub(crate) mod area;
 pub(crate) mod engine;
+pub(crate) mod lookout;
 pub(crate) mod message;
 pub(crate) mod operation;
 pub(crate) mod owner;
@@ -35,6 +37,7 @@ use crate::memory::heap::Heap;
 use crate::sync::fence::Fences;
 use crate::transport::shm::layout::{Block, JobMemory};
 use engine::Engine;
+use lookout::Lookout;
 use message::{CallSlot, HANDLER_COUNT};
 use owner::OwnerPage;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -47,6 +50,10 @@ pub(crate) const NI_PORT: usize = 0;
 pub(crate) struct Ni {
     pub memory: Arc<JobMemory>,
     pub rank: usize,
+    /// Where rank 0's heap is mapped, and how far the heaps lie apart: a remote reference is a pointer by one
+    /// multiplication.
+    heaps: *mut u8,
+    heap_stride: usize,
     /// A random number that tells places of different jobs apart.
     pub job: u64,
     pub fences: Fences,
@@ -55,6 +62,7 @@ pub(crate) struct Ni {
     pub threads: bool,
     owner: OwnerPage,
     engine: Mutex<Engine>,
+    pub lookout: Lookout,
     /// Runs of each handler so far.
     pub handled: Box<[AtomicU64]>,
     /// One bit per port in use.
@@ -69,6 +77,12 @@ pub(crate) struct Ni {
     pub misbehaved: AtomicU64,
 }
 
+// SAFETY: the pointer leads into the segment, which `memory` keeps mapped; all access goes through raw copies and
+// atomics.
+unsafe impl Send for Ni {}
+// SAFETY: as above.
+unsafe impl Sync for Ni {}
+
 /// What whoever starts a rank tells its interface.
 pub(crate) struct Settings {
     pub rank: usize,
@@ -82,7 +96,11 @@ impl Ni {
     pub fn new(memory: Arc<JobMemory>, settings: Settings) -> Result<Arc<Ni>> {
         let layout = memory.layout;
         let own_start = layout.heap(settings.rank) + layout.heap_half_bytes;
+        // SAFETY: inside the segment.
+        let heaps = unsafe { memory.segment.base().add(layout.heap(0)) };
         let ni = Ni {
+            heaps,
+            heap_stride: 2 * layout.heap_half_bytes,
             rank: settings.rank,
             job: settings.job,
             fences: settings.fences,
@@ -90,6 +108,7 @@ impl Ni {
             threads: settings.threads,
             owner: OwnerPage::new(layout.size)?,
             engine: Mutex::new(Engine::new(&layout)),
+            lookout: Lookout::new(&layout),
             handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),
             ports_used: AtomicU64::new(1 << NI_PORT),
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
@@ -122,6 +141,16 @@ impl Ni {
         }
     }
 
+    /// The address of `offset` in the heap of `rank`.
+    ///
+    /// # Safety
+    /// `rank` is in range and `offset` inside its heap.
+    #[inline(always)]
+    pub unsafe fn heap_address(&self, rank: usize, offset: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { self.heaps.add(rank * self.heap_stride + offset) }
+    }
+
     /// The control block of this rank.
     #[inline]
     pub fn mine(&self) -> &Block {
@@ -138,6 +167,10 @@ impl Ni {
     /// whether there was anything to do.
     #[inline]
     pub fn progress(&self) -> Option<bool> {
+        if self.lookout.anything(self) { self.enter_engine() } else { Some(false) }
+    }
+
+    fn enter_engine(&self) -> Option<bool> {
         let mut engine = self.try_engine()?;
         let worked = engine.run(self);
         drop(engine);

@@ -102,15 +102,15 @@ impl<T: Pod> Symmetric<T> {
         self.own(0, 0).cast()
     }
 
+    #[inline]
     fn own(&self, index: usize, count: usize) -> *mut u8 {
         assert!(
             index.checked_add(count).is_some_and(|end| end <= self.len),
             "{count} elements at index {index} pass the end of an area of {}",
             self.len
         );
-        let offset = self.ni.memory.layout.heap(self.ni.rank) + self.start + index * size_of::<T>();
-        // SAFETY: the area lies in this rank's heap, hence in the segment.
-        unsafe { self.ni.memory.segment.base().add(offset) }
+        // SAFETY: the range was checked, and the area lies in this rank's heap.
+        unsafe { self.ni.heap_address(self.ni.rank, self.start + index * size_of::<T>()) }
     }
 }
 
@@ -178,9 +178,8 @@ impl Ni {
                 if job != self.job {
                     return Err(Error::ForeignArea);
                 }
-                let offset = self.memory.layout.heap(place.rank) + start + offset;
                 // SAFETY: rank, index and count were checked, and the area lies in the rank's heap.
-                Ok(Reach::Pointer(unsafe { self.memory.segment.base().add(offset) }))
+                Ok(Reach::Pointer(unsafe { self.heap_address(place.rank, start + offset) }))
             }
             Ground::Area(area) => {
                 if area.job != self.job {
@@ -194,7 +193,7 @@ impl Ni {
     /// A name for a mapped word that all ranks agree on, to ring for.
     #[inline(always)]
     pub fn watch_of(&self, word: *mut u8) -> u64 {
-        (word as u64).wrapping_sub(self.memory.segment.base() as u64) | 1 << 63
+        (word as u64).wrapping_sub(self.heaps as u64) | 1 << 63
     }
 }
 

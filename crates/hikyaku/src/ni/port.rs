@@ -16,6 +16,8 @@ pub struct Port {
     pub(crate) ni: Arc<Ni>,
     pub(crate) lane: RefCell<Lane>,
     pub(crate) index: usize,
+    /// Routed operations may be under way.
+    pub(crate) routed: Cell<bool>,
     /// Remote operations since the last look for messages.
     idle_ops: Cell<u32>,
 }
@@ -32,7 +34,7 @@ const IDLE_OPS_MAX: u32 = 32;
 impl Port {
     pub(crate) fn on(ni: &Arc<Ni>) -> Result<Port> {
         let index = ni.take_port()?;
-        Ok(Port { ni: ni.clone(), lane: RefCell::new(Lane::new(ni, index)), index, idle_ops: Cell::new(0) })
+        Ok(Port { ni: ni.clone(), lane: RefCell::new(Lane::new(ni, index)), index, routed: Cell::new(false), idle_ops: Cell::new(0) })
     }
 
     /// Opens another port of this rank, for another thread.
@@ -64,9 +66,16 @@ impl Port {
         let ops = self.idle_ops.get() + 1;
         self.idle_ops.set(ops);
         if ops >= IDLE_OPS_MAX {
-            self.idle_ops.set(0);
-            self.ni.progress();
+            self.look();
         }
+    }
+
+    /// Out of line, so that the operations stay short.
+    #[cold]
+    #[inline(never)]
+    fn look(&self) {
+        self.idle_ops.set(0);
+        self.ni.progress();
     }
 
     #[inline]

@@ -135,19 +135,19 @@ impl Port {
     /// Whether this port has routed operations that may be under way.
     #[inline(always)]
     pub(crate) fn has_routed(&self) -> bool {
-        let slot = &self.ni.calls[self.index];
-        slot.routed.load(Ordering::Relaxed) != slot.routed_done.load(Ordering::Relaxed)
+        self.routed.get()
     }
 
     /// Waits for the answers to everything routed by this port; reports the first refusal.
     pub(crate) fn flush_routed(&self, rank: usize) -> Result<()> {
         let slot = &self.ni.calls[self.index];
-        if self.has_routed() {
-            let target = slot.routed.load(Ordering::Relaxed);
+        let target = slot.routed.load(Ordering::Relaxed);
+        if slot.routed_done.load(Ordering::Acquire) != target {
             let done = || (slot.routed_done.load(Ordering::Acquire) >= target).then_some(());
             let by = if rank == self.ni.rank { By::Anyone } else { By::Rank(rank) };
             self.wait_until(by, None, ANY, Progress::Always, done)?;
         }
+        self.routed.set(false);
         match slot.routed_refusal.swap(0, Ordering::Relaxed) {
             0 => Ok(()),
             code => {
@@ -185,6 +185,7 @@ impl Port {
             slot.statuses.lock().unwrap_or_else(|p| p.into_inner()).insert(number, (word as u64, value));
         }
         slot.routed.store(number, Ordering::Relaxed);
+        self.routed.set(true);
         let sent = self.submit(area.rank, &packet(area, verb, offset, token, [value, 0], payload), payload);
         if sent.is_err() {
             slot.routed.store(number - 1, Ordering::Relaxed);

@@ -112,7 +112,7 @@ fn run_handlers(port: &Port, stop: &AtomicBool) {
 /// An arrival while this thread is awake counts too, hence the armed bell.
 fn signal_arrivals(port: &Port, stop: &AtomicBool, event: &OwnedFd) {
     let bell = &port.ni.mine().bell;
-    bell.arm(port.index);
+    bell.arm(port.ni.fences, port.index);
     while !stop.load(Ordering::SeqCst) {
         let seen = bell.sequence(port.index);
         port.ni.progress();

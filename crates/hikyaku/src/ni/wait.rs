@@ -26,6 +26,11 @@ impl Pace {
         let spin = if crowded { Duration::ZERO } else { Duration::from_micros(100) };
         Pace { spin, idle: Duration::from_millis(1) }
     }
+
+    #[inline(always)]
+    fn first_phase(&self) -> Phase {
+        if self.spin.is_zero() { Phase::Yield } else { Phase::Spin }
+    }
 }
 
 /// Who is expected to end the wait: its death ends it too.
@@ -112,7 +117,7 @@ impl Port {
 
     /// Waits until handler `id` of this rank has run `count` times since the start of the job.
     pub fn wait_handled(&self, by: By, id: u16, count: u64) -> Result<()> {
-        self.wait_any(by, &[Event::Handler(id, count)], None).map(drop)
+        self.wait_until(by, None, ANY, Progress::Always, || (self.handled(id) >= count).then_some(()))
     }
 
     /// How many times handler `id` has run on this rank.
@@ -168,8 +173,9 @@ impl Port {
         let mut turn = Turn::new(ni.pace, timeout);
         loop {
             let look_around = turn.look_around();
-            if look_around || progress == Progress::Always {
-                ni.progress();
+            if (look_around || progress == Progress::Always) && ni.progress() == Some(true) {
+                // A rank that serves others is busy: the next message is as near as the last one.
+                turn.restart();
             }
             if let Some(result) = ready() {
                 return Ok(result);
@@ -257,6 +263,8 @@ struct Turn {
     turns: u32,
     /// Taken late: the clock costs as much as a short wait.
     begin: Option<Instant>,
+    /// When there was last something to do, as far as the clock was looked at.
+    idle_since: Option<Instant>,
     phase: Phase,
 }
 
@@ -281,8 +289,14 @@ const CLOCK_TURNS: u32 = 512;
 
 impl Turn {
     fn new(pace: Pace, timeout: Option<Duration>) -> Turn {
-        let phase = if pace.spin.is_zero() { Phase::Yield } else { Phase::Spin };
-        Turn { pace, timeout, turns: 0, begin: None, phase }
+        Turn { pace, timeout, turns: 0, begin: None, idle_since: None, phase: pace.first_phase() }
+    }
+
+    /// Begins again with spinning; the timeout goes on.
+    #[inline(always)]
+    fn restart(&mut self) {
+        self.phase = self.pace.first_phase();
+        self.idle_since = None;
     }
 
     #[inline(always)]
@@ -303,13 +317,14 @@ impl Turn {
     fn slow_next(&mut self) -> Step {
         let now = Instant::now();
         let waited = now - *self.begin.get_or_insert(now);
+        let idle = now - *self.idle_since.get_or_insert(now);
         if let Some(timeout) = self.timeout.filter(|timeout| waited >= *timeout) {
             return Step::Late(timeout);
         }
-        if self.phase == Phase::Spin && waited >= self.pace.spin {
+        if self.phase == Phase::Spin && idle >= self.pace.spin {
             self.phase = Phase::Yield;
         }
-        if self.phase == Phase::Yield && waited >= self.pace.idle {
+        if self.phase == Phase::Yield && idle >= self.pace.idle {
             self.phase = Phase::Sleep;
         }
         match self.phase {

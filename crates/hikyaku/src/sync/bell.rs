@@ -111,9 +111,11 @@ impl Bell {
 
     /// Keeps `cell` among the sleepers for good, for a thread that must miss no ring even while it is awake: every
     /// ring moves its sequence number. Senders then pay a system call per ring.
-    pub fn arm(&self, cell: usize) {
+    pub fn arm(&self, fences: Fences, cell: usize) {
         self.cells[cell].watch.store(ANY, Ordering::Relaxed);
         self.sleepers.fetch_or(1 << cell, Ordering::SeqCst);
+        // As in `sleep`: whoever did not see the bit has stored before what this thread reads after.
+        fences.heavy();
     }
 
     /// Ends [`Bell::arm`].

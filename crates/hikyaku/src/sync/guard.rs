@@ -38,7 +38,8 @@ impl Guard {
     pub fn enter(&self, fences: Fences) -> Inside<'_> {
         // The mark has one writer, so a load and a store make the increment.
         let number = self.0.load(Ordering::Relaxed) | 1;
-        self.0.store(number, Ordering::Relaxed);
+        // Released: an owner that waits for the previous operation may see only this mark, not the even one before.
+        self.0.store(number, Ordering::Release);
         fences.light();
         Inside { guard: self, number }
     }

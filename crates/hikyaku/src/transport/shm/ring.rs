@@ -40,8 +40,14 @@ pub struct Ring {
     /// Written by the sender, read by the receiver.
     lines: [Line<[AtomicU64; 8]>; LINE_COUNT],
     /// Written by the sender, read by the receiver.
-    payload: [AtomicU64; PAYLOAD_RING_BYTES / WORD_BYTES],
+    payload: [PayloadWord; PAYLOAD_RING_BYTES / WORD_BYTES],
 }
+
+/// Payload is copied as plain bytes, so the model checker gets plain memory, whose every use it wants ordered.
+#[cfg(not(loom))]
+type PayloadWord = AtomicU64;
+#[cfg(loom)]
+use plain::PayloadWord;
 
 #[derive(Debug)]
 #[repr(C)]
@@ -61,7 +67,7 @@ impl Ring {
         Ring {
             returned: Line(Returned { lines: AtomicU64::new(0), payload: AtomicU64::new(0) }),
             lines: core::array::from_fn(|_| Line(core::array::from_fn(|_| AtomicU64::new(0)))),
-            payload: core::array::from_fn(|_| AtomicU64::new(0)),
+            payload: core::array::from_fn(|_| PayloadWord::new(0)),
         }
     }
 }
@@ -158,11 +164,24 @@ pub struct Consumer {
     payload_returned: u64,
 }
 
+/// Whether the message at `position` has arrived: one look, without being the receiver.
+#[inline(always)]
+pub fn arrived(ring: &Ring, position: u64) -> bool {
+    let head = ring.lines[(position % LINE_COUNT as u64) as usize][0].load(Ordering::Relaxed);
+    head & LAP_MASK == lap(position)
+}
+
 /// The sender wrote a head no sender writes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Corrupt;
 
 impl Consumer {
+    /// Messages taken out of the ring so far.
+    #[inline(always)]
+    pub fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
     /// The next message, if it has arrived; it stays in the ring until [`Consumer::advance`].
     #[inline]
     pub fn peek(&self, ring: &Ring) -> Result<Option<Packet>, Corrupt> {
@@ -219,13 +238,13 @@ fn pieces(position: u64, bytes: usize) -> (usize, usize) {
     (start / WORD_BYTES, bytes.min(PAYLOAD_RING_BYTES - start))
 }
 
-fn store_payload(ring: &[AtomicU64], position: u64, payload: &[u8]) {
+fn store_payload(ring: &[PayloadWord], position: u64, payload: &[u8]) {
     let (word, first) = pieces(position, payload.len());
     store_words(&ring[word..], &payload[..first]);
     store_words(ring, &payload[first..]);
 }
 
-fn load_payload(ring: &[AtomicU64], position: u64, into: &mut [u8]) {
+fn load_payload(ring: &[PayloadWord], position: u64, into: &mut [u8]) {
     let (word, first) = pieces(position, into.len());
     let (head, tail) = into.split_at_mut(first);
     load_words(&ring[word..], head);
@@ -233,33 +252,58 @@ fn load_payload(ring: &[AtomicU64], position: u64, into: &mut [u8]) {
 }
 
 #[cfg(not(loom))]
-fn store_words(words: &[AtomicU64], bytes: &[u8]) {
+fn store_words(words: &[PayloadWord], bytes: &[u8]) {
     assert!(bytes.len() <= size_of_val(words));
     // SAFETY: the words are that many bytes of shared memory, the source is private.
     unsafe { copy::copy(words.as_ptr() as *mut u8, bytes.as_ptr(), bytes.len()) };
 }
 
 #[cfg(not(loom))]
-fn load_words(words: &[AtomicU64], bytes: &mut [u8]) {
+fn load_words(words: &[PayloadWord], bytes: &mut [u8]) {
     assert!(bytes.len() <= size_of_val(words));
     // SAFETY: as above, the other way round.
     unsafe { copy::copy(bytes.as_mut_ptr(), words.as_ptr() as *const u8, bytes.len()) };
 }
 
 #[cfg(loom)]
-fn store_words(words: &[AtomicU64], bytes: &[u8]) {
+fn store_words(words: &[PayloadWord], bytes: &[u8]) {
     for (word, chunk) in words.iter().zip(bytes.chunks(WORD_BYTES)) {
         let mut buffer = [0; WORD_BYTES];
         buffer[..chunk.len()].copy_from_slice(chunk);
-        word.store(u64::from_le_bytes(buffer), Ordering::Relaxed);
+        word.set(u64::from_le_bytes(buffer));
     }
 }
 
 #[cfg(loom)]
-fn load_words(words: &[AtomicU64], bytes: &mut [u8]) {
+fn load_words(words: &[PayloadWord], bytes: &mut [u8]) {
     for (word, chunk) in words.iter().zip(bytes.chunks_mut(WORD_BYTES)) {
-        let buffer = word.load(Ordering::Relaxed).to_le_bytes();
+        let buffer = word.get().to_le_bytes();
         chunk.copy_from_slice(&buffer[..chunk.len()]);
+    }
+}
+
+#[cfg(loom)]
+mod plain {
+    #[derive(Debug)]
+    pub struct PayloadWord(loom::cell::UnsafeCell<u64>);
+
+    // SAFETY: loom stops at the first access that nothing orders.
+    unsafe impl Sync for PayloadWord {}
+
+    impl PayloadWord {
+        pub fn new(value: u64) -> PayloadWord {
+            PayloadWord(loom::cell::UnsafeCell::new(value))
+        }
+
+        pub fn get(&self) -> u64 {
+            // SAFETY: loom has checked that no write overlaps.
+            self.0.with(|value| unsafe { *value })
+        }
+
+        pub fn set(&self, new: u64) {
+            // SAFETY: loom has checked that no other access overlaps.
+            self.0.with_mut(|value| unsafe { *value = new })
+        }
     }
 }
 
