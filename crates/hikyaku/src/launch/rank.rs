@@ -58,7 +58,7 @@ impl Rank {
         let child = command.spawn().map_err(|error| cannot_start(launcher, &error))?;
         let pid = Pid::from_child(&child);
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|e| Error::system("pidfd_open", e));
-        let mut rank = match process {
+        let rank = match process {
             Ok(process) => Rank { child, process, socket: Some(ours), welcomed: false, ending: None },
             Err(error) => {
                 let mut child = child;
@@ -67,7 +67,6 @@ impl Rank {
                 return Err(error);
             }
         };
-        rank.look();
         Ok((rank, Pipes { output, errors }))
     }
 

@@ -1,0 +1,45 @@
+//! A launcher to do harm to: starts the program `victim` beside it as three ranks, as the fault tests say.
+
+use hikyaku::launch::Launcher;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let victim = std::env::current_exe().unwrap().with_file_name("victim");
+    let role = &arguments[1];
+    match arguments[2].as_str() {
+        "direct" => drop(Launcher::new(&victim).arg(role).ranks(3).run()),
+        // The rank is a grandchild: its parent is a shell that does not turn into it.
+        "shell" => {
+            let script = format!("{} {role}; true", victim.display());
+            drop(Launcher::new("sh").args(["-c", &script]).ranks(3).run());
+        }
+        "few-files" => few_files(&victim),
+        other => panic!("no such way to start: {other}"),
+    }
+}
+
+/// Allows ever more descriptors until a job starts: each failure must be an error, and leave nothing open.
+fn few_files(victim: &std::path::Path) {
+    let launcher = Launcher::new(victim).arg("start").ranks(3).capture(true);
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = open();
+    let mut failures = 0;
+    for limit in 3..64 {
+        let files = libc::rlimit { rlim_cur: limit, rlim_max: 4096 };
+        // SAFETY: sets a limit of this process.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &files) }, 0);
+        let started = launcher.run();
+        let enough = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &enough) }, 0);
+        assert_eq!(open(), before, "descriptors stayed open after {failures} failures");
+        match started {
+            Ok(outcome) if outcome.status() == 0 => {
+                println!("{failures} clean failures, then succeeded with {limit} descriptors");
+                return;
+            }
+            _ => failures += 1,
+        }
+    }
+    panic!("a job of three ranks never started");
+}

@@ -1,0 +1,383 @@
+//! A program to do harm to: each role is one rank's behaviour in a fault test of `tests/faults.rs`. What it prints is
+//! what the tests look at.
+
+use hikyaku::{By, Error, Job, Result, Until};
+use std::time::{Duration, Instant};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let role = arguments.get(1).map(String::as_str).unwrap_or("");
+    match role {
+        "early" => early(),
+        "forbid" => hikyaku_testing::seccomp::forbid_cross_memory(),
+        "few-files" => limit_files(&arguments[2]),
+        _ => {}
+    }
+    let job = match Job::start() {
+        Ok(job) => job,
+        Err(error) => {
+            println!("start: {error}");
+            std::process::exit(7);
+        }
+    };
+    let outcome = match role {
+        "start" | "few-files" => Ok(()),
+        "early" => job.barrier(),
+        "barrier" => barrier(&job),
+        "flag" => flag(&job),
+        "pull" => pull(&job),
+        "handler" => handler(&job),
+        "full-ring" => full_ring(&job),
+        "spin" => spin(&job),
+        "loop" => endless(&job),
+        "idle" => idle(&job),
+        "fork" => fork(&job),
+        "signals" => signals(&job),
+        "forbid" => forbidden(&job),
+        "too-much" => too_much(&job),
+        "exit" => exit_unannounced(&job),
+        other => panic!("no such role: {other}"),
+    };
+    if let Err(error) = outcome {
+        println!("error: {error}");
+        std::process::exit(9);
+    }
+}
+
+/// The last rank is the one that dies.
+fn victim(job: &Job) -> usize {
+    job.size() - 1
+}
+
+fn die() -> ! {
+    // SAFETY: a signal to this very process.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    unreachable!("nobody survives SIGKILL")
+}
+
+/// Tells everyone when, then dies.
+fn die_announced(job: &Job, clock: &hikyaku::Symmetric<u64>) -> ! {
+    for rank in 0..victim(job) {
+        job.word(clock.at(rank, 0), now_ns()).unwrap();
+    }
+    die()
+}
+
+fn now_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A survivor's call must have ended with the victim's name, soon after its death.
+fn check_death<T: std::fmt::Debug>(job: &Job, clock: &hikyaku::Symmetric<u64>, result: Result<T>) {
+    let after = Duration::from_nanos(now_ns().saturating_sub(clock.get(0)));
+    match result {
+        Err(Error::PeerDead { rank }) if rank == victim(job) => {}
+        other => panic!("expected the death of rank {}, got {other:?}", victim(job)),
+    }
+    assert!(after < Duration::from_millis(100), "learned of the death only after {after:?}");
+    println!("survived");
+}
+
+/// After a death the others still exchange data.
+fn go_on(job: &Job, flag: &hikyaku::Symmetric<u64>) -> Result<()> {
+    let others = victim(job);
+    if job.rank() < others && others > 1 {
+        let (next, before) = ((job.rank() + 1) % others, (job.rank() + others - 1) % others);
+        for round in 1..=100 {
+            job.word(flag.at(next, 8), round)?;
+            job.wait_from(By::Rank(before), flag.here(8), Until::AtLeast(round))?;
+        }
+    }
+    Ok(())
+}
+
+fn early() {
+    if std::env::var("HIKYAKU_RANK").as_deref() == Ok("1") {
+        die();
+    }
+}
+
+fn barrier(job: &Job) -> Result<()> {
+    let clock = job.symmetric::<u64>(64)?;
+    job.barrier()?;
+    if job.rank() == victim(job) {
+        die_announced(job, &clock);
+    }
+    let result = job.barrier();
+    check_death(job, &clock, result);
+    go_on(job, &clock)
+}
+
+fn flag(job: &Job) -> Result<()> {
+    let clock = job.symmetric::<u64>(64)?;
+    job.barrier()?;
+    if job.rank() == victim(job) {
+        // Let the others fall asleep first: the death must wake them.
+        std::thread::sleep(Duration::from_millis(20));
+        die_announced(job, &clock);
+    }
+    let result = job.wait_from(By::Rank(victim(job)), clock.here(16), Until::Equal(1));
+    check_death(job, &clock, result);
+    go_on(job, &clock)
+}
+
+/// Dies while others pull from its registered memory all the time.
+fn pull(job: &Job) -> Result<()> {
+    let clock = job.symmetric::<u64>(64)?;
+    if job.rank() == victim(job) {
+        let _area = job.register(1, vec![7u64; 1000])?;
+        job.barrier()?;
+        std::thread::sleep(Duration::from_millis(5));
+        die_announced(job, &clock);
+    }
+    job.barrier()?;
+    let area = job.open_area::<u64>(victim(job), 1)?;
+    let mut data = [0u64; 1000];
+    let result = loop {
+        if let Err(error) = job.pull(area.at(0), &mut data) {
+            break Err::<(), _>(error);
+        }
+        assert!(data.iter().all(|word| *word == 7));
+    };
+    // The system call may notice the end of the process before anybody has said so.
+    let result = match result {
+        Err(Error::System { .. }) => job.wait_from(By::Rank(victim(job)), clock.here(16), Until::Equal(1)).map(drop),
+        other => other,
+    };
+    check_death(job, &clock, result);
+    go_on(job, &clock)
+}
+
+fn handler(job: &Job) -> Result<()> {
+    let clock = job.symmetric::<u64>(64)?;
+    job.register_handler(1, |_, _| die())?;
+    job.barrier()?;
+    if job.rank() == 0 {
+        clock.set(0, now_ns());
+        let result = job.call(victim(job), 1, [0; 6], &[]);
+        check_death(job, &clock, result);
+    } else {
+        let result = job.wait_from(By::Rank(victim(job)), clock.here(16), Until::Equal(1));
+        clock.set(0, now_ns());
+        check_death(job, &clock, result);
+    }
+    go_on(job, &clock)
+}
+
+/// Floods a rank that does not receive, until it dies.
+fn full_ring(job: &Job) -> Result<()> {
+    let clock = job.symmetric::<u64>(64)?;
+    job.register_handler(1, |_, _| {})?;
+    job.barrier()?;
+    if job.rank() == victim(job) {
+        std::thread::sleep(Duration::from_millis(50));
+        die_announced(job, &clock);
+    }
+    let result = loop {
+        if let Err(error) = job.send(victim(job), 1, 0, [0; 6], &[1; 1000]) {
+            break Err::<(), _>(error);
+        }
+    };
+    check_death(job, &clock, result);
+    go_on(job, &clock)
+}
+
+/// Never calls the library again.
+fn spin(job: &Job) -> Result<()> {
+    println!("spinning {}", std::process::id());
+    job.barrier()?;
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+/// Communicates until somebody ends it.
+fn endless(job: &Job) -> Result<()> {
+    let table = job.symmetric::<u64>(512)?;
+    let flag = job.symmetric::<u64>(64)?;
+    job.register_handler(1, |context, message| {
+        let _ = context.reply(message.arguments);
+    })?;
+    job.barrier()?;
+    let (rank, size) = (job.rank(), job.size());
+    for round in 1.. {
+        let next = (rank + 1) % size;
+        job.push_notify(table.at(next, 0), &[round; 512], flag.at(next, 0), round)?;
+        job.wait(flag.here(0), Until::AtLeast(round))?;
+        job.fetch_add(flag.at(round as usize % size, 8), 1)?;
+        job.call((rank + 2) % size, 1, [round; 6], &[0; 100])?;
+        job.barrier()?;
+    }
+    Ok(())
+}
+
+/// Waits for ten seconds and tells how much processor time that took.
+fn idle(job: &Job) -> Result<()> {
+    let flag = job.symmetric::<u64>(8)?;
+    job.barrier()?;
+    if job.rank() == 0 {
+        std::thread::sleep(Duration::from_secs(10));
+        for rank in 1..job.size() {
+            job.word(flag.at(rank, 0), 1)?;
+        }
+        return Ok(());
+    }
+    let (begin, before) = (Instant::now(), processor_time());
+    job.wait(flag.here(0), Until::Equal(1))?;
+    let share = (processor_time() - before).as_secs_f64() / begin.elapsed().as_secs_f64();
+    println!("idle share {:.3} %", share * 100.0);
+    assert!(share < 0.01, "an idle rank used {:.2} % of a core", share * 100.0);
+    Ok(())
+}
+
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn fork(job: &Job) -> Result<()> {
+    let table = job.symmetric::<u64>(8)?;
+    job.barrier()?;
+    // SAFETY: the child only makes calls that this test is about, then exits without unwinding or destructors.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let refused = [
+            job.push(table.at(0, 0), &[1]).err(),
+            job.pull_one(table.at(0, 0)).err(),
+            job.word(table.at(0, 0), 1).err(),
+            job.fetch_add(table.at(0, 0), 1).err(),
+            job.send(0, 1, 0, [0; 6], &[]).err(),
+            job.barrier().err(),
+            job.wait(table.here(0), Until::Equal(1)).err(),
+            job.symmetric::<u64>(1).err(),
+            job.open().err(),
+            job.area::<u64>(1, 1).err(),
+        ];
+        let all = refused.iter().all(|error| matches!(error, Some(Error::ForkedChild)));
+        if !all {
+            eprintln!("{refused:?}");
+        }
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(if all { 0 } else { 1 }) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child made above.
+    unsafe { libc::waitpid(child, &mut status, 0) };
+    assert_eq!(status, 0, "the forked child was not refused everywhere");
+    // The parent is unharmed.
+    for round in 1..=100u64 {
+        job.word(table.at((job.rank() + 1) % job.size(), 1), round)?;
+        job.wait(table.here(1), Until::AtLeast(round))?;
+    }
+    job.barrier()?;
+    println!("parent unharmed");
+    Ok(())
+}
+
+/// The application's own signals: none is touched, and a storm of them disturbs no call.
+fn signals(job: &Job) -> Result<()> {
+    for signal in 1..=31 {
+        // SAFETY: only asks for the current action.
+        let action = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut action);
+            action.sa_sigaction
+        };
+        // The Rust runtime ignores SIGPIPE and watches for stack overflow by SIGSEGV and SIGBUS.
+        if ![libc::SIGPIPE, libc::SIGSEGV, libc::SIGBUS].contains(&signal) {
+            assert_eq!(action, libc::SIG_DFL, "somebody handles signal {signal}");
+        }
+    }
+    extern "C" fn count(_: libc::c_int) {}
+    // SAFETY: a handler that does nothing, and a timer that calls it every 200 microseconds, without SA_RESTART.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = count as extern "C" fn(libc::c_int) as usize;
+        libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut());
+        let every = libc::timeval { tv_sec: 0, tv_usec: 200 };
+        libc::setitimer(libc::ITIMER_REAL, &libc::itimerval { it_interval: every, it_value: every }, std::ptr::null_mut());
+    }
+    let table = job.symmetric::<u64>(100_000)?;
+    job.register_handler(1, |context, message| {
+        let _ = context.reply(message.arguments);
+    })?;
+    job.barrier()?;
+    let next = (job.rank() + 1) % job.size();
+    let area = job.register(1, vec![job.rank() as u64; 100_000])?;
+    job.barrier()?;
+    for round in 1..=50u64 {
+        job.push_notify(table.at(next, 1), &vec![round; 50_000], table.at(next, 0), round)?;
+        job.wait(table.here(0), Until::AtLeast(round))?;
+        assert_eq!(job.call(next, 1, [round; 6], &[])?, [round; 6]);
+        let mut there = vec![0u64; 100_000];
+        job.pull(job.open_area::<u64>(next, 1)?.at(0), &mut there)?;
+        assert!(there.iter().all(|word| *word == next as u64));
+        // Long enough to fall asleep.
+        if round % 10 == 0 && job.rank() == 0 {
+            let until = Instant::now() + Duration::from_millis(5);
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+        }
+        job.barrier()?;
+    }
+    drop(area);
+    println!("undisturbed");
+    Ok(())
+}
+
+/// process_vm_readv and process_vm_writev are forbidden: registered memory is reached all the same.
+fn forbidden(job: &Job) -> Result<()> {
+    let next = (job.rank() + 1) % job.size();
+    assert!(!job.reaches_private_memory(next)?, "the probe did not notice");
+    let area = job.register(1, vec![job.rank() as u64; 10_000])?;
+    job.barrier()?;
+    let theirs = job.open_area::<u64>(next, 1)?;
+    let mut there = vec![0u64; 10_000];
+    job.pull(theirs.at(0), &mut there)?;
+    assert!(there.iter().all(|word| *word == next as u64));
+    job.barrier()?;
+    job.push(theirs.at(5), &vec![100 + job.rank() as u64; 9_000])?;
+    job.flush(next)?;
+    job.barrier()?;
+    let before = (job.rank() + job.size() - 1) % job.size();
+    let mine = area.to_vec();
+    assert!(mine[5..9005].iter().all(|word| *word == 100 + before as u64));
+    assert!(mine[..5].iter().chain(&mine[9005..]).all(|word| *word == job.rank() as u64));
+    job.barrier()?;
+    println!("reached");
+    Ok(())
+}
+
+/// More than the machine has: an error that says how much, and the job goes on.
+fn too_much(job: &Job) -> Result<()> {
+    match job.symmetric::<u8>(1 << 46) {
+        Err(Error::NoMemory { needed, .. }) => assert!(needed >= 1 << 46),
+        other => panic!("expected NoMemory, got {other:?}"),
+    }
+    let small = job.symmetric::<u64>(8)?;
+    job.barrier()?;
+    job.free(small)?;
+    println!("went on");
+    Ok(())
+}
+
+/// Ends without a word while another rank waits.
+fn exit_unannounced(job: &Job) -> Result<()> {
+    job.barrier()?;
+    if job.rank() == victim(job) {
+        std::process::exit(0);
+    }
+    match job.barrier() {
+        Err(Error::PeerLeft { rank }) if rank == victim(job) => println!("survived"),
+        other => panic!("expected that rank {} left, got {other:?}", victim(job)),
+    }
+    Ok(())
+}
+
+fn limit_files(count: &str) {
+    let limit = libc::rlimit { rlim_cur: count.parse().unwrap(), rlim_max: 4096 };
+    // SAFETY: sets a limit of this process.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+}

@@ -1,0 +1,484 @@
+//! The protocols on shared words, explored by a model checker: every interleaving (up to a number of preemptions)
+//! and every value the memory model lets a load return.
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom" cargo test -p hikyaku --test loom --release
+//! ```
+//!
+//! A model that cannot fail proves nothing. Each says which weakening of the library it was seen to catch.
+//! Sleeping goes to the queue in `sync/futex.rs`, so a lost wake-up ends as loom's "deadlock".
+//! Memory whose use must be ordered is an `UnsafeCell` of loom's, which reports any access that is not.
+
+#![cfg(loom)]
+
+use hikyaku::sync::atomic::{AtomicU64, Ordering};
+use hikyaku::sync::barrier::{Counter, Flags, partner};
+use hikyaku::sync::bell::{ANY, Bell};
+use hikyaku::sync::fence::Fences;
+use hikyaku::sync::guard::Guard;
+use hikyaku::transport::shm::ring::{Consumer, LINE_COUNT, Packet, Producer, Ring};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+/// Both sides fence under loom, which knows no membarrier.
+const FENCES: Fences = Fences::Symmetric;
+
+/// Explores with at most `preemptions` forced switches: nearly all bugs show with two or three.
+fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 10_000;
+    builder.check(model);
+}
+
+/// Memory without any protection of its own: loom reports two accesses that nothing orders.
+struct Memory<T>(UnsafeCell<T>);
+
+// SAFETY: sharing it unordered is what the models look for; loom stops at the first such access.
+unsafe impl<T: Send> Sync for Memory<T> {}
+
+impl<T: Copy> Memory<T> {
+    fn new(value: T) -> Memory<T> {
+        Memory(UnsafeCell::new(value))
+    }
+
+    fn get(&self) -> T {
+        // SAFETY: loom has checked that no write overlaps.
+        self.0.with(|value| unsafe { *value })
+    }
+
+    fn set(&self, new: T) {
+        // SAFETY: loom has checked that no other access overlaps.
+        self.0.with_mut(|value| unsafe { *value = new })
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------- ring
+
+fn message(number: u64) -> (Packet, Vec<u8>) {
+    // Parts of words and whole ones. The fifth message takes the place of the first in the payload ring.
+    let bytes = [5, 8, 3, 8][number as usize % 4];
+    let payload = (0..bytes).map(|i| (number * 16 + i) as u8).collect();
+    let arguments = std::array::from_fn(|i| number * 10 + i as u64);
+    (Packet { handler: number as u16, kind: 1, payload_bytes: bytes as u16, address: !number, arguments }, payload)
+}
+
+fn receive(consumer: &mut Consumer, ring: &Ring, number: u64) -> Option<bool> {
+    let packet = consumer.peek(ring).expect("no sender wrote nonsense")?;
+    let (expected, payload) = message(number);
+    assert_eq!(packet, expected, "lost, torn or reordered");
+    let mut got = vec![0; packet.payload_bytes as usize];
+    consumer.payload(ring, &mut got);
+    assert_eq!(got, payload, "payload torn");
+    Some(consumer.advance(ring, &packet))
+}
+
+/// Several laps through a ring that is full in between: what goes in comes out, whole and in order.
+///
+/// Fails with: the head stored or loaded relaxed (words of another lap); `returned` stored or loaded relaxed, or
+/// returned one message early (a line overwritten before it is read).
+#[test]
+fn a_ring_keeps_order_and_content() {
+    const MESSAGES: u64 = 2 * LINE_COUNT as u64 + 1;
+    explore(2, || {
+        let ring = Arc::new(Ring::new());
+        let sender = {
+            let ring = ring.clone();
+            thread::spawn(move || {
+                let mut producer = Producer::default();
+                for number in 0..MESSAGES {
+                    let (packet, payload) = message(number);
+                    while !producer.try_send(&ring, &packet, &payload) {
+                        thread::yield_now();
+                    }
+                }
+            })
+        };
+        let mut consumer = Consumer::default();
+        for number in 0..MESSAGES {
+            while receive(&mut consumer, &ring, number).is_none() {
+                thread::yield_now();
+            }
+        }
+        assert_eq!(consumer.peek(&ring), Ok(None));
+        sender.join().unwrap();
+    });
+}
+
+/// Sender and receiver sleep instead of looking again: on a full ring and on an empty one.
+///
+/// Fails with: a receiver that returns room without ringing; a sender that does not ring; either fence of the bell
+/// left out.
+#[test]
+fn a_ring_wakes_both_ends() {
+    const MESSAGES: u64 = LINE_COUNT as u64 + 1;
+    explore(3, || {
+        let shared = Arc::new((Ring::new(), Bell::new(), Bell::new()));
+        let sender = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (ring, own_bell, peer_bell) = &*shared;
+                let mut producer = Producer::default();
+                for number in 0..MESSAGES {
+                    let packet = Packet { address: number, ..Packet::default() };
+                    let mut sent = producer.try_send(ring, &packet, &[]);
+                    while !sent {
+                        own_bell.sleep(FENCES, 0, ANY, None, || {
+                            sent = producer.try_send(ring, &packet, &[]);
+                            sent
+                        });
+                    }
+                    peer_bell.ring(FENCES, ANY);
+                }
+            })
+        };
+        let (ring, peer_bell, own_bell) = &*shared;
+        let mut consumer = Consumer::default();
+        for number in 0..MESSAGES {
+            let mut packet = consumer.peek(ring).unwrap();
+            while packet.is_none() {
+                own_bell.sleep(FENCES, 0, ANY, None, || {
+                    packet = consumer.peek(ring).unwrap();
+                    packet.is_some()
+                });
+            }
+            let packet = packet.unwrap();
+            assert_eq!(packet.address, number);
+            if consumer.advance(ring, &packet) {
+                peer_bell.ring(FENCES, ANY);
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+// ---------------------------------------------------------------------------------------------------------- bell
+
+/// Waits as `Port::wait` does, without the spinning.
+fn sleep_until(bell: &Bell, cell: usize, watch: u64, ready: impl Fn() -> bool) {
+    while !ready() {
+        bell.sleep(FENCES, cell, watch, None, &ready);
+    }
+}
+
+/// No lost wake-up, also by the second of two sleeps, whose watch differs from the first.
+///
+/// Fails with: the fence of `ring` left out; the fence of `sleep` left out; the sequence number read after `awake`;
+/// the bit shown before the watch is set.
+#[test]
+fn a_bell_wakes_its_sleeper() {
+    explore(4, || {
+        let shared = Arc::new((Bell::new(), AtomicU64::new(0), AtomicU64::new(0)));
+        let sender = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (bell, first, second) = &*shared;
+                first.store(1, Ordering::Release);
+                bell.ring(FENCES, 11);
+                second.store(1, Ordering::Release);
+                bell.ring(FENCES, 22);
+            })
+        };
+        let (bell, first, second) = &*shared;
+        sleep_until(bell, 0, 11, || first.load(Ordering::Acquire) == 1);
+        sleep_until(bell, 0, 22, || second.load(Ordering::Acquire) == 1);
+        sender.join().unwrap();
+    });
+}
+
+/// Two threads of a rank sleep on one bell, each for its own word, one of them for anything.
+///
+/// Fails with: what is listed above; a sender that wakes only the first cell; a bit cleared by a plain store (the
+/// other sleeper's goes with it).
+#[test]
+fn two_watches_on_one_bell() {
+    explore(3, || {
+        let shared = Arc::new((Bell::new(), AtomicU64::new(0), AtomicU64::new(0)));
+        let sleepers: Vec<_> = [(0usize, 11u64), (1, ANY)]
+            .into_iter()
+            .map(|(cell, watch)| {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    let (bell, first, second) = &*shared;
+                    let word = if cell == 0 { first } else { second };
+                    sleep_until(bell, cell, watch, || word.load(Ordering::Acquire) == 1);
+                })
+            })
+            .collect();
+        let (bell, first, second) = &*shared;
+        first.store(1, Ordering::Release);
+        bell.ring(FENCES, 11);
+        second.store(1, Ordering::Release);
+        bell.ring(FENCES, 22);
+        for sleeper in sleepers {
+            sleeper.join().unwrap();
+        }
+    });
+}
+
+/// `ring_all` (a rank died) wakes whoever sleeps, whatever for.
+///
+/// Fails with: a `ring_all` that wakes only watchers of one word, or that asks for the sleepers without a fence.
+#[test]
+fn ring_all_wakes_everyone() {
+    explore(4, || {
+        let shared = Arc::new((Bell::new(), AtomicU64::new(0)));
+        let sleeper = {
+            let shared = shared.clone();
+            thread::spawn(move || sleep_until(&shared.0, 1, 11, || shared.1.load(Ordering::SeqCst) == 1))
+        };
+        shared.1.fetch_add(1, Ordering::SeqCst);
+        shared.0.ring_all();
+        sleeper.join().unwrap();
+    });
+}
+
+/// An armed thread misses no ring, though it never goes to `sleep`: each moves the sequence number it waits on.
+///
+/// Fails with: the fence of `arm` left out; the sequence number read after the look at the word.
+#[test]
+fn an_armed_bell_misses_nothing() {
+    explore(4, || {
+        let shared = Arc::new((Bell::new(), AtomicU64::new(0)));
+        let sender = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                for value in 1..=2 {
+                    shared.1.store(value, Ordering::Release);
+                    shared.0.ring(FENCES, 11);
+                }
+            })
+        };
+        let (bell, word) = &*shared;
+        bell.arm(FENCES, 1);
+        loop {
+            let seen = bell.sequence(1);
+            if word.load(Ordering::Acquire) == 2 {
+                break;
+            }
+            bell.await_sequence(1, seen);
+        }
+        bell.disarm(1);
+        sender.join().unwrap();
+    });
+}
+
+// --------------------------------------------------------------------------------------------------- word after data
+
+/// What `push_notify` and `wait` do on mapped memory: bytes by relaxed stores, the word released, the bell rung;
+/// the word acquired, bytes by relaxed loads. Whoever sees the word sees the data, also after a sleep.
+///
+/// Fails with: the word stored relaxed; the word loaded relaxed.
+#[test]
+fn a_word_arrives_after_its_data() {
+    explore(4, || {
+        let shared = Arc::new((Bell::new(), [AtomicU64::new(0), AtomicU64::new(0)], AtomicU64::new(0)));
+        let sender = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (bell, data, flag) = &*shared;
+                for word in data {
+                    word.store(7, Ordering::Relaxed);
+                }
+                flag.store(1, Ordering::Release);
+                bell.ring(FENCES, 11);
+            })
+        };
+        let (bell, data, flag) = &*shared;
+        sleep_until(bell, 0, 11, || flag.load(Ordering::Acquire) == 1);
+        assert!(data.iter().all(|word| word.load(Ordering::Relaxed) == 7), "the word came before the data");
+        sender.join().unwrap();
+    });
+}
+
+// ------------------------------------------------------------------------------------------------------- barriers
+
+/// What every rank does in the barrier models: writes its cell, passes a barrier, reads all cells, passes a second
+/// barrier, and writes again. A read that overlaps a write means that two barriers mixed.
+fn rounds(rank: usize, cells: &[Memory<u64>], barrier: impl Fn(u64) -> Option<()>) -> Option<()> {
+    cells[rank].set(1);
+    barrier(1)?;
+    for cell in cells {
+        assert_eq!(cell.get(), 1, "not written before the barrier");
+    }
+    barrier(2)?;
+    cells[rank].set(2);
+    Some(())
+}
+
+/// Loom may let two waiting ranks hand a turn to each other for ever. A rank that has waited for long ends the
+/// execution for all: what it could still show, another execution shows sooner.
+#[derive(Clone, Default)]
+struct Patience(std::sync::Arc<std::sync::atomic::AtomicBool>);
+
+impl Patience {
+    fn wait(&self, ready: impl Fn() -> bool) -> Option<()> {
+        for _ in 0..2 {
+            if ready() {
+                return Some(());
+            }
+            if self.0.load(std::sync::atomic::Ordering::Relaxed) {
+                return None;
+            }
+            thread::yield_now();
+        }
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+        None
+    }
+}
+
+/// Explores `rank` on `size` threads; each gets a fresh copy of what `start` makes.
+fn explore_ranks<S: Clone + Send + 'static>(
+    size: usize,
+    preemptions: usize,
+    start: impl Fn() -> S + Send + Sync + 'static,
+    rank: impl Fn(usize, &S, &Patience) -> Option<()> + Copy + Send + Sync + 'static,
+) {
+    let completed = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let count = completed.clone();
+    explore(preemptions, move || {
+        let (shared, patience) = (start(), Patience::default());
+        let others: Vec<_> = (1..size)
+            .map(|number| {
+                let (shared, patience) = (shared.clone(), patience.clone());
+                thread::spawn(move || rank(number, &shared, &patience))
+            })
+            .collect();
+        let mut all = rank(0, &shared, &patience).is_some();
+        for other in others {
+            all &= other.join().unwrap().is_some();
+        }
+        count.fetch_add(all as u64, std::sync::atomic::Ordering::Relaxed);
+    });
+    let completed = completed.load(std::sync::atomic::Ordering::Relaxed);
+    println!("{completed} executions passed both barriers");
+    assert!(completed > 10);
+}
+
+fn cells(size: usize) -> Vec<Memory<u64>> {
+    (0..size).map(|_| Memory::new(0)).collect()
+}
+
+fn flags_model(size: usize, preemptions: usize) {
+    let start = move || Arc::new(((0..size).map(|_| Flags::new()).collect::<Vec<_>>(), cells(size)));
+    explore_ranks(size, preemptions, start, move |rank, shared, patience| {
+        let (flags, cells) = &**shared;
+        rounds(rank, cells, |number| {
+            for step in 0.. {
+                let Some(peer) = partner(rank, size, step) else { break };
+                flags[peer].set(step, number);
+                patience.wait(|| flags[rank].reached(step, number))?;
+            }
+            Some(())
+        })
+    });
+}
+
+fn counter_model(size: usize, preemptions: usize) {
+    let start = move || Arc::new((Counter::new(), cells(size)));
+    explore_ranks(size, preemptions, start, move |rank, shared, patience| {
+        let (counter, cells) = &**shared;
+        rounds(rank, cells, |number| match counter.arrive(size, number) {
+            true => Some(()),
+            false => patience.wait(|| counter.complete(size, number)),
+        })
+    });
+}
+
+/// Fails with: a flag stored or loaded relaxed; flags that hold 1 instead of the barrier's number.
+#[test]
+fn two_ranks_pass_two_barriers_by_flags() {
+    flags_model(2, 4);
+}
+
+/// Three ranks take two steps, and what rank 0 learns in the first it passes on in the second.
+///
+/// Fails with: what is listed above; a last step left out.
+#[test]
+fn three_ranks_pass_two_barriers_by_flags() {
+    flags_model(3, 2);
+}
+
+/// Fails with: an arrival that does not release, or not acquire (the last one reads too); `complete` relaxed; a
+/// count compared with `size` instead of `number * size`.
+#[test]
+fn two_ranks_pass_two_barriers_by_counter() {
+    counter_model(2, 4);
+}
+
+/// As for two; here an arrival must also hand on what earlier ones released.
+#[test]
+fn three_ranks_pass_two_barriers_by_counter() {
+    counter_model(3, 2);
+}
+
+// ---------------------------------------------------------------------------------------------------------- guard
+
+/// The owner revokes while a peer operates, several times in a row. The memory is freed after the revocation: no
+/// operation touches it then, and every operation before is over.
+///
+/// Fails with: either fence left out; the mark set after the key was checked; the way out not released; the way in
+/// not released (the owner that waits for the first operation may see only the mark of the second); an owner that
+/// does not wait.
+#[test]
+fn nobody_is_inside_after_a_revocation() {
+    explore(4, || {
+        let shared = Arc::new((Guard::new(), AtomicU64::new(77), Memory::new(Some(0u64))));
+        let peer = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (guard, key, memory) = &*shared;
+                for _ in 0..2 {
+                    let _inside = guard.enter(FENCES);
+                    if key.load(Ordering::Acquire) == 77 {
+                        let value = memory.get().expect("not freed");
+                        memory.set(Some(value + 1));
+                    }
+                }
+            })
+        };
+        let (guard, key, memory) = &*shared;
+        key.store(0, Ordering::SeqCst);
+        FENCES.heavy();
+        if let Some(number) = guard.occupied() {
+            while !guard.left(number) {
+                thread::yield_now();
+            }
+        }
+        // Whoever comes now is refused, so this is exclusive.
+        memory.set(None);
+        peer.join().unwrap();
+        drop(guard.enter(FENCES));
+    });
+}
+
+/// An operation that enters after the revocation finds the key gone, without any help from the owner's waiting.
+///
+/// Fails with: a key that is cleared only after the wait.
+#[test]
+fn whoever_enters_after_a_revocation_is_refused() {
+    explore(4, || {
+        let shared = Arc::new((Guard::new(), AtomicU64::new(77), AtomicU64::new(0)));
+        let peer = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (guard, key, revoked) = &*shared;
+                let over = revoked.load(Ordering::Acquire) == 1;
+                let _inside = guard.enter(FENCES);
+                let allowed = key.load(Ordering::Acquire) == 77;
+                assert!(!(over && allowed), "allowed after the revocation");
+            })
+        };
+        let (guard, key, revoked) = &*shared;
+        key.store(0, Ordering::SeqCst);
+        FENCES.heavy();
+        if let Some(number) = guard.occupied() {
+            while !guard.left(number) {
+                thread::yield_now();
+            }
+        }
+        revoked.store(1, Ordering::Release);
+        peer.join().unwrap();
+    });
+}
