@@ -1,2 +1,224 @@
-//! x
-pub mod seccomp;
+//! The conformance suite: what every way of running a job must do, written once.
+//!
+//! A case is a function that every rank of a job runs; it panics if a promise is broken. The same cases run on threads
+//! (`tests/threads.rs`), as processes (`tests/processes.rs`, through the `conformance` program), and as processes whose
+//! private memory is reached by messages only.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `cases/` | the cases, one file per theme |
+//! | `support` | what cases need: errors to expect, conditions to wait for |
+//! | `watchdog` | a hang becomes a failure with a name |
+//!
+//! Rules for a case: it can fail; it waits for conditions, never for time; it may run beside others in one process.
+
+mod cases;
+mod support;
+pub mod watchdog;
+
+use hikyaku::Job;
+
+/// One promise, as code.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// Theme and name, as in `memory::symmetric_memory_starts_zeroed`.
+    pub name: &'static str,
+    /// How many ranks it needs.
+    pub ranks: usize,
+    /// What each rank runs; panics if the promise is broken.
+    pub run: fn(&Job),
+}
+
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} on {} ranks", self.name, self.ranks)
+    }
+}
+
+/// Gives the list of all cases (theme, name, ranks) to another macro. The one place to enter a new case.
+#[macro_export]
+macro_rules! for_each_case {
+    ($list:ident) => {
+        $list! {
+            memory {
+                symmetric_memory_starts_zeroed: 3,
+                freed_memory_is_zeroed_again: 3,
+                symmetric_areas_do_not_overlap: 2,
+                elements_of_any_size: 2,
+                own_memory_is_read_and_written_in_place: 2,
+                own_memory_out_of_range_panics: 1,
+                freed_room_comes_back: 2,
+                too_much_memory_fails_everywhere_and_a_retry_succeeds: 3,
+            }
+            operations {
+                push_reaches_every_rank: 4,
+                pull_reads_every_rank: 4,
+                every_length_and_offset: 2,
+                neighbours_stay_untouched: 4,
+                words_are_never_torn: 2,
+                large_transfers: 2,
+                a_job_of_one: 1,
+            }
+            notification {
+                data_comes_before_its_word: 2,
+                a_word_follows_all_pushes: 2,
+                a_token_goes_round: 3,
+                everyone_notifies_one: 4,
+                until_means_what_it_says: 2,
+                a_barrier_orders_everything: 4,
+                barriers_never_mix: 3,
+            }
+            atomics {
+                each_operation_gives_the_value_before: 2,
+                concurrent_adds_add_up: 4,
+                compare_swap_elects_one: 4,
+                swap_hands_each_value_on_once: 3,
+                bits_of_different_ranks_are_independent: 4,
+                an_atomic_operation_wakes: 2,
+            }
+            status {
+                push_status_comes_after_the_data: 2,
+                pull_status_comes_after_the_data: 2,
+                each_operation_has_its_own_word: 2,
+                status_words_in_areas: 2,
+            }
+            areas {
+                areas_are_reached_by_id: 3,
+                a_revoked_area_refuses_everything: 2,
+                an_old_handle_does_not_reach_a_new_area: 2,
+                nobody_writes_after_a_revocation: 3,
+                a_new_area_survives_the_end_of_the_old: 1,
+                into_vec_gives_the_content: 2,
+                the_owner_waits_for_words_of_its_area: 2,
+                the_table_is_bounded: 1,
+                the_wrong_element_is_refused: 2,
+                freed_areas_are_zeroed_again: 2,
+            }
+            registered {
+                every_operation_reaches_a_vector: 2,
+                a_vector_comes_back_the_same: 2,
+                large_and_odd_transfers: 2,
+                a_word_follows_pushes_to_private_memory: 2,
+                data_and_flag_in_different_kinds_of_memory: 2,
+                concurrent_adds_on_private_memory: 3,
+                memory_of_another_owner: 2,
+                status_of_pushes_to_private_memory: 2,
+                a_status_word_dies_with_its_area: 2,
+                a_revoked_vector_refuses_everything: 2,
+                nobody_writes_to_a_vector_after_a_revocation: 3,
+                a_push_overtaken_by_the_revocation_is_reported: 2,
+                operations_under_way_to_a_rank_that_left: 3,
+                the_route_is_the_one_asked_for: 2,
+            }
+            messages {
+                a_handler_gets_everything: 2,
+                messages_of_a_pair_stay_in_order: 3,
+                payloads_of_every_length: 2,
+                a_handler_sends_further: 3,
+                a_rank_sends_to_itself: 1,
+                handlers_run_one_at_a_time: 2,
+                handler_runs_are_counted: 2,
+                an_unknown_handler_is_reported: 2,
+                an_unregistered_handler_is_unknown: 2,
+                a_handler_asks_to_be_run_again: 2,
+                a_rank_that_only_pushes_answers_too: 2,
+            }
+            pressure {
+                a_full_ring_is_busy_and_empties: 2,
+                a_flood_arrives_whole: 2,
+                two_ranks_flood_each_other: 2,
+                handlers_that_answer_a_flood: 2,
+                everyone_floods_one: 4,
+                a_handler_runs_once_though_its_reply_waits: 3,
+                a_sleeping_sender_is_woken_by_room: 2,
+            }
+            calls {
+                a_call_returns_the_reply: 2,
+                a_call_without_reply_returns_zeros: 2,
+                everyone_calls_everyone: 4,
+                a_rank_calls_itself: 1,
+                a_call_to_an_unknown_handler_is_refused: 2,
+                ports_get_their_own_replies: 2,
+                only_the_first_reply_counts: 2,
+                a_rank_in_a_barrier_answers: 2,
+            }
+            handlers {
+                waiting_in_a_handler_is_refused: 2,
+                collectives_in_a_handler_are_refused_whole: 2,
+                a_handler_uses_remote_memory: 2,
+                handlers_are_registered_once: 1,
+            }
+            waiting {
+                a_timeout_ends_a_wait: 1,
+                wait_any_tells_which: 2,
+                poll_looks_once: 2,
+                a_sleeper_is_woken_by_a_word: 2,
+                a_sleeper_is_woken_by_a_notification: 2,
+                a_sleeper_is_woken_by_a_message: 2,
+                a_sleeper_is_woken_by_a_barrier: 2,
+                two_threads_sleep_for_different_words: 2,
+                a_rank_that_left_ends_waits_for_it: 3,
+                a_rank_that_left_fails_messages_and_barriers: 2,
+                what_a_rank_did_before_it_left_counts: 2,
+            }
+            ports {
+                threads_communicate_at_once: 2,
+                ports_run_out_and_come_back: 1,
+                a_reopened_port_goes_on: 2,
+                a_new_port_inherits_no_errors: 2,
+                a_port_moves_to_another_thread: 2,
+            }
+            ni_thread {
+                peers_are_served_while_the_host_computes: 2,
+                private_memory_is_served_while_the_host_computes: 2,
+                it_ends_and_returns_its_port: 1,
+                it_runs_what_a_handler_put_off: 2,
+            }
+            event {
+                a_descriptor_becomes_readable: 2,
+                every_kind_of_arrival_signals: 2,
+                a_cleared_descriptor_stays_unreadable: 1,
+            }
+            misuse {
+                zero_length_is_fine_anywhere: 2,
+                out_of_bounds_is_refused: 2,
+                impossible_sizes_are_refused: 2,
+                a_wrong_rank_is_refused: 2,
+                memory_of_another_job_is_refused: 2,
+                memory_of_a_peer_cannot_be_waited_on: 2,
+                unknown_ids_are_refused: 2,
+                a_refused_notification_writes_nothing: 3,
+                mismatched_sizes_are_reported: 3,
+                mismatched_collectives_are_reported: 2,
+                an_impossible_size_on_one_rank_is_reported: 2,
+                waiting_for_nothing_possible_is_refused: 2,
+                errors_name_their_rank: 2,
+            }
+            fork {
+                a_forked_child_is_refused: 2,
+                a_forked_child_ends_cleanly: 2,
+            }
+        }
+    };
+}
+
+macro_rules! table {
+    ($($theme:ident { $($case:ident: $ranks:expr),* $(,)? })*) => {
+        &[$($(Case {
+            name: concat!(stringify!($theme), "::", stringify!($case)),
+            ranks: $ranks,
+            run: cases::$theme::$case,
+        }),*),*]
+    };
+}
+
+/// All cases.
+pub fn cases() -> &'static [Case] {
+    const CASES: &[Case] = for_each_case!(table);
+    CASES
+}
+
+/// The case of that name.
+pub fn case(name: &str) -> Option<&'static Case> {
+    cases().iter().find(|case| case.name == name)
+}

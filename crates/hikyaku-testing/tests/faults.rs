@@ -61,7 +61,7 @@ fn a_rank_that_exits_without_a_word_has_left() {
 /// 4 and 7 of the benchmark's promises: whatever dies whenever, the job ends within a second, and nothing stays.
 #[test]
 fn fault_4_jobs_killed_at_random_moments_leave_nothing() {
-    let count = std::env::var("HIKYAKU_TEST_KILLS").ok().and_then(|v| v.parse().ok()).unwrap_or(100);
+    let count = std::env::var("HIKYAKU_TEST_KILLS").ok().and_then(|v| v.parse().ok()).unwrap_or(1000);
     let before = leftovers();
     let mut random = 0x2545_f491_4f6c_dd1du64;
     let mut slowest = Duration::ZERO;

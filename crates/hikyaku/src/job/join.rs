@@ -146,10 +146,13 @@ impl Job {
     fn await_everyone(&self, timeout: Duration) -> Result<()> {
         let missing = || (0..self.size()).filter(|rank| self.ni.memory.block(*rank).life.state() == State::Starting);
         let all = || missing().next().is_none().then_some(());
-        self.wait_until(By::Barrier(0), Some(timeout), ANY, Progress::Seldom, all).map_err(|error| match error {
+        let waited = self.wait_until(By::Barrier(0), Some(timeout), ANY, Progress::Seldom, all);
+        waited.map_err(|error| match error {
             Error::Timeout { after } => Error::StartTimeout { missing: missing().collect(), after },
             other => other,
-        })
+        })?;
+        // A rank that died before it joined is not awaited any more, but must not go unnoticed.
+        self.ni.check_departed(By::Barrier(0))
     }
 }
 
