@@ -56,11 +56,6 @@ impl Unit {
             Unit::GigabytesPerSecond => "GB/s",
         }
     }
-
-    /// Whether a larger figure is the better one.
-    pub fn more_is_better(self) -> bool {
-        matches!(self, Unit::MillionPerSecond | Unit::GigabytesPerSecond)
-    }
 }
 
 /// The repetitions of one measurement, in the order of the rounds.

@@ -140,11 +140,6 @@ fn pull(job: &Job) -> Result<()> {
         }
         assert!(data.iter().all(|word| *word == 7));
     };
-    // The system call may notice the end of the process before anybody has said so.
-    let result = match result {
-        Err(Error::System { .. }) => job.wait_from(By::Rank(victim(job)), clock.here(16), Until::Equal(1)).map(drop),
-        other => other,
-    };
     check_death(job, &clock, result);
     go_on(job, &clock)
 }

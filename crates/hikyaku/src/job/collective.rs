@@ -27,7 +27,7 @@ impl Operation {
 impl Job {
     /// Waits until every rank has called it. What any rank wrote before, all see after.
     pub fn barrier(&self) -> Result<()> {
-        self.sync()?;
+        self.complete()?;
         let number = self.barriers.get() + 1;
         self.ni.mine().life.arrivals.store(number, Ordering::Release);
         if self.crowded { self.barrier_by_counter(number) } else { self.barrier_by_flags(number) }?;

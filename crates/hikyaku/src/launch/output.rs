@@ -81,7 +81,8 @@ fn forward(pipes: Vec<Pipes>, tag: bool, capture: bool, ended: &AtomicBool) -> V
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break;
             }
-            for stream in &mut streams {
+            // A tagged line is shown whole or not at all.
+            for stream in streams.iter_mut().filter(|_| !tag) {
                 let line = std::mem::take(&mut stream.line);
                 if !line.is_empty() {
                     show(stream, &line);
@@ -93,8 +94,12 @@ fn forward(pipes: Vec<Pipes>, tag: bool, capture: bool, ended: &AtomicBool) -> V
             let mut buffer = [0; 16 * 1024];
             match rustix::io::read(&stream.pipe, &mut buffer) {
                 Ok(0) => {
-                    let stream = streams.swap_remove(index);
-                    show(&stream, &stream.line);
+                    let mut stream = streams.swap_remove(index);
+                    let mut line = std::mem::take(&mut stream.line);
+                    if tag && !line.is_empty() {
+                        line.push(b'\n');
+                    }
+                    show(&stream, &line);
                 }
                 Ok(count) => {
                     stream.line.extend_from_slice(&buffer[..count]);

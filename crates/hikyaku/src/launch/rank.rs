@@ -34,8 +34,9 @@ pub(super) struct Pipes {
 
 impl Rank {
     pub fn start(launcher: &Launcher, rank: usize, core: Option<usize>) -> Result<(Rank, Pipes)> {
-        let (ours, theirs) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(|e| Error::system("socketpair", e))?;
+        let (ours, theirs) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(|e| Error::system("socketpair", e))?;
         let (output, output_end) = pipe()?;
         let (errors, errors_end) = pipe()?;
         let mut command = Command::new(&launcher.program);

@@ -47,10 +47,8 @@ impl Signals {
             let mut info: libc::signalfd_siginfo = std::mem::zeroed();
             let size = size_of::<libc::signalfd_siginfo>();
             let read = libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size);
-            (read == size as isize).then(|| Received {
-                signal: info.ssi_signo as i32,
-                from_terminal: info.ssi_code == libc::SI_KERNEL,
-            })
+            (read == size as isize)
+                .then_some(Received { signal: info.ssi_signo as i32, from_terminal: info.ssi_code == libc::SI_KERNEL })
         }
     }
 }

@@ -131,10 +131,9 @@ impl Running {
             sources.push(Source::Signal);
             polled.push(PollFd::new(&signals.0, PollFlags::IN));
         }
-        let wait = self.time_to_next_stage().map(|left| Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: left.subsec_nanos() as _,
-        });
+        let wait = self
+            .time_to_next_stage()
+            .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ });
         match rustix::event::poll(&mut polled, wait.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::system("poll", error)),

@@ -17,7 +17,7 @@ pub struct Heap {
 impl Heap {
     /// A heap over `[start, start + bytes)`; `start` is a multiple of a page.
     pub fn new(start: usize, bytes: usize) -> Heap {
-        debug_assert!(start % PAGE_BYTES == 0);
+        debug_assert!(start.is_multiple_of(PAGE_BYTES));
         Heap { free: BTreeMap::from([(start, bytes)]) }
     }
 

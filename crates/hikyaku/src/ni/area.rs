@@ -155,7 +155,7 @@ impl Port {
     /// The memory stays valid, and no Rust reference to it is used, until the area is dropped.
     pub unsafe fn register_raw<T: Pod>(&self, id: u32, start: *mut T, len: usize) -> Result<Area<T>> {
         let bytes = element_bytes::<T>(len)?;
-        if start as usize % align_of::<T>() != 0 || start.is_null() {
+        if !(start as usize).is_multiple_of(align_of::<T>()) || start.is_null() {
             return Err(Error::WrongElement { bytes, element: size_of::<T>() });
         }
         let opened = self.ni.publish(id, AreaKind::Private, start as u64, bytes)?;
@@ -231,6 +231,10 @@ impl Ni {
 
     /// Takes an area away; when this returns, nobody is inside an operation on it.
     fn revoke(&self, area: &Opened) {
+        // In a forked child the table belongs to the parent.
+        if self.size() == 0 {
+            return;
+        }
         area.entry(self).key.store(0, Ordering::SeqCst);
         self.fences.heavy();
         for rank in 0..self.size() {
@@ -377,13 +381,12 @@ impl<T: Pod> Area<T> {
 
 impl<T: Pod> Drop for Area<T> {
     fn drop(&mut self) {
-        // In a forked child the table belongs to the parent.
-        if self.ni.size() == 0 {
-            return;
-        }
         self.ni.revoke(&self.opened);
         if let Backing::Heap(start, bytes) = self.memory {
-            self.ni.give_heap(start, bytes);
+            // In a forked child the memory belongs to the parent.
+            if self.ni.size() != 0 {
+                self.ni.give_heap(start, bytes);
+            }
         }
     }
 }

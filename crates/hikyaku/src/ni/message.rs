@@ -7,7 +7,6 @@ use crate::sync::bell::ANY;
 use crate::transport::shm::ring::Packet;
 pub use crate::transport::shm::ring::{ARGUMENT_COUNT, PAYLOAD_MAX};
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -126,7 +125,7 @@ impl Port {
     }
 }
 
-/// Where the answers to one port's calls and routed operations arrive. In private memory of the rank: filled by
+/// Where the answers to one port's calls arrive. In private memory of the rank: filled by
 /// whichever of its threads runs the engine.
 #[derive(Debug, Default)]
 pub(crate) struct CallSlot {
@@ -138,14 +137,6 @@ pub(crate) struct CallSlot {
     words: [AtomicU64; ARGUMENT_COUNT],
     /// The payload of the answer.
     pub payload: Mutex<Vec<u8>>,
-    /// Routed operations started. Written by the port's holder.
-    pub routed: AtomicU64,
-    /// Routed operations answered.
-    pub routed_done: AtomicU64,
-    /// The first refusal of a routed operation since the last flush: (rank + 1) << 32 | reason.
-    pub routed_refusal: AtomicU64,
-    /// Status words to write when a routed operation is answered: its number -> (word, value).
-    pub statuses: Mutex<HashMap<u64, (u64, u64)>>,
     /// The port's sending ends while nobody has it open.
     pub lane: Mutex<Option<Lane>>,
 }

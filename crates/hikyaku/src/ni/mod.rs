@@ -13,6 +13,7 @@
 //! | `port` | one independent way into the interface |
 //! | `operation` | push, pull, word, atomics, notification, flush |
 //! | `route` | the same operations where there is no pointer |
+//! | `account` | routed operations under way, and what was refused |
 //! | `message` | active messages: sending, calling |
 //! | `engine` | receiving them: handlers, one at a time |
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
@@ -20,6 +21,7 @@
 //! | `thread` | progress without the host program; a descriptor for event loops |
 //! | `owner` | noticing that this process is a fork |
 
+pub(crate) mod account;
 pub(crate) mod area;
 pub(crate) mod engine;
 pub(crate) mod lookout;
@@ -36,6 +38,7 @@ use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
 use crate::sync::fence::Fences;
 use crate::transport::shm::layout::{Block, JobMemory};
+use account::Account;
 use engine::Engine;
 use lookout::Lookout;
 use message::{CallSlot, HANDLER_COUNT};
@@ -69,6 +72,8 @@ pub(crate) struct Ni {
     ports_used: AtomicU64,
     /// Where replies to each port's calls arrive.
     pub calls: Box<[CallSlot]>,
+    /// What each port has routed.
+    pub accounts: Box<[Account]>,
     /// Per peer: whether its private memory can be reached directly (0 unknown, 1 yes, 2 no).
     cross: Box<[AtomicU8]>,
     /// The own half of this rank's heap.
@@ -112,6 +117,7 @@ impl Ni {
             handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),
             ports_used: AtomicU64::new(1 << NI_PORT),
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
+            accounts: (0..layout.ports).map(|_| Account::default()).collect(),
             cross: (0..layout.size).map(|_| AtomicU8::new(0)).collect(),
             own_heap: Mutex::new(Heap::new(own_start, layout.heap_half_bytes)),
             misbehaved: AtomicU64::new(0),

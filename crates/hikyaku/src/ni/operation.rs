@@ -92,7 +92,7 @@ impl Port {
         match self.ni.resolve(to, 1)? {
             Reach::Pointer(target) => {
                 if self.has_routed() {
-                    self.flush(to.rank)?;
+                    self.settle(to.rank)?;
                 }
                 // SAFETY: resolved for one `u64`, aligned since areas start on a line; accessed atomically.
                 unsafe { AtomicU64::from_ptr(target.cast()) }.store(value, Ordering::Release);
@@ -114,7 +114,7 @@ impl Port {
         if let (Reach::Pointer(target), Reach::Pointer(word)) = (self.ni.resolve(to, data.len())?, flag_reach) {
             self.tick();
             if self.has_routed() {
-                self.flush(to.rank)?;
+                self.settle(to.rank)?;
             }
             // SAFETY: resolved for that many elements, and for one aligned `u64` accessed atomically.
             unsafe {
@@ -190,23 +190,38 @@ impl Port {
         self.atomic(at, Atomic::CompareSwap { old, new })
     }
 
-    /// Waits until everything this port has pushed to `rank` is there.
+    /// Waits until everything this port has pushed to `rank` is there, and reports what was refused meanwhile.
     #[inline]
     pub fn flush(&self, rank: usize) -> Result<()> {
         self.ni.check_rank(rank)?;
         fence(Ordering::SeqCst);
-        self.flush_routed(rank)
+        if self.has_routed() {
+            self.settle(rank)?;
+        }
+        self.report_refusal()
     }
 
     /// Waits until everything this port has started is done at its target, and reports what a peer refused.
     pub fn sync(&self) -> Result<()> {
-        self.ni.check_rank(self.ni.rank)?;
-        fence(Ordering::SeqCst);
-        self.flush_routed(self.ni.rank)?;
+        self.complete()?;
+        self.report_refusal()?;
         match self.ni.misbehaved.load(Ordering::Relaxed) {
             0 => Ok(()),
             rank => Err(Error::PeerMisbehaved { rank: rank as usize - 1, what: "a malformed message" }),
         }
+    }
+
+    /// Waits until everything this port has started is done at its target.
+    #[inline]
+    pub(crate) fn complete(&self) -> Result<()> {
+        self.ni.check_rank(self.ni.rank)?;
+        fence(Ordering::SeqCst);
+        if self.has_routed() { self.settle_all() } else { Ok(()) }
+    }
+
+    #[inline]
+    fn report_refusal(&self) -> Result<()> {
+        self.ni.accounts[self.index].take_refusal().map_or(Ok(()), Err)
     }
 
     /// The address of a place that is mapped here, for code that keeps its own promises about who writes when: any

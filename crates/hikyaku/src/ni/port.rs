@@ -34,7 +34,13 @@ const IDLE_OPS_MAX: u32 = 32;
 impl Port {
     pub(crate) fn on(ni: &Arc<Ni>) -> Result<Port> {
         let index = ni.take_port()?;
-        Ok(Port { ni: ni.clone(), lane: RefCell::new(Lane::new(ni, index)), index, routed: Cell::new(false), idle_ops: Cell::new(0) })
+        Ok(Port {
+            ni: ni.clone(),
+            lane: RefCell::new(Lane::new(ni, index)),
+            index,
+            routed: Cell::new(false),
+            idle_ops: Cell::new(0),
+        })
     }
 
     /// Opens another port of this rank, for another thread.

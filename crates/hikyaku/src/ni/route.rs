@@ -4,9 +4,10 @@
 //! atomics, and everything where it does not, are messages to the owner's network interface, which performs the
 //! operation and answers. That needs the owner to make progress.
 
+use super::account::{Account, StatusWord};
 use super::area::Opened;
 use super::engine::{Outbox, answer, refuse};
-use super::message::kind;
+use super::message::{CallSlot, kind};
 use super::operation::Atomic;
 use super::port::Port;
 use super::wait::{By, Progress};
@@ -43,7 +44,7 @@ impl Port {
         area: &Opened,
         offset: usize,
         data: &[u8],
-        status: Option<(*mut u8, u64)>,
+        status: Option<StatusWord>,
     ) -> Result<()> {
         let ni = &*self.ni;
         let inside = self.guard().enter(ni.fences);
@@ -52,7 +53,7 @@ impl Port {
             // SAFETY: in bounds by the resolution, live by the key checked inside the guard.
             unsafe { copy::copy(target, data.as_ptr(), data.len()) };
         } else if ni.crosses_to(area.rank) {
-            cross::write(ni.process_of(area.rank), area.start + offset as u64, data)?;
+            cross::write(ni.process_of(area.rank), area.start + offset as u64, data).map_err(|e| gone(area, e))?;
         } else {
             drop(inside);
             return self.push_routed(area, offset, data, status);
@@ -74,10 +75,10 @@ impl Port {
             return Ok(());
         }
         if ni.crosses_to(area.rank) {
-            return cross::read(ni.process_of(area.rank), area.start + offset as u64, into);
+            return cross::read(ni.process_of(area.rank), area.start + offset as u64, into).map_err(|e| gone(area, e));
         }
         drop(inside);
-        self.flush_routed(area.rank)?;
+        self.settle(area.rank)?;
         let mut at = offset;
         for chunk in into.chunks_mut(PAYLOAD_MAX) {
             self.ask(area, verb::PULL, at, [chunk.len() as u64, 0])?;
@@ -94,7 +95,7 @@ impl Port {
     pub(crate) fn word_area(&self, area: &Opened, offset: usize, value: u64) -> Result<()> {
         let ni = &*self.ni;
         if self.has_routed() {
-            self.flush_routed(area.rank)?;
+            self.settle(area.rank)?;
         }
         {
             let _inside = self.guard().enter(ni.fences);
@@ -138,25 +139,30 @@ impl Port {
         self.routed.get()
     }
 
-    /// Waits for the answers to everything routed by this port; reports the first refusal.
-    pub(crate) fn flush_routed(&self, rank: usize) -> Result<()> {
-        let slot = &self.ni.calls[self.index];
-        let target = slot.routed.load(Ordering::Relaxed);
-        if slot.routed_done.load(Ordering::Acquire) != target {
-            let done = || (slot.routed_done.load(Ordering::Acquire) >= target).then_some(());
-            let by = if rank == self.ni.rank { By::Anyone } else { By::Rank(rank) };
-            self.wait_until(by, None, ANY, Progress::Always, done)?;
-        }
-        self.routed.set(false);
-        match slot.routed_refusal.swap(0, Ordering::Relaxed) {
-            0 => Ok(()),
-            code => {
-                Err(Error::Refused { rank: (code >> 32) as usize - 1, reason: Refusal::from_u64(code & 0xffff_ffff) })
+    /// Waits until everything this port has routed to `rank` is done there.
+    pub(crate) fn settle(&self, rank: usize) -> Result<()> {
+        let account = &self.ni.accounts[self.index];
+        if !account.is_settled(rank) {
+            let settled = || account.is_settled(rank).then_some(());
+            let waited = self.wait_until(By::Rank(rank), None, ANY, Progress::Always, settled);
+            if let Err(error) = waited {
+                if error.is_peer_fault() {
+                    account.write_off(rank);
+                }
+                return Err(error);
             }
         }
+        self.routed.set(!account.unsettled().is_empty());
+        Ok(())
     }
 
-    fn push_routed(&self, area: &Opened, offset: usize, data: &[u8], status: Option<(*mut u8, u64)>) -> Result<()> {
+    /// The same for all ranks; one that has ended does not keep the others from being waited for.
+    pub(crate) fn settle_all(&self) -> Result<()> {
+        let account = &self.ni.accounts[self.index];
+        account.unsettled().into_iter().map(|rank| self.settle(rank)).fold(Ok(()), Result::and)
+    }
+
+    fn push_routed(&self, area: &Opened, offset: usize, data: &[u8], status: Option<StatusWord>) -> Result<()> {
         let last = data.len().div_ceil(PAYLOAD_MAX).max(1) - 1;
         let mut at = offset;
         let mut pieces = data.chunks(PAYLOAD_MAX);
@@ -176,20 +182,15 @@ impl Port {
         offset: usize,
         value: u64,
         payload: &[u8],
-        status: Option<(*mut u8, u64)>,
+        status: Option<StatusWord>,
     ) -> Result<()> {
-        let slot = &self.ni.calls[self.index];
-        let number = slot.routed.load(Ordering::Relaxed) + 1;
-        let token = COUNTED | number << 8 | self.index as u64;
-        if let Some((word, value)) = status {
-            slot.statuses.lock().unwrap_or_else(|p| p.into_inner()).insert(number, (word as u64, value));
-        }
-        slot.routed.store(number, Ordering::Relaxed);
+        let account = &self.ni.accounts[self.index];
+        let number = account.start(area.rank, self.size(), status);
         self.routed.set(true);
+        let token = COUNTED | number << 8 | self.index as u64;
         let sent = self.submit(area.rank, &packet(area, verb, offset, token, [value, 0], payload), payload);
         if sent.is_err() {
-            slot.routed.store(number - 1, Ordering::Relaxed);
-            slot.statuses.lock().unwrap_or_else(|p| p.into_inner()).remove(&number);
+            account.finish(area.rank, number);
         }
         sent
     }
@@ -208,6 +209,14 @@ impl Port {
         // SAFETY: a word of this rank's own area, which the caller of the push holds; accessed atomically.
         unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
         self.ni.notify(self.ni.rank, self.ni.watch_of(word));
+    }
+}
+
+/// The kernel may know of a rank's end before anybody has said so.
+fn gone(area: &Opened, error: Error) -> Error {
+    match error {
+        Error::System { errno: libc::ESRCH, .. } => Error::PeerDead { rank: area.rank },
+        other => other,
     }
 }
 
@@ -234,14 +243,14 @@ pub(crate) fn serve(ni: &Ni, outbox: &mut Outbox, source: usize, packet: &Packet
     };
     let inside = offset.checked_add(bytes).is_some_and(|end| end <= area.bytes as u64) && bytes <= PAYLOAD_MAX as u64;
     let target = (area.start + offset) as *mut u8;
-    let aligned = packet.handler <= verb::PULL || target as usize % 8 == 0;
+    let aligned = packet.handler <= verb::PULL || (target as usize).is_multiple_of(8);
     if !inside || !aligned || packet.handler > verb::XOR {
         refuse(ni, outbox, source, packet, Refusal::OutOfBounds);
         return true;
     }
     let mut reply = Vec::new();
     let mut before = 0;
-    // SAFETY (all uses below): this rank's own area, checked to hold `bytes` at `offset`. It is alive: the entry was
+    // SAFETY: here and below: this rank's own area, checked to hold `bytes` at `offset`. It is alive: the entry was
     // found inside the interface's guard, for which a revocation by another thread of this rank waits.
     let word = || unsafe { AtomicU64::from_ptr(target.cast()) };
     match packet.handler {
@@ -268,45 +277,50 @@ pub(crate) fn serve(ni: &Ni, outbox: &mut Outbox, source: usize, packet: &Packet
 }
 
 /// The initiator's side: an answer has come.
-pub(crate) fn take_answer(ni: &Ni, _source: usize, packet: &Packet, payload: &[u8]) {
-    let token = packet.address;
-    let Some(slot) = ni.calls.get((token & 0xff) as usize) else { return };
-    if token & COUNTED == 0 {
-        slot.answer(token, &packet.arguments, payload);
-        return;
+pub(crate) fn take_answer(ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) {
+    match Token::of(ni, packet.address) {
+        Some(Token::Call(slot)) => slot.answer(packet.address, &packet.arguments, payload),
+        Some(Token::Counted(account, number)) => {
+            if let Some((word, value)) = account.finish(source, number) {
+                // SAFETY: a word of own job memory that the caller of `push_status` named.
+                unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
+                ni.notify(ni.rank, ni.watch_of(word));
+            }
+        }
+        None => {}
     }
-    let number = (token & !COUNTED) >> 8;
-    let status = slot.statuses.lock().unwrap_or_else(|p| p.into_inner()).remove(&number);
-    if let Some((word, value)) = status {
-        // SAFETY: a word of an own area that the caller of `push_status` named; only this rank enters such words.
-        unsafe { AtomicU64::from_ptr(word as *mut u64) }.store(value, Ordering::Release);
-        ni.notify(ni.rank, ni.watch_of(word as *mut u8));
-    }
-    slot.routed_done.fetch_add(1, Ordering::Release);
 }
 
 /// The initiator's side: an operation or a message was refused.
 pub(crate) fn take_refusal(ni: &Ni, source: usize, packet: &Packet) {
     let [reason, original, ..] = packet.arguments;
-    let token = packet.address;
-    let called = original == kind::CALL as u64 || (original == kind::ROUTED as u64 && token & COUNTED == 0);
-    if called {
-        if let Some(slot) = ni.calls.get((token & 0xff) as usize) {
-            slot.refuse(token, reason);
-        }
+    if original != kind::CALL as u64 && original != kind::ROUTED as u64 {
+        // A plain message has no token: every port learns of it when it asks.
+        ni.accounts.iter().for_each(|account| account.refuse(source, reason));
         return;
     }
-    let code = (source as u64 + 1) << 32 | reason & 0xffff_ffff;
-    if original == kind::ROUTED as u64 {
-        if let Some(slot) = ni.calls.get((token & 0xff) as usize) {
-            let _ = slot.routed_refusal.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
-            slot.statuses.lock().unwrap_or_else(|p| p.into_inner()).remove(&((token & !COUNTED) >> 8));
-            slot.routed_done.fetch_add(1, Ordering::Release);
+    match Token::of(ni, packet.address) {
+        Some(Token::Call(slot)) => slot.refuse(packet.address, reason),
+        Some(Token::Counted(account, number)) => {
+            account.refuse(source, reason);
+            account.finish(source, number);
         }
-    } else {
-        // A plain message has no token: every port learns of it at its next flush.
-        for slot in &ni.calls {
-            let _ = slot.routed_refusal.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+        None => {}
+    }
+}
+
+/// Whom an answer is for; the port in it comes from a peer and is checked.
+enum Token<'a> {
+    Call(&'a CallSlot),
+    Counted(&'a Account, u64),
+}
+
+impl Token<'_> {
+    fn of(ni: &Ni, token: u64) -> Option<Token<'_>> {
+        let port = (token & 0xff) as usize;
+        match token & COUNTED {
+            0 => ni.calls.get(port).map(Token::Call),
+            _ => ni.accounts.get(port).map(|account| Token::Counted(account, (token & !COUNTED) >> 8)),
         }
     }
 }

@@ -72,6 +72,11 @@ impl NiThread {
 
 impl Drop for NiThread {
     fn drop(&mut self) {
+        if self.ni.size() == 0 {
+            // A forked child has a copy of this, but not of the thread.
+            std::mem::forget(self.thread.take());
+            return;
+        }
         self.stop.store(true, Ordering::SeqCst);
         self.ni.mine().bell.ring_all();
         if let Some(thread) = self.thread.take() {

@@ -180,11 +180,12 @@ impl Port {
             if let Some(result) = ready() {
                 return Ok(result);
             }
-            if look_around && departures.load(Ordering::Relaxed) != 0 {
-                if let Err(error) = ni.check_departed(by) {
-                    // What was done before the end counts.
-                    return ready().ok_or(error);
-                }
+            if look_around
+                && departures.load(Ordering::Relaxed) != 0
+                && let Err(error) = ni.check_departed(by)
+            {
+                // What was done before the end counts.
+                return ready().ok_or(error);
             }
             match turn.next() {
                 Step::Spin => {}
@@ -307,7 +308,7 @@ impl Turn {
     #[inline(always)]
     fn next(&mut self) -> Step {
         self.turns = self.turns.wrapping_add(1);
-        if self.phase == Phase::Spin && self.turns % CLOCK_TURNS != 0 {
+        if self.phase == Phase::Spin && !self.turns.is_multiple_of(CLOCK_TURNS) {
             return Step::Spin;
         }
         self.slow_next()

@@ -280,7 +280,7 @@ impl JobMemory {
 
     #[inline(always)]
     fn overlay<T: Shared>(&self, offset: usize) -> &T {
-        debug_assert!(offset + size_of::<T>() <= self.segment.bytes() && offset % align_of::<T>() == 0);
+        debug_assert!(offset + size_of::<T>() <= self.segment.bytes() && offset.is_multiple_of(align_of::<T>()));
         // SAFETY: `offset` is computed from the layout alone, so it lies in the segment and is aligned; `T` is made
         // of atomics, so any bytes are valid and others may write them; the segment lives as long as `self`.
         unsafe { &*(self.segment.base().add(offset) as *const T) }

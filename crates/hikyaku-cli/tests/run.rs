@@ -1,0 +1,167 @@
+//! `hikyaku run` as a user would: output, input, signals, statuses, what is left behind.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const HIKYAKU: &str = env!("CARGO_BIN_EXE_hikyaku");
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(HIKYAKU).arg("run").args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+fn start(arguments: &[&str]) -> Child {
+    let mut command = Command::new(HIKYAKU);
+    command.arg("run").args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn output_of_all_ranks_comes_in_whole_lines() {
+    // Each rank writes its lines in pieces; they must not mix.
+    let script = "for i in 1 2 3 4 5 6 7 8; do printf 'a%s' $HIKYAKU_RANK; sleep 0.002; printf 'b%s\\n' $HIKYAKU_RANK; done";
+    let output = run(&["-n", "3", "--", "sh", "-c", script]);
+    assert!(output.status.success());
+    for (rank, chunk) in sorted(&out(&output)).chunks(8).enumerate() {
+        assert!(chunk.iter().all(|line| *line == format!("a{rank}b{rank}")), "{chunk:?}");
+    }
+    assert_eq!(out(&output).lines().count(), 24);
+}
+
+#[test]
+fn lines_are_tagged_on_request_and_streams_stay_apart() {
+    let output = run(&["-n", "2", "--tag", "sh", "-c", "echo out; echo err >&2; printf unfinished"]);
+    assert_eq!(sorted(&out(&output)), ["[0] out", "[0] unfinished", "[1] out", "[1] unfinished"]);
+    assert_eq!(sorted(&err(&output)), ["[0] err", "[1] err"]);
+}
+
+#[test]
+fn standard_input_goes_to_rank_0_alone() {
+    let mut child = Command::new(HIKYAKU)
+        .args(["run", "-n", "2", "--tag", "sh", "-c", "cat; echo end"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(sorted(&out(&output)), ["[0] end", "[0] hello", "[1] end"]);
+}
+
+#[test]
+fn the_first_failing_status_is_the_status() {
+    let script = "[ $HIKYAKU_RANK = 1 ] && exit 42; sleep 20";
+    let begin = Instant::now();
+    let output = run(&["-n", "3", "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(42));
+    assert!(err(&output).contains("rank 1 exited with status 42"), "{}", err(&output));
+    assert!(begin.elapsed() < Duration::from_secs(2), "ended only after {:?}", begin.elapsed());
+
+    let output = run(&["-n", "2", "sh", "-c", "[ $HIKYAKU_RANK = 0 ] && kill -SEGV $$; sleep 20"]);
+    assert_eq!(output.status.code(), Some(128 + 11));
+}
+
+#[test]
+fn ranks_that_ignore_being_asked_are_killed_within_a_second() {
+    let script = "trap '' TERM; [ $HIKYAKU_RANK = 1 ] && exit 1; while :; do sleep 0.05; done";
+    let begin = Instant::now();
+    assert_eq!(run(&["-n", "3", "sh", "-c", script]).status.code(), Some(1));
+    assert!(begin.elapsed() < Duration::from_millis(1500), "ended only after {:?}", begin.elapsed());
+}
+
+#[test]
+fn others_go_on_if_asked_to() {
+    let script = "[ $HIKYAKU_RANK = 1 ] && exit 3; sleep 0.5; echo done";
+    let output = run(&["-n", "3", "--on-death", "continue", "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(out(&output), "done\ndone\n");
+}
+
+#[test]
+fn signals_are_passed_on() {
+    let script = "trap 'echo got it; exit 5' USR1 TERM; echo ready; while :; do sleep 0.01; done";
+    for signal in ["-USR1", "-TERM"] {
+        let mut child = start(&["-n", "2", "sh", "-c", script]);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        for _ in 0..2 {
+            assert_eq!(lines.next().unwrap().unwrap(), "ready");
+        }
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        assert_eq!(child.wait().unwrap().code(), Some(5));
+        let rest: Vec<String> = lines.map(Result::unwrap).collect();
+        assert_eq!(rest, ["got it", "got it"]);
+    }
+}
+
+#[test]
+fn a_second_signal_kills() {
+    let script = "trap '' TERM; echo ready; while :; do sleep 0.01; done";
+    let mut child = start(&["-n", "2", "sh", "-c", script]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for _ in 0..2 {
+        lines.next().unwrap().unwrap();
+    }
+    for _ in 0..2 {
+        Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 9));
+}
+
+#[test]
+fn processes_left_behind_by_ranks_end_with_the_job() {
+    let mark = format!("{}.5", 4000 + std::process::id() % 1000);
+    let script = format!("(setsid sleep {mark} >/dev/null 2>&1 &) ; exit 0");
+    assert!(run(&["-n", "2", "sh", "-c", &script]).status.success());
+    let found = Command::new("pgrep").args(["-f", &format!("sleep {mark}")]).output().unwrap();
+    assert_eq!(out(&found), "", "a process was left behind");
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let output = run(&["-n", "2", "no-such-program"]);
+    assert!(err(&output).contains("cannot start no-such-program"), "{}", err(&output));
+    assert!(!output.status.success());
+    let output = run(&["-n", "0", "true"]);
+    assert!(err(&output).contains("ranks"), "{}", err(&output));
+    let output = run(&["-n", "2", "--heap", "nonsense", "true"]);
+    assert!(err(&output).contains("64M"), "{}", err(&output));
+    assert!(!run(&[]).status.success());
+}
+
+#[test]
+fn options_of_the_program_are_its_own() {
+    let output = run(&["-n", "1", "echo", "-n", "--tag", "--", "x"]);
+    assert_eq!(out(&output), "--tag -- x");
+}
+
+#[test]
+fn info_and_help_say_what_they_should() {
+    let info = Command::new(HIKYAKU).args(["info", "-n", "3"]).output().unwrap();
+    assert!(info.status.success(), "{}", err(&info));
+    for word in ["mapped memory", "process_vm_readv", "barrier", "binding"] {
+        assert!(out(&info).contains(word), "{}", out(&info));
+    }
+    let off = Command::new(HIKYAKU).arg("info").env("HIKYAKU_CROSS", "off").output().unwrap();
+    assert!(out(&off).contains("messages to the owner"), "{}", out(&off));
+    let mut help = String::new();
+    let child = Command::new(HIKYAKU).arg("--help").stdout(Stdio::piped()).spawn().unwrap();
+    child.stdout.unwrap().read_to_string(&mut help).unwrap();
+    for word in ["run", "bench", "info"] {
+        assert!(help.contains(word));
+    }
+}

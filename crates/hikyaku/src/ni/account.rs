@@ -1,0 +1,106 @@
+//! Routed operations under way: how many to each rank, which status words wait for them, what was refused.
+//!
+//! One account per port, in private memory: the port's holder starts operations, whichever thread runs the engine
+//! finishes them.
+
+use crate::error::{Error, Refusal};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    /// Per rank; made when the first operation is routed, which most ports never do.
+    ranks: OnceLock<Box<[Balance]>>,
+    /// The number of the last operation started.
+    number: AtomicU64,
+    /// The first refusal that nobody has heard of yet: (rank + 1) << 32 | reason.
+    refusal: AtomicU64,
+    /// Status words to write when an operation is done: its number -> (address, value).
+    statuses: Mutex<HashMap<u64, StatusWord>>,
+}
+
+/// Operations to one rank.
+#[derive(Debug, Default)]
+struct Balance {
+    started: AtomicU64,
+    done: AtomicU64,
+}
+
+/// A word of own job memory, and what to write there.
+pub(crate) type StatusWord = (*mut u8, u64);
+
+// SAFETY: the addresses in `statuses` lead into job memory, which every thread may write atomically.
+unsafe impl Send for Account {}
+// SAFETY: as above.
+unsafe impl Sync for Account {}
+
+impl Account {
+    /// Begins an operation to `rank` of `size`; gives its number.
+    pub fn start(&self, rank: usize, size: usize, status: Option<StatusWord>) -> u64 {
+        let ranks = self.ranks.get_or_init(|| (0..size).map(|_| Balance::default()).collect());
+        ranks[rank].started.fetch_add(1, Ordering::Relaxed);
+        let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(status) = status {
+            self.statuses().insert(number, status);
+        }
+        number
+    }
+
+    /// Ends an operation, whatever came of it; gives the status word that waits for it.
+    pub fn finish(&self, rank: usize, number: u64) -> Option<StatusWord> {
+        let status = self.statuses().remove(&number);
+        if let Some(balance) = self.balance(rank) {
+            balance.done.fetch_add(1, Ordering::Release);
+        }
+        status
+    }
+
+    /// Whether all operations to `rank` have ended.
+    pub fn is_settled(&self, rank: usize) -> bool {
+        self.balance(rank)
+            .is_none_or(|balance| balance.done.load(Ordering::Acquire) >= balance.started.load(Ordering::Relaxed))
+    }
+
+    /// The ranks to which operations are under way.
+    pub fn unsettled(&self) -> Vec<usize> {
+        let count = self.ranks.get().map_or(0, |ranks| ranks.len());
+        (0..count).filter(|rank| !self.is_settled(*rank)).collect()
+    }
+
+    /// Gives up what is under way to a rank that has ended.
+    pub fn write_off(&self, rank: usize) {
+        if let Some(balance) = self.balance(rank) {
+            balance.done.store(balance.started.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// Keeps a refusal until somebody asks.
+    pub fn refuse(&self, rank: usize, reason: u64) {
+        let code = (rank as u64 + 1) << 32 | reason & 0xffff_ffff;
+        let _ = self.refusal.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// The first refusal since the last time somebody asked.
+    pub fn take_refusal(&self) -> Option<Error> {
+        // Mostly there is none, and then a look costs less than an exchange.
+        if self.refusal.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        match self.refusal.swap(0, Ordering::Relaxed) {
+            0 => None,
+            code => {
+                let rank = (code >> 32) as usize - 1;
+                Some(Error::Refused { rank, reason: Refusal::from_u64(code & 0xffff_ffff) })
+            }
+        }
+    }
+
+    fn balance(&self, rank: usize) -> Option<&Balance> {
+        self.ranks.get()?.get(rank)
+    }
+
+    fn statuses(&self) -> std::sync::MutexGuard<'_, HashMap<u64, StatusWord>> {
+        self.statuses.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
