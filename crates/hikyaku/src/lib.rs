@@ -39,6 +39,16 @@
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
+/// The guide, so that its examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide.md")]
+mod guide {}
+
+/// The README, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
