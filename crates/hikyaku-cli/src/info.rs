@@ -16,7 +16,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     let launcher = launcher("probe")?.ranks(arguments.ranks);
     let facts = hikyaku::launch::facts();
     let crowded = arguments.ranks > facts.cores.len();
-    let outcome = launcher.run().map_err(|error| format!("cannot start a job of {} ranks: {error}", arguments.ranks))?;
+    let outcome =
+        launcher.run().map_err(|error| format!("cannot start a job of {} ranks: {error}", arguments.ranks))?;
     if outcome.status() != 0 {
         let errors = outcome.output.first().map(|rank| String::from_utf8_lossy(&rank.errors).into_owned());
         return Err(format!("the probe failed: {}", errors.unwrap_or_default().trim()));
@@ -28,14 +29,20 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     println!("This machine");
     line("cores for ranks", &format!("{} ({})", facts.cores.len(), join(&facts.cores)));
     line("memory", &format!("{:.1} GiB", facts.memory_bytes as f64 / (1u64 << 30) as f64));
-    line("membarrier", match facts.asymmetric_fence {
-        true => "yes: waking a sleeper costs a sender nothing when nobody sleeps",
-        false => "no: every notification executes a full fence",
-    });
-    line("process_vm_readv/writev", match direct {
-        true => "allowed between ranks",
-        false => "forbidden between ranks (seccomp, Yama, namespaces, or HIKYAKU_CROSS=off)",
-    });
+    line(
+        "membarrier",
+        match facts.asymmetric_fence {
+            true => "yes: waking a sleeper costs a sender nothing when nobody sleeps",
+            false => "no: every notification executes a full fence",
+        },
+    );
+    line(
+        "process_vm_readv/writev",
+        match direct {
+            true => "allowed between ranks",
+            false => "forbidden between ranks (seccomp, Yama, namespaces, or HIKYAKU_CROSS=off)",
+        },
+    );
     println!("\nTransports");
     line("mapped memory", "ranks of this host, as threads (hikyaku::local) or processes (hikyaku run)");
     println!("\nA job of {} ranks here", arguments.ranks);
@@ -43,25 +50,38 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         Some(cores) => line("binding", &format!("one core each: {}", join(&cores))),
         None => line("binding", &format!("none: {} ranks do not fit {} cores", arguments.ranks, facts.cores.len())),
     }
-    line("waiting", match crowded {
-        true => "yield, after 1 ms sleep: more ranks than cores, so spinning would keep others from running",
-        false => "spin 100 us, yield, after 1 ms sleep: every rank has a core",
-    });
-    line("barrier", match crowded {
-        true => "one shared counter: whoever gets a core sees at once whether all have arrived",
-        false => "flags in a butterfly: one cache line handed over per step",
-    });
+    line(
+        "waiting",
+        match crowded {
+            true => "yield, after 1 ms sleep: more ranks than cores, so spinning would keep others from running",
+            false => "spin 100 us, yield, after 1 ms sleep: every rank has a core",
+        },
+    );
+    line(
+        "barrier",
+        match crowded {
+            true => "one shared counter: whoever gets a core sees at once whether all have arrived",
+            false => "flags in a butterfly: one cache line handed over per step",
+        },
+    );
     println!("\nPaths");
     line("symmetric memory, areas", "a pointer: loads, stores and atomics in place, any size");
     line("  up to 16 bytes", "two moves");
     line("  17 bytes to 1 KB", "16 bytes at a time");
-    line("  1 KB and more", "the processor's block copy (rep movsb)");
-    line("registered memory, push/pull", match direct {
-        true => "one process_vm_writev/readv per call: one copy, no help from the owner",
-        false => "messages to the owner's network interface: needs the owner to make progress",
-    });
+    line("  1 KB to 32 MB", "the processor's block copy (rep movsb)");
+    line("  32 MB and more", "stores past the caches, four pages in turn");
+    line(
+        "registered memory, push/pull",
+        match direct {
+            true => "one process_vm_writev/readv per call: one copy, no help from the owner",
+            false => "messages to the owner's network interface: needs the owner to make progress",
+        },
+    );
     line("registered memory, words", "messages to the owner's network interface (the kernel copies bytes, not words)");
-    line("active messages", &format!("one cache line each, payload up to {PAYLOAD_MAX} bytes in a ring per pair of port and rank"));
+    line(
+        "active messages",
+        &format!("one cache line each, payload up to {PAYLOAD_MAX} bytes in a ring per pair of port and rank"),
+    );
     Ok(ExitCode::SUCCESS)
 }
 

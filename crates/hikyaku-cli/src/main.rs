@@ -9,7 +9,12 @@ use std::process::ExitCode;
 
 /// Communication built on remote memory operations.
 #[derive(Parser)]
-#[command(name = "hikyaku", version, about, after_help = "Try:\n  hikyaku bench                     what this machine can do, beside MPI and UCX\n  hikyaku run -n 4 ./program        start a program as 4 ranks\n  hikyaku info                      what was found here, and which path is taken for what")]
+#[command(
+    name = "hikyaku",
+    version,
+    about,
+    after_help = "Try:\n  hikyaku bench                     what this machine can do, beside MPI and UCX\n  hikyaku run -n 4 ./program        start a program as 4 ranks\n  hikyaku info                      what was found here, and which path is taken for what"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

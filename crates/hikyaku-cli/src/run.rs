@@ -108,7 +108,9 @@ fn report(outcome: &Outcome, verbose: bool) {
     if let Some(rank) = outcome.first_failure {
         match outcome.endings[rank] {
             Ending::Exited(status) => eprintln!("hikyaku: rank {rank} exited with status {status}; the job has ended"),
-            Ending::Killed(signal) => eprintln!("hikyaku: rank {rank} was killed by signal {signal}; the job has ended"),
+            Ending::Killed(signal) => {
+                eprintln!("hikyaku: rank {rank} was killed by signal {signal}; the job has ended")
+            }
         }
     }
     if verbose {

@@ -32,7 +32,8 @@ fn sorted(text: &str) -> Vec<&str> {
 #[test]
 fn output_of_all_ranks_comes_in_whole_lines() {
     // Each rank writes its lines in pieces; they must not mix.
-    let script = "for i in 1 2 3 4 5 6 7 8; do printf 'a%s' $HIKYAKU_RANK; sleep 0.002; printf 'b%s\\n' $HIKYAKU_RANK; done";
+    let script =
+        "for i in 1 2 3 4 5 6 7 8; do printf 'a%s' $HIKYAKU_RANK; sleep 0.002; printf 'b%s\\n' $HIKYAKU_RANK; done";
     let output = run(&["-n", "3", "--", "sh", "-c", script]);
     assert!(output.status.success());
     for (rank, chunk) in sorted(&out(&output)).chunks(8).enumerate() {

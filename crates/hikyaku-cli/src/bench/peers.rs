@@ -120,17 +120,9 @@ pub struct Peer {
 /// The commands of a peer, by family: each family has its own options.
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    OpenMpi {
-        compiler: PathBuf,
-        launcher: PathBuf,
-    },
-    Mpich {
-        compiler: PathBuf,
-        launcher: PathBuf,
-    },
-    Ucx {
-        perftest: PathBuf,
-    },
+    OpenMpi { compiler: PathBuf, launcher: PathBuf },
+    Mpich { compiler: PathBuf, launcher: PathBuf },
+    Ucx { perftest: PathBuf },
 }
 
 /// Lists the peers of this machine, in the order in which they were found. `extra_dirs` are folders
@@ -141,40 +133,23 @@ pub fn find(extra_dirs: &[PathBuf]) -> Vec<Peer> {
         return Vec::new();
     };
     let path = env::var_os("PATH").unwrap_or_default();
-    let dirs: Vec<PathBuf> = extra_dirs
-        .iter()
-        .cloned()
-        .chain(env::split_paths(&path))
-        .collect();
+    let dirs: Vec<PathBuf> = extra_dirs.iter().cloned().chain(env::split_paths(&path)).collect();
     let mut kinds = Vec::new();
     for dir in &dirs {
         for suffix in [".openmpi", ".mpich", ""] {
-            let [compiler, launcher] =
-                ["mpicc", "mpirun"].map(|name| dir.join(format!("{name}{suffix}")));
+            let [compiler, launcher] = ["mpicc", "mpirun"].map(|name| dir.join(format!("{name}{suffix}")));
             if compiler.is_file() && launcher.is_file() {
                 kinds.extend(mpi::identify(&compiler, &launcher, folder.path()));
             }
         }
     }
-    if let Some(perftest) = dirs
-        .iter()
-        .map(|dir| dir.join("ucx_perftest"))
-        .find(|it| it.is_file())
-    {
+    if let Some(perftest) = dirs.iter().map(|dir| dir.join("ucx_perftest")).find(|it| it.is_file()) {
         kinds.push((ucx::name(&perftest, folder.path()), Kind::Ucx { perftest }));
     }
     let machine = Machine::detect();
     let mut names = HashSet::new();
     kinds.retain(|(name, _)| names.insert(name.clone()));
-    kinds
-        .into_iter()
-        .map(|(name, kind)| Peer {
-            name,
-            kind,
-            machine: machine.clone(),
-            folder: None,
-        })
-        .collect()
+    kinds.into_iter().map(|(name, kind)| Peer { name, kind, machine: machine.clone(), folder: None }).collect()
 }
 
 impl Peer {
@@ -207,26 +182,16 @@ impl Peer {
     /// Measures one test. `bytes` is the size of one message; barrier and start take no notice of
     /// it. No command runs for longer than 20 seconds.
     pub fn measure(&self, test: Test, bytes: usize, ranks: usize) -> Result<Sample, String> {
-        let bytes = if matches!(test, Test::Barrier | Test::Start) {
-            0
-        } else {
-            bytes
-        };
+        let bytes = if matches!(test, Test::Barrier | Test::Start) { 0 } else { bytes };
         let values = self.values(test, bytes, ranks).map_err(|e| self.said(&e))?;
         Ok(summarize(&self.name, test, bytes, ranks, values))
     }
 
     fn values(&self, test: Test, bytes: usize, ranks: usize) -> Result<Vec<f64>, String> {
         if !self.supports(test, ranks) {
-            return Err(format!(
-                "the {} test with {ranks} ranks cannot be measured here",
-                test.name()
-            ));
+            return Err(format!("the {} test with {ranks} ranks cannot be measured here", test.name()));
         }
-        let folder = self
-            .folder
-            .as_ref()
-            .ok_or("it must be prepared before it can be measured")?;
+        let folder = self.folder.as_ref().ok_or("it must be prepared before it can be measured")?;
         match &self.kind {
             Kind::Ucx { perftest } => {
                 let run = || ucx::measure(perftest, test, bytes, &self.machine, folder.path());
@@ -235,9 +200,7 @@ impl Peer {
             Kind::OpenMpi { .. } | Kind::Mpich { .. } => {
                 let launch = || mpi::launch(&self.kind, &self.machine, ranks, folder.path());
                 if test == Test::Start {
-                    (0..REPETITIONS)
-                        .map(|_| mpi::measure_start(launch(), folder.path()))
-                        .collect()
+                    (0..REPETITIONS).map(|_| mpi::measure_start(launch(), folder.path())).collect()
                 } else {
                     mpi::measure(launch(), test, bytes, ranks, folder.path())
                 }
@@ -275,11 +238,7 @@ fn version_after<'a>(text: &'a str, label: &str) -> Option<&'a str> {
 /// A command of the same installation: the neighbour of `known` if there is one.
 fn neighbour(known: &Path, name: &str) -> PathBuf {
     let beside = known.with_file_name(name);
-    if beside.is_file() {
-        beside
-    } else {
-        PathBuf::from(name)
-    }
+    if beside.is_file() { beside } else { PathBuf::from(name) }
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ pub enum Kind {
     LimitCopy,
     /// Limit: memcpy by two cores at once.
     LimitCopyTwo,
+    /// A word that is its own flag, seen by a spinning peer, one way.
+    Word,
     /// Data and flag, seen by a spinning peer, one way.
     PushFlag,
     /// Six words to a handler, one way.

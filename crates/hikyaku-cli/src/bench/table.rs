@@ -19,9 +19,16 @@ pub fn print(results: &Results) {
         let best = peer.and_then(|(tests, bytes, ranks)| best_peer(results, tests, bytes, ranks));
         print_row(name, figure, to_limit, best);
     };
+    row("8 B word, one way", Kind::Word, 8, Some((&[Test::Put], 8, 2)), Some(1.0));
     row("8 B push + flag, one way", Kind::PushFlag, 8, Some((&[Test::Put], 8, 2)), Some(1.0));
     row("4 KB push + flag, one way", Kind::PushFlag, 4096, None, None);
-    row("active message, 6 words, one way", Kind::ActiveMessage, 48, Some((&[Test::ActiveMessage, Test::Send], 0, 2)), Some(1.0));
+    row(
+        "active message, 6 words, one way",
+        Kind::ActiveMessage,
+        48,
+        Some((&[Test::ActiveMessage, Test::Send], 0, 2)),
+        Some(1.0),
+    );
     row("call with reply, round trip", Kind::Call, 48, None, Some(2.0));
     row("null call to own interface", Kind::NullCall, 0, None, None);
     row("8 B pull", Kind::Pull, 8, Some((&[Test::Get], 8, 2)), None);
@@ -54,7 +61,9 @@ fn print_limits(results: &Results) {
         println!("  flag between two cores, one way     {:>12}", show(flag.median(), Unit::Nanoseconds));
     }
     for bytes in [64 << 10, 1 << 20, 16 << 20] {
-        if let (Some(one), Some(two)) = (find(results, Kind::LimitCopy, bytes), find(results, Kind::LimitCopyTwo, bytes)) {
+        if let (Some(one), Some(two)) =
+            (find(results, Kind::LimitCopy, bytes), find(results, Kind::LimitCopyTwo, bytes))
+        {
             println!(
                 "  memcpy {:>6}: one core {:>12}, two cores together {:>12}",
                 size(bytes),
@@ -72,7 +81,9 @@ fn print_bandwidth(results: &Results) {
     );
     for figure in results.ours.iter().filter(|f| f.kind == Kind::Push) {
         let bytes = figure.bytes;
-        let (Some(pull), Some(limit)) = (find(results, Kind::PullBandwidth, bytes), find(results, Kind::LimitCopy, bytes)) else {
+        let (Some(pull), Some(limit)) =
+            (find(results, Kind::PullBandwidth, bytes), find(results, Kind::LimitCopy, bytes))
+        else {
             continue;
         };
         let ratio = |f: &Figure| median(&f.values.iter().zip(&limit.values).map(|(v, l)| v / l).collect::<Vec<_>>());

@@ -39,6 +39,7 @@ pub fn pair(job: &Job) -> Result<Vec<Figure>> {
             }
         };
         note(Kind::LimitFlag, 8, limit::flag(job, &bench.flags, ROUND_TRIPS)?);
+        note(Kind::Word, 8, bench.word()?);
         note(Kind::PushFlag, 8, bench.push_flag(1)?);
         note(Kind::ActiveMessage, 48, bench.active_message()?);
         note(Kind::Call, 48, bench.call()?);
@@ -116,6 +117,26 @@ impl<'a> Bench<'a> {
 
     fn peer(&self) -> usize {
         1 - self.job.rank()
+    }
+
+    /// Ping-pong of a word that is its own flag: half of the round trip, ns.
+    fn word(&self) -> Result<f64> {
+        let (job, area, peer) = (self.job, &self.flags, self.peer());
+        area.set(128, 0);
+        job.barrier()?;
+        let begin = Instant::now();
+        for round in 1..=ROUND_TRIPS {
+            for turn in 0..2 {
+                if turn == job.rank() {
+                    job.word(area.at(peer, 128), round)?;
+                } else {
+                    job.wait_from(By::Rank(peer), area.here(128), Until::Equal(round))?;
+                }
+            }
+        }
+        let time = begin.elapsed();
+        job.barrier()?;
+        Ok(time.as_nanos() as f64 / (2 * ROUND_TRIPS) as f64)
     }
 
     /// Ping-pong of `words` words and a flag behind them: half of the round trip, ns.
@@ -246,7 +267,8 @@ impl<'a> Bench<'a> {
             let mut room = RING as u64;
             for number in 1..=COUNT {
                 if number > room {
-                    let consumed = job.wait_from(By::Rank(1), ring.here(credit), Until::AtLeast(number - RING as u64))?;
+                    let consumed =
+                        job.wait_from(By::Rank(1), ring.here(credit), Until::AtLeast(number - RING as u64))?;
                     room = consumed + RING as u64;
                 }
                 let entry = 2 * ((number - 1) % RING as u64) as usize;

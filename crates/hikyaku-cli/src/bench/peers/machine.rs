@@ -17,18 +17,13 @@ impl Machine {
     /// Asks the system. Where it does not say, every processor counts as a core.
     pub fn detect() -> Machine {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let list = status
-            .lines()
-            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         let mut cpus = parse_list(list.unwrap_or_default());
         if cpus.is_empty() {
             cpus = (0..thread::available_parallelism().map_or(1, usize::from)).collect();
         }
         let siblings: HashSet<String> = cpus.iter().map(|&cpu| siblings_of(cpu)).collect();
-        Machine {
-            cores: siblings.len(),
-            cpus,
-        }
+        Machine { cores: siblings.len(), cpus }
     }
 }
 

@@ -29,39 +29,22 @@ pub(super) fn identify(compiler: &Path, launcher: &Path, folder: &Path) -> Optio
 /// Name and version in what `mpirun --version` prints, and whether it is Open MPI.
 pub(super) fn parse_version(text: &str) -> Option<(String, bool)> {
     // Called by another name than mpirun, Open MPI 4 gives the name of its run-time layer instead.
-    let open_mpi = ["(Open MPI)", "(OpenRTE)"]
-        .iter()
-        .find_map(|label| version_after(text, label));
+    let open_mpi = ["(Open MPI)", "(OpenRTE)"].iter().find_map(|label| version_after(text, label));
     if let Some(version) = open_mpi {
         return Some((format!("Open MPI {version}"), true));
     }
-    let version = text
-        .contains("HYDRA")
-        .then(|| version_after(text, "Version:"))
-        .flatten()?;
+    let version = text.contains("HYDRA").then(|| version_after(text, "Version:")).flatten()?;
     Some((format!("MPICH {version}"), false))
 }
 
 /// Compiles the program into `folder`.
 pub(super) fn compile(compiler: &Path, folder: &Path) -> Result<(), String> {
     let source = folder.join("mpi.c");
-    std::fs::write(&source, SOURCE).map_err(|e| {
-        format!(
-            "the program could not be written to {}: {e}",
-            source.display()
-        )
-    })?;
+    std::fs::write(&source, SOURCE)
+        .map_err(|e| format!("the program could not be written to {}: {e}", source.display()))?;
     let mut command = Command::new(compiler);
-    command
-        .arg("-O2")
-        .arg("-o")
-        .arg(folder.join("mpi"))
-        .arg(&source);
-    process::run(
-        &mut command,
-        &format!("compiling with {}", compiler.display()),
-        folder,
-    )?;
+    command.arg("-O2").arg("-o").arg(folder.join("mpi")).arg(&source);
+    process::run(&mut command, &format!("compiling with {}", compiler.display()), folder)?;
     Ok(())
 }
 
@@ -72,9 +55,7 @@ pub(super) fn launch(kind: &Kind, machine: &Machine, ranks: usize, folder: &Path
     let cpus_suffice = ranks <= machine.cpus.len();
     let (launcher, placement): (&Path, &[&str]) = match kind {
         Kind::OpenMpi { launcher, .. } if cores_suffice => (launcher, &["--bind-to", "core"]),
-        Kind::OpenMpi { launcher, .. } if cpus_suffice => {
-            (launcher, &["--use-hwthread-cpus", "--bind-to", "hwthread"])
-        }
+        Kind::OpenMpi { launcher, .. } if cpus_suffice => (launcher, &["--use-hwthread-cpus", "--bind-to", "hwthread"]),
         Kind::OpenMpi { launcher, .. } => (launcher, &["--oversubscribe"]),
         Kind::Mpich { launcher, .. } if cores_suffice => (launcher, &["-bind-to", "core"]),
         Kind::Mpich { launcher, .. } if cpus_suffice => (launcher, &["-bind-to", "hwthread"]),
@@ -82,17 +63,11 @@ pub(super) fn launch(kind: &Kind, machine: &Machine, ranks: usize, folder: &Path
         Kind::Ucx { perftest } => (perftest, &[]),
     };
     let mut command = Command::new(launcher);
-    command
-        .arg("-n")
-        .arg(ranks.to_string())
-        .args(placement)
-        .arg(folder.join("mpi"));
+    command.arg("-n").arg(ranks.to_string()).args(placement).arg(folder.join("mpi"));
     // Files that a stopped run leaves behind go away with the folder.
     command.env("TMPDIR", folder);
     // Open MPI does not run for root unless told twice that this is meant.
-    command
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     // A transport for networks; within one machine all it does is to sleep for a second at start.
     command.env("OMPI_MCA_btl", "^ofi");
     command
@@ -110,9 +85,7 @@ pub(super) fn measure(
     command.arg(test.name()).arg(bytes.to_string());
     let finished = process::run(&mut command, &step, folder)?;
     match parse_lines(&finished.output, test, bytes, ranks)? {
-        values if values.is_empty() => {
-            Err(format!("{step} gave no figures; {}", finished.last_lines()))
-        }
+        values if values.is_empty() => Err(format!("{step} gave no figures; {}", finished.last_lines())),
         values => Ok(values),
     }
 }
@@ -134,22 +107,14 @@ struct Line {
 
 /// The values in the program's output. Launchers may print lines of their own, which do not count;
 /// a line that answers another question than was asked is an error.
-pub(super) fn parse_lines(
-    text: &str,
-    test: Test,
-    bytes: usize,
-    ranks: usize,
-) -> Result<Vec<f64>, String> {
+pub(super) fn parse_lines(text: &str, test: Test, bytes: usize, ranks: usize) -> Result<Vec<f64>, String> {
     let mut values = Vec::new();
     for text in text.lines().filter(|line| line.starts_with('{')) {
-        let line: Line = serde_json::from_str(text)
-            .map_err(|e| format!("the {} test printed '{text}': {e}", test.name()))?;
+        let line: Line =
+            serde_json::from_str(text).map_err(|e| format!("the {} test printed '{text}': {e}", test.name()))?;
         let asked = line.test == test.name() && line.bytes == bytes && line.ranks == ranks;
         if !asked || line.unit != test.unit() || !line.value.is_finite() {
-            return Err(format!(
-                "the {} test printed '{text}', which was not asked",
-                test.name()
-            ));
+            return Err(format!("the {} test printed '{text}', which was not asked", test.name()));
         }
         values.push(line.value);
     }

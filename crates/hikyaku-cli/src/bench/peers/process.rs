@@ -40,18 +40,11 @@ pub(super) struct Folder(PathBuf);
 
 impl Folder {
     pub fn create() -> Result<Folder, String> {
-        let name = format!(
-            "hikyaku-peers-{}-{}",
-            process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
+        let name = format!("hikyaku-peers-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = env::temp_dir().join(name);
         match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => Ok(Folder(path)),
-            Err(e) => Err(format!(
-                "the temporary folder {} could not be made: {e}",
-                path.display()
-            )),
+            Err(e) => Err(format!("the temporary folder {} could not be made: {e}", path.display())),
         }
     }
 
@@ -81,11 +74,7 @@ impl Finished {
         if self.status.success() {
             return Ok(self);
         }
-        Err(format!(
-            "{step} failed with {}; {}",
-            self.status,
-            self.last_lines()
-        ))
+        Err(format!("{step} failed with {}; {}", self.status, self.last_lines()))
     }
 
     /// The last lines the command printed, errors before output. Where our own program says what
@@ -125,26 +114,14 @@ impl Running {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let output = folder.join(format!("{number}.out"));
         let errors = folder.join(format!("{number}.err"));
-        let open = |path: &Path| {
-            File::create(path).map_err(|e| format!("{} could not be written: {e}", path.display()))
-        };
-        command
-            .stdin(Stdio::null())
-            .stdout(open(&output)?)
-            .stderr(open(&errors)?);
+        let open =
+            |path: &Path| File::create(path).map_err(|e| format!("{} could not be written: {e}", path.display()));
+        command.stdin(Stdio::null()).stdout(open(&output)?).stderr(open(&errors)?);
         let begin = Instant::now();
-        let child = command.spawn().map_err(|e| {
-            format!(
-                "{} could not be started: {e}",
-                Path::new(command.get_program()).display()
-            )
-        })?;
-        Ok(Running {
-            child,
-            begin,
-            output,
-            errors,
-        })
+        let child = command
+            .spawn()
+            .map_err(|e| format!("{} could not be started: {e}", Path::new(command.get_program()).display()))?;
+        Ok(Running { child, begin, output, errors })
     }
 
     /// Waits for the end. An error says that the limit was passed; then nothing of it runs on.
@@ -156,20 +133,12 @@ impl Running {
         }
         let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
         let (output, errors) = (read(&self.output), read(&self.errors));
-        let finished = |status| Finished {
-            status,
-            output,
-            errors,
-            elapsed,
-        };
+        let finished = |status| Finished { status, output, errors, elapsed };
         match status {
             Some(status) => Ok(finished(status)),
             None => {
                 let last_lines = finished(ExitStatus::default()).last_lines();
-                Err(format!(
-                    "was stopped after {} s; {last_lines}",
-                    limit.as_secs_f32()
-                ))
+                Err(format!("was stopped after {} s; {last_lines}", limit.as_secs_f32()))
             }
         }
     }
@@ -199,10 +168,7 @@ impl Drop for Running {
 /// Runs a command to its end. `step` opens the sentence of an error: "the compiler".
 pub(super) fn run(command: &mut Command, step: &str, folder: &Path) -> Result<Finished, String> {
     let running = Running::start(command, folder)?;
-    running
-        .finish(LIMIT)
-        .map_err(|e| format!("{step} {e}"))?
-        .success(step)
+    running.finish(LIMIT).map_err(|e| format!("{step} {e}"))?.success(step)
 }
 
 fn end_tree(running: &mut Running) {
@@ -211,9 +177,7 @@ fn end_tree(running: &mut Running) {
     signal("TERM", &[root]);
     running.wait(GRACE);
     let seen: HashSet<_> = tree.iter().map(Process::identity).collect();
-    let left = processes()
-        .into_iter()
-        .filter(|it| seen.contains(&it.identity()));
+    let left = processes().into_iter().filter(|it| seen.contains(&it.identity()));
     signal("KILL", &left.map(|it| it.id).collect::<Vec<_>>());
     let _ = running.child.wait();
 }
@@ -222,10 +186,7 @@ fn end_tree(running: &mut Running) {
 fn signal(name: &str, ids: &[u32]) {
     if !ids.is_empty() {
         let ids = ids.iter().map(u32::to_string);
-        let _ = Command::new("sh")
-            .args(["-c", "kill -s \"$@\" 2>/dev/null", "sh", name])
-            .args(ids)
-            .status();
+        let _ = Command::new("sh").args(["-c", "kill -s \"$@\" 2>/dev/null", "sh", name]).args(ids).status();
     }
 }
 
@@ -249,9 +210,7 @@ fn processes() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    entries
-        .filter_map(|entry| parse_stat(&fs::read_to_string(entry.ok()?.path().join("stat")).ok()?))
-        .collect()
+    entries.filter_map(|entry| parse_stat(&fs::read_to_string(entry.ok()?.path().join("stat")).ok()?)).collect()
 }
 
 /// Reads `/proc/ID/stat`. The command's name, in brackets, may itself hold blanks and brackets.

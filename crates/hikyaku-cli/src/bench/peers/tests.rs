@@ -9,33 +9,15 @@ use super::*;
 #[test]
 fn versions_are_read_from_every_launcher() {
     for (text, name) in [
-        (
-            "mpirun (Open MPI) 5.0.11\n\nReport bugs to https://...\n",
-            "Open MPI 5.0.11",
-        ),
-        (
-            "mpirun.openmpi (OpenRTE) 4.1.4\n\nReport bugs",
-            "Open MPI 4.1.4",
-        ),
-        (
-            "HYDRA build details:\n    Version:      4.0.2\n    Release Date: Thu",
-            "MPICH 4.0.2",
-        ),
+        ("mpirun (Open MPI) 5.0.11\n\nReport bugs to https://...\n", "Open MPI 5.0.11"),
+        ("mpirun.openmpi (OpenRTE) 4.1.4\n\nReport bugs", "Open MPI 4.1.4"),
+        ("HYDRA build details:\n    Version:      4.0.2\n    Release Date: Thu", "MPICH 4.0.2"),
     ] {
-        assert_eq!(
-            mpi::parse_version(text).map(|it| it.0).as_deref(),
-            Some(name)
-        );
+        assert_eq!(mpi::parse_version(text).map(|it| it.0).as_deref(), Some(name));
     }
     assert_eq!(mpi::parse_version("some other mpirun, Version: 3"), None);
-    assert_eq!(
-        ucx::parse_version("# Version 1.13.1\n# Git branch"),
-        Some("1.13.1")
-    );
-    assert_eq!(
-        ucx::parse_version("# Library version: 1.17.0\n# Library path"),
-        Some("1.17.0")
-    );
+    assert_eq!(ucx::parse_version("# Version 1.13.1\n# Git branch"), Some("1.13.1"));
+    assert_eq!(ucx::parse_version("# Library version: 1.17.0\n# Library path"), Some("1.17.0"));
 }
 
 #[test]
@@ -43,10 +25,7 @@ fn lines_of_the_program_are_read_and_others_are_not() {
     let text = "[vm:04808] a warning of the launcher\n\
         {\"test\":\"send\",\"bytes\":8,\"ranks\":2,\"value\":443.1960,\"unit\":\"ns\"}\n\
         {\"test\":\"send\",\"bytes\":8,\"ranks\":2,\"value\":541.5978,\"unit\":\"ns\"}\n";
-    assert_eq!(
-        mpi::parse_lines(text, Test::Send, 8, 2),
-        Ok(vec![443.196, 541.5978])
-    );
+    assert_eq!(mpi::parse_lines(text, Test::Send, 8, 2), Ok(vec![443.196, 541.5978]));
     assert!(mpi::parse_lines(text, Test::Send, 64, 2).is_err());
     assert!(mpi::parse_lines(text, Test::Put, 8, 2).is_err());
     assert!(mpi::parse_lines("{\"test\":\"se", Test::Send, 8, 2).is_err());
@@ -60,8 +39,7 @@ fn the_table_of_ucx_is_read() {
 +--------------+--------------+----------+---------+---------+----------+----------+-----------+-----------+
 Final:                   100   1712.287  1737.740  1737.740     9207.36    9207.36         575         575
 ";
-    let near =
-        |test, value: f64| (ucx::parse_table(text, test).unwrap() / value - 1.0).abs() < 1e-3;
+    let near = |test, value: f64| (ucx::parse_table(text, test).unwrap() / value - 1.0).abs() < 1e-3;
     assert!(near(Test::PutBandwidth, 9.6546));
     assert!(near(Test::Put, 1_739_130.0));
     assert_eq!(ucx::parse_table("no table", Test::Put), None);
@@ -77,16 +55,8 @@ fn the_median_lies_between_low_and_high() {
 
 #[test]
 fn names_are_the_same_in_json() {
-    for test in [
-        Test::FetchAdd,
-        Test::PutBandwidth,
-        Test::ActiveMessage,
-        Test::Send,
-    ] {
-        assert_eq!(
-            serde_json::to_string(&test).unwrap(),
-            format!("\"{}\"", test.name())
-        );
+    for test in [Test::FetchAdd, Test::PutBandwidth, Test::ActiveMessage, Test::Send] {
+        assert_eq!(serde_json::to_string(&test).unwrap(), format!("\"{}\"", test.name()));
     }
 }
 
@@ -99,19 +69,8 @@ fn processor_lists_are_read() {
 #[test]
 fn a_tree_holds_all_that_descend() {
     let stat = "12 (a (b) c) S 7 12 12 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 555 1000 2 3";
-    assert_eq!(
-        parse_stat(stat),
-        Some(Process {
-            id: 12,
-            parent: 7,
-            started: 555
-        })
-    );
-    let all = [(1, 0), (7, 1), (12, 7), (13, 12), (14, 1)].map(|(id, parent)| Process {
-        id,
-        parent,
-        started: 0,
-    });
+    assert_eq!(parse_stat(stat), Some(Process { id: 12, parent: 7, started: 555 }));
+    let all = [(1, 0), (7, 1), (12, 7), (13, 12), (14, 1)].map(|(id, parent)| Process { id, parent, started: 0 });
     let mut ids: Vec<u32> = tree_below(7, &all).iter().map(|it| it.id).collect();
     ids.sort();
     assert_eq!(ids, [7, 12, 13]);
@@ -128,10 +87,7 @@ fn at_the_limit_nothing_is_left_running() {
     let error = running.finish(Duration::from_millis(300)).unwrap_err();
     assert!(begin.elapsed() < Duration::from_secs(5));
     let id = error.rsplit(' ').next().unwrap();
-    assert!(
-        error.contains("begun") && id.parse::<u32>().is_ok(),
-        "{error}"
-    );
+    assert!(error.contains("begun") && id.parse::<u32>().is_ok(), "{error}");
     // A killed process takes a moment to vanish.
     let gone = || {
         let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();

@@ -25,8 +25,7 @@ const REPETITION_NS: f64 = 40e6;
 /// Name and version. The version comes from a second command, which may be missing.
 pub(super) fn name(perftest: &Path, folder: &Path) -> String {
     let mut command = Command::new(neighbour(perftest, "ucx_info"));
-    let text = process::run(command.arg("-v"), "the version", folder)
-        .map_or(String::new(), |finished| finished.output);
+    let text = process::run(command.arg("-v"), "the version", folder).map_or(String::new(), |finished| finished.output);
     parse_version(&text).map_or("UCX".to_owned(), |version| format!("UCX {version}"))
 }
 
@@ -62,11 +61,7 @@ pub(super) fn measure(
     let command = |cpu: usize| {
         let mut command = Command::new(perftest);
         command.env("UCX_TLS", "posix,cma,self");
-        command
-            .arg("-c")
-            .arg(machine.cpus[cpu].to_string())
-            .arg("-p")
-            .arg(port.to_string());
+        command.arg("-c").arg(machine.cpus[cpu].to_string()).arg("-p").arg(port.to_string());
         command
     };
     let server = Running::start(&mut command(0), folder)?;
@@ -77,29 +72,20 @@ pub(super) fn measure(
         Ok(finished) => finished,
         Err(e) => {
             // The client often knows only that the server is gone; the server knows why.
-            let server = server
-                .finish(Duration::ZERO)
-                .map_or_else(|e| e, |it| it.last_lines());
+            let server = server.finish(Duration::ZERO).map_or_else(|e| e, |it| it.last_lines());
             return Err(format!("{step}: {e} (the server: {server})"));
         }
     };
-    server
-        .finish(LIMIT)
-        .map_err(|e| format!("{step}: the server {e}"))?;
-    parse_table(&finished.output, test)
-        .ok_or_else(|| format!("{step} gave no figures; {}", finished.last_lines()))
+    server.finish(LIMIT).map_err(|e| format!("{step}: the server {e}"))?;
+    parse_table(&finished.output, test).ok_or_else(|| format!("{step} gave no figures; {}", finished.last_lines()))
 }
 
 /// The client gives up at once when nobody listens yet, so it is started until somebody does.
 fn knock(client: &mut Command, folder: &Path) -> Result<Finished, String> {
     let begin = Instant::now();
     loop {
-        let finished = Running::start(client, folder)?
-            .finish(LIMIT)
-            .map_err(|e| format!("its client {e}"))?;
-        let refused = [&finished.errors, &finished.output]
-            .iter()
-            .any(|it| it.contains("refused"));
+        let finished = Running::start(client, folder)?.finish(LIMIT).map_err(|e| format!("its client {e}"))?;
+        let refused = [&finished.errors, &finished.output].iter().any(|it| it.contains("refused"));
         if !refused || begin.elapsed() > LISTEN_LIMIT {
             return Ok(finished);
         }
@@ -139,15 +125,8 @@ fn options(test: Test, bytes: usize) -> Vec<String> {
 /// bytes/s); operations per second: average, overall. Times are taken from the last column, which
 /// has more digits than the latency. In ping-pongs it counts single ways, as the latency does.
 pub(super) fn parse_table(text: &str, test: Test) -> Option<f64> {
-    let row = text
-        .lines()
-        .rev()
-        .find_map(|line| line.trim().strip_prefix("Final:"))?;
-    let columns: Vec<f64> = row
-        .split_whitespace()
-        .map(str::parse)
-        .collect::<Result<_, _>>()
-        .ok()?;
+    let row = text.lines().rev().find_map(|line| line.trim().strip_prefix("Final:"))?;
+    let columns: Vec<f64> = row.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     let &[_, _, _, _, _, mega_bytes, _, operations] = columns.as_slice() else {
         return None;
     };
