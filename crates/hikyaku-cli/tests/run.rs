@@ -109,6 +109,15 @@ fn signals_are_passed_on() {
 }
 
 #[test]
+fn ranks_start_with_no_signal_blocked() {
+    // A shell unblocks its signals, most programs do not: sleep must end by the default action.
+    let mut child = start(&["-n", "2", "sleep", "30"]);
+    std::thread::sleep(Duration::from_millis(100));
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+}
+
+#[test]
 fn a_second_signal_kills() {
     let script = "trap '' TERM; echo ready; while :; do sleep 0.01; done";
     let mut child = start(&["-n", "2", "sh", "-c", script]);

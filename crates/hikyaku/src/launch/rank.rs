@@ -33,7 +33,13 @@ pub(super) struct Pipes {
 }
 
 impl Rank {
-    pub fn start(launcher: &Launcher, rank: usize, core: Option<usize>) -> Result<(Rank, Pipes)> {
+    /// Starts a process as `rank`, on `core` and with the signals of `mask` blocked, if they are given.
+    pub fn start(
+        launcher: &Launcher,
+        rank: usize,
+        core: Option<usize>,
+        mask: Option<libc::sigset_t>,
+    ) -> Result<(Rank, Pipes)> {
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(|e| Error::system("socketpair", e))?;
@@ -54,7 +60,7 @@ impl Rank {
         // SAFETY: between fork and exec only system calls are made, on values captured by copy; the descriptor is
         // open in the child since `theirs` lives until after the spawn.
         unsafe {
-            command.pre_exec(move || prepare_child(parent, inherited, core));
+            command.pre_exec(move || prepare_child(parent, inherited, core, mask));
         }
         let child = command.spawn().map_err(|error| cannot_start(launcher, &error))?;
         let pid = Pid::from_child(&child);
@@ -106,7 +112,11 @@ impl Rank {
 }
 
 /// Runs in the child before the program: it ends with the launcher, keeps its socket, sits on its core.
-fn prepare_child(parent: Pid, socket: i32, core: Option<usize>) -> std::io::Result<()> {
+fn prepare_child(parent: Pid, socket: i32, core: Option<usize>, mask: Option<libc::sigset_t>) -> std::io::Result<()> {
+    if let Some(mask) = mask {
+        // SAFETY: sets this thread's mask to one that was read before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut()) };
+    }
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     if rustix::process::getppid() != Some(parent) {
         // The launcher died before the line above.

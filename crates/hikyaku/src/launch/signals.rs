@@ -8,8 +8,11 @@ const FORWARDED: [libc::c_int; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
 /// The signals of this process, as a descriptor.
-#[derive(Debug)]
-pub(super) struct Signals(pub OwnedFd);
+pub(super) struct Signals {
+    pub descriptor: OwnedFd,
+    /// What was blocked before, which is what ranks shall find.
+    before: libc::sigset_t,
+}
 
 /// A signal that came.
 pub(super) struct Received {
@@ -28,7 +31,8 @@ impl Signals {
             for signal in FORWARDED {
                 libc::sigaddset(&mut set, signal);
             }
-            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
             let descriptor = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
             if descriptor < 0 {
                 let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
@@ -36,8 +40,13 @@ impl Signals {
             }
             // Orphans of ranks become children of the launcher, which ends them at the end of the job.
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-            Ok(Signals(OwnedFd::from_raw_fd(descriptor)))
+            Ok(Signals { descriptor: OwnedFd::from_raw_fd(descriptor), before })
         }
+    }
+
+    /// The signals that were blocked before.
+    pub fn mask_before(&self) -> libc::sigset_t {
+        self.before
     }
 
     /// The next signal, if one has come.
@@ -46,7 +55,7 @@ impl Signals {
         unsafe {
             let mut info: libc::signalfd_siginfo = std::mem::zeroed();
             let size = size_of::<libc::signalfd_siginfo>();
-            let read = libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size);
+            let read = libc::read(self.descriptor.as_raw_fd(), (&raw mut info).cast(), size);
             (read == size as isize)
                 .then_some(Received { signal: info.ssi_signo as i32, from_terminal: info.ssi_code == libc::SI_KERNEL })
         }

@@ -81,7 +81,9 @@ impl Running {
         let mut pipes = Vec::with_capacity(layout.size);
         for rank in 0..layout.size {
             // On failure those already started end with `running`.
-            let (started, output) = Rank::start(launcher, rank, cores.as_ref().map(|cores| cores[rank]))?;
+            let core = cores.as_ref().map(|cores| cores[rank]);
+            let mask = running.signals.as_ref().map(Signals::mask_before);
+            let (started, output) = Rank::start(launcher, rank, core, mask)?;
             running.ranks.push(started);
             pipes.push(output);
         }
@@ -129,7 +131,7 @@ impl Running {
         }
         if let Some(signals) = &self.signals {
             sources.push(Source::Signal);
-            polled.push(PollFd::new(&signals.0, PollFlags::IN));
+            polled.push(PollFd::new(&signals.descriptor, PollFlags::IN));
         }
         let wait = self
             .time_to_next_stage()
