@@ -1,0 +1,265 @@
+//! Symmetric memory, and areas by id.
+
+use crate::entry::{give, required, with_everyone, with_port};
+use crate::error::Failure;
+use crate::handle::{self, Entry, Handle, check_word};
+use core_hikyaku::{Area, Error, Place, Port, RemoteArea};
+use std::alloc::{Layout, alloc_zeroed};
+use std::ffi::{c_int, c_void};
+
+/// An area of this rank, with its address.
+#[derive(Debug)]
+pub struct OwnArea {
+    memory: OwnMemory,
+    view: RemoteArea<u8>,
+    start: *mut c_void,
+}
+
+// SAFETY: the address is only handed out, never followed here.
+unsafe impl Send for OwnArea {}
+// SAFETY: as above.
+unsafe impl Sync for OwnArea {}
+
+/// Keeps the area from being revoked. It can have words only if it starts and ends on one.
+#[derive(Debug)]
+enum OwnMemory {
+    Words(Area<u64>),
+    Bytes(Area<u8>),
+}
+
+impl OwnArea {
+    fn new(port: &Port, memory: OwnMemory, start: *mut c_void) -> Result<OwnArea, Error> {
+        let id = memory.id();
+        Ok(OwnArea { view: port.open_area(port.rank(), id)?, memory, start })
+    }
+
+    pub fn id(&self) -> u32 {
+        self.memory.id()
+    }
+
+    pub fn bytes(&self, rank: usize, offset: usize) -> Result<Place<'_, u8>, Failure> {
+        check_owner(self.view.rank(), rank)?;
+        Ok(self.view.at(offset))
+    }
+
+    pub fn word(&self, rank: usize, offset: usize) -> Result<Place<'_, u64>, Failure> {
+        check_owner(self.view.rank(), rank)?;
+        check_word(offset, self.view.len())?;
+        match &self.memory {
+            OwnMemory::Words(area) => Ok(area.at(offset / 8)),
+            OwnMemory::Bytes(_) => Err(Error::Misaligned { index: offset }.into()),
+        }
+    }
+}
+
+impl OwnMemory {
+    fn id(&self) -> u32 {
+        match self {
+            OwnMemory::Words(area) => area.id(),
+            OwnMemory::Bytes(area) => area.id(),
+        }
+    }
+}
+
+/// An area of a peer.
+#[derive(Debug)]
+pub struct OpenedArea {
+    bytes: RemoteArea<u8>,
+    /// The same as words, if it can have some.
+    words: Option<RemoteArea<u64>>,
+}
+
+impl OpenedArea {
+    fn new(port: &Port, rank: usize, id: u32) -> Result<OpenedArea, Error> {
+        let bytes = port.open_area(rank, id)?;
+        let words = match port.open_area(rank, id) {
+            Err(Error::WrongElement { .. }) => None,
+            other => Some(other?),
+        };
+        Ok(OpenedArea { bytes, words })
+    }
+
+    pub fn rank(&self) -> usize {
+        self.bytes.rank()
+    }
+
+    pub fn bytes(&self, rank: usize, offset: usize) -> Result<Place<'_, u8>, Failure> {
+        check_owner(self.bytes.rank(), rank)?;
+        Ok(self.bytes.at(offset))
+    }
+
+    pub fn word(&self, rank: usize, offset: usize) -> Result<Place<'_, u64>, Failure> {
+        check_owner(self.bytes.rank(), rank)?;
+        check_word(offset, self.bytes.len())?;
+        match &self.words {
+            Some(area) => Ok(area.at(offset / 8)),
+            None => Err(Error::Misaligned { index: offset }.into()),
+        }
+    }
+}
+
+#[inline(always)]
+fn check_owner(owner: usize, rank: usize) -> Result<(), Failure> {
+    if owner == rank { Ok(()) } else { Err(Failure::Owner { owner, rank }) }
+}
+
+/// Allocates on every rank.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_alloc(bytes: usize, out: *mut Handle) -> c_int {
+    with_everyone(|job| {
+        required(out, "the handle to be given")?;
+        let handle = handle::insert(Entry::Symmetric(job.symmetric(bytes)?))?;
+        // SAFETY: not null, and the caller's to write.
+        unsafe { give(out, handle) };
+        Ok(())
+    })
+}
+
+/// Frees on every rank.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_free(area: Handle) -> c_int {
+    with_everyone(|job| {
+        let wanted = |entry: &Entry| match entry {
+            Entry::Symmetric(_) => Ok(()),
+            _ => Err(Failure::Kind("a symmetric area")),
+        };
+        match handle::remove(area, wanted)? {
+            Entry::Symmetric(area) => Ok(job.free(area)?),
+            _ => Ok(()),
+        }
+    })
+}
+
+/// The own memory of an area.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_local(area: Handle) -> *mut c_void {
+    let mut start = std::ptr::null_mut();
+    with_port(|_| {
+        start = match area.entry()? {
+            Entry::Symmetric(area) => area.as_ptr().cast(),
+            Entry::Own(area) => area.start,
+            Entry::Opened(area) => return Err(Error::NotMine { rank: area.rank() }.into()),
+        };
+        Ok(())
+    });
+    start
+}
+
+/// A byte of a symmetric area of any rank.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_address(rank: c_int, area: Handle, offset: usize) -> *mut c_void {
+    let mut address = std::ptr::null_mut();
+    with_port(|port| {
+        address = area.with_bytes(rank as usize, offset, |place| Ok(port.mapped_address(place)?))?.cast();
+        Ok(())
+    });
+    address
+}
+
+/// The size of an area.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_area_size(area: Handle, bytes: *mut usize) -> c_int {
+    with_port(|_| {
+        required(bytes, "the size to be given")?;
+        let size = match area.entry()? {
+            Entry::Symmetric(area) => area.len(),
+            Entry::Own(area) => area.view.len(),
+            Entry::Opened(area) => area.bytes.len(),
+        };
+        // SAFETY: not null, and the caller's to write.
+        unsafe { give(bytes, size) };
+        Ok(())
+    })
+}
+
+/// Makes an area of this rank.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_area_create(id: u32, bytes: usize, memory: *mut *mut c_void) -> c_int {
+    with_port(|port| {
+        let mut words = zeroed_words(bytes.div_ceil(8))?;
+        let start = words.as_mut_ptr().cast();
+        let area = port.register(id, words)?;
+        handle::insert(Entry::Own(OwnArea::new(port, OwnMemory::Words(area), start)?))?;
+        // SAFETY: null, or the caller's to write.
+        unsafe { give(memory, start) };
+        Ok(())
+    })
+}
+
+/// So many zeros; fails where a vector would end the process.
+fn zeroed_words(count: usize) -> Result<Vec<u64>, Failure> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let layout = Layout::array::<u64>(count).map_err(|_| Failure::Size(count.saturating_mul(8)))?;
+    // SAFETY: the layout has at least one word.
+    let start = unsafe { alloc_zeroed(layout) };
+    if start.is_null() {
+        let (needed, limit) = (layout.size() as u64, "memory of this process");
+        return Err(Error::NoMemory { needed, available: 0, limit }.into());
+    }
+    // SAFETY: allocated for `count` words just now, and zero is a word.
+    Ok(unsafe { Vec::from_raw_parts(start.cast(), count, count) })
+}
+
+/// Lets peers reach existing memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_area_register(id: u32, memory: *mut c_void, bytes: usize) -> c_int {
+    with_port(|port| {
+        required(memory, "the memory to be registered")?;
+        if (memory as usize).checked_add(bytes).is_none() || bytes > isize::MAX as usize {
+            return Err(Failure::Size(bytes));
+        }
+        let whole = (memory as usize).is_multiple_of(8) && bytes.is_multiple_of(8);
+        // SAFETY: the memory stays until it is revoked, as the header demands; aligned if taken as words.
+        let area = unsafe {
+            match whole {
+                true => OwnMemory::Words(port.register_raw(id, memory.cast(), bytes / 8)?),
+                false => OwnMemory::Bytes(port.register_raw(id, memory.cast(), bytes)?),
+            }
+        };
+        handle::insert(Entry::Own(OwnArea::new(port, area, memory)?))?;
+        Ok(())
+    })
+}
+
+/// Takes an own area away.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_area_revoke(id: u32) -> c_int {
+    with_port(|port| {
+        let area = handle::remove_own(id).ok_or(Error::UnknownArea { rank: port.rank(), id })?;
+        drop(area);
+        Ok(())
+    })
+}
+
+/// Opens an area.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_area_open(rank: c_int, id: u32, out: *mut Handle) -> c_int {
+    with_port(|port| {
+        required(out, "the handle to be given")?;
+        let own = if rank as usize == port.rank() { handle::find_own(id) } else { None };
+        let handle = match own {
+            Some(handle) => handle,
+            None => handle::insert(Entry::Opened(OpenedArea::new(port, rank as usize, id)?))?,
+        };
+        // SAFETY: not null, and the caller's to write.
+        unsafe { give(out, handle) };
+        Ok(())
+    })
+}
+
+/// Gives a handle back.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_area_close(area: Handle) -> c_int {
+    with_port(|_| {
+        let wanted = |entry: &Entry| match entry {
+            Entry::Symmetric(_) => Err(Failure::Kind("an area that was opened; free it by hk_free")),
+            _ => Ok(()),
+        };
+        if let Entry::Own(_) = area.entry()? {
+            return Ok(());
+        }
+        handle::remove(area, wanted).map(drop)
+    })
+}

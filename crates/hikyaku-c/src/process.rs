@@ -1,0 +1,219 @@
+//! The job of this process: starting and ending it, and what its ranks do together.
+//!
+//! The lock here is taken when threads come and go, never by an operation.
+
+use crate::entry::{guarded, with_everyone, with_job, with_port};
+use crate::error::Failure;
+use crate::{handle, thread};
+use core_hikyaku::{Error, Job, NiThread, Port};
+use std::ffi::c_int;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, Once};
+
+/// The number of the job that runs now, or one of the two below. Written by `hk_init`, `hk_finalize` and in a forked
+/// child; read by every call.
+static EPOCH: AtomicU64 = AtomicU64::new(NO_JOB);
+const NO_JOB: u64 = u64::MAX;
+const FORKED: u64 = u64::MAX - 1;
+
+static RUNNING: Mutex<State> = Mutex::new(State { running: None, jobs: 0 });
+
+pub struct State {
+    running: Option<Running>,
+    /// Jobs started so far.
+    jobs: u64,
+}
+
+/// What belongs to the process while a job runs.
+pub struct Running {
+    job: MainJob,
+    /// A spare port, from which the ports of other threads are opened: the main port belongs to the init thread. When
+    /// no other port is left, this one is handed out too.
+    door: Option<Port>,
+    /// Why there is no port, once there was none.
+    no_port: Error,
+    pub ni_thread: Option<NiThread>,
+    pub events: Option<NiThread>,
+}
+
+/// The job. Only the init thread follows the pointer.
+struct MainJob(NonNull<Job>);
+
+// SAFETY: a `Job` may be moved between threads; the pointer is followed by the init thread alone.
+unsafe impl Send for MainJob {}
+
+#[inline(always)]
+pub fn epoch() -> u64 {
+    EPOCH.load(Ordering::Acquire)
+}
+
+/// What stands against a call when the process is in this state, if anything.
+pub fn why_not(epoch: u64) -> Option<Failure> {
+    match epoch {
+        NO_JOB => Some(Failure::NotStarted),
+        FORKED => Some(Error::ForkedChild.into()),
+        _ => None,
+    }
+}
+
+fn lock() -> MutexGuard<'static, State> {
+    RUNNING.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Looks at or changes what runs.
+pub fn with_running<R>(look: impl FnOnce(&mut Running) -> Result<R, Failure>) -> Result<R, Failure> {
+    look(lock().running.as_mut().ok_or(Failure::NotStarted)?)
+}
+
+/// A port for a thread.
+pub fn take_port() -> Result<Port, Failure> {
+    with_running(|running| match running.door.as_ref().map(Port::open) {
+        Some(Ok(port)) => Ok(port),
+        Some(Err(error @ Error::NoPort { .. })) => {
+            running.no_port = error.clone();
+            running.door.take().ok_or(error.into())
+        }
+        Some(Err(error)) => Err(error.into()),
+        None => Err(running.no_port.clone().into()),
+    })
+}
+
+/// Takes back the port of a thread that ends.
+pub fn give_port(port: Port, epoch: u64) {
+    if EPOCH.load(Ordering::Acquire) == FORKED {
+        // It is the parent's.
+        std::mem::forget(port);
+        return;
+    }
+    let mut state = lock();
+    let same_job = EPOCH.load(Ordering::Acquire) == epoch;
+    if let Some(running) = state.running.as_mut().filter(|running| same_job && running.door.is_none()) {
+        running.door = Some(port);
+    }
+}
+
+impl Running {
+    /// Opens something that takes a port, and gives up the spare one if there is no other.
+    pub fn open<R>(&mut self, open: impl Fn() -> core_hikyaku::Result<R>) -> Result<R, Failure> {
+        match open() {
+            Err(error @ Error::NoPort { .. }) if self.door.is_some() => {
+                self.no_port = error;
+                self.door = None;
+                Ok(open()?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// A port has become free: keeps it as the spare one if there is none.
+    pub fn mend_door(&mut self, port: &Port) {
+        if self.door.is_none() {
+            self.door = port.open().ok();
+        }
+    }
+}
+
+/// Has a forked child know that it is one. The job of the parent is not the child's to use or to end.
+fn watch_forks() {
+    extern "C" fn in_child() {
+        if EPOCH.load(Ordering::Relaxed) != NO_JOB {
+            EPOCH.store(FORKED, Ordering::Relaxed);
+        }
+    }
+    static ONCE: Once = Once::new();
+    // SAFETY: the function stays, and does nothing that a forked child may not do. Should there be no memory for the
+    // entry, the Rust library still refuses operations in a fork.
+    ONCE.call_once(|| unsafe {
+        libc::pthread_atfork(None, None, Some(in_child));
+    });
+}
+
+/// Joins the job.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_init() -> c_int {
+    guarded(|| {
+        match epoch() {
+            NO_JOB => {}
+            FORKED => return Err(Error::ForkedChild.into()),
+            _ => return Err(Failure::Started),
+        }
+        thread::refuse_in_handler()?;
+        // Giving a port back takes the lock.
+        thread::leave_old_job();
+        let mut state = lock();
+        if state.running.is_some() {
+            return Err(Failure::Started);
+        }
+        watch_forks();
+        handle::prepare();
+        let job = Box::new(Job::start()?);
+        let (door, no_port) = match job.open() {
+            Ok(port) => (Some(port), Error::NoPort { max: 0 }),
+            Err(error) => (None, error),
+        };
+        state.jobs += 1;
+        let epoch = state.jobs;
+        thread::adopt(epoch, &job);
+        let job = MainJob(NonNull::from(Box::leak(job)));
+        state.running = Some(Running { job, door, no_port, ni_thread: None, events: None });
+        EPOCH.store(epoch, Ordering::Release);
+        Ok(())
+    })
+}
+
+/// Ends this rank's part.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_finalize() -> c_int {
+    guarded(|| {
+        // On the init thread, while a job runs.
+        thread::job()?;
+        thread::refuse_in_handler()?;
+        let epoch = EPOCH.swap(NO_JOB, Ordering::AcqRel);
+        let running = lock().running.take().ok_or(Failure::NotStarted)?;
+        // Without the lock: threads that end here give their ports back.
+        drop((running.ni_thread, running.events));
+        handle::clear();
+        thread::forsake(epoch);
+        drop(running.door);
+        // SAFETY: leaked by `hk_init`; the init thread was the only one to use it, and has just let go of it.
+        drop(unsafe { Box::from_raw(running.job.0.as_ptr()) });
+        Ok(())
+    })
+}
+
+/// This rank.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_rank() -> c_int {
+    with_port(|port| Ok(port.rank()))
+}
+
+/// The number of ranks.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_size() -> c_int {
+    with_port(|port| Ok(port.size()))
+}
+
+/// Waits for everyone.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_barrier() -> c_int {
+    with_everyone(|job| Ok(job.barrier()?))
+}
+
+/// Whether a rank is alive and has not left.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_is_present(rank: c_int) -> c_int {
+    with_job(|job| Ok(job.is_present(rank as usize)?))
+}
+
+/// Whether there are more ranks than cores.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_is_crowded() -> c_int {
+    with_job(|job| Ok(job.is_crowded()))
+}
+
+/// Whether registered memory of a rank is reached without its help.
+#[unsafe(no_mangle)]
+pub extern "C" fn hk_reaches_private_memory(rank: c_int) -> c_int {
+    with_job(|job| Ok(job.reaches_private_memory(rank as usize)?))
+}

@@ -1,0 +1,158 @@
+//! What a thread holds: its port, the handler it runs, its last error.
+//!
+//! The port is found by one comparison: the thread remembers the number of the job its port belongs to
+//! ([`crate::current`]), and the process has the number of the job that runs now. They differ before the first call,
+//! after `hk_finalize`, and in a forked child; all of that is then sorted out in `enter`.
+
+use crate::current;
+use crate::error::Failure;
+use crate::process;
+use core_hikyaku::{Error, Job, Port};
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null;
+
+/// Longest text of an error, with its final zero.
+pub const ERROR_BYTES: usize = 512;
+
+/// Nothing here needs dropping, so it can be used even while the thread ends.
+struct State {
+    /// Set in the init thread only, while its job runs.
+    job: Cell<*const Job>,
+    /// The context of the handler that runs on this thread, or null.
+    context: Cell<*mut c_void>,
+    error_rank: Cell<c_int>,
+    error_text: UnsafeCell<[u8; ERROR_BYTES]>,
+}
+
+thread_local! {
+    static STATE: State = const {
+        State {
+            job: Cell::new(null()),
+            context: Cell::new(std::ptr::null_mut()),
+            error_rank: Cell::new(-1),
+            error_text: UnsafeCell::new([0; ERROR_BYTES]),
+        }
+    };
+
+    /// The port of a thread other than the init thread, given back when the thread ends.
+    static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+}
+
+struct Kept {
+    port: Option<Box<Port>>,
+    epoch: u64,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        current::with(|current| current.forget(self.epoch));
+        if let Some(port) = self.port.take() {
+            process::give_port(*port, self.epoch);
+        }
+    }
+}
+
+/// The port of this thread in the job that runs now.
+#[inline(always)]
+pub fn port() -> Result<*const Port, Failure> {
+    current::with(|current| match current.epoch.get() == process::epoch() {
+        true => Ok(current.port.get()),
+        false => enter(),
+    })
+}
+
+/// The job, on the init thread.
+pub fn job() -> Result<*const Job, Failure> {
+    let (now, mine) = (process::epoch(), current::with(|current| current.epoch.get()));
+    match STATE.with(|state| state.job.get()) {
+        job if now == mine && !job.is_null() => Ok(job),
+        _ => Err(process::why_not(now).unwrap_or(Failure::Thread)),
+    }
+}
+
+/// First call of a thread in a job.
+#[cold]
+#[inline(never)]
+fn enter() -> Result<*const Port, Failure> {
+    let epoch = process::epoch();
+    if let Some(failure) = process::why_not(epoch) {
+        return Err(failure);
+    }
+    let stale = current::with(|current| current.epoch.get() != 0);
+    if stale && refuse_in_handler().is_err() {
+        // A handler that outlived its job: the port it runs on must stay.
+        return Err(Failure::NotStarted);
+    }
+    let entered = KEPT.try_with(|kept| {
+        leave_old_job();
+        let port = Box::new(process::take_port()?);
+        let address = &raw const *port;
+        kept.borrow_mut().replace(Kept { port: Some(port), epoch });
+        STATE.with(|state| state.job.set(null()));
+        current::with(|current| current.set(epoch, address));
+        Ok(address)
+    });
+    entered.unwrap_or(Err(Failure::Ending))
+}
+
+/// Gives back what this thread still holds of a job that has ended.
+pub fn leave_old_job() {
+    let kept = KEPT.try_with(|kept| kept.borrow_mut().take());
+    drop(kept);
+}
+
+/// Makes this thread the init thread of `job`.
+pub fn adopt(epoch: u64, job: &Job) {
+    STATE.with(|state| state.job.set(job));
+    current::with(|current| current.set(epoch, &raw const **job));
+}
+
+/// The init thread lets go of the job of this number.
+pub fn forsake(epoch: u64) {
+    STATE.with(|state| state.job.set(null()));
+    current::with(|current| current.forget(epoch));
+}
+
+/// Fails inside a handler, where nothing may wait.
+pub fn refuse_in_handler() -> Result<(), Failure> {
+    match STATE.with(|state| state.context.get().is_null()) {
+        true => Ok(()),
+        false => Err(Error::InHandler.into()),
+    }
+}
+
+/// Whether `context` is that of the handler that runs on this thread now.
+pub fn is_current(context: *const c_void) -> bool {
+    !context.is_null() && STATE.with(|state| std::ptr::eq(state.context.get(), context))
+}
+
+/// Runs a handler with its context known to this thread.
+pub fn run_handler(context: *mut c_void, handler: impl FnOnce()) {
+    struct Restore(*mut c_void);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            STATE.with(|state| state.context.set(self.0));
+        }
+    }
+    let _restore = Restore(STATE.with(|state| state.context.replace(context)));
+    handler();
+}
+
+/// Writes the text of an error.
+pub fn keep_error(rank: c_int, write: impl FnOnce(&mut [u8; ERROR_BYTES])) {
+    STATE.with(|state| {
+        state.error_rank.set(rank);
+        // SAFETY: of this thread alone, and `write` only formats a text: nobody else looks at the buffer meanwhile.
+        write(unsafe { &mut *state.error_text.get() });
+    });
+}
+
+pub fn error_rank() -> c_int {
+    STATE.with(|state| state.error_rank.get())
+}
+
+/// The text, which ends in a zero; valid while the thread lives.
+pub fn error_text() -> *const c_char {
+    STATE.with(|state| state.error_text.get().cast_const().cast())
+}

@@ -1,0 +1,112 @@
+/* A program started alone: the life of a job, and what comes before and after it. */
+#include "check.h"
+
+static const int codes[] = {
+    HK_SUCCESS, HK_BUSY, HK_ERR_PEER_DEAD, HK_ERR_PEER_LEFT, HK_ERR_PEER_MISBEHAVED, HK_ERR_REFUSED, HK_ERR_TIMEOUT,
+    HK_ERR_RANK, HK_ERR_BOUNDS, HK_ERR_ALIGNMENT, HK_ERR_HANDLE, HK_ERR_NOT_MINE, HK_ERR_UNKNOWN_AREA, HK_ERR_REVOKED,
+    HK_ERR_AREA_ID, HK_ERR_HANDLER_ID, HK_ERR_PAYLOAD, HK_ERR_IN_HANDLER, HK_ERR_FORKED, HK_ERR_MISMATCH, HK_ERR_PORTS,
+    HK_ERR_INVALID, HK_ERR_NOT_STARTED, HK_ERR_STARTED, HK_ERR_THREAD, HK_ERR_MEMORY, HK_ERR_START, HK_ERR_SYSTEM,
+    HK_ERR_INTERNAL,
+};
+
+static void on_message(hk_context *context, const hk_message *message, void *user) {
+    (void)context, (void)message, (void)user;
+}
+
+/* Every call that needs a job. */
+static void everything_gives(int code) {
+    hk_area area = {0};
+    uint64_t word = 0;
+    size_t bytes = 0;
+    char data[8] = {0};
+    hk_event event = {HK_EVENT_HANDLER, HK_EQUAL, {0}, 0, 1, 1};
+    FAILS(code, hk_rank());
+    FAILS(code, hk_size());
+    FAILS(code, hk_barrier());
+    FAILS(code, hk_is_present(0));
+    FAILS(code, hk_is_crowded());
+    FAILS(code, hk_reaches_private_memory(0));
+    FAILS(code, hk_alloc(8, &area));
+    FAILS(code, hk_free(area));
+    CHECK(hk_local(area) == NULL);
+    CHECK(hk_address(0, area, 0) == NULL);
+    FAILS(code, hk_area_size(area, &bytes));
+    FAILS(code, hk_area_create(1, 8, NULL));
+    FAILS(code, hk_area_register(1, data, 8));
+    FAILS(code, hk_area_revoke(1));
+    FAILS(code, hk_area_open(0, 1, &area));
+    FAILS(code, hk_area_close(area));
+    FAILS(code, hk_push(data, 0, area, 0, 8));
+    FAILS(code, hk_pull(data, 0, area, 0, 8));
+    FAILS(code, hk_word(0, area, 0, 1));
+    FAILS(code, hk_push_notify(data, 0, area, 0, 8, area, 0, 1));
+    FAILS(code, hk_push_status(data, 0, area, 0, 8, area, 0, 1));
+    FAILS(code, hk_pull_status(data, 0, area, 0, 8, area, 0, 1));
+    FAILS(code, hk_atomic(0, area, 0, HK_ADD, 1, 0, &word));
+    FAILS(code, hk_fetch_add(0, area, 0, 1, &word));
+    FAILS(code, hk_flush(0));
+    FAILS(code, hk_sync());
+    FAILS(code, hk_handler_register(1, on_message, NULL));
+    FAILS(code, hk_handler_remove(1));
+    FAILS(code, hk_send(0, 1, 0, NULL, NULL, 0));
+    FAILS(code, hk_try_send(0, 1, 0, NULL, NULL, 0));
+    FAILS(code, hk_call(0, 1, NULL, NULL, 0, NULL));
+    FAILS(code, hk_progress());
+    FAILS(code, hk_handled(1, &word));
+    FAILS(code, hk_wait(area, 0, HK_EQUAL, 1, HK_ANYONE, 1, NULL));
+    FAILS(code, hk_wait_handled(1, 1, HK_ANYONE, 1));
+    FAILS(code, hk_wait_any(&event, 1, HK_ANYONE, 1));
+    FAILS(code, hk_poll(area, 0, &word));
+    FAILS(code, hk_ni_thread_start());
+    FAILS(code, hk_ni_thread_stop());
+    FAILS(code, hk_event_fd());
+    FAILS(code, hk_event_clear());
+    FAILS(code, hk_finalize());
+}
+
+int main(void) {
+    hk_area old, area;
+    size_t i;
+    CHECK(strcmp(hk_version(), HK_VERSION) == 0);
+    for (i = 0; i < sizeof codes / sizeof *codes; i++) CHECK(strcmp(hk_strerror(codes[i]), hk_strerror(-1000)) != 0);
+    CHECK(hk_strerror(HK_ERR_INTERNAL - 1) == hk_strerror(-1000));
+    CHECK(hk_strerror(2) == hk_strerror(-1000));
+
+    CHECK(strcmp(hk_last_error(), "") == 0);
+    GIVES(-1, hk_error_rank());
+    everything_gives(HK_ERR_NOT_STARTED);
+    OK(hk_init());
+    FAILS(HK_ERR_STARTED, hk_init());
+    GIVES(0, hk_rank());
+    GIVES(1, hk_size());
+    GIVES(1, hk_is_present(0));
+    GIVES(1, hk_reaches_private_memory(0));
+    GIVES(0, hk_is_crowded());
+    OK(hk_barrier());
+    OK(hk_alloc(64, &old));
+    OK(hk_handler_register(7, on_message, NULL));
+    OK(hk_area_create(7, 64, NULL));
+    OK(hk_ni_thread_start());
+    CHECK(hk_event_fd() > 2);
+    OK(hk_finalize());
+
+    everything_gives(HK_ERR_NOT_STARTED);
+    FAILS(HK_ERR_NOT_STARTED, hk_push("12345678", 0, old, 0, 8));
+
+    /* A second job knows nothing of the first. */
+    OK(hk_init());
+    FAILS(HK_ERR_HANDLE, hk_push("12345678", 0, old, 0, 8));
+    OK(hk_alloc(64, &area));
+    FAILS(HK_ERR_HANDLE, hk_push("12345678", 0, old, 0, 8));
+    OK(hk_push("12345678", 0, area, 0, 8));
+    CHECK(memcmp(hk_local(area), "12345678", 8) == 0);
+    OK(hk_handler_register(7, on_message, NULL));
+    OK(hk_area_create(7, 64, NULL));
+    OK(hk_finalize());
+    FAILS(HK_ERR_NOT_STARTED, hk_finalize());
+    for (i = 0; i < 20; i++) {
+        OK(hk_init());
+        OK(hk_finalize());
+    }
+    return 0;
+}
