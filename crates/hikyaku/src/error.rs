@@ -133,6 +133,38 @@ pub enum Error {
         /// The limit.
         max: usize,
     },
+    /// No such slot.
+    #[error("slot {slot} does not exist: there are {slots} (0 to {})", .slots - 1)]
+    NoSuchSlot {
+        /// The slot named.
+        slot: usize,
+        /// The number of slots.
+        slots: usize,
+    },
+    /// The slot is in use by another operation of the same direction.
+    #[error(
+        "slot {slot} between this rank and rank {rank} is in use by an operation that has not ended; wait for it first"
+    )]
+    SlotBusy {
+        /// The peer.
+        rank: usize,
+        /// The slot.
+        slot: usize,
+    },
+    /// A message was longer than the receive's buffer; nothing was written.
+    #[error(
+        "a message of {bytes} bytes from rank {from} in slot {slot} does not fit the receive of rank {to}; nothing was written"
+    )]
+    Truncated {
+        /// The sender.
+        from: usize,
+        /// The receiver.
+        to: usize,
+        /// The slot.
+        slot: usize,
+        /// The size of the message.
+        bytes: usize,
+    },
     /// A call that waits was made inside a handler.
     #[error("a handler may not wait: send a message instead, and go on in its handler")]
     InHandler,

@@ -58,6 +58,8 @@ pub mod launch;
 #[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]
+pub mod message;
+#[cfg(not(loom))]
 mod ni;
 #[doc(hidden)]
 pub mod sync;

@@ -2,6 +2,7 @@
 
 use super::Job;
 use crate::error::{Error, Result};
+use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::barrier::partner;
 use crate::sync::bell::ANY;
@@ -27,6 +28,8 @@ impl Operation {
 impl Job {
     /// Waits until every rank has called it. What any rank wrote before, all see after.
     pub fn barrier(&self) -> Result<()> {
+        // Before anything is announced: a barrier refused half-way would put the ranks out of step.
+        refuse_in_handler()?;
         self.complete()?;
         let number = self.barriers.get() + 1;
         self.ni.mine().life.arrivals.store(number, Ordering::Release);

@@ -75,7 +75,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
 #[derive(Debug)]
 pub struct Job {
     port: Port,
-    ni: Arc<Ni>,
+    pub(crate) ni: Arc<Ni>,
     symmetric: RefCell<Heap>,
     barriers: Cell<u64>,
     collectives: Cell<u64>,

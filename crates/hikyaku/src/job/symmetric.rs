@@ -13,17 +13,28 @@ impl Job {
     /// Allocates `len` zeroed elements on every rank. All ranks call it together with the same arguments; if one
     /// cannot, none does.
     pub fn symmetric<T: Pod>(&self, len: usize) -> Result<Symmetric<T>> {
+        self.allocate(len, true)
+    }
+
+    /// The same, but pages are taken when they are first touched: for tables of which most ranks use little.
+    pub(crate) fn symmetric_sparse<T: Pod>(&self, len: usize) -> Result<Symmetric<T>> {
+        self.allocate(len, false)
+    }
+
+    fn allocate<T: Pod>(&self, len: usize, commit: bool) -> Result<Symmetric<T>> {
         crate::ni::message::refuse_in_handler()?;
         self.ni.check_rank(self.ni.rank)?;
-        let bytes = match len.checked_mul(size_of::<T>()) {
-            Some(bytes) if size_of::<T>() > 0 && align_of::<T>() <= 64 => bytes,
-            _ => return Err(Error::Invalid(format!("{len} elements of {} bytes make no area", size_of::<T>()))),
-        };
+        let possible = size_of::<T>() > 0 && align_of::<T>() <= 64;
+        // An impossible size takes part in the agreement all the same: the others must not wait for it.
+        let bytes = len.checked_mul(size_of::<T>()).filter(|_| possible).unwrap_or(usize::MAX);
         let mut heap = self.symmetric.borrow_mut();
         let own_heap = self.ni.memory.layout.heap(self.rank());
         let start = heap.take(bytes);
         let own = match start {
-            Some(start) => self.ni.ready_memory(own_heap + start, bytes),
+            Some(start) => self.ni.ready_memory(own_heap + start, bytes, commit),
+            None if bytes == usize::MAX => {
+                Err(Error::Invalid(format!("{len} elements of {} bytes make no area", size_of::<T>())))
+            }
             None => Err(no_room(bytes, heap.largest_free())),
         };
         // What a rank asks for is compared as (bytes); equal requests on equal heaps give equal places.
@@ -42,6 +53,7 @@ impl Job {
     /// Frees a symmetric area. All ranks call it together. An area that is only dropped stays allocated until the
     /// job ends.
     pub fn free<T: Pod>(&self, area: Symmetric<T>) -> Result<()> {
+        crate::ni::message::refuse_in_handler()?;
         if area.ni.job != self.ni.job || area.ni.rank != self.ni.rank {
             return Err(Error::ForeignArea);
         }
@@ -50,6 +62,7 @@ impl Job {
         let bytes = area.len * size_of::<T>();
         let own_heap = self.ni.memory.layout.heap(self.rank());
         std::sync::atomic::fence(Ordering::SeqCst);
+        self.ni.forget_statuses(own_heap + area.start, bytes);
         self.ni.memory.segment.release(own_heap + area.start, bytes);
         self.symmetric.borrow_mut().give(area.start, bytes);
         Ok(())

@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Refusal};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -47,13 +48,22 @@ impl Account {
         number
     }
 
-    /// Ends an operation, whatever came of it; gives the status word that waits for it.
-    pub fn finish(&self, rank: usize, number: u64) -> Option<StatusWord> {
-        let status = self.statuses().remove(&number);
+    /// Ends an operation, whatever came of it; `write` gets the status word that waits for it, before anyone who
+    /// waits for the operation itself goes on.
+    pub fn finish(&self, rank: usize, number: u64, write: impl FnOnce(StatusWord)) {
+        {
+            // Inside the lock, which whoever frees the word takes first.
+            let mut statuses = self.statuses();
+            statuses.remove(&number).map(write);
+        }
         if let Some(balance) = self.balance(rank) {
             balance.done.fetch_add(1, Ordering::Release);
         }
-        status
+    }
+
+    /// Forgets status words at these addresses, which are about to be freed.
+    pub fn forget_statuses(&self, addresses: Range<usize>) {
+        self.statuses().retain(|_, (word, _)| !addresses.contains(&(*word as usize)));
     }
 
     /// Whether all operations to `rank` have ended.

@@ -235,38 +235,64 @@ impl Ni {
         if self.size() == 0 {
             return;
         }
-        area.entry(self).key.store(0, Ordering::SeqCst);
+        // Done before, perhaps, and another thread has entered a new area under this id since.
+        let key = &area.entry(self).key;
+        if key.compare_exchange(area.key, 0, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            return;
+        }
         self.fences.heavy();
         for rank in 0..self.size() {
-            let block = self.memory.block(rank);
-            for guard in &block.guards[..self.memory.layout.ports] {
+            for guard in &self.memory.block(rank).guards[..self.memory.layout.ports] {
                 let Some(number) = guard.occupied() else { continue };
-                while !guard.left(number) && !matches!(block.life.state(), State::Dead | State::Left) {
+                while !guard.left(number) && !self.is_gone(rank) {
                     rustix::thread::sched_yield();
                 }
             }
         }
     }
 
-    fn take_heap(&self, bytes: usize) -> Result<usize> {
+    /// Whether no thread of `rank` can be inside an operation any more. Having left or being called dead is not
+    /// enough: other threads of that rank may still run.
+    fn is_gone(&self, rank: usize) -> bool {
+        if self.threads || !matches!(self.memory.block(rank).life.state(), State::Dead | State::Left) {
+            return false;
+        }
+        match self.process_of(rank) {
+            process @ 1.. => rustix::process::Pid::from_raw(process)
+                .is_none_or(|process| rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH)),
+            _ => true,
+        }
+    }
+
+    pub(crate) fn take_heap(&self, bytes: usize) -> Result<usize> {
         self.check_rank(self.rank)?;
         let mut heap = self.own_heap.lock().unwrap_or_else(|p| p.into_inner());
         let start = heap.take(bytes).ok_or_else(|| no_room(bytes, heap.largest_free()))?;
         drop(heap);
-        self.ready_memory(start, bytes).inspect_err(|_| self.give_heap(start, bytes))?;
+        self.ready_memory(start, bytes, true).inspect_err(|_| self.give_heap(start, bytes))?;
         Ok(start)
     }
 
-    fn give_heap(&self, start: usize, bytes: usize) {
+    pub(crate) fn give_heap(&self, start: usize, bytes: usize) {
         self.memory.segment.release(start, bytes);
         self.own_heap.lock().unwrap_or_else(|p| p.into_inner()).give(start, bytes);
     }
 
-    /// Makes freshly taken heap memory zero, and present, so that touching it cannot fail.
-    pub(crate) fn ready_memory(&self, start: usize, bytes: usize) -> Result<()> {
+    /// No operation under way writes its status into this part of the segment any more: it is about to be freed.
+    pub(crate) fn forget_statuses(&self, start: usize, bytes: usize) {
+        let first = self.memory.segment.base() as usize + start;
+        for account in &self.accounts {
+            account.forget_statuses(first..first + bytes);
+        }
+    }
+
+    /// Makes freshly taken heap memory zero and, if committed, present, so that touching it cannot fail.
+    pub(crate) fn ready_memory(&self, start: usize, bytes: usize, commit: bool) -> Result<()> {
         let bytes = Heap::rounded(bytes).expect("taken with the same size");
         self.memory.segment.release(start, bytes);
-        self.memory.segment.commit(start, bytes)?;
+        if commit {
+            self.memory.segment.commit(start, bytes)?;
+        }
         if bytes < crate::memory::segment::PAGE_BYTES {
             let zeros = vec![0u8; bytes];
             // SAFETY: a part of the heap that was just taken.
@@ -385,6 +411,7 @@ impl<T: Pod> Drop for Area<T> {
         if let Backing::Heap(start, bytes) = self.memory {
             // In a forked child the memory belongs to the parent.
             if self.ni.size() != 0 {
+                self.ni.forget_statuses(start, bytes);
                 self.ni.give_heap(start, bytes);
             }
         }

@@ -6,7 +6,7 @@ use super::{NI_PORT, Ni, route};
 use crate::error::{Error, Refusal, Result};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::Layout;
-use crate::transport::shm::ring::{Consumer, PAYLOAD_MAX, Packet};
+use crate::transport::shm::ring::{Consumer, LINE_COUNT, PAYLOAD_MAX, Packet};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
@@ -66,7 +66,7 @@ impl Context<'_> {
             return Err(Error::HandlerTaken { id: handler, max: HANDLER_COUNT });
         }
         let packet = Packet { handler, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
-        self.outbox.send(self.ni, rank, packet, payload)
+        self.outbox.send(self.ni, rank, packet, payload, SPILL_MAX)
     }
 
     /// Answers [`crate::Port::call`]; does nothing for a message that is not a call, or the second time.
@@ -107,6 +107,8 @@ struct Source {
 
 /// Messages of one source handled before the next source gets its turn.
 const BATCH: usize = 64;
+/// Passes after which everything that lay in a ring has been handled.
+pub(crate) const PASSES_MAX: usize = LINE_COUNT / BATCH + 1;
 
 impl Engine {
     pub fn new(layout: &Layout) -> Engine {
@@ -217,6 +219,11 @@ fn dispatch(
     handlers: &mut [Option<Handler>],
     outbox: &mut Outbox,
 ) -> bool {
+    let is_answered = packet.kind == kind::CALL || packet.kind == kind::ROUTED;
+    if is_answered && !outbox.takes_answer(source) {
+        // Kept as it is: what was done without being answered would be done again.
+        return false;
+    }
     match packet.kind {
         kind::USER | kind::CALL => {
             let call = (packet.kind == kind::CALL).then_some(packet.address);
@@ -233,9 +240,9 @@ fn dispatch(
             if context.retry {
                 return false;
             }
-            if context.call.is_some() && context.reply([0; 6]).is_err() {
-                // Unreachable by design: replies are bounded by the calls outstanding, which the spill holds.
-                return false;
+            if context.call.is_some() {
+                // There is room for it: that was asked before.
+                let _ = context.reply([0; 6]);
             }
             // Only the engine writes, so a load and a store make the increment.
             let handled = &ni.handled[packet.handler as usize];
@@ -250,7 +257,10 @@ fn dispatch(
             route::take_refusal(ni, source, packet);
             true
         }
-        kind::ROUTED => route::serve(ni, outbox, source, packet, payload),
+        kind::ROUTED => {
+            route::serve(ni, outbox, source, packet, payload);
+            true
+        }
         // A newer peer's message; formats are compared at start, so this is a peer's garbage.
         _ => true,
     }
@@ -267,7 +277,7 @@ pub(crate) fn answer(
 ) -> Result<()> {
     let packet =
         Packet { handler: 0, kind: kind::ANSWER, payload_bytes: payload.len() as u16, address: token, arguments };
-    outbox.send(ni, rank, packet, payload)
+    outbox.send(ni, rank, packet, payload, SPILL_MAX + ANSWER_MAX)
 }
 
 /// Tells a sender that its message was refused.
@@ -275,8 +285,9 @@ pub(crate) fn refuse(ni: &Ni, outbox: &mut Outbox, rank: usize, packet: &Packet,
     let arguments = [reason as u64, packet.kind as u64, 0, 0, 0, 0];
     let refusal =
         Packet { handler: packet.handler, kind: kind::REFUSED, payload_bytes: 0, address: packet.address, arguments };
-    // A sender too far behind to hear of its mistakes will hear of the next one.
-    let _ = outbox.send(ni, rank, refusal, &[]);
+    // Who waits for an answer gets one. A sender too far behind to hear of its mistakes will hear of the next one.
+    let limit = if packet.kind == kind::USER { SPILL_MAX } else { SPILL_MAX + ANSWER_MAX };
+    let _ = outbox.send(ni, rank, refusal, &[], limit);
 }
 
 /// What handlers send. A handler cannot wait for room, so what does not fit its ring is kept here for a while.
@@ -287,17 +298,20 @@ pub(crate) struct Outbox {
     spilled: usize,
 }
 
-/// Messages kept per rank. Replies never pass it: a caller has one call outstanding per port, and routed operations
-/// are bounded by the ring they came through.
+/// Messages of handlers kept per rank.
 const SPILL_MAX: usize = 4096;
+/// Answers kept per rank beyond that, so that handlers that send much cannot keep calls from being answered.
+const ANSWER_MAX: usize = 1024;
 
 impl Outbox {
-    pub fn send(&mut self, ni: &Ni, rank: usize, packet: Packet, payload: &[u8]) -> Result<()> {
-        let waiting = self.spill.get(rank).map_or(0, VecDeque::len);
-        if waiting == 0 && self.lane.try_send(ni, rank, &packet, payload)? {
+    /// Sends, or keeps for later unless `limit` messages to that rank are kept already.
+    pub fn send(&mut self, ni: &Ni, rank: usize, packet: Packet, payload: &[u8], limit: usize) -> Result<()> {
+        let waiting = self.waiting(rank);
+        // A ring for which there is no memory now is tried again later, like one that is full.
+        if waiting == 0 && matches!(self.lane.try_send(ni, rank, &packet, payload), Ok(true)) {
             return Ok(());
         }
-        if waiting >= SPILL_MAX {
+        if waiting >= limit {
             return Err(Error::Busy { rank });
         }
         if self.spill.is_empty() {
@@ -307,6 +321,15 @@ impl Outbox {
         self.spilled += 1;
         ni.lookout.set_spilled(self.spilled);
         Ok(())
+    }
+
+    /// Whether an answer to `rank` can be sent or kept for sure.
+    pub fn takes_answer(&self, rank: usize) -> bool {
+        self.waiting(rank) < SPILL_MAX + ANSWER_MAX
+    }
+
+    fn waiting(&self, rank: usize) -> usize {
+        self.spill.get(rank).map_or(0, VecDeque::len)
     }
 
     /// Sends what was kept, as far as it fits now; true if anything moved.

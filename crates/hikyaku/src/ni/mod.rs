@@ -177,6 +177,10 @@ impl Ni {
     }
 
     fn enter_engine(&self) -> Option<bool> {
+        if self.size() == 0 {
+            // The messages are the parent's, not a forked child's.
+            return Some(false);
+        }
         let mut engine = self.try_engine()?;
         let worked = engine.run(self);
         drop(engine);

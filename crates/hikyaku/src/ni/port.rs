@@ -34,6 +34,8 @@ const IDLE_OPS_MAX: u32 = 32;
 impl Port {
     pub(crate) fn on(ni: &Arc<Ni>) -> Result<Port> {
         let index = ni.take_port()?;
+        // What was refused before concerns whoever had the port open then.
+        let _ = ni.accounts[index].take_refusal();
         Ok(Port {
             ni: ni.clone(),
             lane: RefCell::new(Lane::new(ni, index)),

@@ -190,7 +190,7 @@ impl Port {
         let token = COUNTED | number << 8 | self.index as u64;
         let sent = self.submit(area.rank, &packet(area, verb, offset, token, [value, 0], payload), payload);
         if sent.is_err() {
-            account.finish(area.rank, number);
+            account.finish(area.rank, number, drop);
         }
         sent
     }
@@ -225,15 +225,15 @@ fn packet(area: &Opened, verb: u16, offset: usize, token: u64, operands: [u64; 2
     Packet { handler: verb, kind: kind::ROUTED, payload_bytes: payload.len() as u16, address: token, arguments }
 }
 
-/// The owner's side: performs a routed operation on its memory and answers. False to be asked again later.
-pub(crate) fn serve(ni: &Ni, outbox: &mut Outbox, source: usize, packet: &Packet, payload: &[u8]) -> bool {
+/// The owner's side: performs a routed operation on its memory and answers.
+pub(crate) fn serve(ni: &Ni, outbox: &mut Outbox, source: usize, packet: &Packet, payload: &[u8]) {
     let [id, key, offset, a, b, _] = packet.arguments;
     let _inside = ni.mine().guards[NI_PORT].enter(ni.fences);
     let area = match ni.look_up(ni.rank, id.min(u32::MAX as u64) as u32) {
         Ok(area) if area.key == key && area.kind == AreaKind::Private => area,
         _ => {
             refuse(ni, outbox, source, packet, Refusal::UnknownArea);
-            return true;
+            return;
         }
     };
     let bytes = match packet.handler {
@@ -246,7 +246,7 @@ pub(crate) fn serve(ni: &Ni, outbox: &mut Outbox, source: usize, packet: &Packet
     let aligned = packet.handler <= verb::PULL || (target as usize).is_multiple_of(8);
     if !inside || !aligned || packet.handler > verb::XOR {
         refuse(ni, outbox, source, packet, Refusal::OutOfBounds);
-        return true;
+        return;
     }
     let mut reply = Vec::new();
     let mut before = 0;
@@ -272,21 +272,19 @@ pub(crate) fn serve(ni: &Ni, outbox: &mut Outbox, source: usize, packet: &Packet
     if packet.handler >= verb::WORD {
         ni.notify(ni.rank, ni.watch_of(target));
     }
-    // Answers are bounded by the requests outstanding, which the spill holds.
-    answer(ni, outbox, source, packet.address, [before, 0, 0, 0, 0, 0], &reply).is_ok()
+    // There is room for it: that was asked before.
+    let _ = answer(ni, outbox, source, packet.address, [before, 0, 0, 0, 0, 0], &reply);
 }
 
 /// The initiator's side: an answer has come.
 pub(crate) fn take_answer(ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) {
     match Token::of(ni, packet.address) {
         Some(Token::Call(slot)) => slot.answer(packet.address, &packet.arguments, payload),
-        Some(Token::Counted(account, number)) => {
-            if let Some((word, value)) = account.finish(source, number) {
-                // SAFETY: a word of own job memory that the caller of `push_status` named.
-                unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
-                ni.notify(ni.rank, ni.watch_of(word));
-            }
-        }
+        Some(Token::Counted(account, number)) => account.finish(source, number, |(word, value)| {
+            // SAFETY: a word of own job memory that the caller of `push_status` named, and that was not freed since.
+            unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
+            ni.notify(ni.rank, ni.watch_of(word));
+        }),
         None => {}
     }
 }
@@ -303,7 +301,7 @@ pub(crate) fn take_refusal(ni: &Ni, source: usize, packet: &Packet) {
         Some(Token::Call(slot)) => slot.refuse(packet.address, reason),
         Some(Token::Counted(account, number)) => {
             account.refuse(source, reason);
-            account.finish(source, number);
+            account.finish(source, number, drop);
         }
         None => {}
     }

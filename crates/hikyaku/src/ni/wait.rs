@@ -4,7 +4,8 @@
 //! keeps deadlines.
 
 use super::Ni;
-use super::message::refuse_in_handler;
+use super::engine::PASSES_MAX;
+use super::message::{HANDLER_COUNT, refuse_in_handler};
 use super::place::{Place, Reach};
 use super::port::Port;
 use crate::error::{Error, Result};
@@ -108,6 +109,7 @@ impl Port {
 
     /// Waits for one of several events, at most for `timeout`; gives the index of one that has happened.
     pub fn wait_any(&self, by: By, events: &[Event<'_>], timeout: Option<Duration>) -> Result<usize> {
+        self.ni.check_by(by)?;
         let checks = events.iter().map(|event| self.check_of(event)).collect::<Result<Vec<_>>>()?;
         if checks.is_empty() {
             return Err(Error::Invalid("waiting for none of no events would never end".into()));
@@ -117,6 +119,7 @@ impl Port {
 
     /// Waits until handler `id` of this rank has run `count` times since the start of the job.
     pub fn wait_handled(&self, by: By, id: u16, count: u64) -> Result<()> {
+        check_handler(id)?;
         self.wait_until(by, None, ANY, Progress::Always, || (self.handled(id) >= count).then_some(()))
     }
 
@@ -138,7 +141,10 @@ impl Port {
                 let (word, _) = self.own_word(word)?;
                 Ok(Box::new(move || until.met(word.load(Ordering::Acquire))))
             }
-            Event::Handler(id, count) => Ok(Box::new(move || self.handled(id) >= count)),
+            Event::Handler(id, count) => {
+                check_handler(id)?;
+                Ok(Box::new(move || self.handled(id) >= count))
+            }
         }
     }
 
@@ -168,7 +174,7 @@ impl Port {
     ) -> Result<R> {
         refuse_in_handler()?;
         let ni = &*self.ni;
-        ni.check_rank(ni.rank)?;
+        ni.check_by(by)?;
         let departures = &ni.memory.header().departures;
         let mut turn = Turn::new(ni.pace, timeout);
         loop {
@@ -184,7 +190,8 @@ impl Port {
                 && departures.load(Ordering::Relaxed) != 0
                 && let Err(error) = ni.check_departed(by)
             {
-                // What was done before the end counts.
+                // What was done before the end counts, also what lies in the rings.
+                ni.empty_rings();
                 return ready().ok_or(error);
             }
             match turn.next() {
@@ -212,7 +219,30 @@ impl Port {
     }
 }
 
+fn check_handler(id: u16) -> Result<()> {
+    if id < HANDLER_COUNT { Ok(()) } else { Err(Error::HandlerTaken { id, max: HANDLER_COUNT }) }
+}
+
 impl Ni {
+    /// Fails if `by` does not exist, and always in a forked child.
+    fn check_by(&self, by: By) -> Result<()> {
+        self.check_rank(if let By::Rank(rank) = by { rank } else { self.rank })
+    }
+
+    /// Handles everything that arrived before this call.
+    #[cold]
+    fn empty_rings(&self) {
+        let mut passes = 0;
+        while passes < PASSES_MAX {
+            match self.progress() {
+                Some(false) => return,
+                Some(true) => passes += 1,
+                // Another thread is at it; what it has seen so far may not be all.
+                None => rustix::thread::sched_yield(),
+            }
+        }
+    }
+
     /// Fails if `by` has ended.
     #[cold]
     pub fn check_departed(&self, by: By) -> Result<()> {

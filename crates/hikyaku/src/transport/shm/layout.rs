@@ -188,7 +188,7 @@ impl Layout {
             0 => limits::machine_total().min(room),
             asked if asked > room => {
                 return Err(Error::NoMemory {
-                    needed: heaps_start as u64 + 2 * asked * size as u64,
+                    needed: asked.saturating_mul(2 * size as u64).saturating_add(heaps_start as u64),
                     available: budget,
                     limit: "address space for the job's memory (ask for a smaller heap)",
                 });
@@ -271,7 +271,8 @@ impl JobMemory {
 
     /// Tells everyone that `rank` has ended, and wakes whoever sleeps.
     pub fn mark_departed(&self, rank: usize, state: State) {
-        self.block(rank).life.state.store(state as u64, Ordering::SeqCst);
+        // Whoever is dead does not leave any more.
+        self.block(rank).life.state.fetch_max(state as u64, Ordering::SeqCst);
         self.header().departures.fetch_add(1, Ordering::SeqCst);
         for peer in 0..self.layout.size {
             self.block(peer).bell.ring_all();

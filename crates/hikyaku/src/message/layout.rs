@@ -1,0 +1,115 @@
+//! What lies where: each rank holds, for every peer, the words of all slots and some bounce buffers.
+
+use super::slot::{Deal, Head, Payload, Post, Spot};
+use crate::sync::Shared;
+use crate::sync::atomic::AtomicU64;
+use crate::sync::line::Line;
+
+/// Buffers for messages that are too long for a line and too short for a deal, per pair of ranks and direction.
+pub(super) const BOUNCE_COUNT: usize = 8;
+/// Bytes of each: the longest message that is sent without its receive.
+pub const EAGER_MAX: usize = 8 * 1024;
+
+/// Offsets within what a rank holds for one peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    heads: usize,
+    posts: usize,
+    lines: usize,
+    wants: usize,
+    deals: usize,
+    high: usize,
+    bounces: usize,
+    pub peer_bytes: usize,
+}
+
+impl Layout {
+    /// For `entries` slots of all domains.
+    pub fn new(entries: usize) -> Layout {
+        let mut end = 0;
+        let mut part = |bytes: usize| {
+            let start = end;
+            end += bytes.next_multiple_of(64);
+            start
+        };
+        let heads = part(entries * size_of::<Head>());
+        let posts = part(entries * size_of::<Post>());
+        let lines = part(entries * size_of::<Payload>());
+        let wants = part(entries * size_of::<Line<Spot>>());
+        let deals = part(entries * size_of::<Line<Deal>>());
+        let high = part(size_of::<AtomicU64>());
+        let bounces = part(BOUNCE_COUNT * EAGER_MAX);
+        // Peers write different parts: no page is shared, so that an idle pair takes no memory.
+        let peer_bytes = end.next_multiple_of(crate::memory::segment::PAGE_BYTES);
+        Layout { heads, posts, lines, wants, deals, high, bounces, peer_bytes }
+    }
+}
+
+/// What one rank holds for one peer, mapped.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'a> {
+    base: *mut u8,
+    layout: &'a Layout,
+}
+
+impl<'a> Side<'a> {
+    /// # Safety
+    /// `base` starts `layout.peer_bytes` bytes of job memory that stay mapped for `'a`.
+    #[inline(always)]
+    pub unsafe fn new(base: *mut u8, layout: &'a Layout) -> Side<'a> {
+        Side { base, layout }
+    }
+
+    #[inline(always)]
+    pub fn head(self, entry: usize) -> &'a Head {
+        self.at(self.layout.heads + entry * size_of::<Head>())
+    }
+
+    #[inline(always)]
+    pub fn post(self, entry: usize) -> &'a Post {
+        self.at(self.layout.posts + entry * size_of::<Post>())
+    }
+
+    #[inline(always)]
+    pub fn line(self, entry: usize) -> &'a Payload {
+        self.at(self.layout.lines + entry * size_of::<Payload>())
+    }
+
+    /// The line, as the place of an offer.
+    #[inline(always)]
+    pub fn offer(self, entry: usize) -> &'a Spot {
+        self.at(self.layout.lines + entry * size_of::<Payload>())
+    }
+
+    #[inline(always)]
+    pub fn want(self, entry: usize) -> &'a Spot {
+        self.at(self.layout.wants + entry * size_of::<Line<Spot>>())
+    }
+
+    #[inline(always)]
+    pub fn deal(self, entry: usize) -> &'a Deal {
+        self.at(self.layout.deals + entry * size_of::<Line<Deal>>())
+    }
+
+    /// One more than the highest slot the peer has sent on.
+    #[inline(always)]
+    pub fn high(self) -> &'a AtomicU64 {
+        self.at(self.layout.high)
+    }
+
+    /// The first byte of a bounce buffer.
+    #[inline(always)]
+    pub fn bounce(self, number: usize) -> *mut u8 {
+        assert!(number < BOUNCE_COUNT);
+        // SAFETY: inside the part, by the layout.
+        unsafe { self.base.add(self.layout.bounces + number * EAGER_MAX) }
+    }
+
+    #[inline(always)]
+    fn at<T: Shared>(self, offset: usize) -> &'a T {
+        debug_assert!(offset + size_of::<T>() <= self.layout.peer_bytes);
+        // SAFETY: callers of the functions above check the entry against the number of entries, so the offset lies in
+        // this part and is aligned; `T` is made of atomics.
+        unsafe { &*(self.base.add(offset) as *const T) }
+    }
+}

@@ -1,0 +1,230 @@
+//! Receiving: from a slot of a rank, from any slot of a rank, from any rank.
+
+use super::Messages;
+use super::layout::EAGER_MAX;
+use super::slot::{Kind, Told};
+use super::spot::{Buffer, Distant, chunks};
+use crate::error::{Error, Result};
+use crate::memory::copy;
+use crate::ni::wait::{By, Progress};
+use crate::sync::bell::ANY;
+use bytemuck::Pod;
+use std::sync::atomic::Ordering;
+
+/// A receive under way.
+#[derive(Debug)]
+pub(super) struct ReceiveOp {
+    pub rank: usize,
+    pub entry: usize,
+    buffer: Buffer,
+    number: u64,
+    /// The sender was told where the bytes are wanted.
+    posted: bool,
+}
+
+/// What a receive of any slot or any rank got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The sender.
+    pub rank: usize,
+    /// The slot.
+    pub slot: usize,
+    /// Elements.
+    pub len: usize,
+}
+
+impl Messages<'_> {
+    /// Receives from slot `slot` of `rank`; gives the number of elements that came, which may be fewer than fit.
+    #[inline]
+    pub fn recv<T: Pod>(&self, into: &mut [T], rank: usize, slot: usize) -> Result<usize> {
+        self.check(rank, slot)?;
+        let bytes = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), rank, slot)?;
+        Ok(bytes / size_of::<T>().max(1))
+    }
+
+    /// Receives the next message of `rank`, whatever its slot (TAG_ANY).
+    pub fn recv_any_slot<T: Pod>(&self, into: &mut [T], rank: usize) -> Result<Received> {
+        self.check(rank, 0)?;
+        let slot = self.job.wait_until(By::Rank(rank), None, ANY, Progress::Seldom, || {
+            self.move_spooled();
+            self.find_slot(rank)
+        })?;
+        let len = self.recv(into, rank, slot)?;
+        Ok(Received { rank, slot, len })
+    }
+
+    /// Receives what was sent by [`Messages::send_any`] to slot `slot`, from whomever.
+    pub fn recv_any<T: Pod>(&self, into: &mut [T], slot: usize) -> Result<Received> {
+        self.check(self.job.rank(), slot)?;
+        let entry = self.slots + slot;
+        let rank = self.job.wait_until(By::Anyone, None, ANY, Progress::Seldom, || {
+            self.move_spooled();
+            self.find_rank(entry)
+        })?;
+        let bytes = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), rank, entry)?;
+        Ok(Received { rank, slot, len: bytes / size_of::<T>().max(1) })
+    }
+
+    /// The lowest slot of `rank` in which a message waits that no receive under way is for.
+    fn find_slot(&self, rank: usize) -> Option<usize> {
+        let mine = self.mine(rank);
+        let high = (mine.high().load(Ordering::Acquire) as usize).min(self.slots);
+        let peer = self.peers[rank].borrow();
+        let waits = |slot: &usize| {
+            let receive = &peer.receives[*slot];
+            !receive.busy && mine.head(*slot).look(receive.taken + 1).is_some()
+        };
+        (0..high).find(waits)
+    }
+
+    /// A rank whose message waits in `entry`, beginning after the one found last.
+    fn find_rank(&self, entry: usize) -> Option<usize> {
+        let (size, first) = (self.job.size(), self.turn.get());
+        let waits = |rank: &usize| {
+            let taken = self.peers[*rank].borrow().receives[entry].taken;
+            self.mine(*rank).head(entry).look(taken + 1).is_some()
+        };
+        let found = (0..size).map(|step| (first + step) % size).find(waits)?;
+        self.turn.set((found + 1) % size);
+        Some(found)
+    }
+
+    #[inline]
+    fn recv_entry(&self, buffer: Buffer, rank: usize, entry: usize) -> Result<usize> {
+        // SAFETY: the operation ends, or is withdrawn, before this call returns.
+        let mut op = unsafe { self.begin_receive(buffer, rank, entry)? };
+        if let Some(bytes) = self.poke_receive(&mut op)? {
+            return Ok(bytes);
+        }
+        self.await_receive(&mut op)
+    }
+
+    /// Waits until a receive is done.
+    pub(super) fn await_receive(&self, op: &mut ReceiveOp) -> Result<usize> {
+        self.post(op);
+        let waited = self.job.wait_until(By::Rank(op.rank), None, ANY, Progress::Seldom, || {
+            self.move_spooled();
+            self.poke_receive(op).transpose()
+        });
+        if waited.is_err() {
+            self.withdraw(op);
+        }
+        waited?
+    }
+
+    /// A receive that has not begun; fails if another one is under way in its slot (F3).
+    ///
+    /// # Safety
+    /// The buffer stays, and nobody else uses it, until the operation is done or withdrawn.
+    #[inline(always)]
+    pub(super) unsafe fn begin_receive(&self, buffer: Buffer, rank: usize, entry: usize) -> Result<ReceiveOp> {
+        let peer = self.peers[rank].borrow();
+        let receive = &peer.receives[entry];
+        if receive.busy {
+            return Err(Error::SlotBusy { rank, slot: entry % self.slots });
+        }
+        Ok(ReceiveOp { rank, entry, buffer, number: receive.taken + 1, posted: false })
+    }
+
+    /// Tells the sender of a long message where it is wanted, so that it can begin without this rank (F5).
+    pub(super) fn post(&self, op: &mut ReceiveOp) {
+        if op.posted || op.buffer.bytes <= EAGER_MAX {
+            return;
+        }
+        let (mine, theirs) = (self.mine(op.rank), self.theirs(op.rank));
+        mine.deal(op.entry).open(op.number);
+        op.buffer.tell(&self.job.ni, theirs.want(op.entry));
+        theirs.post(op.entry).publish(op.number - 1, true);
+        op.posted = true;
+        self.notify(op.rank);
+    }
+
+    /// Takes a receive as far as it goes now; gives the bytes when it is done.
+    #[inline]
+    pub(super) fn poke_receive(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
+        let mine = self.mine(op.rank);
+        let Some(told) = mine.head(op.entry).look(op.number) else { return Ok(None) };
+        let result = match told.kind {
+            Kind::Offer => match self.take_offer(op) {
+                Ok(None) => return Ok(None),
+                other => other,
+            },
+            _ => self.take_short(op, told).map(Some),
+        };
+        let mut peer = self.peers[op.rank].borrow_mut();
+        peer.learn_modulo(op.entry, told.taken);
+        peer.receives[op.entry].taken = op.number;
+        drop(peer);
+        self.theirs(op.rank).post(op.entry).publish(op.number, false);
+        self.notify(op.rank);
+        result
+    }
+
+    #[inline(always)]
+    fn take_short(&self, op: &ReceiveOp, told: Told) -> Result<usize> {
+        let (mine, bytes) = (self.mine(op.rank), told.bytes);
+        if bytes > op.buffer.bytes {
+            return Err(self.truncated(op, bytes));
+        }
+        // What a peer tells is checked before it is used.
+        let (source, room) = match told.kind {
+            Kind::Value => ((&raw const told.value).cast::<u8>(), 8),
+            Kind::Line => (mine.line(op.entry).as_ptr() as *const u8, 64),
+            _ => (mine.bounce(told.value as usize % super::layout::BOUNCE_COUNT) as *const u8, EAGER_MAX),
+        };
+        if bytes > room {
+            return Err(Error::PeerMisbehaved { rank: op.rank, what: "a message longer than its place" });
+        }
+        // SAFETY: both sides hold `bytes`, as checked above.
+        unsafe { copy::copy(op.buffer.start, source, bytes) };
+        Ok(bytes)
+    }
+
+    /// Copies what it can of an offered message; `None` while the sender still copies.
+    fn take_offer(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
+        let ni = &*self.job.ni;
+        let mine = self.mine(op.rank);
+        let offer = Distant::heard(ni, op.rank, mine.offer(op.entry))?;
+        let deal = mine.deal(op.entry);
+        if offer.bytes > op.buffer.bytes {
+            deal.refuse(op.number);
+            return Err(self.truncated(op, offer.bytes));
+        }
+        self.post(op);
+        let (size, count) = chunks(offer.bytes);
+        if offer.is_reachable(ni) {
+            while let Some(chunk) = deal.claim(op.number, count) {
+                let offset = chunk as usize * size;
+                // SAFETY: the claim makes this the only one who writes the chunk; the sender keeps its buffer until
+                // all chunks are copied.
+                unsafe { offer.read(ni, op.buffer, offset, size.min(offer.bytes - offset))? };
+                deal.copied();
+            }
+        }
+        Ok(deal.done(op.number, count).then_some(offer.bytes))
+    }
+
+    fn truncated(&self, op: &ReceiveOp, bytes: usize) -> Error {
+        Error::Truncated { from: op.rank, to: self.job.rank(), slot: op.entry % self.slots, bytes }
+    }
+
+    /// Gives a receive up: when this returns, nobody writes to its buffer any more.
+    pub(super) fn withdraw(&self, op: &mut ReceiveOp) {
+        if !op.posted {
+            return;
+        }
+        let deal = self.mine(op.rank).deal(op.entry);
+        if deal.withdraw(op.number) {
+            self.theirs(op.rank).post(op.entry).publish(op.number - 1, false);
+            op.posted = false;
+            return;
+        }
+        // The sender is copying: let it finish, unless it has ended.
+        while matches!(self.poke_receive(op), Ok(None)) {
+            if self.job.ni.check_departed(By::Rank(op.rank)).is_err() {
+                return;
+            }
+            rustix::thread::sched_yield();
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Sending.
+//!
+//! A message of up to [`EAGER_MAX`] bytes goes as soon as its slot is free: the words two ranks meet on hold it. A longer
+//! one is offered, and copied by both sides once the receive is there.
+
+use super::layout::EAGER_MAX;
+use super::slot::{Kind, Told};
+use super::spot::{Buffer, Distant, chunks};
+use super::{Messages, Mode};
+use crate::error::{Error, Result};
+use crate::memory::copy;
+use crate::ni::Ni;
+use crate::ni::wait::{By, Progress};
+use crate::sync::bell::ANY;
+use bytemuck::Pod;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A send under way.
+#[derive(Debug)]
+pub(super) struct SendOp {
+    pub rank: usize,
+    pub entry: usize,
+    buffer: Buffer,
+    stage: Stage,
+    synchronous: bool,
+    /// A long message is offered only to a receive that waits: its buffer may still change.
+    only_to_waiting: bool,
+    /// It sends from the spare buffer, and others of its slot wait behind it.
+    spooled: bool,
+    number: u64,
+    staged: Option<Staged>,
+}
+
+/// A part of the own heap, given back when the send is done.
+struct Staged {
+    ni: Arc<Ni>,
+    start: usize,
+    bytes: usize,
+}
+
+impl std::fmt::Debug for Staged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.bytes)
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        self.ni.give_heap(self.start, self.bytes);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Waits for its slot, or for a bounce buffer.
+    Start,
+    /// Offered: the receiver may copy at any moment.
+    Offered,
+    /// Waits to be taken.
+    Sent,
+}
+
+impl Messages<'_> {
+    /// Sends `data` to slot `slot` of `rank`; what it waits for depends on [`Messages::mode`].
+    #[inline]
+    pub fn send<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
+        self.check(rank, slot)?;
+        self.send_entry(bytemuck::cast_slice(data), rank, slot)
+    }
+
+    /// Sends `data` to a rank that receives from any: a domain of its own, with as many slots.
+    pub fn send_any<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
+        self.check(rank, slot)?;
+        self.send_entry(bytemuck::cast_slice(data), rank, self.slots + slot)
+    }
+
+    #[inline]
+    fn send_entry(&self, data: &[u8], rank: usize, entry: usize) -> Result<()> {
+        let mode = self.mode.get();
+        // SAFETY: the operation ends, or gives its buffer up, before this call returns.
+        let mut op = unsafe { self.begin_send(Buffer::of(data), rank, entry)? };
+        op.synchronous = mode == Mode::Synchronous;
+        if mode == Mode::Standard && self.poke_send(&mut op)? {
+            return Ok(());
+        }
+        self.finish_send(op, mode)
+    }
+
+    #[cold]
+    fn finish_send(&self, mut op: SendOp, mode: Mode) -> Result<()> {
+        let Mode::Spool(patience) = mode else {
+            return self.await_send(&mut op, None);
+        };
+        self.check_spare(op.buffer.bytes)?;
+        op.only_to_waiting = true;
+        match self.await_send(&mut op, Some(patience)) {
+            Err(Error::Timeout { .. }) => self.spool_or_wait(op),
+            other => other,
+        }
+    }
+
+    /// Copies a send that has waited long enough into the spare buffer; while that is full, waits on (F7).
+    fn spool_or_wait(&self, mut op: SendOp) -> Result<()> {
+        op.only_to_waiting = op.stage == Stage::Start;
+        let by = By::Rank(op.rank);
+        self.job.wait_until(by, None, ANY, Progress::Seldom, || {
+            if op.stage == Stage::Start && self.spool_send(&op) {
+                return Some(Ok(()));
+            }
+            self.move_spooled();
+            self.poke_send(&mut op).map(|done| done.then_some(())).transpose()
+        })?
+    }
+
+    /// Waits until a send is done.
+    pub(super) fn await_send(&self, op: &mut SendOp, patience: Option<Duration>) -> Result<()> {
+        self.job.wait_until(By::Rank(op.rank), patience, ANY, Progress::Seldom, || {
+            self.move_spooled();
+            self.poke_send(op).map(|done| done.then_some(())).transpose()
+        })?
+    }
+
+    /// A send that has not begun; fails if another one is under way in its slot (F3).
+    ///
+    /// # Safety
+    /// The buffer stays until the operation is done.
+    #[inline(always)]
+    pub(super) unsafe fn begin_send(&self, buffer: Buffer, rank: usize, entry: usize) -> Result<SendOp> {
+        if self.peers[rank].borrow().sends[entry].busy {
+            return Err(Error::SlotBusy { rank, slot: entry % self.slots });
+        }
+        Ok(SendOp {
+            rank,
+            entry,
+            buffer,
+            stage: Stage::Start,
+            synchronous: false,
+            only_to_waiting: false,
+            spooled: false,
+            number: 0,
+            staged: None,
+        })
+    }
+
+    /// Takes a send as far as it goes now; true when it is done.
+    #[inline]
+    pub(super) fn poke_send(&self, op: &mut SendOp) -> Result<bool> {
+        if op.stage == Stage::Start && !self.start_send(op)? {
+            return Ok(false);
+        }
+        match op.stage {
+            Stage::Start => unreachable!("started just now"),
+            Stage::Sent if !op.synchronous => Ok(true),
+            Stage::Sent => Ok(self.peers[op.rank].borrow_mut().is_free(self.mine(op.rank), op.entry)),
+            Stage::Offered => self.help(op),
+        }
+    }
+
+    #[inline(always)]
+    fn start_send(&self, op: &mut SendOp) -> Result<bool> {
+        let (rank, entry, buffer) = (op.rank, op.entry, op.buffer);
+        let mine = self.mine(rank);
+        let mut peer = self.peers[rank].borrow_mut();
+        if self.has_departures() {
+            self.job.ni.check_departed(By::Rank(rank))?;
+        }
+        if !peer.is_free(mine, entry) || !op.spooled && self.is_spooled(rank, entry) {
+            return Ok(false);
+        }
+        let theirs = self.theirs(rank);
+        let taken = peer.receives[entry].taken;
+        let mut told = Told { kind: Kind::Value, bytes: buffer.bytes, taken, value: 0 };
+        // SAFETY: in every branch the target is job memory large enough for the bytes, and the buffer is alive.
+        unsafe {
+            match buffer.bytes {
+                0..=8 => copy::copy((&raw mut told.value).cast(), buffer.start, buffer.bytes),
+                9..=64 => {
+                    told.kind = Kind::Line;
+                    copy::copy(theirs.line(entry).as_ptr() as *mut u8, buffer.start, buffer.bytes);
+                }
+                65..=EAGER_MAX => {
+                    told.kind = Kind::Bounce;
+                    let Some(bounce) = peer.take_bounce(mine, entry) else { return Ok(false) };
+                    told.value = bounce as u64;
+                    copy::copy(theirs.bounce(bounce), buffer.start, buffer.bytes);
+                }
+                _ => {
+                    let (taken, waiting) = mine.post(entry).look();
+                    if op.only_to_waiting && !(waiting && taken == peer.sends[entry].sent) {
+                        return Ok(false);
+                    }
+                    told = Told { kind: Kind::Offer, bytes: 0, ..told };
+                    self.stage(op)?;
+                    op.buffer.tell(&self.job.ni, theirs.offer(entry));
+                }
+            }
+        }
+        if entry < self.slots && entry as u64 >= peer.high {
+            peer.high = entry as u64 + 1;
+            theirs.high().store(peer.high, Ordering::Release);
+        }
+        let send = &mut peer.sends[entry];
+        send.sent += 1;
+        op.number = send.sent;
+        theirs.head(entry).publish(send.sent, told);
+        op.stage = if told.kind == Kind::Offer { Stage::Offered } else { Stage::Sent };
+        self.notify(rank);
+        Ok(true)
+    }
+
+    /// Copies what it can of an offered message; true when all is copied.
+    fn help(&self, op: &SendOp) -> Result<bool> {
+        let (rank, entry, number) = (op.rank, op.entry, op.number);
+        let (mine, deal) = (self.mine(rank), self.theirs(rank).deal(entry));
+        let (taken, waiting) = mine.post(entry).look();
+        if taken >= number {
+            self.peers[rank].borrow_mut().learn(entry, taken);
+            return match deal.was_refused(number) {
+                true => Err(Error::Truncated {
+                    from: self.job.rank(),
+                    to: rank,
+                    slot: entry % self.slots,
+                    bytes: op.buffer.bytes,
+                }),
+                false => Ok(true),
+            };
+        }
+        if !waiting || taken + 1 != number {
+            return Ok(false);
+        }
+        let ni = &*self.job.ni;
+        let want = Distant::heard(ni, rank, mine.want(entry))?;
+        if want.bytes >= op.buffer.bytes && want.is_reachable(ni) {
+            let (size, count) = chunks(op.buffer.bytes);
+            while let Some(chunk) = deal.claim(number, count) {
+                let offset = chunk as usize * size;
+                // SAFETY: the claim makes this the only one who writes the chunk, and keeps the receive's buffer; the
+                // own buffer stays until the operation is done.
+                unsafe { want.write(ni, op.buffer, offset, size.min(op.buffer.bytes - offset))? };
+                deal.copied();
+            }
+            self.notify(rank);
+        }
+        Ok(false)
+    }
+
+    /// Whether any rank has ended, so that it is worth asking which.
+    #[inline(always)]
+    fn has_departures(&self) -> bool {
+        self.job.ni.memory.header().departures.load(Ordering::Relaxed) != 0
+    }
+
+    /// A copy of a long message in job memory, where the receiver cannot reach the sender's own (F10's two buffers would
+    /// do with less memory, not with fewer copies).
+    fn stage(&self, op: &mut SendOp) -> Result<()> {
+        let ni = &self.job.ni;
+        let private = !op.buffer.is_mapped(ni);
+        if private && !ni.threads && op.rank != ni.rank && !ni.crosses_to(op.rank) {
+            let staged = Staged { ni: ni.clone(), start: ni.take_heap(op.buffer.bytes)?, bytes: op.buffer.bytes };
+            // SAFETY: a fresh part of the own heap, of the same size.
+            unsafe {
+                let target = ni.memory.segment.base().add(staged.start);
+                copy::copy(target, op.buffer.start, op.buffer.bytes);
+                op.buffer.start = target;
+            }
+            op.staged = Some(staged);
+        }
+        Ok(())
+    }
+}
+
+impl Buffer {
+    /// A buffer that is only read.
+    pub fn of(data: &[u8]) -> Buffer {
+        Buffer { start: data.as_ptr() as *mut u8, bytes: data.len() }
+    }
+
+    /// A buffer that is written.
+    pub fn of_mut(data: &mut [u8]) -> Buffer {
+        Buffer { start: data.as_mut_ptr(), bytes: data.len() }
+    }
+}
+
+impl SendOp {
+    /// From now on it sends from the spare buffer.
+    pub fn set_spooled(mut self) -> SendOp {
+        self.spooled = true;
+        self
+    }
+
+    /// What is to be sent, while it has not begun.
+    pub fn waiting_bytes(&self) -> Option<&[u8]> {
+        // SAFETY: the buffer stays until the operation is done, and nobody writes it meanwhile.
+        (self.stage == Stage::Start)
+            .then(|| unsafe { std::slice::from_raw_parts(self.buffer.start, self.buffer.bytes) })
+    }
+}

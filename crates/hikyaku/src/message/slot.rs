@@ -1,0 +1,234 @@
+//! Slots: the exclusive places where a send and a receive of one pair of ranks meet.
+//!
+//! For every (sender, receiver, slot) there are a few words on either side. Each is written by one side and read by
+//! the other in its own memory:
+//!
+//! ```text
+//!   at the receiver, written by the sender          at the sender, written by the receiver
+//!   Head  number of the message, what it is,        Post  how many messages were taken, and whether a
+//!         up to 8 bytes of it                             long receive waits for the next one
+//!   Line  up to 64 bytes of it, or where it is      Want  where that receive wants its bytes
+//!   Deal  chunks of a long message that were
+//!         claimed and copied, by both sides
+//! ```
+//! Messages of a slot are numbered; both sides count, so nothing is searched and nothing queued. A head carries the number
+//! of messages taken in the other direction, so in an exchange back and forth the sender need not look at its post, and
+//! the receiver's stores there stay in its own cache: one line is handed over per message.
+
+use crate::sync::Shared;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::line::Line;
+
+/// What a sender tells of its next message.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Head {
+    word: AtomicU64,
+    value: AtomicU64,
+}
+
+// SAFETY: atomics in a fixed layout.
+unsafe impl Shared for Head {}
+
+/// Where the bytes of a message are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// In the head itself: up to 8 bytes.
+    Value,
+    /// In the line of the slot: up to 64 bytes.
+    Line,
+    /// In a bounce buffer, whose number is the value.
+    Bounce,
+    /// Where the line says: a long message, copied by both sides once the receive is there.
+    Offer,
+}
+
+/// A head, decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    pub kind: Kind,
+    /// Bytes, for all but offers.
+    pub bytes: usize,
+    /// Messages the sender has taken from us in this slot, modulo [`ACK_MODULUS`].
+    pub taken: u64,
+    pub value: u64,
+}
+
+const NUMBER_BITS: u32 = 24;
+const ACK_BITS: u32 = 20;
+/// Counts of messages taken are told modulo this.
+pub const ACK_MODULUS: u64 = 1 << ACK_BITS;
+const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;
+
+impl Head {
+    /// Publishes message `number`; what lies elsewhere was written before.
+    #[inline(always)]
+    pub fn publish(&self, number: u64, told: Told) {
+        self.value.store(told.value, Ordering::Relaxed);
+        let word = (number & NUMBER_MASK)
+            | (told.taken % ACK_MODULUS) << NUMBER_BITS
+            | (told.kind as u64) << (NUMBER_BITS + ACK_BITS)
+            | (told.bytes as u64) << 48;
+        self.word.store(word, Ordering::Release);
+    }
+
+    /// Message `number`, if it has come.
+    #[inline(always)]
+    pub fn look(&self, number: u64) -> Option<Told> {
+        let word = self.word.load(Ordering::Acquire);
+        if word & NUMBER_MASK != number & NUMBER_MASK {
+            return None;
+        }
+        let kind = match word >> (NUMBER_BITS + ACK_BITS) & 0xf {
+            0 => Kind::Value,
+            1 => Kind::Line,
+            2 => Kind::Bounce,
+            _ => Kind::Offer,
+        };
+        let value = self.value.load(Ordering::Relaxed);
+        Some(Told { kind, bytes: (word >> 48) as usize, taken: word >> NUMBER_BITS & (ACK_MODULUS - 1), value })
+    }
+
+    /// For models; in a job it is zeroed mapped memory.
+    pub fn new() -> Head {
+        Head { word: AtomicU64::new(0), value: AtomicU64::new(0) }
+    }
+}
+
+impl Default for Head {
+    fn default() -> Head {
+        Head::new()
+    }
+}
+
+/// What a receiver tells of its next receive.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Post(AtomicU64);
+
+// SAFETY: an atomic in a fixed layout.
+unsafe impl Shared for Post {}
+
+impl Post {
+    /// Tells that `taken` messages were taken, and whether a long receive waits for the next one.
+    #[inline(always)]
+    pub fn publish(&self, taken: u64, waiting: bool) {
+        self.0.store(taken << 1 | waiting as u64, Ordering::Release);
+    }
+
+    /// (messages taken, whether a long receive waits)
+    #[inline(always)]
+    pub fn look(&self) -> (u64, bool) {
+        let word = self.0.load(Ordering::Acquire);
+        (word >> 1, word & 1 == 1)
+    }
+
+    /// For models; in a job it is zeroed mapped memory.
+    pub fn new() -> Post {
+        Post(AtomicU64::new(0))
+    }
+}
+
+impl Default for Post {
+    fn default() -> Post {
+        Post::new()
+    }
+}
+
+/// Where bytes are, as told to the other side: an offer or a want.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Spot {
+    /// Offset in the job's memory, or address in the teller's private memory.
+    pub start: AtomicU64,
+    pub bytes: AtomicU64,
+    /// 1: in job memory.
+    pub mapped: AtomicU64,
+}
+
+// SAFETY: atomics in a fixed layout.
+unsafe impl Shared for Spot {}
+
+/// The chunks of a long message: whoever claims one copies it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Deal {
+    /// number << 32 | chunks claimed.
+    claimed: AtomicU64,
+    /// number << 32 | chunks copied.
+    copied: AtomicU64,
+    /// The last message that was refused because it did not fit.
+    refused: AtomicU64,
+}
+
+// SAFETY: atomics in a fixed layout.
+unsafe impl Shared for Deal {}
+
+impl Deal {
+    /// The receiver opens the deal for message `number`, before it posts.
+    pub fn open(&self, number: u64) {
+        self.copied.store(number << 32, Ordering::Relaxed);
+        self.claimed.store(number << 32, Ordering::Release);
+    }
+
+    /// Claims the next chunk of message `number`, of `count`.
+    #[inline]
+    pub fn claim(&self, number: u64, count: u64) -> Option<u64> {
+        let mut seen = self.claimed.load(Ordering::Acquire);
+        loop {
+            let (of, chunk) = (seen >> 32, seen & 0xffff_ffff);
+            if of != number & 0xffff_ffff || chunk >= count {
+                return None;
+            }
+            match self.claimed.compare_exchange_weak(seen, seen + 1, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(chunk),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// A claimed chunk was copied.
+    #[inline]
+    pub fn copied(&self) {
+        self.copied.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether all chunks of message `number` were copied. The receiver may have opened the next deal already.
+    #[inline]
+    pub fn done(&self, number: u64, count: u64) -> bool {
+        let seen = self.copied.load(Ordering::Acquire);
+        let of = (seen >> 32).wrapping_sub(number) & 0xffff_ffff;
+        (of == 0 && seen & 0xffff_ffff >= count) || (of != 0 && of < 1 << 31)
+    }
+
+    /// The receiver has no room for message `number`.
+    pub fn refuse(&self, number: u64) {
+        self.refused.store(number, Ordering::Release);
+    }
+
+    /// Whether message `number` was refused.
+    pub fn was_refused(&self, number: u64) -> bool {
+        self.refused.load(Ordering::Acquire) == number
+    }
+
+    /// Takes the deal back, unless a chunk was claimed: nobody will copy then.
+    pub fn withdraw(&self, number: u64) -> bool {
+        let opened = number << 32;
+        let closed = opened | 0xffff_ffff;
+        self.claimed.compare_exchange(opened, closed, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// For models; in a job it is zeroed mapped memory.
+    pub fn new() -> Deal {
+        Deal { claimed: AtomicU64::new(0), copied: AtomicU64::new(0), refused: AtomicU64::new(0) }
+    }
+}
+
+impl Default for Deal {
+    fn default() -> Deal {
+        Deal::new()
+    }
+}
+
+/// A line of payload, or an offer.
+pub type Payload = Line<[AtomicU64; 8]>;

@@ -1,0 +1,111 @@
+//! The spare buffer: sends that have waited long enough are copied there and go on by themselves (F6, F7).
+
+use super::Messages;
+use super::send::SendOp;
+use super::spot::Buffer;
+use crate::error::{Error, Result};
+use std::collections::VecDeque;
+
+/// Sends that were copied, in the order of their calls.
+#[derive(Default)]
+pub(super) struct Spool {
+    room: usize,
+    used: usize,
+    waiting: VecDeque<Spooled>,
+    moved: usize,
+}
+
+/// A send and the copy it sends from.
+struct Spooled {
+    op: SendOp,
+    copy: Box<[u8]>,
+}
+
+/// What [`Messages::check_spool`] reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpoolReport {
+    /// Sends that have left the spare buffer since the last report.
+    pub moved: usize,
+    /// Sends that are still there.
+    pub remaining: usize,
+}
+
+impl Messages<'_> {
+    /// Sets the size of the spare buffer for [`super::Mode::Spool`]; not smaller than what lies in it.
+    pub fn set_spare(&self, bytes: usize) -> Result<()> {
+        let mut spool = self.spool.borrow_mut();
+        if bytes < spool.used {
+            return Err(Error::Invalid(format!("{} bytes still lie in the spare buffer", spool.used)));
+        }
+        spool.room = bytes;
+        Ok(())
+    }
+
+    /// Moves what can be moved and tells how many sends have left the spare buffer and how many remain.
+    pub fn check_spool(&self) -> Result<SpoolReport> {
+        self.job.ni.check_rank(self.job.rank())?;
+        self.job.progress();
+        self.move_spooled();
+        let mut spool = self.spool.borrow_mut();
+        Ok(SpoolReport { moved: std::mem::take(&mut spool.moved), remaining: spool.waiting.len() })
+    }
+
+    /// A message that can never fit the spare buffer is an error.
+    pub(super) fn check_spare(&self, bytes: usize) -> Result<()> {
+        let room = self.spool.borrow().room;
+        if bytes > room {
+            return Err(Error::Invalid(format!(
+                "a message of {bytes} bytes never fits the spare buffer of {room}; set_spare makes it larger"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Copies a send that has not begun; false while there is no room.
+    pub(super) fn spool_send(&self, op: &SendOp) -> bool {
+        let Some(bytes) = op.waiting_bytes() else { return false };
+        let mut spool = self.spool.borrow_mut();
+        if spool.used + bytes.len() > spool.room {
+            return false;
+        }
+        let copy: Box<[u8]> = bytes.into();
+        // SAFETY: the copy stays beside the operation until it is done.
+        let Ok(op) = (unsafe { self.begin_send(Buffer::of(&copy), op.rank, op.entry) }) else { return false };
+        spool.used += copy.len();
+        spool.waiting.push_back(Spooled { op: op.set_spooled(), copy });
+        true
+    }
+
+    /// Whether a send to this slot must wait behind one in the spare buffer.
+    #[inline(always)]
+    pub(super) fn is_spooled(&self, rank: usize, entry: usize) -> bool {
+        let spool = self.spool.borrow();
+        spool.waiting.iter().any(|spooled| spooled.op.rank == rank && spooled.op.entry == entry)
+    }
+
+    /// Takes spooled sends as far as they go; those of one slot keep their order.
+    #[inline]
+    pub(super) fn move_spooled(&self) {
+        let Ok(mut spool) = self.spool.try_borrow_mut() else { return };
+        if spool.waiting.is_empty() {
+            return;
+        }
+        let mut index = 0;
+        while index < spool.waiting.len() {
+            let Spooled { op, .. } = &spool.waiting[index];
+            let (rank, entry) = (op.rank, op.entry);
+            let first = spool.waiting.iter().position(|s| s.op.rank == rank && s.op.entry == entry) == Some(index);
+            // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
+            let done = first && !matches!(self.poke_send(&mut spool.waiting[index].op), Ok(false));
+            match done {
+                false => index += 1,
+                true => {
+                    if let Some(gone) = spool.waiting.remove(index) {
+                        spool.used -= gone.copy.len();
+                        spool.moved += 1;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Where a buffer is, seen from two processes, and copying between them.
+
+use super::slot::Spot;
+use crate::error::{Error, Result};
+use crate::memory::copy;
+use crate::ni::Ni;
+use crate::transport::shm::cross;
+use std::sync::atomic::Ordering;
+
+/// A buffer of this rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buffer {
+    pub start: *mut u8,
+    pub bytes: usize,
+}
+
+/// A buffer of a peer, as it told us.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Distant {
+    rank: usize,
+    start: u64,
+    mapped: bool,
+    pub bytes: usize,
+}
+
+impl Buffer {
+    /// Its offset in job memory, if it lies there.
+    fn offset(&self, ni: &Ni) -> Option<usize> {
+        let segment = &ni.memory.segment;
+        let offset = (self.start as usize).wrapping_sub(segment.base() as usize);
+        (offset < segment.bytes() && self.bytes <= segment.bytes() - offset).then_some(offset)
+    }
+
+    /// Whether peers have it mapped.
+    pub fn is_mapped(&self, ni: &Ni) -> bool {
+        self.offset(ni).is_some()
+    }
+
+    /// Tells a peer where this is.
+    pub fn tell(&self, ni: &Ni, spot: &Spot) {
+        let (offset, mapped) = (self.offset(ni).unwrap_or(0), self.is_mapped(ni));
+        spot.start.store(if mapped { offset as u64 } else { self.start as u64 }, Ordering::Relaxed);
+        spot.bytes.store(self.bytes as u64, Ordering::Relaxed);
+        spot.mapped.store(mapped as u64, Ordering::Relaxed);
+    }
+}
+
+impl Distant {
+    /// Reads what `rank` told, and believes it only as far as it does no harm here.
+    pub fn heard(ni: &Ni, rank: usize, spot: &Spot) -> Result<Distant> {
+        let start = spot.start.load(Ordering::Relaxed);
+        let bytes = spot.bytes.load(Ordering::Relaxed);
+        let mapped = spot.mapped.load(Ordering::Relaxed) == 1;
+        let end = start.checked_add(bytes).filter(|_| bytes <= isize::MAX as u64);
+        let inside = end.is_some_and(|end| !mapped || end <= ni.memory.segment.bytes() as u64);
+        match inside {
+            true => Ok(Distant { rank, start, mapped, bytes: bytes as usize }),
+            false => Err(Error::PeerMisbehaved { rank, what: "a buffer outside its memory" }),
+        }
+    }
+
+    /// Whether bytes can be moved from here without the peer's help.
+    pub fn is_reachable(&self, ni: &Ni) -> bool {
+        self.mapped || ni.threads || self.rank == ni.rank || ni.crosses_to(self.rank)
+    }
+
+    fn pointer(&self, ni: &Ni) -> Option<*mut u8> {
+        match self.mapped {
+            // SAFETY: checked to lie in the segment.
+            true => Some(unsafe { ni.memory.segment.base().add(self.start as usize) }),
+            false => (ni.threads || self.rank == ni.rank).then_some(self.start as usize as *mut u8),
+        }
+    }
+
+    /// Copies `bytes` at `offset` of an own buffer to the same place here.
+    ///
+    /// # Safety
+    /// Both buffers hold that range and stay while this runs; nobody else writes the target.
+    pub unsafe fn write(&self, ni: &Ni, from: Buffer, offset: usize, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.pointer(ni) {
+                Some(target) => copy::copy(target.add(offset), from.start.add(offset), bytes),
+                None => {
+                    let data = std::slice::from_raw_parts(from.start.add(offset), bytes);
+                    cross::write(ni.process_of(self.rank), self.start + offset as u64, data)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies `bytes` at `offset` of here to the same place of an own buffer.
+    ///
+    /// # Safety
+    /// Both buffers hold that range and stay while this runs; nobody else writes the target.
+    pub unsafe fn read(&self, ni: &Ni, into: Buffer, offset: usize, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.pointer(ni) {
+                Some(source) => copy::copy(into.start.add(offset), source.add(offset), bytes),
+                None => {
+                    let target = std::slice::from_raw_parts_mut(into.start.add(offset), bytes);
+                    cross::read(ni.process_of(self.rank), self.start + offset as u64, target)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a long message that one side copies at a time: small enough that both finish together, large enough
+/// that claiming and the start of a system call do not count.
+const CHUNK: usize = 128 * 1024;
+
+/// The size of chunk pieces of a message, and how many there are.
+pub(super) fn chunks(bytes: usize) -> (usize, u64) {
+    // A message of few chunks is cut finer, so that both sides have work.
+    let size = (bytes / 8).clamp(16 * 1024, CHUNK).next_multiple_of(4096);
+    (size, bytes.div_ceil(size) as u64)
+}

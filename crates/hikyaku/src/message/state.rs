@@ -1,0 +1,102 @@
+//! What each side keeps to itself: how many messages it has sent and taken in each slot, and what is under way.
+
+use super::layout::{BOUNCE_COUNT, Side};
+use super::slot::ACK_MODULUS;
+
+/// Everything about one peer.
+pub(super) struct Peer {
+    pub sends: Vec<Sending>,
+    pub receives: Vec<Receiving>,
+    /// One bit per bounce buffer that is free.
+    free: u8,
+    /// The slot whose message lies in each bounce buffer that is not.
+    holders: [u32; BOUNCE_COUNT],
+    /// One more than the highest slot used, as told to the peer.
+    pub high: u64,
+}
+
+/// The sending side of one slot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sending {
+    pub sent: u64,
+    /// Messages the peer has taken, as far as is known.
+    taken: u64,
+    /// The bounce buffer of the last message, while it is not taken.
+    bounce: Option<u8>,
+    /// A non-blocking send is under way.
+    pub busy: bool,
+}
+
+/// The receiving side of one slot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Receiving {
+    pub taken: u64,
+    /// A non-blocking receive is under way.
+    pub busy: bool,
+}
+
+impl Peer {
+    pub fn new(entries: usize) -> Peer {
+        Peer {
+            sends: vec![Sending::default(); entries],
+            receives: vec![Receiving::default(); entries],
+            free: u8::MAX,
+            holders: [0; BOUNCE_COUNT],
+            high: 0,
+        }
+    }
+
+    /// Whether all messages of a slot were taken; looks at the peer's word only if it has to.
+    #[inline(always)]
+    pub fn is_free(&mut self, mine: Side<'_>, entry: usize) -> bool {
+        let send = &self.sends[entry];
+        send.taken >= send.sent || self.look(mine, entry)
+    }
+
+    fn look(&mut self, mine: Side<'_>, entry: usize) -> bool {
+        let (taken, _) = mine.post(entry).look();
+        self.learn(entry, taken);
+        let send = &self.sends[entry];
+        send.taken >= send.sent
+    }
+
+    /// The peer has taken `taken` messages of a slot.
+    #[inline(always)]
+    pub fn learn(&mut self, entry: usize, taken: u64) {
+        let send = &mut self.sends[entry];
+        // A peer's number: more than was sent means nothing.
+        if taken > send.taken && taken <= send.sent {
+            send.taken = taken;
+            if let Some(buffer) = send.bounce.take_if(|_| taken == send.sent) {
+                self.free |= 1 << buffer;
+            }
+        }
+    }
+
+    /// The same, told modulo [`ACK_MODULUS`].
+    #[inline(always)]
+    pub fn learn_modulo(&mut self, entry: usize, taken: u64) {
+        let known = self.sends[entry].taken;
+        let more = taken.wrapping_sub(known) % ACK_MODULUS;
+        if more != 0 {
+            self.learn(entry, known + more);
+        }
+    }
+
+    /// A free bounce buffer, now held by the next message of `entry`.
+    pub fn take_bounce(&mut self, mine: Side<'_>, entry: usize) -> Option<usize> {
+        if self.free == 0 {
+            for buffer in 0..BOUNCE_COUNT {
+                self.look(mine, self.holders[buffer] as usize);
+            }
+        }
+        if self.free == 0 {
+            return None;
+        }
+        let buffer = self.free.trailing_zeros() as usize;
+        self.free &= !(1 << buffer);
+        self.holders[buffer] = entry as u32;
+        self.sends[entry].bounce = Some(buffer as u8);
+        Some(buffer)
+    }
+}
