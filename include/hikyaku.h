@@ -117,14 +117,14 @@ int hk_size(void);
 /* Waits until every rank has called it. What any rank wrote before, all see after. Init thread. */
 int hk_barrier(void);
 
-/* 1 if the rank is alive and has not left, else 0. Init thread. */
+/* 1 if the rank is alive and has not left, else 0. */
 int hk_is_present(int rank);
 
-/* 1 if the job has more ranks than cores, so that waiting ranks yield instead of spinning. Init thread. */
+/* 1 if the job has more ranks than cores, so that waiting ranks yield instead of spinning. */
 int hk_is_crowded(void);
 
 /* 1 if the rank's registered memory is reached by a system call from here, 0 if through its network interface, which
- * needs the rank to make progress. Init thread. */
+ * needs the rank to make progress. */
 int hk_reaches_private_memory(int rank);
 
 /* ---- memory --------------------------------------------------------------------------------------------------- */
@@ -255,8 +255,7 @@ int hk_handler_register(uint16_t id, hk_handler handler, void *user);
 int hk_handler_remove(uint16_t id);
 
 /* Sends an active message. `arguments` null means six zeros; `payload` may be null if it has 0 bytes. Waits while the
- * rank does not keep up; hk_try_send gives HK_BUSY instead, and then hk_progress is due before the next try: two
- * ranks that only try would never serve each other. */
+ * rank does not keep up; hk_try_send gives HK_BUSY instead, after serving what has arrived here. */
 int hk_send(int rank, uint16_t handler, uint64_t address, const uint64_t arguments[HK_ARGUMENT_COUNT],
             const void *payload, size_t payload_bytes);
 int hk_try_send(int rank, uint16_t handler, uint64_t address, const uint64_t arguments[HK_ARGUMENT_COUNT],

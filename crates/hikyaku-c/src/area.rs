@@ -4,7 +4,6 @@ use crate::entry::{give, required, with_everyone, with_port};
 use crate::error::Failure;
 use crate::handle::{self, Entry, Handle, check_word};
 use core_hikyaku::{Area, Error, Place, Port, RemoteArea};
-use std::alloc::{Layout, alloc_zeroed};
 use std::ffi::{c_int, c_void};
 
 /// An area of this rank, with its address.
@@ -176,30 +175,13 @@ pub unsafe extern "C" fn hk_area_size(area: Handle, bytes: *mut usize) -> c_int 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hk_area_create(id: u32, bytes: usize, memory: *mut *mut c_void) -> c_int {
     with_port(|port| {
-        let mut words = zeroed_words(bytes.div_ceil(8))?;
-        let start = words.as_mut_ptr().cast();
-        let area = port.register(id, words)?;
+        let area = port.area::<u64>(id, bytes.div_ceil(8))?;
+        let start = area.as_ptr().cast();
         handle::insert(Entry::Own(OwnArea::new(port, OwnMemory::Words(area), start)?))?;
         // SAFETY: null, or the caller's to write.
         unsafe { give(memory, start) };
         Ok(())
     })
-}
-
-/// So many zeros; fails where a vector would end the process.
-fn zeroed_words(count: usize) -> Result<Vec<u64>, Failure> {
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    let layout = Layout::array::<u64>(count).map_err(|_| Failure::Size(count.saturating_mul(8)))?;
-    // SAFETY: the layout has at least one word.
-    let start = unsafe { alloc_zeroed(layout) };
-    if start.is_null() {
-        let (needed, limit) = (layout.size() as u64, "memory of this process");
-        return Err(Error::NoMemory { needed, available: 0, limit }.into());
-    }
-    // SAFETY: allocated for `count` words just now, and zero is a word.
-    Ok(unsafe { Vec::from_raw_parts(start.cast(), count, count) })
 }
 
 /// Lets peers reach existing memory.

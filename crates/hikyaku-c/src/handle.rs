@@ -279,18 +279,5 @@ fn no_word(offset: usize, bytes: usize) -> Failure {
 #[inline(always)]
 fn symmetric_word(area: &Symmetric<u8>, rank: usize, offset: usize) -> Result<Place<'_, u64>, Failure> {
     check_word(offset, area.len())?;
-    Ok(as_word(area.at(rank, offset / 8)))
-}
-
-/// Reads the index of a place as one of words instead of bytes.
-///
-/// The library has no place of another type than that of its area. The check of the bound that it makes is too weak
-/// for such a place (it takes bytes for words), so `check_word` comes before.
-#[inline(always)]
-fn as_word(place: Place<'_, u8>) -> Place<'_, u64> {
-    const { assert!(size_of::<Place<'_, u8>>() == size_of::<Place<'_, u64>>()) };
-    const { assert!(align_of::<Place<'_, u8>>() == align_of::<Place<'_, u64>>()) };
-    // SAFETY: the type parameter occurs in a marker only, so both are made of the same fields, and rustc lays the same
-    // fields out alike. Symmetric areas start on a cache line, so word `index` is aligned.
-    unsafe { std::mem::transmute::<Place<'_, u8>, Place<'_, u64>>(place) }
+    Ok(area.at(rank, offset).cast()?)
 }

@@ -2,7 +2,7 @@
 //!
 //! The lock here is taken when threads come and go, never by an operation.
 
-use crate::entry::{guarded, with_everyone, with_job, with_port};
+use crate::entry::{guarded, with_everyone, with_port};
 use crate::error::Failure;
 use crate::{handle, thread};
 use core_hikyaku::{Error, Job, NiThread, Port};
@@ -203,17 +203,17 @@ pub extern "C" fn hk_barrier() -> c_int {
 /// Whether a rank is alive and has not left.
 #[unsafe(no_mangle)]
 pub extern "C" fn hk_is_present(rank: c_int) -> c_int {
-    with_job(|job| Ok(job.is_present(rank as usize)?))
+    with_port(|port| Ok(port.is_present(rank as usize)?))
 }
 
 /// Whether there are more ranks than cores.
 #[unsafe(no_mangle)]
 pub extern "C" fn hk_is_crowded() -> c_int {
-    with_job(|job| Ok(job.is_crowded()))
+    with_port(|port| Ok(port.is_crowded()))
 }
 
 /// Whether registered memory of a rank is reached without its help.
 #[unsafe(no_mangle)]
 pub extern "C" fn hk_reaches_private_memory(rank: c_int) -> c_int {
-    with_job(|job| Ok(job.reaches_private_memory(rank as usize)?))
+    with_port(|port| Ok(port.reaches_private_memory(rank as usize)?))
 }

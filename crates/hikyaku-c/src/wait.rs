@@ -78,13 +78,9 @@ pub unsafe extern "C" fn hk_wait(
 ) -> c_int {
     with_port(|port| {
         let (until, by) = (until(until_kind, value)?, by(port, by_rank)?);
-        let found = area.with_own_word(port.rank(), offset, move |word| match timeout(timeout_ms) {
-            None => Ok(port.wait_from(by, word, until)?),
-            Some(timeout) => {
-                port.wait_any(by, &[Event::Word(word, until)], Some(timeout))?;
-                Ok(port.poll(word)?)
-            }
-        })?;
+        let timeout = timeout(timeout_ms);
+        let found =
+            area.with_own_word(port.rank(), offset, move |word| Ok(port.wait_for(by, word, until, timeout)?))?;
         // SAFETY: null, or the caller's to write.
         unsafe { give(seen, found) };
         Ok(())

@@ -125,6 +125,12 @@ pub enum Error {
         /// Number of ids there are.
         max: u16,
     },
+    /// No handler of that id is registered on this rank.
+    #[error("no handler {id} is registered on this rank")]
+    UnknownHandler {
+        /// The id.
+        id: u16,
+    },
     /// A payload longer than an active message carries.
     #[error("a payload of {bytes} bytes passes the {max} that an active message carries; use push for bulk data")]
     PayloadTooLong {

@@ -33,7 +33,7 @@ impl Job {
         self.complete()?;
         let number = self.barriers.get() + 1;
         self.ni.mine().life.arrivals.store(number, Ordering::Release);
-        if self.crowded { self.barrier_by_counter(number) } else { self.barrier_by_flags(number) }?;
+        if self.ni.crowded { self.barrier_by_counter(number) } else { self.barrier_by_flags(number) }?;
         self.barriers.set(number);
         Ok(())
     }

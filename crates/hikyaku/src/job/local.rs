@@ -41,7 +41,7 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
         .map(|rank| Ni::new(memory.clone(), Settings { rank, job, fences, crowded, threads: true }))
         .collect::<Result<Vec<_>>>()?;
     let body = |ni: Arc<Ni>| {
-        let job = Job::new(ni, crowded, None, None)?;
+        let job = Job::new(ni, None, None)?;
         job.announce();
         Ok(rank(&job))
     };

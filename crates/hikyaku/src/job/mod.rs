@@ -20,10 +20,9 @@ pub(crate) mod wire;
 
 pub use local::{local, local_with};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::heap::Heap;
 use crate::ni::Ni;
-use crate::ni::engine::{Context, Message};
 use crate::ni::port::Port;
 use crate::transport::shm::layout::State;
 use std::cell::{Cell, RefCell};
@@ -79,7 +78,6 @@ pub struct Job {
     symmetric: RefCell<Heap>,
     barriers: Cell<u64>,
     collectives: Cell<u64>,
-    crowded: bool,
     process: u32,
     /// Held open so that the kernel ends this process when the launcher dies.
     _launcher: Option<OwnedFd>,
@@ -95,61 +93,18 @@ impl std::ops::Deref for Job {
 }
 
 impl Job {
-    fn new(ni: Arc<Ni>, crowded: bool, launcher: Option<OwnedFd>, probe: Option<Box<u64>>) -> Result<Job> {
+    fn new(ni: Arc<Ni>, launcher: Option<OwnedFd>, probe: Option<Box<u64>>) -> Result<Job> {
         let layout = ni.memory.layout;
         Ok(Job {
             port: Port::on(&ni)?,
             symmetric: RefCell::new(Heap::new(0, layout.heap_half_bytes)),
             barriers: Cell::new(0),
             collectives: Cell::new(0),
-            crowded,
             process: std::process::id(),
             _launcher: launcher,
             _probe: probe,
             ni,
         })
-    }
-
-    /// Registers a handler under `id` (0 to 255) on this rank. Register on all ranks, then [`Job::barrier`], before
-    /// anyone sends to it.
-    ///
-    /// A handler runs whenever a message arrives and this rank is inside a call of the library (or any time, with
-    /// [`Port::start_ni_thread`]); handlers of a rank run one at a time. It may send messages and must not wait.
-    pub fn register_handler(
-        &self,
-        id: u16,
-        handler: impl FnMut(&mut Context<'_>, &Message<'_>) + Send + 'static,
-    ) -> Result<()> {
-        crate::ni::message::refuse_in_handler()?;
-        self.ni.check_rank(self.ni.rank)?;
-        self.ni.engine().register(id, Box::new(handler))
-    }
-
-    /// Removes a handler; messages for it are refused from now on.
-    pub fn unregister_handler(&self, id: u16) -> Result<()> {
-        crate::ni::message::refuse_in_handler()?;
-        match self.ni.engine().unregister(id) {
-            Some(_) => Ok(()),
-            None => Err(Error::Invalid(format!("no handler {id} is registered"))),
-        }
-    }
-
-    /// Whether the job has more ranks than cores, so that waiting ranks yield instead of spinning.
-    pub fn is_crowded(&self) -> bool {
-        self.crowded
-    }
-
-    /// Whether rank's private (registered) memory is reached by a system call from here; otherwise it is reached
-    /// through its network interface. Ranks that are threads need neither.
-    pub fn reaches_private_memory(&self, rank: usize) -> Result<bool> {
-        self.ni.check_rank(rank)?;
-        Ok(self.ni.threads || rank == self.ni.rank || self.ni.crosses_to(rank))
-    }
-
-    /// Whether `rank` is alive and has not left.
-    pub fn is_present(&self, rank: usize) -> Result<bool> {
-        self.ni.check_rank(rank)?;
-        Ok(matches!(self.ni.memory.block(rank).life.state(), State::Starting | State::Joined))
     }
 
     /// Tells peers that this rank takes part.

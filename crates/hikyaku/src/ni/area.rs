@@ -376,6 +376,11 @@ impl<T: Pod> Area<T> {
         value[0]
     }
 
+    /// The first element, for code that keeps its own promises about who writes when.
+    pub fn as_ptr(&self) -> *mut T {
+        self.own(0, 0).cast()
+    }
+
     /// All elements, copied out.
     pub fn to_vec(&self) -> Vec<T> {
         let mut all = vec![T::zeroed(); self.len()];

@@ -1,5 +1,6 @@
 //! Active messages: sending them, and calling a handler for its reply.
 
+use super::engine::{Context, Message};
 use super::port::{Lane, Port};
 use super::wait::{By, Progress};
 use crate::error::{Error, Refusal, Result};
@@ -31,6 +32,30 @@ pub(crate) mod kind {
 }
 
 impl Port {
+    /// Registers a handler under `id` (0 to 255) on this rank. Register on all ranks, then [`crate::Job::barrier`], before
+    /// anyone sends to it.
+    ///
+    /// A handler runs whenever a message arrives and this rank is inside a call of the library (or any time, with
+    /// [`Port::start_ni_thread`]); handlers of a rank run one at a time. It may send messages and must not wait.
+    pub fn register_handler(
+        &self,
+        id: u16,
+        handler: impl FnMut(&mut Context<'_>, &Message<'_>) + Send + 'static,
+    ) -> Result<()> {
+        refuse_in_handler()?;
+        self.ni.check_rank(self.ni.rank)?;
+        self.ni.engine().register(id, Box::new(handler))
+    }
+
+    /// Removes a handler; messages for it are refused from now on.
+    pub fn unregister_handler(&self, id: u16) -> Result<()> {
+        refuse_in_handler()?;
+        match self.ni.engine().unregister(id) {
+            Some(_) => Ok(()),
+            None => Err(Error::UnknownHandler { id }),
+        }
+    }
+
     /// Sends an active message: handler `handler` of `rank` runs with an address, six words and a payload of up to
     /// [`PAYLOAD_MAX`] bytes. Waits while the rank does not keep up.
     #[inline]
@@ -50,10 +75,12 @@ impl Port {
     ) -> Result<()> {
         let packet = Packet { handler, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
         self.check_message(rank, &packet, payload)?;
-        match self.lane.borrow_mut().try_send(&self.ni, rank, &packet, payload)? {
-            true => Ok(()),
-            false => Err(Error::Busy { rank }),
+        if self.lane.borrow_mut().try_send(&self.ni, rank, &packet, payload)? {
+            return Ok(());
         }
+        // Ranks that only try must still serve each other.
+        self.ni.progress();
+        Err(Error::Busy { rank })
     }
 
     /// Runs handler `handler` of `rank` and waits for what it replies with [`super::engine::Context::reply`] (six

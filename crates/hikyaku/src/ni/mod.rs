@@ -61,6 +61,8 @@ pub(crate) struct Ni {
     pub job: u64,
     pub fences: Fences,
     pub pace: wait::Pace,
+    /// There are more ranks than cores.
+    pub crowded: bool,
     /// Ranks are threads of one process: private memory is a pointer too.
     pub threads: bool,
     owner: OwnerPage,
@@ -110,6 +112,7 @@ impl Ni {
             job: settings.job,
             fences: settings.fences,
             pace: wait::Pace::new(settings.crowded),
+            crowded: settings.crowded,
             threads: settings.threads,
             owner: OwnerPage::new(layout.size)?,
             engine: Mutex::new(Engine::new(&layout)),

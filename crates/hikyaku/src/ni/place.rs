@@ -137,6 +137,25 @@ impl<T> std::fmt::Debug for Place<'_, T> {
     }
 }
 
+impl<'a, T: Pod> Place<'a, T> {
+    /// The same place, seen as elements of another type: bytes as a word, say. Fails unless one begins there.
+    #[inline]
+    pub fn cast<U: Pod>(self) -> Result<Place<'a, U>> {
+        let (from, to) = (size_of::<T>(), size_of::<U>());
+        // An index too large for its bytes to be counted is beyond any area.
+        let bytes = self.index.saturating_mul(from);
+        let aligned = match self.ground {
+            Ground::Symmetric { .. } => align_of::<U>() <= crate::memory::heap::LINE_BYTES,
+            Ground::Area(area) => area.start % align_of::<U>() as u64 == 0,
+        };
+        if to == 0 || !bytes.is_multiple_of(to) || !aligned {
+            return Err(Error::Misaligned { index: self.index });
+        }
+        let (rank, ground, len) = (self.rank, self.ground, self.len * from / to);
+        Ok(Place { ground, rank, index: bytes / to, len, element: PhantomData })
+    }
+}
+
 impl<T> Place<'_, T> {
     /// The rank it is on.
     pub fn rank(&self) -> usize {

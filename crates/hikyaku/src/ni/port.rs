@@ -6,6 +6,7 @@
 use super::Ni;
 use crate::error::Result;
 use crate::sync::guard::Guard;
+use crate::transport::shm::layout::State;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet, Producer};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -61,6 +62,24 @@ impl Port {
     #[inline]
     pub fn size(&self) -> usize {
         self.ni.memory.layout.size
+    }
+
+    /// Whether the job has more ranks than cores, so that waiting ranks yield instead of spinning.
+    pub fn is_crowded(&self) -> bool {
+        self.ni.crowded
+    }
+
+    /// Whether rank's private (registered) memory is reached by a system call from here; otherwise it is reached
+    /// through its network interface. Ranks that are threads need neither.
+    pub fn reaches_private_memory(&self, rank: usize) -> Result<bool> {
+        self.ni.check_rank(rank)?;
+        Ok(self.ni.threads || rank == self.ni.rank || self.ni.crosses_to(rank))
+    }
+
+    /// Whether `rank` is alive and has not left.
+    pub fn is_present(&self, rank: usize) -> Result<bool> {
+        self.ni.check_rank(rank)?;
+        Ok(matches!(self.ni.memory.block(rank).life.state(), State::Starting | State::Joined))
     }
 
     /// Runs the handlers of messages that have arrived; true if there were any. Waiting calls do so by themselves.

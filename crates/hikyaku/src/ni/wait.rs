@@ -96,6 +96,12 @@ impl Port {
     /// The same, but only the end of `by` ends the wait early.
     #[inline]
     pub fn wait_from(&self, by: By, word: Place<'_, u64>, until: Until) -> Result<u64> {
+        self.wait_for(by, word, until, None)
+    }
+
+    /// The same, at most for `timeout`.
+    #[inline]
+    pub fn wait_for(&self, by: By, word: Place<'_, u64>, until: Until, timeout: Option<Duration>) -> Result<u64> {
         let (word, watch) = self.own_word(word)?;
         let ready = || {
             let value = word.load(Ordering::Acquire);
@@ -103,7 +109,7 @@ impl Port {
         };
         match ready() {
             Some(value) => Ok(value),
-            None => self.wait_until(by, None, watch, Progress::Seldom, ready),
+            None => self.wait_until(by, timeout, watch, Progress::Seldom, ready),
         }
     }
 

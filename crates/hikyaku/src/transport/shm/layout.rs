@@ -271,9 +271,10 @@ impl JobMemory {
 
     /// Tells everyone that `rank` has ended, and wakes whoever sleeps.
     pub fn mark_departed(&self, rank: usize, state: State) {
+        // First that somebody has ended, then who: whoever knows who must find every call know it too.
+        self.header().departures.fetch_add(1, Ordering::SeqCst);
         // Whoever is dead does not leave any more.
         self.block(rank).life.state.fetch_max(state as u64, Ordering::SeqCst);
-        self.header().departures.fetch_add(1, Ordering::SeqCst);
         for peer in 0..self.layout.size {
             self.block(peer).bell.ring_all();
         }
