@@ -72,8 +72,6 @@ pub enum Failure {
         what: &'static str,
         value: i64,
     },
-    /// No handler of that id.
-    NoHandler(u16),
     NotStarted,
     Started,
     /// Only for the init thread.
@@ -111,7 +109,6 @@ impl fmt::Display for Failure {
             Failure::Null(what) => write!(f, "{what}: a null pointer"),
             Failure::Size(bytes) => write!(f, "{bytes} bytes are more than any memory has"),
             Failure::Choice { what, value } => write!(f, "{value} is no {what}"),
-            Failure::NoHandler(id) => write!(f, "no handler {id} is registered"),
             Failure::NotStarted => f.write_str("there is no job: call hk_init first, and nothing after hk_finalize"),
             Failure::Started => f.write_str("hk_init was called already"),
             Failure::Thread => f.write_str("only the thread that called hk_init may do this"),
@@ -129,7 +126,6 @@ impl Failure {
             Failure::Handle(_) | Failure::Kind(_) => HK_ERR_HANDLE,
             Failure::Owner { .. } => HK_ERR_RANK,
             Failure::Null(_) | Failure::Size(_) | Failure::Choice { .. } | Failure::Context => HK_ERR_INVALID,
-            Failure::NoHandler(_) => HK_ERR_HANDLER_ID,
             Failure::NotStarted => HK_ERR_NOT_STARTED,
             Failure::Started => HK_ERR_STARTED,
             Failure::Thread | Failure::Ending => HK_ERR_THREAD,

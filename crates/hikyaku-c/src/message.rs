@@ -87,10 +87,7 @@ pub unsafe extern "C" fn hk_handler_register(id: u16, handler: Option<CHandler>,
 /// Removes a handler.
 #[unsafe(no_mangle)]
 pub extern "C" fn hk_handler_remove(id: u16) -> c_int {
-    with_job(|job| match job.unregister_handler(id) {
-        Err(Error::Invalid(_)) => Err(Failure::NoHandler(id)),
-        other => Ok(other?),
-    })
+    with_job(|job| Ok(job.unregister_handler(id)?))
 }
 
 /// Sends a message, waiting for room.
