@@ -148,6 +148,7 @@ fn receives_from_any_slot() {
             for slot in [70, 3, 99, 0] {
                 messages.send(&[slot as u64], 1, slot)?;
             }
+            job.barrier()?;
             messages.send(&pattern(5, 200_000), 1, 42)?;
         } else {
             let mut slots = Vec::new();
@@ -159,6 +160,7 @@ fn receives_from_any_slot() {
             }
             slots.sort();
             assert_eq!(slots, [0, 3, 70, 99]);
+            job.barrier()?;
             let mut long = vec![0; 200_000];
             assert_eq!(messages.recv_any_slot(&mut long, 0)?.slot, 42);
             assert!(long == pattern(5, 200_000));
@@ -223,9 +225,9 @@ fn a_message_that_does_not_fit_is_an_error_and_writes_nothing() {
         }
         // The slot still works.
         if job.rank() == 0 {
-            messages.send(&[5u8], 1, 1)?
+            messages.send(&[5u8], 1, 1)?;
         } else {
-            drop(messages.recv(&mut [0u8], 0, 1)?)
+            messages.recv(&mut [0u8], 0, 1)?;
         }
         job.barrier()
     });
@@ -238,21 +240,20 @@ fn a_slot_is_not_used_twice_at_once() {
         let peer = 1 - job.rank();
         let (data, mut first, mut second) = (vec![3u8; 50_000], vec![0u8; 50_000], [0u8; 10]);
         messages.scope(|scope| {
-            let receive = scope.irecv(&mut first, peer, 2)?;
+            // No receive is there yet, so a long send is under way until the barrier.
             let send = scope.isend(&data, peer, 2)?;
+            assert!(matches!(messages.send(&[1u8], peer, 2), Err(Error::SlotBusy { rank, slot: 2 }) if rank == peer));
+            assert!(matches!(scope.isend(&data, peer, 2), Err(Error::SlotBusy { .. })));
+            job.barrier()?;
+            let receive = scope.irecv(&mut first, peer, 2)?;
             assert!(
                 matches!(scope.irecv(&mut second, peer, 2), Err(Error::SlotBusy { rank, slot: 2 }) if rank == peer)
             );
             assert!(matches!(messages.recv(&mut [0u8], peer, 2), Err(Error::SlotBusy { .. })));
-            let again = messages.send(&[1u8], peer, 2);
-            assert!(matches!(again, Err(Error::SlotBusy { .. }) | Ok(())));
             scope.wait_receive(receive)?;
-            scope.wait_send(send)?;
-            if again.is_ok() {
-                messages.recv(&mut [0u8], peer, 2)?;
-            }
-            Ok(())
+            scope.wait_send(send)
         })?;
+        assert!(first == data);
         job.barrier()?;
         assert!(matches!(messages.send(&[1u8], 5, 0), Err(Error::NoSuchRank { .. })));
         assert!(matches!(messages.send(&[1u8], peer, 3), Err(Error::NoSuchSlot { slot: 3, slots: 3 })));

@@ -33,11 +33,15 @@ pub use spool::SpoolReport;
 
 use crate::error::{Error, Result};
 use crate::job::Job;
+use crate::ni::Ni;
+use crate::ni::background::{self, Background};
 use crate::ni::place::Symmetric;
 use layout::{Layout, Side};
 use spool::Spool;
 use state::Peer;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// When a send may return before its receive is there.
@@ -70,19 +74,31 @@ pub enum Mode {
 /// ```
 pub struct Messages<'j> {
     job: &'j Job,
+    mode: Cell<Mode>,
+    core: Rc<Core>,
+}
+
+/// What goes on without the program's calls: other waits of this thread move it too.
+struct Core {
+    ni: Arc<Ni>,
     area: Symmetric<u8>,
     layout: Layout,
     slots: usize,
-    mode: Cell<Mode>,
     peers: Vec<RefCell<Peer>>,
     spool: RefCell<Spool>,
     /// Where the next search for a message of any rank begins, so that none is always first.
     turn: Cell<usize>,
 }
 
+impl Background for Core {
+    fn advance(&self) {
+        self.move_spooled();
+    }
+}
+
 impl std::fmt::Debug for Messages<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Messages").field("slots", &self.slots).finish_non_exhaustive()
+        f.debug_struct("Messages").field("slots", &self.core.slots).finish_non_exhaustive()
     }
 }
 
@@ -100,16 +116,17 @@ impl Job {
         let layout = Layout::new(entries);
         let area = self.symmetric_sparse::<u8>(layout.peer_bytes * self.size())?;
         let peers = (0..self.size()).map(|_| RefCell::new(Peer::new(entries))).collect();
-        Ok(Messages {
-            job: self,
+        let core = Rc::new(Core {
+            ni: self.ni.clone(),
             area,
             layout,
             slots,
-            mode: Cell::new(Mode::Standard),
             peers,
             spool: RefCell::new(Spool::default()),
             turn: Cell::new(0),
-        })
+        });
+        background::register(&core);
+        Ok(Messages { job: self, mode: Cell::new(Mode::Standard), core })
     }
 }
 
@@ -121,7 +138,7 @@ impl Messages<'_> {
 
     /// Slots between every two ranks.
     pub fn slots(&self) -> usize {
-        self.slots
+        self.core.slots
     }
 
     /// When sends return.
@@ -133,17 +150,19 @@ impl Messages<'_> {
     pub fn set_mode(&self, mode: Mode) {
         self.mode.set(mode);
     }
+}
 
+impl Core {
     /// What this rank holds for `peer`.
     #[inline(always)]
     fn mine(&self, peer: usize) -> Side<'_> {
-        self.side(self.job.rank(), peer)
+        self.side(self.ni.rank, peer)
     }
 
     /// What `peer` holds for this rank.
     #[inline(always)]
     fn theirs(&self, peer: usize) -> Side<'_> {
-        self.side(peer, self.job.rank())
+        self.side(peer, self.ni.rank)
     }
 
     #[inline(always)]
@@ -151,19 +170,19 @@ impl Messages<'_> {
         // SAFETY: both ranks were checked; the area holds one part per rank and lives as long as `self`.
         unsafe {
             let offset = self.area.start + peer * self.layout.peer_bytes;
-            Side::new(self.job.ni.heap_address(holder, offset), &self.layout)
+            Side::new(self.ni.heap_address(holder, offset), &self.layout)
         }
     }
 
     /// Checks a rank and a slot, and in a forked child refuses both.
     #[inline(always)]
     fn check(&self, rank: usize, slot: usize) -> Result<()> {
-        self.job.ni.check_rank(rank)?;
+        self.ni.check_rank(rank)?;
         if slot < self.slots { Ok(()) } else { Err(Error::NoSuchSlot { slot, slots: self.slots }) }
     }
 
     #[inline(always)]
     fn notify(&self, rank: usize) {
-        self.job.ni.notify(rank, crate::sync::bell::ANY);
+        self.ni.notify(rank, crate::sync::bell::ANY);
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! An operation borrows its buffer, so it lives in a scope, which ends only when all its operations have ended.
 
-use super::Messages;
 use super::receive::ReceiveOp;
 use super::send::SendOp;
 use super::spot::Buffer;
+use super::{Core, Messages};
 use crate::error::{Error, Result};
 use bytemuck::Pod;
 use std::cell::RefCell;
@@ -64,12 +64,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts a send.
     pub fn isend<T: Pod>(&'scope self, data: &'env [T], rank: usize, slot: usize) -> Result<SendHandle> {
         let messages = self.messages;
-        messages.check(rank, slot)?;
+        messages.core.check(rank, slot)?;
         // SAFETY: the buffer is borrowed for longer than the scope, which ends the operation.
-        let mut op = unsafe { messages.begin_send(Buffer::of(bytemuck::cast_slice(data)), rank, slot)? };
-        let done = messages.poke_send(&mut op)?;
+        let mut op = unsafe { messages.core.begin_send(Buffer::of(bytemuck::cast_slice(data)), rank, slot)? };
+        let done = messages.core.poke_send(&mut op)?;
         let mut sends = self.sends.borrow_mut();
-        messages.set_sending(&op, !done);
+        messages.core.set_sending(&op, !done);
         sends.push((!done).then_some(op));
         Ok(SendHandle(sends.len() - 1))
     }
@@ -77,12 +77,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts a receive; a send of that slot can begin at once.
     pub fn irecv<T: Pod>(&'scope self, into: &'env mut [T], rank: usize, slot: usize) -> Result<ReceiveHandle> {
         let messages = self.messages;
-        messages.check(rank, slot)?;
+        messages.core.check(rank, slot)?;
         let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(into));
         // SAFETY: the buffer is borrowed for longer than the scope, which ends the operation.
-        let mut op = unsafe { messages.begin_receive(buffer, rank, slot)? };
-        messages.post(&mut op);
-        messages.set_receiving(&op, true);
+        let mut op = unsafe { messages.core.begin_receive(buffer, rank, slot)? };
+        messages.core.post(&mut op);
+        messages.core.set_receiving(&op, true);
         let mut receives = self.receives.borrow_mut();
         receives.push(Some((op, size_of::<T>().max(1))));
         Ok(ReceiveHandle(receives.len() - 1))
@@ -92,7 +92,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn wait_send(&self, handle: SendHandle) -> Result<()> {
         let Some(mut op) = self.sends.borrow_mut()[handle.0].take() else { return Ok(()) };
         let result = self.messages.await_send(&mut op, None);
-        self.messages.set_sending(&op, false);
+        self.messages.core.set_sending(&op, false);
         result
     }
 
@@ -101,7 +101,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let Some((mut op, element)) = self.receives.borrow_mut()[handle.0].take() else {
             return Err(Error::Invalid("this receive was waited for already".into()));
         };
-        self.messages.set_receiving(&op, false);
+        self.messages.core.set_receiving(&op, false);
         Ok(self.messages.await_receive(&mut op)? / element)
     }
 
@@ -109,13 +109,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let mut result = Ok(());
         let receives: Vec<_> = self.receives.borrow_mut().drain(..).flatten().collect();
         for (mut op, _) in receives {
-            self.messages.set_receiving(&op, false);
+            self.messages.core.set_receiving(&op, false);
             result = result.and(self.messages.await_receive(&mut op).map(drop));
         }
         let sends: Vec<SendOp> = self.sends.borrow_mut().drain(..).flatten().collect();
         for mut op in sends {
             result = result.and(self.messages.await_send(&mut op, None));
-            self.messages.set_sending(&op, false);
+            self.messages.core.set_sending(&op, false);
         }
         result
     }
@@ -125,14 +125,14 @@ impl Drop for Scope<'_, '_> {
     fn drop(&mut self) {
         // Only after a panic is anything left: receives are given up, sends must be taken or lose their rank.
         for (mut op, _) in self.receives.borrow_mut().drain(..).flatten() {
-            self.messages.withdraw(&mut op);
-            self.messages.set_receiving(&op, false);
+            self.messages.core.withdraw(&mut op);
+            self.messages.core.set_receiving(&op, false);
         }
         let _ = self.end();
     }
 }
 
-impl Messages<'_> {
+impl Core {
     fn set_sending(&self, op: &SendOp, busy: bool) {
         self.peers[op.rank].borrow_mut().sends[op.entry].busy = busy;
     }

@@ -1,9 +1,9 @@
 //! Receiving: from a slot of a rank, from any slot of a rank, from any rank.
 
-use super::Messages;
 use super::layout::EAGER_MAX;
 use super::slot::{Kind, Told};
 use super::spot::{Buffer, Distant, chunks};
+use super::{Core, Messages};
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::ni::wait::{By, Progress};
@@ -37,17 +37,17 @@ impl Messages<'_> {
     /// Receives from slot `slot` of `rank`; gives the number of elements that came, which may be fewer than fit.
     #[inline]
     pub fn recv<T: Pod>(&self, into: &mut [T], rank: usize, slot: usize) -> Result<usize> {
-        self.check(rank, slot)?;
+        self.core.check(rank, slot)?;
         let bytes = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), rank, slot)?;
         Ok(bytes / size_of::<T>().max(1))
     }
 
     /// Receives the next message of `rank`, whatever its slot (TAG_ANY).
     pub fn recv_any_slot<T: Pod>(&self, into: &mut [T], rank: usize) -> Result<Received> {
-        self.check(rank, 0)?;
+        self.core.check(rank, 0)?;
         let slot = self.job.wait_until(By::Rank(rank), None, ANY, Progress::Seldom, || {
-            self.move_spooled();
-            self.find_slot(rank)
+            self.core.move_spooled();
+            self.core.find_slot(rank)
         })?;
         let len = self.recv(into, rank, slot)?;
         Ok(Received { rank, slot, len })
@@ -55,16 +55,41 @@ impl Messages<'_> {
 
     /// Receives what was sent by [`Messages::send_any`] to slot `slot`, from whomever.
     pub fn recv_any<T: Pod>(&self, into: &mut [T], slot: usize) -> Result<Received> {
-        self.check(self.job.rank(), slot)?;
-        let entry = self.slots + slot;
+        self.core.check(self.job.rank(), slot)?;
+        let entry = self.core.slots + slot;
         let rank = self.job.wait_until(By::Anyone, None, ANY, Progress::Seldom, || {
-            self.move_spooled();
-            self.find_rank(entry)
+            self.core.move_spooled();
+            self.core.find_rank(entry)
         })?;
         let bytes = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), rank, entry)?;
         Ok(Received { rank, slot, len: bytes / size_of::<T>().max(1) })
     }
 
+    #[inline]
+    fn recv_entry(&self, buffer: Buffer, rank: usize, entry: usize) -> Result<usize> {
+        // SAFETY: the operation ends, or is withdrawn, before this call returns.
+        let mut op = unsafe { self.core.begin_receive(buffer, rank, entry)? };
+        if let Some(bytes) = self.core.poke_receive(&mut op)? {
+            return Ok(bytes);
+        }
+        self.await_receive(&mut op)
+    }
+
+    /// Waits until a receive is done.
+    pub(super) fn await_receive(&self, op: &mut ReceiveOp) -> Result<usize> {
+        self.core.post(op);
+        let waited = self.job.wait_until(By::Rank(op.rank), None, ANY, Progress::Seldom, || {
+            self.core.move_spooled();
+            self.core.poke_receive(op).transpose()
+        });
+        if waited.is_err() {
+            self.core.withdraw(op);
+        }
+        waited?
+    }
+}
+
+impl Core {
     /// The lowest slot of `rank` in which a message waits that no receive under way is for.
     fn find_slot(&self, rank: usize) -> Option<usize> {
         let mine = self.mine(rank);
@@ -79,7 +104,7 @@ impl Messages<'_> {
 
     /// A rank whose message waits in `entry`, beginning after the one found last.
     fn find_rank(&self, entry: usize) -> Option<usize> {
-        let (size, first) = (self.job.size(), self.turn.get());
+        let (size, first) = (self.ni.memory.layout.size, self.turn.get());
         let waits = |rank: &usize| {
             let taken = self.peers[*rank].borrow().receives[entry].taken;
             self.mine(*rank).head(entry).look(taken + 1).is_some()
@@ -87,29 +112,6 @@ impl Messages<'_> {
         let found = (0..size).map(|step| (first + step) % size).find(waits)?;
         self.turn.set((found + 1) % size);
         Some(found)
-    }
-
-    #[inline]
-    fn recv_entry(&self, buffer: Buffer, rank: usize, entry: usize) -> Result<usize> {
-        // SAFETY: the operation ends, or is withdrawn, before this call returns.
-        let mut op = unsafe { self.begin_receive(buffer, rank, entry)? };
-        if let Some(bytes) = self.poke_receive(&mut op)? {
-            return Ok(bytes);
-        }
-        self.await_receive(&mut op)
-    }
-
-    /// Waits until a receive is done.
-    pub(super) fn await_receive(&self, op: &mut ReceiveOp) -> Result<usize> {
-        self.post(op);
-        let waited = self.job.wait_until(By::Rank(op.rank), None, ANY, Progress::Seldom, || {
-            self.move_spooled();
-            self.poke_receive(op).transpose()
-        });
-        if waited.is_err() {
-            self.withdraw(op);
-        }
-        waited?
     }
 
     /// A receive that has not begun; fails if another one is under way in its slot (F3).
@@ -133,7 +135,7 @@ impl Messages<'_> {
         }
         let (mine, theirs) = (self.mine(op.rank), self.theirs(op.rank));
         mine.deal(op.entry).open(op.number);
-        op.buffer.tell(&self.job.ni, theirs.want(op.entry));
+        op.buffer.tell(&self.ni, theirs.want(op.entry));
         theirs.post(op.entry).publish(op.number - 1, true);
         op.posted = true;
         self.notify(op.rank);
@@ -182,7 +184,7 @@ impl Messages<'_> {
 
     /// Copies what it can of an offered message; `None` while the sender still copies.
     fn take_offer(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
-        let ni = &*self.job.ni;
+        let ni = &*self.ni;
         let mine = self.mine(op.rank);
         let offer = Distant::heard(ni, op.rank, mine.offer(op.entry))?;
         let deal = mine.deal(op.entry);
@@ -205,7 +207,7 @@ impl Messages<'_> {
     }
 
     fn truncated(&self, op: &ReceiveOp, bytes: usize) -> Error {
-        Error::Truncated { from: op.rank, to: self.job.rank(), slot: op.entry % self.slots, bytes }
+        Error::Truncated { from: op.rank, to: self.ni.rank, slot: op.entry % self.slots, bytes }
     }
 
     /// Gives a receive up: when this returns, nobody writes to its buffer any more.
@@ -221,7 +223,7 @@ impl Messages<'_> {
         }
         // The sender is copying: let it finish, unless it has ended.
         while matches!(self.poke_receive(op), Ok(None)) {
-            if self.job.ni.check_departed(By::Rank(op.rank)).is_err() {
+            if self.ni.check_departed(By::Rank(op.rank)).is_err() {
                 return;
             }
             rustix::thread::sched_yield();

@@ -6,7 +6,7 @@
 use super::layout::EAGER_MAX;
 use super::slot::{Kind, Told};
 use super::spot::{Buffer, Distant, chunks};
-use super::{Messages, Mode};
+use super::{Core, Messages, Mode};
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::ni::Ni;
@@ -66,23 +66,23 @@ impl Messages<'_> {
     /// Sends `data` to slot `slot` of `rank`; what it waits for depends on [`Messages::mode`].
     #[inline]
     pub fn send<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
-        self.check(rank, slot)?;
+        self.core.check(rank, slot)?;
         self.send_entry(bytemuck::cast_slice(data), rank, slot)
     }
 
     /// Sends `data` to a rank that receives from any: a domain of its own, with as many slots.
     pub fn send_any<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
-        self.check(rank, slot)?;
-        self.send_entry(bytemuck::cast_slice(data), rank, self.slots + slot)
+        self.core.check(rank, slot)?;
+        self.send_entry(bytemuck::cast_slice(data), rank, self.core.slots + slot)
     }
 
     #[inline]
     fn send_entry(&self, data: &[u8], rank: usize, entry: usize) -> Result<()> {
         let mode = self.mode.get();
         // SAFETY: the operation ends, or gives its buffer up, before this call returns.
-        let mut op = unsafe { self.begin_send(Buffer::of(data), rank, entry)? };
+        let mut op = unsafe { self.core.begin_send(Buffer::of(data), rank, entry)? };
         op.synchronous = mode == Mode::Synchronous;
-        if mode == Mode::Standard && self.poke_send(&mut op)? {
+        if mode == Mode::Standard && self.core.poke_send(&mut op)? {
             return Ok(());
         }
         self.finish_send(op, mode)
@@ -93,7 +93,7 @@ impl Messages<'_> {
         let Mode::Spool(patience) = mode else {
             return self.await_send(&mut op, None);
         };
-        self.check_spare(op.buffer.bytes)?;
+        self.core.check_spare(op.buffer.bytes)?;
         op.only_to_waiting = true;
         match self.await_send(&mut op, Some(patience)) {
             Err(Error::Timeout { .. }) => self.spool_or_wait(op),
@@ -106,22 +106,24 @@ impl Messages<'_> {
         op.only_to_waiting = op.stage == Stage::Start;
         let by = By::Rank(op.rank);
         self.job.wait_until(by, None, ANY, Progress::Seldom, || {
-            if op.stage == Stage::Start && self.spool_send(&op) {
+            if op.stage == Stage::Start && self.core.spool_send(&op) {
                 return Some(Ok(()));
             }
-            self.move_spooled();
-            self.poke_send(&mut op).map(|done| done.then_some(())).transpose()
+            self.core.move_spooled();
+            self.core.poke_send(&mut op).map(|done| done.then_some(())).transpose()
         })?
     }
 
     /// Waits until a send is done.
     pub(super) fn await_send(&self, op: &mut SendOp, patience: Option<Duration>) -> Result<()> {
         self.job.wait_until(By::Rank(op.rank), patience, ANY, Progress::Seldom, || {
-            self.move_spooled();
-            self.poke_send(op).map(|done| done.then_some(())).transpose()
+            self.core.move_spooled();
+            self.core.poke_send(op).map(|done| done.then_some(())).transpose()
         })?
     }
+}
 
+impl Core {
     /// A send that has not begun; fails if another one is under way in its slot (F3).
     ///
     /// # Safety
@@ -164,7 +166,7 @@ impl Messages<'_> {
         let mine = self.mine(rank);
         let mut peer = self.peers[rank].borrow_mut();
         if self.has_departures() {
-            self.job.ni.check_departed(By::Rank(rank))?;
+            self.ni.check_departed(By::Rank(rank))?;
         }
         if !peer.is_free(mine, entry) || !op.spooled && self.is_spooled(rank, entry) {
             return Ok(false);
@@ -193,7 +195,7 @@ impl Messages<'_> {
                     }
                     told = Told { kind: Kind::Offer, bytes: 0, ..told };
                     self.stage(op)?;
-                    op.buffer.tell(&self.job.ni, theirs.offer(entry));
+                    op.buffer.tell(&self.ni, theirs.offer(entry));
                 }
             }
         }
@@ -219,7 +221,7 @@ impl Messages<'_> {
             self.peers[rank].borrow_mut().learn(entry, taken);
             return match deal.was_refused(number) {
                 true => Err(Error::Truncated {
-                    from: self.job.rank(),
+                    from: self.ni.rank,
                     to: rank,
                     slot: entry % self.slots,
                     bytes: op.buffer.bytes,
@@ -230,7 +232,7 @@ impl Messages<'_> {
         if !waiting || taken + 1 != number {
             return Ok(false);
         }
-        let ni = &*self.job.ni;
+        let ni = &*self.ni;
         let want = Distant::heard(ni, rank, mine.want(entry))?;
         if want.bytes >= op.buffer.bytes && want.is_reachable(ni) {
             let (size, count) = chunks(op.buffer.bytes);
@@ -251,13 +253,13 @@ impl Messages<'_> {
     /// Whether any rank has ended, so that it is worth asking which.
     #[inline(always)]
     fn has_departures(&self) -> bool {
-        self.job.ni.memory.header().departures.load(Ordering::Relaxed) != 0
+        self.ni.memory.header().departures.load(Ordering::Relaxed) != 0
     }
 
     /// A copy of a long message in job memory, where the receiver cannot reach the sender's own (F10's two buffers would
     /// do with less memory, not with fewer copies).
     fn stage(&self, op: &mut SendOp) -> Result<()> {
-        let ni = &self.job.ni;
+        let ni = &self.ni;
         let private = !op.buffer.is_mapped(ni);
         if private && !ni.threads && op.rank != ni.rank && !ni.crosses_to(op.rank) {
             let staged = Staged { ni: ni.clone(), start: ni.take_heap(op.buffer.bytes)?, bytes: op.buffer.bytes };

@@ -1,8 +1,8 @@
 //! The spare buffer: sends that have waited long enough are copied there and go on by themselves (F6, F7).
 
-use super::Messages;
 use super::send::SendOp;
 use super::spot::Buffer;
+use super::{Core, Messages};
 use crate::error::{Error, Result};
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ pub struct SpoolReport {
 impl Messages<'_> {
     /// Sets the size of the spare buffer for [`super::Mode::Spool`]; not smaller than what lies in it.
     pub fn set_spare(&self, bytes: usize) -> Result<()> {
-        let mut spool = self.spool.borrow_mut();
+        let mut spool = self.core.spool.borrow_mut();
         if bytes < spool.used {
             return Err(Error::Invalid(format!("{} bytes still lie in the spare buffer", spool.used)));
         }
@@ -45,11 +45,13 @@ impl Messages<'_> {
     pub fn check_spool(&self) -> Result<SpoolReport> {
         self.job.ni.check_rank(self.job.rank())?;
         self.job.progress();
-        self.move_spooled();
-        let mut spool = self.spool.borrow_mut();
+        self.core.move_spooled();
+        let mut spool = self.core.spool.borrow_mut();
         Ok(SpoolReport { moved: std::mem::take(&mut spool.moved), remaining: spool.waiting.len() })
     }
+}
 
+impl Core {
     /// A message that can never fit the spare buffer is an error.
     pub(super) fn check_spare(&self, bytes: usize) -> Result<()> {
         let room = self.spool.borrow().room;
@@ -73,6 +75,9 @@ impl Messages<'_> {
         let Ok(op) = (unsafe { self.begin_send(Buffer::of(&copy), op.rank, op.entry) }) else { return false };
         spool.used += copy.len();
         spool.waiting.push_back(Spooled { op: op.set_spooled(), copy });
+        drop(spool);
+        // Offered at once if its slot is free: then the receiver needs nobody's help.
+        self.move_spooled();
         true
     }
 

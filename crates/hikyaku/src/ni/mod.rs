@@ -18,11 +18,13 @@
 //! | `engine` | receiving them: handlers, one at a time |
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
 //! | `wait` | spin, yield, sleep |
+//! | `background` | what layers above have under way, moved on by every wait |
 //! | `thread` | progress without the host program; a descriptor for event loops |
 //! | `owner` | noticing that this process is a fork |
 
 pub(crate) mod account;
 pub(crate) mod area;
+pub(crate) mod background;
 pub(crate) mod engine;
 pub(crate) mod lookout;
 pub(crate) mod message;

@@ -3,11 +3,11 @@
 //! Every wait of the library passes through here: it runs handlers meanwhile, notices ranks that have ended, and
 //! keeps deadlines.
 
-use super::Ni;
 use super::engine::PASSES_MAX;
 use super::message::{HANDLER_COUNT, refuse_in_handler};
 use super::place::{Place, Reach};
 use super::port::Port;
+use super::{Ni, background};
 use crate::error::{Error, Result};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
@@ -189,6 +189,9 @@ impl Port {
                 // A rank that serves others is busy: the next message is as near as the last one.
                 turn.restart();
             }
+            if look_around {
+                background::advance();
+            }
             if let Some(result) = ready() {
                 return Ok(result);
             }
@@ -212,6 +215,7 @@ impl Port {
                         if ni.progress() != Some(false) {
                             return true;
                         }
+                        background::advance();
                         result = ready();
                         let ended = departures.load(Ordering::SeqCst) != 0 && ni.check_departed(by).is_err();
                         result.is_some() || ended
