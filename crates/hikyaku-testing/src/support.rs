@@ -38,6 +38,14 @@ pub fn spin_until(mut met: impl FnMut() -> bool) {
     }
 }
 
+/// Waits until the middle of an area changes that peers overwrite again and again: then one is half done.
+pub fn await_half_a_push(job: &Job, middle: impl Fn() -> u64) {
+    let before = middle();
+    while middle() == before {
+        job.progress();
+    }
+}
+
 /// The other rank of two.
 pub fn other(job: &Job) -> usize {
     1 - job.rank()

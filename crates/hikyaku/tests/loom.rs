@@ -164,8 +164,8 @@ fn sleep_until(bell: &Bell, cell: usize, watch: u64, ready: impl Fn() -> bool) {
 
 /// No lost wake-up, also by the second of two sleeps, whose watch differs from the first.
 ///
-/// Fails with: the fence of `ring` left out; the fence of `sleep` left out; the sequence number read after `awake`;
-/// the bit shown before the watch is set.
+/// Fails with: the fence of `ring` left out; the fence of `sleep` left out; the sequence number read after `awake`, or
+/// not moved; the watch set after the fence; a wake-up without a wake-up call.
 #[test]
 fn a_bell_wakes_its_sleeper() {
     explore(4, || {
@@ -219,7 +219,7 @@ fn two_watches_on_one_bell() {
 
 /// `ring_all` (a rank died) wakes whoever sleeps, whatever for.
 ///
-/// Fails with: a `ring_all` that wakes only watchers of one word, or that asks for the sleepers without a fence.
+/// Fails with: a `ring_all` that wakes only the watchers of one word, or only the sleepers it sees without a fence.
 #[test]
 fn ring_all_wakes_everyone() {
     explore(4, || {
@@ -394,7 +394,7 @@ fn two_ranks_pass_two_barriers_by_flags() {
 
 /// Three ranks take two steps, and what rank 0 learns in the first it passes on in the second.
 ///
-/// Fails with: what is listed above; a last step left out.
+/// Fails with: what is listed above; the last step left out.
 #[test]
 fn three_ranks_pass_two_barriers_by_flags() {
     flags_model(3, 2);
@@ -455,7 +455,7 @@ fn nobody_is_inside_after_a_revocation() {
 
 /// An operation that enters after the revocation finds the key gone, without any help from the owner's waiting.
 ///
-/// Fails with: a key that is cleared only after the wait.
+/// Fails with: a key left in place.
 #[test]
 fn whoever_enters_after_a_revocation_is_refused() {
     explore(4, || {

@@ -291,7 +291,11 @@ fn signals(job: &Job) -> Result<()> {
         action.sa_sigaction = count as extern "C" fn(libc::c_int) as usize;
         libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut());
         let every = libc::timeval { tv_sec: 0, tv_usec: 200 };
-        libc::setitimer(libc::ITIMER_REAL, &libc::itimerval { it_interval: every, it_value: every }, std::ptr::null_mut());
+        libc::setitimer(
+            libc::ITIMER_REAL,
+            &libc::itimerval { it_interval: every, it_value: every },
+            std::ptr::null_mut(),
+        );
     }
     let table = job.symmetric::<u64>(100_000)?;
     job.register_handler(1, |context, message| {

@@ -1,0 +1,117 @@
+//! Calling a handler for its reply.
+
+use crate::support::{expect_error, words};
+use hikyaku::{Error, Job, Refusal};
+
+const DOUBLE: u16 = 1;
+
+fn register_double(job: &Job) {
+    job.register_handler(DOUBLE, |context, message| {
+        let extra = message.payload.len() as u64;
+        context.reply(message.arguments.map(|word| 2 * word + extra)).unwrap();
+    })
+    .unwrap();
+}
+
+pub fn a_call_returns_the_reply(job: &Job) {
+    register_double(job);
+    job.barrier().unwrap();
+    for number in 0..500 {
+        let arguments = [number, 1, 2, 3, 4, 5];
+        let reply = job.call(1 - job.rank(), DOUBLE, arguments, &[0; 3]).unwrap();
+        assert_eq!(reply, [2 * number + 3, 5, 7, 9, 11, 13]);
+    }
+    job.barrier().unwrap();
+}
+
+pub fn a_call_without_reply_returns_zeros(job: &Job) {
+    register_double(job);
+    job.register_handler(2, |_, _| {}).unwrap();
+    job.barrier().unwrap();
+    for _ in 0..100 {
+        job.call(1 - job.rank(), DOUBLE, [9; 6], &[]).unwrap();
+        assert_eq!(job.call(1 - job.rank(), 2, [9; 6], &[]).unwrap(), [0; 6]);
+    }
+    job.barrier().unwrap();
+}
+
+pub fn everyone_calls_everyone(job: &Job) {
+    register_double(job);
+    job.barrier().unwrap();
+    for number in 0..100 {
+        for peer in 0..job.size() {
+            let id = number * 100 + peer as u64;
+            assert_eq!(job.call(peer, DOUBLE, words(id), &[]).unwrap(), words(2 * id));
+        }
+    }
+    job.barrier().unwrap();
+}
+
+pub fn a_rank_calls_itself(job: &Job) {
+    register_double(job);
+    for number in 0..600 {
+        assert_eq!(job.call(0, DOUBLE, words(number), &[]).unwrap(), words(2 * number));
+    }
+}
+
+pub fn a_call_to_an_unknown_handler_is_refused(job: &Job) {
+    register_double(job);
+    job.barrier().unwrap();
+    let peer = 1 - job.rank();
+    for _ in 0..10 {
+        expect_error!(
+            job.call(peer, 99, [0; 6], &[]),
+            Error::Refused { rank, reason: Refusal::UnknownHandler } if rank == peer
+        );
+        assert_eq!(job.call(peer, DOUBLE, words(4), &[]).unwrap(), words(8), "the next call is not disturbed");
+    }
+    job.sync().expect("the call told already");
+    job.barrier().unwrap();
+}
+
+pub fn ports_get_their_own_replies(job: &Job) {
+    register_double(job);
+    job.barrier().unwrap();
+    let peer = 1 - job.rank();
+    let ports: Vec<_> = (0..4).map(|_| job.open().unwrap()).collect();
+    std::thread::scope(|scope| {
+        for (index, port) in ports.into_iter().enumerate() {
+            scope.spawn(move || {
+                for number in 0..300 {
+                    let id = (index as u64) << 32 | number;
+                    assert_eq!(port.call(peer, DOUBLE, words(id), &[]).unwrap(), words(2 * id));
+                }
+            });
+        }
+    });
+    job.barrier().unwrap();
+}
+
+pub fn only_the_first_reply_counts(job: &Job) {
+    job.register_handler(1, |context, _| {
+        context.reply(words(1)).unwrap();
+        context.reply(words(2)).unwrap();
+    })
+    .unwrap();
+    job.register_handler(2, |context, _| context.reply(words(3)).unwrap()).unwrap();
+    job.barrier().unwrap();
+    let peer = 1 - job.rank();
+    for _ in 0..100 {
+        // A reply to what is not a call goes nowhere.
+        job.send(peer, 2, 0, [0; 6], &[]).unwrap();
+        assert_eq!(job.call(peer, 1, [0; 6], &[]).unwrap(), words(1));
+        assert_eq!(job.call(peer, 2, [0; 6], &[]).unwrap(), words(3));
+    }
+    job.barrier().unwrap();
+}
+
+pub fn a_rank_in_a_barrier_answers(job: &Job) {
+    register_double(job);
+    job.barrier().unwrap();
+    if job.rank() == 0 {
+        for number in 0..100 {
+            assert_eq!(job.call(1, DOUBLE, words(number), &[]).unwrap(), words(2 * number));
+        }
+    }
+    job.barrier().unwrap();
+}
