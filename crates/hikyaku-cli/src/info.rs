@@ -67,8 +67,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     println!("\nPaths");
     line("symmetric memory, areas", "a pointer: loads, stores and atomics in place, any size");
     line("  up to 16 bytes", "two moves");
-    line("  17 bytes to 1 KB", "16 bytes at a time");
-    line("  1 KB to 32 MB", "the processor's block copy (rep movsb)");
+    line("  17 bytes to 2 KB", "16 bytes at a time");
+    line("  2 KB to 32 MB", "the processor's block copy (rep movsb)");
     line("  32 MB and more", "stores past the caches, four pages in turn");
     line(
         "registered memory, push/pull",

@@ -20,7 +20,7 @@ mod assembly {
 
     /// From here on the processor's own block copy is faster than a loop (measured by `copy_sizes` in the
     /// benchmark's limit section; its start costs about 30 cycles).
-    const BLOCK_COPY_MIN: usize = 1024;
+    const BLOCK_COPY_MIN: usize = 2048;
 
     /// From here on the target would push everything else out of the caches anyway: written past them, its lines need
     /// not be read first.
