@@ -33,11 +33,11 @@ fn run(name: &str, variables: &[(&str, &str)]) {
     let program = Launcher::new(env!("CARGO_BIN_EXE_conformance")).arg(name).ranks(case.ranks).capture(true);
     let launcher = variables.iter().fold(program, |launcher, (name, value)| launcher.env(name, value));
     let outcome = watchdog::watched(name, || launcher.run().expect("a job of processes"));
-    if outcome.first_failure.is_some() {
+    if let Some(first) = outcome.first_failure {
         for (rank, printed) in outcome.output.iter().enumerate() {
             println!("rank {rank} ended by {:?} and said:", outcome.endings[rank]);
             println!("{}{}", String::from_utf8_lossy(&printed.output), String::from_utf8_lossy(&printed.errors));
         }
-        panic!("rank {} failed first", outcome.first_failure.unwrap());
+        panic!("rank {first} failed first");
     }
 }

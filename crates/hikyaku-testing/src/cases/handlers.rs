@@ -23,8 +23,7 @@ fn in_handler(
     job.send(job.rank(), HANDLER, 0, [0; 6], &[]).unwrap();
     job.wait_handled(By::Anyone, HANDLER, 1).unwrap();
     job.unregister_handler(HANDLER).unwrap();
-    let results = std::mem::take(&mut *results.lock().unwrap());
-    results
+    std::mem::take(&mut *results.lock().unwrap())
 }
 
 pub fn waiting_in_a_handler_is_refused(job: &Job) {
