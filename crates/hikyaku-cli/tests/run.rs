@@ -1,6 +1,6 @@
 //! `hikyaku run` as a user would: output, input, signals, statuses, what is left behind.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -168,9 +168,7 @@ fn info_and_help_say_what_they_should() {
     }
     let off = Command::new(HIKYAKU).arg("info").env("HIKYAKU_CROSS", "off").output().unwrap();
     assert!(out(&off).contains("messages to the owner"), "{}", out(&off));
-    let mut help = String::new();
-    let child = Command::new(HIKYAKU).arg("--help").stdout(Stdio::piped()).spawn().unwrap();
-    child.stdout.unwrap().read_to_string(&mut help).unwrap();
+    let help = out(&Command::new(HIKYAKU).arg("--help").output().unwrap());
     for word in ["run", "bench", "info"] {
         assert!(help.contains(word));
     }
