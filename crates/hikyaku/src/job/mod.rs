@@ -70,7 +70,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
 
 /// One rank's part in a job. Also its main [`Port`]: all operations are there.
 ///
-/// Dropping it ends the part properly; peers that still wait for this rank then get [`Error::PeerLeft`].
+/// Dropping it ends the part properly; peers that still wait for this rank then get [`crate::Error::PeerLeft`].
 #[derive(Debug)]
 pub struct Job {
     port: Port,

@@ -1,6 +1,6 @@
 //! Starting jobs of processes on this machine: what `hikyaku run` does, as a library.
 //!
-//! Rests on: [`crate::job`] for what a rank and its launcher say to each other.
+//! Rests on: `job` for what a rank and its launcher say to each other.
 //!
 //! | file | concept |
 //! |---|---|

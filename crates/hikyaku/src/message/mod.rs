@@ -1,6 +1,6 @@
 //! Message passing by slots: FMPL. Send and receive without queues and searches.
 //!
-//! Rests on: [`crate::job`]. Leaves out: groups of ranks and collective operations.
+//! Rests on: `job`. Leaves out: groups of ranks and collective operations.
 //!
 //! A slot is an exclusive place per (sender, receiver, index), so a message needs no matching: its line is the one the
 //! receiver looks at. Short messages travel in that line; longer ones through a bounce buffer in memory that both

@@ -1,7 +1,7 @@
 //! Protocols on a few shared words: the alphabet everything above is spelled with.
 //!
 //! Rests on: nothing but atomics and two system calls (futex, membarrier).
-//! Leaves out: where the words live. A protocol here is a struct of atomics; [`crate::memory`] lays it over
+//! Leaves out: where the words live. A protocol here is a struct of atomics; `memory` lays it over
 //! mapped memory, and the loom models in `tests/loom.rs` build it on the heap and explore every interleaving.
 //!
 //! | file | concept |
