@@ -248,6 +248,24 @@ fn fault_18_a_rank_without_descriptors_says_so() {
 }
 
 #[test]
+fn fault_18_a_system_call_that_fails_is_a_clean_error() {
+    for call in ["memfd_create", "ftruncate", "fallocate", "madvise", "getrandom", "membarrier"] {
+        let output = Command::new(VICTIM).args(["fail", call]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        // Without membarrier every notification executes a full fence; all else is needed.
+        let expected = if call == "membarrier" { 0 } else { 7 };
+        assert_eq!(output.status.code(), Some(expected), "{call}: {said} {:?}", output.status);
+        assert_eq!(said.starts_with("start: "), expected == 7, "{call}: {said}");
+    }
+    for call in ["madvise", "recvmsg", "membarrier"] {
+        let outcome = Launcher::new(VICTIM).args(["fail", call]).ranks(2).capture(true).run().unwrap();
+        let first = outcome.first_failure.unwrap();
+        assert_eq!(outcome.endings[first], Ending::Exited(7), "{call}: {}", text(&outcome, first));
+        assert!(text(&outcome, first).starts_with("start: "), "{call}: {}", text(&outcome, first));
+    }
+}
+
+#[test]
 fn fault_19_a_launcher_that_cannot_be_talked_to_is_an_error() {
     let foreign: [(&str, &str); 4] =
         [("OMPI_COMM_WORLD_SIZE", "4"), ("PMI_SIZE", "2"), ("PMIX_RANK", "0"), ("SLURM_STEP_NUM_TASKS", "8")];

@@ -11,6 +11,7 @@ fn main() {
         "early" => early(),
         "forbid" => hikyaku_testing::seccomp::forbid_cross_memory(),
         "few-files" => limit_files(&arguments[2]),
+        "fail" => fail_calls(&arguments[2]),
         _ => {}
     }
     let job = match Job::start() {
@@ -21,7 +22,7 @@ fn main() {
         }
     };
     let outcome = match role {
-        "start" | "few-files" => Ok(()),
+        "start" | "few-files" | "fail" => Ok(()),
         "early" => job.barrier(),
         "barrier" => barrier(&job),
         "flag" => flag(&job),
@@ -373,6 +374,21 @@ fn exit_unannounced(job: &Job) -> Result<()> {
         other => panic!("expected that rank {} left, got {other:?}", victim(job)),
     }
     Ok(())
+}
+
+/// One system call fails from now on, as if memory had run out.
+fn fail_calls(name: &str) {
+    let number = match name {
+        "memfd_create" => libc::SYS_memfd_create,
+        "ftruncate" => libc::SYS_ftruncate,
+        "fallocate" => libc::SYS_fallocate,
+        "madvise" => libc::SYS_madvise,
+        "getrandom" => libc::SYS_getrandom,
+        "recvmsg" => libc::SYS_recvmsg,
+        "membarrier" => libc::SYS_membarrier,
+        other => panic!("no such call: {other}"),
+    };
+    hikyaku_testing::seccomp::forbid(&[number], libc::ENOMEM);
 }
 
 fn limit_files(count: &str) {
