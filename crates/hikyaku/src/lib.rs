@@ -35,7 +35,8 @@
 //! | run code at a peer | [`Port::register_handler`], [`Port::send`], [`Port::call`] |
 //! | serve peers while computing | [`Port::start_ni_thread`] |
 //! | communicate from several threads | [`Port::open`] |
-//! | wait for everyone | [`Job::barrier`] |
+//! | wait for everyone | [`Job::barrier`], [`Group::barrier`] |
+//! | do something together with some or all ranks | [`Job::world`], [`Job::group`], [`Group`] |
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
@@ -49,6 +50,12 @@ mod guide {}
 #[doc = include_str!("../../../README.md")]
 mod readme {}
 
+/// The tests of a module may be those of a program that uses the library.
+#[cfg(all(test, not(loom)))]
+extern crate self as hikyaku;
+
+#[cfg(not(loom))]
+pub mod collective;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
@@ -81,6 +88,7 @@ pub mod transport {
 
 #[cfg(not(loom))]
 pub use self::{
+    collective::Group,
     error::{Error, Refusal, Result},
     job::{Config, Job, local, local_with, parse_bytes},
     ni::area::{Area, RemoteArea},

@@ -1,0 +1,100 @@
+//! Waiting for everyone.
+//!
+//! Members use a butterfly (see [`crate::sync::barrier`]), or where they share cores, one counter: whoever gets a core
+//! sees at one glance whether it may go on. Neither reads the entries of all, so flags and counter carry a checksum of
+//! what a member asks for:
+//!
+//! ```text
+//!   flag:     number of the call (48 bits) | checksum (16)
+//!   counter:  sum of the checksums of all arrivals (16 bits) | number of arrivals (48)
+//! ```
+
+use super::group::Group;
+use super::label::{Kind, Label};
+use super::round::Round;
+use crate::error::Result;
+use crate::sync::barrier::partner;
+use std::sync::atomic::Ordering;
+
+impl Group<'_> {
+    /// Waits until every member has called it. What any member wrote before, all see after.
+    ///
+    /// ```
+    /// hikyaku::local(3, |job| {
+    ///     let data = job.symmetric::<u64>(1)?;
+    ///     let world = job.world()?;
+    ///     job.push(data.at((job.rank() + 1) % 3, 0), &[7])?;
+    ///     world.barrier()?;
+    ///     assert_eq!(data.get(0), 7);
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn barrier(&self) -> Result<()> {
+        self.barrier_of(Kind::Barrier)
+    }
+
+    #[inline]
+    pub(super) fn barrier_of(&self, kind: Kind) -> Result<()> {
+        if self.job.has_routed() {
+            self.job.complete()?;
+        }
+        let round = self.enter(Label::new(kind, 0))?;
+        self.publish(&round);
+        if self.crowded && self.size() > 2 {
+            if self.arrive(&round)? {
+                self.notify_all();
+            } else {
+                self.await_arrivals(&round)?;
+            }
+        } else {
+            self.butterfly(&round)?;
+        }
+        self.saw_everyone(&round);
+        self.finish(&round);
+        Ok(())
+    }
+
+    fn butterfly(&self, round: &Round) -> Result<()> {
+        let value = round.number << 16 | round.checksum() as u64;
+        for step in 0.. {
+            let Some(peer) = partner(self.rank(), self.size(), step) else { break };
+            self.part(peer).flags[step].store(value, Ordering::Release);
+            self.notify(peer);
+            let flag = &self.part(self.rank()).flags[step];
+            let seen = self.wait(*round, || {
+                let seen = flag.load(Ordering::Acquire);
+                (seen >> 16 >= round.number).then_some(seen)
+            })?;
+            // One that is a call ahead has shown the same history, or will be found out in that call.
+            if seen >> 16 == round.number && seen != value {
+                let distance = 1 << step;
+                return Err(self.mismatch(round, (self.rank() + self.size() - distance) % self.size()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts this member's arrival; true for the last one, which finds out whether all arrived at the same call.
+    pub(super) fn arrive(&self, round: &Round) -> Result<bool> {
+        let mine = 1u64.wrapping_add((round.checksum() as u64) << COUNT_BITS);
+        let complete = self.arrivals.get().wrapping_add(mine.wrapping_mul(self.size() as u64));
+        self.arrivals.set(complete);
+        let now = self.part(0).counter.fetch_add(mine, Ordering::AcqRel).wrapping_add(mine);
+        match count_of(now) == count_of(complete) {
+            true if now != complete => Err(self.mismatch_of_someone(round)),
+            last => Ok(last),
+        }
+    }
+
+    fn await_arrivals(&self, round: &Round) -> Result<()> {
+        let (counter, complete) = (&self.part(0).counter, count_of(self.arrivals.get()));
+        self.wait(*round, || (count_of(counter.load(Ordering::Acquire)) >= complete).then_some(()))
+    }
+}
+
+const COUNT_BITS: u32 = 48;
+
+fn count_of(counter: u64) -> u64 {
+    counter & ((1 << COUNT_BITS) - 1)
+}

@@ -1,0 +1,205 @@
+//! A long broadcast where the root's buffer is read in place.
+//!
+//! ```text
+//!   root                                             reader
+//!   (has told where its buffer is)
+//!                                                    entry[n] = where my buffer is, deal open
+//!   not closed?                            <-------  looks whether the root has given up
+//!   claims chunks of each reader, writes them        claims chunks, reads them
+//!   waits for done                         <-------  all chunks copied: done = n
+//! ```
+//! Both sides copy where every rank has a core: the root would only wait.
+//!
+//! Nobody may read or write a buffer that its owner has taken back. A reader does not return while the root copies for
+//! it. A root that cannot wait for all (a member died) closes its buffer, and then waits for those readers only that had
+//! entered before; the fences see to it that a reader which the root does not see sees the closed mark.
+
+use super::group::Group;
+use super::label::{Label, is_number};
+use super::part::SLOT_COUNT;
+use super::round::Round;
+use super::source::Source;
+use crate::error::{Error, Refusal, Result};
+use crate::ni::wait::{By, Progress};
+use crate::sync::bell::ANY;
+use bytemuck::Zeroable;
+use std::ops::Range;
+use std::sync::atomic::{Ordering, fence};
+
+/// Bytes that one side copies at a time: small enough that both finish together.
+const CHUNK_MAX: usize = 128 * 1024;
+
+/// A buffer in chunks.
+#[derive(Clone, Copy)]
+struct Chunks {
+    bytes: usize,
+    chunk: usize,
+    count: u64,
+}
+
+impl Chunks {
+    fn of(bytes: usize) -> Chunks {
+        // A buffer of few chunks is cut finer, so that both sides have work.
+        let chunk = (bytes / 8).clamp(16 * 1024, CHUNK_MAX).next_multiple_of(4096);
+        Chunks { bytes, chunk, count: bytes.div_ceil(chunk) as u64 }
+    }
+
+    fn range(&self, index: u64) -> Range<usize> {
+        let start = index as usize * self.chunk;
+        start..(start + self.chunk).min(self.bytes)
+    }
+}
+
+impl Group<'_> {
+    /// The root's side.
+    pub(super) fn be_read(&self, label: Label, data: &[u8]) -> Result<()> {
+        // The others may read from the moment they were told.
+        let round = self.enter(label).inspect_err(|_| self.close(self.number.get() + 1))?;
+        self.publish(&round);
+        let given = self.help_readers(&round, data).and_then(|()| self.await_done(round.number));
+        if given.is_err() {
+            self.close(round.number);
+        }
+        self.finish(&round);
+        given
+    }
+
+    /// Copies for the readers, as long as they have chunks left.
+    fn help_readers(&self, round: &Round, data: &[u8]) -> Result<()> {
+        if self.crowded {
+            return Ok(());
+        }
+        let ni = &*self.job.ni;
+        let chunks = Chunks::of(data.len());
+        for member in (0..self.size()).filter(|member| *member != self.rank()) {
+            self.await_member(round, member)?;
+            let rank = self.members[member].rank;
+            let mut target = Source::zeroed();
+            self.take(round, member, size_of::<Source>(), 0, bytemuck::bytes_of_mut(&mut target));
+            let deal = &self.part(member).deal;
+            while target.is_reached(ni, rank) {
+                let Some(index) = deal.claim(round.number, chunks.count) else { break };
+                // SAFETY: the reader keeps its buffer, of the same size by the label, until all claimed chunks are
+                // copied, and nobody else has claimed this one; `data` is a live slice.
+                let written = unsafe { target.write(ni, rank, chunks.bytes, chunks.range(index), data.as_ptr()) };
+                written.map_err(|error| self.unreachable(rank, error))?;
+                deal.copied();
+            }
+            self.notify(member);
+        }
+        Ok(())
+    }
+
+    /// When this returns, nobody reads the buffer that this member has told of for call `number`.
+    #[cold]
+    pub(super) fn close(&self, number: u64) {
+        self.part(self.rank()).closed.store(number, Ordering::Release);
+        fence(Ordering::SeqCst);
+        self.notify_all();
+        for member in (0..self.size()).filter(|member| *member != self.rank()) {
+            let part = self.part(member);
+            let entry = &part.entries[(number % SLOT_COUNT) as usize];
+            let done = || {
+                // Rung for by `finish`.
+                part.wanted.store(1, Ordering::Relaxed);
+                let reads = is_number(entry.head.load(Ordering::Acquire), number);
+                (!reads || part.done.load(Ordering::Acquire) >= number).then_some(())
+            };
+            // One that has ended does not read either.
+            let _ = self.job.wait_until(By::Rank(self.members[member].rank), None, ANY, Progress::Seldom, done);
+        }
+    }
+
+    /// A reader's side.
+    pub(super) fn read_root(&self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
+        let round = self.enter(label)?;
+        let chunks = Chunks::of(data.len());
+        let deal = &self.part(self.rank()).deal;
+        deal.open(round.number);
+        // From here to the end the buffer is reached through this pointer alone, by the root too.
+        let start = data.as_mut_ptr();
+        let mine = Source::of(&self.job.ni, start, data.len());
+        self.contribute(&round, bytemuck::bytes_of(&mine));
+        fence(Ordering::SeqCst);
+        if !self.crowded {
+            self.notify(label.root);
+        }
+        let read = self.read_chunks(&round, label.root, source, chunks, start);
+        let copied = self.await_helper(&round, label.root, chunks);
+        // Also after an error: the root waits for readers, not for their success.
+        self.finish(&round);
+        read.and(copied).map_err(|error| self.fail(error))
+    }
+
+    fn read_chunks(&self, round: &Round, root: usize, source: Source, chunks: Chunks, start: *mut u8) -> Result<()> {
+        let ni = &*self.job.ni;
+        let rank = self.members[root].rank;
+        let deal = &self.part(self.rank()).deal;
+        let closed = &self.part(root).closed;
+        while let Some(index) = deal.claim(round.number, chunks.count) {
+            if closed.load(Ordering::Acquire) >= round.number {
+                // Claimed chunks count as copied, so that nobody waits for them.
+                deal.copied();
+                return Err(self.closed_by(round, rank));
+            }
+            // SAFETY: the root keeps its buffer, of the same size by the label, until this member has finished, as the
+            // mark is not set; nobody else has claimed this chunk of the own one.
+            let read = unsafe { source.read(ni, rank, chunks.bytes, chunks.range(index), start) };
+            deal.copied();
+            read.map_err(|error| self.unreachable(rank, error))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the root has written what it claimed. Only its own end, or that it gave up, ends this: it may be
+    /// writing.
+    fn await_helper(&self, round: &Round, root: usize, chunks: Chunks) -> Result<()> {
+        let deal = &self.part(self.rank()).deal;
+        // After an error there may be chunks that nobody has claimed: the root must not begin with them.
+        while deal.claim(round.number, chunks.count).is_some() {
+            deal.copied();
+        }
+        let rank = self.members[root].rank;
+        let closed = &self.part(root).closed;
+        let complete = || match deal.done(round.number, chunks.count) {
+            true => Some(Ok(())),
+            false => (closed.load(Ordering::Acquire) >= round.number).then(|| Err(self.closed_by(round, rank))),
+        };
+        match complete() {
+            Some(result) => result,
+            None => self.job.wait_until(By::Rank(rank), None, ANY, Progress::Seldom, complete)?,
+        }
+    }
+
+    /// The root gave up, most likely because a member ended.
+    #[cold]
+    fn closed_by(&self, round: &Round, rank: usize) -> Error {
+        self.check(round).err().unwrap_or(Error::Refused { rank, reason: Refusal::UnknownArea })
+    }
+
+    /// A buffer could be reached before; now its owner most likely has ended.
+    #[cold]
+    fn unreachable(&self, rank: usize, error: Error) -> Error {
+        let ended = matches!(error, Error::System { errno: libc::ESRCH, .. });
+        self.fail(if ended { Error::PeerDead { rank } } else { error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_cover_a_buffer_once() {
+        for bytes in [1, 4096, 16_385, 100_000, 1 << 20, (8 << 20) + 5] {
+            let chunks = Chunks::of(bytes);
+            let mut end = 0;
+            for index in 0..chunks.count {
+                let range = chunks.range(index);
+                assert!(range.start == end && range.end > end);
+                end = range.end;
+            }
+            assert_eq!(end, bytes);
+        }
+    }
+}

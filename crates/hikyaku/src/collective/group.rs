@@ -1,0 +1,244 @@
+//! Which ranks belong together, and where their parts are.
+
+use super::label::{Kind, Label};
+use super::part::{Member, PART_BYTES};
+use super::reduce::Scratch;
+use crate::error::{Error, Refusal, Result};
+use crate::job::Job;
+use crate::ni::wait::{By, Progress};
+use crate::sync::bell::ANY;
+use crate::transport::shm::layout::State;
+use bytemuck::{Pod, Zeroable};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::Ordering;
+
+/// Some ranks of a job, numbered from 0, that do things together.
+///
+/// All members make the same calls on a group in the same order, with arguments that fit together; otherwise they get
+/// [`Error::Mismatch`], and the group is of no use any more. Errors name ranks of the job.
+///
+/// ```
+/// use hikyaku::collective::Sum;
+///
+/// hikyaku::local(4, |job| {
+///     let world = job.world()?;
+///     let mut total = [world.rank() as u64];
+///     world.allreduce(&mut total, Sum)?;
+///     assert_eq!(total, [6]);
+///
+///     // The odd ranks, and the even ones, the highest first.
+///     let half = world.split(Some(world.rank() as u64 % 2), -(world.rank() as i64))?.unwrap();
+///     assert_eq!(half.size(), 2);
+///     assert_eq!(half.world_rank(0), Some(2 + job.rank() % 2));
+///     half.free()?;
+///
+///     // Some of the ranks of the job.
+///     if let Some(group) = job.group(job.rank() > 0)? {
+///         assert_eq!(group.rank(), job.rank() - 1);
+///         group.barrier()?;
+///     }
+///     hikyaku::Result::Ok(())
+/// })
+/// .unwrap();
+/// ```
+pub struct Group<'j> {
+    pub(super) job: &'j Job,
+    pub(super) members: Vec<Member>,
+    rank: usize,
+    /// Members share cores, so that each round through the scheduler counts.
+    pub(super) crowded: bool,
+    /// Offset of the own part in the segment.
+    start: usize,
+    /// Calls entered.
+    pub(super) number: Cell<u64>,
+    /// A checksum of them.
+    pub(super) history: Cell<u16>,
+    /// Every member has finished this call.
+    pub(super) floor: Cell<u64>,
+    /// The counter of arrivals when all have arrived at the calls of this member that use it.
+    pub(super) arrivals: Cell<u64>,
+    /// Per member: whether all others reach its private memory, if that was found out.
+    pub(super) reached: RefCell<Vec<Option<bool>>>,
+    /// Where contributions are combined from.
+    pub(super) scratch: Cell<Option<Box<Scratch>>>,
+    /// Why the group is of no use any more.
+    pub(super) broken: RefCell<Option<Error>>,
+}
+
+impl std::fmt::Debug for Group<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Group").field("rank", &self.rank).field("size", &self.size()).finish_non_exhaustive()
+    }
+}
+
+/// What a rank tells the others about itself when a group is made.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Application {
+    /// An [`Answer`].
+    answer: u64,
+    color: u64,
+    key: i64,
+    /// Offset of its part in the segment.
+    start: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+enum Answer {
+    Stays = 1,
+    Joins = 2,
+    NoMemory = 3,
+}
+
+impl Job {
+    /// The group of all ranks. All ranks call it together.
+    pub fn world(&self) -> Result<Group<'_>> {
+        let group = self.group(true)?;
+        Ok(group.expect("this rank joins"))
+    }
+
+    /// A group of those ranks that say so, in the order of their ranks. All ranks of the job call it together; those
+    /// that do not join get `None`.
+    pub fn group(&self, joins: bool) -> Result<Option<Group<'_>>> {
+        let table = self.symmetric::<Application>(1)?;
+        let application = Application::new(self, joins.then_some(0), self.rank() as i64);
+        table.set(0, application);
+        let gathered = self.barrier().and_then(|()| {
+            let mut all = vec![Application::zeroed(); self.size()];
+            for (rank, theirs) in all.iter_mut().enumerate() {
+                self.pull(table.at(rank, 0), std::slice::from_mut(theirs))?;
+            }
+            // Nobody reads the table any more when it is freed: that is a barrier of its own.
+            self.free(table)?;
+            Ok(all)
+        });
+        // On an error the part stays taken: others may know of it.
+        let all = gathered?;
+        let ranks: Vec<usize> = (0..self.size()).collect();
+        application.form(self, &ranks, &all)
+    }
+}
+
+impl Group<'_> {
+    /// This rank's number in the group.
+    #[inline(always)]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Number of members.
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The rank in the job of a member; `None` if there is no such member.
+    pub fn world_rank(&self, member: usize) -> Option<usize> {
+        self.members.get(member).map(|member| member.rank)
+    }
+
+    /// Frees the group: its memory can be used again. All members call it together. A group that is only dropped keeps
+    /// its memory until the job ends.
+    pub fn free(self) -> Result<()> {
+        // Finds out whether all want it.
+        self.barrier_of(Kind::Free)?;
+        for peer in (0..self.size()).filter(|peer| *peer != self.rank) {
+            self.part(peer).leavers.fetch_add(1, Ordering::AcqRel);
+            self.notify(peer);
+        }
+        // From here on only the own part is touched: those of the others may be gone.
+        let leavers = &self.part(self.rank).leavers;
+        let left = || (leavers.load(Ordering::Acquire) as usize >= self.size() - 1).then_some(());
+        let gone = || {
+            let state = |rank: usize| self.job.ni.memory.block(rank).life.state();
+            let dead = self.members.iter().find(|member| state(member.rank) == State::Dead);
+            dead.map(|member| Error::PeerDead { rank: member.rank })
+        };
+        let freed = || left().map(Ok).or_else(|| gone().map(|error| left().ok_or(error)));
+        let myself = By::Rank(self.job.ni.rank);
+        self.job.wait_until(myself, None, ANY, Progress::Seldom, freed)??;
+        self.job.ni.give_heap(self.start, PART_BYTES);
+        Ok(())
+    }
+}
+
+impl<'j> Group<'j> {
+    /// Splits the group: members of the same color form a new group, ordered by key, then by rank in this group.
+    /// `None` joins none. All members call it together.
+    pub fn split(&self, color: Option<u64>, key: i64) -> Result<Option<Group<'j>>> {
+        let round = self.enter(Label::new(Kind::Split, size_of::<Application>()))?;
+        let application = Application::new(self.job, color, key);
+        self.contribute(&round, bytemuck::bytes_of(&application));
+        self.notify_all();
+        self.await_members(&round, self.size())?;
+        let mut all = vec![Application::zeroed(); self.size()];
+        for (member, theirs) in all.iter_mut().enumerate() {
+            self.take(&round, member, size_of::<Application>(), 0, bytemuck::bytes_of_mut(theirs));
+        }
+        self.saw_everyone(&round);
+        self.finish(&round);
+        let ranks: Vec<usize> = self.members.iter().map(|member| member.rank).collect();
+        application.form(self.job, &ranks, &all)
+    }
+}
+
+impl Application {
+    /// This rank's: with memory for its part, if it joins.
+    fn new(job: &Job, color: Option<u64>, key: i64) -> Application {
+        let part = color.map(|_| job.ni.take_heap(PART_BYTES));
+        let (answer, start) = match part {
+            None => (Answer::Stays, 0),
+            Some(Ok(start)) => (Answer::Joins, start as u64),
+            Some(Err(_)) => (Answer::NoMemory, 0),
+        };
+        Application { answer: answer as u64, color: color.unwrap_or(0), key, start }
+    }
+
+    /// Forms the group that this rank joins, out of what `ranks` have told.
+    fn form<'j>(&self, job: &'j Job, ranks: &[usize], all: &[Application]) -> Result<Option<Group<'j>>> {
+        if self.answer == Answer::Stays as u64 {
+            return Ok(None);
+        }
+        let applies = |theirs: &Application| theirs.answer != Answer::Stays as u64 && theirs.color == self.color;
+        let mut chosen: Vec<usize> = (0..all.len()).filter(|index| applies(&all[*index])).collect();
+        chosen.sort_by_key(|index| (all[*index].key, *index));
+        // All that apply see the same, so all give up or none.
+        if let Some(index) = chosen.iter().find(|index| all[**index].answer != Answer::Joins as u64) {
+            if self.answer == Answer::Joins as u64 {
+                job.ni.give_heap(self.start as usize, PART_BYTES);
+            }
+            return Err(Error::Refused { rank: ranks[*index], reason: Refusal::OutOfMemory });
+        }
+        let members: Vec<Member> = chosen
+            .iter()
+            .map(|index| Member::find(&job.ni, ranks[*index], all[*index].start))
+            .collect::<Result<_>>()?;
+        let rank = members.iter().position(|member| member.rank == job.rank()).expect("this rank joins");
+        Ok(Some(Group {
+            job,
+            rank,
+            crowded: is_crowded(job),
+            start: self.start as usize,
+            number: Cell::new(0),
+            history: Cell::new(0),
+            floor: Cell::new(0),
+            arrivals: Cell::new(0),
+            reached: RefCell::new(vec![None; members.len()]),
+            scratch: Cell::new(None),
+            broken: RefCell::new(None),
+            members,
+        }))
+    }
+}
+
+#[cfg(not(test))]
+fn is_crowded(job: &Job) -> bool {
+    job.is_crowded()
+}
+
+/// In unit tests every rank has a core, so to speak: the other tests have more ranks than the machine has.
+#[cfg(test)]
+fn is_crowded(_: &Job) -> bool {
+    false
+}

@@ -1,0 +1,153 @@
+//! What a member asks for, in two words that are compared with those of the others.
+//!
+//! ```text
+//!   head:      number of the call (32 bits) | history (16) | operation and type (8) | kind (8)
+//!   argument:  bytes (48 bits) | root (16)
+//! ```
+//! The history is a checksum of all calls before: where two members did different things and neither had to wait, the
+//! next call they meet in tells.
+
+/// Which call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Barrier = 1,
+    Broadcast,
+    Reduce,
+    Allreduce,
+    Scan,
+    Gather,
+    Allgather,
+    Scatter,
+    Alltoall,
+    Split,
+    Free,
+}
+
+impl Kind {
+    /// The name of the kind in a head, which may be one of another member.
+    pub fn name_of(code: u8) -> &'static str {
+        use Kind::*;
+        let all = [Barrier, Broadcast, Reduce, Allreduce, Scan, Gather, Allgather, Scatter, Alltoall, Split, Free];
+        all.into_iter().find(|kind| *kind as u8 == code).map_or("unknown", Kind::name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Barrier => "barrier",
+            Kind::Broadcast => "broadcast",
+            Kind::Reduce => "reduce",
+            Kind::Allreduce => "allreduce",
+            Kind::Scan => "scan",
+            Kind::Gather => "gather",
+            Kind::Allgather => "allgather",
+            Kind::Scatter => "scatter",
+            Kind::Alltoall => "alltoall",
+            Kind::Split => "split",
+            Kind::Free => "free",
+        }
+    }
+}
+
+/// What a member asks for, apart from the number of the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Label {
+    pub kind: Kind,
+    /// Operation and type of a reduction.
+    pub code: u8,
+    /// Bytes per member.
+    pub bytes: usize,
+    /// Member that gives or takes, where there is one.
+    pub root: usize,
+}
+
+const NUMBER_SHIFT: u32 = 32;
+const HISTORY_SHIFT: u32 = 16;
+const ROOT_BITS: u32 = 16;
+
+impl Label {
+    pub fn new(kind: Kind, bytes: usize) -> Label {
+        Label { kind, code: 0, bytes, root: 0 }
+    }
+
+    pub fn root(self, root: usize) -> Label {
+        Label { root, ..self }
+    }
+
+    pub fn code(self, code: u8) -> Label {
+        Label { code, ..self }
+    }
+
+    #[inline(always)]
+    pub fn head(&self, number: u64, history: u16) -> u64 {
+        number << NUMBER_SHIFT | (history as u64) << HISTORY_SHIFT | (self.code as u64) << 8 | self.kind as u64
+    }
+
+    #[inline(always)]
+    pub fn argument(&self) -> u64 {
+        (self.bytes as u64) << ROOT_BITS | self.root as u64
+    }
+}
+
+/// The history after a call.
+#[inline(always)]
+pub(super) fn history(head: u64, argument: u64) -> u16 {
+    // The head holds the history before.
+    ((head ^ argument.rotate_left(24)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as u16
+}
+
+/// Whether a head belongs to the same call, whatever it asks for.
+#[inline(always)]
+pub(super) fn same_number(head: u64, other: u64) -> bool {
+    (head ^ other) >> NUMBER_SHIFT == 0
+}
+
+/// Whether a head belongs to this call.
+#[inline(always)]
+pub(super) fn is_number(head: u64, number: u64) -> bool {
+    same_number(head, number << NUMBER_SHIFT)
+}
+
+/// What two members that disagree ask for: whichever of kind, operation, size and root differs first, or if none does,
+/// the history; and a name for it.
+pub(super) fn difference(mine: (u64, u64), theirs: (u64, u64)) -> (&'static str, u64, u64) {
+    let name = Kind::name_of(mine.0 as u8);
+    let histories = [mine.0, theirs.0].map(|head| head >> HISTORY_SHIFT & 0xFFFF);
+    let parts = |(head, argument): (u64, u64)| {
+        [head & 0xFF, head >> 8 & 0xFF, argument >> ROOT_BITS, argument & ((1 << ROOT_BITS) - 1)]
+    };
+    let (mine, theirs) = (parts(mine), parts(theirs));
+    match mine.into_iter().zip(theirs).find(|(mine, theirs)| mine != theirs) {
+        Some((mine, theirs)) => (name, mine, theirs),
+        None => ("a collective call before this one", histories[0], histories[1]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_first_is_named() {
+        let words = |label: Label| (label.head(7, 1), label.argument());
+        let label = Label::new(Kind::Reduce, 800).root(3).code(5);
+        assert_eq!(difference(words(label), words(label.root(2))), ("reduce", 3, 2));
+        assert_eq!(difference(words(label), words(Label { bytes: 80, ..label })), ("reduce", 800, 80));
+        assert_eq!(difference(words(label), words(label.code(4))), ("reduce", 5, 4));
+        assert_eq!(difference(words(label), words(Label::new(Kind::Scan, 800))), ("reduce", 3, 5));
+        let (_, mine, theirs) = difference(words(label), (label.head(7, 2), label.argument()));
+        assert_eq!((mine, theirs), (1, 2));
+        assert!(same_number(label.head(7, 0), Label::new(Kind::Barrier, 0).head(7, 1)));
+        assert!(!same_number(label.head(7, 0), label.head(8, 0)));
+    }
+
+    #[test]
+    fn histories_tell_sizes_and_roots_apart() {
+        let after = |label: Label| history(label.head(7, 1), label.argument());
+        let label = Label::new(Kind::Broadcast, 8);
+        assert_ne!(after(label), after(label.root(1)));
+        assert_ne!(after(label), after(Label::new(Kind::Broadcast, 16)));
+        assert_ne!(after(label), after(Label::new(Kind::Reduce, 8)));
+        assert_ne!(after(label), history(label.head(7, 2), label.argument()));
+    }
+}

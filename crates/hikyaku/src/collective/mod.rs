@@ -1,0 +1,61 @@
+//! Groups of ranks, and what their members do together: barrier, broadcast, reduction, gathering and scattering.
+//!
+//! Rests on: `job`. Leaves out: ranks of other hosts.
+//!
+//! Every member has a part of its own memory that all members map. The collective calls of a group are numbered; in
+//! call `n` each member writes what it asks for, and a short contribution beside it, into entry `n` of its part, and
+//! reads the entries of those it needs something from. Longer contributions lie in a buffer of the part, long ones are
+//! read from where they are. Entries and buffers are used in turn, so that nobody waits for slow readers of the last
+//! call, and most calls wait once or not at all.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `group` | which ranks, and where their parts are; splitting and freeing |
+//! | `part` | the words and buffers of one member |
+//! | `label` | what a member asks for, to be compared with the others |
+//! | `round` | the course of one call: enter, publish, await, finish |
+//! | `trouble` | calls that do not fit together, members that end |
+//! | `barrier` | waiting for everyone |
+//! | `broadcast` | from one to all |
+//! | `direct` | the same, where the root's buffer is read in place |
+//! | `source` | a long buffer where it is |
+//! | `operation` | what numbers are combined by |
+//! | `reduce` | reduce, allreduce, scan |
+//! | `exchange` | gather, allgather, scatter, alltoall |
+
+mod barrier;
+mod broadcast;
+mod direct;
+mod exchange;
+mod group;
+mod label;
+mod operation;
+mod part;
+mod reduce;
+mod round;
+mod source;
+mod trouble;
+
+/// What `tests/collective.rs` runs, once more with the protocols of ranks that have a core each.
+#[cfg(test)]
+#[path = "../../tests/collective/cases.rs"]
+#[allow(missing_docs)]
+mod cases;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn all_cases_as_if_every_rank_had_a_core() {
+        for size in [3, 5, 8] {
+            for (name, body) in super::cases::CASES {
+                println!("{name} with {size} ranks");
+                crate::local(size, body).unwrap();
+            }
+        }
+    }
+}
+
+pub use group::Group;
+pub use operation::{
+    AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,
+};

@@ -1,0 +1,114 @@
+//! The words and buffers of one member of a group, in its own memory, mapped by all members.
+
+use crate::error::{Error, Result};
+use crate::memory::segment::PAGE_BYTES;
+use crate::message::slot::Deal;
+use crate::ni::Ni;
+use crate::sync::Shared;
+use crate::sync::atomic::AtomicU64;
+use crate::sync::barrier::STEP_COUNT;
+use crate::sync::line::Line;
+
+/// Calls whose entries and buffers exist at the same time: so far may a member be ahead of another.
+pub(super) const SLOT_COUNT: u64 = 8;
+/// Bytes of a contribution that travels in the entry itself.
+pub(super) const INLINE_MAX: usize = 48;
+/// Bytes of a contribution that is copied into a buffer; longer ones go in several rounds.
+pub(super) const BUFFER_BYTES: usize = 16 * 1024;
+
+/// The words of a member.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Part {
+    /// What the member asks for in each call. Written by the member alone, read by whoever needs it.
+    pub entries: [Entry; SLOT_COUNT as usize],
+    /// Number of the call whose result lies in the slot's buffer. Written by the member, or for it by the last to
+    /// arrive.
+    pub results: [Line<AtomicU64>; SLOT_COUNT as usize],
+    /// Calls the member has finished: it reads nothing of them any more, and nobody needs anything of it.
+    pub done: Line<AtomicU64>,
+    /// Not 0 once somebody had to wait for `done`, and wants to be told when it moves. Written by peers.
+    pub wanted: Line<AtomicU64>,
+    /// Not 0 once somebody found that the calls do not fit together. Written by peers.
+    pub alarm: Line<AtomicU64>,
+    /// Members that will not touch this part any more. Written by peers.
+    pub leavers: Line<AtomicU64>,
+    /// The last call in which others must not read this member's own buffer any more. Written by the member.
+    pub closed: Line<AtomicU64>,
+    /// Chunks of a long buffer that this member receives, claimed by it and by whoever helps.
+    pub deal: Line<Deal>,
+    /// Arrivals, in the part of the first member, for crowded cores; see `barrier`.
+    pub counter: Line<AtomicU64>,
+    /// The flags of the butterfly barrier, each written by one peer.
+    pub flags: [Line<AtomicU64>; STEP_COUNT],
+}
+
+/// What a member asks for in one call. Two lines, of which one is used: a neighbour's would be fetched along.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct Entry {
+    /// Number and kind of the call; stored last.
+    pub head: AtomicU64,
+    /// Size and root.
+    pub argument: AtomicU64,
+    payload: [AtomicU64; INLINE_MAX / 8],
+}
+
+// SAFETY: atomics in a fixed layout; nobody reads the padding.
+unsafe impl Shared for Entry {}
+// SAFETY: atomics in a fixed layout.
+unsafe impl Shared for Part {}
+
+impl Entry {
+    /// The first byte of the contribution.
+    #[inline(always)]
+    pub fn payload(&self) -> *mut u8 {
+        self.payload.as_ptr() as *mut u8
+    }
+}
+
+const BUFFERS_START: usize = size_of::<Part>().next_multiple_of(PAGE_BYTES);
+/// What each member takes from its heap for a group.
+pub(super) const PART_BYTES: usize = BUFFERS_START + SLOT_COUNT as usize * BUFFER_BYTES;
+
+/// A member's part, found.
+#[derive(Clone, Copy)]
+pub(super) struct Member {
+    /// Its rank in the job.
+    pub rank: usize,
+    base: *mut u8,
+}
+
+impl Member {
+    /// The part of `rank` at `start` of the segment, which that rank told.
+    pub fn find(ni: &Ni, rank: usize, start: u64) -> Result<Member> {
+        ni.check_rank(rank)?;
+        let layout = &ni.memory.layout;
+        let heap = layout.heap(rank) as u64 + layout.heap_half_bytes as u64;
+        let end = heap + layout.heap_half_bytes as u64;
+        let fits = start.checked_add(PART_BYTES as u64).is_some_and(|last| start >= heap && last <= end);
+        if !fits || !start.is_multiple_of(PAGE_BYTES as u64) {
+            return Err(Error::PeerMisbehaved { rank, what: "a part of a group outside its memory" });
+        }
+        // SAFETY: checked to lie in the heap of the rank.
+        Ok(Member { rank, base: unsafe { ni.memory.segment.base().add(start as usize) } })
+    }
+
+    /// Its words.
+    ///
+    /// # Safety
+    /// The segment stays mapped for `'a`.
+    #[inline(always)]
+    pub unsafe fn part<'a>(self) -> &'a Part {
+        // SAFETY: `find` checked place and alignment; a part is made of atomics, valid whatever is written there.
+        unsafe { &*(self.base as *const Part) }
+    }
+
+    /// The first byte of its buffer for a slot.
+    #[inline(always)]
+    pub fn buffer(self, slot: usize) -> *mut u8 {
+        debug_assert!(slot < SLOT_COUNT as usize);
+        // SAFETY: within the part, by its size.
+        unsafe { self.base.add(BUFFERS_START + slot * BUFFER_BYTES) }
+    }
+}

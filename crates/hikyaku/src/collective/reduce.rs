@@ -1,0 +1,257 @@
+//! Combining contributions: reduce, allreduce, scan.
+//!
+//! Contributions are combined in the order of ranks, so results are the same every time. Long vectors go in pieces of a
+//! buffer. Who combines a piece:
+//!
+//! * reduce of short pieces, or of few, or where members share cores: the root, as contributions come; the others go on
+//!   at once.
+//! * allreduce of short pieces, or of two: everybody for itself, from what all others show.
+//! * allreduce where members share cores: the last to arrive, for all. The others wait once.
+//! * longer pieces: each member one part of the piece for all, and then all, or the root, read the parts.
+//!
+//! Functions get slices of private memory, never of memory that a peer can write.
+
+use super::group::Group;
+use super::label::{Kind, Label};
+use super::operation::Operation;
+use super::part::{BUFFER_BYTES, INLINE_MAX};
+use super::round::Round;
+use crate::error::Result;
+use bytemuck::Pod;
+use std::sync::atomic::Ordering;
+
+/// Up to so many bytes, everybody combines everything for itself.
+const DIRECT_MAX: usize = 1024;
+/// Up to so many members, the root of a reduce combines everything.
+const ROOT_MEMBERS_MAX: usize = 3;
+/// Up to so many bytes of all contributions, the last to arrive combines them where members share cores.
+const LAST_MAX: usize = 512 * 1024;
+/// Contributions are combined out of a private copy of so many bytes at a time.
+const SCRATCH_BYTES: usize = 4096;
+
+/// Private bytes, aligned for every element.
+#[repr(C, align(64))]
+pub(super) struct Scratch<const BYTES: usize = SCRATCH_BYTES>([u8; BYTES]);
+
+/// How members' bytes are combined: an operation without its type.
+struct Combination<'f> {
+    /// Bytes of an element.
+    element: usize,
+    combine: &'f dyn Fn(&mut [u8], &[u8]),
+}
+
+impl Group<'_> {
+    /// Combines the `data` of all members; the result is in `data` of member `root`. The others keep theirs.
+    ///
+    /// ```
+    /// use hikyaku::collective::Max;
+    ///
+    /// hikyaku::local(3, |job| {
+    ///     let world = job.world()?;
+    ///     let mut data = [job.rank() as i32, -(job.rank() as i32)];
+    ///     world.reduce(&mut data, Max, 0)?;
+    ///     if job.rank() == 0 {
+    ///         assert_eq!(data, [2, 0]);
+    ///     }
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
+        let label = Label::new(Kind::Reduce, size_of_val(data)).root(root).code(O::CODE);
+        self.check_root(label)?;
+        self.combine_pieces(label, data, operation, |piece, how| self.reduce_piece(label, piece, how))
+    }
+
+    /// Combines the `data` of all members; the result is in `data` of all.
+    pub fn allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
+        let label = Label::new(Kind::Allreduce, size_of_val(data)).code(O::CODE);
+        self.combine_pieces(label, data, operation, |piece, how| self.allreduce_piece(label, piece, how))
+    }
+
+    /// Combines the `data` of all members up to this one, itself included; the result is in `data`.
+    ///
+    /// ```
+    /// use hikyaku::collective::Sum;
+    ///
+    /// hikyaku::local(4, |job| {
+    ///     let world = job.world()?;
+    ///     let mut place = [10u64];
+    ///     world.scan(&mut place, Sum)?;
+    ///     assert_eq!(place, [10 * (job.rank() as u64 + 1)]);
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
+        let label = Label::new(Kind::Scan, size_of_val(data)).code(O::CODE);
+        self.combine_pieces(label, data, operation, |piece, how| self.scan_piece(label, piece, how))
+    }
+
+    /// Does a reduction piece by piece.
+    #[inline(always)]
+    fn combine_pieces<T: Pod, O: Operation<T>>(
+        &self,
+        label: Label,
+        data: &mut [T],
+        operation: O,
+        mut one: impl FnMut(&mut [u8], &Combination<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let element = size_of::<T>();
+        if element == 0 || element > SCRATCH_BYTES || align_of::<T>() > align_of::<Scratch>() {
+            let reason = format!("elements of {element} bytes cannot be combined: 1 to {SCRATCH_BYTES} bytes can");
+            return Err(self.refuse(label, reason));
+        }
+        let combine = |total: &mut [u8], input: &[u8]| {
+            operation.combine(bytemuck::cast_slice_mut(total), bytemuck::cast_slice(input))
+        };
+        let how = Combination { element, combine: &combine };
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(data);
+        let piece = BUFFER_BYTES / element * element;
+        if bytes.len() <= piece {
+            return one(bytes, &how);
+        }
+        bytes.chunks_mut(piece).try_for_each(|piece| one(piece, &how))
+    }
+
+    fn reduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        let round = self.enter(label)?;
+        if !self.crowded && self.size() > ROOT_MEMBERS_MAX && data.len() > DIRECT_MAX {
+            self.contribute(&round, data);
+            self.combine_in_parts(&round, data, how, Some(label.root))?;
+            self.saw_everyone(&round);
+        } else if self.rank() != label.root {
+            self.contribute(&round, data);
+            self.notify(label.root);
+        } else {
+            self.put_unless_first(&round, data);
+            self.publish(&round);
+            for member in 0..self.size() {
+                if member != self.rank() {
+                    self.await_member(&round, member)?;
+                }
+                self.fold(&round, member, data, 0, data.len(), how);
+            }
+            self.saw_everyone(&round);
+        }
+        self.finish(&round);
+        Ok(())
+    }
+
+    fn scan_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        let round = self.enter(label)?;
+        self.contribute(&round, data);
+        (self.rank() + 1..self.size()).for_each(|member| self.notify(member));
+        for member in 0..=self.rank() {
+            if member != self.rank() {
+                self.await_member(&round, member)?;
+            }
+            self.fold(&round, member, data, 0, data.len(), how);
+        }
+        self.finish(&round);
+        Ok(())
+    }
+
+    fn allreduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        let round = self.enter(label)?;
+        self.contribute(&round, data);
+        let size = self.size();
+        if self.crowded && size > 2 && data.len() * size <= LAST_MAX {
+            self.combine_as_last(&round, data, how)?;
+        } else if size <= 2 || data.len() <= DIRECT_MAX {
+            self.notify_all();
+            self.await_members(&round, size)?;
+            (0..size).for_each(|member| self.fold(&round, member, data, 0, data.len(), how));
+        } else {
+            self.combine_in_parts(&round, data, how, None)?;
+        }
+        self.saw_everyone(&round);
+        self.finish(&round);
+        Ok(())
+    }
+
+    /// The last to arrive combines everything, and puts the result in the place of the first member's contribution,
+    /// which nobody else reads.
+    fn combine_as_last(&self, round: &Round, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        let result = &self.part(0).results[round.slot];
+        if self.arrive(round)? {
+            self.await_members(round, self.size())?;
+            (0..self.size()).for_each(|member| self.fold(round, member, data, 0, data.len(), how));
+            self.put(round, 0, data);
+            result.store(round.number, Ordering::Release);
+            self.notify_all();
+        } else {
+            self.wait(*round, || (result.load(Ordering::Acquire) == round.number).then_some(()))?;
+            self.take(round, 0, data.len(), 0, data);
+        }
+        Ok(())
+    }
+
+    /// Each member combines one part, and puts the result in the place of that part of its own contribution, which
+    /// nobody else reads. All read the results, or only the root, if there is one.
+    fn combine_in_parts(
+        &self,
+        round: &Round,
+        data: &mut [u8],
+        how: &Combination<'_>,
+        root: Option<usize>,
+    ) -> Result<()> {
+        let (bytes, size, rank) = (data.len(), self.size(), self.rank());
+        let elements = bytes / how.element;
+        let start = |member: usize| member * elements / size * how.element;
+        let part = start(rank)..start(rank + 1);
+        self.notify_all();
+        self.await_members(round, size)?;
+        let reads = root.is_none_or(|root| root == rank);
+        let kept = (!reads).then(|| data[part.clone()].to_vec());
+        (0..size).for_each(|member| self.fold(round, member, &mut data[part.clone()], part.start, bytes, how));
+        self.put_part(round, bytes, part.start, &data[part.clone()]);
+        self.part(rank).results[round.slot].store(round.number, Ordering::Release);
+        root.map_or_else(|| self.notify_all(), |root| self.notify(root));
+        if let Some(kept) = kept {
+            data[part].copy_from_slice(&kept);
+            return Ok(());
+        }
+        for distance in 1..size {
+            // Each begins with another, so that they do not all read the same lines.
+            let member = (rank + distance) % size;
+            let result = &self.part(member).results[round.slot];
+            self.wait(*round, || (result.load(Ordering::Acquire) == round.number).then_some(()))?;
+            let part = start(member)..start(member + 1);
+            self.take(round, member, bytes, part.start, &mut data[part]);
+        }
+        Ok(())
+    }
+
+    /// Contributes without showing it, unless this is the first member, whose data are where the result grows.
+    fn put_unless_first(&self, round: &Round, data: &[u8]) {
+        if self.rank() != 0 {
+            self.put(round, self.rank(), data);
+        }
+    }
+
+    /// Combines the part at `offset` of the contribution of `member`, which has `bytes` bytes, into `total`. Members
+    /// come in order: the first one's contribution starts the total.
+    fn fold(&self, round: &Round, member: usize, total: &mut [u8], offset: usize, bytes: usize, how: &Combination<'_>) {
+        if member == 0 {
+            if self.rank() != 0 {
+                self.take(round, 0, bytes, offset, total);
+            }
+            return;
+        }
+        if total.len() <= INLINE_MAX {
+            let mut scratch = Scratch([0; INLINE_MAX]);
+            let input = &mut scratch.0[..total.len()];
+            self.take(round, member, bytes, offset, input);
+            return (how.combine)(total, input);
+        }
+        let mut scratch = self.scratch.take().unwrap_or_else(|| Box::new(Scratch([0; SCRATCH_BYTES])));
+        let step = SCRATCH_BYTES / how.element * how.element;
+        for (index, total) in total.chunks_mut(step).enumerate() {
+            let input = &mut scratch.0[..total.len()];
+            self.take(round, member, bytes, offset + index * step, input);
+            (how.combine)(total, input);
+        }
+        self.scratch.set(Some(scratch));
+    }
+}

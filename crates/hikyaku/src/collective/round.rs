@@ -1,0 +1,269 @@
+//! The course of one call: enter, publish, await the others, finish.
+//!
+//! ```text
+//!   member                                       peer
+//!   enter: everybody has finished call n - 8
+//!   copy the contribution into slot n
+//!   entry[n] = what I ask for          ------->  sees the number, compares, reads the contribution
+//!                                                done = n
+//!   ...
+//!   enter call n + 8: reads done
+//! ```
+//! Members keep the lowest `done` they know of, and calls in which everybody is seen raise it for nothing, so `done` is
+//! seldom read.
+
+use super::group::Group;
+use super::label::{Label, history, same_number};
+use super::part::{BUFFER_BYTES, Entry, INLINE_MAX, Part, SLOT_COUNT};
+use crate::error::Result;
+use crate::memory::copy;
+use crate::ni::message::refuse_in_handler;
+use crate::sync::bell::ANY;
+use std::sync::atomic::Ordering;
+
+/// One call of this member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    pub number: u64,
+    pub slot: usize,
+    /// What this member asks for.
+    pub head: u64,
+    pub argument: u64,
+}
+
+impl Round {
+    /// Of what this member asks for, and asked for before.
+    #[inline(always)]
+    pub fn checksum(&self) -> u16 {
+        history(self.head, self.argument)
+    }
+}
+
+impl Group<'_> {
+    /// Begins the next call: its slot is free afterwards, at every member.
+    #[inline(always)]
+    pub(super) fn enter(&self, label: Label) -> Result<Round> {
+        self.enter_keeping(label, 0)
+    }
+
+    /// The same, with `spare` slots more. A member that sees the entry of one that entered with a spare slot knows that
+    /// its own next slot is free too.
+    #[inline(always)]
+    pub(super) fn enter_keeping(&self, label: Label, spare: u64) -> Result<Round> {
+        refuse_in_handler()?;
+        self.job.ni.check_rank(self.job.ni.rank)?;
+        if self.broken.borrow().is_some() {
+            return Err(self.why_broken());
+        }
+        let number = self.number.get() + 1;
+        let (head, argument) = (label.head(number, self.history.get()), label.argument());
+        let round = Round { number, slot: (number % SLOT_COUNT) as usize, head, argument };
+        let needed = number.saturating_sub(SLOT_COUNT - spare);
+        if self.floor.get() < needed {
+            self.await_floor(needed)?;
+        }
+        self.number.set(number);
+        self.history.set(round.checksum());
+        Ok(round)
+    }
+
+    /// Waits until every member has finished call `needed`.
+    #[cold]
+    fn await_floor(&self, needed: u64) -> Result<()> {
+        self.await_done(needed)?;
+        let done = |member| self.part(member).done.load(Ordering::Acquire);
+        let lowest = (0..self.size()).filter(|member| *member != self.rank()).map(done).min();
+        // What this member has finished itself counts too.
+        self.floor.set(lowest.unwrap_or(u64::MAX).min(self.number.get()));
+        Ok(())
+    }
+
+    /// Waits until every other member has finished call `number`.
+    pub(super) fn await_done(&self, number: u64) -> Result<()> {
+        let mut next = 0;
+        self.wait(self.round_of(number), || {
+            while next < self.size() {
+                if next != self.rank() {
+                    let part = self.part(next);
+                    if part.done.load(Ordering::Acquire) < number {
+                        // Before this member sleeps there is a fence that the other side need not repeat: either it
+                        // sees this, or this member sees its `done`.
+                        if part.wanted.load(Ordering::Relaxed) == 0 {
+                            part.wanted.store(1, Ordering::Relaxed);
+                        }
+                        return None;
+                    }
+                }
+                next += 1;
+            }
+            Some(())
+        })
+    }
+
+    /// A call of this member whose entry is still there.
+    fn round_of(&self, number: u64) -> Round {
+        let slot = (number % SLOT_COUNT) as usize;
+        let entry = &self.part(self.rank()).entries[slot];
+        let (head, argument) = (entry.head.load(Ordering::Relaxed), entry.argument.load(Ordering::Relaxed));
+        Round { number, slot, head, argument }
+    }
+
+    /// Shows what this member asks for, without a contribution.
+    #[inline(always)]
+    pub(super) fn publish(&self, round: &Round) {
+        let entry = self.entry(self.rank(), round);
+        // Calls of a program are often alike. A line that a peer looks at should be written once.
+        if entry.argument.load(Ordering::Relaxed) != round.argument {
+            entry.argument.store(round.argument, Ordering::Relaxed);
+        }
+        entry.head.store(round.head, Ordering::Release);
+    }
+
+    /// The same, with a contribution of at most [`BUFFER_BYTES`].
+    #[inline(always)]
+    pub(super) fn contribute(&self, round: &Round, data: &[u8]) {
+        self.put(round, self.rank(), data);
+        self.publish(round);
+    }
+
+    /// Copies into the place for a contribution (or result) of `data.len()` bytes in the slot of a member.
+    #[inline(always)]
+    pub(super) fn put(&self, round: &Round, member: usize, data: &[u8]) {
+        let target = self.contribution(round, member, data.len());
+        // SAFETY: the place holds that much; `data` is a live slice outside of it.
+        unsafe { copy::copy(target, data.as_ptr(), data.len()) };
+    }
+
+    /// Copies into a part of the place for this member's contribution of `bytes` bytes.
+    pub(super) fn put_part(&self, round: &Round, bytes: usize, offset: usize, data: &[u8]) {
+        assert!(offset + data.len() <= bytes);
+        let target = self.contribution(round, self.rank(), bytes);
+        // SAFETY: within the place, by the assertion; `data` is a live slice outside of it.
+        unsafe { copy::copy(target.add(offset), data.as_ptr(), data.len()) };
+    }
+
+    /// Where the contribution of a member lies, if it has `bytes` bytes.
+    #[inline(always)]
+    pub(super) fn contribution(&self, round: &Round, member: usize, bytes: usize) -> *mut u8 {
+        assert!(bytes <= BUFFER_BYTES);
+        if bytes <= INLINE_MAX { self.entry(member, round).payload() } else { self.members[member].buffer(round.slot) }
+    }
+
+    /// Copies `into.len()` bytes at `offset` of a contribution of `bytes` bytes out.
+    #[inline(always)]
+    pub(super) fn take(&self, round: &Round, member: usize, bytes: usize, offset: usize, into: &mut [u8]) {
+        assert!(offset + into.len() <= bytes);
+        let source = self.contribution(round, member, bytes);
+        // SAFETY: within the place, by the assertion; `into` is private.
+        unsafe { copy::copy(into.as_mut_ptr(), source.add(offset), into.len()) };
+    }
+
+    /// Copies into the buffer of a member, at `offset`, whatever the size.
+    pub(super) fn put_in_buffer(&self, round: &Round, member: usize, offset: usize, data: &[u8]) {
+        assert!(offset + data.len() <= BUFFER_BYTES);
+        // SAFETY: within the buffer, by the assertion; `data` is a live slice outside of it.
+        unsafe { copy::copy(self.members[member].buffer(round.slot).add(offset), data.as_ptr(), data.len()) };
+    }
+
+    /// Copies out of the buffer of a member.
+    pub(super) fn take_from_buffer(&self, round: &Round, member: usize, offset: usize, into: &mut [u8]) {
+        assert!(offset + into.len() <= BUFFER_BYTES);
+        // SAFETY: within the buffer, by the assertion; `into` is private.
+        unsafe { copy::copy(into.as_mut_ptr(), self.members[member].buffer(round.slot).add(offset), into.len()) };
+    }
+
+    /// Whether a member has entered the call; an error if it asks for something else.
+    #[inline(always)]
+    pub(super) fn has_entered(&self, round: &Round, member: usize) -> Result<bool> {
+        let entry = self.entry(member, round);
+        let head = entry.head.load(Ordering::Acquire);
+        if head == round.head {
+            match entry.argument.load(Ordering::Relaxed) == round.argument {
+                true => Ok(true),
+                false => Err(self.mismatch(round, member)),
+            }
+        } else if same_number(head, round.head) {
+            Err(self.mismatch(round, member))
+        } else {
+            Ok(false)
+        }
+    }
+
+    /// Waits until a member has entered the call.
+    #[inline(always)]
+    pub(super) fn await_member(&self, round: &Round, member: usize) -> Result<()> {
+        self.wait(*round, || match self.has_entered(round, member) {
+            Ok(false) => None,
+            other => Some(other.map(|_| ())),
+        })?
+    }
+
+    /// Waits until all members below `end` have entered the call.
+    #[inline(always)]
+    pub(super) fn await_members(&self, round: &Round, end: usize) -> Result<()> {
+        let mut next = 0;
+        self.wait(*round, || {
+            while next < end {
+                if next != self.rank() {
+                    match self.has_entered(round, next) {
+                        Ok(true) => {}
+                        Ok(false) => return None,
+                        Err(error) => return Some(Err(error)),
+                    }
+                }
+                next += 1;
+            }
+            Some(Ok(()))
+        })?
+    }
+
+    /// Everybody has entered this call, so everybody has finished the one before.
+    #[inline(always)]
+    pub(super) fn saw_everyone(&self, round: &Round) {
+        self.raise_floor(round.number - 1);
+    }
+
+    /// A member that entered this call with a slot to spare was seen.
+    #[inline(always)]
+    pub(super) fn saw_keeper(&self, round: &Round) {
+        self.raise_floor((round.number + 1).saturating_sub(SLOT_COUNT));
+    }
+
+    #[inline(always)]
+    fn raise_floor(&self, number: u64) {
+        self.floor.set(self.floor.get().max(number));
+    }
+
+    /// This member reads nothing of the call any more.
+    #[inline(always)]
+    pub(super) fn finish(&self, round: &Round) {
+        let mine = self.part(self.rank());
+        mine.done.store(round.number, Ordering::Release);
+        self.job.ni.fences.light();
+        if mine.wanted.load(Ordering::Relaxed) != 0 {
+            self.notify_all();
+        }
+    }
+
+    /// Tells a member that something has changed.
+    #[inline(always)]
+    pub(super) fn notify(&self, member: usize) {
+        self.job.ni.notify(self.members[member].rank, ANY);
+    }
+
+    #[inline]
+    pub(super) fn notify_all(&self) {
+        (0..self.size()).filter(|member| *member != self.rank()).for_each(|member| self.notify(member));
+    }
+
+    #[inline(always)]
+    pub(super) fn part(&self, member: usize) -> &Part {
+        // SAFETY: the job keeps the segment mapped, and outlives this group.
+        unsafe { self.members[member].part() }
+    }
+
+    #[inline(always)]
+    pub(super) fn entry(&self, member: usize, round: &Round) -> &Entry {
+        &self.part(member).entries[round.slot]
+    }
+}

@@ -1,0 +1,166 @@
+//! Calls that do not fit together, and members that end: every wait of a group looks out for both.
+//!
+//! Whoever finds that another member asks for something else tells all members, so that nobody waits for a call that
+//! will never be complete. A group in which a call failed is of no use any more: its members are out of step.
+
+use super::group::Group;
+use super::label::{Label, difference, same_number};
+use super::round::Round;
+use crate::error::{Error, Result};
+use crate::ni::wait::{By, Progress};
+use crate::sync::bell::ANY;
+use crate::transport::shm::layout::State;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A member that slept this long looks whether the others ask for the same: one that had nothing to wait for does not
+/// tell.
+const PATROL: Duration = Duration::from_millis(200);
+/// Turns of a wait before the first look at what the others ask for; each look doubles it.
+const FIRST_LOOK_TURNS: u32 = 256;
+/// An alarm holds so much of the number of the call it is about.
+const ALARM_NUMBER_MASK: u64 = (1 << 31) - 1;
+
+impl Group<'_> {
+    /// Waits within a call.
+    #[inline(always)]
+    pub(super) fn wait<R>(&self, round: Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
+        match ready() {
+            Some(result) => Ok(result),
+            None => self.wait_longer(&round, ready),
+        }
+    }
+
+    fn wait_longer<R>(&self, round: &Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
+        let departures = &self.job.ni.memory.header().departures;
+        let alarm = &self.part(self.rank()).alarm;
+        let (mut departed, mut turns) = (0, 0u32);
+        loop {
+            let look = || {
+                if let Some(result) = ready() {
+                    return Some(Ok(result));
+                }
+                turns = turns.wrapping_add(1);
+                let looks = turns >= FIRST_LOOK_TURNS && turns.is_power_of_two();
+                let now = departures.load(Ordering::Acquire);
+                if now == departed && !looks && alarm.load(Ordering::Relaxed) == 0 {
+                    return None;
+                }
+                departed = now;
+                let trouble = self.check(round).err()?;
+                // What was done before counts.
+                Some(ready().ok_or(trouble))
+            };
+            // Which members' ends matter depends on how far they were, so the look above decides, not the loop.
+            let myself = By::Rank(self.job.ni.rank);
+            match self.job.wait_until(myself, Some(PATROL), ANY, Progress::Seldom, look) {
+                Ok(Ok(result)) => return Ok(result),
+                Ok(Err(error)) => return Err(self.fail(error)),
+                Err(Error::Timeout { .. }) => turns = FIRST_LOOK_TURNS - 1,
+                Err(error) => return Err(self.fail(error)),
+            }
+        }
+    }
+
+    /// Fails if the call can never be complete.
+    #[cold]
+    pub(super) fn check(&self, round: &Round) -> Result<()> {
+        let alarm = self.part(self.rank()).alarm.load(Ordering::Acquire);
+        // Whoever is alarmed in a later call has done its part of this one.
+        if alarm != 0 && round.number.wrapping_sub(alarm >> 32) & ALARM_NUMBER_MASK < 1 << 30 {
+            return Err(self.alarmed(round, alarm));
+        }
+        let state = |member: usize| self.job.ni.memory.block(self.members[member].rank).life.state();
+        let has_left = |member: &usize| {
+            state(*member) == State::Left && self.part(*member).done.load(Ordering::Acquire) < round.number
+        };
+        // In this order: one that left because another died is not the cause.
+        let left = (0..self.size()).find(has_left);
+        let dead = (0..self.size()).find(|member| state(*member) == State::Dead);
+        match (dead, left) {
+            (Some(dead), _) => return Err(Error::PeerDead { rank: self.members[dead].rank }),
+            (None, Some(left)) => return Err(Error::PeerLeft { rank: self.members[left].rank }),
+            (None, None) => {}
+        }
+        (0..self.size()).try_for_each(|member| {
+            let entry = self.entry(member, round);
+            let head = entry.head.load(Ordering::Acquire);
+            let argument = entry.argument.load(Ordering::Relaxed);
+            let differs = (head, argument) != (round.head, round.argument);
+            // Another look at the number: it may have gone on to a later call in between.
+            let stays = entry.head.load(Ordering::Acquire) == head;
+            match differs && stays && same_number(head, round.head) && member != self.rank() {
+                true => Err(self.mismatch(round, member)),
+                false => Ok(()),
+            }
+        })
+    }
+
+    /// A member asks for something else than this one: tells everybody.
+    #[cold]
+    pub(super) fn mismatch(&self, round: &Round, member: usize) -> Error {
+        // The highest bit tells it from no alarm.
+        let number = round.number & ALARM_NUMBER_MASK;
+        let alarm = 1 << 63 | number << 32 | (self.rank() as u64) << 16 | member as u64;
+        for peer in 0..self.size() {
+            let _ = self.part(peer).alarm.compare_exchange(0, alarm, Ordering::AcqRel, Ordering::Relaxed);
+        }
+        self.notify_all();
+        self.fail(self.disagreement(round, member))
+    }
+
+    /// Not all members ask for the same: tells everybody, and names one that does not.
+    #[cold]
+    pub(super) fn mismatch_of_someone(&self, round: &Round) -> Error {
+        let differs = |member: &usize| {
+            let entry = self.entry(*member, round);
+            let theirs = (entry.head.load(Ordering::Acquire), entry.argument.load(Ordering::Relaxed));
+            theirs != (round.head, round.argument)
+        };
+        self.mismatch(round, (0..self.size()).find(differs).unwrap_or(0))
+    }
+
+    /// Somebody has found two members that disagree: at least one of them asks for something else than this one.
+    fn alarmed(&self, round: &Round, alarm: u64) -> Error {
+        let [first, second] = [alarm >> 16 & 0xFFFF, alarm & 0xFFFF].map(|member| member as usize % self.size());
+        let entry = self.entry(first, round);
+        let (head, argument) = (entry.head.load(Ordering::Acquire), entry.argument.load(Ordering::Relaxed));
+        let agrees = (head, argument) == (round.head, round.argument);
+        self.disagreement(round, if agrees || first == self.rank() { second } else { first })
+    }
+
+    fn disagreement(&self, round: &Round, member: usize) -> Error {
+        let entry = self.entry(member, round);
+        let theirs = (entry.head.load(Ordering::Acquire), entry.argument.load(Ordering::Relaxed));
+        let (operation, mine, theirs) = difference((round.head, round.argument), theirs);
+        Error::Mismatch { operation, rank: self.members[member].rank, mine, theirs }
+    }
+
+    /// Remembers that the group is of no use any more.
+    #[cold]
+    pub(super) fn fail(&self, error: Error) -> Error {
+        self.broken.borrow_mut().get_or_insert(error).clone()
+    }
+
+    /// The error that every later call gets.
+    #[cold]
+    pub(super) fn why_broken(&self) -> Error {
+        self.broken.borrow().clone().expect("only a broken group is asked")
+    }
+
+    /// This member cannot do what it was asked: the others must not wait for it.
+    #[cold]
+    pub(super) fn refuse(&self, label: Label, reason: String) -> Error {
+        // A size that no other member can have.
+        let odd = Label { bytes: (1 << 48) - 1, ..label };
+        match self.enter(odd) {
+            Ok(round) => {
+                self.publish(&round);
+                self.mismatch(&round, self.rank());
+                self.broken.replace(Some(Error::Invalid(reason.clone())));
+                Error::Invalid(reason)
+            }
+            Err(error) => error,
+        }
+    }
+}

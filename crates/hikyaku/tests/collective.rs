@@ -1,0 +1,130 @@
+//! Groups and collectives with ranks as threads.
+
+#[path = "collective/cases.rs"]
+mod cases;
+
+use cases::CASES;
+use hikyaku::collective::Sum;
+use hikyaku::{Error, Job};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Ends the whole test if it hangs.
+fn within<R>(seconds: u64, what: &str, body: impl FnOnce() -> R) -> R {
+    let ended = Arc::new(AtomicBool::new(false));
+    let (watched, what) = (ended.clone(), what.to_string());
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    let watchdog = std::thread::spawn(move || {
+        while !watched.load(Ordering::Acquire) {
+            std::thread::park_timeout(deadline.saturating_duration_since(Instant::now()));
+            if Instant::now() >= deadline {
+                eprintln!("{what} hangs");
+                std::process::abort();
+            }
+        }
+    });
+    let result = body();
+    ended.store(true, Ordering::Release);
+    watchdog.thread().unpark();
+    watchdog.join().unwrap();
+    result
+}
+
+fn run_all(size: usize) {
+    for (name, body) in CASES {
+        within(60, &format!("{name} with {size} ranks"), || hikyaku::local(size, body).unwrap());
+    }
+}
+
+#[test]
+fn alone() {
+    run_all(1);
+}
+
+#[test]
+fn two() {
+    run_all(2);
+}
+
+#[test]
+fn three() {
+    run_all(3);
+}
+
+#[test]
+fn four() {
+    run_all(4);
+}
+
+#[test]
+fn five() {
+    run_all(5);
+}
+
+#[test]
+fn eight() {
+    run_all(8);
+}
+
+/// The last rank dies before a call, and all others get to know, whichever call it is.
+fn survive(size: usize, call: impl Fn(&hikyaku::Group<'_>) -> hikyaku::Result<()> + Sync) {
+    let body = |job: &Job| {
+        let world = job.world().unwrap();
+        world.barrier().unwrap();
+        if job.rank() == size - 1 {
+            // Silently: a panic that is not reported.
+            std::panic::resume_unwind(Box::new("as planned"));
+        }
+        let result = call(&world).and_then(|()| (0..20).try_for_each(|_| world.barrier()));
+        assert!(matches!(result, Err(Error::PeerDead { rank }) if rank == size - 1), "{result:?}");
+        // The group is of no use any more, and says so at once.
+        assert!(matches!(world.allreduce(&mut [0u64], Sum), Err(Error::PeerDead { .. })));
+    };
+    let ended =
+        within(60, "a call with a dead member", || catch_unwind(AssertUnwindSafe(|| hikyaku::local(size, body))));
+    let panic = ended.expect_err("the dead rank's panic goes on");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"as planned"), "a survivor failed");
+}
+
+#[test]
+fn a_dead_member_ends_every_call() {
+    for size in [2, 3, 8] {
+        survive(size, |world| world.barrier());
+        survive(size, |world| world.broadcast(&mut [0u64; 4], 0));
+        survive(size, |world| world.broadcast(&mut vec![0u64; 100_000], 0));
+        survive(size, |world| world.broadcast(&mut vec![0u64; 100_000], size - 1));
+        survive(size, |world| world.reduce(&mut vec![0u64; 10_000], Sum, 0));
+        survive(size, |world| world.allreduce(&mut vec![0u64; 10_000], Sum));
+        survive(size, |world| world.split(Some(0), 0).map(|_| ()));
+    }
+}
+
+#[test]
+fn a_member_that_left_in_good_order_is_no_error() {
+    hikyaku::local(4, |job| {
+        let world = job.world().unwrap();
+        for _ in 0..5 {
+            world.barrier().unwrap();
+        }
+        let mut data = [1u64];
+        world.allreduce(&mut data, Sum).unwrap();
+        assert_eq!(data, [4]);
+        if job.rank() % 2 == 0 {
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_member_that_left_too_early_is_noticed() {
+    let results = hikyaku::local(3, |job| {
+        let world = job.world().unwrap();
+        if job.rank() == 1 { Ok(()) } else { world.barrier() }
+    })
+    .unwrap();
+    assert!(matches!(results[0], Err(Error::PeerLeft { rank: 1 })), "{:?}", results[0]);
+    assert!(matches!(results[2], Err(Error::PeerLeft { .. })), "{:?}", results[2]);
+}
