@@ -80,6 +80,11 @@ mod memory {
 }
 #[cfg(loom)]
 #[doc(hidden)]
+pub mod message {
+    pub mod slot;
+}
+#[cfg(loom)]
+#[doc(hidden)]
 pub mod transport {
     pub mod shm {
         pub mod ring;
