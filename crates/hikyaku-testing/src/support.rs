@@ -46,6 +46,18 @@ pub fn await_half_a_push(job: &Job, middle: impl Fn() -> u64) {
     }
 }
 
+/// Does each work in a thread of its own while this one does `here`. The threads are joined one by one: a scope that
+/// waits for them by itself does so inside the standard library, where ThreadSanitizer does not see it.
+pub fn beside<W: FnOnce() + Send>(works: impl IntoIterator<Item = W>, here: impl FnOnce()) {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = works.into_iter().map(|work| scope.spawn(work)).collect();
+        here();
+        for thread in threads {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    });
+}
+
 /// The other rank of two.
 pub fn other(job: &Job) -> usize {
     1 - job.rank()

@@ -1,20 +1,22 @@
 //! A hang becomes a failure with a name.
 
-use std::io::Write;
-use std::sync::{Mutex, MutexGuard, Once};
-use std::time::{Duration, Instant};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::io::{PipeReader, Write};
+use std::time::Duration;
 
 /// Far beyond what any case takes, sanitizers and noisy machines included.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs `work`; ends the process if it takes longer than [`LIMIT`].
 pub fn watched<R>(name: &str, work: impl FnOnce() -> R) -> R {
-    static WATCHER: Once = Once::new();
-    WATCHER.call_once(|| drop(std::thread::spawn(watch)));
-    let entry = Entry { name: name.to_owned(), end: Instant::now() + LIMIT };
-    running().push(entry.clone());
-    let _over = Over(entry);
-    work()
+    // The pipe closes when the work is over, also by a panic.
+    let (over, running) = std::io::pipe().expect("a pipe");
+    let name = name.to_owned();
+    let watcher = std::thread::spawn(move || watch(&name, &over));
+    let result = work();
+    drop(running);
+    let _ = watcher.join();
+    result
 }
 
 /// The same for a process that is one rank: the kernel ends it.
@@ -23,34 +25,17 @@ pub fn watch_process() {
     unsafe { libc::alarm(LIMIT.as_secs() as u32) };
 }
 
-/// What runs, and when it must be over.
-#[derive(Clone, PartialEq, Eq)]
-struct Entry {
-    name: String,
-    end: Instant,
-}
-
-/// Takes an entry off the list, also when the work panics.
-struct Over(Entry);
-
-impl Drop for Over {
-    fn drop(&mut self) {
-        running().retain(|entry| *entry != self.0);
-    }
-}
-
-fn running() -> MutexGuard<'static, Vec<Entry>> {
-    static RUNNING: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
-    RUNNING.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-fn watch() {
-    loop {
-        std::thread::sleep(Duration::from_secs(1));
-        if let Some(entry) = running().iter().find(|entry| entry.end < Instant::now()) {
-            // Not by `eprintln`, which the test harness would keep to itself.
-            let _ = writeln!(std::io::stderr(), "{} hangs", entry.name);
-            std::process::abort();
+fn watch(name: &str, over: &PipeReader) {
+    let limit = Timespec { tv_sec: LIMIT.as_secs() as i64, tv_nsec: 0 };
+    let ended = loop {
+        match rustix::event::poll(&mut [PollFd::new(over, PollFlags::IN)], Some(&limit)) {
+            Ok(ended) => break ended,
+            Err(error) => assert_eq!(error, rustix::io::Errno::INTR),
         }
+    };
+    if ended == 0 {
+        // Not by `eprintln`, which the test harness would keep to itself.
+        let _ = writeln!(std::io::stderr(), "{name} hangs");
+        std::process::abort();
     }
 }

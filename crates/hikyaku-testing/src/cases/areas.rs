@@ -1,6 +1,6 @@
 //! Areas of one rank, by id, and their revocation.
 
-use crate::support::{await_half_a_push, expect_error, spin_until, tag};
+use crate::support::{await_half_a_push, beside, expect_error, spin_until, tag};
 use hikyaku::{By, Error, Job, Until};
 
 pub fn areas_are_reached_by_id(job: &Job) {
@@ -105,18 +105,18 @@ pub fn a_new_area_survives_the_end_of_the_old(job: &Job) {
         let old = job.area::<u64>(7, 1 << 18).unwrap();
         let port = job.open().unwrap();
         let ended = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let ended = &ended;
-            scope.spawn(move || {
-                let mut new = None;
-                spin_until(|| {
-                    new = port.area::<u64>(7, 8).ok();
-                    new.is_some()
-                });
-                spin_until(|| ended.load(Ordering::Acquire));
-                port.push(port.open_area::<u64>(0, 7).expect("the new area").at(3), &[4]).unwrap();
-                assert_eq!(new.unwrap().get(3), 4);
+        let ended = &ended;
+        let renew = move || {
+            let mut new = None;
+            spin_until(|| {
+                new = port.area::<u64>(7, 8).ok();
+                new.is_some()
             });
+            spin_until(|| ended.load(Ordering::Acquire));
+            port.push(port.open_area::<u64>(0, 7).expect("the new area").at(3), &[4]).unwrap();
+            assert_eq!(new.unwrap().get(3), 4);
+        };
+        beside([renew], || {
             old.into_vec();
             ended.store(true, Ordering::Release);
         });

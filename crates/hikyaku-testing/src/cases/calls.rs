@@ -1,6 +1,6 @@
 //! Calling a handler for its reply.
 
-use crate::support::{expect_error, words};
+use crate::support::{beside, expect_error, words};
 use hikyaku::{Error, Job, Refusal};
 
 const DOUBLE: u16 = 1;
@@ -73,17 +73,16 @@ pub fn ports_get_their_own_replies(job: &Job) {
     register_double(job);
     job.barrier().unwrap();
     let peer = 1 - job.rank();
-    let ports: Vec<_> = (0..4).map(|_| job.open().unwrap()).collect();
-    std::thread::scope(|scope| {
-        for (index, port) in ports.into_iter().enumerate() {
-            scope.spawn(move || {
-                for number in 0..300 {
-                    let id = (index as u64) << 32 | number;
-                    assert_eq!(port.call(peer, DOUBLE, words(id), &[]).unwrap(), words(2 * id));
-                }
-            });
+    let callers = [0u64, 1, 2, 3].map(|index| {
+        let port = job.open().unwrap();
+        move || {
+            for number in 0..300 {
+                let id = index << 32 | number;
+                assert_eq!(port.call(peer, DOUBLE, words(id), &[]).unwrap(), words(2 * id));
+            }
         }
     });
+    beside(callers, || {});
     job.barrier().unwrap();
 }
 

@@ -1,6 +1,6 @@
 //! Active messages: whole, in order, one handler at a time.
 
-use crate::support::{bytes, expect_error, spin_until, words};
+use crate::support::{beside, bytes, expect_error, spin_until, words};
 use hikyaku::{By, Error, Job, PAYLOAD_MAX, Refusal};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -128,19 +128,16 @@ pub fn handlers_run_one_at_a_time(job: &Job) {
     job.register_handler(HANDLER, handler).unwrap();
     job.barrier().unwrap();
     let peer = 1 - job.rank();
-    let ports: Vec<_> = (0..2).map(|_| job.open().unwrap()).collect();
     let ni_thread = job.start_ni_thread().unwrap();
-    std::thread::scope(|scope| {
-        for port in ports {
-            scope.spawn(move || {
-                for _ in 0..COUNT {
-                    port.send(peer, HANDLER, 0, [0; 6], &[]).unwrap();
-                }
-                port.wait_handled(By::Anyone, HANDLER, 2 * COUNT).unwrap();
-            });
+    let senders = [job.open().unwrap(), job.open().unwrap()].map(|port| {
+        move || {
+            for _ in 0..COUNT {
+                port.send(peer, HANDLER, 0, [0; 6], &[]).unwrap();
+            }
+            port.wait_handled(By::Anyone, HANDLER, 2 * COUNT).unwrap();
         }
-        job.wait_handled(By::Anyone, HANDLER, 2 * COUNT).unwrap();
     });
+    beside(senders, || job.wait_handled(By::Anyone, HANDLER, 2 * COUNT).unwrap());
     job.barrier().unwrap();
     assert_eq!(job.handled(HANDLER), 2 * COUNT);
     drop(ni_thread);

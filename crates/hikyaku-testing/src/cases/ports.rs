@@ -1,6 +1,6 @@
 //! Ports: threads of one rank that never wait for each other.
 
-use crate::support::{expect_error, spin_until, tag, words};
+use crate::support::{beside, expect_error, spin_until, tag, words};
 use hikyaku::{By, Error, Job, Port, Until};
 
 const HANDLER: u16 = 1;
@@ -28,12 +28,8 @@ pub fn threads_communicate_at_once(job: &Job) {
             assert_eq!(port.call(peer, HANDLER, words(round), &[]).unwrap(), words(round + 1));
         }
     };
-    std::thread::scope(|scope| {
-        for thread in 0..THREADS {
-            let port = job.open().unwrap();
-            scope.spawn(move || work(port, thread));
-        }
-    });
+    let ports: Vec<_> = (0..THREADS).map(|_| job.open().unwrap()).collect();
+    beside(ports.into_iter().enumerate().map(|(thread, port)| move || work(port, thread)), || {});
     job.barrier().unwrap();
     if rank == 0 {
         assert_eq!(total.get(0), 2 * THREADS as u64 * ROUNDS);

@@ -1,6 +1,6 @@
 //! Waiting: what ends it, and that a sleeper is always woken.
 
-use crate::support::{await_asleep, expect_error, spin_until, thread_number, words};
+use crate::support::{await_asleep, beside, expect_error, spin_until, thread_number, words};
 use hikyaku::{By, Error, Event, Job, Until};
 use std::time::{Duration, Instant};
 
@@ -146,15 +146,14 @@ pub fn two_threads_sleep_for_different_words(job: &Job) {
             job.word(words_here.at(1, index), 1).unwrap();
         }
     } else {
-        std::thread::scope(|scope| {
-            for index in 0..2 {
-                let (port, words_here, threads) = (job.open().unwrap(), &words_here, &threads);
-                scope.spawn(move || {
-                    port.word(threads.at(0, index), thread_number()).unwrap();
-                    port.wait(words_here.here(index), Until::Equal(1)).unwrap();
-                });
+        let sleepers = [0, 1].map(|index| {
+            let (port, words_here, threads) = (job.open().unwrap(), &words_here, &threads);
+            move || {
+                port.word(threads.at(0, index), thread_number()).unwrap();
+                port.wait(words_here.here(index), Until::Equal(1)).unwrap();
             }
         });
+        beside(sleepers, || {});
     }
     job.barrier().unwrap();
 }

@@ -36,6 +36,11 @@ mod round;
 mod source;
 mod trouble;
 
+pub use group::Group;
+pub use operation::{
+    AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,
+};
+
 /// What `tests/collective.rs` runs, once more with the protocols of ranks that have a core each.
 #[cfg(test)]
 #[path = "../../tests/collective/cases.rs"]
@@ -54,8 +59,3 @@ mod tests {
         }
     }
 }
-
-pub use group::Group;
-pub use operation::{
-    AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,
-};

@@ -2,7 +2,7 @@
 
 use super::layout::EAGER_MAX;
 use super::slot::{Kind, Told};
-use super::spot::{Buffer, Distant, chunks};
+use super::spot::{Buffer, Distant, Staged, chunks};
 use super::{Core, Messages};
 use crate::error::{Error, Result};
 use crate::memory::copy;
@@ -20,6 +20,15 @@ pub(super) struct ReceiveOp {
     number: u64,
     /// The sender was told where the bytes are wanted.
     posted: bool,
+    /// Where they are wanted meanwhile, if the sender cannot reach the buffer.
+    staged: Option<Staged>,
+}
+
+impl ReceiveOp {
+    /// Where a long message is put together.
+    fn target(&self) -> Buffer {
+        self.staged.as_ref().map_or(self.buffer, Staged::buffer)
+    }
 }
 
 /// What a receive of any slot or any rank got.
@@ -125,7 +134,7 @@ impl Core {
         if receive.busy {
             return Err(Error::SlotBusy { rank, slot: entry % self.slots });
         }
-        Ok(ReceiveOp { rank, entry, buffer, number: receive.taken + 1, posted: false })
+        Ok(ReceiveOp { rank, entry, buffer, number: receive.taken + 1, posted: false, staged: None })
     }
 
     /// Tells the sender of a long message where it is wanted, so that it can begin without this rank (F5).
@@ -133,9 +142,17 @@ impl Core {
         if op.posted || op.buffer.bytes <= EAGER_MAX {
             return;
         }
+        if op.buffer.needs_staging(&self.ni, op.rank) {
+            // Without memory for it the receive waits for this rank, as if it had come late.
+            op.staged = Staged::new(&self.ni, op.buffer.bytes).ok();
+        }
+        self.post_as_is(op);
+    }
+
+    fn post_as_is(&self, op: &mut ReceiveOp) {
         let (mine, theirs) = (self.mine(op.rank), self.theirs(op.rank));
         mine.deal(op.entry).open(op.number);
-        op.buffer.tell(&self.ni, theirs.want(op.entry));
+        op.target().tell(&self.ni, theirs.want(op.entry));
         theirs.post(op.entry).publish(op.number - 1, true);
         op.posted = true;
         self.notify(op.rank);
@@ -192,18 +209,27 @@ impl Core {
             deal.refuse(op.number);
             return Err(self.truncated(op, offer.bytes));
         }
-        self.post(op);
+        if !op.posted {
+            self.post_as_is(op);
+        }
         let (size, count) = chunks(offer.bytes);
         if offer.is_reachable(ni) {
             while let Some(chunk) = deal.claim(op.number, count) {
                 let offset = chunk as usize * size;
                 // SAFETY: the claim makes this the only one who writes the chunk; the sender keeps its buffer until
                 // all chunks are copied.
-                unsafe { offer.read(ni, op.buffer, offset, size.min(offer.bytes - offset))? };
+                unsafe { offer.read(ni, op.target(), offset, size.min(offer.bytes - offset))? };
                 deal.copied();
             }
         }
-        Ok(deal.done(op.number, count).then_some(offer.bytes))
+        if !deal.done(op.number, count) {
+            return Ok(None);
+        }
+        if let Some(staged) = op.staged.take() {
+            // SAFETY: both hold the message, whose size was compared with the buffer's.
+            unsafe { copy::copy(op.buffer.start, staged.buffer().start, offer.bytes) };
+        }
+        Ok(Some(offer.bytes))
     }
 
     fn truncated(&self, op: &ReceiveOp, bytes: usize) -> Error {

@@ -5,15 +5,13 @@
 
 use super::layout::EAGER_MAX;
 use super::slot::{Kind, Told};
-use super::spot::{Buffer, Distant, chunks};
+use super::spot::{Buffer, Distant, Staged, chunks};
 use super::{Core, Messages, Mode};
 use crate::error::{Error, Result};
 use crate::memory::copy;
-use crate::ni::Ni;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use bytemuck::Pod;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -31,25 +29,6 @@ pub(super) struct SendOp {
     spooled: bool,
     number: u64,
     staged: Option<Staged>,
-}
-
-/// A part of the own heap, given back when the send is done.
-struct Staged {
-    ni: Arc<Ni>,
-    start: usize,
-    bytes: usize,
-}
-
-impl std::fmt::Debug for Staged {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} bytes", self.bytes)
-    }
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        self.ni.give_heap(self.start, self.bytes);
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,19 +235,13 @@ impl Core {
         self.ni.memory.header().departures.load(Ordering::Relaxed) != 0
     }
 
-    /// A copy of a long message in job memory, where the receiver cannot reach the sender's own (F10's two buffers would
-    /// do with less memory, not with fewer copies).
+    /// A copy of a long message in job memory, where the receiver cannot reach the sender's own.
     fn stage(&self, op: &mut SendOp) -> Result<()> {
-        let ni = &self.ni;
-        let private = !op.buffer.is_mapped(ni);
-        if private && !ni.threads && op.rank != ni.rank && !ni.crosses_to(op.rank) {
-            let staged = Staged { ni: ni.clone(), start: ni.take_heap(op.buffer.bytes)?, bytes: op.buffer.bytes };
+        if op.buffer.needs_staging(&self.ni, op.rank) {
+            let staged = Staged::new(&self.ni, op.buffer.bytes)?;
             // SAFETY: a fresh part of the own heap, of the same size.
-            unsafe {
-                let target = ni.memory.segment.base().add(staged.start);
-                copy::copy(target, op.buffer.start, op.buffer.bytes);
-                op.buffer.start = target;
-            }
+            unsafe { copy::copy(staged.buffer().start, op.buffer.start, op.buffer.bytes) };
+            op.buffer = staged.buffer();
             op.staged = Some(staged);
         }
         Ok(())

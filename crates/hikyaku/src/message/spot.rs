@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::ni::Ni;
 use crate::transport::shm::cross;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A buffer of this rank.
@@ -36,12 +37,47 @@ impl Buffer {
         self.offset(ni).is_some()
     }
 
+    /// Whether `rank` has no way to this buffer without this rank's help.
+    pub fn needs_staging(&self, ni: &Ni, rank: usize) -> bool {
+        !self.is_mapped(ni) && !ni.threads && rank != ni.rank && !ni.crosses_to(rank)
+    }
+
     /// Tells a peer where this is.
     pub fn tell(&self, ni: &Ni, spot: &Spot) {
         let (offset, mapped) = (self.offset(ni).unwrap_or(0), self.is_mapped(ni));
         spot.start.store(if mapped { offset as u64 } else { self.start as u64 }, Ordering::Relaxed);
         spot.bytes.store(self.bytes as u64, Ordering::Relaxed);
         spot.mapped.store(mapped as u64, Ordering::Relaxed);
+    }
+}
+
+/// A part of the own heap that stands in for a buffer peers cannot reach; given back when dropped.
+pub(super) struct Staged {
+    ni: Arc<Ni>,
+    start: usize,
+    bytes: usize,
+}
+
+impl std::fmt::Debug for Staged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.bytes)
+    }
+}
+
+impl Staged {
+    pub fn new(ni: &Arc<Ni>, bytes: usize) -> Result<Staged> {
+        Ok(Staged { ni: ni.clone(), start: ni.take_heap(bytes)?, bytes })
+    }
+
+    pub fn buffer(&self) -> Buffer {
+        // SAFETY: a part of the own heap, hence of the segment.
+        Buffer { start: unsafe { self.ni.memory.segment.base().add(self.start) }, bytes: self.bytes }
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        self.ni.give_heap(self.start, self.bytes);
     }
 }
 

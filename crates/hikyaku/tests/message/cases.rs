@@ -1,0 +1,306 @@
+//! Messages by slots: every mode and size, and misuse. Each case is what every rank runs; `message.rs` runs them on
+//! threads, the conformance suite as processes.
+
+use hikyaku::message::{EAGER_MAX, Mode, Received};
+use hikyaku::{Error, Job, Result};
+use std::time::Duration;
+
+/// A case: its name, how many ranks it needs, and what each of them runs.
+pub type Case = (&'static str, usize, fn(&Job) -> Result<()>);
+
+/// All cases.
+pub const CASES: &[Case] = &[
+    ("every_size_arrives_in_every_mode", 2, every_size_arrives_in_every_mode),
+    ("a_rank_sends_to_itself", 1, a_rank_sends_to_itself),
+    ("a_synchronous_send_waits_for_its_receive", 2, a_synchronous_send_waits_for_its_receive),
+    ("buffered_sends_return_at_once_and_leave_by_themselves", 2, buffered_sends_return_at_once_and_leave_by_themselves),
+    (
+        "a_full_spare_buffer_makes_sends_wait_and_loses_nothing",
+        2,
+        a_full_spare_buffer_makes_sends_wait_and_loses_nothing,
+    ),
+    ("receives_from_any_slot", 2, receives_from_any_slot),
+    (
+        "receives_from_any_rank_keep_each_senders_order_and_hold_floods_back",
+        4,
+        receives_from_any_rank_keep_each_senders_order_and_hold_floods_back,
+    ),
+    (
+        "a_message_that_does_not_fit_is_an_error_and_writes_nothing",
+        2,
+        a_message_that_does_not_fit_is_an_error_and_writes_nothing,
+    ),
+    ("a_slot_is_not_used_twice_at_once", 2, a_slot_is_not_used_twice_at_once),
+    (
+        "an_early_receive_lets_the_send_go_without_the_receiver",
+        2,
+        an_early_receive_lets_the_send_go_without_the_receiver,
+    ),
+    ("a_scope_ends_its_operations_even_after_a_panic", 2, a_scope_ends_its_operations_even_after_a_panic),
+];
+
+const SIZES: [usize; 13] = [0, 1, 7, 8, 9, 63, 64, 65, 1000, EAGER_MAX, EAGER_MAX + 1, 100_000, 1_000_003];
+
+/// Bytes that tell messages apart.
+pub fn pattern(seed: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (i * 31 + i / 251 + seed * 17) as u8).collect()
+}
+
+fn every_size_arrives_in_every_mode(job: &Job) -> Result<()> {
+    for mode in [Mode::Standard, Mode::Synchronous, Mode::Spool(Duration::ZERO), Mode::Spool(Duration::from_millis(1))]
+    {
+        let messages = job.messages(4)?;
+        messages.set_mode(mode);
+        messages.set_spare(4_000_000)?;
+        let peer = 1 - job.rank();
+        for (round, bytes) in SIZES.into_iter().enumerate() {
+            let (mine, expected) = (pattern(round + job.rank(), bytes), pattern(round + peer, bytes));
+            let mut got = vec![0xEE; bytes + 100];
+            if job.rank() == 0 {
+                messages.send(&mine, peer, round % 4)?;
+                assert_eq!(messages.recv(&mut got, peer, round % 4)?, bytes);
+            } else {
+                assert_eq!(messages.recv(&mut got, peer, round % 4)?, bytes);
+                messages.send(&mine, peer, round % 4)?;
+            }
+            assert!(got[..bytes] == expected, "{mode:?}, {bytes} bytes");
+            assert!(got[bytes..].iter().all(|byte| *byte == 0xEE), "{mode:?}, behind {bytes} bytes");
+        }
+        while messages.check_spool()?.remaining > 0 {}
+        job.barrier()?;
+    }
+    Ok(())
+}
+
+fn a_rank_sends_to_itself(job: &Job) -> Result<()> {
+    let messages = job.messages(2)?;
+    for bytes in SIZES {
+        let (data, mut got) = (pattern(1, bytes), vec![0; bytes]);
+        messages.scope(|scope| {
+            let receive = scope.irecv(&mut got, 0, 1)?;
+            messages.send(&data, 0, 1)?;
+            assert_eq!(scope.wait_receive(receive)?, bytes);
+            Ok(())
+        })?;
+        assert!(got == data);
+    }
+    Ok(())
+}
+
+fn a_synchronous_send_waits_for_its_receive(job: &Job) -> Result<()> {
+    let messages = job.messages(1)?;
+    let late = job.symmetric::<u64>(1)?;
+    messages.set_mode(Mode::Synchronous);
+    if job.rank() == 0 {
+        messages.send(&[1u8], 1, 0)?;
+        assert_eq!(job.pull_one(late.at(1, 0))?, 1, "the send returned before its receive had begun");
+    } else {
+        std::thread::sleep(Duration::from_millis(20));
+        late.set(0, 1);
+        messages.recv(&mut [0u8], 0, 0)?;
+    }
+    job.barrier()
+}
+
+fn buffered_sends_return_at_once_and_leave_by_themselves(job: &Job) -> Result<()> {
+    let messages = job.messages(3)?;
+    messages.set_spare(1_000_000)?;
+    messages.set_mode(Mode::Spool(Duration::ZERO));
+    if job.rank() == 0 {
+        // Nobody receives yet: all of these wait in the spare buffer, several per slot.
+        for number in 0..9usize {
+            messages.send(&pattern(number, 100_000), 1, number % 3)?;
+        }
+        assert!(messages.check_spool()?.remaining >= 6);
+        // Too long for the spare buffer, ever.
+        assert!(matches!(messages.send(&vec![0u8; 1_000_001], 1, 0), Err(Error::Invalid(_))));
+        job.barrier()?;
+        let mut moved = 0;
+        loop {
+            let report = messages.check_spool()?;
+            moved += report.moved;
+            if report.remaining == 0 {
+                break;
+            }
+        }
+        assert!(moved <= 9);
+    } else {
+        job.barrier()?;
+        for slot in [2, 0, 1] {
+            for turn in 0..3 {
+                let mut got = vec![0; 100_000];
+                messages.recv(&mut got, 0, slot)?;
+                assert!(got == pattern(turn * 3 + slot, 100_000), "order within a slot");
+            }
+        }
+    }
+    job.barrier()
+}
+
+fn a_full_spare_buffer_makes_sends_wait_and_loses_nothing(job: &Job) -> Result<()> {
+    let messages = job.messages(1)?;
+    messages.set_spare(250_000)?;
+    messages.set_mode(Mode::Spool(Duration::ZERO));
+    for number in 0..20 {
+        if job.rank() == 0 {
+            messages.send(&pattern(number, 100_000), 1, 0)?;
+        } else {
+            let mut got = vec![0; 100_000];
+            messages.recv(&mut got, 0, 0)?;
+            assert!(got == pattern(number, 100_000));
+        }
+    }
+    while messages.check_spool()?.remaining > 0 {}
+    job.barrier()
+}
+
+fn receives_from_any_slot(job: &Job) -> Result<()> {
+    let messages = job.messages(100)?;
+    if job.rank() == 0 {
+        for slot in [70, 3, 99, 0] {
+            messages.send(&[slot as u64], 1, slot)?;
+        }
+        job.barrier()?;
+        messages.send(&pattern(5, 200_000), 1, 42)?;
+    } else {
+        let mut slots = Vec::new();
+        for _ in 0..4 {
+            let mut value = [0u64];
+            let Received { rank, slot, len } = messages.recv_any_slot(&mut value, 0)?;
+            assert_eq!((rank, value[0], len), (0, slot as u64, 1));
+            slots.push(slot);
+        }
+        slots.sort();
+        assert_eq!(slots, [0, 3, 70, 99]);
+        job.barrier()?;
+        let mut long = vec![0; 200_000];
+        assert_eq!(messages.recv_any_slot(&mut long, 0)?.slot, 42);
+        assert!(long == pattern(5, 200_000));
+    }
+    job.barrier()
+}
+
+fn receives_from_any_rank_keep_each_senders_order_and_hold_floods_back(job: &Job) -> Result<()> {
+    const COUNT: u64 = 300;
+    let messages = job.messages(2)?;
+    if job.rank() != 0 {
+        for number in 0..COUNT {
+            messages.send_any(&[job.rank() as u64, number], 0, 1)?;
+            if number % 100 == 0 {
+                messages.send_any(&vec![number; 5000], 0, 0)?;
+            }
+        }
+    } else {
+        let mut next = [0u64; 4];
+        for _ in 0..3 * COUNT {
+            let mut value = [0u64; 2];
+            let got = messages.recv_any(&mut value, 1)?;
+            assert_eq!(got.rank as u64, value[0]);
+            assert_eq!(value[1], next[got.rank], "order of rank {}", got.rank);
+            next[got.rank] += 1;
+            if value[1] % 100 == 0 {
+                let mut long = vec![0u64; 5000];
+                let got = messages.recv_any(&mut long, 0)?;
+                assert_eq!(got.len, 5000);
+                assert!(long.iter().all(|word| *word == long[0]));
+            }
+        }
+        assert_eq!(next, [0, COUNT, COUNT, COUNT]);
+    }
+    job.barrier()
+}
+
+fn a_message_that_does_not_fit_is_an_error_and_writes_nothing(job: &Job) -> Result<()> {
+    let messages = job.messages(2)?;
+    for (bytes, room) in [(8, 7), (64, 10), (5000, 100), (100_000, 50), (100_000, 99_999)] {
+        if job.rank() == 0 {
+            let sent = messages.send(&vec![1u8; bytes], 1, 1);
+            // A short message has left before anybody could say that it does not fit.
+            if bytes > EAGER_MAX {
+                assert!(matches!(sent, Err(Error::Truncated { to: 1, slot: 1, .. })), "{sent:?}");
+            }
+        } else {
+            let mut got = vec![7u8; room];
+            match messages.recv(&mut got, 0, 1) {
+                Err(Error::Truncated { from: 0, to: 1, slot: 1, bytes: told }) => assert_eq!(told, bytes),
+                other => panic!("expected Truncated, got {other:?}"),
+            }
+            assert!(got.iter().all(|byte| *byte == 7));
+        }
+        job.barrier()?;
+    }
+    // The slot still works.
+    if job.rank() == 0 {
+        messages.send(&[5u8], 1, 1)?;
+    } else {
+        messages.recv(&mut [0u8], 0, 1)?;
+    }
+    job.barrier()
+}
+
+fn a_slot_is_not_used_twice_at_once(job: &Job) -> Result<()> {
+    let messages = job.messages(3)?;
+    let peer = 1 - job.rank();
+    let (data, mut first, mut second) = (vec![3u8; 50_000], vec![0u8; 50_000], [0u8; 10]);
+    messages.scope(|scope| {
+        // No receive is there yet, so a long send is under way until the barrier.
+        let send = scope.isend(&data, peer, 2)?;
+        assert!(matches!(messages.send(&[1u8], peer, 2), Err(Error::SlotBusy { rank, slot: 2 }) if rank == peer));
+        assert!(matches!(scope.isend(&data, peer, 2), Err(Error::SlotBusy { .. })));
+        job.barrier()?;
+        let receive = scope.irecv(&mut first, peer, 2)?;
+        assert!(matches!(scope.irecv(&mut second, peer, 2), Err(Error::SlotBusy { rank, slot: 2 }) if rank == peer));
+        assert!(matches!(messages.recv(&mut [0u8], peer, 2), Err(Error::SlotBusy { .. })));
+        scope.wait_receive(receive)?;
+        scope.wait_send(send)
+    })?;
+    assert!(first == data);
+    job.barrier()?;
+    assert!(matches!(messages.send(&[1u8], 5, 0), Err(Error::NoSuchRank { .. })));
+    assert!(matches!(messages.send(&[1u8], peer, 3), Err(Error::NoSuchSlot { slot: 3, slots: 3 })));
+    assert!(matches!(job.messages(0), Err(Error::Invalid(_))));
+    job.barrier()
+}
+
+fn an_early_receive_lets_the_send_go_without_the_receiver(job: &Job) -> Result<()> {
+    let messages = job.messages(1)?;
+    let done = job.symmetric::<u64>(1)?;
+    if job.rank() == 1 {
+        let mut got = vec![0u8; 3_000_000];
+        messages.scope(|scope| {
+            let receive = scope.irecv(&mut got, 0, 0)?;
+            // This rank calls no message function until the send has returned.
+            job.wait(done.here(0), hikyaku::Until::Equal(1))?;
+            scope.wait_receive(receive)
+        })?;
+        assert!(got == pattern(9, 3_000_000));
+    } else {
+        messages.send(&pattern(9, 3_000_000), 1, 0)?;
+        job.word(done.at(1, 0), 1)?;
+    }
+    job.barrier()
+}
+
+fn a_scope_ends_its_operations_even_after_a_panic(job: &Job) -> Result<()> {
+    let messages = job.messages(2)?;
+    let peer = 1 - job.rank();
+    let mut unwanted = vec![0u8; 100_000];
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        messages.scope(|scope| -> Result<()> {
+            let _forgotten = scope.irecv(&mut unwanted, peer, 0)?;
+            panic!("in the scope")
+        })
+    }));
+    assert!(panicked.is_err());
+    job.barrier()?;
+    // The slot was given back, and nobody writes to the old buffer.
+    let mut wanted = vec![0u8; 100_000];
+    messages.scope(|scope| {
+        let receive = scope.irecv(&mut wanted, peer, 0)?;
+        messages.send(&pattern(4, 100_000), peer, 0)?;
+        scope.wait_receive(receive)
+    })?;
+    assert!(wanted == pattern(4, 100_000));
+    assert!(unwanted.iter().all(|byte| *byte == 0));
+    job.barrier()
+}
