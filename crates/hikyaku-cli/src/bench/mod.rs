@@ -118,6 +118,8 @@ fn work_for_peers(crowd: usize) -> Vec<(Test, usize, usize)> {
         (Test::Barrier, 0, crowd),
         (Test::Start, 0, crowd),
     ];
+    work.extend([1 << 10, 4 << 10].map(|bytes| (Test::Send, bytes, 2)));
+    work.extend(workload::SEND_BANDWIDTH_SIZES.map(|bytes| (Test::Bandwidth, bytes, 2)));
     work.extend([4 << 10, 64 << 10, 1 << 20, 16 << 20].map(|bytes| (Test::PutBandwidth, bytes, 2)));
     work
 }

@@ -32,6 +32,14 @@ pub enum Kind {
     Push,
     /// Pulls of one size.
     PullBandwidth,
+    /// Send and receive, standard mode, one way.
+    Send,
+    /// Send and receive, synchronous mode, one way.
+    SendSynchronous,
+    /// Messages of 8 bytes, 64 outstanding.
+    SendRate,
+    /// Messages of one size from private memory.
+    SendBandwidth,
     /// The job's barrier; `bytes` is the number of ranks.
     Barrier,
     /// Start and end of a job; `bytes` is the number of ranks.

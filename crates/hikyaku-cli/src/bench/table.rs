@@ -22,18 +22,21 @@ pub fn print(results: &Results) {
     row("8 B word, one way", Kind::Word, 8, Some((&[Test::Put], 8, 2)), Some(1.0));
     row("8 B push + flag, one way", Kind::PushFlag, 8, Some((&[Test::Put], 8, 2)), Some(1.0));
     row("4 KB push + flag, one way", Kind::PushFlag, 4096, None, None);
-    row(
-        "active message, 6 words, one way",
-        Kind::ActiveMessage,
-        48,
-        Some((&[Test::ActiveMessage, Test::Send], 0, 2)),
-        Some(1.0),
-    );
+    row("active message, 6 words, one way", Kind::ActiveMessage, 48, Some((&[Test::ActiveMessage], 48, 2)), Some(1.0));
     row("call with reply, round trip", Kind::Call, 48, None, Some(2.0));
     row("null call to own interface", Kind::NullCall, 0, None, None);
     row("8 B pull", Kind::Pull, 8, Some((&[Test::Get], 8, 2)), None);
     row("fetch-and-add", Kind::FetchAdd, 8, Some((&[Test::FetchAdd], 8, 2)), None);
     row("notified 8 B pushes into a ring", Kind::Rate, 8, Some((&[Test::Rate], 8, 2)), None);
+    row("8 B message, one way", Kind::Send, 8, Some((&[Test::Send], 8, 2)), Some(1.0));
+    row("1 KB message, one way", Kind::Send, 1024, Some((&[Test::Send], 1024, 2)), None);
+    row("4 KB message, one way", Kind::Send, 4096, Some((&[Test::Send], 4096, 2)), None);
+    row("8 B synchronous message, one way", Kind::SendSynchronous, 8, None, Some(1.0));
+    row("8 B messages, 64 outstanding", Kind::SendRate, 8, Some((&[Test::Rate], 8, 2)), None);
+    for bytes in super::workload::SEND_BANDWIDTH_SIZES {
+        let name = format!("{} messages, private memory", size(bytes));
+        row(&name, Kind::SendBandwidth, bytes, Some((&[Test::Bandwidth], bytes, 2)), None);
+    }
     row("barrier, 2 ranks", Kind::Barrier, 2, Some((&[Test::Barrier], 0, 2)), None);
     for figure in results.ours.iter().filter(|f| f.bytes != 2) {
         match figure.kind {

@@ -3,6 +3,7 @@
 
 use super::limit;
 use super::plan::{Figure, Kind, Unit};
+use hikyaku::message::{Messages, Mode};
 use hikyaku::{By, Job, Result, Symmetric, Until};
 use std::time::Instant;
 
@@ -16,6 +17,11 @@ const OPERATIONS: u64 = 50_000;
 const BANDWIDTH_BYTES: usize = 256 << 20;
 /// Entries of the ring in the message rate test.
 const RING: usize = 1024;
+
+/// Messages outstanding in the message rate test.
+const OUTSTANDING: usize = 64;
+/// The sizes of the message bandwidth tests.
+pub const SEND_BANDWIDTH_SIZES: [usize; 3] = [64 << 10, 1 << 20, 16 << 20];
 
 const PING: u16 = 1;
 const PONG: u16 = 2;
@@ -47,6 +53,14 @@ pub fn pair(job: &Job) -> Result<Vec<Figure>> {
         note(Kind::Pull, 8, bench.pull()?);
         note(Kind::FetchAdd, 8, bench.fetch_add()?);
         note(Kind::Rate, 8, bench.rate()?);
+        for bytes in [8, 1024, 4096] {
+            note(Kind::Send, bytes, bench.send(bytes, Mode::Standard)?);
+        }
+        note(Kind::SendSynchronous, 8, bench.send(8, Mode::Synchronous)?);
+        note(Kind::SendRate, 8, bench.send_rate()?);
+        for bytes in SEND_BANDWIDTH_SIZES {
+            note(Kind::SendBandwidth, bytes, bench.send_bandwidth(bytes)?);
+        }
         note(Kind::Barrier, 2, bench.barrier(ROUND_TRIPS)?);
         note(Kind::PushFlag, 4096, bench.push_flag(512)?);
         for bytes in bandwidth_sizes() {
@@ -94,6 +108,7 @@ struct Bench<'a> {
     ring: Symmetric<u64>,
     bulk: Symmetric<u64>,
     own: Vec<u64>,
+    messages: Messages<'a>,
 }
 
 impl<'a> Bench<'a> {
@@ -111,8 +126,9 @@ impl<'a> Bench<'a> {
         let words = if job.size() == 2 { largest / 8 } else { 8 };
         let own = limit::large_vector(words);
         let (flags, ring, bulk) = (job.symmetric(4096)?, job.symmetric(2 * RING + 16)?, job.symmetric(words)?);
+        let messages = job.messages(OUTSTANDING + 1)?;
         job.barrier()?;
-        Ok(Bench { job, flags, ring, bulk, own })
+        Ok(Bench { job, flags, ring, bulk, own, messages })
     }
 
     fn peer(&self) -> usize {
@@ -290,6 +306,84 @@ impl<'a> Bench<'a> {
         Ok(COUNT as f64 / time.as_secs_f64() / 1e6)
     }
 
+    /// Ping-pong of messages: half of the round trip, ns.
+    fn send(&self, bytes: usize, mode: Mode) -> Result<f64> {
+        let (job, messages, peer, words) = (self.job, &self.messages, self.peer(), bytes / 8);
+        let round_trips = if bytes > 64 { ROUND_TRIPS / 4 } else { ROUND_TRIPS };
+        let (mut data, mut got) = (vec![0u64; words], vec![0u64; words]);
+        messages.set_mode(mode);
+        job.barrier()?;
+        let begin = Instant::now();
+        for round in 1..=round_trips {
+            for turn in 0..2 {
+                if turn == job.rank() {
+                    data[0] = round;
+                    data[words - 1] = round;
+                    messages.send(&data, peer, 0)?;
+                } else {
+                    messages.recv(&mut got, peer, 0)?;
+                    assert!(got[0] == round && got[words - 1] == round, "a message was damaged");
+                }
+            }
+        }
+        let time = begin.elapsed();
+        messages.set_mode(Mode::Standard);
+        job.barrier()?;
+        Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
+    }
+
+    /// Windows of messages of 8 bytes, each in its slot, with an answer per window: million/s.
+    fn send_rate(&self) -> Result<f64> {
+        const WINDOWS: u64 = 3000;
+        let (job, messages) = (self.job, &self.messages);
+        job.barrier()?;
+        let begin = Instant::now();
+        for window in 0..WINDOWS {
+            if job.rank() == 0 {
+                for slot in 0..OUTSTANDING {
+                    messages.send(&[window + slot as u64], 1, slot)?;
+                }
+                messages.recv(&mut [0u64], 1, OUTSTANDING)?;
+            } else {
+                let mut got = [0u64];
+                for slot in 0..OUTSTANDING {
+                    messages.recv(&mut got, 0, slot)?;
+                    assert_eq!(got[0], window + slot as u64, "a message was damaged");
+                }
+                messages.send(&[window], 0, OUTSTANDING)?;
+            }
+        }
+        let time = begin.elapsed();
+        job.barrier()?;
+        Ok((WINDOWS * OUTSTANDING as u64) as f64 / time.as_secs_f64() / 1e6)
+    }
+
+    /// Messages of one size from private memory to private memory, GB/s.
+    fn send_bandwidth(&self, bytes: usize) -> Result<f64> {
+        let (job, messages, words) = (self.job, &self.messages, bytes / 8);
+        let rounds = rounds_for(bytes).min(1000);
+        let mut into = limit::large_vector(words);
+        into.fill(0);
+        job.barrier()?;
+        let begin = Instant::now();
+        for _ in 0..rounds {
+            if job.rank() == 0 {
+                messages.send(&self.own[..words], 1, 0)?;
+            } else {
+                messages.recv(&mut into, 0, 0)?;
+            }
+        }
+        if job.rank() == 0 {
+            messages.recv(&mut [0u64], 1, 1)?;
+        } else {
+            messages.send(&[1u64], 0, 1)?;
+        }
+        let time = begin.elapsed().as_secs_f64();
+        assert!(job.rank() == 0 || into == self.own[..words], "messages of {bytes} bytes");
+        job.barrier()?;
+        Ok((bytes * rounds) as f64 / time / 1e9)
+    }
+
     /// The job's own barrier, µs.
     fn barrier(&self, rounds: u64) -> Result<f64> {
         self.job.barrier()?;
@@ -362,7 +456,8 @@ impl Kind {
     pub fn unit(self) -> Unit {
         match self {
             Kind::LimitCopy | Kind::LimitCopyTwo | Kind::Push | Kind::PullBandwidth => Unit::GigabytesPerSecond,
-            Kind::Rate => Unit::MillionPerSecond,
+            Kind::SendBandwidth => Unit::GigabytesPerSecond,
+            Kind::Rate | Kind::SendRate => Unit::MillionPerSecond,
             Kind::Barrier => Unit::Microseconds,
             Kind::Start => Unit::Milliseconds,
             _ => Unit::Nanoseconds,
