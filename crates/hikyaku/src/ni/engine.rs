@@ -1,6 +1,6 @@
 //! Receiving active messages: handlers run one at a time, whichever thread of the rank finds the messages.
 
-use super::message::{Arguments, HANDLER_COUNT, InHandler, kind};
+use super::message::{Arguments, HANDLER_COUNT, InHandler, check_content, kind};
 use super::port::Lane;
 use super::{NI_PORT, Ni, route};
 use crate::error::{Error, Refusal, Result};
@@ -59,12 +59,7 @@ impl Context<'_> {
         payload: &[u8],
     ) -> Result<()> {
         self.ni.check_rank(rank)?;
-        if payload.len() > PAYLOAD_MAX {
-            return Err(Error::PayloadTooLong { bytes: payload.len(), max: PAYLOAD_MAX });
-        }
-        if handler >= HANDLER_COUNT {
-            return Err(Error::HandlerTaken { id: handler, max: HANDLER_COUNT });
-        }
+        check_content(handler, payload)?;
         let packet = Packet { handler, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
         self.outbox.send(self.ni, rank, packet, payload, SPILL_MAX)
     }

@@ -139,17 +139,24 @@ impl Port {
     #[inline(always)]
     fn check_message(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<()> {
         self.ni.check_rank(rank)?;
-        if payload.len() > PAYLOAD_MAX {
-            return Err(Error::PayloadTooLong { bytes: payload.len(), max: PAYLOAD_MAX });
-        }
-        if packet.handler >= HANDLER_COUNT {
-            return Err(Error::HandlerTaken { id: packet.handler, max: HANDLER_COUNT });
-        }
+        check_content(packet.handler, payload)?;
         if self.ni.memory.header().departures.load(Ordering::Relaxed) != 0 {
             self.ni.check_departed(By::Rank(rank))?;
         }
         Ok(())
     }
+}
+
+/// Fails for what no message can carry.
+#[inline(always)]
+pub(super) fn check_content(handler: u16, payload: &[u8]) -> Result<()> {
+    if payload.len() > PAYLOAD_MAX {
+        return Err(Error::PayloadTooLong { bytes: payload.len(), max: PAYLOAD_MAX });
+    }
+    if handler >= HANDLER_COUNT {
+        return Err(Error::HandlerTaken { id: handler, max: HANDLER_COUNT });
+    }
+    Ok(())
 }
 
 /// Where the answers to one port's calls arrive. In private memory of the rank: filled by
