@@ -129,7 +129,8 @@ impl Port {
     }
 
     /// Writes `data`, and `value` into the word `status` of this rank's own memory once the data is all there
-    /// (R3): the caller waits for the word, or looks at it, whenever it likes.
+    /// (R3): the caller waits for the word, or looks at it, whenever it likes. A push that is refused (its area was
+    /// revoked meanwhile) leaves the word as it is and is reported by [`Port::flush`] and [`Port::sync`].
     pub fn push_status<T: Pod>(&self, to: Place<'_, T>, data: &[T], status: Place<'_, u64>, value: u64) -> Result<()> {
         let status_word = self.own_status(status)?;
         match (self.ni.resolve(to, data.len())?, status_word) {
