@@ -225,6 +225,40 @@ fn fault_14_signals_belong_to_the_application() {
     assert_eq!(outcome.status(), 0);
 }
 
+/// A launcher of another version: the rank says which versions meet, and starts no job.
+#[test]
+fn fault_17_a_launcher_of_another_version_is_refused() {
+    use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+    use std::os::fd::AsRawFd;
+    // Not close-on-exec: the rank inherits its end, as from a launcher.
+    let (ours, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::empty(), None).unwrap();
+    let socket = theirs.as_raw_fd().to_string();
+    let rank = Command::new(VICTIM).arg("start").env("HIKYAKU_SOCKET", socket).stdout(Stdio::piped()).spawn().unwrap();
+    drop(theirs);
+    let mut hello = [0u8; 64];
+    let (_, bytes) = rustix::net::recv(&ours, &mut hello[..], RecvFlags::empty()).unwrap();
+    assert_eq!(bytes, 24, "hello: magic, format, process");
+    let mut welcome = [0u64; 11];
+    welcome[0] = u64::from_be_bytes(*b"hikyaku\0");
+    welcome[1] = 999;
+    let bytes: Vec<u8> = welcome.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    rustix::net::send(&ours, &bytes, SendFlags::empty()).unwrap();
+    let output = rank.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.contains("format 999"), "{said}");
+}
+
+/// A rank of another version: it is told the launcher's, and is not given the job's memory.
+#[test]
+fn fault_17_a_rank_of_another_version_gets_no_memory() {
+    let outcome = job("skew", 2).run().unwrap();
+    for rank in 0..2 {
+        assert!(text(&outcome, rank).contains("no memory came"), "{}", text(&outcome, rank));
+    }
+}
+
 /// In a process of its own, since limits are per process: with ever more descriptors allowed, the launcher fails
 /// cleanly until it succeeds.
 #[test]

@@ -158,7 +158,7 @@ impl<'a> Bench<'a> {
     /// Ping-pong of `words` words and a flag behind them: half of the round trip, ns.
     fn push_flag(&self, words: usize) -> Result<f64> {
         let (job, area, peer) = (self.job, &self.flags, self.peer());
-        let mut data = vec![0u64; words];
+        let mut data = limit::large_vector(words);
         let mut got = vec![0u64; words];
         area.set(words, 0);
         job.barrier()?;
@@ -177,6 +177,7 @@ impl<'a> Bench<'a> {
             }
         }
         let time = begin.elapsed();
+        check_whole(&got, words, "pushed");
         job.barrier()?;
         Ok(time.as_nanos() as f64 / (2 * ROUND_TRIPS) as f64)
     }
@@ -310,7 +311,7 @@ impl<'a> Bench<'a> {
     fn send(&self, bytes: usize, mode: Mode) -> Result<f64> {
         let (job, messages, peer, words) = (self.job, &self.messages, self.peer(), bytes / 8);
         let round_trips = if bytes > 64 { ROUND_TRIPS / 4 } else { ROUND_TRIPS };
-        let (mut data, mut got) = (vec![0u64; words], vec![0u64; words]);
+        let (mut data, mut got) = (limit::large_vector(words), vec![0u64; words]);
         messages.set_mode(mode);
         job.barrier()?;
         let begin = Instant::now();
@@ -327,6 +328,7 @@ impl<'a> Bench<'a> {
             }
         }
         let time = begin.elapsed();
+        check_whole(&got, words, "sent");
         messages.set_mode(Mode::Standard);
         job.barrier()?;
         Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
@@ -444,6 +446,13 @@ impl<'a> Bench<'a> {
         let time = begin.elapsed().as_secs_f64();
         self.job.barrier()?;
         Ok(time)
+    }
+}
+
+/// All words between the first and the last, which every round has checked, are those of the pattern.
+fn check_whole(got: &[u64], words: usize, what: &str) {
+    if words > 2 {
+        assert!(got[1..words - 1] == limit::large_vector(words)[1..words - 1], "{what} words were damaged");
     }
 }
 

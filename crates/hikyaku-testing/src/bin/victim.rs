@@ -12,6 +12,7 @@ fn main() {
         "forbid" => hikyaku_testing::seccomp::forbid_cross_memory(),
         "few-files" => limit_files(&arguments[2]),
         "fail" => fail_calls(&arguments[2]),
+        "skew" => return introduce_as_another_version(),
         _ => {}
     }
     let job = match Job::start() {
@@ -374,6 +375,26 @@ fn exit_unannounced(job: &Job) -> Result<()> {
         other => panic!("expected that rank {} left, got {other:?}", victim(job)),
     }
     Ok(())
+}
+
+/// Says hello in a format that does not exist, and looks whether a descriptor comes with the answer.
+fn introduce_as_another_version() {
+    let socket: i32 = std::env::var("HIKYAKU_SOCKET").unwrap().parse().unwrap();
+    let hello = [u64::from_be_bytes(*b"hikyaku\0"), 999, std::process::id() as u64];
+    let mut welcome = [0u64; 32];
+    // SAFETY: sends and receives plain numbers on the inherited socket; all buffers live during the calls.
+    let (received, flags) = unsafe {
+        assert_eq!(libc::send(socket, hello.as_ptr().cast(), 24, 0), 24);
+        let mut part = libc::iovec { iov_base: welcome.as_mut_ptr().cast(), iov_len: 256 };
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        (libc::recvmsg(socket, &mut message, 0), message.msg_flags)
+    };
+    assert!(received > 16 && welcome[0] == hello[0] && welcome[1] != 999, "the launcher tells its format");
+    // There is no room for a descriptor here, so one that came would have been cut off.
+    assert_eq!(flags & libc::MSG_CTRUNC, 0, "a descriptor came");
+    println!("no memory came");
 }
 
 /// One system call fails from now on, as if memory had run out.
