@@ -482,3 +482,27 @@ fn whoever_enters_after_a_revocation_is_refused() {
         peer.join().unwrap();
     });
 }
+
+// --------------------------------------------------------------------------------------------------------- entry
+
+/// An id that is used again: whoever looks gets the words of one description, never a mixture. Fails without the
+/// release fence of `Entry::publish`, with `key` stored relaxed, and without the second look.
+#[test]
+fn an_entry_gives_words_that_belong_together() {
+    explore(3, || {
+        let entry = Arc::new(hikyaku::sync::entry::Entry::new());
+        assert!(entry.publish(1, [10, 11, 12]));
+        let reader = {
+            let entry = entry.clone();
+            thread::spawn(move || {
+                if let Some((key, words)) = entry.look() {
+                    assert_eq!(words, [key * 10, key * 10 + 1, key * 10 + 2], "words of another description");
+                }
+            })
+        };
+        assert!(!entry.publish(9, [0; 3]), "an entry that is taken");
+        assert!(entry.revoke(1) && !entry.revoke(1));
+        assert!(entry.publish(2, [20, 21, 22]));
+        reader.join().unwrap();
+    });
+}

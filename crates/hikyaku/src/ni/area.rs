@@ -9,11 +9,11 @@ use super::port::Port;
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::memory::heap::Heap;
-use crate::transport::shm::layout::{AREA_COUNT, AreaEntry, AreaKind, State};
+use crate::sync::entry::Entry;
+use crate::transport::shm::layout::{AREA_COUNT, AreaKind, State};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Memory of this rank that peers reach under an id. Revoked when dropped.
 pub struct Area<T: Pod> {
@@ -66,14 +66,14 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    fn entry<'n>(&self, ni: &'n Ni) -> &'n AreaEntry {
+    fn entry<'n>(&self, ni: &'n Ni) -> &'n Entry {
         &ni.memory.block(self.rank).areas[self.id as usize]
     }
 
     /// Fails once the owner has revoked it. Call inside the guard.
     #[inline]
     pub fn check(&self, ni: &Ni) -> Result<()> {
-        match self.entry(ni).key.load(Ordering::Acquire) == self.key {
+        match self.entry(ni).is(self.key) {
             true => Ok(()),
             false => Err(Error::AreaRevoked { rank: self.rank, id: self.id }),
         }
@@ -188,14 +188,10 @@ impl Ni {
         // The table is written by this rank alone; the heap's lock keeps its threads apart.
         let _lock = self.own_heap.lock().unwrap_or_else(|p| p.into_inner());
         let entry = self.mine().areas.get(id as usize).ok_or_else(|| taken.clone())?;
-        if entry.key.load(Ordering::Relaxed) != 0 {
+        let key = random()?;
+        if !entry.publish(key, [kind as u64, start, bytes as u64]) {
             return Err(taken);
         }
-        let key = random()?;
-        entry.kind.store(kind as u64, Ordering::Relaxed);
-        entry.start.store(start, Ordering::Relaxed);
-        entry.bytes.store(bytes as u64, Ordering::Relaxed);
-        entry.key.store(key, Ordering::Release);
         Ok(Opened { job: self.job, rank: self.rank, id, key, kind, start, bytes, owned: true })
     }
 
@@ -203,14 +199,7 @@ impl Ni {
     pub(crate) fn look_up(&self, rank: usize, id: u32) -> Result<Opened> {
         let unknown = Error::UnknownArea { rank, id };
         let entry = self.memory.block(rank).areas.get(id as usize).ok_or_else(|| unknown.clone())?;
-        let key = entry.key.load(Ordering::Acquire);
-        let kind = entry.kind.load(Ordering::Relaxed);
-        let start = entry.start.load(Ordering::Relaxed);
-        let bytes = entry.bytes.load(Ordering::Relaxed);
-        std::sync::atomic::fence(Ordering::Acquire);
-        if key == 0 || entry.key.load(Ordering::Relaxed) != key {
-            return Err(unknown);
-        }
+        let (key, [kind, start, bytes]) = entry.look().ok_or(unknown)?;
         let kind = match kind {
             k if k == AreaKind::Mapped as u64 => AreaKind::Mapped,
             k if k == AreaKind::Private as u64 => AreaKind::Private,
@@ -236,8 +225,7 @@ impl Ni {
             return;
         }
         // Done before, perhaps, and another thread has entered a new area under this id since.
-        let key = &area.entry(self).key;
-        if key.compare_exchange(area.key, 0, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        if !area.entry(self).revoke(area.key) {
             return;
         }
         self.fences.heavy();

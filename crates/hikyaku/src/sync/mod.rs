@@ -12,11 +12,13 @@
 //! | `futex` | sleeping on a word shared between processes |
 //! | `bell` | waking a sleeper at no cost to the sender when nobody sleeps |
 //! | `barrier` | flags in a butterfly, and one counter for crowded cores |
+//! | `entry` | a few words described under a key that changes |
 //! | `guard` | waiting until nobody is inside an operation on memory that is being taken away |
 
 pub mod atomic;
 pub mod barrier;
 pub mod bell;
+pub mod entry;
 pub mod fence;
 pub mod futex;
 pub mod guard;

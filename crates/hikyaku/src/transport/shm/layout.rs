@@ -15,6 +15,7 @@ use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::barrier::{Counter, Flags};
 use crate::sync::bell::{Bell, CELL_COUNT};
+use crate::sync::entry::Entry;
 use crate::sync::guard::Guard;
 use crate::sync::line::Line;
 
@@ -52,8 +53,8 @@ pub struct Block {
     pub proposals: [Line<Proposal>; 2],
     /// One mark per port: inside an operation on somebody's area.
     pub guards: [Guard; PORT_COUNT_MAX],
-    /// Its areas by id.
-    pub areas: [Line<AreaEntry>; AREA_COUNT],
+    /// Its areas by id: kind, start (offset in the segment, or address in private memory), bytes.
+    pub areas: [Line<Entry>; AREA_COUNT],
 }
 
 // SAFETY: atomics in a fixed layout.
@@ -120,23 +121,6 @@ pub struct Proposal {
 
 // SAFETY: atomics in a fixed layout.
 unsafe impl Shared for Proposal {}
-
-/// One area as its owner describes it to peers.
-#[derive(Debug)]
-#[repr(C)]
-pub struct AreaEntry {
-    /// A random number while the area lives, else 0. Whoever opened the area holds the same number.
-    pub key: AtomicU64,
-    /// An [`AreaKind`].
-    pub kind: AtomicU64,
-    /// Offset in the owner's heap, or address in its private memory.
-    pub start: AtomicU64,
-    /// Size.
-    pub bytes: AtomicU64,
-}
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for AreaEntry {}
 
 /// Where an area's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
