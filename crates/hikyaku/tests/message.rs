@@ -60,16 +60,17 @@ struct Step {
     mode: u8,
     any_slot: bool,
     any_rank: bool,
+    /// Between the members of a group, in which the ranks are numbered the other way round.
+    in_group: bool,
 }
 
 fn step(ranks: usize) -> impl Strategy<Value = Step> {
     let size = prop_oneof![4 => 0usize..100, 2 => 100usize..EAGER_MAX + 50, 1 => EAGER_MAX..300_000];
-    (0..ranks, 1..ranks, 0usize..4, size, 0u8..4, prop::bool::weighted(0.15), prop::bool::weighted(0.15)).prop_map(
-        move |(from, distance, slot, bytes, mode, any_slot, any_rank)| {
+    (0..ranks, 1..ranks, 0usize..4, size, 0u8..4, prop::bool::weighted(0.15), prop::bool::weighted(0.15), any::<bool>())
+        .prop_map(move |(from, distance, slot, bytes, mode, any_slot, any_rank, in_group)| {
             let to = (from + distance) % ranks;
-            Step { from, to, slot, bytes, mode, any_slot: any_slot && !any_rank, any_rank }
-        },
-    )
+            Step { from, to, slot, bytes, mode, any_slot: any_slot && !any_rank, any_rank, in_group }
+        })
 }
 
 proptest! {
@@ -80,9 +81,13 @@ proptest! {
     #[test]
     fn random_programs_deliver_what_the_list_says(steps in prop::collection::vec(step(3), 1..60)) {
         run(3, |job| {
-            let messages = job.messages(4)?;
-            messages.set_spare(10_000_000)?;
+            let group = job.world()?.split(Some(0), -(job.rank() as i64))?.expect("all join");
+            let (between_ranks, between_members) = (job.messages(4)?, group.messages(4)?);
+            between_ranks.set_spare(10_000_000)?;
+            between_members.set_spare(10_000_000)?;
             for (number, step) in steps.iter().enumerate() {
+                let messages = if step.in_group { &between_members } else { &between_ranks };
+                let name = |rank: usize| if step.in_group { job.size() - 1 - rank } else { rank };
                 messages.set_mode(match step.mode {
                     0 => Mode::Synchronous,
                     1 => Mode::Spool(Duration::ZERO),
@@ -92,16 +97,16 @@ proptest! {
                 let data = pattern(number, step.bytes);
                 if job.rank() == step.from {
                     match step.any_rank {
-                        true => messages.send_any(&data, step.to, step.slot)?,
-                        false => messages.send(&data, step.to, step.slot)?,
+                        true => messages.send_any(&data, name(step.to), step.slot)?,
+                        false => messages.send(&data, name(step.to), step.slot)?,
                     }
                 }
                 if job.rank() == step.to {
                     let mut got = vec![0; step.bytes];
                     let len = match (step.any_rank, step.any_slot) {
                         (true, _) => messages.recv_any(&mut got, step.slot)?.len,
-                        (false, true) => messages.recv_any_slot(&mut got, step.from)?.len,
-                        (false, false) => messages.recv(&mut got, step.from, step.slot)?,
+                        (false, true) => messages.recv_any_slot(&mut got, name(step.from))?.len,
+                        (false, false) => messages.recv(&mut got, name(step.from), step.slot)?,
                     };
                     assert_eq!(len, step.bytes, "message {number}");
                     assert!(got == data, "message {number}: {step:?}");
@@ -111,7 +116,8 @@ proptest! {
                     job.barrier()?;
                 }
             }
-            while messages.check_spool()?.remaining > 0 {}
+            while between_ranks.check_spool()?.remaining + between_members.check_spool()?.remaining > 0 {}
+            group.free_messages(between_members)?;
             job.barrier()
         });
     }

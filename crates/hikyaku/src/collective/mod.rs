@@ -1,6 +1,6 @@
 //! Groups of ranks, and what their members do together: barrier, broadcast, reduction, gathering and scattering.
 //!
-//! Rests on: `job`. Leaves out: ranks of other hosts.
+//! Rests on: `message`. Leaves out: ranks of other hosts.
 //!
 //! Every member has a part of its own memory that all members map. The collective calls of a group are numbered; in
 //! call `n` each member writes what it asks for, and a short contribution beside it, into entry `n` of its part, and
@@ -21,6 +21,7 @@
 //! | `source` | a long buffer where it is |
 //! | `operation` | what numbers are combined by |
 //! | `reduce` | reduce, allreduce, scan |
+//! | `messages` | slots between the members |
 //! | `exchange` | gather, allgather, scatter, alltoall |
 
 mod barrier;
@@ -29,6 +30,7 @@ mod direct;
 mod exchange;
 mod group;
 mod label;
+mod messages;
 mod operation;
 mod part;
 mod reduce;

@@ -1,6 +1,6 @@
 //! The words and buffers of one member of a group, in its own memory, mapped by all members.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::segment::PAGE_BYTES;
 use crate::message::slot::Deal;
 use crate::ni::Ni;
@@ -82,14 +82,7 @@ pub(super) struct Member {
 impl Member {
     /// The part of `rank` at `start` of the segment, which that rank told.
     pub fn find(ni: &Ni, rank: usize, start: u64) -> Result<Member> {
-        ni.check_rank(rank)?;
-        let layout = &ni.memory.layout;
-        let heap = layout.heap(rank) as u64 + layout.heap_half_bytes as u64;
-        let end = heap + layout.heap_half_bytes as u64;
-        let fits = start.checked_add(PART_BYTES as u64).is_some_and(|last| start >= heap && last <= end);
-        if !fits || !start.is_multiple_of(PAGE_BYTES as u64) {
-            return Err(Error::PeerMisbehaved { rank, what: "a part of a group outside its memory" });
-        }
+        ni.check_own_part(rank, start, PART_BYTES)?;
         // SAFETY: checked to lie in the heap of the rank.
         Ok(Member { rank, base: unsafe { ni.memory.segment.base().add(start as usize) } })
     }

@@ -9,10 +9,10 @@
 //! atomics.
 
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
-pub use assembly::copy;
+pub use assembly::{copy, expect_write};
 
 #[cfg(not(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom)))))]
-pub use atomic::copy;
+pub use atomic::{copy, expect_write};
 
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
 mod assembly {
@@ -25,6 +25,16 @@ mod assembly {
     /// From here on the target would push everything else out of the caches anyway: written past them, its lines need
     /// not be read first.
     const STREAM_MIN: usize = 32 << 20;
+
+    /// Fetches lines that are about to be written by a copy of at most a few kilobytes, and that another core has read
+    /// since they were last written: all at once, where the stores of the copy would fetch them a few at a time.
+    #[inline(always)]
+    pub fn expect_write(start: *mut u8, len: usize) {
+        for line in (0..len).step_by(64) {
+            // SAFETY: a hint, harmless whatever the address.
+            unsafe { asm!("prefetchw [{}]", in(reg) start.wrapping_add(line), options(nostack, preserves_flags)) };
+        }
+    }
 
     /// Copies `len` bytes.
     ///
@@ -189,6 +199,10 @@ mod assembly {
 #[cfg_attr(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))), allow(dead_code))]
 mod atomic {
     use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+
+    /// No such hint here.
+    #[inline(always)]
+    pub fn expect_write(_: *mut u8, _: usize) {}
 
     /// Copies `len` bytes by relaxed atomics, words where both sides are aligned alike.
     ///

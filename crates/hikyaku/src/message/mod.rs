@@ -10,16 +10,22 @@
 //! |---|---|
 //! | `slot` | the words two ranks meet on |
 //! | `layout` | where they lie |
+//! | `link` | the members a rank exchanges messages with: where their words are |
 //! | `state` | what each side keeps to itself |
 //! | `spot` | where a buffer is, seen from two processes; copying between them |
 //! | `send` | sending: eager, offered, synchronous |
 //! | `receive` | receiving: from a slot, from any slot of a rank, from any rank |
 //! | `pending` | operations that go on while the program does something else |
+//! | `scope` | the same in safe code |
+//! | `prepared` | transfers that are set up once and started many times |
 //! | `spool` | the spare buffer of sends that have waited long enough |
 
 mod layout;
+mod link;
 mod pending;
+mod prepared;
 mod receive;
+mod scope;
 mod send;
 pub(crate) mod slot;
 mod spool;
@@ -27,18 +33,19 @@ mod spot;
 mod state;
 
 pub use layout::EAGER_MAX;
-pub use pending::{ReceiveHandle, Scope, SendHandle};
+pub use prepared::{PreparedReceive, PreparedSend};
 pub use receive::Received;
+pub use scope::{ReceiveHandle, Scope, SendHandle};
 pub use spool::SpoolReport;
 
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::ni::Ni;
 use crate::ni::background::{self, Background};
-use crate::ni::place::Symmetric;
 use layout::{Layout, Side};
+use link::Link;
+use pending::Pending;
 use spool::Spool;
-use state::Peer;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -81,18 +88,22 @@ pub struct Messages<'j> {
 /// What goes on without the program's calls: other waits of this thread move it too.
 struct Core {
     ni: Arc<Ni>,
-    area: Symmetric<u8>,
     layout: Layout,
     slots: usize,
-    peers: Vec<RefCell<Peer>>,
+    /// One per member; members are named by their index here.
+    links: Vec<Link>,
+    /// The index of this rank.
+    me: usize,
     spool: RefCell<Spool>,
+    pending: RefCell<Pending>,
     /// Where the next search for a message of any rank begins, so that none is always first.
     turn: Cell<usize>,
 }
 
 impl Background for Core {
-    fn advance(&self) {
+    fn advance(&self, all: bool) {
         self.move_spooled();
+        self.advance_pending(all);
     }
 }
 
@@ -104,33 +115,56 @@ impl std::fmt::Debug for Messages<'_> {
 
 /// Slots per pair at most: a head tells 24 bits of a number, a C `int` names a slot.
 const SLOTS_MAX: usize = 1 << 20;
+/// By source, and of any source.
+const DOMAINS: usize = 2;
 
 impl Job {
     /// Prepares `slots` slots between every two ranks. All ranks call it together.
     pub fn messages(&self, slots: usize) -> Result<Messages<'_>> {
+        let bytes = Messages::bytes_for(slots, self.size())?;
+        let area = self.symmetric_sparse::<u8>(bytes)?;
+        let layout = &self.ni.memory.layout;
+        let members: Vec<_> = (0..self.size()).map(|rank| (rank, layout.heap(rank) + area.start)).collect();
+        Ok(Messages::over(self, slots, &members, self.rank()))
+    }
+}
+
+impl<'j> Messages<'j> {
+    /// What each of `members` ranks needs for `slots` slots with each other.
+    pub(crate) fn bytes_for(slots: usize, members: usize) -> Result<usize> {
         if slots == 0 || slots > SLOTS_MAX {
             return Err(Error::Invalid(format!("1 to {SLOTS_MAX} slots per pair, not {slots}")));
         }
-        // Two domains: by source, and of any source.
-        let entries = 2 * slots;
-        let layout = Layout::new(entries);
-        let area = self.symmetric_sparse::<u8>(layout.peer_bytes * self.size())?;
-        let peers = (0..self.size()).map(|_| RefCell::new(Peer::new(entries))).collect();
+        Ok(Layout::new(DOMAINS * slots).peer_bytes * members)
+    }
+
+    /// Messages between `members`, given as (rank in the job, where its part of the segment begins), of which this rank
+    /// is number `me`. Each part holds [`Messages::bytes_for`] zeroed bytes of that rank's heap.
+    pub(crate) fn over(job: &'j Job, slots: usize, members: &[(usize, usize)], me: usize) -> Messages<'j> {
+        let layout = Layout::new(DOMAINS * slots);
+        let links = link::links(&job.ni, members, me, layout.peer_bytes, DOMAINS * slots);
         let core = Rc::new(Core {
-            ni: self.ni.clone(),
-            area,
+            ni: job.ni.clone(),
             layout,
             slots,
-            peers,
-            spool: RefCell::new(Spool::default()),
+            links,
+            me,
+            spool: RefCell::default(),
+            pending: RefCell::default(),
             turn: Cell::new(0),
         });
         background::register(&core);
-        Ok(Messages { job: self, mode: Cell::new(Mode::Standard), core })
+        Messages { job, mode: Cell::new(Mode::Standard), core }
     }
 }
 
 impl Messages<'_> {
+    /// Where this rank's part of the segment begins, and for how many members it is.
+    pub(crate) fn own_part(&self) -> (usize, usize) {
+        let base = self.core.ni.memory.segment.base() as usize;
+        (self.core.links[0].mine as usize - base, self.core.links.len())
+    }
+
     /// The job.
     pub fn job(&self) -> &Job {
         self.job
@@ -139,6 +173,11 @@ impl Messages<'_> {
     /// Slots between every two ranks.
     pub fn slots(&self) -> usize {
         self.core.slots
+    }
+
+    /// Number of ranks these messages are between.
+    pub fn size(&self) -> usize {
+        self.core.links.len()
     }
 
     /// When sends return.
@@ -153,36 +192,43 @@ impl Messages<'_> {
 }
 
 impl Core {
-    /// What this rank holds for `peer`.
+    /// What this rank holds for `member`.
     #[inline(always)]
-    fn mine(&self, peer: usize) -> Side<'_> {
-        self.side(self.ni.rank, peer)
+    fn mine(&self, member: usize) -> Side<'_> {
+        // SAFETY: a link leads to the parts of its pair, which the job keeps mapped.
+        unsafe { Side::new(self.links[member].mine, &self.layout) }
     }
 
-    /// What `peer` holds for this rank.
+    /// What `member` holds for this rank.
     #[inline(always)]
-    fn theirs(&self, peer: usize) -> Side<'_> {
-        self.side(peer, self.ni.rank)
+    fn theirs(&self, member: usize) -> Side<'_> {
+        // SAFETY: as above.
+        unsafe { Side::new(self.links[member].theirs, &self.layout) }
     }
 
+    /// The rank of a member in the job.
     #[inline(always)]
-    fn side(&self, holder: usize, peer: usize) -> Side<'_> {
-        // SAFETY: both ranks were checked; the area holds one part per rank and lives as long as `self`.
-        unsafe {
-            let offset = self.area.start + peer * self.layout.peer_bytes;
-            Side::new(self.ni.heap_address(holder, offset), &self.layout)
-        }
+    fn rank_of(&self, member: usize) -> usize {
+        self.links[member].rank
     }
 
-    /// Checks a rank and a slot, and in a forked child refuses both.
+    /// Checks a member and a slot, and in a forked child refuses both.
     #[inline(always)]
-    fn check(&self, rank: usize, slot: usize) -> Result<()> {
-        self.ni.check_rank(rank)?;
+    fn check(&self, member: usize, slot: usize) -> Result<()> {
+        let Some(link) = self.links.get(member) else {
+            return Err(Error::NoSuchRank { rank: member, size: self.links.len() });
+        };
+        self.ni.check_rank(link.rank)?;
         if slot < self.slots { Ok(()) } else { Err(Error::NoSuchSlot { slot, slots: self.slots }) }
     }
 
+    #[cold]
+    fn slot_busy(&self, member: usize, entry: usize) -> Error {
+        Error::SlotBusy { rank: self.rank_of(member), slot: entry % self.slots }
+    }
+
     #[inline(always)]
-    fn notify(&self, rank: usize) {
-        self.ni.notify(rank, crate::sync::bell::ANY);
+    fn notify(&self, member: usize) {
+        self.ni.notify(self.rank_of(member), crate::sync::bell::ANY);
     }
 }

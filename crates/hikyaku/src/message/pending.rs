@@ -1,143 +1,260 @@
-//! Operations that go on while the program does something else (F5).
+//! Operations that go on while the program does something else (F5): one per slot and direction at most, so an operation
+//! is named by its slot.
 //!
-//! An operation borrows its buffer, so it lives in a scope, which ends only when all its operations have ended.
+//! Those that could not be finished at once are kept in a table and moved on by every wait of the thread, whatever it
+//! waits for.
 
 use super::receive::ReceiveOp;
 use super::send::SendOp;
 use super::spot::Buffer;
 use super::{Core, Messages};
-use crate::error::{Error, Result};
-use bytemuck::Pod;
-use std::cell::RefCell;
-use std::marker::PhantomData;
+use crate::error::Result;
+use crate::ni::wait::{By, Progress};
+use crate::sync::bell::ANY;
 
-/// Where non-blocking operations are started; see [`Messages::scope`].
-pub struct Scope<'scope, 'env: 'scope> {
-    messages: &'scope Messages<'scope>,
-    sends: RefCell<Vec<Option<SendOp>>>,
-    /// With the size of the elements of the buffer.
-    receives: RefCell<Vec<Option<(ReceiveOp, usize)>>>,
-    env: PhantomData<&'scope mut &'env ()>,
+/// The operations under way.
+#[derive(Default)]
+pub(super) struct Pending {
+    /// Empty ones are used again.
+    flights: Vec<Flight>,
+    empty: Vec<usize>,
+    /// Where the next short round begins.
+    turn: usize,
 }
 
-/// A non-blocking send.
-#[derive(Debug)]
-#[must_use = "an operation that is not waited for ends with its scope"]
-pub struct SendHandle(usize);
-
-/// A non-blocking receive.
-#[derive(Debug)]
-#[must_use = "an operation that is not waited for ends with its scope"]
-pub struct ReceiveHandle(usize);
-
-impl Messages<'_> {
-    /// Runs `work` with a scope in which non-blocking operations are started. Returns when all of them have ended.
-    ///
-    /// ```
-    /// hikyaku::local(2, |job| {
-    ///     let messages = job.messages(4)?;
-    ///     let peer = 1 - job.rank();
-    ///     let (mine, mut theirs) = ([job.rank() as u64; 5000], [0u64; 5000]);
-    ///     messages.scope(|scope| {
-    ///         let receive = scope.irecv(&mut theirs, peer, 0)?;
-    ///         let send = scope.isend(&mine, peer, 0)?;
-    ///         // Compute something here.
-    ///         assert_eq!(scope.wait_receive(receive)?, 5000);
-    ///         scope.wait_send(send)
-    ///     })?;
-    ///     assert_eq!(theirs, [peer as u64; 5000]);
-    ///     job.barrier()
-    /// })
-    /// .unwrap();
-    /// ```
-    pub fn scope<'env, R>(&self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
-        let scope = Scope { messages: self, sends: RefCell::default(), receives: RefCell::default(), env: PhantomData };
-        let result = work(&scope);
-        // On a panic in `work` the scope's destructor does the same.
-        let ended = scope.end();
-        let result = result?;
-        ended.map(|()| result)
-    }
+enum Flight {
+    Empty,
+    Send(SendOp),
+    Receive(ReceiveOp),
+    /// Ended, and not yet asked for: bytes that came.
+    Ended(Result<usize>),
 }
 
-impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Starts a send.
-    pub fn isend<T: Pod>(&'scope self, data: &'env [T], rank: usize, slot: usize) -> Result<SendHandle> {
-        let messages = self.messages;
-        messages.core.check(rank, slot)?;
-        // SAFETY: the buffer is borrowed for longer than the scope, which ends the operation.
-        let mut op = unsafe { messages.core.begin_send(Buffer::of(bytemuck::cast_slice(data)), rank, slot)? };
-        let done = messages.core.poke_send(&mut op)?;
-        let mut sends = self.sends.borrow_mut();
-        messages.core.set_sending(&op, !done);
-        sends.push((!done).then_some(op));
-        Ok(SendHandle(sends.len() - 1))
-    }
+/// The name of an operation under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ticket(std::num::NonZeroU32);
 
-    /// Starts a receive; a send of that slot can begin at once.
-    pub fn irecv<T: Pod>(&'scope self, into: &'env mut [T], rank: usize, slot: usize) -> Result<ReceiveHandle> {
-        let messages = self.messages;
-        messages.core.check(rank, slot)?;
-        let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(into));
-        // SAFETY: the buffer is borrowed for longer than the scope, which ends the operation.
-        let mut op = unsafe { messages.core.begin_receive(buffer, rank, slot)? };
-        messages.core.post(&mut op);
-        messages.core.set_receiving(&op, true);
-        let mut receives = self.receives.borrow_mut();
-        receives.push(Some((op, size_of::<T>().max(1))));
-        Ok(ReceiveHandle(receives.len() - 1))
-    }
-
-    /// Waits for a send.
-    pub fn wait_send(&self, handle: SendHandle) -> Result<()> {
-        let Some(mut op) = self.sends.borrow_mut()[handle.0].take() else { return Ok(()) };
-        let result = self.messages.await_send(&mut op, None);
-        self.messages.core.set_sending(&op, false);
-        result
-    }
-
-    /// Waits for a receive; gives the number of elements that came.
-    pub fn wait_receive(&self, handle: ReceiveHandle) -> Result<usize> {
-        let Some((mut op, element)) = self.receives.borrow_mut()[handle.0].take() else {
-            return Err(Error::Invalid("this receive was waited for already".into()));
-        };
-        self.messages.core.set_receiving(&op, false);
-        Ok(self.messages.await_receive(&mut op)? / element)
-    }
-
-    fn end(&self) -> Result<()> {
-        let mut result = Ok(());
-        let receives: Vec<_> = self.receives.borrow_mut().drain(..).flatten().collect();
-        for (mut op, _) in receives {
-            self.messages.core.set_receiving(&op, false);
-            result = result.and(self.messages.await_receive(&mut op).map(drop));
-        }
-        let sends: Vec<SendOp> = self.sends.borrow_mut().drain(..).flatten().collect();
-        for mut op in sends {
-            result = result.and(self.messages.await_send(&mut op, None));
-            self.messages.core.set_sending(&op, false);
-        }
-        result
-    }
+/// Which operation of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Out,
+    In,
 }
 
-impl Drop for Scope<'_, '_> {
-    fn drop(&mut self) {
-        // Only after a panic is anything left: receives are given up, sends must be taken or lose their rank.
-        for (mut op, _) in self.receives.borrow_mut().drain(..).flatten() {
-            self.messages.core.withdraw(&mut op);
-            self.messages.core.set_receiving(&op, false);
+/// How many operations a short round moves on: enough for most programs, few enough not to delay the wait.
+const SHORT_ROUND: usize = 8;
+
+impl Pending {
+    fn add(&mut self, flight: Flight) -> Ticket {
+        let index = self.empty.pop().unwrap_or_else(|| {
+            self.flights.push(Flight::Empty);
+            self.flights.len() - 1
+        });
+        self.flights[index] = flight;
+        Ticket(std::num::NonZeroU32::new(index as u32 + 1).expect("at least 1"))
+    }
+
+    /// The result of an operation that has ended, which is forgotten here.
+    fn take(&mut self, ticket: Ticket) -> Option<Result<usize>> {
+        let index = ticket.0.get() as usize - 1;
+        match std::mem::replace(&mut self.flights[index], Flight::Empty) {
+            Flight::Ended(result) => {
+                self.empty.push(index);
+                Some(result)
+            }
+            under_way => {
+                self.flights[index] = under_way;
+                None
+            }
         }
-        let _ = self.end();
+    }
+
+    fn is_idle(&self) -> bool {
+        self.flights.len() == self.empty.len()
     }
 }
 
 impl Core {
-    fn set_sending(&self, op: &SendOp, busy: bool) {
-        self.peers[op.rank].borrow_mut().sends[op.entry].busy = busy;
+    /// Moves an operation on.
+    fn advance_flight(&self, flight: &mut Flight) {
+        let ended = match flight {
+            Flight::Empty | Flight::Ended(_) => return,
+            Flight::Send(op) => self.poke_send(op).map(|done| done.then_some(0)).transpose(),
+            Flight::Receive(op) => self.poke_receive(op).transpose(),
+        };
+        if let Some(result) = ended {
+            *flight = Flight::Ended(result);
+        }
     }
 
-    fn set_receiving(&self, op: &ReceiveOp, busy: bool) {
-        self.peers[op.rank].borrow_mut().receives[op.entry].busy = busy;
+    /// Moves operations on: some of them, or all.
+    pub(super) fn advance_pending(&self, all: bool) {
+        let Ok(mut pending) = self.pending.try_borrow_mut() else { return };
+        if pending.is_idle() {
+            return;
+        }
+        let count = pending.flights.len();
+        let round = if all { count } else { count.min(SHORT_ROUND) };
+        for step in 0..round {
+            let index = (pending.turn + step) % count;
+            self.advance_flight(&mut pending.flights[index]);
+        }
+        pending.turn = (pending.turn + round) % count;
+    }
+
+    fn ticket(&self, member: usize, entry: usize, way: Way) -> Option<Ticket> {
+        let peer = self.links[member].state.borrow();
+        match way {
+            Way::Out => peer.sends[entry].under_way,
+            Way::In => peer.receives[entry].under_way,
+        }
+    }
+
+    fn set_ticket(&self, member: usize, entry: usize, way: Way, ticket: Option<Ticket>) {
+        let mut peer = self.links[member].state.borrow_mut();
+        match way {
+            Way::Out => peer.sends[entry].under_way = ticket,
+            Way::In => peer.receives[entry].under_way = ticket,
+        }
+    }
+
+    /// Starts a send; true if it was finished at once, else it stays under way.
+    ///
+    /// # Safety
+    /// The buffer stays as it is until the operation has ended.
+    #[inline]
+    pub(super) unsafe fn start_out(&self, mut op: SendOp) -> Result<bool> {
+        if self.poke_send(op.offerable())? {
+            return Ok(true);
+        }
+        let (member, entry) = (op.member, op.entry);
+        let ticket = self.pending.borrow_mut().add(Flight::Send(op));
+        self.set_ticket(member, entry, Way::Out, Some(ticket));
+        Ok(false)
+    }
+
+    /// Starts a receive, which stays under way until it is asked for.
+    ///
+    /// # Safety
+    /// The buffer stays, and nobody else uses it, until the operation has ended.
+    pub(super) unsafe fn start_in(&self, mut op: ReceiveOp) {
+        self.post(&mut op);
+        let (member, entry) = (op.member, op.entry);
+        let ticket = self.pending.borrow_mut().add(Flight::Receive(op));
+        self.set_ticket(member, entry, Way::In, Some(ticket));
+    }
+
+    /// What became of the operation of a slot: bytes that came, if it has ended. Nothing under way: 0.
+    #[inline]
+    pub(super) fn test(&self, member: usize, entry: usize, way: Way) -> Result<Option<usize>> {
+        let Some(ticket) = self.ticket(member, entry, way) else { return Ok(Some(0)) };
+        let mut pending = self.pending.borrow_mut();
+        self.advance_flight(&mut pending.flights[ticket.0.get() as usize - 1]);
+        let Some(result) = pending.take(ticket) else { return Ok(None) };
+        drop(pending);
+        self.set_ticket(member, entry, way, None);
+        result.map(Some)
+    }
+
+    /// Gives the operation of a slot up, as far as that is possible: afterwards nobody uses its buffer any more.
+    pub(super) fn abandon(&self, member: usize, entry: usize, way: Way) {
+        let Some(ticket) = self.ticket(member, entry, way) else { return };
+        let index = ticket.0.get() as usize - 1;
+        let mut pending = self.pending.borrow_mut();
+        match std::mem::replace(&mut pending.flights[index], Flight::Empty) {
+            Flight::Receive(mut op) => self.withdraw(&mut op),
+            Flight::Send(mut op) => self.revoke(&mut op),
+            Flight::Empty | Flight::Ended(_) => {}
+        }
+        pending.empty.push(index);
+        drop(pending);
+        self.set_ticket(member, entry, way, None);
+    }
+}
+
+impl Messages<'_> {
+    /// Waits for the operation of a slot; gives the bytes that came. On an error nobody uses its buffer any more.
+    pub(super) fn wait_flight(&self, member: usize, entry: usize, way: Way) -> Result<usize> {
+        if let Some(bytes) = self.core.test(member, entry, way)? {
+            return Ok(bytes);
+        }
+        let by = By::Rank(self.core.rank_of(member));
+        let waited = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
+            self.core.move_spooled();
+            self.core.test(member, entry, way).transpose()
+        });
+        if waited.is_err() {
+            self.core.abandon(member, entry, way);
+        }
+        waited?
+    }
+
+    /// Starts a send from memory that no borrow protects: the ground of [`Messages::scope`], for interfaces to other
+    /// languages.
+    ///
+    /// # Safety
+    /// The `bytes` bytes at `data` stay as they are until [`Messages::isend_wait`] or [`Messages::isend_test`] says
+    /// that the send has ended.
+    pub unsafe fn isend(&self, data: *const u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
+        self.core.check(rank, slot)?;
+        let buffer = Buffer { start: data as *mut u8, bytes };
+        // SAFETY: the caller's promise.
+        unsafe { self.core.start_out(self.core.begin_send(buffer, rank, slot)?).map(drop) }
+    }
+
+    /// Starts a receive into memory that no borrow protects; a send of that slot can begin at once.
+    ///
+    /// # Safety
+    /// The `bytes` bytes at `into` stay, and nobody else uses them, until [`Messages::irecv_wait`] or
+    /// [`Messages::irecv_test`] says that the receive has ended.
+    pub unsafe fn irecv(&self, into: *mut u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
+        self.core.check(rank, slot)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.core.start_in(self.core.begin_receive(Buffer { start: into, bytes }, rank, slot)?) };
+        Ok(())
+    }
+
+    /// Waits until the send under way to a slot has ended; at once if there is none.
+    pub fn isend_wait(&self, rank: usize, slot: usize) -> Result<()> {
+        self.core.check(rank, slot)?;
+        self.wait_flight(rank, slot, Way::Out).map(drop)
+    }
+
+    /// Waits until the receive under way from a slot has ended; gives the bytes that came, 0 if there is none.
+    pub fn irecv_wait(&self, rank: usize, slot: usize) -> Result<usize> {
+        self.core.check(rank, slot)?;
+        self.wait_flight(rank, slot, Way::In)
+    }
+
+    /// Whether no send is under way to a slot any more.
+    pub fn isend_test(&self, rank: usize, slot: usize) -> Result<bool> {
+        self.core.check(rank, slot)?;
+        self.test_flight(rank, slot, Way::Out).map(|ended| ended.is_some())
+    }
+
+    /// The bytes that came, once the receive under way from a slot has ended.
+    pub fn irecv_test(&self, rank: usize, slot: usize) -> Result<Option<usize>> {
+        self.core.check(rank, slot)?;
+        self.test_flight(rank, slot, Way::In)
+    }
+
+    /// One look at an operation; a peer that has ended ends it.
+    pub(super) fn test_flight(&self, member: usize, entry: usize, way: Way) -> Result<Option<usize>> {
+        if let ended @ Some(_) = self.core.test(member, entry, way)? {
+            return Ok(ended);
+        }
+        self.job.progress();
+        self.core.move_spooled();
+        match self.job.ni.check_departed(By::Rank(self.core.rank_of(member))) {
+            Ok(()) => Ok(None),
+            // What was done before the end counts.
+            Err(error) => match self.core.test(member, entry, way)? {
+                ended @ Some(_) => Ok(ended),
+                None => {
+                    self.core.abandon(member, entry, way);
+                    Err(error)
+                }
+            },
+        }
     }
 }

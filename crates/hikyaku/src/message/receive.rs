@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 /// A receive under way.
 #[derive(Debug)]
 pub(super) struct ReceiveOp {
-    pub rank: usize,
+    pub member: usize,
     pub entry: usize,
     buffer: Buffer,
     number: u64,
@@ -25,6 +25,12 @@ pub(super) struct ReceiveOp {
 }
 
 impl ReceiveOp {
+    /// The same receive, for message `number`.
+    #[inline(always)]
+    pub fn again(&self, number: u64) -> ReceiveOp {
+        ReceiveOp { number, posted: false, staged: None, ..*self }
+    }
+
     /// Where a long message is put together.
     fn target(&self) -> Buffer {
         self.staged.as_ref().map_or(self.buffer, Staged::buffer)
@@ -54,7 +60,7 @@ impl Messages<'_> {
     /// Receives the next message of `rank`, whatever its slot (TAG_ANY).
     pub fn recv_any_slot<T: Pod>(&self, into: &mut [T], rank: usize) -> Result<Received> {
         self.core.check(rank, 0)?;
-        let slot = self.job.wait_until(By::Rank(rank), None, ANY, Progress::Seldom, || {
+        let slot = self.job.wait_until(By::Rank(self.core.rank_of(rank)), None, ANY, Progress::Seldom, || {
             self.core.move_spooled();
             self.core.find_slot(rank)
         })?;
@@ -64,11 +70,11 @@ impl Messages<'_> {
 
     /// Receives what was sent by [`Messages::send_any`] to slot `slot`, from whomever.
     pub fn recv_any<T: Pod>(&self, into: &mut [T], slot: usize) -> Result<Received> {
-        self.core.check(self.job.rank(), slot)?;
+        self.core.check(self.core.me, slot)?;
         let entry = self.core.slots + slot;
         let rank = self.job.wait_until(By::Anyone, None, ANY, Progress::Seldom, || {
             self.core.move_spooled();
-            self.core.find_rank(entry)
+            self.core.find_member(entry)
         })?;
         let bytes = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), rank, entry)?;
         Ok(Received { rank, slot, len: bytes / size_of::<T>().max(1) })
@@ -87,7 +93,7 @@ impl Messages<'_> {
     /// Waits until a receive is done.
     pub(super) fn await_receive(&self, op: &mut ReceiveOp) -> Result<usize> {
         self.core.post(op);
-        let waited = self.job.wait_until(By::Rank(op.rank), None, ANY, Progress::Seldom, || {
+        let waited = self.job.wait_until(By::Rank(self.core.rank_of(op.member)), None, ANY, Progress::Seldom, || {
             self.core.move_spooled();
             self.core.poke_receive(op).transpose()
         });
@@ -99,24 +105,24 @@ impl Messages<'_> {
 }
 
 impl Core {
-    /// The lowest slot of `rank` in which a message waits that no receive under way is for.
-    fn find_slot(&self, rank: usize) -> Option<usize> {
-        let mine = self.mine(rank);
+    /// The lowest slot of `member` in which a message waits that no receive under way is for.
+    fn find_slot(&self, member: usize) -> Option<usize> {
+        let mine = self.mine(member);
         let high = (mine.high().load(Ordering::Acquire) as usize).min(self.slots);
-        let peer = self.peers[rank].borrow();
+        let peer = self.links[member].state.borrow();
         let waits = |slot: &usize| {
             let receive = &peer.receives[*slot];
-            !receive.busy && mine.head(*slot).look(receive.taken + 1).is_some()
+            !receive.is_busy() && mine.head(*slot).look(receive.taken + 1).is_some()
         };
         (0..high).find(waits)
     }
 
-    /// A rank whose message waits in `entry`, beginning after the one found last.
-    fn find_rank(&self, entry: usize) -> Option<usize> {
-        let (size, first) = (self.ni.memory.layout.size, self.turn.get());
-        let waits = |rank: &usize| {
-            let taken = self.peers[*rank].borrow().receives[entry].taken;
-            self.mine(*rank).head(entry).look(taken + 1).is_some()
+    /// A member whose message waits in `entry`, beginning after the one found last.
+    fn find_member(&self, entry: usize) -> Option<usize> {
+        let (size, first) = (self.links.len(), self.turn.get());
+        let waits = |member: &usize| {
+            let taken = self.links[*member].state.borrow().receives[entry].taken;
+            self.mine(*member).head(entry).look(taken + 1).is_some()
         };
         let found = (0..size).map(|step| (first + step) % size).find(waits)?;
         self.turn.set((found + 1) % size);
@@ -128,13 +134,13 @@ impl Core {
     /// # Safety
     /// The buffer stays, and nobody else uses it, until the operation is done or withdrawn.
     #[inline(always)]
-    pub(super) unsafe fn begin_receive(&self, buffer: Buffer, rank: usize, entry: usize) -> Result<ReceiveOp> {
-        let peer = self.peers[rank].borrow();
+    pub(super) unsafe fn begin_receive(&self, buffer: Buffer, member: usize, entry: usize) -> Result<ReceiveOp> {
+        let peer = self.links[member].state.borrow();
         let receive = &peer.receives[entry];
-        if receive.busy {
-            return Err(Error::SlotBusy { rank, slot: entry % self.slots });
+        if receive.is_busy() {
+            return Err(self.slot_busy(member, entry));
         }
-        Ok(ReceiveOp { rank, entry, buffer, number: receive.taken + 1, posted: false, staged: None })
+        Ok(ReceiveOp { member, entry, buffer, number: receive.taken + 1, posted: false, staged: None })
     }
 
     /// Tells the sender of a long message where it is wanted, so that it can begin without this rank (F5).
@@ -142,7 +148,7 @@ impl Core {
         if op.posted || op.buffer.bytes <= EAGER_MAX {
             return;
         }
-        if op.buffer.needs_staging(&self.ni, op.rank) {
+        if op.buffer.needs_staging(&self.ni, self.rank_of(op.member)) {
             // Without memory for it the receive waits for this rank, as if it had come late.
             op.staged = Staged::new(&self.ni, op.buffer.bytes).ok();
         }
@@ -150,18 +156,18 @@ impl Core {
     }
 
     fn post_as_is(&self, op: &mut ReceiveOp) {
-        let (mine, theirs) = (self.mine(op.rank), self.theirs(op.rank));
+        let (mine, theirs) = (self.mine(op.member), self.theirs(op.member));
         mine.deal(op.entry).open(op.number);
         op.target().tell(&self.ni, theirs.want(op.entry));
         theirs.post(op.entry).publish(op.number - 1, true);
         op.posted = true;
-        self.notify(op.rank);
+        self.notify(op.member);
     }
 
     /// Takes a receive as far as it goes now; gives the bytes when it is done.
     #[inline]
     pub(super) fn poke_receive(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
-        let mine = self.mine(op.rank);
+        let mine = self.mine(op.member);
         let Some(told) = mine.head(op.entry).look(op.number) else { return Ok(None) };
         let result = match told.kind {
             Kind::Offer => match self.take_offer(op) {
@@ -170,18 +176,18 @@ impl Core {
             },
             _ => self.take_short(op, told).map(Some),
         };
-        let mut peer = self.peers[op.rank].borrow_mut();
+        let mut peer = self.links[op.member].state.borrow_mut();
         peer.learn_modulo(op.entry, told.taken);
         peer.receives[op.entry].taken = op.number;
         drop(peer);
-        self.theirs(op.rank).post(op.entry).publish(op.number, false);
-        self.notify(op.rank);
+        self.theirs(op.member).post(op.entry).publish(op.number, false);
+        self.notify(op.member);
         result
     }
 
     #[inline(always)]
     fn take_short(&self, op: &ReceiveOp, told: Told) -> Result<usize> {
-        let (mine, bytes) = (self.mine(op.rank), told.bytes);
+        let (mine, bytes) = (self.mine(op.member), told.bytes);
         if bytes > op.buffer.bytes {
             return Err(self.truncated(op, bytes));
         }
@@ -192,7 +198,10 @@ impl Core {
             _ => (mine.bounce(told.value as usize % super::layout::BOUNCE_COUNT) as *const u8, EAGER_MAX),
         };
         if bytes > room {
-            return Err(Error::PeerMisbehaved { rank: op.rank, what: "a message longer than its place" });
+            return Err(Error::PeerMisbehaved {
+                rank: self.rank_of(op.member),
+                what: "a message longer than its place",
+            });
         }
         // SAFETY: both sides hold `bytes`, as checked above.
         unsafe { copy::copy(op.buffer.start, source, bytes) };
@@ -202,8 +211,8 @@ impl Core {
     /// Copies what it can of an offered message; `None` while the sender still copies.
     fn take_offer(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
         let ni = &*self.ni;
-        let mine = self.mine(op.rank);
-        let offer = Distant::heard(ni, op.rank, mine.offer(op.entry))?;
+        let mine = self.mine(op.member);
+        let offer = Distant::heard(ni, self.rank_of(op.member), mine.offer(op.entry))?;
         let deal = mine.deal(op.entry);
         if offer.bytes > op.buffer.bytes {
             deal.refuse(op.number);
@@ -233,7 +242,7 @@ impl Core {
     }
 
     fn truncated(&self, op: &ReceiveOp, bytes: usize) -> Error {
-        Error::Truncated { from: op.rank, to: self.ni.rank, slot: op.entry % self.slots, bytes }
+        Error::Truncated { from: self.rank_of(op.member), to: self.ni.rank, slot: op.entry % self.slots, bytes }
     }
 
     /// Gives a receive up: when this returns, nobody writes to its buffer any more.
@@ -241,15 +250,15 @@ impl Core {
         if !op.posted {
             return;
         }
-        let deal = self.mine(op.rank).deal(op.entry);
+        let deal = self.mine(op.member).deal(op.entry);
         if deal.withdraw(op.number) {
-            self.theirs(op.rank).post(op.entry).publish(op.number - 1, false);
+            self.theirs(op.member).post(op.entry).publish(op.number - 1, false);
             op.posted = false;
             return;
         }
         // The sender is copying: let it finish, unless it has ended.
         while matches!(self.poke_receive(op), Ok(None)) {
-            if self.ni.check_departed(By::Rank(op.rank)).is_err() {
+            if self.ni.check_departed(By::Rank(self.rank_of(op.member))).is_err() {
                 return;
             }
             rustix::thread::sched_yield();

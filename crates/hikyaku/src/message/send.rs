@@ -6,25 +6,33 @@
 use super::layout::EAGER_MAX;
 use super::slot::{Kind, Told};
 use super::spot::{Buffer, Distant, Staged, chunks};
+use super::state::Peer;
 use super::{Core, Messages, Mode};
 use crate::error::{Error, Result};
 use crate::memory::copy;
+use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use bytemuck::Pod;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// How long a send that need not be waited for waits for a bounce buffer before it is offered instead.
+const BOUNCE_PATIENCE: Duration = Duration::from_micros(20);
+
 /// A send under way.
 #[derive(Debug)]
 pub(super) struct SendOp {
-    pub rank: usize,
+    pub member: usize,
     pub entry: usize,
     buffer: Buffer,
     stage: Stage,
     synchronous: bool,
     /// A long message is offered only to a receive that waits: its buffer may still change.
     only_to_waiting: bool,
+    /// A message that finds no free bounce buffer is offered too: its buffer stays, however long that takes. Bounce
+    /// buffers may all hold messages that are not wanted yet.
+    may_offer: bool,
     /// It sends from the spare buffer, and others of its slot wait behind it.
     spooled: bool,
     number: u64,
@@ -70,7 +78,11 @@ impl Messages<'_> {
     #[cold]
     fn finish_send(&self, mut op: SendOp, mode: Mode) -> Result<()> {
         let Mode::Spool(patience) = mode else {
-            return self.await_send(&mut op, None);
+            // A bounce buffer is worth a short wait.
+            return match self.await_send(&mut op, Some(BOUNCE_PATIENCE)) {
+                Err(Error::Timeout { .. }) => self.await_send(op.offerable(), None),
+                other => other,
+            };
         };
         self.core.check_spare(op.buffer.bytes)?;
         op.only_to_waiting = true;
@@ -83,7 +95,8 @@ impl Messages<'_> {
     /// Copies a send that has waited long enough into the spare buffer; while that is full, waits on (F7).
     fn spool_or_wait(&self, mut op: SendOp) -> Result<()> {
         op.only_to_waiting = op.stage == Stage::Start;
-        let by = By::Rank(op.rank);
+        op.may_offer = true;
+        let by = By::Rank(self.core.rank_of(op.member));
         self.job.wait_until(by, None, ANY, Progress::Seldom, || {
             if op.stage == Stage::Start && self.core.spool_send(&op) {
                 return Some(Ok(()));
@@ -95,7 +108,7 @@ impl Messages<'_> {
 
     /// Waits until a send is done.
     pub(super) fn await_send(&self, op: &mut SendOp, patience: Option<Duration>) -> Result<()> {
-        self.job.wait_until(By::Rank(op.rank), patience, ANY, Progress::Seldom, || {
+        self.job.wait_until(By::Rank(self.core.rank_of(op.member)), patience, ANY, Progress::Seldom, || {
             self.core.move_spooled();
             self.core.poke_send(op).map(|done| done.then_some(())).transpose()
         })?
@@ -108,17 +121,18 @@ impl Core {
     /// # Safety
     /// The buffer stays until the operation is done.
     #[inline(always)]
-    pub(super) unsafe fn begin_send(&self, buffer: Buffer, rank: usize, entry: usize) -> Result<SendOp> {
-        if self.peers[rank].borrow().sends[entry].busy {
-            return Err(Error::SlotBusy { rank, slot: entry % self.slots });
+    pub(super) unsafe fn begin_send(&self, buffer: Buffer, member: usize, entry: usize) -> Result<SendOp> {
+        if self.links[member].state.borrow().sends[entry].is_busy() {
+            return Err(self.slot_busy(member, entry));
         }
         Ok(SendOp {
-            rank,
+            member,
             entry,
             buffer,
             stage: Stage::Start,
             synchronous: false,
             only_to_waiting: false,
+            may_offer: false,
             spooled: false,
             number: 0,
             staged: None,
@@ -134,25 +148,29 @@ impl Core {
         match op.stage {
             Stage::Start => unreachable!("started just now"),
             Stage::Sent if !op.synchronous => Ok(true),
-            Stage::Sent => Ok(self.peers[op.rank].borrow_mut().is_free(self.mine(op.rank), op.entry)),
+            Stage::Sent => Ok(self.links[op.member].state.borrow_mut().is_free(self.mine(op.member), op.entry)),
             Stage::Offered => self.help(op),
         }
     }
 
     #[inline(always)]
     fn start_send(&self, op: &mut SendOp) -> Result<bool> {
-        let (rank, entry, buffer) = (op.rank, op.entry, op.buffer);
-        let mine = self.mine(rank);
-        let mut peer = self.peers[rank].borrow_mut();
+        let (member, entry, buffer) = (op.member, op.entry, op.buffer);
+        let mine = self.mine(member);
+        let mut peer = self.links[member].state.borrow_mut();
         if self.has_departures() {
-            self.ni.check_departed(By::Rank(rank))?;
+            self.ni.check_departed(By::Rank(self.rank_of(member)))?;
         }
-        if !peer.is_free(mine, entry) || !op.spooled && self.is_spooled(rank, entry) {
+        if !peer.is_free(mine, entry) || !op.spooled && self.is_spooled(member, entry) {
             return Ok(false);
         }
-        let theirs = self.theirs(rank);
+        let theirs = self.theirs(member);
         let taken = peer.receives[entry].taken;
         let mut told = Told { kind: Kind::Value, bytes: buffer.bytes, taken, value: 0 };
+        let bounce = match buffer.bytes {
+            65..=EAGER_MAX => peer.take_bounce(mine, entry),
+            _ => None,
+        };
         // SAFETY: in every branch the target is job memory large enough for the bytes, and the buffer is alive.
         unsafe {
             match buffer.bytes {
@@ -161,17 +179,19 @@ impl Core {
                     told.kind = Kind::Line;
                     copy::copy(theirs.line(entry).as_ptr() as *mut u8, buffer.start, buffer.bytes);
                 }
-                65..=EAGER_MAX => {
+                65..=EAGER_MAX if let Some(bounce) = bounce => {
                     told.kind = Kind::Bounce;
-                    let Some(bounce) = peer.take_bounce(mine, entry) else { return Ok(false) };
                     told.value = bounce as u64;
-                    copy::copy(theirs.bounce(bounce), buffer.start, buffer.bytes);
+                    let target = theirs.bounce(bounce);
+                    copy::expect_write(target, buffer.bytes);
+                    copy::copy(target, buffer.start, buffer.bytes);
                 }
                 _ => {
-                    let (taken, waiting) = mine.post(entry).look();
-                    if op.only_to_waiting && !(waiting && taken == peer.sends[entry].sent) {
+                    if !self.may_offer(op, &peer) {
                         return Ok(false);
                     }
+                    // An offer must be waited for, which a handler cannot.
+                    refuse_in_handler()?;
                     told = Told { kind: Kind::Offer, bytes: 0, ..told };
                     self.stage(op)?;
                     op.buffer.tell(&self.ni, theirs.offer(entry));
@@ -187,21 +207,29 @@ impl Core {
         op.number = send.sent;
         theirs.head(entry).publish(send.sent, told);
         op.stage = if told.kind == Kind::Offer { Stage::Offered } else { Stage::Sent };
-        self.notify(rank);
+        self.notify(member);
         Ok(true)
+    }
+
+    fn may_offer(&self, op: &SendOp, peer: &Peer) -> bool {
+        if op.buffer.bytes <= EAGER_MAX {
+            return op.may_offer;
+        }
+        let (taken, waiting) = self.mine(op.member).post(op.entry).look();
+        !op.only_to_waiting || waiting && taken == peer.sends[op.entry].sent
     }
 
     /// Copies what it can of an offered message; true when all is copied.
     fn help(&self, op: &SendOp) -> Result<bool> {
-        let (rank, entry, number) = (op.rank, op.entry, op.number);
-        let (mine, deal) = (self.mine(rank), self.theirs(rank).deal(entry));
+        let (member, entry, number) = (op.member, op.entry, op.number);
+        let (mine, deal) = (self.mine(member), self.theirs(member).deal(entry));
         let (taken, waiting) = mine.post(entry).look();
         if taken >= number {
-            self.peers[rank].borrow_mut().learn(entry, taken);
+            self.links[member].state.borrow_mut().learn(entry, taken);
             return match deal.was_refused(number) {
                 true => Err(Error::Truncated {
                     from: self.ni.rank,
-                    to: rank,
+                    to: self.rank_of(member),
                     slot: entry % self.slots,
                     bytes: op.buffer.bytes,
                 }),
@@ -212,7 +240,7 @@ impl Core {
             return Ok(false);
         }
         let ni = &*self.ni;
-        let want = Distant::heard(ni, rank, mine.want(entry))?;
+        let want = Distant::heard(ni, self.rank_of(member), mine.want(entry))?;
         if want.bytes >= op.buffer.bytes && want.is_reachable(ni) {
             let (size, count) = chunks(op.buffer.bytes);
             while let Some(chunk) = deal.claim(number, count) {
@@ -222,11 +250,22 @@ impl Core {
                 unsafe { want.write(ni, op.buffer, offset, size.min(op.buffer.bytes - offset))? };
                 deal.copied();
             }
-            self.notify(rank);
+            self.notify(member);
             // The receiver need not know for this side to be done (F5).
             return Ok(deal.done(number, count));
         }
         Ok(false)
+    }
+
+    /// Gives a send up: when this returns, nobody reads its buffer any more. One that was offered may be taken at any
+    /// moment, so only its end, or the end of its receiver, helps.
+    pub(super) fn revoke(&self, op: &mut SendOp) {
+        while op.stage == Stage::Offered && matches!(self.poke_send(op), Ok(false)) {
+            if self.ni.check_departed(By::Rank(self.rank_of(op.member))).is_err() {
+                return;
+            }
+            rustix::thread::sched_yield();
+        }
     }
 
     /// Whether any rank has ended, so that it is worth asking which.
@@ -237,7 +276,7 @@ impl Core {
 
     /// A copy of a long message in job memory, where the receiver cannot reach the sender's own.
     fn stage(&self, op: &mut SendOp) -> Result<()> {
-        if op.buffer.needs_staging(&self.ni, op.rank) {
+        if op.buffer.needs_staging(&self.ni, self.rank_of(op.member)) {
             let staged = Staged::new(&self.ni, op.buffer.bytes)?;
             // SAFETY: a fresh part of the own heap, of the same size.
             unsafe { copy::copy(staged.buffer().start, op.buffer.start, op.buffer.bytes) };
@@ -261,9 +300,22 @@ impl Buffer {
 }
 
 impl SendOp {
+    /// The same send, once more.
+    #[inline(always)]
+    pub fn again(&self) -> SendOp {
+        SendOp { stage: Stage::Start, staged: None, ..*self }
+    }
+
+    /// From now on it may be offered, whatever its size.
+    pub fn offerable(&mut self) -> &mut SendOp {
+        self.may_offer = true;
+        self
+    }
+
     /// From now on it sends from the spare buffer.
     pub fn set_spooled(mut self) -> SendOp {
         self.spooled = true;
+        self.may_offer = true;
         self
     }
 

@@ -4,6 +4,8 @@ use super::send::SendOp;
 use super::spot::Buffer;
 use super::{Core, Messages};
 use crate::error::{Error, Result};
+use crate::ni::wait::{By, Progress};
+use crate::sync::bell::ANY;
 use std::collections::VecDeque;
 
 /// Sends that were copied, in the order of their calls.
@@ -51,6 +53,25 @@ impl Messages<'_> {
     }
 }
 
+impl Drop for Messages<'_> {
+    /// Waits until everything in the spare buffer has been taken, as was promised; only the end of a receiver ends that
+    /// early.
+    fn drop(&mut self) {
+        while let Some(member) = self.core.first_spooled().filter(|_| !std::thread::panicking()) {
+            let by = By::Rank(self.core.rank_of(member));
+            let moved = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
+                self.core.move_spooled();
+                (self.core.first_spooled() != Some(member)).then_some(())
+            });
+            if moved.is_err() {
+                break;
+            }
+        }
+        // What was offered and not taken may still be read at any moment.
+        self.core.spool.borrow_mut().waiting.drain(..).for_each(std::mem::forget);
+    }
+}
+
 impl Core {
     /// A message that can never fit the spare buffer is an error.
     pub(super) fn check_spare(&self, bytes: usize) -> Result<()> {
@@ -72,7 +93,7 @@ impl Core {
         }
         let copy: Box<[u8]> = bytes.into();
         // SAFETY: the copy stays beside the operation until it is done.
-        let Ok(op) = (unsafe { self.begin_send(Buffer::of(&copy), op.rank, op.entry) }) else { return false };
+        let Ok(op) = (unsafe { self.begin_send(Buffer::of(&copy), op.member, op.entry) }) else { return false };
         spool.used += copy.len();
         spool.waiting.push_back(Spooled { op: op.set_spooled(), copy });
         drop(spool);
@@ -81,11 +102,16 @@ impl Core {
         true
     }
 
+    /// The receiver of the first of them.
+    fn first_spooled(&self) -> Option<usize> {
+        self.spool.borrow().waiting.front().map(|spooled| spooled.op.member)
+    }
+
     /// Whether a send to this slot must wait behind one in the spare buffer.
     #[inline(always)]
-    pub(super) fn is_spooled(&self, rank: usize, entry: usize) -> bool {
+    pub(super) fn is_spooled(&self, member: usize, entry: usize) -> bool {
         let spool = self.spool.borrow();
-        spool.waiting.iter().any(|spooled| spooled.op.rank == rank && spooled.op.entry == entry)
+        spool.waiting.iter().any(|spooled| spooled.op.member == member && spooled.op.entry == entry)
     }
 
     /// Takes spooled sends as far as they go; those of one slot keep their order.
@@ -98,8 +124,8 @@ impl Core {
         let mut index = 0;
         while index < spool.waiting.len() {
             let Spooled { op, .. } = &spool.waiting[index];
-            let (rank, entry) = (op.rank, op.entry);
-            let first = spool.waiting.iter().position(|s| s.op.rank == rank && s.op.entry == entry) == Some(index);
+            let (member, entry) = (op.member, op.entry);
+            let first = spool.waiting.iter().position(|s| s.op.member == member && s.op.entry == entry) == Some(index);
             // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
             let done = first && !matches!(self.poke_send(&mut spool.waiting[index].op), Ok(false));
             match done {

@@ -1,6 +1,7 @@
 //! What each side keeps to itself: how many messages it has sent and taken in each slot, and what is under way.
 
 use super::layout::{BOUNCE_COUNT, Side};
+use super::pending::Ticket;
 use super::slot::ACK_MODULUS;
 
 /// Everything about one peer.
@@ -23,16 +24,36 @@ pub(super) struct Sending {
     taken: u64,
     /// The bounce buffer of the last message, while it is not taken.
     bounce: Option<u8>,
-    /// A non-blocking send is under way.
-    pub busy: bool,
+    /// The non-blocking send under way.
+    pub under_way: Option<Ticket>,
+    /// The slot belongs to a prepared send.
+    pub reserved: bool,
 }
 
 /// The receiving side of one slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receiving {
     pub taken: u64,
-    /// A non-blocking receive is under way.
-    pub busy: bool,
+    /// The non-blocking receive under way.
+    pub under_way: Option<Ticket>,
+    /// The slot belongs to a prepared receive.
+    pub reserved: bool,
+}
+
+impl Sending {
+    /// Whether no other send may begin.
+    #[inline(always)]
+    pub fn is_busy(&self) -> bool {
+        self.under_way.is_some() || self.reserved
+    }
+}
+
+impl Receiving {
+    /// Whether no other receive may begin.
+    #[inline(always)]
+    pub fn is_busy(&self) -> bool {
+        self.under_way.is_some() || self.reserved
+    }
 }
 
 impl Peer {

@@ -252,18 +252,42 @@ impl Ni {
         }
     }
 
+    /// A part of the own heap, zeroed, with memory behind it; its offset in the segment.
     pub(crate) fn take_heap(&self, bytes: usize) -> Result<usize> {
+        self.take_part(bytes, true)
+    }
+
+    /// The same, but pages are taken when they are first touched: for tables of which little may be used.
+    pub(crate) fn take_sparse(&self, bytes: usize) -> Result<usize> {
+        self.take_part(bytes, false)
+    }
+
+    fn take_part(&self, bytes: usize, commit: bool) -> Result<usize> {
         self.check_rank(self.rank)?;
         let mut heap = self.own_heap.lock().unwrap_or_else(|p| p.into_inner());
         let start = heap.take(bytes).ok_or_else(|| no_room(bytes, heap.largest_free()))?;
         drop(heap);
-        self.ready_memory(start, bytes, true).inspect_err(|_| self.give_heap(start, bytes))?;
+        self.ready_memory(start, bytes, commit).inspect_err(|_| self.give_heap(start, bytes))?;
         Ok(start)
     }
 
     pub(crate) fn give_heap(&self, start: usize, bytes: usize) {
         self.memory.segment.release(start, bytes);
         self.own_heap.lock().unwrap_or_else(|p| p.into_inner()).give(start, bytes);
+    }
+
+    /// Checks what a peer has told: that a part of the segment, of whole pages, lies in the half of its heap that is
+    /// its own.
+    pub(crate) fn check_own_part(&self, rank: usize, start: u64, bytes: usize) -> Result<()> {
+        self.check_rank(rank)?;
+        let layout = &self.memory.layout;
+        let heap = (layout.heap(rank) + layout.heap_half_bytes) as u64;
+        let end = heap + layout.heap_half_bytes as u64;
+        let fits = start.checked_add(bytes as u64).is_some_and(|last| start >= heap && last <= end);
+        if fits && start.is_multiple_of(crate::memory::segment::PAGE_BYTES as u64) {
+            return Ok(());
+        }
+        Err(Error::PeerMisbehaved { rank, what: "a part outside its memory" })
     }
 
     /// No operation under way writes its status into this part of the segment any more: it is about to be freed.

@@ -8,8 +8,8 @@ use std::rc::{Rc, Weak};
 
 /// Something that can be moved on.
 pub(crate) trait Background {
-    /// Moves it on as far as it goes without waiting.
-    fn advance(&self);
+    /// Moves it on as far as it goes without waiting: some of it if there is much, or `all`.
+    fn advance(&self, all: bool);
 }
 
 thread_local! {
@@ -25,13 +25,13 @@ pub(crate) fn register<W: Background + 'static>(work: &Rc<W>) {
     });
 }
 
-/// Moves everything on.
+/// Moves everything on: some of it, so that a wait is not held up, or `all`, before the thread sleeps.
 #[inline]
-pub(crate) fn advance() {
+pub(crate) fn advance(all: bool) {
     UNDER_WAY.with(|list| {
         // Work that waits itself would come back here: then the outer round goes on.
         if let Ok(list) = list.try_borrow() {
-            list.iter().filter_map(Weak::upgrade).for_each(|work| work.advance());
+            list.iter().filter_map(Weak::upgrade).for_each(|work| work.advance(all));
         }
     });
 }

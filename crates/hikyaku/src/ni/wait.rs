@@ -190,7 +190,7 @@ impl Port {
                 turn.restart();
             }
             if look_around {
-                background::advance();
+                background::advance(false);
             }
             if let Some(result) = ready() {
                 return Ok(result);
@@ -215,7 +215,7 @@ impl Port {
                         if ni.progress() != Some(false) {
                             return true;
                         }
-                        background::advance();
+                        background::advance(true);
                         result = ready();
                         let ended = departures.load(Ordering::SeqCst) != 0 && ni.check_departed(by).is_err();
                         result.is_some() || ended

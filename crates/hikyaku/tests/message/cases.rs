@@ -37,6 +37,12 @@ pub const CASES: &[Case] = &[
         an_early_receive_lets_the_send_go_without_the_receiver,
     ),
     ("a_scope_ends_its_operations_even_after_a_panic", 2, a_scope_ends_its_operations_even_after_a_panic),
+    ("operations_under_way_go_on_in_every_wait", 3, operations_under_way_go_on_in_every_wait),
+    ("operations_under_way_can_be_tested", 2, operations_under_way_can_be_tested),
+    ("prepared_transfers_of_every_size", 2, prepared_transfers_of_every_size),
+    ("a_prepared_transfer_keeps_its_slot_and_its_buffer", 2, a_prepared_transfer_keeps_its_slot_and_its_buffer),
+    ("spooled_sends_survive_their_messages", 2, spooled_sends_survive_their_messages),
+    ("groups_have_slots_of_their_own", 4, groups_have_slots_of_their_own),
 ];
 
 const SIZES: [usize; 13] = [0, 1, 7, 8, 9, 63, 64, 65, 1000, EAGER_MAX, EAGER_MAX + 1, 100_000, 1_000_003];
@@ -302,5 +308,191 @@ fn a_scope_ends_its_operations_even_after_a_panic(job: &Job) -> Result<()> {
     })?;
     assert!(wanted == pattern(4, 100_000));
     assert!(unwanted.iter().all(|byte| *byte == 0));
+    job.barrier()
+}
+
+/// More sends than there is room for leave while their rank waits for something else, and a synchronous send to a rank that
+/// has posted its receive and waits for a third one returns.
+fn operations_under_way_go_on_in_every_wait(job: &Job) -> Result<()> {
+    const COUNT: usize = 40;
+    let messages = job.messages(COUNT)?;
+    let data = pattern(3, 5000);
+    match job.rank() {
+        0 => {
+            messages.scope(|scope| {
+                for slot in 0..COUNT {
+                    let _ = scope.isend(&data, 1, slot)?;
+                }
+                // Rank 1 sends this when it has received everything.
+                messages.recv(&mut [0u8], 1, 0).map(drop)
+            })?;
+            messages.set_mode(Mode::Synchronous);
+            messages.send(&[7u8], 1, 1)?;
+            messages.send(&[8u8], 2, 0)?;
+        }
+        1 => {
+            for slot in (0..COUNT).rev() {
+                let mut got = vec![0; data.len()];
+                assert_eq!(messages.recv(&mut got, 0, slot)?, data.len());
+                assert!(got == data);
+            }
+            messages.send(&[1u8], 0, 0)?;
+            let mut early = [0u8];
+            messages.scope(|scope| {
+                let receive = scope.irecv(&mut early, 0, 1)?;
+                messages.recv(&mut [0u8], 2, 0)?;
+                assert_eq!(scope.wait_receive(receive)?, 1);
+                Ok(())
+            })?;
+            assert_eq!(early, [7]);
+        }
+        _ => {
+            // Comes only after rank 0's synchronous send to rank 1 has returned.
+            messages.recv(&mut [0u8], 0, 0)?;
+            messages.send(&[1u8], 1, 0)?;
+        }
+    }
+    job.barrier()
+}
+
+fn operations_under_way_can_be_tested(job: &Job) -> Result<()> {
+    let messages = job.messages(2)?;
+    let (data, mut got) = (pattern(5, 300_000), vec![0u8; 300_000]);
+    if job.rank() == 0 {
+        messages.scope(|scope| {
+            let mut send = scope.isend(&data, 1, 0)?;
+            // Nobody receives before the barrier.
+            send = scope.test_send(send)?.expect_err("nobody has received it");
+            job.barrier()?;
+            loop {
+                match scope.test_send(send)? {
+                    Ok(()) => return Ok(()),
+                    Err(again) => send = again,
+                }
+            }
+        })?;
+    } else {
+        messages.scope(|scope| {
+            job.barrier()?;
+            let mut receive = scope.irecv(&mut got, 0, 0)?;
+            loop {
+                match scope.test_receive(receive)? {
+                    Ok(len) => {
+                        assert_eq!(len, 300_000);
+                        return Ok(());
+                    }
+                    Err(again) => receive = again,
+                }
+            }
+        })?;
+        assert!(got == data);
+    }
+    job.barrier()
+}
+
+fn prepared_transfers_of_every_size(job: &Job) -> Result<()> {
+    let messages = job.messages(SIZES.len())?;
+    let peer = 1 - job.rank();
+    for (slot, bytes) in SIZES.into_iter().enumerate() {
+        let mut send = messages.prepare_send(vec![0u8; bytes], peer, slot)?;
+        let mut receive = messages.prepare_recv(vec![0u8; bytes + 1], peer, slot)?;
+        for round in 0..20 {
+            send.data_mut()?.copy_from_slice(&pattern(round + job.rank(), bytes));
+            // Both before and after the other side's.
+            if (round + job.rank()).is_multiple_of(2) {
+                send.start()?;
+                receive.start()?;
+            } else {
+                receive.start()?;
+                send.start()?;
+            }
+            assert!(receive.wait()? == pattern(round + peer, bytes), "{bytes} bytes, round {round}");
+            send.wait()?;
+        }
+    }
+    job.barrier()
+}
+
+fn a_prepared_transfer_keeps_its_slot_and_its_buffer(job: &Job) -> Result<()> {
+    let messages = job.messages(2)?;
+    let busy = |result: Result<()>| assert!(matches!(result, Err(Error::SlotBusy { slot: 1, .. })), "{result:?}");
+    if job.rank() == 0 {
+        let mut send = messages.prepare_send(pattern(1, 100_000), 1, 1)?;
+        busy(messages.send(&[1u8], 1, 1));
+        send.start()?;
+        busy(send.data_mut().map(drop));
+        busy(send.start());
+        assert!(!send.test()?);
+        job.barrier()?;
+        // Dropped under way: it ends first.
+        drop(send);
+        messages.send(&[9u8], 1, 1)?;
+    } else {
+        let mut receive = messages.prepare_recv(vec![0u8; 200_000], 0, 1)?;
+        busy(messages.recv(&mut [0u8], 0, 1).map(drop));
+        assert_eq!(receive.wait()?, [0u8; 0], "none is under way");
+        job.barrier()?;
+        receive.start()?;
+        busy(receive.start());
+        assert!(receive.wait()? == pattern(1, 100_000));
+        // A receive that is given up takes nothing.
+        receive.start()?;
+        drop(receive);
+        let mut got = [0u8];
+        messages.recv(&mut got, 0, 1)?;
+        assert_eq!(got, [9]);
+    }
+    job.barrier()
+}
+
+fn spooled_sends_survive_their_messages(job: &Job) -> Result<()> {
+    let messages = job.messages(1)?;
+    if job.rank() == 0 {
+        messages.set_spare(1_000_000)?;
+        messages.set_mode(Mode::Spool(Duration::ZERO));
+        for number in 0..5 {
+            messages.send(&pattern(number, 100_000), 1, 0)?;
+        }
+        drop(messages);
+    } else {
+        std::thread::sleep(Duration::from_millis(20));
+        for number in 0..5 {
+            let mut got = vec![0; 100_000];
+            messages.recv(&mut got, 0, 0)?;
+            assert!(got == pattern(number, 100_000), "message {number}");
+        }
+    }
+    job.barrier()
+}
+
+fn groups_have_slots_of_their_own(job: &Job) -> Result<()> {
+    let world = job.messages(1)?;
+    for round in 0..3 {
+        // (0, 2) and (1, 3), the higher rank first.
+        let pair = job.world()?.split(Some(job.rank() as u64 % 2), -(job.rank() as i64))?.expect("all join");
+        let messages = pair.messages(1)?;
+        assert_eq!((messages.size(), messages.slots()), (2, 1));
+        let (peer, other) = (1 - pair.rank(), pair.world_rank(1 - pair.rank()).expect("a member"));
+        // The same slot number in both, received the other way round.
+        world.send(&[1u8, round], other, 0)?;
+        messages.send(&[2u8, round], peer, 0)?;
+        let mut got = [0u8; 2];
+        messages.recv(&mut got, peer, 0)?;
+        assert_eq!(got, [2, round]);
+        world.recv(&mut got, other, 0)?;
+        assert_eq!(got, [1, round]);
+        // Names are checked within the group; errors name ranks of the job.
+        assert!(matches!(messages.send(&[0u8], 2, 0), Err(Error::NoSuchRank { rank: 2, size: 2 })));
+        messages.send_any(&[job.rank()], peer, 0)?;
+        let mut from = [0];
+        assert_eq!(messages.recv_any(&mut from, 0)?, Received { rank: peer, slot: 0, len: 1 });
+        assert_eq!(from, [other]);
+        pair.free_messages(messages)?;
+        // Different numbers of slots do not fit together, and no slots are none.
+        let wrong = pair.messages(1 + pair.rank());
+        assert!(matches!(wrong, Err(Error::Mismatch { .. })), "{wrong:?}");
+        assert!(pair.messages(0).is_err());
+        pair.free()?;
+    }
     job.barrier()
 }

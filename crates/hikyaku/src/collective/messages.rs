@@ -1,0 +1,71 @@
+//! Messages between the members of a group.
+
+use super::Group;
+use crate::error::{Error, Refusal, Result};
+use crate::message::Messages;
+
+impl<'j> Group<'j> {
+    /// Prepares `slots` slots between every two members, who are named by their ranks in the group. All members call it
+    /// together. Slots of different groups have nothing to do with each other.
+    ///
+    /// ```
+    /// hikyaku::local(4, |job| {
+    ///     let half = job.world()?.split(Some(job.rank() as u64 / 2), 0)?.unwrap();
+    ///     let messages = half.messages(1)?;
+    ///     let peer = 1 - half.rank();
+    ///     messages.send(&[job.rank()], peer, 0)?;
+    ///     let mut got = [0];
+    ///     messages.recv(&mut got, peer, 0)?;
+    ///     assert_eq!(got[0], half.world_rank(peer).unwrap());
+    ///     half.free_messages(messages)
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn messages(&self, slots: usize) -> Result<Messages<'j>> {
+        let ni = &self.job.ni;
+        let taken = Messages::bytes_for(slots, self.size()).and_then(|bytes| Ok((ni.take_sparse(bytes)?, bytes)));
+        let start = taken.as_ref().map_or(0, |(start, _)| *start as u64);
+        let mut all = vec![[0u64; 2]; self.size()];
+        let gathered = self.allgather(&[[start, slots as u64]], &mut all);
+        let formed = gathered.and_then(|()| self.parts(slots, &all));
+        match (taken, formed) {
+            (Ok(_), Ok(members)) => Ok(Messages::over(self.job, slots, &members, self.rank())),
+            (taken, formed) => {
+                if let Ok((start, bytes)) = taken {
+                    ni.give_heap(start, bytes);
+                }
+                Err(taken.err().or(formed.err()).expect("one of them failed"))
+            }
+        }
+    }
+
+    /// Frees the slots between the members, whose memory can be used again. All members call it together; it waits
+    /// until all sends have been taken. Messages that are only dropped keep their memory until the job ends.
+    pub fn free_messages(&self, messages: Messages<'j>) -> Result<()> {
+        let (start, members) = messages.own_part();
+        let bytes = Messages::bytes_for(messages.slots(), members)?;
+        drop(messages);
+        // Afterwards nobody touches the parts of others any more.
+        self.barrier()?;
+        self.job.ni.give_heap(start, bytes);
+        Ok(())
+    }
+
+    /// (rank, part) of every member, out of what they have told: (part, slots).
+    fn parts(&self, slots: usize, all: &[[u64; 2]]) -> Result<Vec<(usize, usize)>> {
+        let mut parts = Vec::with_capacity(all.len());
+        for (member, &[start, theirs]) in self.members.iter().zip(all) {
+            let rank = member.rank;
+            if theirs != slots as u64 {
+                return Err(Error::Mismatch { operation: "messages", rank, mine: slots as u64, theirs });
+            }
+            if start == 0 {
+                return Err(Error::Refused { rank, reason: Refusal::OutOfMemory });
+            }
+            let bytes = Messages::bytes_for(slots, all.len())?;
+            self.job.ni.check_own_part(rank, start, bytes)?;
+            parts.push((rank, start as usize));
+        }
+        Ok(parts)
+    }
+}
