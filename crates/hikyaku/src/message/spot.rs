@@ -145,13 +145,14 @@ impl Distant {
     }
 }
 
-/// Bytes of a long message that one side copies at a time: small enough that both finish together, large enough
-/// that claiming and the start of a system call do not count.
-const CHUNK: usize = 128 * 1024;
+/// Bytes of a long message that one side copies at a time: small enough that both finish together, large enough that
+/// claiming and the start of a system call (about 1 µs for private memory) do not count.
+const CHUNK_MAX: usize = 128 * 1024;
+const CHUNK_MIN: usize = 32 * 1024;
 
 /// The size of chunk pieces of a message, and how many there are.
 pub(super) fn chunks(bytes: usize) -> (usize, u64) {
     // A message of few chunks is cut finer, so that both sides have work.
-    let size = (bytes / 8).clamp(16 * 1024, CHUNK).next_multiple_of(4096);
+    let size = (bytes / 4).clamp(CHUNK_MIN, CHUNK_MAX).next_multiple_of(4096);
     (size, bytes.div_ceil(size) as u64)
 }
