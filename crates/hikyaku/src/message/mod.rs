@@ -13,6 +13,7 @@
 //! | `link` | the members a rank exchanges messages with: where their words are |
 //! | `state` | what each side keeps to itself |
 //! | `spot` | where a buffer is, seen from two processes; copying between them |
+//! | `short` | what fits a line: sent and received in place |
 //! | `send` | sending: eager, offered, synchronous |
 //! | `receive` | receiving: from a slot, from any slot of a rank, from any rank |
 //! | `pending` | operations that go on while the program does something else |
@@ -27,6 +28,7 @@ mod prepared;
 mod receive;
 mod scope;
 mod send;
+mod short;
 pub(crate) mod slot;
 mod spool;
 mod spot;
@@ -95,6 +97,8 @@ struct Core {
     /// The index of this rank.
     me: usize,
     spool: RefCell<Spool>,
+    /// Sends in it.
+    spooled: Cell<usize>,
     pending: RefCell<Pending>,
     /// Where the next search for a message of any rank begins, so that none is always first.
     turn: Cell<usize>,
@@ -150,6 +154,7 @@ impl<'j> Messages<'j> {
             links,
             me,
             spool: RefCell::default(),
+            spooled: Cell::new(0),
             pending: RefCell::default(),
             turn: Cell::new(0),
         });
@@ -195,15 +200,25 @@ impl Core {
     /// What this rank holds for `member`.
     #[inline(always)]
     fn mine(&self, member: usize) -> Side<'_> {
-        // SAFETY: a link leads to the parts of its pair, which the job keeps mapped.
-        unsafe { Side::new(self.links[member].mine, &self.layout) }
+        self.mine_of(&self.links[member])
     }
 
     /// What `member` holds for this rank.
     #[inline(always)]
     fn theirs(&self, member: usize) -> Side<'_> {
+        self.theirs_of(&self.links[member])
+    }
+
+    #[inline(always)]
+    fn mine_of(&self, link: &Link) -> Side<'_> {
+        // SAFETY: a link leads to the parts of its pair, which the job keeps mapped.
+        unsafe { Side::new(link.mine, &self.layout) }
+    }
+
+    #[inline(always)]
+    fn theirs_of(&self, link: &Link) -> Side<'_> {
         // SAFETY: as above.
-        unsafe { Side::new(self.links[member].theirs, &self.layout) }
+        unsafe { Side::new(link.theirs, &self.layout) }
     }
 
     /// The rank of a member in the job.
@@ -215,11 +230,24 @@ impl Core {
     /// Checks a member and a slot, and in a forked child refuses both.
     #[inline(always)]
     fn check(&self, member: usize, slot: usize) -> Result<()> {
-        let Some(link) = self.links.get(member) else {
-            return Err(Error::NoSuchRank { rank: member, size: self.links.len() });
-        };
-        self.ni.check_rank(link.rank)?;
+        self.link(member)?;
         if slot < self.slots { Ok(()) } else { Err(Error::NoSuchSlot { slot, slots: self.slots }) }
+    }
+
+    /// Finds a member, in a forked child none.
+    #[inline(always)]
+    fn link(&self, member: usize) -> Result<&Link> {
+        match self.links.get(member) {
+            Some(link) if link.rank < self.ni.size() => Ok(link),
+            _ => Err(self.no_such_member(member)),
+        }
+    }
+
+    #[cold]
+    fn no_such_member(&self, member: usize) -> Error {
+        // Every rank of the job is out of range in a forked child.
+        let forked = self.ni.check_rank(self.ni.rank);
+        forked.err().unwrap_or(Error::NoSuchRank { rank: member, size: self.links.len() })
     }
 
     #[cold]

@@ -52,8 +52,12 @@ impl Messages<'_> {
     /// Receives from slot `slot` of `rank`; gives the number of elements that came, which may be fewer than fit.
     #[inline]
     pub fn recv<T: Pod>(&self, into: &mut [T], rank: usize, slot: usize) -> Result<usize> {
-        self.core.check(rank, slot)?;
-        let bytes = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), rank, slot)?;
+        let into = bytemuck::cast_slice_mut(into);
+        let short = if slot < self.core.slots { self.core.recv_short(into, rank, slot) } else { None };
+        let bytes = match short {
+            Some(bytes) => bytes,
+            None => self.recv_entry(Buffer::of_mut(into), rank, slot, slot)?,
+        };
         Ok(bytes / size_of::<T>().max(1))
     }
 
@@ -76,12 +80,12 @@ impl Messages<'_> {
             self.core.move_spooled();
             self.core.find_member(entry)
         })?;
-        let bytes = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), rank, entry)?;
+        let bytes = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), rank, slot, entry)?;
         Ok(Received { rank, slot, len: bytes / size_of::<T>().max(1) })
     }
 
-    #[inline]
-    fn recv_entry(&self, buffer: Buffer, rank: usize, entry: usize) -> Result<usize> {
+    fn recv_entry(&self, buffer: Buffer, rank: usize, slot: usize, entry: usize) -> Result<usize> {
+        self.core.check(rank, slot)?;
         // SAFETY: the operation ends, or is withdrawn, before this call returns.
         let mut op = unsafe { self.core.begin_receive(buffer, rank, entry)? };
         if let Some(bytes) = self.core.poke_receive(&mut op)? {
@@ -176,12 +180,8 @@ impl Core {
             },
             _ => self.take_short(op, told).map(Some),
         };
-        let mut peer = self.links[op.member].state.borrow_mut();
-        peer.learn_modulo(op.entry, told.taken);
-        peer.receives[op.entry].taken = op.number;
-        drop(peer);
-        self.theirs(op.member).post(op.entry).publish(op.number, false);
-        self.notify(op.member);
+        let link = &self.links[op.member];
+        self.settle(link, &mut link.state.borrow_mut(), op.entry, op.number, told);
         result
     }
 
@@ -191,18 +191,12 @@ impl Core {
         if bytes > op.buffer.bytes {
             return Err(self.truncated(op, bytes));
         }
-        // What a peer tells is checked before it is used.
-        let (source, room) = match told.kind {
-            Kind::Value => ((&raw const told.value).cast::<u8>(), 8),
-            Kind::Line => (mine.line(op.entry).as_ptr() as *const u8, 64),
-            _ => (mine.bounce(told.value as usize % super::layout::BOUNCE_COUNT) as *const u8, EAGER_MAX),
-        };
-        if bytes > room {
+        let Some(source) = self.place_of(mine, op.entry, &told) else {
             return Err(Error::PeerMisbehaved {
                 rank: self.rank_of(op.member),
                 what: "a message longer than its place",
             });
-        }
+        };
         // SAFETY: both sides hold `bytes`, as checked above.
         unsafe { copy::copy(op.buffer.start, source, bytes) };
         Ok(bytes)

@@ -4,6 +4,7 @@
 //! one is offered, and copied by both sides once the receive is there.
 
 use super::layout::EAGER_MAX;
+use super::short::SHORT_MAX;
 use super::slot::{Kind, Told};
 use super::spot::{Buffer, Distant, Staged, chunks};
 use super::state::Peer;
@@ -53,18 +54,21 @@ impl Messages<'_> {
     /// Sends `data` to slot `slot` of `rank`; what it waits for depends on [`Messages::mode`].
     #[inline]
     pub fn send<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
-        self.core.check(rank, slot)?;
-        self.send_entry(bytemuck::cast_slice(data), rank, slot)
+        let data = bytemuck::cast_slice(data);
+        let at_once = data.len() <= SHORT_MAX && self.mode.get() == Mode::Standard;
+        if slot < self.core.slots && at_once && self.core.send_short(data, rank, slot) {
+            return Ok(());
+        }
+        self.send_entry(data, rank, slot, slot)
     }
 
     /// Sends `data` to a rank that receives from any: a domain of its own, with as many slots.
     pub fn send_any<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
-        self.core.check(rank, slot)?;
-        self.send_entry(bytemuck::cast_slice(data), rank, self.core.slots + slot)
+        self.send_entry(bytemuck::cast_slice(data), rank, slot, self.core.slots + slot)
     }
 
-    #[inline]
-    fn send_entry(&self, data: &[u8], rank: usize, entry: usize) -> Result<()> {
+    fn send_entry(&self, data: &[u8], rank: usize, slot: usize, entry: usize) -> Result<()> {
+        self.core.check(rank, slot)?;
         let mode = self.mode.get();
         // SAFETY: the operation ends, or gives its buffer up, before this call returns.
         let mut op = unsafe { self.core.begin_send(Buffer::of(data), rank, entry)? };
@@ -164,43 +168,34 @@ impl Core {
         if !peer.is_free(mine, entry) || !op.spooled && self.is_spooled(member, entry) {
             return Ok(false);
         }
-        let theirs = self.theirs(member);
-        let taken = peer.receives[entry].taken;
-        let mut told = Told { kind: Kind::Value, bytes: buffer.bytes, taken, value: 0 };
-        let bounce = match buffer.bytes {
-            65..=EAGER_MAX => peer.take_bounce(mine, entry),
-            _ => None,
-        };
-        // SAFETY: in every branch the target is job memory large enough for the bytes, and the buffer is alive.
-        unsafe {
-            match buffer.bytes {
-                0..=8 => copy::copy((&raw mut told.value).cast(), buffer.start, buffer.bytes),
-                9..=64 => {
-                    told.kind = Kind::Line;
-                    copy::copy(theirs.line(entry).as_ptr() as *mut u8, buffer.start, buffer.bytes);
-                }
-                65..=EAGER_MAX if let Some(bounce) = bounce => {
-                    told.kind = Kind::Bounce;
-                    told.value = bounce as u64;
-                    let target = theirs.bounce(bounce);
-                    copy::expect_write(target, buffer.bytes);
-                    copy::copy(target, buffer.start, buffer.bytes);
-                }
-                _ => {
-                    if !self.may_offer(op, &peer) {
-                        return Ok(false);
-                    }
-                    // An offer must be waited for, which a handler cannot.
-                    refuse_in_handler()?;
-                    told = Told { kind: Kind::Offer, bytes: 0, ..told };
-                    self.stage(op)?;
-                    op.buffer.tell(&self.ni, theirs.offer(entry));
-                }
-            }
-        }
         if entry < self.slots && entry as u64 >= peer.high {
             peer.high = entry as u64 + 1;
-            theirs.high().store(peer.high, Ordering::Release);
+            self.theirs(member).high().store(peer.high, Ordering::Release);
+        }
+        if buffer.bytes <= SHORT_MAX {
+            self.put_short(&self.links[member], &mut peer, op.bytes(), entry);
+            op.number = peer.sends[entry].sent;
+            op.stage = Stage::Sent;
+            return Ok(true);
+        }
+        let theirs = self.theirs(member);
+        let mut told = Told { kind: Kind::Bounce, bytes: buffer.bytes, taken: peer.receives[entry].taken, value: 0 };
+        let bounce = if buffer.bytes <= EAGER_MAX { peer.take_bounce(mine, entry) } else { None };
+        if let Some(bounce) = bounce {
+            told.value = bounce as u64;
+            let target = theirs.bounce(bounce);
+            copy::expect_write(target, buffer.bytes);
+            // SAFETY: a bounce buffer is large enough for the bytes, and the buffer is alive.
+            unsafe { copy::copy(target, buffer.start, buffer.bytes) };
+        } else {
+            if !self.may_offer(op, &peer) {
+                return Ok(false);
+            }
+            // An offer must be waited for, which a handler cannot.
+            refuse_in_handler()?;
+            told = Told { kind: Kind::Offer, bytes: 0, ..told };
+            self.stage(op)?;
+            op.buffer.tell(&self.ni, theirs.offer(entry));
         }
         let send = &mut peer.sends[entry];
         send.sent += 1;
@@ -268,12 +263,6 @@ impl Core {
         }
     }
 
-    /// Whether any rank has ended, so that it is worth asking which.
-    #[inline(always)]
-    fn has_departures(&self) -> bool {
-        self.ni.memory.header().departures.load(Ordering::Relaxed) != 0
-    }
-
     /// A copy of a long message in job memory, where the receiver cannot reach the sender's own.
     fn stage(&self, op: &mut SendOp) -> Result<()> {
         if op.buffer.needs_staging(&self.ni, self.rank_of(op.member)) {
@@ -321,8 +310,11 @@ impl SendOp {
 
     /// What is to be sent, while it has not begun.
     pub fn waiting_bytes(&self) -> Option<&[u8]> {
+        (self.stage == Stage::Start).then(|| self.bytes())
+    }
+
+    fn bytes(&self) -> &[u8] {
         // SAFETY: the buffer stays until the operation is done, and nobody writes it meanwhile.
-        (self.stage == Stage::Start)
-            .then(|| unsafe { std::slice::from_raw_parts(self.buffer.start, self.buffer.bytes) })
+        unsafe { std::slice::from_raw_parts(self.buffer.start, self.buffer.bytes) }
     }
 }

@@ -96,6 +96,7 @@ impl Core {
         let Ok(op) = (unsafe { self.begin_send(Buffer::of(&copy), op.member, op.entry) }) else { return false };
         spool.used += copy.len();
         spool.waiting.push_back(Spooled { op: op.set_spooled(), copy });
+        self.spooled.set(spool.waiting.len());
         drop(spool);
         // Offered at once if its slot is free: then the receiver needs nobody's help.
         self.move_spooled();
@@ -110,17 +111,22 @@ impl Core {
     /// Whether a send to this slot must wait behind one in the spare buffer.
     #[inline(always)]
     pub(super) fn is_spooled(&self, member: usize, entry: usize) -> bool {
-        let spool = self.spool.borrow();
-        spool.waiting.iter().any(|spooled| spooled.op.member == member && spooled.op.entry == entry)
+        self.spooled.get() != 0
+            && self
+                .spool
+                .borrow()
+                .waiting
+                .iter()
+                .any(|spooled| spooled.op.member == member && spooled.op.entry == entry)
     }
 
     /// Takes spooled sends as far as they go; those of one slot keep their order.
     #[inline]
     pub(super) fn move_spooled(&self) {
-        let Ok(mut spool) = self.spool.try_borrow_mut() else { return };
-        if spool.waiting.is_empty() {
+        if self.spooled.get() == 0 {
             return;
         }
+        let Ok(mut spool) = self.spool.try_borrow_mut() else { return };
         let mut index = 0;
         while index < spool.waiting.len() {
             let Spooled { op, .. } = &spool.waiting[index];
@@ -134,6 +140,7 @@ impl Core {
                     if let Some(gone) = spool.waiting.remove(index) {
                         spool.used -= gone.copy.len();
                         spool.moved += 1;
+                        self.spooled.set(spool.waiting.len());
                     }
                 }
             }

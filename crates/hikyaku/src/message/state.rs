@@ -21,9 +21,9 @@ pub(super) struct Peer {
 pub(super) struct Sending {
     pub sent: u64,
     /// Messages the peer has taken, as far as is known.
-    taken: u64,
+    pub taken: u64,
     /// The bounce buffer of the last message, while it is not taken.
-    bounce: Option<u8>,
+    pub bounce: Option<u8>,
     /// The non-blocking send under way.
     pub under_way: Option<Ticket>,
     /// The slot belongs to a prepared send.

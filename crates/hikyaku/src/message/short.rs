@@ -1,0 +1,112 @@
+//! Messages that fit a head or a line: sent and received in place, without an operation that could be under way.
+//!
+//! What stands in the way of that (a slot that is not free, a message that is not there, a spare buffer that is not empty)
+//! is left to the general paths in `send` and `receive`.
+
+use super::Core;
+use super::layout::{BOUNCE_COUNT, EAGER_MAX, Side};
+use super::link::Link;
+use super::slot::{Kind, Told};
+use super::state::Peer;
+use crate::memory::copy;
+use std::sync::atomic::Ordering;
+
+/// The longest message of this kind: a line.
+pub(super) const SHORT_MAX: usize = 64;
+
+impl Core {
+    /// Sends a short message if it can go at once.
+    #[inline(always)]
+    pub(super) fn send_short(&self, data: &[u8], member: usize, entry: usize) -> bool {
+        let Ok(link) = self.link(member) else { return false };
+        let peer = &mut *link.state.borrow_mut();
+        let mine = self.mine_of(link);
+        let Some(send) = peer.sends.get_mut(entry) else { return false };
+        if send.is_busy() || self.spooled.get() != 0 || self.has_departures() {
+            return false;
+        }
+        if send.taken < send.sent {
+            let (taken, _) = mine.post(entry).look();
+            if taken != send.sent || send.bounce.is_some() {
+                return false;
+            }
+            send.taken = taken;
+        }
+        if entry as u64 >= peer.high && entry < self.slots {
+            return false;
+        }
+        self.put_short(link, peer, data, entry);
+        true
+    }
+
+    /// Writes a short message into its slot, which is free, and tells the receiver.
+    #[inline(always)]
+    pub(super) fn put_short(&self, link: &Link, peer: &mut Peer, data: &[u8], entry: usize) {
+        assert!(data.len() <= SHORT_MAX);
+        let theirs = self.theirs_of(link);
+        let taken = peer.receives[entry].taken;
+        let mut told = Told { kind: Kind::Value, bytes: data.len(), taken, value: 0 };
+        // SAFETY: the value holds 8 bytes, the line 64.
+        unsafe {
+            if data.len() <= 8 {
+                copy::copy((&raw mut told.value).cast(), data.as_ptr(), data.len());
+            } else {
+                told.kind = Kind::Line;
+                copy::copy(theirs.line(entry).as_ptr() as *mut u8, data.as_ptr(), data.len());
+            }
+        }
+        let send = &mut peer.sends[entry];
+        send.sent += 1;
+        theirs.head(entry).publish(send.sent, told);
+        self.ni.notify(link.rank, crate::sync::bell::ANY);
+    }
+
+    /// Receives a short message if it is there and fits; gives its bytes.
+    #[inline(always)]
+    pub(super) fn recv_short(&self, into: &mut [u8], member: usize, entry: usize) -> Option<usize> {
+        let link = self.link(member).ok()?;
+        let peer = &mut *link.state.borrow_mut();
+        let mine = self.mine_of(link);
+        let receive = peer.receives.get_mut(entry)?;
+        let number = receive.taken + 1;
+        let told = mine.head(entry).look(number)?;
+        if receive.is_busy() || told.bytes > into.len() {
+            return None;
+        }
+        if matches!(told.kind, Kind::Bounce | Kind::Offer) {
+            return None;
+        }
+        let source = self.place_of(mine, entry, &told)?;
+        // SAFETY: both sides hold as much, as checked.
+        unsafe { copy::copy(into.as_mut_ptr(), source, told.bytes) };
+        self.settle(link, peer, entry, number, told);
+        Some(told.bytes)
+    }
+
+    /// Where the bytes of a message lie that is not offered, if as many fit there: what a peer tells is checked before it
+    /// is used.
+    #[inline(always)]
+    pub(super) fn place_of(&self, mine: Side<'_>, entry: usize, told: &Told) -> Option<*const u8> {
+        let (place, room) = match told.kind {
+            Kind::Value => ((&raw const told.value).cast::<u8>(), 8),
+            Kind::Line => (mine.line(entry).as_ptr() as *const u8, SHORT_MAX),
+            _ => (mine.bounce(told.value as usize % BOUNCE_COUNT) as *const u8, EAGER_MAX),
+        };
+        (told.bytes <= room).then_some(place)
+    }
+
+    /// Message `number` was taken: notes it, and what came along about the other direction, and tells the sender.
+    #[inline(always)]
+    pub(super) fn settle(&self, link: &Link, peer: &mut Peer, entry: usize, number: u64, told: Told) {
+        peer.receives[entry].taken = number;
+        peer.learn_modulo(entry, told.taken);
+        self.theirs_of(link).post(entry).publish(number, false);
+        self.ni.notify(link.rank, crate::sync::bell::ANY);
+    }
+
+    /// Whether any rank has ended, so that it is worth asking which.
+    #[inline(always)]
+    pub(super) fn has_departures(&self) -> bool {
+        self.ni.memory.header().departures.load(Ordering::Relaxed) != 0
+    }
+}
