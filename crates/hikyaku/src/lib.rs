@@ -85,6 +85,11 @@ pub mod message {
 }
 #[cfg(loom)]
 #[doc(hidden)]
+pub mod ni {
+    pub mod lookout;
+}
+#[cfg(loom)]
+#[doc(hidden)]
 pub mod transport {
     pub mod shm {
         pub mod ring;

@@ -2,7 +2,7 @@
 //! and every value the memory model lets a load return.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg loom" cargo test -p hikyaku --test loom --release
+//! RUSTFLAGS="--cfg loom" cargo test -p hikyaku --test 'loom*' --release
 //! ```
 //!
 //! A model that cannot fail proves nothing. Each says which weakening of the library it was seen to catch.
@@ -11,48 +11,20 @@
 
 #![cfg(loom)]
 
+mod model;
+
 use hikyaku::sync::atomic::{AtomicU64, Ordering};
 use hikyaku::sync::barrier::{Counter, Flags, partner};
 use hikyaku::sync::bell::{ANY, Bell};
 use hikyaku::sync::fence::Fences;
 use hikyaku::sync::guard::Guard;
 use hikyaku::transport::shm::ring::{Consumer, LINE_COUNT, Packet, Producer, Ring};
-use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
+use model::{Memory, explore};
 
 /// Both sides fence under loom, which knows no membarrier.
 const FENCES: Fences = Fences::Symmetric;
-
-/// Explores with at most `preemptions` forced switches: nearly all bugs show with two or three.
-fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 10_000;
-    builder.check(model);
-}
-
-/// Memory without any protection of its own: loom reports two accesses that nothing orders.
-struct Memory<T>(UnsafeCell<T>);
-
-// SAFETY: sharing it unordered is what the models look for; loom stops at the first such access.
-unsafe impl<T: Send> Sync for Memory<T> {}
-
-impl<T: Copy> Memory<T> {
-    fn new(value: T) -> Memory<T> {
-        Memory(UnsafeCell::new(value))
-    }
-
-    fn get(&self) -> T {
-        // SAFETY: loom has checked that no write overlaps.
-        self.0.with(|value| unsafe { *value })
-    }
-
-    fn set(&self, new: T) {
-        // SAFETY: loom has checked that no other access overlaps.
-        self.0.with_mut(|value| unsafe { *value = new })
-    }
-}
 
 // ---------------------------------------------------------------------------------------------------------- ring
 

@@ -147,7 +147,7 @@ impl Engine {
     fn find_sources(&mut self, ni: &Ni) {
         for word in 0..ni.memory.attached_words() {
             let attached = ni.memory.attached(ni.rank, word).load(Ordering::Acquire);
-            if attached != ni.lookout.seen(word) {
+            if !ni.lookout.knows(word, attached) {
                 self.add_sources(ni, word, attached);
             }
         }
@@ -155,19 +155,19 @@ impl Engine {
 
     #[cold]
     fn add_sources(&mut self, ni: &Ni, word: usize, attached: u64) {
-        let mut fresh = attached & !ni.lookout.seen(word);
-        // Bits are never taken back; should a peer do so all the same, a ring must not be read twice.
-        ni.lookout.set_seen(word, attached | ni.lookout.seen(word));
+        let mut fresh = ni.lookout.note_attached(word, attached);
         while fresh != 0 {
             let index = word * 64 + fresh.trailing_zeros() as usize;
             fresh &= fresh - 1;
             // Bits past the last source are nonsense from a peer.
             if index < self.source_count {
-                let number = ni.lookout.add(index);
+                let number = ni.lookout.note_ring(index);
                 let rank = index / self.ports;
                 self.sources.push(Source { index, rank, number, consumer: Consumer::default(), corrupt: false });
             }
         }
+        // A thread that looked meanwhile may have seen the bit noted and the ring not.
+        ni.notify(ni.rank, ANY);
     }
 }
 
@@ -198,7 +198,7 @@ impl Source {
             if self.consumer.advance(ring, &packet) {
                 ni.notify(self.rank, ANY);
             }
-            ni.lookout.set_consumed(self.number, self.consumer.consumed());
+            ni.lookout.note_consumed(self.number, self.consumer.consumed());
         }
         worked
     }
@@ -314,7 +314,7 @@ impl Outbox {
         }
         self.spill[rank].push_back((packet, payload.into()));
         self.spilled += 1;
-        ni.lookout.set_spilled(self.spilled);
+        ni.lookout.note_spilled(self.spilled);
         Ok(())
     }
 
@@ -340,7 +340,7 @@ impl Outbox {
                 self.spilled -= 1;
             }
         }
-        ni.lookout.set_spilled(self.spilled);
+        ni.lookout.note_spilled(self.spilled);
         self.spilled < before
     }
 }

@@ -1,77 +1,97 @@
 //! Looking for messages without entering the engine: a few loads, so that a waiting rank can look all the time.
 //!
-//! The engine writes down how far it has read each ring. A look may be late, never wrong in the other direction: what
-//! is written down is at most what was read, so a message that nobody has read is always found.
+//! ```text
+//!   engine (one thread at a time)               a thread that wants to sleep
+//!   a new source: note its ring, note its bit   show that it sleeps; heavy fence (`sync::bell`)
+//!   a message read: note how far                the next message of a noted ring arrived?  spilled?
+//!   light fence; wake who sleeps                a bit that is not noted?   no: nothing to do
+//! ```
+//! A look may miss what the engine is about to note, or sees old notes beside new ones; so whoever has noted anything in
+//! the engine wakes the sleepers of the rank afterwards. Either the engine sees the sleeper, or the sleeper's look sees all
+//! the notes; and then a message that nobody has read is found, or its sender sees the sleeper.
 
-use super::Ni;
-use crate::transport::shm::layout::Layout;
-use crate::transport::shm::ring::arrived;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// What the engine has written down. Written by whoever is in the engine, read by all threads of the rank.
-pub(crate) struct Lookout {
+/// What the engine has noted. Written by whoever is in the engine, read by all threads of the rank.
+#[derive(Debug)]
+pub struct Lookout {
     /// The attached bits the engine knows.
     seen: Box<[AtomicU64]>,
-    /// Rings the engine reads, and how far it has read each.
-    rings: Box<[(AtomicUsize, AtomicU64)]>,
-    ring_count: AtomicUsize,
+    /// Rings the engine reads.
+    rings: Box<[Noted]>,
+    ring_count: AtomicU64,
     /// Messages of handlers that wait for room.
-    spilled: AtomicUsize,
+    spilled: AtomicU64,
 }
 
-/// In place of a ring that is no longer read.
-const CLOSED: usize = usize::MAX;
+#[derive(Debug, Default)]
+struct Noted {
+    source: AtomicU64,
+    /// How far its ring was read.
+    consumed: AtomicU64,
+}
+
+/// In place of the source of a ring that is no longer read.
+const CLOSED: u64 = u64::MAX;
 
 impl Lookout {
-    pub fn new(layout: &Layout) -> Lookout {
-        let sources = layout.size * layout.ports;
+    /// A lookout for so many sources.
+    pub fn new(source_count: usize) -> Lookout {
         Lookout {
-            seen: (0..sources.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
-            rings: (0..sources).map(|_| Default::default()).collect(),
-            ring_count: AtomicUsize::new(0),
-            spilled: AtomicUsize::new(0),
+            seen: (0..source_count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            rings: (0..source_count).map(|_| Noted::default()).collect(),
+            ring_count: AtomicU64::new(0),
+            spilled: AtomicU64::new(0),
         }
     }
 
-    /// Whether the engine would find something to do.
+    /// Whether the engine would find something to do. `arrived` tells whether a source's message at a position is there,
+    /// `attached` gives a word of the bits that senders set.
     #[inline(always)]
-    pub fn anything(&self, ni: &Ni) -> bool {
-        let rings = &self.rings[..self.ring_count.load(Ordering::Acquire)];
-        rings.iter().any(|(ring, consumed)| {
-            let source = ring.load(Ordering::Relaxed);
-            source != CLOSED && arrived(ni.memory.ring(ni.rank, source), consumed.load(Ordering::Relaxed))
+    pub fn anything(&self, arrived: impl Fn(usize, u64) -> bool, attached: impl Fn(usize) -> u64) -> bool {
+        let rings = &self.rings[..self.ring_count.load(Ordering::Acquire) as usize];
+        rings.iter().any(|ring| {
+            let source = ring.source.load(Ordering::Relaxed);
+            source != CLOSED && arrived(source as usize, ring.consumed.load(Ordering::Relaxed))
         }) || self.spilled.load(Ordering::Relaxed) > 0
-            || (0..self.seen.len()).any(|word| {
-                ni.memory.attached(ni.rank, word).load(Ordering::Relaxed) != self.seen[word].load(Ordering::Relaxed)
-            })
+            || (0..self.seen.len()).any(|word| attached(word) != self.seen[word].load(Ordering::Relaxed))
     }
 
-    pub fn set_seen(&self, word: usize, bits: u64) {
-        self.seen[word].store(bits, Ordering::Relaxed);
+    /// Whether these are the attached bits that the engine knows.
+    #[inline]
+    pub fn knows(&self, word: usize, attached: u64) -> bool {
+        self.seen[word].load(Ordering::Relaxed) == attached
     }
 
-    pub fn seen(&self, word: usize) -> u64 {
-        self.seen[word].load(Ordering::Relaxed)
+    /// Notes attached bits; gives those that are new.
+    pub fn note_attached(&self, word: usize, attached: u64) -> u64 {
+        let seen = self.seen[word].load(Ordering::Relaxed);
+        // Bits are never taken back; should a peer do so all the same, a ring must not be read twice.
+        self.seen[word].store(attached | seen, Ordering::Relaxed);
+        attached & !seen
     }
 
-    /// The engine reads one more ring; gives its number here.
-    pub fn add(&self, source: usize) -> usize {
+    /// Notes one more ring that the engine reads; gives its number here.
+    pub fn note_ring(&self, source: usize) -> usize {
         let number = self.ring_count.load(Ordering::Relaxed);
-        self.rings[number].0.store(source, Ordering::Relaxed);
+        self.rings[number as usize].source.store(source as u64, Ordering::Relaxed);
         self.ring_count.store(number + 1, Ordering::Release);
-        number
+        number as usize
     }
 
+    /// Notes how far a ring was read.
     #[inline(always)]
-    pub fn set_consumed(&self, number: usize, consumed: u64) {
-        self.rings[number].1.store(consumed, Ordering::Release);
+    pub fn note_consumed(&self, number: usize, consumed: u64) {
+        self.rings[number].consumed.store(consumed, Ordering::Relaxed);
     }
 
+    /// Notes that a ring is no longer read.
     pub fn close(&self, number: usize) {
-        self.rings[number].0.store(CLOSED, Ordering::Relaxed);
+        self.rings[number].source.store(CLOSED, Ordering::Relaxed);
     }
 
-    pub fn set_spilled(&self, spilled: usize) {
-        self.spilled.store(spilled, Ordering::Relaxed);
+    /// Notes how many messages of handlers wait for room.
+    pub fn note_spilled(&self, spilled: usize) {
+        self.spilled.store(spilled as u64, Ordering::Relaxed);
     }
 }

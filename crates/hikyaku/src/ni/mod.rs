@@ -40,6 +40,7 @@ use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
 use crate::sync::fence::Fences;
 use crate::transport::shm::layout::{Block, JobMemory};
+use crate::transport::shm::ring;
 use account::Account;
 use engine::Engine;
 use lookout::Lookout;
@@ -118,7 +119,7 @@ impl Ni {
             threads: settings.threads,
             owner: OwnerPage::new(layout.size)?,
             engine: Mutex::new(Engine::new(&layout)),
-            lookout: Lookout::new(&layout),
+            lookout: Lookout::new(layout.size * layout.ports),
             handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),
             ports_used: AtomicU64::new(1 << NI_PORT),
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
@@ -178,7 +179,9 @@ impl Ni {
     /// whether there was anything to do.
     #[inline]
     pub fn progress(&self) -> Option<bool> {
-        if self.lookout.anything(self) { self.enter_engine() } else { Some(false) }
+        let arrived = |source, position| ring::arrived(self.memory.ring(self.rank, source), position);
+        let attached = |word| self.memory.attached(self.rank, word).load(Ordering::Relaxed);
+        if self.lookout.anything(arrived, attached) { self.enter_engine() } else { Some(false) }
     }
 
     fn enter_engine(&self) -> Option<bool> {
