@@ -5,6 +5,7 @@
 
 mod model;
 
+use hikyaku::ni::call::CallSlot;
 use hikyaku::ni::lookout::Lookout;
 use hikyaku::sync::atomic::{AtomicU64, Ordering};
 use hikyaku::sync::bell::{ANY, Bell};
@@ -183,4 +184,101 @@ fn an_answer_that_waits_for_room_is_not_missed() {
         rank.room.store(1, Ordering::Release);
         rank.bell.ring(FENCES, ANY);
     });
+}
+
+// ----------------------------------------------------------------------------------------------------------- call
+
+/// Waits for the outcome of a call as `Port::await_answer` does.
+fn await_outcome(slot: &CallSlot, token: u64) -> u64 {
+    loop {
+        if let Some(outcome) = slot.outcome(token) {
+            return outcome;
+        }
+        thread::yield_now();
+    }
+}
+
+/// A call whose answer is waited for: its words and its payload are those of the answer. It may be a refusal.
+///
+/// Fails with: `done` stored or loaded relaxed; `done` stored before the words, the payload or the refusal.
+#[test]
+fn an_answer_arrives_as_a_whole() {
+    explore(3, || {
+        let slot = Arc::new(CallSlot::default());
+        let tokens = [slot.open(3), slot.open(3)];
+        assert!(tokens[0] != tokens[1] && tokens.map(|token| token & 0xff) == [3; 2]);
+        let engine = {
+            let slot = slot.clone();
+            thread::spawn(move || {
+                // The first was opened and never sent; should an answer come, nobody wants it.
+                slot.answer(tokens[0], &[9; 6], &[9; 3]);
+                slot.answer(tokens[1], &[1, 2, 3, 4, 5, 6], &[7; 5]);
+            })
+        };
+        assert_eq!(await_outcome(&slot, tokens[1]), 0);
+        assert_eq!(slot.words(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(*slot.payload(), [7; 5]);
+        let token = slot.open(3);
+        let engine_again = {
+            let slot = slot.clone();
+            thread::spawn(move || slot.refuse(token, 4))
+        };
+        assert_eq!(await_outcome(&slot, token), 4);
+        engine.join().unwrap();
+        engine_again.join().unwrap();
+    });
+}
+
+/// A call that is given up while its answer comes in: the next call gets its own answer and nothing of the other's.
+/// The two answers come by different threads, each in the engine when it has its turn.
+///
+/// Fails with: a refusal that is cleared when a call begins instead of when it is answered; a token not compared; a
+/// token used twice; words that are not written anew.
+fn abandoned_model(late: impl Fn(&CallSlot, u64) + Copy + Send + Sync + 'static) {
+    explore(3, move || {
+        let shared = Arc::new((CallSlot::default(), Mutex::new(()), AtomicU64::new(0)));
+        let (slot, ..) = &*shared;
+        let first = slot.open(0);
+        let one = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let _inside = shared.1.lock();
+                late(&shared.0, first);
+            })
+        };
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (slot, engine, asked) = &*shared;
+                let second = asked.load(Ordering::Acquire);
+                let _inside = engine.lock();
+                if second != 0 {
+                    slot.answer(second, &[2; 6], &[2]);
+                }
+            })
+        };
+        let (slot, engine, asked) = &*shared;
+        let second = slot.open(0);
+        asked.store(second, Ordering::Release);
+        other.join().unwrap();
+        if slot.outcome(second).is_none() {
+            // The other thread looked too early.
+            let _inside = engine.lock();
+            slot.answer(second, &[2; 6], &[2]);
+        }
+        assert_eq!(slot.outcome(second), Some(0));
+        assert_eq!(slot.words(), [2; 6]);
+        assert_eq!(*slot.payload(), [2]);
+        one.join().unwrap();
+    });
+}
+
+#[test]
+fn a_late_answer_is_not_taken_for_the_next() {
+    abandoned_model(|slot, token| slot.answer(token, &[1; 6], &[1; 3]));
+}
+
+#[test]
+fn a_late_refusal_is_not_taken_for_the_next() {
+    abandoned_model(|slot, token| slot.refuse(token, 7));
 }

@@ -1,15 +1,14 @@
 //! Active messages: sending them, and calling a handler for its reply.
 
 use super::engine::{Context, Message};
-use super::port::{Lane, Port};
+use super::port::Port;
 use super::wait::{By, Progress};
 use crate::error::{Error, Refusal, Result};
 use crate::sync::bell::ANY;
 use crate::transport::shm::ring::Packet;
 pub use crate::transport::shm::ring::{ARGUMENT_COUNT, PAYLOAD_MAX};
 use std::cell::Cell;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Handler ids a rank has.
 pub const HANDLER_COUNT: u16 = 256;
@@ -99,13 +98,7 @@ impl Port {
     /// Waits for the answer to `token` from `rank`.
     pub(crate) fn await_answer(&self, rank: usize, token: u64) -> Result<()> {
         let slot = &self.ni.calls[self.index];
-        let done = || (slot.done.load(Ordering::Acquire) == token).then_some(());
-        let waited = self.wait_until(By::Rank(rank), None, ANY, Progress::Always, done);
-        if waited.is_err() {
-            slot.abandon();
-        }
-        waited?;
-        match slot.refusal.load(Ordering::Relaxed) {
+        match self.wait_until(By::Rank(rank), None, ANY, Progress::Always, || slot.outcome(token))? {
             0 => Ok(()),
             code => Err(Error::Refused { rank, reason: Refusal::from_u64(code) }),
         }
@@ -157,67 +150,6 @@ pub(super) fn check_content(handler: u16, payload: &[u8]) -> Result<()> {
         return Err(Error::HandlerTaken { id: handler, max: HANDLER_COUNT });
     }
     Ok(())
-}
-
-/// Where the answers to one port's calls arrive. In private memory of the rank: filled by
-/// whichever of its threads runs the engine.
-#[derive(Debug, Default)]
-pub(crate) struct CallSlot {
-    /// Token of the last call opened, or 0 after it was given up.
-    expected: AtomicU64,
-    /// Token of the last call answered.
-    pub done: AtomicU64,
-    pub refusal: AtomicU64,
-    words: [AtomicU64; ARGUMENT_COUNT],
-    /// The payload of the answer.
-    pub payload: Mutex<Vec<u8>>,
-    /// The port's sending ends while nobody has it open.
-    pub lane: Mutex<Option<Lane>>,
-}
-
-impl CallSlot {
-    /// Begins a call; the token tells the port and is never used twice.
-    pub fn open(&self, port: usize) -> u64 {
-        let last = self.done.load(Ordering::Relaxed).max(self.expected.load(Ordering::Relaxed));
-        let token = ((last >> 8) + 1) << 8 | port as u64;
-        self.refusal.store(0, Ordering::Relaxed);
-        self.expected.store(token, Ordering::Release);
-        token
-    }
-
-    /// Ends a call that will not be waited for any more; its answer is dropped when it comes.
-    pub fn abandon(&self) {
-        let token = self.expected.load(Ordering::Relaxed);
-        self.expected.store(token + (1 << 8), Ordering::Relaxed);
-    }
-
-    /// Takes an answer, if it is the one expected.
-    pub fn answer(&self, token: u64, arguments: &Arguments, payload: &[u8]) {
-        if self.expected.load(Ordering::Acquire) != token {
-            return;
-        }
-        for (word, argument) in self.words.iter().zip(arguments) {
-            word.store(*argument, Ordering::Relaxed);
-        }
-        if !payload.is_empty() {
-            let mut kept = self.payload.lock().unwrap_or_else(|p| p.into_inner());
-            kept.clear();
-            kept.extend_from_slice(payload);
-        }
-        self.done.store(token, Ordering::Release);
-    }
-
-    /// Takes a refusal of a call.
-    pub fn refuse(&self, token: u64, reason: u64) {
-        if self.expected.load(Ordering::Acquire) == token {
-            self.refusal.store(reason.max(1), Ordering::Relaxed);
-            self.done.store(token, Ordering::Release);
-        }
-    }
-
-    pub fn words(&self) -> Arguments {
-        std::array::from_fn(|i| self.words[i].load(Ordering::Relaxed))
-    }
 }
 
 thread_local! {

@@ -15,6 +15,7 @@
 //! | `route` | the same operations where there is no pointer |
 //! | `account` | routed operations under way, and what was refused |
 //! | `message` | active messages: sending, calling |
+//! | `call` | where the answers to a port's calls arrive |
 //! | `engine` | receiving them: handlers, one at a time |
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
 //! | `wait` | spin, yield, sleep |
@@ -25,6 +26,7 @@
 pub(crate) mod account;
 pub(crate) mod area;
 pub(crate) mod background;
+pub(crate) mod call;
 pub(crate) mod engine;
 pub(crate) mod lookout;
 pub(crate) mod message;
@@ -42,10 +44,12 @@ use crate::sync::fence::Fences;
 use crate::transport::shm::layout::{Block, JobMemory};
 use crate::transport::shm::ring;
 use account::Account;
+use call::CallSlot;
 use engine::Engine;
 use lookout::Lookout;
-use message::{CallSlot, HANDLER_COUNT};
+use message::HANDLER_COUNT;
 use owner::OwnerPage;
+use port::Lane;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
@@ -77,6 +81,8 @@ pub(crate) struct Ni {
     ports_used: AtomicU64,
     /// Where replies to each port's calls arrive.
     pub calls: Box<[CallSlot]>,
+    /// Each port's sending ends while nobody has it open.
+    pub lanes: Box<[Mutex<Option<Lane>>]>,
     /// What each port has routed.
     pub accounts: Box<[Account]>,
     /// Per peer: whether its private memory can be reached directly (0 unknown, 1 yes, 2 no).
@@ -123,6 +129,7 @@ impl Ni {
             handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),
             ports_used: AtomicU64::new(1 << NI_PORT),
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
+            lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
             cross: (0..layout.size).map(|_| AtomicU8::new(0)).collect(),
             own_heap: Mutex::new(Heap::new(own_start, layout.heap_half_bytes)),

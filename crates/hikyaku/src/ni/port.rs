@@ -114,7 +114,7 @@ impl Port {
 impl Drop for Port {
     fn drop(&mut self) {
         // The positions in the rings stay with the index: whoever opens the port next goes on from there.
-        self.ni.calls[self.index].lane.lock().unwrap_or_else(|p| p.into_inner()).replace(self.lane.take());
+        self.ni.lanes[self.index].lock().unwrap_or_else(|p| p.into_inner()).replace(self.lane.take());
         self.ni.give_port(self.index);
     }
 }
@@ -128,7 +128,7 @@ pub(crate) struct Lane {
 
 impl Lane {
     pub fn new(ni: &Ni, port: usize) -> Lane {
-        let kept = ni.calls[port].lane.lock().unwrap_or_else(|p| p.into_inner()).take();
+        let kept = ni.lanes[port].lock().unwrap_or_else(|p| p.into_inner()).take();
         kept.unwrap_or_else(|| Lane::fresh(port, ni.memory.layout.size))
     }
 

@@ -6,8 +6,9 @@
 
 use super::account::{Account, StatusWord};
 use super::area::Opened;
+use super::call::CallSlot;
 use super::engine::{Outbox, answer, refuse};
-use super::message::{CallSlot, kind};
+use super::message::kind;
 use super::operation::Atomic;
 use super::port::Port;
 use super::wait::{By, Progress};
@@ -82,7 +83,7 @@ impl Port {
         let mut at = offset;
         for chunk in into.chunks_mut(PAYLOAD_MAX) {
             self.ask(area, verb::PULL, at, [chunk.len() as u64, 0])?;
-            let answer = ni.calls[self.index].payload.lock().unwrap_or_else(|p| p.into_inner());
+            let answer = ni.calls[self.index].payload();
             if answer.len() != chunk.len() {
                 return Err(Error::PeerMisbehaved { rank: area.rank, what: "an answer of the wrong size" });
             }
