@@ -86,6 +86,7 @@ pub mod message {
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod ni {
+    pub mod account;
     pub mod call;
     pub mod lookout;
 }

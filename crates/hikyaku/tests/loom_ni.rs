@@ -5,6 +5,7 @@
 
 mod model;
 
+use hikyaku::ni::account::{Account, StatusWord};
 use hikyaku::ni::call::CallSlot;
 use hikyaku::ni::lookout::Lookout;
 use hikyaku::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,7 @@ use hikyaku::sync::fence::Fences;
 use hikyaku::transport::shm::ring::{self, Consumer, Packet, Producer, Ring};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use model::explore;
+use model::{Memory, explore};
 
 /// Both sides fence under loom, which knows no membarrier.
 const FENCES: Fences = Fences::Symmetric;
@@ -281,4 +282,90 @@ fn a_late_answer_is_not_taken_for_the_next() {
 #[test]
 fn a_late_refusal_is_not_taken_for_the_next() {
     abandoned_model(|slot, token| slot.refuse(token, 7));
+}
+
+// -------------------------------------------------------------------------------------------------------- account
+
+const PEER: usize = 1;
+const SIZE: usize = 2;
+
+/// A word that a status is written to; the account knows it by its address.
+fn status_of(word: &Memory<u64>) -> StatusWord {
+    (std::ptr::from_ref(word) as *mut u8, 7)
+}
+
+/// Of two operations, one is answered and one is refused, as `route` does it. When all are settled, the status word is
+/// written and the refusal can be heard of.
+///
+/// Fails with: `done` added or loaded relaxed; `done` added before the status is written; an operation that is settled
+/// when the first of two is; a refusal kept after `finish`.
+#[test]
+fn what_is_settled_is_written_and_reported() {
+    explore(3, || {
+        let shared = Arc::new((Account::default(), Memory::new(0)));
+        let (account, word) = &*shared;
+        let numbers = [account.start(PEER, SIZE, Some(status_of(word))), account.start(PEER, SIZE, None)];
+        let engine = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (account, word) = &*shared;
+                account.finish(PEER, numbers[0], |status| {
+                    assert_eq!(status, status_of(word));
+                    word.set(status.1);
+                });
+                account.refuse(PEER, 5);
+                account.finish(PEER, numbers[1], |_| unreachable!("an operation without a status"));
+            })
+        };
+        while !account.is_settled(PEER) {
+            thread::yield_now();
+        }
+        assert_eq!(word.get(), 7);
+        assert_eq!(account.take_refusal(), Some((PEER, 5)));
+        assert_eq!(account.take_refusal(), None);
+        assert!(account.unsettled().is_empty());
+        engine.join().unwrap();
+    });
+}
+
+/// A status word that is freed while its operation comes to an end is not written any more afterwards.
+///
+/// Fails with: a status written outside the lock.
+#[test]
+fn a_forgotten_status_is_not_written() {
+    explore(4, || {
+        let shared = Arc::new((Account::default(), Memory::new(0)));
+        let (account, word) = &*shared;
+        let number = account.start(PEER, SIZE, Some(status_of(word)));
+        let engine = {
+            let shared = shared.clone();
+            thread::spawn(move || shared.0.finish(PEER, number, |status| shared.1.set(status.1)))
+        };
+        let address = status_of(word).0 as usize;
+        account.forget_statuses(address..address + 8);
+        // Freed, and used for something else.
+        word.set(0);
+        engine.join().unwrap();
+        assert_eq!(word.get(), 0);
+    });
+}
+
+/// Operations to a rank that has ended are given up while a last answer comes in: they stay settled.
+///
+/// Fails with: `done` compared for equality.
+#[test]
+fn what_was_written_off_stays_settled() {
+    explore(4, || {
+        let account = Arc::new(Account::default());
+        let number = account.start(PEER, SIZE, None);
+        account.start(PEER, SIZE, None);
+        let engine = {
+            let account = account.clone();
+            thread::spawn(move || account.finish(PEER, number, |_| unreachable!("an operation without a status")))
+        };
+        account.write_off(PEER);
+        assert!(account.is_settled(PEER));
+        engine.join().unwrap();
+        assert!(account.is_settled(PEER));
+    });
 }

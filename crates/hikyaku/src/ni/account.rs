@@ -2,15 +2,24 @@
 //!
 //! One account per port, in private memory: the port's holder starts operations, whichever thread runs the engine
 //! finishes them.
+//!
+//! ```text
+//!   port                                       engine (one thread at a time)
+//!   note the status word, if any; started += 1
+//!   send the operation                         answered: write the status word, inside the lock
+//!                                              refused: keep the refusal
+//!   done, acquired, is not less than started?  done += 1, released
+//!   then every status word is written, and every refusal can be seen
+//! ```
 
-use crate::error::{Error, Refusal};
+use crate::sync::atomic::{AtomicU64, Mutex, MutexGuard, Ordering};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
+/// The account of one port.
 #[derive(Debug, Default)]
-pub(crate) struct Account {
+pub struct Account {
     /// Per rank; made when the first operation is routed, which most ports never do.
     ranks: OnceLock<Box<[Balance]>>,
     /// The number of the last operation started.
@@ -29,7 +38,7 @@ struct Balance {
 }
 
 /// A word of own job memory, and what to write there.
-pub(crate) type StatusWord = (*mut u8, u64);
+pub type StatusWord = (*mut u8, u64);
 
 // SAFETY: the addresses in `statuses` lead into job memory, which every thread may write atomically.
 unsafe impl Send for Account {}
@@ -78,10 +87,11 @@ impl Account {
         (0..count).filter(|rank| !self.is_settled(*rank)).collect()
     }
 
-    /// Gives up what is under way to a rank that has ended.
+    /// Gives up what is under way to a rank that has ended. Should an answer come all the same, more is done than was
+    /// started: nothing will be started any more to a rank that has ended.
     pub fn write_off(&self, rank: usize) {
         if let Some(balance) = self.balance(rank) {
-            balance.done.store(balance.started.load(Ordering::Relaxed), Ordering::Relaxed);
+            balance.done.fetch_max(balance.started.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
@@ -91,18 +101,15 @@ impl Account {
         let _ = self.refusal.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// The first refusal since the last time somebody asked.
-    pub fn take_refusal(&self) -> Option<Error> {
+    /// The first refusal since the last time somebody asked: the rank, and its reason.
+    pub fn take_refusal(&self) -> Option<(usize, u64)> {
         // Mostly there is none, and then a look costs less than an exchange.
         if self.refusal.load(Ordering::Relaxed) == 0 {
             return None;
         }
         match self.refusal.swap(0, Ordering::Relaxed) {
             0 => None,
-            code => {
-                let rank = (code >> 32) as usize - 1;
-                Some(Error::Refused { rank, reason: Refusal::from_u64(code & 0xffff_ffff) })
-            }
+            code => Some(((code >> 32) as usize - 1, code & 0xffff_ffff)),
         }
     }
 
@@ -110,7 +117,7 @@ impl Account {
         self.ranks.get()?.get(rank)
     }
 
-    fn statuses(&self) -> std::sync::MutexGuard<'_, HashMap<u64, StatusWord>> {
+    fn statuses(&self) -> MutexGuard<'_, HashMap<u64, StatusWord>> {
         self.statuses.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -5,7 +5,7 @@
 
 use super::place::{Place, Reach};
 use super::port::Port;
-use crate::error::{Error, Result};
+use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::transport::shm::layout::AreaKind;
 use bytemuck::Pod;
@@ -222,7 +222,10 @@ impl Port {
 
     #[inline]
     fn report_refusal(&self) -> Result<()> {
-        self.ni.accounts[self.index].take_refusal().map_or(Ok(()), Err)
+        match self.ni.accounts[self.index].take_refusal() {
+            None => Ok(()),
+            Some((rank, reason)) => Err(Error::Refused { rank, reason: Refusal::from_u64(reason) }),
+        }
     }
 
     /// The address of a place that is mapped here, for code that keeps its own promises about who writes when: any
