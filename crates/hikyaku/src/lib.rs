@@ -75,6 +75,11 @@ mod transport;
 
 /// Under the model checker only the protocols exist.
 #[cfg(loom)]
+#[doc(hidden)]
+pub mod collective {
+    pub mod words;
+}
+#[cfg(loom)]
 mod memory {
     pub mod copy {}
 }

@@ -14,7 +14,6 @@ use super::label::{Kind, Label};
 use super::round::Round;
 use crate::error::Result;
 use crate::sync::barrier::partner;
-use std::sync::atomic::Ordering;
 
 impl Group<'_> {
     /// Waits until every member has called it. What any member wrote before, all see after.
@@ -59,11 +58,11 @@ impl Group<'_> {
         let value = round.number << 16 | round.checksum() as u64;
         for step in 0.. {
             let Some(peer) = partner(self.rank(), self.size(), step) else { break };
-            self.part(peer).flags[step].store(value, Ordering::Release);
+            self.part(peer).flags.set(step, value);
             self.notify(peer);
-            let flag = &self.part(self.rank()).flags[step];
+            let flags = &self.part(self.rank()).flags;
             let seen = self.wait(*round, || {
-                let seen = flag.load(Ordering::Acquire);
+                let seen = flags.get(step);
                 (seen >> 16 >= round.number).then_some(seen)
             })?;
             // One that is a call ahead has shown the same history, or will be found out in that call.
@@ -80,7 +79,7 @@ impl Group<'_> {
         let mine = 1u64.wrapping_add((round.checksum() as u64) << COUNT_BITS);
         let complete = self.arrivals.get().wrapping_add(mine.wrapping_mul(self.size() as u64));
         self.arrivals.set(complete);
-        let now = self.part(0).counter.fetch_add(mine, Ordering::AcqRel).wrapping_add(mine);
+        let now = self.part(0).counter.add(mine);
         match count_of(now) == count_of(complete) {
             true if now != complete => Err(self.mismatch_of_someone(round)),
             last => Ok(last),
@@ -89,7 +88,7 @@ impl Group<'_> {
 
     fn await_arrivals(&self, round: &Round) -> Result<()> {
         let (counter, complete) = (&self.part(0).counter, count_of(self.arrivals.get()));
-        self.wait(*round, || (count_of(counter.load(Ordering::Acquire)) >= complete).then_some(()))
+        self.wait(*round, || (count_of(counter.get()) >= complete).then_some(()))
     }
 }
 

@@ -16,9 +16,9 @@
 
 use super::group::Group;
 use super::label::{Label, is_number};
-use super::part::SLOT_COUNT;
 use super::round::Round;
 use super::source::Source;
+use super::words::SLOT_COUNT;
 use crate::error::{Error, Refusal, Result};
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
@@ -93,7 +93,7 @@ impl Group<'_> {
     /// When this returns, nobody reads the buffer that this member has told of for call `number`.
     #[cold]
     pub(super) fn close(&self, number: u64) {
-        self.part(self.rank()).closed.store(number, Ordering::Release);
+        self.part(self.rank()).closed.set(number);
         fence(Ordering::SeqCst);
         self.notify_all();
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
@@ -101,9 +101,9 @@ impl Group<'_> {
             let entry = &part.entries[(number % SLOT_COUNT) as usize];
             let done = || {
                 // Rung for by `finish`.
-                part.wanted.store(1, Ordering::Relaxed);
-                let reads = is_number(entry.head.load(Ordering::Acquire), number);
-                (!reads || part.done.load(Ordering::Acquire) >= number).then_some(())
+                part.finished.want();
+                let reads = is_number(entry.ask.look().0, number);
+                (!reads || part.finished.get() >= number).then_some(())
             };
             // One that has ended does not read either.
             let _ = self.job.wait_until(By::Rank(self.members[member].rank), None, ANY, Progress::Seldom, done);
@@ -137,7 +137,7 @@ impl Group<'_> {
         let deal = &self.part(self.rank()).deal;
         let closed = &self.part(root).closed;
         while let Some(index) = deal.claim(round.number, chunks.count) {
-            if closed.load(Ordering::Acquire) >= round.number {
+            if closed.get() >= round.number {
                 // Claimed chunks count as copied, so that nobody waits for them.
                 deal.copied();
                 return Err(self.closed_by(round, rank));
@@ -163,7 +163,7 @@ impl Group<'_> {
         let closed = &self.part(root).closed;
         let complete = || match deal.done(round.number, chunks.count) {
             true => Some(Ok(())),
-            false => (closed.load(Ordering::Acquire) >= round.number).then(|| Err(self.closed_by(round, rank))),
+            false => (closed.get() >= round.number).then(|| Err(self.closed_by(round, rank))),
         };
         match complete() {
             Some(result) => result,

@@ -3,6 +3,7 @@
 use super::label::{Kind, Label};
 use super::part::{Member, PART_BYTES};
 use super::reduce::Scratch;
+use super::words::Floor;
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
 use crate::ni::wait::{By, Progress};
@@ -10,7 +11,6 @@ use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
 use bytemuck::{Pod, Zeroable};
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::Ordering;
 
 /// Some ranks of a job, numbered from 0, that do things together.
 ///
@@ -54,7 +54,7 @@ pub struct Group<'j> {
     /// A checksum of them.
     pub(super) history: Cell<u16>,
     /// Every member has finished this call.
-    pub(super) floor: Cell<u64>,
+    pub(super) floor: Floor,
     /// The counter of arrivals when all have arrived at the calls of this member that use it.
     pub(super) arrivals: Cell<u64>,
     /// Per member: whether all others reach its private memory, if that was found out.
@@ -144,12 +144,12 @@ impl Group<'_> {
         // Finds out whether all want it.
         self.barrier_of(Kind::Free)?;
         for peer in (0..self.size()).filter(|peer| *peer != self.rank) {
-            self.part(peer).leavers.fetch_add(1, Ordering::AcqRel);
+            self.part(peer).leavers.add(1);
             self.notify(peer);
         }
         // From here on only the own part is touched: those of the others may be gone.
         let leavers = &self.part(self.rank).leavers;
-        let left = || (leavers.load(Ordering::Acquire) as usize >= self.size() - 1).then_some(());
+        let left = || (leavers.get() as usize >= self.size() - 1).then_some(());
         let gone = || {
             let state = |rank: usize| self.job.ni.memory.block(rank).life.state();
             let dead = self.members.iter().find(|member| state(member.rank) == State::Dead);
@@ -222,7 +222,7 @@ impl Application {
             start: self.start as usize,
             number: Cell::new(0),
             history: Cell::new(0),
-            floor: Cell::new(0),
+            floor: Floor::default(),
             arrivals: Cell::new(0),
             reached: RefCell::new(vec![None; members.len()]),
             scratch: Cell::new(None),

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `group` | which ranks, and where their parts are; splitting and freeing |
 //! | `part` | the words and buffers of one member |
+//! | `words` | the words by which members follow each other |
 //! | `label` | what a member asks for, to be compared with the others |
 //! | `round` | the course of one call: enter, publish, await, finish |
 //! | `trouble` | calls that do not fit together, members that end |
@@ -37,6 +38,7 @@ mod reduce;
 mod round;
 mod source;
 mod trouble;
+mod words;
 
 pub use group::Group;
 pub use operation::{

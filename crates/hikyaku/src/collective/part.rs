@@ -1,16 +1,15 @@
 //! The words and buffers of one member of a group, in its own memory, mapped by all members.
 
+use super::words::{Ask, Finished, Mark, SLOT_COUNT};
 use crate::error::Result;
 use crate::memory::segment::PAGE_BYTES;
 use crate::message::slot::Deal;
 use crate::ni::Ni;
 use crate::sync::Shared;
 use crate::sync::atomic::AtomicU64;
-use crate::sync::barrier::STEP_COUNT;
+use crate::sync::barrier::{Counter, Flags};
 use crate::sync::line::Line;
 
-/// Calls whose entries and buffers exist at the same time: so far may a member be ahead of another.
-pub(super) const SLOT_COUNT: u64 = 8;
 /// Bytes of a contribution that travels in the entry itself.
 pub(super) const INLINE_MAX: usize = 48;
 /// Bytes of a contribution that is copied into a buffer; longer ones go in several rounds.
@@ -24,33 +23,28 @@ pub(super) struct Part {
     pub entries: [Entry; SLOT_COUNT as usize],
     /// Number of the call whose result lies in the slot's buffer. Written by the member, or for it by the last to
     /// arrive.
-    pub results: [Line<AtomicU64>; SLOT_COUNT as usize],
-    /// Calls the member has finished: it reads nothing of them any more, and nobody needs anything of it.
-    pub done: Line<AtomicU64>,
-    /// Not 0 once somebody had to wait for `done`, and wants to be told when it moves. Written by peers.
-    pub wanted: Line<AtomicU64>,
+    pub results: [Mark; SLOT_COUNT as usize],
+    /// Calls the member has finished.
+    pub finished: Finished,
     /// Not 0 once somebody found that the calls do not fit together. Written by peers.
     pub alarm: Line<AtomicU64>,
     /// Members that will not touch this part any more. Written by peers.
-    pub leavers: Line<AtomicU64>,
+    pub leavers: Counter,
     /// The last call in which others must not read this member's own buffer any more. Written by the member.
-    pub closed: Line<AtomicU64>,
+    pub closed: Mark,
     /// Chunks of a long buffer that this member receives, claimed by it and by whoever helps.
     pub deal: Line<Deal>,
     /// Arrivals, in the part of the first member, for crowded cores; see `barrier`.
-    pub counter: Line<AtomicU64>,
+    pub counter: Counter,
     /// The flags of the butterfly barrier, each written by one peer.
-    pub flags: [Line<AtomicU64>; STEP_COUNT],
+    pub flags: Flags,
 }
 
 /// What a member asks for in one call. Two lines, of which one is used: a neighbour's would be fetched along.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct Entry {
-    /// Number and kind of the call; stored last.
-    pub head: AtomicU64,
-    /// Size and root.
-    pub argument: AtomicU64,
+    pub ask: Ask,
     payload: [AtomicU64; INLINE_MAX / 8],
 }
 

@@ -18,7 +18,6 @@ use super::part::{BUFFER_BYTES, INLINE_MAX};
 use super::round::Round;
 use crate::error::Result;
 use bytemuck::Pod;
-use std::sync::atomic::Ordering;
 
 /// Up to so many bytes, everybody combines everything for itself.
 const DIRECT_MAX: usize = 1024;
@@ -178,10 +177,10 @@ impl Group<'_> {
             self.await_members(round, self.size())?;
             (0..self.size()).for_each(|member| self.fold(round, member, data, 0, data.len(), how));
             self.put(round, 0, data);
-            result.store(round.number, Ordering::Release);
+            result.set(round.number);
             self.notify_all();
         } else {
-            self.wait(*round, || (result.load(Ordering::Acquire) == round.number).then_some(()))?;
+            self.wait(*round, || (result.get() == round.number).then_some(()))?;
             self.take(round, 0, data.len(), 0, data);
         }
         Ok(())
@@ -206,7 +205,7 @@ impl Group<'_> {
         let kept = (!reads).then(|| data[part.clone()].to_vec());
         (0..size).for_each(|member| self.fold(round, member, &mut data[part.clone()], part.start, bytes, how));
         self.put_part(round, bytes, part.start, &data[part.clone()]);
-        self.part(rank).results[round.slot].store(round.number, Ordering::Release);
+        self.part(rank).results[round.slot].set(round.number);
         root.map_or_else(|| self.notify_all(), |root| self.notify(root));
         if let Some(kept) = kept {
             data[part].copy_from_slice(&kept);
@@ -216,7 +215,7 @@ impl Group<'_> {
             // Each begins with another, so that they do not all read the same lines.
             let member = (rank + distance) % size;
             let result = &self.part(member).results[round.slot];
-            self.wait(*round, || (result.load(Ordering::Acquire) == round.number).then_some(()))?;
+            self.wait(*round, || (result.get() == round.number).then_some(()))?;
             let part = start(member)..start(member + 1);
             self.take(round, member, bytes, part.start, &mut data[part]);
         }

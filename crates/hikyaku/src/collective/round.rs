@@ -14,12 +14,12 @@
 
 use super::group::Group;
 use super::label::{Label, history, same_number};
-use super::part::{BUFFER_BYTES, Entry, INLINE_MAX, Part, SLOT_COUNT};
+use super::part::{BUFFER_BYTES, Entry, INLINE_MAX, Part};
+use super::words::SLOT_COUNT;
 use crate::error::Result;
 use crate::memory::copy;
 use crate::ni::message::refuse_in_handler;
 use crate::sync::bell::ANY;
-use std::sync::atomic::Ordering;
 
 /// One call of this member.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +58,7 @@ impl Group<'_> {
         let number = self.number.get() + 1;
         let (head, argument) = (label.head(number, self.history.get()), label.argument());
         let round = Round { number, slot: (number % SLOT_COUNT) as usize, head, argument };
-        let needed = number.saturating_sub(SLOT_COUNT - spare);
-        if self.floor.get() < needed {
+        if let Some(needed) = self.floor.lacks(number, spare) {
             self.await_floor(needed)?;
         }
         self.number.set(number);
@@ -71,32 +70,26 @@ impl Group<'_> {
     #[cold]
     fn await_floor(&self, needed: u64) -> Result<()> {
         self.await_done(needed)?;
-        let done = |member| self.part(member).done.load(Ordering::Acquire);
-        let lowest = (0..self.size()).filter(|member| *member != self.rank()).map(done).min();
+        let finished = |member| self.part(member).finished.get();
+        let lowest = (0..self.size()).filter(|member| *member != self.rank()).map(finished).min();
         // What this member has finished itself counts too.
-        self.floor.set(lowest.unwrap_or(u64::MAX).min(self.number.get()));
+        self.floor.raise(lowest.unwrap_or(u64::MAX).min(self.number.get()));
         Ok(())
     }
 
     /// Waits until every other member has finished call `number`.
     pub(super) fn await_done(&self, number: u64) -> Result<()> {
-        let mut next = 0;
+        let (mut next, mut told) = (0, false);
         self.wait(self.round_of(number), || {
-            while next < self.size() {
-                if next != self.rank() {
-                    let part = self.part(next);
-                    if part.done.load(Ordering::Acquire) < number {
-                        // Before this member sleeps there is a fence that the other side need not repeat: either it
-                        // sees this, or this member sees its `done`.
-                        if part.wanted.load(Ordering::Relaxed) == 0 {
-                            part.wanted.store(1, Ordering::Relaxed);
-                        }
-                        return None;
-                    }
-                }
+            while next < self.size() && (next == self.rank() || self.part(next).finished.get() >= number) {
                 next += 1;
             }
-            Some(())
+            if next < self.size() && !told {
+                // At the first look, all that may still be waited for: the next look may be the one within a sleep.
+                (next..self.size()).for_each(|member| self.part(member).finished.want());
+                told = true;
+            }
+            (next == self.size()).then_some(())
         })
     }
 
@@ -104,19 +97,14 @@ impl Group<'_> {
     fn round_of(&self, number: u64) -> Round {
         let slot = (number % SLOT_COUNT) as usize;
         let entry = &self.part(self.rank()).entries[slot];
-        let (head, argument) = (entry.head.load(Ordering::Relaxed), entry.argument.load(Ordering::Relaxed));
+        let (head, argument) = entry.ask.look();
         Round { number, slot, head, argument }
     }
 
     /// Shows what this member asks for, without a contribution.
     #[inline(always)]
     pub(super) fn publish(&self, round: &Round) {
-        let entry = self.entry(self.rank(), round);
-        // Calls of a program are often alike. A line that a peer looks at should be written once.
-        if entry.argument.load(Ordering::Relaxed) != round.argument {
-            entry.argument.store(round.argument, Ordering::Relaxed);
-        }
-        entry.head.store(round.head, Ordering::Release);
+        self.entry(self.rank(), round).ask.publish(round.head, round.argument);
     }
 
     /// The same, with a contribution of at most [`BUFFER_BYTES`].
@@ -175,10 +163,9 @@ impl Group<'_> {
     /// Whether a member has entered the call; an error if it asks for something else.
     #[inline(always)]
     pub(super) fn has_entered(&self, round: &Round, member: usize) -> Result<bool> {
-        let entry = self.entry(member, round);
-        let head = entry.head.load(Ordering::Acquire);
+        let (head, argument) = self.entry(member, round).ask.look();
         if head == round.head {
-            match entry.argument.load(Ordering::Relaxed) == round.argument {
+            match argument == round.argument {
                 true => Ok(true),
                 false => Err(self.mismatch(round, member)),
             }
@@ -220,27 +207,19 @@ impl Group<'_> {
     /// Everybody has entered this call, so everybody has finished the one before.
     #[inline(always)]
     pub(super) fn saw_everyone(&self, round: &Round) {
-        self.raise_floor(round.number - 1);
+        self.floor.saw_everyone(round.number);
     }
 
     /// A member that entered this call with a slot to spare was seen.
     #[inline(always)]
     pub(super) fn saw_keeper(&self, round: &Round) {
-        self.raise_floor((round.number + 1).saturating_sub(SLOT_COUNT));
-    }
-
-    #[inline(always)]
-    fn raise_floor(&self, number: u64) {
-        self.floor.set(self.floor.get().max(number));
+        self.floor.saw_keeper(round.number);
     }
 
     /// This member reads nothing of the call any more.
     #[inline(always)]
     pub(super) fn finish(&self, round: &Round) {
-        let mine = self.part(self.rank());
-        mine.done.store(round.number, Ordering::Release);
-        self.job.ni.fences.light();
-        if mine.wanted.load(Ordering::Relaxed) != 0 {
+        if self.part(self.rank()).finished.set(self.job.ni.fences, round.number) {
             self.notify_all();
         }
     }

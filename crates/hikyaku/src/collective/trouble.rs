@@ -71,9 +71,8 @@ impl Group<'_> {
             return Err(self.alarmed(round, alarm));
         }
         let state = |member: usize| self.job.ni.memory.block(self.members[member].rank).life.state();
-        let has_left = |member: &usize| {
-            state(*member) == State::Left && self.part(*member).done.load(Ordering::Acquire) < round.number
-        };
+        let has_left =
+            |member: &usize| state(*member) == State::Left && self.part(*member).finished.get() < round.number;
         // In this order: one that left because another died is not the cause.
         let left = (0..self.size()).find(has_left);
         let dead = (0..self.size()).find(|member| state(*member) == State::Dead);
@@ -82,14 +81,15 @@ impl Group<'_> {
             (None, Some(left)) => return Err(Error::PeerLeft { rank: self.members[left].rank }),
             (None, None) => {}
         }
+        if self.part(self.rank()).finished.get() >= round.number {
+            // This member has finished the call, so the others may be using its slot again. Who has not finished
+            // it looks itself whether the others ask for the same.
+            return Ok(());
+        }
         (0..self.size()).try_for_each(|member| {
-            let entry = self.entry(member, round);
-            let head = entry.head.load(Ordering::Acquire);
-            let argument = entry.argument.load(Ordering::Relaxed);
+            let (head, argument) = self.entry(member, round).ask.look();
             let differs = (head, argument) != (round.head, round.argument);
-            // Another look at the number: it may have gone on to a later call in between.
-            let stays = entry.head.load(Ordering::Acquire) == head;
-            match differs && stays && same_number(head, round.head) && member != self.rank() {
+            match differs && same_number(head, round.head) && member != self.rank() {
                 true => Err(self.mismatch(round, member)),
                 false => Ok(()),
             }
@@ -114,8 +114,7 @@ impl Group<'_> {
     pub(super) fn mismatch_of_someone(&self, round: &Round) -> Error {
         let differs = |member: &usize| {
             let entry = self.entry(*member, round);
-            let theirs = (entry.head.load(Ordering::Acquire), entry.argument.load(Ordering::Relaxed));
-            theirs != (round.head, round.argument)
+            entry.ask.look() != (round.head, round.argument)
         };
         self.mismatch(round, (0..self.size()).find(differs).unwrap_or(0))
     }
@@ -124,14 +123,13 @@ impl Group<'_> {
     fn alarmed(&self, round: &Round, alarm: u64) -> Error {
         let [first, second] = [alarm >> 16 & 0xFFFF, alarm & 0xFFFF].map(|member| member as usize % self.size());
         let entry = self.entry(first, round);
-        let (head, argument) = (entry.head.load(Ordering::Acquire), entry.argument.load(Ordering::Relaxed));
-        let agrees = (head, argument) == (round.head, round.argument);
+        let agrees = entry.ask.look() == (round.head, round.argument);
         self.disagreement(round, if agrees || first == self.rank() { second } else { first })
     }
 
     fn disagreement(&self, round: &Round, member: usize) -> Error {
         let entry = self.entry(member, round);
-        let theirs = (entry.head.load(Ordering::Acquire), entry.argument.load(Ordering::Relaxed));
+        let theirs = entry.ask.look();
         let (operation, mine, theirs) = difference((round.head, round.argument), theirs);
         Error::Mismatch { operation, rank: self.members[member].rank, mine, theirs }
     }

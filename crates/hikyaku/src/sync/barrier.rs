@@ -29,10 +29,16 @@ impl Flags {
         self.0[step].store(number, Ordering::Release);
     }
 
+    /// The number of the last barrier that the peer of step `step` has reached.
+    #[inline]
+    pub fn get(&self, step: usize) -> u64 {
+        self.0[step].load(Ordering::Acquire)
+    }
+
     /// Whether the peer of step `step` has reached barrier number `number`.
     #[inline]
     pub fn reached(&self, step: usize, number: u64) -> bool {
-        self.0[step].load(Ordering::Acquire) >= number
+        self.get(step) >= number
     }
 
     /// For models; in a job it is zeroed mapped memory.
@@ -63,16 +69,28 @@ pub struct Counter(Line<AtomicU64>);
 unsafe impl Shared for Counter {}
 
 impl Counter {
+    /// Adds to the count; gives the new one. Who sees it sees what was done before each addition.
+    #[inline]
+    pub fn add(&self, amount: u64) -> u64 {
+        self.0.fetch_add(amount, Ordering::AcqRel).wrapping_add(amount)
+    }
+
+    /// The count.
+    #[inline]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
     /// Arrives; true for the one whose arrival ends barrier number `number`.
     #[inline]
     pub fn arrive(&self, size: usize, number: u64) -> bool {
-        self.0.fetch_add(1, Ordering::AcqRel) + 1 == number * size as u64
+        self.add(1) == number * size as u64
     }
 
     /// Whether all have arrived at barrier number `number`.
     #[inline]
     pub fn complete(&self, size: usize, number: u64) -> bool {
-        self.0.load(Ordering::Acquire) >= number * size as u64
+        self.get() >= number * size as u64
     }
 
     /// For models; in a job it is zeroed mapped memory.
