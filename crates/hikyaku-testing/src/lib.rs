@@ -9,11 +9,15 @@
 //! | `cases/` | the cases, one file per theme |
 //! | `support` | what cases need: errors to expect, conditions to wait for |
 //! | `seccomp` | forbidding a process what some kernels forbid |
+//! | `leftovers` | what a job might leave behind |
+//! | `nth` | one system call among many fails |
 //! | `watchdog` | a hang becomes a failure with a name |
 //!
 //! Rules for a case: it can fail; it waits for conditions, never for time; it may run beside others in one process.
 
 mod cases;
+pub mod leftovers;
+pub mod nth;
 pub mod seccomp;
 mod support;
 pub mod watchdog;

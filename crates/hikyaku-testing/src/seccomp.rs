@@ -1,4 +1,6 @@
-//! A filter that makes the kernel refuse some system calls, as a container or an exhausted machine might.
+//! Filters that keep system calls from the kernel, as a container or an exhausted machine might.
+
+use std::os::fd::{FromRawFd, OwnedFd};
 
 /// From now on process_vm_readv and process_vm_writev fail in this process with EPERM.
 pub fn forbid_cross_memory() {
@@ -7,8 +9,19 @@ pub fn forbid_cross_memory() {
 
 /// From now on these system calls fail in this process with `errno`.
 pub fn forbid(calls: &[libc::c_long], errno: libc::c_int) {
+    install(calls, libc::SECCOMP_RET_ERRNO | errno as u32, 0);
+}
+
+/// From now on these system calls of the calling thread, and of all threads and processes it starts, wait for an answer
+/// that is given through the descriptor.
+pub fn ask_about(calls: &[libc::c_long]) -> OwnedFd {
+    let listener = install(calls, libc::SECCOMP_RET_USER_NOTIF, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    // SAFETY: a descriptor that the kernel has just opened for us.
+    unsafe { OwnedFd::from_raw_fd(listener as i32) }
+}
+
+fn install(calls: &[libc::c_long], action: u32, flags: libc::c_ulong) -> libc::c_long {
     let plain = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let (allow, refuse) = (libc::SECCOMP_RET_ALLOW, libc::SECCOMP_RET_ERRNO | errno as u32);
     // Load the number of the call; jump to the last line if it is one of these.
     let mut program = vec![plain(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)];
     for (index, call) in calls.iter().enumerate() {
@@ -16,12 +29,14 @@ pub fn forbid(calls: &[libc::c_long], errno: libc::c_int) {
         let code = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
         program.push(libc::sock_filter { code, jt: to_last, jf: 0, k: *call as u32 });
     }
-    program.push(plain(libc::BPF_RET | libc::BPF_K, allow));
-    program.push(plain(libc::BPF_RET | libc::BPF_K, refuse));
+    program.push(plain(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW));
+    program.push(plain(libc::BPF_RET | libc::BPF_K, action));
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     // SAFETY: installs a filter that lives during the call; the kernel copies it.
-    unsafe {
+    let result = unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter), 0);
-    }
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &filter)
+    };
+    assert!(result >= 0, "seccomp: {}", std::io::Error::last_os_error());
+    result
 }

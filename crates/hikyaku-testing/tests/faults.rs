@@ -2,6 +2,7 @@
 //! Each test names the promise it checks.
 
 use hikyaku::launch::{Ending, Launcher, OnDeath, Outcome};
+use hikyaku_testing::leftovers;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -62,7 +63,7 @@ fn a_rank_that_exits_without_a_word_has_left() {
 #[test]
 fn fault_4_jobs_killed_at_random_moments_leave_nothing() {
     let count = std::env::var("HIKYAKU_TEST_KILLS").ok().and_then(|v| v.parse().ok()).unwrap_or(1000);
-    let before = leftovers();
+    let before = leftovers::files();
     let mut random = 0x2545_f491_4f6c_dd1du64;
     let mut slowest = Duration::ZERO;
     for run in 0..count {
@@ -86,22 +87,7 @@ fn fault_4_jobs_killed_at_random_moments_leave_nothing() {
         assert_eq!(outcome.first_failure, Some(pick), "run {run}");
     }
     println!("{count} runs, slowest end {slowest:?}");
-    assert_eq!(leftovers(), before, "something was left behind");
-}
-
-/// Files of ours in shared places, and processes.
-fn leftovers() -> Vec<String> {
-    let mut found = Vec::new();
-    for folder in ["/dev/shm", "/tmp"] {
-        for entry in std::fs::read_dir(folder).unwrap().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.contains("hikyaku") && !name.contains("peers") {
-                found.push(name);
-            }
-        }
-    }
-    found.sort();
-    found
+    assert_eq!(leftovers::files(), before, "something was left behind");
 }
 
 /// Needs a launcher that can be killed: this test program itself, in another role.

@@ -278,6 +278,11 @@ impl Error {
         Error::System { call, errno: errno.raw_os_error() }
     }
 
+    /// A thread that could not be started.
+    pub(crate) fn thread(error: &std::io::Error) -> Error {
+        Error::System { call: "pthread_create", errno: error.raw_os_error().unwrap_or(libc::EAGAIN) }
+    }
+
     /// The peer this error is about, if it is about one.
     pub fn rank(&self) -> Option<usize> {
         match self {

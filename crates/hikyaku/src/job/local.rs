@@ -1,12 +1,12 @@
 //! Ranks as threads of this process: for tests, for documentation, and for programs that want ranks cheaply.
 
 use super::{Config, Job};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ni::area::random;
 use crate::ni::{Ni, Settings};
 use crate::sync::fence::Fences;
 use crate::transport::shm::layout::{JobMemory, Layout};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs `rank` as a job of `size` threads; gives what each returned, in the order of ranks.
 ///
@@ -40,20 +40,27 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
     let interfaces = (0..size)
         .map(|rank| Ni::new(memory.clone(), Settings { rank, job, fences, crowded, threads: true }))
         .collect::<Result<Vec<_>>>()?;
+    // Held until every thread exists; then it tells whether all do, and only then any rank runs.
+    let complete = Mutex::new(false);
     let body = |ni: Arc<Ni>| {
-        let job = Job::new(ni, None, None)?;
-        job.announce();
-        Ok(rank(&job))
+        if !*complete.lock().unwrap_or_else(PoisonError::into_inner) {
+            return None;
+        }
+        let job = Job::new(ni, None, None).inspect(Job::announce);
+        Some(job.map(|job| rank(&job)))
     };
-    let endings: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = interfaces
-            .into_iter()
-            .map(|ni| {
-                let name = format!("rank {}", ni.rank);
-                std::thread::Builder::new().name(name).spawn_scoped(scope, || body(ni)).expect("a thread per rank")
-            })
-            .collect();
-        threads.into_iter().map(|thread| thread.join()).collect()
-    });
-    endings.into_iter().map(|ending| ending.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    let endings = std::thread::scope(|scope| {
+        let mut starting = complete.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = |ni: Arc<Ni>| {
+            let thread = std::thread::Builder::new().name(format!("rank {}", ni.rank));
+            thread.spawn_scoped(scope, || body(ni))
+        };
+        let threads = interfaces.into_iter().map(start).collect::<std::io::Result<Vec<_>>>();
+        *starting = threads.is_ok();
+        drop(starting);
+        let threads = threads.map_err(|error| Error::thread(&error))?;
+        Ok(threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>())
+    })?;
+    let ended = endings.into_iter().map(|ending| ending.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+    ended.map(|result| result.expect("every rank runs if all threads exist")).collect()
 }

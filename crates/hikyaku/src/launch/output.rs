@@ -2,6 +2,7 @@
 //! that a slow reader of the launcher's output delays nothing else.
 
 use super::rank::Pipes;
+use crate::error::{Error, Result};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Timespec;
 use std::io::Write;
@@ -34,11 +35,14 @@ const STRAGGLERS: Duration = Duration::from_millis(100);
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
 impl Forwarder {
-    pub fn start(pipes: Vec<Pipes>, tag: bool, capture: bool) -> Forwarder {
+    pub fn start(pipes: Vec<Pipes>, tag: bool, capture: bool) -> Result<Forwarder> {
         let ended = Arc::new(AtomicBool::new(false));
         let flag = ended.clone();
-        let thread = std::thread::spawn(move || forward(pipes, tag, capture, &flag));
-        Forwarder { thread, ended }
+        let thread = std::thread::Builder::new()
+            .name("hikyaku-output".into())
+            .spawn(move || forward(pipes, tag, capture, &flag))
+            .map_err(|error| Error::thread(&error))?;
+        Ok(Forwarder { thread, ended })
     }
 
     /// All ranks have ended: forwards what is still in the pipes and gives what was captured.

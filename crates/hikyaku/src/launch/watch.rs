@@ -87,7 +87,7 @@ impl Running {
             running.ranks.push(started);
             pipes.push(output);
         }
-        running.output = Some(Forwarder::start(pipes, launcher.tag, launcher.capture));
+        running.output = Some(Forwarder::start(pipes, launcher.tag, launcher.capture)?);
         Ok(running)
     }
 
@@ -249,5 +249,8 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.signal_all(libc::SIGKILL);
         self.reap();
+        if let Some(output) = self.output.take() {
+            output.finish();
+        }
     }
 }

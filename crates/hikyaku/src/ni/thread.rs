@@ -52,7 +52,7 @@ impl NiThread {
         let thread = std::thread::Builder::new()
             .name(format!("hikyaku-ni-{}", ni.rank))
             .spawn(move || serve(&port, &stopping, signal.as_deref()))
-            .map_err(|e| Error::System { call: "pthread_create", errno: e.raw_os_error().unwrap_or(libc::EAGAIN) })?;
+            .map_err(|error| Error::thread(&error))?;
         Ok(NiThread { stop, thread: Some(thread), ni, event })
     }
 

@@ -48,9 +48,8 @@ impl Fences {
         #[cfg(not(loom))]
         match self {
             Fences::Symmetric => {}
-            // A registered command cannot fail; should it all the same, there is no fence and no way to go on.
-            Fences::Threads => membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).expect("membarrier"),
-            Fences::Processes => membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED).expect("membarrier"),
+            Fences::Threads => fence_everywhere(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED),
+            Fences::Processes => fence_everywhere(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED),
         }
         fence(Ordering::SeqCst);
     }
@@ -75,6 +74,16 @@ impl Fences {
     #[cfg(not(loom))]
     pub fn for_processes() -> Fences {
         if Fences::Processes.register().is_ok() { Fences::Processes } else { Fences::Symmetric }
+    }
+}
+
+/// A registered command fails only when the kernel has no memory for its list of cores. The slow command, which waits
+/// until every core of the machine has passed through the scheduler, needs none.
+#[cfg(not(loom))]
+fn fence_everywhere(command: libc::c_int) {
+    while membarrier(command).or_else(|_| membarrier(libc::MEMBARRIER_CMD_GLOBAL)).is_err() {
+        // Without a fence there is no way to go on.
+        std::thread::yield_now();
     }
 }
 

@@ -1,0 +1,62 @@
+//! Fault 18: every system call that takes something of the machine fails once, in turn. The outcome is success or an
+//! error of the library, nothing is left behind, and a retry succeeds. The program `exhausted` does the work.
+
+use hikyaku::launch::{Ending, Launcher};
+use hikyaku_testing::{leftovers, nth};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const EXHAUSTED: &str = env!("CARGO_BIN_EXE_exhausted");
+
+fn sweep(way: &str) {
+    let before = leftovers::files();
+    let output = Command::new(EXHAUSTED).arg(way).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().last().unwrap_or_default();
+    assert!(output.status.success(), "{way}: {:?} after {last}: {errors}", output.status);
+    assert_eq!(errors, "", "{way}");
+    said.lines().filter(|line| line.contains(':')).for_each(|line| println!("{line}"));
+    assert_eq!(leftovers::files(), before, "something was left behind");
+}
+
+#[test]
+fn fault_18_every_call_fails_once_in_a_job_of_threads() {
+    sweep("local");
+}
+
+#[test]
+fn fault_18_every_call_fails_once_in_a_launcher() {
+    sweep("launcher");
+}
+
+/// A rank joins once in its life, so here the job as a whole is what is tried again: each run is one.
+#[test]
+fn fault_18_every_call_fails_once_in_a_rank() {
+    let before = leftovers::files();
+    for call in nth::CALLS {
+        let (mut number, mut failed) = (0, 0);
+        loop {
+            number += 1;
+            let what = format!("{} {number}", call.name);
+            let launcher = Launcher::new(EXHAUSTED).args(["rank", call.name, &number.to_string()]).ranks(2);
+            let begin = Instant::now();
+            let outcome = launcher.capture(true).run().unwrap();
+            assert!(begin.elapsed() < Duration::from_secs(10), "{what}: took {:?}", begin.elapsed());
+            for (ending, output) in outcome.endings.iter().zip(&outcome.output) {
+                let said = String::from_utf8_lossy(&output.output) + String::from_utf8_lossy(&output.errors);
+                assert!(matches!(ending, Ending::Exited(0 | 7)), "{what}: {ending:?}: {said}");
+                assert_eq!(output.errors, b"", "{what}: {said}");
+            }
+            failed += (outcome.status() != 0) as usize;
+            let said = String::from_utf8_lossy(&outcome.output[1].output);
+            let calls = said.lines().find_map(|line| line.strip_suffix(" calls")?.parse::<usize>().ok());
+            if calls.unwrap_or_else(|| panic!("{what}: {said}")) < number {
+                assert_eq!(outcome.status(), 0, "{what}");
+                break;
+            }
+        }
+        println!("{}: {} failed in turn, {failed} errors", call.name, number - 1);
+    }
+    assert_eq!(leftovers::files(), before, "something was left behind");
+}
