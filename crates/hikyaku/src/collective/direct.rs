@@ -22,6 +22,7 @@ use super::words::SLOT_COUNT;
 use crate::error::{Error, Refusal, Result};
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
+use crate::transport::shm::cross;
 use bytemuck::Zeroable;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
@@ -180,8 +181,7 @@ impl Group<'_> {
     /// A buffer could be reached before; now its owner most likely has ended.
     #[cold]
     fn unreachable(&self, rank: usize, error: Error) -> Error {
-        let ended = matches!(error, Error::System { errno: libc::ESRCH, .. });
-        self.fail(if ended { Error::PeerDead { rank } } else { error })
+        self.fail(cross::of_rank(rank, error))
     }
 }
 

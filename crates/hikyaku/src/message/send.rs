@@ -263,6 +263,11 @@ impl Core {
         }
     }
 
+    /// Whether `rank` has ended.
+    pub(super) fn has_departed(&self, rank: usize) -> bool {
+        self.has_departures() && self.ni.check_departed(By::Rank(rank)).is_err()
+    }
+
     /// A copy of a long message in job memory, where the receiver cannot reach the sender's own.
     fn stage(&self, op: &mut SendOp) -> Result<()> {
         if op.buffer.needs_staging(&self.ni, self.rank_of(op.member)) {

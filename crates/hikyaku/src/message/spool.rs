@@ -133,7 +133,8 @@ impl Core {
             let (member, entry) = (op.member, op.entry);
             let first = spool.waiting.iter().position(|s| s.op.member == member && s.op.entry == entry) == Some(index);
             // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
-            let done = first && !matches!(self.poke_send(&mut spool.waiting[index].op), Ok(false));
+            let waits = |moved| matches!(moved, Ok(false)) && !self.has_departed(self.rank_of(member));
+            let done = first && !waits(self.poke_send(&mut spool.waiting[index].op));
             match done {
                 false => index += 1,
                 true => {

@@ -119,7 +119,8 @@ impl Distant {
                 Some(target) => copy::copy(target.add(offset), from.start.add(offset), bytes),
                 None => {
                     let data = std::slice::from_raw_parts(from.start.add(offset), bytes);
-                    cross::write(ni.process_of(self.rank), self.start + offset as u64, data)?;
+                    cross::write(ni.process_of(self.rank), self.start + offset as u64, data)
+                        .map_err(|error| cross::of_rank(self.rank, error))?;
                 }
             }
         }
@@ -137,7 +138,8 @@ impl Distant {
                 Some(source) => copy::copy(into.start.add(offset), source.add(offset), bytes),
                 None => {
                     let target = std::slice::from_raw_parts_mut(into.start.add(offset), bytes);
-                    cross::read(ni.process_of(self.rank), self.start + offset as u64, target)?;
+                    cross::read(ni.process_of(self.rank), self.start + offset as u64, target)
+                        .map_err(|error| cross::of_rank(self.rank, error))?;
                 }
             }
         }

@@ -54,7 +54,8 @@ impl Port {
             // SAFETY: in bounds by the resolution, live by the key checked inside the guard.
             unsafe { copy::copy(target, data.as_ptr(), data.len()) };
         } else if ni.crosses_to(area.rank) {
-            cross::write(ni.process_of(area.rank), area.start + offset as u64, data).map_err(|e| gone(area, e))?;
+            cross::write(ni.process_of(area.rank), area.start + offset as u64, data)
+                .map_err(|e| cross::of_rank(area.rank, e))?;
         } else {
             drop(inside);
             return self.push_routed(area, offset, data, status);
@@ -76,7 +77,8 @@ impl Port {
             return Ok(());
         }
         if ni.crosses_to(area.rank) {
-            return cross::read(ni.process_of(area.rank), area.start + offset as u64, into).map_err(|e| gone(area, e));
+            return cross::read(ni.process_of(area.rank), area.start + offset as u64, into)
+                .map_err(|e| cross::of_rank(area.rank, e));
         }
         drop(inside);
         self.settle(area.rank)?;
@@ -210,14 +212,6 @@ impl Port {
         // SAFETY: a word of this rank's own area, which the caller of the push holds; accessed atomically.
         unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
         self.ni.notify(self.ni.rank, self.ni.watch_of(word));
-    }
-}
-
-/// The kernel may know of a rank's end before anybody has said so.
-fn gone(area: &Opened, error: Error) -> Error {
-    match error {
-        Error::System { errno: libc::ESRCH, .. } => Error::PeerDead { rank: area.rank },
-        other => other,
     }
 }
 
