@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `cases/` | the cases, one file per theme |
 //! | `support` | what cases need: errors to expect, conditions to wait for |
+//! | `mortal/` | what ranks do while one of them dies |
 //! | `seccomp` | forbidding a process what some kernels forbid |
 //! | `leftovers` | what a job might leave behind |
 //! | `nth` | one system call among many fails |
@@ -17,6 +18,7 @@
 
 mod cases;
 pub mod leftovers;
+pub mod mortal;
 pub mod nth;
 pub mod seccomp;
 mod support;

@@ -1,0 +1,116 @@
+//! Loops of collective calls in which the one that dies takes part. Every result is compared with what it must be.
+
+use super::Endless;
+use hikyaku::collective::Sum;
+use hikyaku::{Group, Result};
+
+/// Elements of a short and of a long call.
+const SHORT: usize = 4;
+const LONG: usize = 50_000;
+
+pub const LOOPS: &[(&str, Endless)] = &[
+    ("barrier", |_, ready| for_ever(|_| ready.world.barrier())),
+    ("job barrier", |job, _| for_ever(|_| job.barrier())),
+    ("broadcast", |_, ready| for_ever(|round| broadcast(&ready.world, round, SHORT))),
+    ("long broadcast", |_, ready| for_ever(|round| broadcast(&ready.world, round, LONG))),
+    ("reduce", |_, ready| for_ever(|round| reduce(&ready.world, round, SHORT))),
+    ("long reduce", |_, ready| for_ever(|round| reduce(&ready.world, round, LONG))),
+    ("allreduce", |_, ready| for_ever(|round| allreduce(&ready.world, round, SHORT))),
+    ("long allreduce", |_, ready| for_ever(|round| allreduce(&ready.world, round, LONG))),
+    ("scan", |_, ready| for_ever(|round| scan(&ready.world, round, 1000))),
+    ("gather", |_, ready| for_ever(|round| gather(&ready.world, round, 1000))),
+    ("allgather", |_, ready| for_ever(|round| allgather(&ready.world, round, SHORT))),
+    ("long allgather", |_, ready| for_ever(|round| allgather(&ready.world, round, LONG))),
+    ("scatter", |_, ready| for_ever(|round| scatter(&ready.world, round, 1000))),
+    ("alltoall", |_, ready| for_ever(|round| alltoall(&ready.world, round, SHORT))),
+    ("long alltoall", |_, ready| for_ever(|round| alltoall(&ready.world, round, LONG))),
+    ("symmetric memory", |job, _| for_ever(|_| job.free(job.symmetric::<u64>(1000)?))),
+    ("groups", |_, ready| for_ever(|_| ready.world.split(Some(0), 0)?.expect("this rank joins").free())),
+];
+
+fn for_ever(mut call: impl FnMut(usize) -> Result<()>) -> Result<()> {
+    (0..).try_for_each(&mut call)
+}
+
+fn value(rank: usize, round: usize) -> u64 {
+    (rank as u64 + 1) * 1000 + round as u64
+}
+
+fn sum(ranks: usize, round: usize) -> u64 {
+    (0..ranks).map(|rank| value(rank, round)).sum()
+}
+
+fn check(got: &[u64], expected: u64, round: usize) {
+    assert!(got.iter().all(|word| *word == expected), "round {round}: {} instead of {expected}", got[0]);
+}
+
+fn check_blocks(got: &[u64], len: usize, round: usize) {
+    got.chunks(len).enumerate().for_each(|(rank, block)| check(block, value(rank, round), round));
+}
+
+fn broadcast(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
+    let root = round % world.size();
+    let mut data = vec![if world.rank() == root { value(root, round) } else { 0 }; len];
+    world.broadcast(&mut data, root)?;
+    check(&data, value(root, round), round);
+    Ok(())
+}
+
+fn reduce(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
+    let root = round % world.size();
+    let mut data = vec![value(world.rank(), round); len];
+    world.reduce(&mut data, Sum, root)?;
+    if world.rank() == root {
+        check(&data, sum(world.size(), round), round);
+    }
+    Ok(())
+}
+
+fn allreduce(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
+    let mut data = vec![value(world.rank(), round); len];
+    world.allreduce(&mut data, Sum)?;
+    check(&data, sum(world.size(), round), round);
+    Ok(())
+}
+
+fn scan(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
+    let mut data = vec![value(world.rank(), round); len];
+    world.scan(&mut data, Sum)?;
+    check(&data, sum(world.rank() + 1, round), round);
+    Ok(())
+}
+
+fn gather(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
+    let root = round % world.size();
+    let mut all = vec![0; if world.rank() == root { len * world.size() } else { 0 }];
+    world.gather(&vec![value(world.rank(), round); len], &mut all, root)?;
+    check_blocks(&all, len, round);
+    Ok(())
+}
+
+fn allgather(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
+    let mut all = vec![0; len * world.size()];
+    world.allgather(&vec![value(world.rank(), round); len], &mut all)?;
+    check_blocks(&all, len, round);
+    Ok(())
+}
+
+fn scatter(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
+    let root = round % world.size();
+    let all: Vec<u64> = match world.rank() == root {
+        true => (0..world.size()).flat_map(|rank| vec![value(rank, round); len]).collect(),
+        false => Vec::new(),
+    };
+    let mut mine = vec![0; len];
+    world.scatter(&all, &mut mine, root)?;
+    check(&mine, value(world.rank(), round), round);
+    Ok(())
+}
+
+fn alltoall(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
+    let blocks = vec![value(world.rank(), round); len * world.size()];
+    let mut got = vec![0; blocks.len()];
+    world.alltoall(&blocks, &mut got)?;
+    check_blocks(&got, len, round);
+    Ok(())
+}

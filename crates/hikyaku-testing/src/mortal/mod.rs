@@ -1,0 +1,104 @@
+//! What ranks do while one of them dies: the last one is killed at a random moment of an endless loop, and the others
+//! must learn of it by name, in whatever call they are, and go on among themselves.
+//!
+//! `tests/mortality.rs` runs each loop as processes, through the program `mortal`.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `messages` | loops of sends and receives with the one that dies |
+//! | `collectives` | loops of collective calls |
+//! | `crowd` | many send to one, and a sender dies |
+//! | `aftermath` | what the others do afterwards |
+
+mod aftermath;
+mod collectives;
+mod crowd;
+mod messages;
+
+use hikyaku::{Error, Job, Result};
+use std::time::Duration;
+
+/// A loop that ends with an error.
+pub type Endless = fn(&Job, &Ready<'_>) -> Result<()>;
+
+/// All loops, by name.
+pub fn loops() -> impl Iterator<Item = (&'static str, Endless)> {
+    messages::LOOPS.iter().chain(collectives::LOOPS).copied()
+}
+
+/// What all ranks have made together before anybody dies.
+pub struct Ready<'j> {
+    messages: hikyaku::message::Messages<'j>,
+    world: hikyaku::Group<'j>,
+    /// All but the one that dies.
+    survivors: Option<hikyaku::Group<'j>>,
+    /// Job memory to send from and to receive into.
+    memory: hikyaku::Symmetric<u8>,
+}
+
+/// Bytes of a message that is copied by both sides.
+const LONG: usize = 1 << 20;
+/// Of a loop.
+const SLOT: usize = 0;
+/// Of what comes afterwards.
+const LATER_SLOT: usize = 3;
+
+/// The last rank is the one that dies.
+fn mortal(job: &Job) -> usize {
+    job.size() - 1
+}
+
+/// One rank: the last dies after `life`, the others print when they learned of it and what they do then.
+pub fn live(job: &Job, name: &str, life: Duration) -> Result<()> {
+    let ready = Ready {
+        messages: job.messages(4)?,
+        world: job.world()?,
+        survivors: job.group(job.rank() != mortal(job))?,
+        memory: job.symmetric(2 * LONG * job.size())?,
+    };
+    if name == "crowd" {
+        return crowd::send_to_one(job, &ready, life);
+    }
+    let (_, endless) = loops().find(|(known, _)| *known == name).expect("a loop of that name");
+    // The end may come while others are still in the barrier.
+    let start = job.barrier();
+    if job.rank() == mortal(job) {
+        die_after(life);
+    }
+    let error = start.and_then(|()| endless(job, &ready)).expect_err("nobody loops for ever");
+    println!("learned {}", now_ns());
+    assert!(matches!(error, Error::PeerDead { rank } if rank == mortal(job)), "{error:?}");
+    aftermath::go_on(job, &ready)?;
+    println!("went on");
+    Ok(())
+}
+
+/// Ends this process from outside of what it does, after saying when.
+fn die_after(life: Duration) {
+    std::thread::spawn(move || {
+        std::thread::sleep(life);
+        println!("died {}", now_ns());
+        // SAFETY: a signal to this very process.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    });
+}
+
+fn now_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What `rank` sends in a round; a receiver that sees anything else has lost or mixed messages.
+fn content(rank: usize, round: usize, bytes: usize) -> Vec<u8> {
+    let word = |index: usize| ((rank as u64) << 56 | (round as u64) << 32 | index as u64).rotate_left(8 * rank as u32);
+    let words: Vec<u64> = (0..bytes.div_ceil(8)).map(word).collect();
+    bytemuck::cast_slice(&words)[..bytes].to_vec()
+}
+
+fn check(got: &[u8], rank: usize, round: usize) {
+    assert!(
+        got == content(rank, round, got.len()),
+        "round {round} of rank {rank}: {} bytes are not as sent",
+        got.len()
+    );
+}

@@ -1,0 +1,88 @@
+//! Faults 1 and 3 for messages and collectives: a rank is killed at random moments of every kind of call. The others
+//! learn of it by name, and go on.
+
+use hikyaku::launch::{Ending, Launcher, OnDeath, Outcome};
+use hikyaku_testing::{leftovers, mortal, watchdog::watched};
+use std::time::Duration;
+
+/// What survivors are promised.
+const SOON: Duration = Duration::from_millis(100);
+/// Later than any other load of the machine explains.
+const NEVER: Duration = Duration::from_secs(10);
+
+/// Runs one job whose last rank dies after `life`; gives how long after that the last survivor learned of it.
+fn kill_one(name: &str, ranks: usize, cross: &str, life: Duration) -> Duration {
+    let what = format!("{name}, {ranks} ranks, cross {cross}, killed after {life:?}");
+    let launcher = Launcher::new(env!("CARGO_BIN_EXE_mortal"))
+        .args([name, &life.as_micros().to_string()])
+        .ranks(ranks)
+        .env("HIKYAKU_CROSS", cross)
+        .on_death(OnDeath::Continue)
+        .capture(true);
+    let outcome = watched(&what, || launcher.run().unwrap());
+    let died = moment(&outcome, ranks - 1, "died ").unwrap_or_else(|| panic!("{what}: {}", text(&outcome, ranks - 1)));
+    assert_eq!(outcome.endings[ranks - 1], Ending::Killed(9), "{what}: {}", text(&outcome, ranks - 1));
+    let mut slowest = Duration::ZERO;
+    for rank in 0..ranks - 1 {
+        let said = text(&outcome, rank);
+        assert_eq!(outcome.endings[rank], Ending::Exited(0), "{what}, rank {rank}: {said}");
+        assert!(said.contains("went on"), "{what}, rank {rank}: {said}");
+        if let Some(learned) = moment(&outcome, rank, "learned ") {
+            slowest = slowest.max(Duration::from_nanos(learned.saturating_sub(died)));
+        }
+    }
+    assert!(slowest < NEVER, "{what}: learned only after {slowest:?}");
+    slowest
+}
+
+fn text(outcome: &Outcome, rank: usize) -> String {
+    let output = &outcome.output[rank];
+    String::from_utf8_lossy(&output.output).into_owned() + &String::from_utf8_lossy(&output.errors)
+}
+
+fn moment(outcome: &Outcome, rank: usize, word: &str) -> Option<u64> {
+    text(outcome, rank).lines().find_map(|line| line.strip_prefix(word)?.parse().ok())
+}
+
+/// Numbers that look random and are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// Every loop, with cores to spare and without, with private memory reached directly and not.
+#[test]
+fn fault_1_a_death_in_every_kind_of_message_and_collective() {
+    let before = leftovers::files();
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let (mut runs, mut times) = (0, Vec::new());
+    for turn in 0..3 {
+        for (name, _) in mortal::loops() {
+            for (ranks, cross) in [(2, "on"), (4, "on"), (if turn % 2 == 0 { 2 } else { 4 }, "off")] {
+                let life = Duration::from_micros(random.below(5000));
+                times.push((kill_one(name, ranks, cross, life), name));
+                runs += 1;
+            }
+        }
+    }
+    times.sort();
+    let ((slowest, name), median) = (times[runs - 1], times[runs / 2].0);
+    println!("{runs} deaths; learned after {median:?} (median), {slowest:?} (slowest, {name})");
+    // Beside other programs a single one may take longer.
+    assert!(median < SOON, "most survivors learned only after {median:?}");
+    assert_eq!(leftovers::files(), before, "something was left behind");
+}
+
+#[test]
+fn fault_3_a_sender_that_dies_while_it_fills_a_buffer_harms_no_other_sender() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..40 {
+        kill_one("crowd", 4, "on", Duration::from_micros(random.below(8000)));
+    }
+}
