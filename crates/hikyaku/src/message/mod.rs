@@ -125,11 +125,21 @@ const DOMAINS: usize = 2;
 impl Job {
     /// Prepares `slots` slots between every two ranks. All ranks call it together.
     pub fn messages(&self, slots: usize) -> Result<Messages<'_>> {
-        let bytes = Messages::bytes_for(slots, self.size())?;
-        let area = self.symmetric_sparse::<u8>(bytes)?;
+        let bytes = Messages::bytes_for(slots, self.size()).map_err(|error| self.refuse_together(error))?;
+        // Numbers of slots that make whole pages of the same size differ by what is added: the others compare the sum.
+        let area = self.symmetric_sparse::<u8>(bytes + slots)?;
         let layout = &self.ni.memory.layout;
         let members: Vec<_> = (0..self.size()).map(|rank| (rank, layout.heap(rank) + area.start)).collect();
         Ok(Messages::over(self, slots, &members, self.rank()))
+    }
+
+    /// Takes part in the agreement in spite of an error: the others must not wait for this rank.
+    #[cold]
+    fn refuse_together(&self, error: Error) -> Error {
+        match self.symmetric_sparse::<u8>(usize::MAX) {
+            Err(earlier @ (Error::InHandler | Error::ForkedChild)) => earlier,
+            _ => error,
+        }
     }
 }
 

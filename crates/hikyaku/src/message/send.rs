@@ -70,6 +70,10 @@ impl Messages<'_> {
     fn send_entry(&self, data: &[u8], rank: usize, slot: usize, entry: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         let mode = self.mode.get();
+        if mode == Mode::Synchronous || data.len() > EAGER_MAX {
+            // It waits once the receiver knows of it, so it is refused before.
+            refuse_in_handler()?;
+        }
         // SAFETY: the operation ends, or gives its buffer up, before this call returns.
         let mut op = unsafe { self.core.begin_send(Buffer::of(data), rank, entry)? };
         op.synchronous = mode == Mode::Synchronous;
