@@ -8,6 +8,7 @@
 use super::group::Group;
 use super::label::{Kind, Label};
 use super::part::BUFFER_BYTES;
+use super::round::Round;
 use super::source::{Source, Way};
 use crate::error::{Error, Result};
 use bytemuck::Pod;
@@ -86,9 +87,9 @@ impl Group<'_> {
         let direct = match source.way {
             way if way == Way::Mapped as u64 => true,
             way if way == Way::Private as u64 => {
-                let told = self.number.get();
+                let asking = Round::new(asks_who_reaches(label.root), self.number.get() + 1, self.history.get());
                 // The others may have found out and go on to read, in the call after.
-                self.is_reached_by_all(label.root).inspect_err(|_| self.close(told + 2))?
+                self.is_reached_by_all(label.root).inspect_err(|_| self.close(&asking.next(label)))?
             }
             _ => false,
         };
@@ -110,7 +111,7 @@ impl Group<'_> {
         }
         let rank = self.members[root].rank;
         let mine = [(rank == ni.rank || ni.crosses_to(rank)) as u8];
-        let round = self.enter(Label::new(Kind::Broadcast, 0).root(root))?;
+        let round = self.enter(asks_who_reaches(root))?;
         self.contribute(&round, &mine);
         self.notify_all();
         self.await_members(&round, self.size())?;
@@ -124,4 +125,9 @@ impl Group<'_> {
         self.reached.borrow_mut()[root] = Some(all);
         Ok(all)
     }
+}
+
+/// The call by which members find out who reads the memory of `root`.
+fn asks_who_reaches(root: usize) -> Label {
+    Label::new(Kind::Broadcast, 0).root(root)
 }

@@ -15,10 +15,9 @@
 //! entered before; the fences see to it that a reader which the root does not see sees the closed mark.
 
 use super::group::Group;
-use super::label::{Label, is_number};
+use super::label::Label;
 use super::round::Round;
 use super::source::Source;
-use super::words::SLOT_COUNT;
 use crate::error::{Error, Refusal, Result};
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
@@ -55,11 +54,12 @@ impl Group<'_> {
     /// The root's side.
     pub(super) fn be_read(&self, label: Label, data: &[u8]) -> Result<()> {
         // The others may read from the moment they were told.
-        let round = self.enter(label).inspect_err(|_| self.close(self.number.get() + 1))?;
+        let entering = Round::new(label, self.number.get() + 1, self.history.get());
+        let round = self.enter(label).inspect_err(|_| self.close(&entering))?;
         self.publish(&round);
         let given = self.help_readers(&round, data).and_then(|()| self.await_done(round.number));
         if given.is_err() {
-            self.close(round.number);
+            self.close(&round);
         }
         self.finish(&round);
         given
@@ -91,20 +91,20 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// When this returns, nobody reads the buffer that this member has told of for call `number`.
+    /// When this returns, nobody reads the buffer that this member has told of for this call.
     #[cold]
-    pub(super) fn close(&self, number: u64) {
-        self.part(self.rank()).closed.set(number);
+    pub(super) fn close(&self, round: &Round) {
+        self.part(self.rank()).closed.set(round.number);
         fence(Ordering::SeqCst);
         self.notify_all();
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
-            let part = self.part(member);
-            let entry = &part.entries[(number % SLOT_COUNT) as usize];
+            let (part, entry) = (self.part(member), self.entry(member, round));
             let done = || {
                 // Rung for by `finish`.
                 part.finished.want();
-                let reads = is_number(entry.ask.look().0, number);
-                (!reads || part.finished.get() >= number).then_some(())
+                // One that asks for something else does not read, and may never finish.
+                let reads = entry.ask.look() == (round.head, round.argument);
+                (!reads || part.finished.get() >= round.number).then_some(())
             };
             // One that has ended does not read either.
             let _ = self.job.wait_until(By::Rank(self.members[member].rank), None, ANY, Progress::Seldom, done);

@@ -102,12 +102,6 @@ pub(super) fn same_number(head: u64, other: u64) -> bool {
     (head ^ other) >> NUMBER_SHIFT == 0
 }
 
-/// Whether a head belongs to this call.
-#[inline(always)]
-pub(super) fn is_number(head: u64, number: u64) -> bool {
-    same_number(head, number << NUMBER_SHIFT)
-}
-
 /// What two members that disagree ask for: whichever of kind, operation, size and root differs first, or if none does,
 /// the history; and a name for it.
 pub(super) fn difference(mine: (u64, u64), theirs: (u64, u64)) -> (&'static str, u64, u64) {

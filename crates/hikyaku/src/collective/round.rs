@@ -32,6 +32,18 @@ pub(super) struct Round {
 }
 
 impl Round {
+    /// Call `number` of a member that asked for what `history` says before.
+    #[inline(always)]
+    pub fn new(label: Label, number: u64, history: u16) -> Round {
+        let slot = (number % SLOT_COUNT) as usize;
+        Round { number, slot, head: label.head(number, history), argument: label.argument() }
+    }
+
+    /// The call after this one.
+    pub fn next(&self, label: Label) -> Round {
+        Round::new(label, self.number + 1, self.checksum())
+    }
+
     /// Of what this member asks for, and asked for before.
     #[inline(always)]
     pub fn checksum(&self) -> u16 {
@@ -56,8 +68,7 @@ impl Group<'_> {
             return Err(self.why_broken());
         }
         let number = self.number.get() + 1;
-        let (head, argument) = (label.head(number, self.history.get()), label.argument());
-        let round = Round { number, slot: (number % SLOT_COUNT) as usize, head, argument };
+        let round = Round::new(label, number, self.history.get());
         if let Some(needed) = self.floor.lacks(number, spare) {
             self.await_floor(needed)?;
         }
