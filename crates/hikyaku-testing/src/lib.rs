@@ -203,6 +203,18 @@ macro_rules! for_each_case {
                 waiting_for_nothing_possible_is_refused: 2,
                 errors_name_their_rank: 2,
             }
+            layers {
+                impossible_slots_are_refused_everywhere: 3,
+                wrong_ranks_and_slots_are_refused_by_every_call: 2,
+                empty_messages_arrive: 2,
+                different_collectives_never_match: 3,
+                different_collectives_of_two_never_match: 2,
+                roots_sizes_and_operations_are_compared: 3,
+                roots_sizes_and_operations_of_two_are_compared: 2,
+                wrong_arguments_of_one_rank_end_the_call_of_all: 3,
+                waiting_calls_in_a_handler_are_refused_whole: 2,
+                messages_and_collectives_in_a_forked_child_are_refused: 2,
+            }
             fork {
                 a_forked_child_is_refused: 2,
                 a_forked_child_ends_cleanly: 2,

@@ -8,7 +8,7 @@ const HANDLER: u16 = 1;
 const CHILD_SECONDS: u32 = 20;
 
 /// Runs `child` in a fork and gives its verdict: 0, or the number of the step that went wrong.
-fn in_fork(child: impl FnOnce() -> i32) -> i32 {
+pub(super) fn in_fork(child: impl FnOnce() -> i32) -> i32 {
     // SAFETY: the child calls only the library and ends by `_exit`; what it holds of other threads' locks, it leaves.
     unsafe {
         match libc::fork() {
@@ -27,7 +27,7 @@ fn in_fork(child: impl FnOnce() -> i32) -> i32 {
     }
 }
 
-fn refused<T>(result: Result<T>) -> bool {
+pub(super) fn refused<T>(result: Result<T>) -> bool {
     matches!(result, Err(Error::ForkedChild))
 }
 

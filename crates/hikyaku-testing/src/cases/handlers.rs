@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 const HANDLER: u16 = 1;
 
 /// Runs `attempts` inside a handler of this rank and gives their results by name.
-fn in_handler(
+pub(super) fn in_handler(
     job: &Job,
     attempts: impl FnOnce(&mut Vec<(&'static str, hikyaku::Result<()>)>) + Send + 'static,
 ) -> Vec<(&'static str, hikyaku::Result<()>)> {

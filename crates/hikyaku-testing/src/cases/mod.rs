@@ -6,6 +6,7 @@ pub mod calls;
 pub mod event;
 pub mod fork;
 pub mod handlers;
+pub mod layers;
 pub mod memory;
 pub mod messages;
 pub mod misuse;
