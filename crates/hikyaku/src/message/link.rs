@@ -2,7 +2,7 @@
 
 use super::state::Peer;
 use crate::ni::Ni;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// One member, as this rank sees it.
 pub(super) struct Link {
@@ -14,6 +14,8 @@ pub(super) struct Link {
     pub theirs: *mut u8,
     /// What this rank keeps to itself.
     pub state: RefCell<Peer>,
+    /// A receive from anyone has told of its death.
+    pub is_mourned: Cell<bool>,
 }
 
 /// The links of member `me` to all `members`, given as (rank, where its part of the segment begins).
@@ -29,6 +31,7 @@ pub(super) fn links(ni: &Ni, members: &[(usize, usize)], me: usize, pair_bytes: 
         mine: place(members[me].1, member),
         theirs: place(*start, me),
         state: RefCell::new(Peer::new(entries)),
+        is_mourned: Cell::new(false),
     };
     members.iter().enumerate().map(link).collect()
 }

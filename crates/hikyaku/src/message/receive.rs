@@ -73,15 +73,25 @@ impl Messages<'_> {
     }
 
     /// Receives what was sent by [`Messages::send_any`] to slot `slot`, from whomever.
+    ///
+    /// The death of a member is told once, by [`Error::PeerDead`]; afterwards messages of the others are awaited as
+    /// before, until nobody is left who could send.
     pub fn recv_any<T: Pod>(&self, into: &mut [T], slot: usize) -> Result<Received> {
         self.core.check(self.core.me, slot)?;
         let entry = self.core.slots + slot;
-        let rank = self.job.wait_until(By::Anyone, None, ANY, Progress::Seldom, || {
+        // Whose end matters is decided here: ranks that are no members do not.
+        let myself = By::Rank(self.job.rank());
+        let member = self.job.wait_until(myself, None, ANY, Progress::Seldom, || {
             self.core.move_spooled();
-            self.core.find_member(entry)
-        })?;
-        let bytes = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), rank, slot, entry)?;
-        Ok(Received { rank, slot, len: bytes / size_of::<T>().max(1) })
+            let found = || self.core.find_member(entry);
+            // What was sent before the end counts.
+            found().map(Ok).or_else(|| self.core.check_senders().err().map(|error| found().ok_or(error)))
+        })??;
+        let received = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), member, slot, entry);
+        if let Err(Error::PeerDead { .. } | Error::PeerLeft { .. }) = received {
+            self.core.skip_last(member, entry);
+        }
+        Ok(Received { rank: member, slot, len: received? / size_of::<T>().max(1) })
     }
 
     fn recv_entry(&self, buffer: Buffer, rank: usize, slot: usize, entry: usize) -> Result<usize> {
@@ -109,6 +119,37 @@ impl Messages<'_> {
 }
 
 impl Core {
+    /// Fails once for every member that died, and always if nobody is left who could send.
+    fn check_senders(&self) -> Result<()> {
+        if !self.has_departures() {
+            return Ok(());
+        }
+        let (mut ended, mut present) = (None, false);
+        for (_, link) in self.links.iter().enumerate().filter(|(member, _)| *member != self.me) {
+            match self.ni.check_departed(By::Rank(link.rank)) {
+                Ok(()) => present = true,
+                Err(error @ Error::PeerDead { .. }) if !link.is_mourned.replace(true) => return Err(error),
+                Err(error) => ended = Some(error),
+            }
+        }
+        match ended {
+            Some(error) if !present => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// A member has ended in the middle of its message, which is not looked at again.
+    #[cold]
+    fn skip_last(&self, member: usize, entry: usize) {
+        let link = &self.links[member];
+        link.is_mourned.set(true);
+        let mut state = link.state.borrow_mut();
+        let next = state.receives[entry].taken + 1;
+        if self.mine(member).head(entry).look(next).is_some() {
+            state.receives[entry].taken = next;
+        }
+    }
+
     /// The lowest slot of `member` in which a message waits that no receive under way is for.
     fn find_slot(&self, member: usize) -> Option<usize> {
         let mine = self.mine(member);
