@@ -13,6 +13,7 @@ pub const LOOPS: &[(&str, Endless)] = &[
     ("long", |job, ready| ping_pong(job, ready, Mode::Standard, LONG)),
     ("long in job memory", long_in_job_memory),
     ("both ways at once", both_ways_at_once),
+    ("prepared", prepared),
     ("spooled", spooled),
     ("to any", to_any),
     ("from any", from_any),
@@ -89,6 +90,30 @@ fn both_ways_at_once(job: &Job, ready: &Ready<'_>) -> Result<()> {
         check(&two, peer, round + 1);
         Ok(())
     })
+}
+
+/// Transfers that were set up once.
+fn prepared(job: &Job, ready: &Ready<'_>) -> Result<()> {
+    let (messages, bytes) = (&ready.messages, 50_000);
+    let peers = if job.rank() == mortal(job) { 0..mortal(job) } else { mortal(job)..job.size() };
+    let mut transfers = peers
+        .map(|peer| {
+            let send = messages.prepare_send(vec![0u8; bytes], peer, SLOT)?;
+            Ok((peer, send, messages.prepare_recv(vec![0u8; bytes], peer, SLOT)?))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    for round in 0.. {
+        for (_, send, receive) in &mut transfers {
+            receive.start()?;
+            send.data_mut()?.copy_from_slice(&content(job.rank(), round, bytes));
+            send.start()?;
+        }
+        for (peer, send, receive) in &mut transfers {
+            check(receive.wait()?, *peer, round);
+            send.wait()?;
+        }
+    }
+    Ok(())
 }
 
 /// Both sides send several messages, which wait in the spare buffers, before either receives.

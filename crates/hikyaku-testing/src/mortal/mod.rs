@@ -30,8 +30,9 @@ pub fn loops() -> impl Iterator<Item = (&'static str, Endless)> {
 pub struct Ready<'j> {
     messages: hikyaku::message::Messages<'j>,
     world: hikyaku::Group<'j>,
-    /// All but the one that dies.
+    /// All but the one that dies, and messages between them.
     survivors: Option<hikyaku::Group<'j>>,
+    among: Option<hikyaku::message::Messages<'j>>,
     /// Job memory to send from and to receive into.
     memory: hikyaku::Symmetric<u8>,
 }
@@ -50,10 +51,12 @@ fn mortal(job: &Job) -> usize {
 
 /// One rank: the last dies after `life`, the others print when they learned of it and what they do then.
 pub fn live(job: &Job, name: &str, life: Duration) -> Result<()> {
+    let survivors = job.group(job.rank() != mortal(job))?;
     let ready = Ready {
         messages: job.messages(4)?,
         world: job.world()?,
-        survivors: job.group(job.rank() != mortal(job))?,
+        among: survivors.as_ref().map(|group| group.messages(1)).transpose()?,
+        survivors,
         memory: job.symmetric(2 * LONG * job.size())?,
     };
     if name == "crowd" {
