@@ -35,10 +35,10 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Role {
-    /// Measures what the plan on the command line says.
+    /// Measures some parts of the benchmark.
     Bench {
-        /// What to measure.
-        plan: String,
+        /// The parts.
+        parts: Vec<bench::Part>,
     },
     /// Finds out how ranks reach each other.
     Probe,
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Info(arguments) => info::run(arguments),
-        Command::Rank { role: Role::Bench { plan } } => bench::rank(&plan),
+        Command::Rank { role: Role::Bench { parts } } => bench::rank(&parts),
         Command::Rank { role: Role::Probe } => info::probe_rank(),
     };
     match result {

@@ -62,6 +62,11 @@ pub fn large_vector(words: usize) -> Vec<u64> {
         // SAFETY: advice on the allocation just made; it changes no contents.
         let _ = unsafe { rustix::mm::madvise(start as *mut _, end - start, rustix::mm::Advice::LinuxHugepage) };
     }
-    vector.extend((0..words as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1));
+    vector.extend((0..words).map(pattern));
     vector
+}
+
+/// Word `i` of every pattern: never zero, and no two near each other are alike.
+pub fn pattern(i: usize) -> u64 {
+    (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
 }

@@ -4,14 +4,16 @@
 mod limit;
 mod peers;
 mod plan;
+mod rows;
 mod table;
 mod workload;
 
 use hikyaku::Job;
 use hikyaku::launch::Launcher;
 use indicatif::{ProgressBar, ProgressStyle};
-use peers::{Peer, Sample, Test};
-use plan::{Figure, Kind};
+use peers::Sample;
+pub use plan::Part;
+use plan::{Figure, Figures, Kind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -19,7 +21,8 @@ use std::time::{Duration, Instant};
 /// Measure this machine's limits, hikyaku, and the MPI and UCX peers found here, all in one run.
 ///
 /// Figures are medians; the columns to look at are the ratios, since they hold on a noisy machine too. A ratio to the
-/// limit of 1.0 means that nothing could be faster.
+/// limit of 1.0 means that nothing could be faster. Everything together takes about a minute and a half; `--only` runs
+/// a part of it.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print everything as JSON instead of tables
@@ -34,20 +37,27 @@ pub struct Arguments {
     #[arg(long = "peer", value_name = "FOLDER")]
     peer_folders: Vec<PathBuf>,
 
-    /// Ranks of the crowded tests (barrier, start and end of a job)
+    /// Measure only this part; may be given several times
+    #[arg(long, value_name = "PART", value_enum)]
+    only: Vec<Part>,
+
+    /// Ranks of the crowded tests (collectives, start and end of a job)
     #[arg(long, value_name = "N", default_value_t = 16)]
     crowd: usize,
 }
 
 /// Start and end of a job are timed this often.
-const STARTS: usize = 7;
+const STARTS: usize = 5;
 
 /// Everything that was measured.
 #[derive(serde::Serialize)]
 struct Results {
     version: &'static str,
     cores: usize,
-    ours: Vec<Figure>,
+    parts: Vec<Part>,
+    /// Ranks of the crowded tests.
+    crowd: usize,
+    ours: Figures,
     peers: Vec<Sample>,
     /// What could not be measured, and why.
     notes: Vec<String>,
@@ -58,35 +68,48 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     if cores < 2 {
         return Err("the benchmark needs two cores for two ranks; this process may use only one".into());
     }
+    let parts: Vec<Part> =
+        Part::ALL.into_iter().filter(|part| arguments.only.is_empty() || arguments.only.contains(part)).collect();
+    let crowd = arguments.crowd;
+    let requests = rows::requests(&parts, crowd);
+    let mut results = Results {
+        version: env!("CARGO_PKG_VERSION"),
+        cores,
+        parts,
+        crowd,
+        ours: Figures::default(),
+        peers: Vec::new(),
+        notes: Vec::new(),
+    };
+    let progress = progress_bar();
+    step(&progress, "looking for peers");
     let mut peers = if arguments.no_peers { Vec::new() } else { peers::find(&arguments.peer_folders) };
-    let work = work_for_peers(arguments.crowd);
-    let progress = progress_bar(4 + STARTS as u64 + (peers.len() * (work.len() + 1)) as u64);
-    let mut results =
-        Results { version: env!("CARGO_PKG_VERSION"), cores, ours: Vec::new(), peers: Vec::new(), notes: Vec::new() };
+    let batches: usize = peers.iter().map(|peer| peer.batches(&requests).len() + 1).sum();
+    let ours = 1 + rows::collective_ranks(crowd).len() * if peers.is_empty() { 1 } else { 2 };
+    progress.set_length((ours + batches) as u64);
 
-    step(&progress, "limits and remote operations, 2 ranks");
-    results.ours.extend(measure_ours("pair", 2)?);
-    step(&progress, "barrier, many ranks");
-    results.ours.extend(measure_ours("barrier", arguments.crowd)?);
-    results.ours.push(measure_start(arguments.crowd, &progress)?);
+    measure_ours(&mut results, &progress)?;
+    if results.parts.contains(&Part::Start) {
+        results.ours.add(measure_start(crowd, &progress)?);
+    }
     for peer in &mut peers {
         step(&progress, &format!("{}: compiling", peer.name));
         if let Err(error) = peer.prepare() {
             results.notes.push(error);
-            progress.inc(work.len() as u64);
             continue;
         }
-        measure_peer(peer, &work, &progress, &mut results);
+        for batch in peer.batches(&requests) {
+            let what =
+                if batch.len() == 1 { batch[0].test.name().to_owned() } else { format!("{} tests", batch.len()) };
+            step(&progress, &format!("{}: {what}, {} ranks", peer.name, batch[0].ranks));
+            let (samples, error) = peer.measure(&batch);
+            results.peers.extend(samples);
+            results.notes.extend(error);
+        }
     }
     if !peers.is_empty() {
         // Once more after the peers: what is compared was then measured on both sides of them.
-        step(&progress, "limits and remote operations again, 2 ranks");
-        for again in measure_ours("pair", 2)? {
-            let same = |figure: &&mut Figure| figure.kind == again.kind && figure.bytes == again.bytes;
-            if let Some(figure) = results.ours.iter_mut().find(same) {
-                figure.values.extend(again.values);
-            }
-        }
+        measure_ours(&mut results, &progress)?;
     }
     progress.finish_and_clear();
     if peers.is_empty() && !arguments.no_peers {
@@ -99,70 +122,48 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One rank of the benchmark.
-pub fn rank(plan: &str) -> Result<ExitCode, String> {
+/// One rank of the benchmark, which measures the named parts; one that measures none starts and ends.
+pub fn rank(parts: &[Part]) -> Result<ExitCode, String> {
     let text = |error: hikyaku::Error| error.to_string();
     let job = Job::start().map_err(text)?;
-    let figures = match plan {
-        "pair" if job.size() == 2 => workload::pair(&job).map_err(text)?,
-        "barrier" => workload::barrier(&job).map_err(text)?,
-        "start" => Vec::new(),
-        other => return Err(format!("no such part of the benchmark: {other} with {} ranks", job.size())),
-    };
-    if job.rank() == 0 && !figures.is_empty() {
-        println!("{}", serde_json::to_string(&figures).map_err(|error| error.to_string())?);
+    if !parts.is_empty() {
+        let figures = workload::measure(&job, parts).map_err(text)?;
+        if job.rank() == 0 {
+            println!("{}", serde_json::to_string(&figures).map_err(|error| error.to_string())?);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// What peers are measured at: the counterparts of our own tests.
-fn work_for_peers(crowd: usize) -> Vec<(Test, usize, usize)> {
-    let mut work = vec![
-        (Test::Put, 8, 2),
-        (Test::Send, 8, 2),
-        (Test::ActiveMessage, 48, 2),
-        (Test::Get, 8, 2),
-        (Test::FetchAdd, 8, 2),
-        (Test::Rate, 8, 2),
-        (Test::Barrier, 0, 2),
-        (Test::Barrier, 0, crowd),
-        (Test::Start, 0, crowd),
-    ];
-    work.extend([1 << 10, 4 << 10].map(|bytes| (Test::Send, bytes, 2)));
-    work.extend(workload::SEND_BANDWIDTH_SIZES.map(|bytes| (Test::Bandwidth, bytes, 2)));
-    work.extend([4 << 10, 64 << 10, 1 << 20, 16 << 20].map(|bytes| (Test::PutBandwidth, bytes, 2)));
-    work
-}
-
-fn measure_peer(peer: &Peer, work: &[(Test, usize, usize)], progress: &ProgressBar, results: &mut Results) {
-    for &(test, bytes, ranks) in work {
-        step(progress, &format!("{}: {}", peer.name, test.name()));
-        if !peer.supports(test, ranks) {
-            continue;
-        }
-        match peer.measure(test, bytes, ranks) {
-            Ok(sample) => results.peers.push(sample),
-            Err(error) => results.notes.push(error),
+/// Everything of ours but starting: two ranks measure all parts, more of them what any number of ranks can do.
+fn measure_ours(results: &mut Results, progress: &ProgressBar) -> Result<(), String> {
+    for ranks in rows::collective_ranks(results.crowd) {
+        step(progress, &format!("hikyaku: {ranks} ranks"));
+        let measured = |part: &Part| if ranks == 2 { *part != Part::Start } else { *part == Part::Collectives };
+        let parts: Vec<Part> = results.parts.iter().copied().filter(measured).collect();
+        if !parts.is_empty() {
+            measure(&parts, ranks)?.0.into_iter().for_each(|figure| results.ours.add(figure));
         }
     }
+    Ok(())
 }
 
 /// Runs this program as the ranks of a job and reads the figures rank 0 prints.
-fn measure_ours(plan: &str, ranks: usize) -> Result<Vec<Figure>, String> {
-    let outcome = launcher(plan, ranks)?.run().map_err(|error| error.to_string())?;
+fn measure(parts: &[Part], ranks: usize) -> Result<Figures, String> {
+    let outcome = launcher(parts, ranks)?.run().map_err(|error| error.to_string())?;
     if let Some(rank) = outcome.first_failure {
         let errors = String::from_utf8_lossy(&outcome.output[rank].errors).trim().to_owned();
-        return Err(format!("rank {rank} of {ranks} failed in `{plan}`: {errors}"));
+        return Err(format!("rank {rank} of {ranks} failed: {errors}"));
     }
-    serde_json::from_slice(&outcome.output[0].output).map_err(|error| format!("figures of `{plan}`: {error}"))
+    serde_json::from_slice(&outcome.output[0].output).map_err(|error| format!("figures of {ranks} ranks: {error}"))
 }
 
 /// Start and end of a job that does nothing, ms.
 fn measure_start(ranks: usize, progress: &ProgressBar) -> Result<Figure, String> {
-    let launcher = launcher("start", ranks)?;
+    let launcher = launcher(&[], ranks)?;
     let mut values = Vec::new();
+    step(progress, "hikyaku: start and end of a job");
     for _ in 0..STARTS {
-        step(progress, "start and end of a job");
         let begin = Instant::now();
         let outcome = launcher.run().map_err(|error| error.to_string())?;
         if outcome.status() != 0 {
@@ -170,16 +171,17 @@ fn measure_start(ranks: usize, progress: &ProgressBar) -> Result<Figure, String>
         }
         values.push(begin.elapsed().as_secs_f64() * 1e3);
     }
-    Ok(Figure { kind: Kind::Start, bytes: ranks, values })
+    Ok(Figure { kind: Kind::Start, bytes: 0, ranks, values })
 }
 
-fn launcher(plan: &str, ranks: usize) -> Result<Launcher, String> {
+fn launcher(parts: &[Part], ranks: usize) -> Result<Launcher, String> {
     let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-    Ok(Launcher::new(program).args(["rank", "bench", plan]).ranks(ranks).capture(true))
+    let launcher = Launcher::new(program).args(["rank", "bench"]).args(parts.iter().map(|part| part.name()));
+    Ok(launcher.ranks(ranks).capture(true))
 }
 
-fn progress_bar(steps: u64) -> ProgressBar {
-    let bar = ProgressBar::new(steps);
+fn progress_bar() -> ProgressBar {
+    let bar = ProgressBar::new(1);
     if let Ok(style) = ProgressStyle::with_template("{elapsed:>4} [{bar:30}] {pos}/{len} {wide_msg}") {
         bar.set_style(style.progress_chars("=> "));
     }

@@ -4,7 +4,7 @@
 //! was measured side by side can be compared.
 //!
 //! Rests on nothing but the peers' own commands: `mpicc` and `mpirun` for the embedded program
-//! `bench/peers/mpi.c`, and `ucx_perftest`. Each peer gets the settings that serve it best on a
+//! in `bench/peers`, and `ucx_perftest`. Each peer gets the settings that serve it best on a
 //! single machine. Leaves out the choice of tests and sizes, and the table.
 
 mod machine;
@@ -22,66 +22,106 @@ use machine::Machine;
 use process::Folder;
 
 /// How often a test is repeated where the peer's command does not repeat it by itself.
-const REPETITIONS: usize = 5;
+const REPETITIONS: usize = 3;
 
-/// What is measured. The same names stand in the command line of `mpi.c` and in JSON.
+/// What is measured. The same names stand in the command line of the MPI program and in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
     /// A message and its answer, both taken by a receive call; half of the round trip.
     Send,
+    /// The same with sends that end when their message is taken.
+    SendSynchronous,
+    /// A message of the given size and its answer; the size by half of the round trip.
+    Bandwidth,
+    /// Small messages in one direction, 64 outstanding.
+    Rate,
+    /// A message and its answer, each to the only receive that was posted; half of the round trip.
+    PostedOne,
+    /// The same, each to the last of 600 receives that were posted.
+    PostedMany,
+    /// Posting one of 600 receives.
+    PostGap,
     /// Data stored in the other rank's memory, which the other watches; half of the round trip.
     Put,
     /// Data read from the other rank's memory, one operation at a time.
     Get,
     /// A word in the other rank's memory added to and its old value returned, one at a time.
     FetchAdd,
-    /// Small messages in one direction, 64 outstanding.
-    Rate,
-    /// Messages of the given size in one direction, up to 64 outstanding.
-    Bandwidth,
     /// Stores of the given size into the other rank's memory, one at a time.
     PutBandwidth,
-    /// All ranks meet.
-    Barrier,
-    /// The whole command that starts and ends a program which does nothing.
-    Start,
     /// A message that runs a handler where it arrives, and its answer; half of the round trip.
     ActiveMessage,
+    /// All ranks meet.
+    Barrier,
+    /// Data of one rank copied to all; roots take turns.
+    Broadcast,
+    /// The same; the size by the time.
+    BroadcastBandwidth,
+    /// Data of all ranks added up at one; roots take turns.
+    Reduce,
+    /// Data of all ranks added up at all.
+    Allreduce,
+    /// The whole command that starts and ends a program which does nothing.
+    Start,
 }
 
 impl Test {
-    /// The name in the command line of `mpi.c` and in JSON.
+    /// The name in the command line of the MPI program and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Test::Send => "send",
+            Test::SendSynchronous => "send_synchronous",
+            Test::Bandwidth => "bandwidth",
+            Test::Rate => "rate",
+            Test::PostedOne => "posted_one",
+            Test::PostedMany => "posted_many",
+            Test::PostGap => "post_gap",
             Test::Put => "put",
             Test::Get => "get",
             Test::FetchAdd => "fetch_add",
-            Test::Rate => "rate",
-            Test::Bandwidth => "bandwidth",
             Test::PutBandwidth => "put_bandwidth",
-            Test::Barrier => "barrier",
-            Test::Start => "start",
             Test::ActiveMessage => "active_message",
+            Test::Barrier => "barrier",
+            Test::Broadcast => "broadcast",
+            Test::BroadcastBandwidth => "broadcast_bandwidth",
+            Test::Reduce => "reduce",
+            Test::Allreduce => "allreduce",
+            Test::Start => "start",
         }
     }
 
     /// The unit of the value. GB are 10^9 bytes.
     pub fn unit(self) -> &'static str {
         match self {
-            Test::Send | Test::Put | Test::Get | Test::FetchAdd | Test::ActiveMessage => "ns",
+            Test::Send | Test::SendSynchronous | Test::PostedOne | Test::PostedMany | Test::PostGap => "ns",
+            Test::Put | Test::Get | Test::FetchAdd | Test::ActiveMessage => "ns",
             Test::Rate => "million/s",
-            Test::Bandwidth | Test::PutBandwidth => "GB/s",
-            Test::Barrier => "us",
+            Test::Bandwidth | Test::PutBandwidth | Test::BroadcastBandwidth => "GB/s",
+            Test::Barrier | Test::Broadcast | Test::Reduce | Test::Allreduce => "us",
             Test::Start => "ms",
         }
     }
 
     /// Whether the larger of two values is the better one, as it is for rates but not for times.
     pub fn more_is_better(self) -> bool {
-        matches!(self, Test::Rate | Test::Bandwidth | Test::PutBandwidth)
+        matches!(self.unit(), "million/s" | "GB/s")
     }
+
+    /// Whether any number of ranks do it together.
+    fn is_collective(self) -> bool {
+        matches!(self, Test::Barrier | Test::Broadcast | Test::BroadcastBandwidth | Test::Reduce | Test::Allreduce)
+    }
+}
+
+/// Something to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Request {
+    pub test: Test,
+    /// The size of one message; 0 where nothing is moved.
+    pub bytes: usize,
+    /// How many processes take part.
+    pub ranks: usize,
 }
 
 /// One figure of one peer: the middle of several repetitions, and how far they lay apart.
@@ -166,46 +206,55 @@ impl Peer {
 
     /// Whether the peer can do this work here. Peers that wait by spinning take milliseconds per
     /// step once there are more ranks than processors; such a figure would tell nobody anything.
-    pub fn supports(&self, test: Test, ranks: usize) -> bool {
+    pub fn supports(&self, request: Request) -> bool {
+        let Request { test, ranks, .. } = request;
         let fits = ranks <= self.machine.cpus.len();
         match self.kind {
             Kind::Ucx { .. } => fits && ranks == 2 && ucx::test_name(test).is_some(),
             Kind::OpenMpi { .. } | Kind::Mpich { .. } => match test {
                 Test::ActiveMessage => false,
                 Test::Start => ranks >= 1,
-                Test::Barrier => ranks >= 1 && (fits || matches!(self.kind, Kind::OpenMpi { .. })),
+                _ if test.is_collective() => ranks >= 1 && (fits || matches!(self.kind, Kind::OpenMpi { .. })),
                 _ => fits && ranks == 2,
             },
         }
     }
 
-    /// Measures one test. `bytes` is the size of one message; barrier and start take no notice of
-    /// it. No command runs for longer than 20 seconds.
-    pub fn measure(&self, test: Test, bytes: usize, ranks: usize) -> Result<Sample, String> {
-        let bytes = if matches!(test, Test::Barrier | Test::Start) { 0 } else { bytes };
-        let values = self.values(test, bytes, ranks).map_err(|e| self.said(&e))?;
-        Ok(summarize(&self.name, test, bytes, ranks, values))
+    /// The requests that one command of this peer measures: for MPI all of the same number of ranks, since starting
+    /// takes longer than measuring.
+    pub fn batches(&self, requests: &[Request]) -> Vec<Vec<Request>> {
+        let mut batches: Vec<Vec<Request>> = Vec::new();
+        for &request in requests.iter().filter(|request| self.supports(**request)) {
+            let alone = matches!(self.kind, Kind::Ucx { .. }) || request.test == Test::Start;
+            let fits = |batch: &&mut Vec<Request>| batch[0].ranks == request.ranks && batch[0].test != Test::Start;
+            match batches.iter_mut().find(fits) {
+                Some(batch) if !alone => batch.push(request),
+                _ => batches.push(vec![request]),
+            }
+        }
+        batches
     }
 
-    fn values(&self, test: Test, bytes: usize, ranks: usize) -> Result<Vec<f64>, String> {
-        if !self.supports(test, ranks) {
-            return Err(format!("the {} test with {ranks} ranks cannot be measured here", test.name()));
-        }
-        let folder = self.folder.as_ref().ok_or("it must be prepared before it can be measured")?;
-        match &self.kind {
+    /// Measures one of the [batches](Peer::batches). Gives what could be measured, and what went wrong if anything did.
+    pub fn measure(&self, batch: &[Request]) -> (Vec<Sample>, Option<String>) {
+        let Some(folder) = &self.folder else {
+            return (Vec::new(), Some(self.said("it must be prepared before it can be measured")));
+        };
+        let (values, error) = match &self.kind {
             Kind::Ucx { perftest } => {
-                let run = || ucx::measure(perftest, test, bytes, &self.machine, folder.path());
-                (0..REPETITIONS).map(|_| run()).collect()
+                let run = |request| ucx::measure(perftest, request, &self.machine, folder.path());
+                repeat(batch[0], || run(batch[0]))
             }
             Kind::OpenMpi { .. } | Kind::Mpich { .. } => {
-                let launch = || mpi::launch(&self.kind, &self.machine, ranks, folder.path());
-                if test == Test::Start {
-                    (0..REPETITIONS).map(|_| mpi::measure_start(launch(), folder.path())).collect()
-                } else {
-                    mpi::measure(launch(), test, bytes, ranks, folder.path())
+                let launch = || mpi::launch(&self.kind, &self.machine, batch[0].ranks, folder.path());
+                match batch[0].test {
+                    Test::Start => repeat(batch[0], || mpi::measure_start(launch(), folder.path())),
+                    _ => mpi::measure(launch(), batch, folder.path()),
                 }
             }
-        }
+        };
+        let samples = values.into_iter().map(|(request, values)| summarize(&self.name, request, values)).collect();
+        (samples, error.map(|error| self.said(&error)))
     }
 
     fn said(&self, message: &str) -> String {
@@ -213,7 +262,19 @@ impl Peer {
     }
 }
 
-fn summarize(peer: &str, test: Test, bytes: usize, ranks: usize, mut values: Vec<f64>) -> Sample {
+/// The values of each request, and what went wrong.
+type Values = (Vec<(Request, Vec<f64>)>, Option<String>);
+
+/// Several runs of a command that measures one thing once.
+fn repeat(request: Request, run: impl Fn() -> Result<f64, String>) -> Values {
+    match (0..REPETITIONS).map(|_| run()).collect() {
+        Ok(values) => (vec![(request, values)], None),
+        Err(error) => (Vec::new(), Some(error)),
+    }
+}
+
+/// `values` are those of at least one repetition.
+fn summarize(peer: &str, Request { test, bytes, ranks }: Request, mut values: Vec<f64>) -> Sample {
     values.sort_by(f64::total_cmp);
     let count = values.len();
     Sample {

@@ -1,9 +1,47 @@
 //! What is measured: the names that ranks, table and JSON share.
 
+use super::peers::Test;
 use serde::{Deserialize, Serialize};
 
+/// A part of the benchmark that can be run alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Pushes, pulls, words, atomic operations, active messages
+    Remote,
+    /// Send and receive
+    Messages,
+    /// Barrier, broadcast, reductions
+    Collectives,
+    /// Start and end of a job
+    Start,
+}
+
+impl Part {
+    pub const ALL: [Part; 4] = [Part::Remote, Part::Messages, Part::Collectives, Part::Start];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Remote => "remote",
+            Part::Messages => "messages",
+            Part::Collectives => "collectives",
+            Part::Start => "start",
+        }
+    }
+
+    pub fn heading(self) -> &'static str {
+        match self {
+            Part::Remote => "remote operations",
+            Part::Messages => "messages",
+            Part::Collectives => "collectives",
+            Part::Start => "jobs",
+        }
+    }
+}
+
 /// One measured thing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Limit: a bare flag between two cores, one way.
@@ -32,18 +70,77 @@ pub enum Kind {
     Push,
     /// Pulls of one size.
     PullBandwidth,
+    /// The job's barrier.
+    JobBarrier,
     /// Send and receive, standard mode, one way.
     Send,
     /// Send and receive, synchronous mode, one way.
     SendSynchronous,
     /// Messages of 8 bytes, 64 outstanding.
     SendRate,
-    /// Messages of one size from private memory.
+    /// Ping-pong of messages from private memory to private memory.
     SendBandwidth,
-    /// The job's barrier; `bytes` is the number of ranks.
+    /// The same from job memory to job memory.
+    SendBandwidthMapped,
+    /// One way, to the only receive that is posted.
+    PostedOne,
+    /// One way, to the last of many receives that are posted.
+    PostedMany,
+    /// Posting one of many receives.
+    PostGap,
+    /// The barrier of a group.
     Barrier,
-    /// Start and end of a job; `bytes` is the number of ranks.
+    /// Broadcast: its time.
+    Broadcast,
+    /// Broadcast: its size by its time.
+    BroadcastBandwidth,
+    /// Sum of all contributions at one rank.
+    Reduce,
+    /// Sum of all contributions at all ranks.
+    Allreduce,
+    /// Start and end of a job.
     Start,
+}
+
+impl Kind {
+    /// The unit of its figures.
+    pub fn unit(self) -> Unit {
+        match self {
+            Kind::LimitCopy | Kind::LimitCopyTwo | Kind::Push | Kind::PullBandwidth => Unit::GigabytesPerSecond,
+            Kind::SendBandwidth | Kind::SendBandwidthMapped => Unit::GigabytesPerSecond,
+            Kind::BroadcastBandwidth => Unit::GigabytesPerSecond,
+            Kind::Rate | Kind::SendRate => Unit::MillionPerSecond,
+            Kind::JobBarrier | Kind::Barrier | Kind::Broadcast | Kind::Reduce | Kind::Allreduce => Unit::Microseconds,
+            Kind::Start => Unit::Milliseconds,
+            _ => Unit::Nanoseconds,
+        }
+    }
+
+    /// The same work, done by a peer.
+    pub fn counterpart(self) -> Option<Test> {
+        match self {
+            Kind::Word | Kind::PushFlag => Some(Test::Put),
+            Kind::ActiveMessage => Some(Test::ActiveMessage),
+            Kind::Pull => Some(Test::Get),
+            Kind::FetchAdd => Some(Test::FetchAdd),
+            Kind::Rate | Kind::SendRate => Some(Test::Rate),
+            Kind::Push => Some(Test::PutBandwidth),
+            Kind::Send => Some(Test::Send),
+            Kind::SendSynchronous => Some(Test::SendSynchronous),
+            Kind::SendBandwidth | Kind::SendBandwidthMapped => Some(Test::Bandwidth),
+            Kind::PostedOne => Some(Test::PostedOne),
+            Kind::PostedMany => Some(Test::PostedMany),
+            Kind::PostGap => Some(Test::PostGap),
+            Kind::JobBarrier | Kind::Barrier => Some(Test::Barrier),
+            Kind::Broadcast => Some(Test::Broadcast),
+            Kind::BroadcastBandwidth => Some(Test::BroadcastBandwidth),
+            Kind::Reduce => Some(Test::Reduce),
+            Kind::Allreduce => Some(Test::Allreduce),
+            Kind::Start => Some(Test::Start),
+            Kind::LimitFlag | Kind::LimitCopy | Kind::LimitCopyTwo => None,
+            Kind::Call | Kind::NullCall | Kind::PullBandwidth => None,
+        }
+    }
 }
 
 /// What a figure counts.
@@ -72,14 +169,35 @@ impl Unit {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figure {
     pub kind: Kind,
-    /// Bytes moved (ranks, for barrier and start).
+    /// Bytes moved by each operation; 0 where nothing is moved.
     pub bytes: usize,
+    pub ranks: usize,
     pub values: Vec<f64>,
 }
 
 impl Figure {
     pub fn median(&self) -> f64 {
         median(&self.values)
+    }
+}
+
+/// Figures, each once.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Figures(pub Vec<Figure>);
+
+impl Figures {
+    pub fn find(&self, kind: Kind, bytes: usize, ranks: usize) -> Option<&Figure> {
+        self.0.iter().find(|figure| (figure.kind, figure.bytes, figure.ranks) == (kind, bytes, ranks))
+    }
+
+    /// Adds repetitions to those that are there already.
+    pub fn add(&mut self, new: Figure) {
+        let place = |old: &&mut Figure| (old.kind, old.bytes, old.ranks) == (new.kind, new.bytes, new.ranks);
+        match self.0.iter_mut().find(place) {
+            Some(old) => old.values.extend(new.values),
+            None => self.0.push(new),
+        }
     }
 }
 

@@ -1,71 +1,53 @@
 //! The tables a person reads.
 
 use super::Results;
-use super::peers::{Sample, Test};
-use super::plan::{Figure, Kind, Unit, median};
+use super::peers::{Request, Sample};
+use super::plan::{Figure, Kind, Part, Unit, median};
+use super::rows::{Limit, Row, rows, size};
 
 pub fn print(results: &Results) {
     println!("hikyaku {} on {} cores, ranks as processes bound to cores; medians\n", results.version, results.cores);
     print_limits(results);
-    println!("\n{:<36}{:>12} {:>9}  {:>21}  {:>8}", "latency and rate", "hikyaku", "x limit", "best peer", "x peer");
-    let flag = find(results, Kind::LimitFlag, 8);
-    let row = |name: &str, kind, bytes, peer: Option<(&[Test], usize, usize)>, limit: Option<f64>| {
-        let Some(figure) = find(results, kind, bytes) else { return };
-        // Ratios are taken within each round, so that a slow moment of the machine cancels out.
-        let to_limit = limit.and_then(|ways| {
-            let pairs = figure.values.iter().zip(&flag?.values);
-            Some(median(&pairs.map(|(value, limit)| value / (limit * ways)).collect::<Vec<_>>()))
-        });
-        let best = peer.and_then(|(tests, bytes, ranks)| best_peer(results, tests, bytes, ranks));
-        print_row(name, figure, to_limit, best);
-    };
-    row("8 B word, one way", Kind::Word, 8, Some((&[Test::Put], 8, 2)), Some(1.0));
-    row("8 B push + flag, one way", Kind::PushFlag, 8, Some((&[Test::Put], 8, 2)), Some(1.0));
-    row("4 KB push + flag, one way", Kind::PushFlag, 4096, None, None);
-    row("active message, 6 words, one way", Kind::ActiveMessage, 48, Some((&[Test::ActiveMessage], 48, 2)), Some(1.0));
-    row("call with reply, round trip", Kind::Call, 48, None, Some(2.0));
-    row("null call to own interface", Kind::NullCall, 0, None, None);
-    row("8 B pull", Kind::Pull, 8, Some((&[Test::Get], 8, 2)), None);
-    row("fetch-and-add", Kind::FetchAdd, 8, Some((&[Test::FetchAdd], 8, 2)), None);
-    row("notified 8 B pushes into a ring", Kind::Rate, 8, Some((&[Test::Rate], 8, 2)), None);
-    row("8 B message, one way", Kind::Send, 8, Some((&[Test::Send], 8, 2)), Some(1.0));
-    row("1 KB message, one way", Kind::Send, 1024, Some((&[Test::Send], 1024, 2)), None);
-    row("4 KB message, one way", Kind::Send, 4096, Some((&[Test::Send], 4096, 2)), None);
-    row("8 B synchronous message, one way", Kind::SendSynchronous, 8, None, Some(1.0));
-    row("8 B messages, 64 outstanding", Kind::SendRate, 8, Some((&[Test::Rate], 8, 2)), None);
-    for bytes in super::workload::SEND_BANDWIDTH_SIZES {
-        let name = format!("{} messages, private memory", size(bytes));
-        row(&name, Kind::SendBandwidth, bytes, Some((&[Test::Bandwidth], bytes, 2)), None);
-    }
-    row("barrier, 2 ranks", Kind::Barrier, 2, Some((&[Test::Barrier], 0, 2)), None);
-    for figure in results.ours.iter().filter(|f| f.bytes != 2) {
-        match figure.kind {
-            Kind::Barrier => {
-                let name = format!("barrier, {} ranks", figure.bytes);
-                print_row(&name, figure, None, best_peer(results, &[Test::Barrier], 0, figure.bytes));
-            }
-            Kind::Start => {
-                let name = format!("start and end of {} ranks", figure.bytes);
-                print_row(&name, figure, None, best_peer(results, &[Test::Start], 0, figure.bytes));
-            }
-            _ => {}
+    for part in &results.parts {
+        let heading = part.heading();
+        println!("\n{heading:<36}{:>12} {:>9}  {:>21}  {:>8}", "hikyaku", "x limit", "best peer", "x peer");
+        rows(*part, results.crowd).iter().for_each(|row| print_row(results, row));
+        if *part == Part::Remote {
+            print_bandwidth(results);
         }
     }
-    print_bandwidth(results);
+    print_legend(results);
     print_peers(results);
     for note in &results.notes {
         println!("note: {note}");
     }
 }
 
+fn print_legend(results: &Results) {
+    println!(
+        "\nx limit, x peer: our figure divided by the limit's or the best peer's of the same run. Of times (ns, us, ms)"
+    );
+    println!("less is better, of rates (M/s, GB/s) more is.");
+    if results.parts.contains(&Part::Messages) {
+        println!("messages: half of a ping-pong, buffers of their own on both sides; its limit is both cores copying.");
+        println!("Receives posted: the ping-pong goes through the slots (peers: tags) from the last to the first.");
+    }
+    if results.parts.contains(&Part::Collectives) {
+        println!(
+            "collectives: many calls in a row, the root changes with each; time of the slowest rank. Peers that spin"
+        );
+        println!("are not measured with more ranks than cores.");
+    }
+}
+
 fn print_limits(results: &Results) {
     println!("limits of this machine");
-    if let Some(flag) = find(results, Kind::LimitFlag, 8) {
+    if let Some(flag) = results.ours.find(Kind::LimitFlag, 8, 2) {
         println!("  flag between two cores, one way     {:>12}", show(flag.median(), Unit::Nanoseconds));
     }
     for bytes in [64 << 10, 1 << 20, 16 << 20] {
         if let (Some(one), Some(two)) =
-            (find(results, Kind::LimitCopy, bytes), find(results, Kind::LimitCopyTwo, bytes))
+            (results.ours.find(Kind::LimitCopy, bytes, 2), results.ours.find(Kind::LimitCopyTwo, bytes, 2))
         {
             println!(
                 "  memcpy {:>6}: one core {:>12}, two cores together {:>12}",
@@ -80,20 +62,20 @@ fn print_limits(results: &Results) {
 fn print_bandwidth(results: &Results) {
     println!(
         "\n{:<12}{:>12} {:>10} {:>12} {:>10}  {:>21}  {:>8}",
-        "bandwidth", "push", "x memcpy", "pull", "x memcpy", "best peer (put)", "x peer"
+        "  bandwidth", "push", "x memcpy", "pull", "x memcpy", "best peer (put)", "x peer"
     );
-    for figure in results.ours.iter().filter(|f| f.kind == Kind::Push) {
+    for figure in results.ours.0.iter().filter(|f| f.kind == Kind::Push) {
         let bytes = figure.bytes;
         let (Some(pull), Some(limit)) =
-            (find(results, Kind::PullBandwidth, bytes), find(results, Kind::LimitCopy, bytes))
+            (results.ours.find(Kind::PullBandwidth, bytes, 2), results.ours.find(Kind::LimitCopy, bytes, 2))
         else {
             continue;
         };
         let ratio = |f: &Figure| median(&f.values.iter().zip(&limit.values).map(|(v, l)| v / l).collect::<Vec<_>>());
-        let best = best_peer(results, &[Test::PutBandwidth], bytes, 2);
+        let best = best_peer(results, Kind::Push, bytes, 2);
         println!(
             "{:<12}{:>12} {:>10.2} {:>12} {:>10.2}  {:>21}  {:>8}",
-            size(bytes),
+            format!("  {}", size(bytes)),
             show(figure.median(), Unit::GigabytesPerSecond),
             ratio(figure),
             show(pull.median(), Unit::GigabytesPerSecond),
@@ -104,15 +86,31 @@ fn print_bandwidth(results: &Results) {
     }
 }
 
-fn print_row(name: &str, figure: &Figure, to_limit: Option<f64>, best: Option<&Sample>) {
-    let unit = figure.kind.unit();
+fn print_row(results: &Results, row: &Row) {
+    let Some(figure) = results.ours.find(row.kind, row.bytes, row.ranks) else { return };
+    let unit = row.kind.unit();
+    let best = best_peer(results, row.kind, row.bytes, row.ranks);
     println!(
-        "{name:<36}{:>12} {:>9}  {:>21}  {:>8}",
+        "{:<36}{:>12} {:>9}  {:>21}  {:>8}",
+        format!("  {}", row.name),
         show(figure.median(), unit),
-        to_limit.map_or("-".into(), |ratio| format!("{ratio:.2}")),
+        row.limit.and_then(|limit| to_limit(results, figure, limit)).map_or("-".into(), |it| format!("{it:.2}")),
         best.map_or("-".into(), |s| format!("{} {}", show(s.value, unit), short(&s.peer))),
         best.map_or("-".into(), |s| format!("{:.2}", figure.median() / s.value)),
     );
+}
+
+/// Ratios are taken within each round, so that a slow moment of the machine cancels out.
+fn to_limit(results: &Results, figure: &Figure, limit: Limit) -> Option<f64> {
+    let (limit, factor) = match limit {
+        Limit::Flag(times) => {
+            let in_unit = if figure.kind.unit() == Unit::Microseconds { 1e-3 } else { 1.0 };
+            (results.ours.find(Kind::LimitFlag, 8, 2)?, times * in_unit)
+        }
+        Limit::CopyTwo(bytes) => (results.ours.find(Kind::LimitCopyTwo, bytes, 2)?, 1.0),
+    };
+    let pairs = figure.values.iter().zip(&limit.values);
+    Some(median(&pairs.map(|(value, limit)| value / (limit * factor)).collect::<Vec<_>>()))
 }
 
 fn print_peers(results: &Results) {
@@ -128,24 +126,19 @@ fn print_peers(results: &Results) {
             .iter()
             .filter(|s| s.peer == name)
             .map(|s| {
-                let what = match s.test {
-                    Test::Barrier | Test::Start => format!("{} {}", s.test.name(), s.ranks),
-                    _ => format!("{} {}", s.test.name(), size(s.bytes)),
-                };
-                format!("{what}: {} {}", round(s.value), s.unit)
+                let bytes = if s.bytes > 0 { format!(" {}", size(s.bytes)) } else { String::new() };
+                let ranks = if s.ranks != 2 { format!(" x {}", s.ranks) } else { String::new() };
+                format!("{}{bytes}{ranks}: {} {}", s.test.name(), round(s.value), s.unit)
             })
             .collect();
         println!("  {name}\n    {}", figures.join(", "));
     }
 }
 
-fn find(results: &Results, kind: Kind, bytes: usize) -> Option<&Figure> {
-    results.ours.iter().find(|figure| figure.kind == kind && figure.bytes == bytes)
-}
-
-/// The best peer at any of the tests; `bytes` 0 means any size.
-fn best_peer<'a>(results: &'a Results, tests: &[Test], bytes: usize, ranks: usize) -> Option<&'a Sample> {
-    let fits = |s: &&Sample| tests.contains(&s.test) && s.ranks == ranks && (bytes == 0 || s.bytes == bytes);
+/// The best peer at the same work.
+fn best_peer(results: &Results, kind: Kind, bytes: usize, ranks: usize) -> Option<&Sample> {
+    let wanted = Request { test: kind.counterpart()?, bytes, ranks };
+    let fits = |s: &&Sample| Request { test: s.test, bytes: s.bytes, ranks: s.ranks } == wanted;
     results.peers.iter().filter(fits).reduce(|best, s| {
         let better = if s.test.more_is_better() { s.value > best.value } else { s.value < best.value };
         if better { s } else { best }
@@ -162,14 +155,6 @@ fn round(value: f64) -> String {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
         v => format!("{v:.2}"),
-    }
-}
-
-fn size(bytes: usize) -> String {
-    match bytes {
-        b if b >= 1 << 20 => format!("{} MB", b >> 20),
-        b if b >= 1 << 10 => format!("{} KB", b >> 10),
-        b => format!("{b} B"),
     }
 }
 

@@ -3,13 +3,24 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::machine::Machine;
-use super::{Kind, Test, process, version_after};
+use super::{Kind, Request, Values, process, version_after};
 
-const SOURCE: &str = include_str!("../../../../../bench/peers/mpi.c");
+/// The program's files.
+const SOURCES: [(&str, &str); 5] = [
+    ("bench.h", include_str!("../../../../../bench/peers/bench.h")),
+    ("mpi.c", include_str!("../../../../../bench/peers/mpi.c")),
+    ("message.c", include_str!("../../../../../bench/peers/message.c")),
+    ("window.c", include_str!("../../../../../bench/peers/window.c")),
+    ("collective.c", include_str!("../../../../../bench/peers/collective.c")),
+];
+
+/// The longest that all tests of one start may take together.
+const BATCH_LIMIT: Duration = Duration::from_secs(60);
 
 /// Name and family of the installation that a launcher belongs to; nothing if it is none we know.
 pub(super) fn identify(compiler: &Path, launcher: &Path, folder: &Path) -> Option<(String, Kind)> {
@@ -39,16 +50,21 @@ pub(super) fn parse_version(text: &str) -> Option<(String, bool)> {
 
 /// Compiles the program into `folder`.
 pub(super) fn compile(compiler: &Path, folder: &Path) -> Result<(), String> {
-    let source = folder.join("mpi.c");
-    std::fs::write(&source, SOURCE)
-        .map_err(|e| format!("the program could not be written to {}: {e}", source.display()))?;
     let mut command = Command::new(compiler);
-    command.arg("-O2").arg("-o").arg(folder.join("mpi")).arg(&source);
+    command.arg("-O2").arg("-o").arg(folder.join("mpi"));
+    for (name, text) in SOURCES {
+        let path = folder.join(name);
+        std::fs::write(&path, text)
+            .map_err(|e| format!("the program could not be written to {}: {e}", path.display()))?;
+        if name.ends_with(".c") {
+            command.arg(path);
+        }
+    }
     process::run(&mut command, &format!("compiling with {}", compiler.display()), folder)?;
     Ok(())
 }
 
-/// The launcher with all options that place `ranks` on the machine, and the program; the test is
+/// The launcher with all options that place `ranks` on the machine, and the program; the tests are
 /// still to be added.
 pub(super) fn launch(kind: &Kind, machine: &Machine, ranks: usize, folder: &Path) -> Command {
     let cores_suffice = ranks <= machine.cores;
@@ -73,26 +89,29 @@ pub(super) fn launch(kind: &Kind, machine: &Machine, ranks: usize, folder: &Path
     command
 }
 
-/// Runs one test and returns the values of its repetitions.
-pub(super) fn measure(
-    mut command: Command,
-    test: Test,
-    bytes: usize,
-    ranks: usize,
-    folder: &Path,
-) -> Result<Vec<f64>, String> {
-    let step = format!("the {} test", test.name());
-    command.arg(test.name()).arg(bytes.to_string());
-    let finished = process::run(&mut command, &step, folder)?;
-    match parse_lines(&finished.output, test, bytes, ranks)? {
-        values if values.is_empty() => Err(format!("{step} gave no figures; {}", finished.last_lines())),
-        values => Ok(values),
-    }
+/// Runs some tests and returns the values of their repetitions, as far as they came.
+pub(super) fn measure(mut command: Command, requests: &[Request], folder: &Path) -> Values {
+    command.args(requests.iter().map(|request| format!("{}:{}", request.test.name(), request.bytes)));
+    let finished = match process::Running::start(&mut command, folder) {
+        Ok(running) => running.finish(BATCH_LIMIT),
+        Err(error) => return (Vec::new(), Some(error)),
+    };
+    let (values, wrong) = parse_lines(&finished.output, requests);
+    let missing = requests.iter().find(|request| !values.iter().any(|(measured, _)| measured == *request));
+    let error = match missing {
+        Some(request) => {
+            let step = format!("the {} test with {} ranks", request.test.name(), request.ranks);
+            let lines = finished.last_lines();
+            finished.success(&step).err().or(Some(format!("{step} gave no figures; {lines}")))
+        }
+        None => wrong,
+    };
+    (values, error)
 }
 
 /// The time from before the launcher's start to after its end, in milliseconds.
 pub(super) fn measure_start(mut command: Command, folder: &Path) -> Result<f64, String> {
-    let finished = process::run(command.arg(Test::Start.name()), "the start test", folder)?;
+    let finished = process::run(&mut command, "the start test", folder)?;
     Ok(finished.elapsed.as_secs_f64() * 1e3)
 }
 
@@ -107,16 +126,24 @@ struct Line {
 
 /// The values in the program's output. Launchers may print lines of their own, which do not count;
 /// a line that answers another question than was asked is an error.
-pub(super) fn parse_lines(text: &str, test: Test, bytes: usize, ranks: usize) -> Result<Vec<f64>, String> {
-    let mut values = Vec::new();
+pub(super) fn parse_lines(text: &str, requests: &[Request]) -> Values {
+    let mut values: Vec<(Request, Vec<f64>)> = Vec::new();
     for text in text.lines().filter(|line| line.starts_with('{')) {
-        let line: Line =
-            serde_json::from_str(text).map_err(|e| format!("the {} test printed '{text}': {e}", test.name()))?;
-        let asked = line.test == test.name() && line.bytes == bytes && line.ranks == ranks;
-        if !asked || line.unit != test.unit() || !line.value.is_finite() {
-            return Err(format!("the {} test printed '{text}', which was not asked", test.name()));
+        let line: Line = match serde_json::from_str(text) {
+            Ok(line) => line,
+            Err(e) => return (values, Some(format!("it printed '{text}': {e}"))),
+        };
+        let answers = |request: &&Request| {
+            let Request { test, bytes, ranks } = **request;
+            (test.name(), bytes, ranks, test.unit()) == (&*line.test, line.bytes, line.ranks, &*line.unit)
+        };
+        let Some(request) = requests.iter().find(answers).filter(|_| line.value.is_finite()) else {
+            return (values, Some(format!("it printed '{text}', which was not asked")));
+        };
+        match values.iter_mut().find(|(known, _)| known == request) {
+            Some((_, values)) => values.push(line.value),
+            None => values.push((*request, vec![line.value])),
         }
-        values.push(line.value);
     }
-    Ok(values)
+    (values, None)
 }

@@ -62,7 +62,8 @@ impl Drop for Folder {
 /// What a command left behind.
 #[derive(Debug)]
 pub(super) struct Finished {
-    pub status: ExitStatus,
+    /// Nothing if it was stopped at the limit.
+    pub status: Option<ExitStatus>,
     pub output: String,
     pub errors: String,
     pub elapsed: Duration,
@@ -71,10 +72,12 @@ pub(super) struct Finished {
 impl Finished {
     /// The output, or why there is none, as the end of a sentence that begins with `step`.
     pub fn success(self, step: &str) -> Result<Finished, String> {
-        if self.status.success() {
-            return Ok(self);
+        let lines = self.last_lines();
+        match self.status {
+            Some(status) if status.success() => Ok(self),
+            Some(status) => Err(format!("{step} failed with {status}; {lines}")),
+            None => Err(format!("{step} was stopped after {:.1} s; {lines}", self.elapsed.as_secs_f32())),
         }
-        Err(format!("{step} failed with {}; {}", self.status, self.last_lines()))
     }
 
     /// The last lines the command printed, errors before output. Where our own program says what
@@ -124,23 +127,15 @@ impl Running {
         Ok(Running { child, begin, output, errors })
     }
 
-    /// Waits for the end. An error says that the limit was passed; then nothing of it runs on.
-    pub fn finish(mut self, limit: Duration) -> Result<Finished, String> {
+    /// Waits for the end. At the limit it is stopped, and then nothing of it runs on.
+    pub fn finish(mut self, limit: Duration) -> Finished {
         let status = self.wait(limit);
         let elapsed = self.begin.elapsed();
         if status.is_none() {
             end_tree(&mut self);
         }
         let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
-        let (output, errors) = (read(&self.output), read(&self.errors));
-        let finished = |status| Finished { status, output, errors, elapsed };
-        match status {
-            Some(status) => Ok(finished(status)),
-            None => {
-                let last_lines = finished(ExitStatus::default()).last_lines();
-                Err(format!("was stopped after {} s; {last_lines}", limit.as_secs_f32()))
-            }
-        }
+        Finished { status, output: read(&self.output), errors: read(&self.errors), elapsed }
     }
 
     fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
@@ -167,8 +162,7 @@ impl Drop for Running {
 
 /// Runs a command to its end. `step` opens the sentence of an error: "the compiler".
 pub(super) fn run(command: &mut Command, step: &str, folder: &Path) -> Result<Finished, String> {
-    let running = Running::start(command, folder)?;
-    running.finish(LIMIT).map_err(|e| format!("{step} {e}"))?.success(step)
+    Running::start(command, folder)?.finish(LIMIT).success(step)
 }
 
 fn end_tree(running: &mut Running) {

@@ -25,10 +25,33 @@ fn lines_of_the_program_are_read_and_others_are_not() {
     let text = "[vm:04808] a warning of the launcher\n\
         {\"test\":\"send\",\"bytes\":8,\"ranks\":2,\"value\":443.1960,\"unit\":\"ns\"}\n\
         {\"test\":\"send\",\"bytes\":8,\"ranks\":2,\"value\":541.5978,\"unit\":\"ns\"}\n";
-    assert_eq!(mpi::parse_lines(text, Test::Send, 8, 2), Ok(vec![443.196, 541.5978]));
-    assert!(mpi::parse_lines(text, Test::Send, 64, 2).is_err());
-    assert!(mpi::parse_lines(text, Test::Put, 8, 2).is_err());
-    assert!(mpi::parse_lines("{\"test\":\"se", Test::Send, 8, 2).is_err());
+    let request = |test, bytes| Request { test, bytes, ranks: 2 };
+    let asked = request(Test::Send, 8);
+    let values = vec![(asked, vec![443.196, 541.5978])];
+    assert_eq!(mpi::parse_lines(text, &[request(Test::Put, 8), asked]), (values, None));
+    for other in [request(Test::Send, 64), request(Test::Put, 8)] {
+        assert!(mpi::parse_lines(text, &[other]).1.is_some());
+    }
+    // What came before the damage counts.
+    let damaged = format!("{text}{{\"test\":\"se");
+    let (values, error) = mpi::parse_lines(&damaged, &[asked]);
+    assert!(values[0].1.len() == 2 && error.is_some());
+}
+
+#[test]
+fn one_start_measures_all_tests_of_a_number_of_ranks() {
+    let command = || PathBuf::from("mpirun");
+    let machine = Machine { cpus: vec![0, 1], cores: 2 };
+    let peer = |kind| Peer { name: "a peer".into(), kind, machine: machine.clone(), folder: None };
+    let requests = [(Test::Send, 8, 2), (Test::Barrier, 0, 16), (Test::Start, 0, 16), (Test::Put, 8, 2)]
+        .map(|(test, bytes, ranks)| Request { test, bytes, ranks });
+    let [send, barrier, start, put] = requests;
+    let open_mpi = peer(Kind::OpenMpi { compiler: command(), launcher: command() });
+    assert_eq!(open_mpi.batches(&requests), [vec![send, put], vec![barrier], vec![start]]);
+    let mpich = peer(Kind::Mpich { compiler: command(), launcher: command() });
+    assert_eq!(mpich.batches(&requests), [vec![send, put], vec![start]]);
+    let ucx = peer(Kind::Ucx { perftest: command() });
+    assert_eq!(ucx.batches(&requests), [vec![send], vec![put]]);
 }
 
 #[test]
@@ -48,7 +71,7 @@ Final:                   100   1712.287  1737.740  1737.740     9207.36    9207.
 
 #[test]
 fn the_median_lies_between_low_and_high() {
-    let sample = summarize("a peer", Test::Send, 8, 2, vec![3.0, 1.0, 9.0, 2.0]);
+    let sample = summarize("a peer", Request { test: Test::Send, bytes: 8, ranks: 2 }, vec![3.0, 1.0, 9.0, 2.0]);
     assert_eq!((sample.low, sample.value, sample.high), (1.0, 2.5, 9.0));
     assert_eq!((sample.repetitions, sample.unit), (4, "ns"));
 }
@@ -84,7 +107,7 @@ fn at_the_limit_nothing_is_left_running() {
     let mut command = Command::new("sh");
     let begin = Instant::now();
     let running = Running::start(command.args(["-c", script]), folder.path()).unwrap();
-    let error = running.finish(Duration::from_millis(300)).unwrap_err();
+    let error = running.finish(Duration::from_millis(300)).success("it").unwrap_err();
     assert!(begin.elapsed() < Duration::from_secs(5));
     let id = error.rsplit(' ').next().unwrap();
     assert!(error.contains("begun") && id.parse::<u32>().is_ok(), "{error}");

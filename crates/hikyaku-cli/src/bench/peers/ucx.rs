@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::machine::Machine;
 use super::process::{self, Finished, LIMIT, Running};
-use super::{Test, neighbour, version_after};
+use super::{Request, Test, neighbour, version_after};
 
 /// How long the server may take until it listens, and how often the client knocks.
 const LISTEN_LIMIT: Duration = Duration::from_secs(3);
@@ -44,15 +44,14 @@ pub(super) fn test_name(test: Test) -> Option<&'static str> {
         Test::FetchAdd => Some("ucp_fadd"),
         Test::Rate => Some("tag_bw"),
         Test::PutBandwidth => Some("ucp_put_bw"),
-        Test::Bandwidth | Test::Barrier | Test::Start => None,
+        _ => None,
     }
 }
 
 /// Runs one repetition of a test.
 pub(super) fn measure(
     perftest: &Path,
-    test: Test,
-    bytes: usize,
+    Request { test, bytes, .. }: Request,
     machine: &Machine,
     folder: &Path,
 ) -> Result<f64, String> {
@@ -72,11 +71,11 @@ pub(super) fn measure(
         Ok(finished) => finished,
         Err(e) => {
             // The client often knows only that the server is gone; the server knows why.
-            let server = server.finish(Duration::ZERO).map_or_else(|e| e, |it| it.last_lines());
+            let server = server.finish(Duration::ZERO).last_lines();
             return Err(format!("{step}: {e} (the server: {server})"));
         }
     };
-    server.finish(LIMIT).map_err(|e| format!("{step}: the server {e}"))?;
+    server.finish(LIMIT).success(&format!("{step}: the server"))?;
     parse_table(&finished.output, test).ok_or_else(|| format!("{step} gave no figures; {}", finished.last_lines()))
 }
 
@@ -84,7 +83,7 @@ pub(super) fn measure(
 fn knock(client: &mut Command, folder: &Path) -> Result<Finished, String> {
     let begin = Instant::now();
     loop {
-        let finished = Running::start(client, folder)?.finish(LIMIT).map_err(|e| format!("its client {e}"))?;
+        let finished = Running::start(client, folder)?.finish(LIMIT);
         let refused = [&finished.errors, &finished.output].iter().any(|it| it.contains("refused"));
         if !refused || begin.elapsed() > LISTEN_LIMIT {
             return Ok(finished);

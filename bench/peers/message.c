@@ -1,0 +1,165 @@
+/*
+ * Two-sided messages.
+ *
+ *     send             ping-pong of MPI_Send and MPI_Recv               one-way ns
+ *     send_synchronous the same with MPI_Ssend                          one-way ns
+ *     bandwidth        as send, from private memory to private memory   GB/s
+ *     rate             windows of 64 messages, one way, then an answer  million/s
+ *     posted_one       ping-pong, each to the one receive posted        one-way ns
+ *     posted_many      both ranks post 600 receives with tags of their own; then a ping-pong goes
+ *                      through the tags, the last first                 one-way ns
+ *     post_gap         posting those receives                           ns each
+ */
+#include "bench.h"
+
+static void open_private(void) {
+    outbox = allocate(words * slots);
+    inbox = allocate(words * slots);
+}
+
+static void close_private(void) {
+    free(outbox);
+    free(inbox);
+}
+
+/* Ranks take even and odd stamps, so that an echoed message is noticed. */
+static double ping_pong(long rounds, int (*send)(const void *, int, MPI_Datatype, int, int, MPI_Comm)) {
+    fill(outbox, rank, 0);
+    memset(inbox, 0, words * 8);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = now();
+    for (long round = 0; round < rounds; round++, stamp += 2) {
+        mark(outbox, stamp + rank);
+        if (rank == 0) send(outbox, words, MPI_UINT64_T, peer, 0, MPI_COMM_WORLD);
+        MPI_Recv(inbox, words, MPI_UINT64_T, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == 1) send(outbox, words, MPI_UINT64_T, peer, 0, MPI_COMM_WORLD);
+        expect_mark(inbox, stamp + peer);
+    }
+    double seconds = now() - begin;
+    expect_pattern(inbox, peer, 0);
+    return seconds;
+}
+
+static double run_send(long rounds) { return ping_pong(rounds, MPI_Send); }
+static double run_send_synchronous(long rounds) { return ping_pong(rounds, MPI_Ssend); }
+
+static void post_receives(MPI_Request *requests) {
+    for (int slot = 0; slot < slots; slot++)
+        MPI_Irecv(inbox + slot * words, words, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD, &requests[slot]);
+}
+
+/* The next receives are posted after the answer, while the sender is already at work: that proved
+ * faster everywhere than to post them first. */
+static double run_stream(long rounds) {
+    MPI_Request requests[OUTSTANDING_MAX];
+    char answer = 0;
+    for (int slot = 0; slot < slots; slot++) fill(outbox + slot * words, 0, slot);
+    memset(inbox, 0, words * slots * 8);
+    if (rank == 1) post_receives(requests);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = now();
+    for (long round = 0; round < rounds; round++, stamp += slots) {
+        if (rank == 0) {
+            for (int slot = 0; slot < slots; slot++) {
+                uint64_t *data = outbox + slot * words;
+                mark(data, stamp + slot);
+                MPI_Isend(data, words, MPI_UINT64_T, 1, 0, MPI_COMM_WORLD, &requests[slot]);
+            }
+            MPI_Waitall(slots, requests, MPI_STATUSES_IGNORE);
+            MPI_Recv(&answer, 1, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Waitall(slots, requests, MPI_STATUSES_IGNORE);
+            for (int slot = 0; slot < slots; slot++)
+                expect_mark(inbox + slot * words, stamp + slot);
+            MPI_Send(&answer, 1, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+            if (round + 1 < rounds) post_receives(requests);
+        }
+    }
+    double seconds = now() - begin;
+    if (rank == 1)
+        for (int slot = 0; slot < slots; slot++) expect_pattern(inbox + slot * words, 0, slot);
+    return seconds;
+}
+
+/* Each rank posts its receive before it sends. */
+static double run_posted_one(long rounds) {
+    MPI_Request request;
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = now();
+    for (long round = 0; round < rounds; round++, stamp += 2) {
+        mark(outbox, stamp + rank);
+        MPI_Irecv(inbox, words, MPI_UINT64_T, peer, 0, MPI_COMM_WORLD, &request);
+        if (rank == 0) MPI_Send(outbox, words, MPI_UINT64_T, peer, 0, MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (rank == 1) MPI_Send(outbox, words, MPI_UINT64_T, peer, 0, MPI_COMM_WORLD);
+        expect_mark(inbox, stamp + peer);
+    }
+    return now() - begin;
+}
+
+static MPI_Request posted[POSTED];
+
+static void post_many(void) {
+    for (int slot = 0; slot < POSTED; slot++)
+        MPI_Irecv(inbox + slot, 1, MPI_UINT64_T, peer, slot, MPI_COMM_WORLD, &posted[slot]);
+}
+
+static void send_one(int slot) {
+    outbox[slot] = stamp + 2 * slot + rank;
+    MPI_Send(outbox + slot, 1, MPI_UINT64_T, peer, slot, MPI_COMM_WORLD);
+}
+
+static void expect_many(void) {
+    for (int slot = 0; slot < POSTED; slot++)
+        if (inbox[slot] != stamp + 2 * slot + peer) die("wrong data in the receive of tag %d", slot);
+}
+
+static double run_posted_many(long rounds) {
+    double seconds = 0;
+    for (long round = 0; round < rounds; round++, stamp += 2 * POSTED) {
+        post_many();
+        MPI_Barrier(MPI_COMM_WORLD);
+        double begin = now();
+        for (int slot = POSTED; slot-- > 0;) {
+            if (rank == 0) send_one(slot);
+            MPI_Wait(&posted[slot], MPI_STATUS_IGNORE);
+            if (rank == 1) send_one(slot);
+        }
+        seconds += now() - begin;
+        expect_many();
+    }
+    return seconds;
+}
+
+/* The messages come in the order of the receives, which costs least: they are not what is measured. */
+static double run_post_gap(long rounds) {
+    double seconds = 0;
+    for (long round = 0; round < rounds; round++, stamp += 2 * POSTED) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double begin = now();
+        post_many();
+        seconds += now() - begin;
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int slot = 0; slot < POSTED; slot++) send_one(slot);
+        MPI_Waitall(POSTED, posted, MPI_STATUSES_IGNORE);
+        expect_many();
+    }
+    return seconds;
+}
+
+static void open_posted(void) {
+    if (words != 1) die("receives posted ahead are of 8 bytes");
+    outbox = allocate(POSTED);
+    inbox = allocate(POSTED);
+}
+
+const struct test message_tests[] = {
+    {"send", "ns", 1, 0, 2, open_private, run_send, close_private},
+    {"send_synchronous", "ns", 1, 0, 2, open_private, run_send_synchronous, close_private},
+    {"bandwidth", "GB/s", 1, 0, 2, open_private, run_send, close_private},
+    {"rate", "million/s", 1, 1, 0, open_private, run_stream, close_private},
+    {"posted_one", "ns", 1, 0, 2, open_private, run_posted_one, close_private},
+    {"posted_many", "ns", 1, 0, 2 * POSTED, open_posted, run_posted_many, close_private},
+    {"post_gap", "ns", 1, 0, POSTED, open_posted, run_post_gap, close_private},
+    {0},
+};

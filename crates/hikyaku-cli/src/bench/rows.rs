@@ -1,0 +1,127 @@
+//! The rows of the table: what is compared with what.
+
+use super::peers::Request;
+use super::plan::{Kind, Part};
+use super::workload;
+
+/// One line of the table.
+pub struct Row {
+    pub name: String,
+    pub kind: Kind,
+    pub bytes: usize,
+    pub ranks: usize,
+    pub limit: Option<Limit>,
+}
+
+/// What no library can beat.
+#[derive(Clone, Copy)]
+pub enum Limit {
+    /// A flag handed between two cores so many times.
+    Flag(f64),
+    /// Both cores copying, each its share: memcpy of this size.
+    CopyTwo(usize),
+}
+
+/// The numbers of ranks in the collective tests: a pair, and more than have a core each on a small machine.
+pub fn collective_ranks(crowd: usize) -> Vec<usize> {
+    let mut ranks = vec![2, 4, crowd];
+    ranks.sort();
+    ranks.dedup();
+    ranks
+}
+
+/// All rows of a part, in the order of the table. Bandwidth of remote operations has a table of its own.
+pub fn rows(part: Part, crowd: usize) -> Vec<Row> {
+    let mut rows = Vec::new();
+    match part {
+        Part::Remote => remote(&mut rows),
+        Part::Messages => messages(&mut rows),
+        Part::Collectives => collectives(&mut rows, crowd),
+        Part::Start => {
+            let name = format!("start and end of {crowd} ranks");
+            rows.push(Row { name, kind: Kind::Start, bytes: 0, ranks: crowd, limit: None });
+        }
+    }
+    rows
+}
+
+fn remote(rows: &mut Vec<Row>) {
+    let mut row = |name: &str, kind, bytes, limit| {
+        rows.push(Row { name: name.to_owned(), kind, bytes, ranks: 2, limit });
+    };
+    row("8 B word, one way", Kind::Word, 8, Some(Limit::Flag(1.0)));
+    row("8 B push + flag, one way", Kind::PushFlag, 8, Some(Limit::Flag(1.0)));
+    row("4 KB push + flag, one way", Kind::PushFlag, 4096, None);
+    row("active message, 6 words, one way", Kind::ActiveMessage, 48, Some(Limit::Flag(1.0)));
+    row("call with reply, round trip", Kind::Call, 48, Some(Limit::Flag(2.0)));
+    row("null call to own interface", Kind::NullCall, 0, None);
+    row("8 B pull", Kind::Pull, 8, None);
+    row("fetch-and-add", Kind::FetchAdd, 8, None);
+    row("notified 8 B pushes into a ring", Kind::Rate, 8, None);
+}
+
+fn messages(rows: &mut Vec<Row>) {
+    let mut row = |name: String, kind, bytes, limit| {
+        rows.push(Row { name, kind, bytes, ranks: 2, limit });
+    };
+    for bytes in workload::MESSAGE_LATENCY_SIZES {
+        row(format!("{}, one way", size(bytes)), Kind::Send, bytes, (bytes == 8).then_some(Limit::Flag(1.0)));
+    }
+    row("8 B synchronous, one way".into(), Kind::SendSynchronous, 8, Some(Limit::Flag(1.0)));
+    row("8 B, 64 outstanding".into(), Kind::SendRate, 8, None);
+    row("8 B to the one receive posted".into(), Kind::PostedOne, 8, Some(Limit::Flag(1.0)));
+    row(format!("8 B to the last of {} posted", workload::POSTED), Kind::PostedMany, 8, Some(Limit::Flag(1.0)));
+    row(format!("posting one of {} receives", workload::POSTED), Kind::PostGap, 8, None);
+    for (memory, kind) in [("private", Kind::SendBandwidth), ("job", Kind::SendBandwidthMapped)] {
+        for bytes in workload::MESSAGE_BANDWIDTH_SIZES {
+            row(format!("{} in {memory} memory", size(bytes)), kind, bytes, Some(Limit::CopyTwo(bytes)));
+        }
+    }
+}
+
+fn collectives(rows: &mut Vec<Row>, crowd: usize) {
+    for (kind, bytes) in workload::collective_sizes(2) {
+        let what = match kind {
+            Kind::JobBarrier => "barrier of the job".to_owned(),
+            Kind::Barrier => "barrier".to_owned(),
+            Kind::Reduce => format!("reduce {}", size(bytes)),
+            Kind::Allreduce => format!("allreduce {}", size(bytes)),
+            _ => format!("broadcast {}", size(bytes)),
+        };
+        let limit = match kind {
+            Kind::JobBarrier | Kind::Barrier => Some(Limit::Flag(1.0)),
+            Kind::Allreduce if bytes == 8 => Some(Limit::Flag(1.0)),
+            Kind::BroadcastBandwidth => Some(Limit::CopyTwo(16 << 20)),
+            _ => None,
+        };
+        for ranks in collective_ranks(crowd) {
+            if workload::collective_sizes(ranks).contains(&(kind, bytes)) {
+                let (name, limit) = (format!("{what}, {ranks} ranks"), limit.filter(|_| ranks == 2));
+                rows.push(Row { name, kind, bytes, ranks, limit });
+            }
+        }
+    }
+}
+
+/// What peers are measured at: the counterparts of the rows, each once.
+pub fn requests(parts: &[Part], crowd: usize) -> Vec<Request> {
+    /// Pushes that are worth a comparison.
+    const PUSHES: [usize; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
+    let pushes = if parts.contains(&Part::Remote) { &PUSHES[..] } else { &[] };
+    let of_rows = parts.iter().flat_map(|part| rows(*part, crowd)).map(|row| (row.kind, row.bytes, row.ranks));
+    let mut requests = Vec::new();
+    for (kind, bytes, ranks) in of_rows.chain(pushes.iter().map(|bytes| (Kind::Push, *bytes, 2))) {
+        let request = kind.counterpart().map(|test| Request { test, bytes, ranks });
+        requests.extend(request.filter(|request| !requests.contains(request)));
+    }
+    requests
+}
+
+/// Bytes as a person says them.
+pub fn size(bytes: usize) -> String {
+    match bytes {
+        b if b >= 1 << 20 => format!("{} MB", b >> 20),
+        b if b >= 1 << 10 => format!("{} KB", b >> 10),
+        b => format!("{b} B"),
+    }
+}

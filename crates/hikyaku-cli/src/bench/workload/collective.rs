@@ -1,0 +1,217 @@
+//! What all ranks do together.
+//!
+//! Every operation is called many times in a row, and its time is that of the slowest rank from the common start to
+//! its own end, divided by the calls. The root of a broadcast or reduction changes with every call, so that nobody
+//! gets far ahead: each call's root had to take part in the one before. Peers do exactly the same.
+//!
+//! Two words of each result are checked in time, all of them afterwards.
+
+use super::Round;
+use crate::bench::limit;
+use crate::bench::plan::Kind;
+use hikyaku::collective::{Max, Sum};
+use hikyaku::{Group, Job, Result, Symmetric};
+use std::time::Instant;
+
+/// The time that one repetition is meant to take, and the least that tells how many calls that is.
+const REPETITION_S: f64 = 0.025;
+const CALIBRATION_S: f64 = 0.004;
+/// In-place sums double with every call and must stay finite.
+const SUMS_MAX: u64 = 500;
+
+/// What so many ranks measure: kind, and bytes of the data.
+pub fn sizes(ranks: usize) -> Vec<(Kind, usize)> {
+    let mut sizes = vec![
+        (Kind::JobBarrier, 0),
+        (Kind::Barrier, 0),
+        (Kind::Broadcast, 8 << 10),
+        (Kind::BroadcastBandwidth, 8 << 20),
+        (Kind::Reduce, 8 << 10),
+        (Kind::Allreduce, 8),
+    ];
+    if ranks == 2 {
+        sizes.push((Kind::Allreduce, 8 << 20));
+    }
+    sizes
+}
+
+struct Test {
+    kind: Kind,
+    bytes: usize,
+    /// Calls per repetition, once that is known.
+    calls: Option<u64>,
+}
+
+pub struct Together<'a> {
+    job: &'a Job,
+    world: Group<'a>,
+    flags: Symmetric<u64>,
+    tests: Vec<Test>,
+    /// Makes every call another.
+    stamp: u64,
+}
+
+impl<'a> Together<'a> {
+    pub fn new(job: &'a Job) -> Result<Together<'a>> {
+        let tests = sizes(job.size()).into_iter().map(|(kind, bytes)| Test { kind, bytes, calls: None }).collect();
+        Ok(Together { job, world: job.world()?, flags: job.symmetric(job.size())?, tests, stamp: 1 })
+    }
+
+    /// One repetition of everything.
+    pub fn measure(&mut self, round: &mut Round<'_>) -> Result<()> {
+        for index in 0..self.tests.len() {
+            let Test { kind, bytes, calls } = self.tests[index];
+            let calls = match calls {
+                Some(calls) => calls,
+                None => self.choose_calls(kind, bytes)?,
+            };
+            self.tests[index].calls = Some(calls);
+            let seconds = self.run(kind, bytes, calls)?;
+            let bandwidth = kind == Kind::BroadcastBandwidth;
+            round.note(kind, bytes, if bandwidth { bytes as f64 / seconds / 1e9 } else { seconds * 1e6 });
+        }
+        Ok(())
+    }
+
+    /// All ranks see the time of the slowest, and so come to the same number.
+    fn choose_calls(&mut self, kind: Kind, bytes: usize) -> Result<u64> {
+        let ranks = self.job.size() as u64;
+        let mut calls = ranks;
+        loop {
+            let seconds = self.run(kind, bytes, calls)?;
+            if seconds * calls as f64 >= CALIBRATION_S {
+                return Ok(((REPETITION_S / seconds) as u64).max(ranks));
+            }
+            calls *= 4;
+        }
+    }
+
+    /// Seconds per call.
+    fn run(&mut self, kind: Kind, bytes: usize, calls: u64) -> Result<f64> {
+        let stamp = self.stamp;
+        self.stamp += calls;
+        match kind {
+            Kind::JobBarrier => self.barrier(stamp, calls, || self.job.barrier()),
+            Kind::Barrier => self.barrier(stamp, calls, || self.world.barrier()),
+            Kind::Broadcast | Kind::BroadcastBandwidth => self.broadcast(bytes / 8, stamp, calls),
+            Kind::Reduce => self.reduce(bytes / 8, stamp, calls),
+            Kind::Allreduce if bytes == 8 => self.allreduce_one(stamp, calls),
+            Kind::Allreduce => self.allreduce_many(bytes / 8, calls.min(SUMS_MAX)),
+            other => unreachable!("{other:?} is not done together"),
+        }
+    }
+
+    /// The time of the slowest rank per call, seconds.
+    fn slowest(&self, calls: u64, mut call: impl FnMut(u64) -> Result<()>) -> Result<f64> {
+        self.world.barrier()?;
+        let begin = Instant::now();
+        for number in 0..calls {
+            call(number)?;
+        }
+        let mut time = [begin.elapsed().as_secs_f64()];
+        self.world.allreduce(&mut time, Max)?;
+        Ok(time[0] / calls as f64)
+    }
+
+    fn barrier(&self, stamp: u64, calls: u64, barrier: impl Fn() -> Result<()>) -> Result<f64> {
+        let (job, flags) = (self.job, &self.flags);
+        let seconds = self.slowest(calls, |_| barrier())?;
+        // Nobody leaves before the last one enters: what each wrote before is there.
+        for rank in 0..job.size() {
+            job.word(flags.at(rank, job.rank()), stamp)?;
+        }
+        barrier()?;
+        assert!(flags.to_vec().iter().all(|flag| *flag == stamp), "a rank left a barrier before all had entered");
+        job.barrier()?;
+        Ok(seconds)
+    }
+
+    fn broadcast(&self, words: usize, first_stamp: u64, calls: u64) -> Result<f64> {
+        let (world, last) = (&self.world, words - 1);
+        let mut data = limit::large_vector(words);
+        if world.rank() != 0 {
+            data.fill(0);
+        }
+        let seconds = self.slowest(calls, |number| {
+            let (root, stamp) = (number as usize % world.size(), first_stamp + number);
+            if root == world.rank() {
+                data[0] = stamp;
+                data[last] = stamp;
+            }
+            world.broadcast(&mut data, root)?;
+            assert!(data[0] == stamp && data[last] == stamp, "a broadcast was damaged");
+            Ok(())
+        })?;
+        super::check_whole(&data, "broadcast");
+        Ok(seconds)
+    }
+
+    /// The root's contribution stays, as it does where a function takes two buffers: copying it counts.
+    fn reduce(&self, words: usize, first_stamp: u64, calls: u64) -> Result<f64> {
+        let (world, last) = (&self.world, words - 1);
+        let mut own = contribution(world.rank(), words);
+        let mut total = vec![0.0; words];
+        let seconds = self.slowest(calls, |number| {
+            let (root, stamp) = (number as usize % world.size(), (first_stamp + number) as f64);
+            own[0] = stamp + world.rank() as f64;
+            own[last] = own[0];
+            if root != world.rank() {
+                return world.reduce(&mut own, Sum, root);
+            }
+            total.copy_from_slice(&own);
+            world.reduce(&mut total, Sum, root)?;
+            let sum = sum_of_stamps(stamp, world.size());
+            assert!(total[0] == sum && total[last] == sum, "a sum was damaged");
+            Ok(())
+        })?;
+        check_sums(&total, world.size(), 1.0);
+        Ok(seconds)
+    }
+
+    fn allreduce_one(&self, first_stamp: u64, calls: u64) -> Result<f64> {
+        let world = &self.world;
+        self.slowest(calls, |number| {
+            let stamp = (first_stamp + number) as f64;
+            let mut data = [stamp + world.rank() as f64];
+            world.allreduce(&mut data, Sum)?;
+            assert_eq!(data[0], sum_of_stamps(stamp, world.size()), "a sum was damaged");
+            Ok(())
+        })
+    }
+
+    /// In place: every sum contributes to the next, which is `ranks` times as large.
+    fn allreduce_many(&self, words: usize, calls: u64) -> Result<f64> {
+        let (world, last) = (&self.world, words - 1);
+        let ranks = world.size() as f64;
+        let mut data = contribution(world.rank(), words);
+        let first = [0, last].map(|i| sum_of_contributions(i, world.size()));
+        let mut factor = 1.0 / ranks;
+        let seconds = self.slowest(calls, |_| {
+            factor *= ranks;
+            world.allreduce(&mut data, Sum)?;
+            assert!(data[0] == first[0] * factor && data[last] == first[1] * factor, "a sum was damaged");
+            Ok(())
+        })?;
+        check_sums(&data, world.size(), factor);
+        Ok(seconds)
+    }
+}
+
+/// What a rank contributes to a sum: small whole numbers, so that the sum is exact in any order.
+fn contribution(rank: usize, words: usize) -> Vec<f64> {
+    (0..words).map(|i| ((rank + 1) * (i % 1000 + 1)) as f64).collect()
+}
+
+fn sum_of_contributions(i: usize, ranks: usize) -> f64 {
+    ((i % 1000 + 1) * ranks * (ranks + 1) / 2) as f64
+}
+
+fn sum_of_stamps(stamp: f64, ranks: usize) -> f64 {
+    stamp * ranks as f64 + (ranks * (ranks - 1) / 2) as f64
+}
+
+/// All sums between the first and the last, which every call has checked.
+fn check_sums(sums: &[f64], ranks: usize, factor: f64) {
+    let whole = |(i, sum): (usize, &f64)| *sum == sum_of_contributions(i, ranks) * factor;
+    assert!(sums.iter().enumerate().take(sums.len() - 1).skip(1).all(whole), "sums were damaged");
+}

@@ -1,0 +1,93 @@
+//! What the ranks of the benchmark do: the limit of the machine, and each operation of the library. Every test checks
+//! the bytes it moved.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `remote` | pushes, pulls, words, atomic operations, active messages |
+//! | `message` | send and receive |
+//! | `collective` | what all ranks do together |
+
+mod collective;
+mod message;
+mod remote;
+
+use super::limit;
+use super::plan::{Figure, Figures, Kind, Part};
+use hikyaku::{Job, Result};
+
+pub use collective::sizes as collective_sizes;
+pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
+
+/// Repetitions; every test is run once in each, so that a slow moment of the machine hits all alike.
+const REPETITIONS: usize = 5;
+/// Round trips per repetition of a latency test.
+const ROUND_TRIPS: u64 = 20_000;
+/// Bytes moved per repetition of a bandwidth test, at most.
+const BANDWIDTH_BYTES: usize = 256 << 20;
+
+/// What was measured in one repetition: each test in its turn.
+struct Round<'a> {
+    figures: &'a mut Figures,
+    ranks: usize,
+    /// The first repetition only warms up.
+    counts: bool,
+}
+
+impl Round<'_> {
+    fn note(&mut self, kind: Kind, bytes: usize, value: f64) {
+        if self.counts {
+            self.figures.add(Figure { kind, bytes, ranks: self.ranks, values: vec![value] });
+        }
+    }
+}
+
+/// Measures the given parts, together with the limits they are compared with. Rank 0 gives the figures.
+pub fn measure(job: &Job, parts: &[Part]) -> Result<Figures> {
+    let mut figures = Figures::default();
+    let pair = job.size() == 2;
+    let wanted = |part| parts.contains(&part);
+    let remote = if pair && wanted(Part::Remote) { Some(remote::Remote::new(job)?) } else { None };
+    let talk = if pair && wanted(Part::Messages) { Some(message::Talk::new(job)?) } else { None };
+    let mut together = if wanted(Part::Collectives) { Some(collective::Together::new(job)?) } else { None };
+    let flags = job.symmetric(128)?;
+    for repetition in 0..=REPETITIONS {
+        let mut round = Round { figures: &mut figures, ranks: job.size(), counts: repetition > 0 };
+        if pair {
+            round.note(Kind::LimitFlag, 8, limit::flag(job, &flags, ROUND_TRIPS)?);
+            for bytes in limit_sizes(parts) {
+                let (one, two) = limit::memcpy(job, bytes, rounds_for(bytes) / 2)?;
+                round.note(Kind::LimitCopy, bytes, one);
+                round.note(Kind::LimitCopyTwo, bytes, two);
+            }
+        }
+        if let Some(remote) = &remote {
+            remote.measure(&mut round)?;
+        }
+        if let Some(talk) = &talk {
+            talk.measure(&mut round)?;
+        }
+        if let Some(together) = &mut together {
+            together.measure(&mut round)?;
+        }
+    }
+    Ok(figures)
+}
+
+/// The sizes that some part compares with memcpy.
+fn limit_sizes(parts: &[Part]) -> Vec<usize> {
+    match parts.contains(&Part::Remote) {
+        true => remote::BANDWIDTH_SIZES.to_vec(),
+        false => message::BANDWIDTH_SIZES.to_vec(),
+    }
+}
+
+fn rounds_for(bytes: usize) -> usize {
+    (BANDWIDTH_BYTES / bytes).clamp(2, 50_000)
+}
+
+/// All words between the first and the last, which every round has checked, are those of the pattern.
+fn check_whole(got: &[u64], what: &str) {
+    if let [_, middle @ .., _] = got {
+        assert!(middle.iter().zip(1..).all(|(word, i)| *word == limit::pattern(i)), "{what} words were damaged");
+    }
+}
