@@ -9,7 +9,7 @@
 //! | `cases/` | the cases, one file per theme |
 //! | `support` | what cases need: errors to expect, conditions to wait for |
 //! | `mortal/` | what ranks do while one of them dies |
-//! | `seccomp` | forbidding a process what some kernels forbid |
+//! | `seccomp` | forbidding a process what some kernels forbid, or everything |
 //! | `leftovers` | what a job might leave behind |
 //! | `nth` | one system call among many fails |
 //! | `watchdog` | a hang becomes a failure with a name |

@@ -1,4 +1,5 @@
-//! Filters that keep system calls from the kernel, as a container or an exhausted machine might.
+//! Filters that keep system calls from the kernel, as a container or an exhausted machine might; or all but some, to
+//! show that none are made.
 
 use std::os::fd::{FromRawFd, OwnedFd};
 
@@ -9,18 +10,25 @@ pub fn forbid_cross_memory() {
 
 /// From now on these system calls fail in this process with `errno`.
 pub fn forbid(calls: &[libc::c_long], errno: libc::c_int) {
-    install(calls, libc::SECCOMP_RET_ERRNO | errno as u32, 0);
+    install(calls, libc::SECCOMP_RET_ERRNO | errno as u32, libc::SECCOMP_RET_ALLOW, 0);
+}
+
+/// From now on any system call of this thread but these ends the process by SIGSYS.
+pub fn allow_only(calls: &[libc::c_long]) {
+    install(calls, libc::SECCOMP_RET_ALLOW, libc::SECCOMP_RET_KILL_PROCESS, 0);
 }
 
 /// From now on these system calls of the calling thread, and of all threads and processes it starts, wait for an answer
 /// that is given through the descriptor.
 pub fn ask_about(calls: &[libc::c_long]) -> OwnedFd {
-    let listener = install(calls, libc::SECCOMP_RET_USER_NOTIF, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    let listener = install(calls, libc::SECCOMP_RET_USER_NOTIF, libc::SECCOMP_RET_ALLOW, flags);
     // SAFETY: a descriptor that the kernel has just opened for us.
     unsafe { OwnedFd::from_raw_fd(listener as i32) }
 }
 
-fn install(calls: &[libc::c_long], action: u32, flags: libc::c_ulong) -> libc::c_long {
+/// What the kernel does from now on with these system calls, and with all others.
+fn install(calls: &[libc::c_long], these: u32, others: u32, flags: libc::c_ulong) -> libc::c_long {
     let plain = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     // Load the number of the call; jump to the last line if it is one of these.
     let mut program = vec![plain(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)];
@@ -29,8 +37,8 @@ fn install(calls: &[libc::c_long], action: u32, flags: libc::c_ulong) -> libc::c
         let code = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
         program.push(libc::sock_filter { code, jt: to_last, jf: 0, k: *call as u32 });
     }
-    program.push(plain(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW));
-    program.push(plain(libc::BPF_RET | libc::BPF_K, action));
+    program.push(plain(libc::BPF_RET | libc::BPF_K, others));
+    program.push(plain(libc::BPF_RET | libc::BPF_K, these));
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     // SAFETY: installs a filter that lives during the call; the kernel copies it.
     let result = unsafe {

@@ -30,16 +30,14 @@ pub fn flag(job: &Job, area: &Symmetric<u64>, round_trips: u64) -> Result<f64> {
 }
 
 /// The C library's memcpy between private buffers, GB/s: by one core, and by both at once (together).
-pub fn memcpy(job: &Job, bytes: usize, rounds: usize) -> Result<(f64, f64)> {
-    let rounds = rounds.max(1);
-    let source = large_vector(bytes / 8);
-    let mut target = large_vector(bytes / 8);
+pub fn memcpy(job: &Job, source: &[u64], target: &mut [u64], rounds: usize) -> Result<(f64, f64)> {
+    let (bytes, rounds) = (size_of_val(source), rounds.max(1));
     target.fill(0);
     let mut copy = || {
         let begin = Instant::now();
         for _ in 0..rounds {
-            target.copy_from_slice(&source);
-            std::hint::black_box(&mut target);
+            target.copy_from_slice(source);
+            std::hint::black_box(&mut *target);
         }
         (bytes * rounds) as f64 / begin.elapsed().as_secs_f64() / 1e9
     };

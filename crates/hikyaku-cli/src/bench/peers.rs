@@ -147,6 +147,13 @@ pub struct Sample {
     pub unit: &'static str,
 }
 
+impl Sample {
+    /// The repetition that was disturbed least.
+    pub fn best(&self) -> f64 {
+        if self.test.more_is_better() { self.high } else { self.low }
+    }
+}
+
 /// An installation to measure against.
 #[derive(Debug)]
 pub struct Peer {

@@ -179,6 +179,13 @@ impl Figure {
     pub fn median(&self) -> f64 {
         median(&self.values)
     }
+
+    /// The repetition that was disturbed least.
+    pub fn best(&self) -> f64 {
+        let rate = matches!(self.kind.unit(), Unit::MillionPerSecond | Unit::GigabytesPerSecond);
+        let better = if rate { f64::max } else { f64::min };
+        self.values.iter().copied().reduce(better).unwrap_or(f64::NAN)
+    }
 }
 
 /// Figures, each once.

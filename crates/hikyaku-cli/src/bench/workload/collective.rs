@@ -14,8 +14,8 @@ use hikyaku::{Group, Job, Result, Symmetric};
 use std::time::Instant;
 
 /// The time that one repetition is meant to take, and the least that tells how many calls that is.
-const REPETITION_S: f64 = 0.025;
-const CALIBRATION_S: f64 = 0.004;
+const REPETITION_S: f64 = 0.010;
+const CALIBRATION_S: f64 = 0.003;
 /// In-place sums double with every call and must stay finite.
 const SUMS_MAX: u64 = 500;
 

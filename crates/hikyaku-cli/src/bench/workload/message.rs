@@ -9,7 +9,7 @@ use crate::bench::limit;
 use crate::bench::plan::Kind;
 use hikyaku::message::{Messages, Mode};
 use hikyaku::{Job, Result, Symmetric};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 /// The sizes of the latency tests.
@@ -25,7 +25,9 @@ const OUTSTANDING: usize = 64;
 pub struct Talk<'a> {
     job: &'a Job,
     messages: Messages<'a>,
-    /// Job memory to send from and to receive into.
+    /// Private memory to send from and to receive into.
+    private: RefCell<[Vec<u64>; 2]>,
+    /// Job memory for the same.
     mapped: [Symmetric<u64>; 2],
     /// Makes every message another.
     stamp: Cell<u64>,
@@ -35,7 +37,8 @@ impl<'a> Talk<'a> {
     pub fn new(job: &'a Job) -> Result<Talk<'a>> {
         let words = BANDWIDTH_SIZES.into_iter().max().unwrap_or(8) / 8;
         let mapped = [job.symmetric(words)?, job.symmetric(words)?];
-        Ok(Talk { job, messages: job.messages(POSTED)?, mapped, stamp: Cell::new(0) })
+        let private = RefCell::new([limit::large_vector(words), limit::large_vector(words)]);
+        Ok(Talk { job, messages: job.messages(POSTED)?, private, mapped, stamp: Cell::new(0) })
     }
 
     /// One repetition of everything.
@@ -64,31 +67,30 @@ impl<'a> Talk<'a> {
 
     /// One way, ns.
     fn latency(&self, bytes: usize) -> Result<f64> {
-        let round_trips = if bytes > 64 { ROUND_TRIPS / 4 } else { ROUND_TRIPS };
+        let round_trips = if bytes > 64 { ROUND_TRIPS / 2 } else { ROUND_TRIPS };
         let (mut out, mut into) = (limit::large_vector(bytes / 8), vec![0u64; bytes / 8]);
         Ok(self.ping_pong(&mut out, &mut into, round_trips)?.as_nanos() as f64 / (2 * round_trips) as f64)
     }
 
     /// From private memory to private memory, GB/s.
     fn private_bandwidth(&self, bytes: usize) -> Result<f64> {
-        let (mut out, mut into) = (limit::large_vector(bytes / 8), limit::large_vector(bytes / 8));
-        self.bandwidth(&mut out, &mut into)
+        let [out, into] = &mut *self.private.borrow_mut();
+        self.bandwidth(&mut out[..bytes / 8], &mut into[..bytes / 8])
     }
 
     /// From job memory to job memory, GB/s.
     fn mapped_bandwidth(&self, bytes: usize) -> Result<f64> {
-        let words = bytes / 8;
-        self.mapped[0].write(0, &limit::large_vector(words));
         // SAFETY: two areas of at least as many words, which nobody writes but the receive that is given the second.
         let [out, into] = self.mapped.each_ref().map(|area| unsafe {
-            std::slice::from_raw_parts_mut(area.as_ptr(), words) //
+            std::slice::from_raw_parts_mut(area.as_ptr(), bytes / 8) //
         });
         self.bandwidth(out, into)
     }
 
     fn bandwidth(&self, out: &mut [u64], into: &mut [u64]) -> Result<f64> {
         let bytes = size_of_val(out);
-        let round_trips = (rounds_for(bytes) / 2).min(500) as u64;
+        let round_trips = (rounds_for(bytes) / 2).min(200) as u64;
+        out.iter_mut().enumerate().for_each(|(i, word)| *word = limit::pattern(i));
         into.fill(0);
         let time = self.ping_pong(out, into, round_trips)?;
         Ok((2 * round_trips as usize * bytes) as f64 / time.as_secs_f64() / 1e9)
@@ -120,7 +122,7 @@ impl<'a> Talk<'a> {
 
     /// Windows of messages of 8 bytes, each in its slot, with an answer per window: million/s.
     fn rate(&self) -> Result<f64> {
-        const WINDOWS: u64 = 3000;
+        const WINDOWS: u64 = 600;
         let (job, messages) = (self.job, &self.messages);
         job.barrier()?;
         let begin = Instant::now();
@@ -171,7 +173,7 @@ impl<'a> Talk<'a> {
     /// Both ranks post many receives, each on a slot of its own; then a ping-pong goes through the slots, the last
     /// first. Posting, ns each; one way, ns.
     fn posted_many(&self) -> Result<(f64, f64)> {
-        const ROUNDS: u32 = 20;
+        const ROUNDS: u32 = 5;
         let (job, messages, peer) = (self.job, &self.messages, self.peer());
         let (mut posting, mut talking) = (Duration::ZERO, Duration::ZERO);
         let value = |slot: usize, rank: usize| [(self.stamp.get() << 16) + (slot << 1 | rank) as u64];

@@ -18,12 +18,13 @@ use hikyaku::{Job, Result};
 pub use collective::sizes as collective_sizes;
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
 
-/// Repetitions; every test is run once in each, so that a slow moment of the machine hits all alike.
-const REPETITIONS: usize = 5;
+/// Repetitions; every test is run once in each, so that a slow moment of the machine hits all alike. They are many and
+/// short: where others use the machine too, some are left undisturbed.
+const REPETITIONS: usize = 9;
 /// Round trips per repetition of a latency test.
-const ROUND_TRIPS: u64 = 20_000;
+const ROUND_TRIPS: u64 = 5_000;
 /// Bytes moved per repetition of a bandwidth test, at most.
-const BANDWIDTH_BYTES: usize = 256 << 20;
+const BANDWIDTH_BYTES: usize = 96 << 20;
 
 /// What was measured in one repetition: each test in its turn.
 struct Round<'a> {
@@ -50,12 +51,15 @@ pub fn measure(job: &Job, parts: &[Part]) -> Result<Figures> {
     let talk = if pair && wanted(Part::Messages) { Some(message::Talk::new(job)?) } else { None };
     let mut together = if wanted(Part::Collectives) { Some(collective::Together::new(job)?) } else { None };
     let flags = job.symmetric(128)?;
+    let words = if pair { limit_sizes(parts).into_iter().max().unwrap_or(0) / 8 } else { 0 };
+    let (source, mut target) = (limit::large_vector(words), limit::large_vector(words));
     for repetition in 0..=REPETITIONS {
         let mut round = Round { figures: &mut figures, ranks: job.size(), counts: repetition > 0 };
         if pair {
             round.note(Kind::LimitFlag, 8, limit::flag(job, &flags, ROUND_TRIPS)?);
             for bytes in limit_sizes(parts) {
-                let (one, two) = limit::memcpy(job, bytes, rounds_for(bytes) / 2)?;
+                let (one, two) =
+                    limit::memcpy(job, &source[..bytes / 8], &mut target[..bytes / 8], rounds_for(bytes) / 2)?;
                 round.note(Kind::LimitCopy, bytes, one);
                 round.note(Kind::LimitCopyTwo, bytes, two);
             }

@@ -4,6 +4,7 @@ use super::{ROUND_TRIPS, Round, check_whole, rounds_for};
 use crate::bench::limit;
 use crate::bench::plan::Kind;
 use hikyaku::{By, Job, Result, Symmetric, Until};
+use std::cell::RefCell;
 use std::time::Instant;
 
 /// Operations per repetition of a one-sided test.
@@ -25,6 +26,8 @@ pub struct Remote<'a> {
     ring: Symmetric<u64>,
     bulk: Symmetric<u64>,
     own: Vec<u64>,
+    /// Where bulk data are read into.
+    into: RefCell<Vec<u64>>,
 }
 
 impl<'a> Remote<'a> {
@@ -39,10 +42,10 @@ impl<'a> Remote<'a> {
             let _ = context.reply(message.arguments);
         })?;
         let words = BANDWIDTH_SIZES.into_iter().max().unwrap_or(8) / 8;
-        let own = limit::large_vector(words);
+        let (own, into) = (limit::large_vector(words), RefCell::new(limit::large_vector(words)));
         let (flags, ring, bulk) = (job.symmetric(4096)?, job.symmetric(2 * RING + 16)?, job.symmetric(words)?);
         job.barrier()?;
-        Ok(Remote { job, flags, ring, bulk, own })
+        Ok(Remote { job, flags, ring, bulk, own, into })
     }
 
     /// One repetition of everything.
@@ -201,7 +204,7 @@ impl<'a> Remote<'a> {
 
     /// Words with a notification each into a ring that the peer empties, million/s.
     fn rate(&self) -> Result<f64> {
-        const COUNT: u64 = 1_000_000;
+        const COUNT: u64 = 200_000;
         /// The peer tells how far it is once per so many entries.
         const CREDIT: u64 = RING as u64 / 4;
         let (job, ring) = (self.job, &self.ring);
@@ -250,10 +253,11 @@ impl<'a> Remote<'a> {
             bench.job.flush(1)
         })?;
         if self.job.rank() == 1 {
-            let mut got = vec![0u64; words];
-            self.bulk.read(0, &mut got);
-            assert!(got == self.own[..words], "pushed bytes of size {bytes}");
-            self.bulk.write(0, &vec![0u64; words]);
+            let got = &mut self.into.borrow_mut()[..words];
+            self.bulk.read(0, got);
+            assert!(*got == self.own[..words], "pushed bytes of size {bytes}");
+            got.fill(0);
+            self.bulk.write(0, got);
         }
         self.job.barrier()?;
         Ok((bytes * rounds) as f64 / time / 1e9)
@@ -266,21 +270,20 @@ impl<'a> Remote<'a> {
         if self.job.rank() == 1 {
             self.bulk.write(0, &self.own[..words]);
         }
-        let mut into = limit::large_vector(words);
+        let into = &mut self.into.borrow_mut()[..words];
         into.fill(0);
-        let into = std::cell::RefCell::new(into);
         let time = self.timed(|bench| {
             for _ in 0..rounds {
-                bench.job.pull(bench.bulk.at(1, 0), &mut into.borrow_mut()[..words])?;
+                bench.job.pull(bench.bulk.at(1, 0), into)?;
             }
             Ok(())
         })?;
-        assert!(self.job.rank() == 1 || into.borrow()[..words] == self.own[..words], "pulled bytes of size {bytes}");
+        assert!(self.job.rank() == 1 || *into == self.own[..words], "pulled bytes of size {bytes}");
         Ok((bytes * rounds) as f64 / time / 1e9)
     }
 
     /// Seconds that rank 0 needs for `work`; rank 1 waits meanwhile.
-    fn timed(&self, work: impl Fn(&Remote<'_>) -> Result<()>) -> Result<f64> {
+    fn timed(&self, work: impl FnOnce(&Remote<'_>) -> Result<()>) -> Result<f64> {
         self.job.barrier()?;
         let begin = Instant::now();
         if self.job.rank() == 0 {
