@@ -4,27 +4,40 @@ use hikyaku::{Job, Result, Symmetric};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// A flag handed back and forth between two cores with nothing around it: one way, ns.
-pub fn flag(job: &Job, area: &Symmetric<u64>, round_trips: u64) -> Result<f64> {
-    /// Each rank watches a line of its own.
-    const WORD: usize = 64;
-    area.set(WORD, 0);
-    let mine = area.as_ptr().wrapping_add(WORD);
-    let theirs = job.mapped_address(area.at(1 - job.rank(), WORD))?;
+/// Words that [`hand_over`] may take.
+pub const HAND_OVER_MAX: usize = 1024;
+/// Words of its area: the data, and a flag on a line of its own.
+pub const HAND_OVER_AREA: usize = HAND_OVER_MAX + 16;
+
+/// Data and a flag handed back and forth between two cores with nothing around it: copied into memory that the other
+/// has mapped, the flag raised, copied out there. Without data, the bare flag. One way, ns.
+pub fn hand_over(job: &Job, area: &Symmetric<u64>, words: usize, round_trips: u64) -> Result<f64> {
+    assert!(words <= HAND_OVER_MAX && area.len() == HAND_OVER_AREA);
+    const FLAG: usize = HAND_OVER_MAX + 8;
+    let (data, mut got) = (large_vector(words), vec![0u64; words]);
+    area.set(FLAG, 0);
+    let mine = area.as_ptr();
+    let theirs = job.mapped_address(area.at(1 - job.rank(), 0))?;
     // SAFETY: both words lie in the symmetric area, which outlives this function, and are accessed atomically.
-    let (mine, theirs) = unsafe { (AtomicU64::from_ptr(mine), AtomicU64::from_ptr(theirs)) };
+    let (my_flag, their_flag) = unsafe { (AtomicU64::from_ptr(mine.add(FLAG)), AtomicU64::from_ptr(theirs.add(FLAG))) };
     job.barrier()?;
     let begin = Instant::now();
     for round in 1..=round_trips {
-        if job.rank() == 0 {
-            theirs.store(round, Ordering::Release);
-            while mine.load(Ordering::Acquire) != round {}
-        } else {
-            while mine.load(Ordering::Acquire) != round {}
-            theirs.store(round, Ordering::Release);
+        for turn in 0..2 {
+            if turn == job.rank() {
+                // SAFETY: `words` words of the peer's area, which it reads only when the flag is raised.
+                unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), theirs, words) };
+                their_flag.store(round, Ordering::Release);
+            } else {
+                while my_flag.load(Ordering::Acquire) != round {}
+                // SAFETY: `words` words of the own area, which the peer writes only after it got its own flag.
+                unsafe { std::ptr::copy_nonoverlapping(mine, got.as_mut_ptr(), words) };
+                std::hint::black_box(&mut got);
+            }
         }
     }
     let time = begin.elapsed();
+    assert!(got == data, "data handed over");
     job.barrier()?;
     Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
 }

@@ -214,10 +214,10 @@ impl Peer {
     /// Whether the peer can do this work here. Peers that wait by spinning take milliseconds per
     /// step once there are more ranks than processors; such a figure would tell nobody anything.
     pub fn supports(&self, request: Request) -> bool {
-        let Request { test, ranks, .. } = request;
+        let Request { test, ranks, bytes } = request;
         let fits = ranks <= self.machine.cpus.len();
         match self.kind {
-            Kind::Ucx { .. } => fits && ranks == 2 && ucx::test_name(test).is_some(),
+            Kind::Ucx { .. } => fits && ranks == 2 && ucx::supports(test, bytes),
             Kind::OpenMpi { .. } | Kind::Mpich { .. } => match test {
                 Test::ActiveMessage => false,
                 Test::Start => ranks >= 1,

@@ -46,6 +46,8 @@ impl Part {
 pub enum Kind {
     /// Limit: a bare flag between two cores, one way.
     LimitFlag,
+    /// Limit: data and a flag between two cores, copied in and out, one way.
+    LimitHandOver,
     /// Limit: memcpy by one core.
     LimitCopy,
     /// Limit: memcpy by two cores at once.
@@ -137,7 +139,7 @@ impl Kind {
             Kind::Reduce => Some(Test::Reduce),
             Kind::Allreduce => Some(Test::Allreduce),
             Kind::Start => Some(Test::Start),
-            Kind::LimitFlag | Kind::LimitCopy | Kind::LimitCopyTwo => None,
+            Kind::LimitFlag | Kind::LimitHandOver | Kind::LimitCopy | Kind::LimitCopyTwo => None,
             Kind::Call | Kind::NullCall | Kind::PullBandwidth => None,
         }
     }

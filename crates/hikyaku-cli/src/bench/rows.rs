@@ -18,6 +18,8 @@ pub struct Row {
 pub enum Limit {
     /// A flag handed between two cores so many times.
     Flag(f64),
+    /// So many bytes and a flag handed between two cores, copied in and out.
+    HandOver(usize),
     /// Both cores copying, each its share: memcpy of this size.
     CopyTwo(usize),
 }
@@ -51,7 +53,7 @@ fn remote(rows: &mut Vec<Row>) {
     };
     row("8 B word, one way", Kind::Word, 8, Some(Limit::Flag(1.0)));
     row("8 B push + flag, one way", Kind::PushFlag, 8, Some(Limit::Flag(1.0)));
-    row("4 KB push + flag, one way", Kind::PushFlag, 4096, None);
+    row("4 KB push + flag, one way", Kind::PushFlag, 4096, Some(Limit::HandOver(4096)));
     row("active message, 6 words, one way", Kind::ActiveMessage, 48, Some(Limit::Flag(1.0)));
     row("call with reply, round trip", Kind::Call, 48, Some(Limit::Flag(2.0)));
     row("null call to own interface", Kind::NullCall, 0, None);
@@ -65,7 +67,11 @@ fn messages(rows: &mut Vec<Row>) {
         rows.push(Row { name, kind, bytes, ranks: 2, limit });
     };
     for bytes in workload::MESSAGE_LATENCY_SIZES {
-        row(format!("{}, one way", size(bytes)), Kind::Send, bytes, (bytes == 8).then_some(Limit::Flag(1.0)));
+        let limit = match bytes {
+            0..=64 => Limit::Flag(1.0),
+            _ => Limit::HandOver(bytes),
+        };
+        row(format!("{}, one way", size(bytes)), Kind::Send, bytes, Some(limit));
     }
     row("8 B synchronous, one way".into(), Kind::SendSynchronous, 8, Some(Limit::Flag(1.0)));
     row("8 B, 64 outstanding".into(), Kind::SendRate, 8, None);
@@ -91,6 +97,7 @@ fn collectives(rows: &mut Vec<Row>, crowd: usize) {
         let limit = match kind {
             Kind::JobBarrier | Kind::Barrier => Some(Limit::Flag(1.0)),
             Kind::Allreduce if bytes == 8 => Some(Limit::Flag(1.0)),
+            Kind::Broadcast | Kind::Reduce => Some(Limit::HandOver(bytes)),
             Kind::BroadcastBandwidth => Some(Limit::CopyTwo(16 << 20)),
             _ => None,
         };

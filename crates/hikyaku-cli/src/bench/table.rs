@@ -4,6 +4,7 @@ use super::Results;
 use super::peers::{Request, Sample};
 use super::plan::{Figure, Kind, Part, Unit, median};
 use super::rows::{Limit, Row, rows, size};
+use super::workload::HAND_OVER_SIZES;
 
 pub fn print(results: &Results) {
     println!("hikyaku {} on {} cores, ranks as processes bound to cores; medians\n", results.version, results.cores);
@@ -50,6 +51,12 @@ fn print_limits(results: &Results) {
     println!("limits of this machine");
     if let Some(flag) = results.ours.find(Kind::LimitFlag, 8, 2) {
         println!("  flag between two cores, one way     {:>12}", show(flag.median(), Unit::Nanoseconds));
+    }
+    for bytes in HAND_OVER_SIZES {
+        if let Some(time) = results.ours.find(Kind::LimitHandOver, bytes, 2) {
+            let what = format!("{} and a flag, one way", size(bytes));
+            println!("  {what:<34}{:>14}", show(time.median(), Unit::Nanoseconds));
+        }
     }
     for bytes in [64 << 10, 1 << 20, 16 << 20] {
         if let (Some(one), Some(two)) =
@@ -117,13 +124,13 @@ fn at_best(results: &Results, row: &Row, figure: &Figure) -> Option<f64> {
 
 /// Ratios are taken within each round, so that a slow moment of the machine cancels out.
 fn to_limit(results: &Results, figure: &Figure, limit: Limit) -> Option<f64> {
-    let (limit, factor) = match limit {
-        Limit::Flag(times) => {
-            let in_unit = if figure.kind.unit() == Unit::Microseconds { 1e-3 } else { 1.0 };
-            (results.ours.find(Kind::LimitFlag, 8, 2)?, times * in_unit)
-        }
+    let (limit, times) = match limit {
+        Limit::Flag(times) => (results.ours.find(Kind::LimitFlag, 8, 2)?, times),
+        Limit::HandOver(bytes) => (results.ours.find(Kind::LimitHandOver, bytes, 2)?, 1.0),
         Limit::CopyTwo(bytes) => (results.ours.find(Kind::LimitCopyTwo, bytes, 2)?, 1.0),
     };
+    let same_unit = if figure.kind.unit() == Unit::Microseconds { 1e-3 } else { 1.0 };
+    let factor = times * same_unit;
     let pairs = figure.values.iter().zip(&limit.values);
     Some(median(&pairs.map(|(value, limit)| value / (limit * factor)).collect::<Vec<_>>()))
 }

@@ -34,8 +34,13 @@ pub(super) fn parse_version(text: &str) -> Option<&str> {
     version_after(text, "# Library version:").or_else(|| version_after(text, "# Version"))
 }
 
+/// Whether it does the same work as the others: data of a put longer than a word it never looks at.
+pub(super) fn supports(test: Test, bytes: usize) -> bool {
+    test_name(test).is_some() && (test != Test::Put || bytes == 8)
+}
+
 /// What `ucx_perftest` calls a test.
-pub(super) fn test_name(test: Test) -> Option<&'static str> {
+fn test_name(test: Test) -> Option<&'static str> {
     match test {
         Test::Send => Some("tag_lat"),
         Test::ActiveMessage => Some("ucp_am_lat"),

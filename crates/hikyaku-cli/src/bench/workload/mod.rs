@@ -26,6 +26,9 @@ const ROUND_TRIPS: u64 = 5_000;
 /// Bytes moved per repetition of a bandwidth test, at most.
 const BANDWIDTH_BYTES: usize = 96 << 20;
 
+/// The sizes that are handed over with nothing around it.
+pub const HAND_OVER_SIZES: [usize; 3] = [1 << 10, 4 << 10, 8 << 10];
+
 /// What was measured in one repetition: each test in its turn.
 struct Round<'a> {
     figures: &'a mut Figures,
@@ -50,13 +53,17 @@ pub fn measure(job: &Job, parts: &[Part]) -> Result<Figures> {
     let remote = if pair && wanted(Part::Remote) { Some(remote::Remote::new(job)?) } else { None };
     let talk = if pair && wanted(Part::Messages) { Some(message::Talk::new(job)?) } else { None };
     let mut together = if wanted(Part::Collectives) { Some(collective::Together::new(job)?) } else { None };
-    let flags = job.symmetric(128)?;
+    let handed = job.symmetric(limit::HAND_OVER_AREA)?;
     let words = if pair { limit_sizes(parts).into_iter().max().unwrap_or(0) / 8 } else { 0 };
     let (source, mut target) = (limit::large_vector(words), limit::large_vector(words));
     for repetition in 0..=REPETITIONS {
         let mut round = Round { figures: &mut figures, ranks: job.size(), counts: repetition > 0 };
         if pair {
-            round.note(Kind::LimitFlag, 8, limit::flag(job, &flags, ROUND_TRIPS)?);
+            round.note(Kind::LimitFlag, 8, limit::hand_over(job, &handed, 0, ROUND_TRIPS)?);
+            for bytes in HAND_OVER_SIZES {
+                let time = limit::hand_over(job, &handed, bytes / 8, ROUND_TRIPS / 4)?;
+                round.note(Kind::LimitHandOver, bytes, time);
+            }
             for bytes in limit_sizes(parts) {
                 let (one, two) =
                     limit::memcpy(job, &source[..bytes / 8], &mut target[..bytes / 8], rounds_for(bytes) / 2)?;
