@@ -4,7 +4,7 @@
 //! into buffers of its own. Two words of each message say which one it is and are checked in time; all its bytes are
 //! checked afterwards.
 
-use super::{ROUND_TRIPS, Round, check_whole, rounds_for};
+use super::{LONG_ROUND_TRIPS, ROUND_TRIPS, Round, check_whole, rounds_for};
 use crate::bench::limit;
 use crate::bench::plan::Kind;
 use hikyaku::message::{Messages, Mode};
@@ -67,7 +67,7 @@ impl<'a> Talk<'a> {
 
     /// One way, ns.
     fn latency(&self, bytes: usize) -> Result<f64> {
-        let round_trips = if bytes > 64 { ROUND_TRIPS / 2 } else { ROUND_TRIPS };
+        let round_trips = if bytes > 64 { LONG_ROUND_TRIPS } else { ROUND_TRIPS };
         let (mut out, mut into) = (limit::large_vector(bytes / 8), vec![0u64; bytes / 8]);
         Ok(self.ping_pong(&mut out, &mut into, round_trips)?.as_nanos() as f64 / (2 * round_trips) as f64)
     }

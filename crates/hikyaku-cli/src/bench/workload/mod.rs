@@ -23,6 +23,8 @@ pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as M
 const REPETITIONS: usize = 9;
 /// Round trips per repetition of a latency test.
 const ROUND_TRIPS: u64 = 5_000;
+/// The same where data are longer than a line or two.
+const LONG_ROUND_TRIPS: u64 = ROUND_TRIPS / 8;
 /// Bytes moved per repetition of a bandwidth test, at most.
 const BANDWIDTH_BYTES: usize = 96 << 20;
 
@@ -61,7 +63,7 @@ pub fn measure(job: &Job, parts: &[Part]) -> Result<Figures> {
         if pair {
             round.note(Kind::LimitFlag, 8, limit::hand_over(job, &handed, 0, ROUND_TRIPS)?);
             for bytes in HAND_OVER_SIZES {
-                let time = limit::hand_over(job, &handed, bytes / 8, ROUND_TRIPS / 4)?;
+                let time = limit::hand_over(job, &handed, bytes / 8, LONG_ROUND_TRIPS)?;
                 round.note(Kind::LimitHandOver, bytes, time);
             }
             for bytes in limit_sizes(parts) {

@@ -1,6 +1,6 @@
 //! Remote operations between two ranks.
 
-use super::{ROUND_TRIPS, Round, check_whole, rounds_for};
+use super::{LONG_ROUND_TRIPS, ROUND_TRIPS, Round, check_whole, rounds_for};
 use crate::bench::limit;
 use crate::bench::plan::Kind;
 use hikyaku::{By, Job, Result, Symmetric, Until};
@@ -93,12 +93,13 @@ impl<'a> Remote<'a> {
     /// Ping-pong of `words` words and a flag behind them: half of the round trip, ns.
     fn push_flag(&self, words: usize) -> Result<f64> {
         let (job, area, peer) = (self.job, &self.flags, self.peer());
+        let round_trips = if words > 8 { LONG_ROUND_TRIPS } else { ROUND_TRIPS };
         let mut data = limit::large_vector(words);
         let mut got = vec![0u64; words];
         area.set(words, 0);
         job.barrier()?;
         let begin = Instant::now();
-        for round in 1..=ROUND_TRIPS {
+        for round in 1..=round_trips {
             for turn in 0..2 {
                 if turn == job.rank() {
                     data[0] = round;
@@ -114,7 +115,7 @@ impl<'a> Remote<'a> {
         let time = begin.elapsed();
         check_whole(&got, "pushed");
         job.barrier()?;
-        Ok(time.as_nanos() as f64 / (2 * ROUND_TRIPS) as f64)
+        Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
     }
 
     /// Six words to a handler, which sends them back to another: half of the round trip, ns.
