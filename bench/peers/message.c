@@ -5,6 +5,8 @@
  *     send_synchronous the same with MPI_Ssend                          one-way ns
  *     bandwidth        as send, from private memory to private memory   GB/s
  *     rate             windows of 64 messages, one way, then an answer  million/s
+ *     send_call        what MPI_Send takes of the sender's time         ns each
+ *     receive_call     what MPI_Recv takes when its message is there    ns each
  *     posted_one       ping-pong, each to the one receive posted        one-way ns
  *     posted_many      both ranks post 600 receives with tags of their own; then a ping-pong goes
  *                      through the tags, the last first                 one-way ns
@@ -80,6 +82,40 @@ static double run_stream(long rounds) {
         for (int slot = 0; slot < slots; slot++) expect_pattern(inbox + slot * words, 0, slot);
     return seconds;
 }
+
+/* Rank `from` sends a window of messages; the other takes them when all are there. Gives rank 0's time. */
+static double run_window(int from) {
+    double begin = now(), seconds = 0;
+    for (int slot = 0; rank == from && slot < OUTSTANDING_MAX; slot++) {
+        uint64_t value = stamp + slot;
+        MPI_Send(&value, 1, MPI_UINT64_T, peer, slot, MPI_COMM_WORLD);
+    }
+    seconds = now() - begin;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank != from) {
+        begin = now();
+        for (int slot = 0; slot < OUTSTANDING_MAX; slot++) {
+            uint64_t value = 0;
+            MPI_Recv(&value, 1, MPI_UINT64_T, peer, slot, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (value != stamp + slot) die("wrong data in message %d of a window", slot);
+        }
+        seconds = now() - begin;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    stamp += OUTSTANDING_MAX;
+    return seconds;
+}
+
+static double run_calls(long rounds, int from) {
+    double seconds = 0;
+    if (words != 1) die("calls are timed with 8 bytes");
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (long round = 0; round < rounds; round++) seconds += run_window(from);
+    return seconds;
+}
+
+static double run_send_call(long rounds) { return run_calls(rounds, 0); }
+static double run_receive_call(long rounds) { return run_calls(rounds, 1); }
 
 /* Each rank posts its receive before it sends. */
 static double run_posted_one(long rounds) {
@@ -158,6 +194,8 @@ const struct test message_tests[] = {
     {"send_synchronous", "ns", 1, 0, 2, open_private, run_send_synchronous, close_private},
     {"bandwidth", "GB/s", 1, 0, 2, open_private, run_send, close_private},
     {"rate", "million/s", 1, 1, 0, open_private, run_stream, close_private},
+    {"send_call", "ns", 1, 0, OUTSTANDING_MAX, NULL, run_send_call, NULL},
+    {"receive_call", "ns", 1, 0, OUTSTANDING_MAX, NULL, run_receive_call, NULL},
     {"posted_one", "ns", 1, 0, 2, open_private, run_posted_one, close_private},
     {"posted_many", "ns", 1, 0, 2 * POSTED, open_posted, run_posted_many, close_private},
     {"post_gap", "ns", 1, 0, POSTED, open_posted, run_post_gap, close_private},

@@ -36,6 +36,10 @@ pub enum Test {
     Bandwidth,
     /// Small messages in one direction, 64 outstanding.
     Rate,
+    /// What a send takes of the sender's time.
+    SendCall,
+    /// What a receive takes when its message is there.
+    ReceiveCall,
     /// A message and its answer, each to the only receive that was posted; half of the round trip.
     PostedOne,
     /// The same, each to the last of 600 receives that were posted.
@@ -74,6 +78,8 @@ impl Test {
             Test::SendSynchronous => "send_synchronous",
             Test::Bandwidth => "bandwidth",
             Test::Rate => "rate",
+            Test::SendCall => "send_call",
+            Test::ReceiveCall => "receive_call",
             Test::PostedOne => "posted_one",
             Test::PostedMany => "posted_many",
             Test::PostGap => "post_gap",
@@ -94,7 +100,8 @@ impl Test {
     /// The unit of the value. GB are 10^9 bytes.
     pub fn unit(self) -> &'static str {
         match self {
-            Test::Send | Test::SendSynchronous | Test::PostedOne | Test::PostedMany | Test::PostGap => "ns",
+            Test::Send | Test::SendSynchronous | Test::SendCall | Test::ReceiveCall => "ns",
+            Test::PostedOne | Test::PostedMany | Test::PostGap => "ns",
             Test::Put | Test::Get | Test::FetchAdd | Test::ActiveMessage => "ns",
             Test::Rate => "million/s",
             Test::Bandwidth | Test::PutBandwidth | Test::BroadcastBandwidth => "GB/s",

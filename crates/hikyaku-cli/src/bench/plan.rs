@@ -84,6 +84,10 @@ pub enum Kind {
     SendBandwidth,
     /// The same from job memory to job memory.
     SendBandwidthMapped,
+    /// What a send takes of the sender's time.
+    SendCall,
+    /// What a receive takes when its message is there.
+    ReceiveCall,
     /// One way, to the only receive that is posted.
     PostedOne,
     /// One way, to the last of many receives that are posted.
@@ -130,6 +134,8 @@ impl Kind {
             Kind::Send => Some(Test::Send),
             Kind::SendSynchronous => Some(Test::SendSynchronous),
             Kind::SendBandwidth | Kind::SendBandwidthMapped => Some(Test::Bandwidth),
+            Kind::SendCall => Some(Test::SendCall),
+            Kind::ReceiveCall => Some(Test::ReceiveCall),
             Kind::PostedOne => Some(Test::PostedOne),
             Kind::PostedMany => Some(Test::PostedMany),
             Kind::PostGap => Some(Test::PostGap),

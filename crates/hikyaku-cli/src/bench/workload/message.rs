@@ -49,6 +49,8 @@ impl<'a> Talk<'a> {
         self.messages.set_mode(Mode::Synchronous);
         round.note(Kind::SendSynchronous, 8, self.latency(8)?);
         self.messages.set_mode(Mode::Standard);
+        round.note(Kind::SendCall, 8, self.calls(0)?);
+        round.note(Kind::ReceiveCall, 8, self.calls(1)?);
         round.note(Kind::SendRate, 8, self.rate()?);
         for bytes in BANDWIDTH_SIZES {
             round.note(Kind::SendBandwidth, bytes, self.private_bandwidth(bytes)?);
@@ -118,6 +120,35 @@ impl<'a> Talk<'a> {
         check_whole(into, "sent");
         job.barrier()?;
         Ok(time)
+    }
+
+    /// Rank `from` sends windows of messages; the other takes each when all of it is there. Rank 0's time per call, ns.
+    fn calls(&self, from: usize) -> Result<f64> {
+        const WINDOWS: u32 = 40;
+        let (job, messages, peer) = (self.job, &self.messages, self.peer());
+        let mut calling = Duration::ZERO;
+        for _ in 0..WINDOWS {
+            let stamp = self.stamp.replace(self.stamp.get() + 1) << 16;
+            job.barrier()?;
+            let begin = Instant::now();
+            if job.rank() == from {
+                for slot in 0..OUTSTANDING {
+                    messages.send(&[stamp + slot as u64], peer, slot)?;
+                }
+                calling += begin.elapsed();
+            }
+            job.barrier()?;
+            if job.rank() != from {
+                let (begin, mut got) = (Instant::now(), [0u64]);
+                for slot in 0..OUTSTANDING {
+                    messages.recv(&mut got, peer, slot)?;
+                    assert_eq!(got[0], stamp + slot as u64, "a message was damaged");
+                }
+                calling += begin.elapsed();
+            }
+        }
+        job.barrier()?;
+        Ok(calling.as_nanos() as f64 / f64::from(WINDOWS) / OUTSTANDING as f64)
     }
 
     /// Windows of messages of 8 bytes, each in its slot, with an answer per window: million/s.
