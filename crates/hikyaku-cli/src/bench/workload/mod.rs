@@ -13,7 +13,8 @@ mod remote;
 
 use super::limit;
 use super::plan::{Figure, Figures, Kind, Part};
-use hikyaku::{Job, Result};
+use hikyaku::{Job, Result, Symmetric};
+use std::time::{Duration, Instant};
 
 pub use collective::sizes as collective_sizes;
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
@@ -21,6 +22,9 @@ pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as M
 /// Repetitions; every test is run once in each, so that a slow moment of the machine hits all alike. They are many and
 /// short: where others use the machine too, some are left undisturbed.
 const REPETITIONS: usize = 9;
+/// Fewer, where they take longer than they should.
+const REPETITIONS_MIN: usize = 3;
+const ENOUGH: Duration = Duration::from_secs(12);
 /// Round trips per repetition of a latency test.
 const ROUND_TRIPS: u64 = 5_000;
 /// The same where data are longer than a line or two.
@@ -58,7 +62,11 @@ pub fn measure(job: &Job, parts: &[Part]) -> Result<Figures> {
     let handed = job.symmetric(limit::HAND_OVER_AREA)?;
     let words = if pair { limit_sizes(parts).into_iter().max().unwrap_or(0) / 8 } else { 0 };
     let (source, mut target) = (limit::large_vector(words), limit::large_vector(words));
+    let (begin, verdict) = (Instant::now(), job.symmetric(1)?);
     for repetition in 0..=REPETITIONS {
+        if repetition > REPETITIONS_MIN && !all_go_on(job, &verdict, begin)? {
+            break;
+        }
         let mut round = Round { figures: &mut figures, ranks: job.size(), counts: repetition > 0 };
         if pair {
             round.note(Kind::LimitFlag, 8, limit::hand_over(job, &handed, 0, ROUND_TRIPS)?);
@@ -84,6 +92,19 @@ pub fn measure(job: &Job, parts: &[Part]) -> Result<Figures> {
         }
     }
     Ok(figures)
+}
+
+/// Rank 0 decides for all whether there is time for another repetition.
+fn all_go_on(job: &Job, verdict: &Symmetric<u64>, begin: Instant) -> Result<bool> {
+    if job.rank() == 0 {
+        let go_on = begin.elapsed() < ENOUGH;
+        (0..job.size()).try_for_each(|rank| job.word(verdict.at(rank, 0), go_on as u64))?;
+    }
+    job.barrier()?;
+    let go_on = verdict.get(0) == 1;
+    // Nobody decides anew before all have looked.
+    job.barrier()?;
+    Ok(go_on)
 }
 
 /// The sizes that some part compares with memcpy.
