@@ -16,6 +16,7 @@ mod model;
 use hikyaku::sync::atomic::{AtomicU64, Ordering};
 use hikyaku::sync::barrier::{Counter, Flags, partner};
 use hikyaku::sync::bell::{ANY, Bell};
+use hikyaku::sync::departure::depart;
 use hikyaku::sync::fence::Fences;
 use hikyaku::sync::guard::Guard;
 use hikyaku::transport::shm::ring::{Consumer, LINE_COUNT, Packet, Producer, Ring};
@@ -476,5 +477,37 @@ fn an_entry_gives_words_that_belong_together() {
         assert!(entry.revoke(1) && !entry.revoke(1));
         assert!(entry.publish(2, [20, 21, 22]));
         reader.join().unwrap();
+    });
+}
+
+// ------------------------------------------------------------------------------------------------------ departure
+
+/// A rank ends: whoever sleeps for it wakes up and knows it, and whoever sees how it ended sees that one has ended.
+/// Two tell of the end at the same time, and the graver state stays.
+///
+/// Fails with: a state written before `departures` is raised, or after the bells are rung; bells not rung; a state that
+/// is stored, or changed relaxed.
+#[test]
+fn the_end_of_a_rank_is_known_to_all() {
+    const LEFT: u64 = 2;
+    const DEAD: u64 = 3;
+    explore(2, || {
+        let shared = Arc::new((AtomicU64::new(0), AtomicU64::new(1), Bell::new()));
+        let tellers: Vec<_> = [DEAD, LEFT]
+            .into_iter()
+            .map(|ended| {
+                let shared = shared.clone();
+                thread::spawn(move || depart(&shared.0, &shared.1, ended, [&shared.2].into_iter()))
+            })
+            .collect();
+        let (departures, state, bell) = &*shared;
+        if state.load(Ordering::Acquire) != 1 {
+            assert_ne!(departures.load(Ordering::Relaxed), 0, "ended, and nobody has");
+        }
+        sleep_until(bell, 0, 11, || departures.load(Ordering::SeqCst) != 0 && state.load(Ordering::Acquire) == DEAD);
+        for teller in tellers {
+            teller.join().unwrap();
+        }
+        assert_eq!(state.load(Ordering::Acquire), DEAD);
     });
 }

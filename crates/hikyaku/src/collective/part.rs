@@ -26,7 +26,8 @@ pub(super) struct Part {
     pub results: [Mark; SLOT_COUNT as usize],
     /// Calls the member has finished.
     pub finished: Finished,
-    /// Not 0 once somebody found that the calls do not fit together. Written by peers.
+    /// Not 0 once somebody found that the calls do not fit together. Written by peers, of whom the first stays. It ends
+    /// the call with an error; nothing else is ordered by it.
     pub alarm: Line<AtomicU64>,
     /// Members that will not touch this part any more. Written by peers.
     pub leavers: Counter,

@@ -73,6 +73,8 @@ impl Job {
         self.collectives.set(count);
         let turn = (count % 2) as usize;
         let label = count << 8 | operation as u64;
+        // The barrier orders these words. Two turns suffice: whoever comes to the same turn again has passed the barrier
+        // of the one between, to which all come after they have read.
         let mine = &self.ni.mine().proposals[turn];
         mine.argument.store(argument, Ordering::Relaxed);
         mine.failure.store(own.is_err() as u64, Ordering::Relaxed);

@@ -75,9 +75,9 @@ pub(crate) struct Ni {
     owner: OwnerPage,
     engine: Mutex<Engine>,
     pub lookout: Lookout,
-    /// Runs of each handler so far.
+    /// Runs of each handler so far: released by the engine, acquired by whoever waits for them.
     pub handled: Box<[AtomicU64]>,
-    /// One bit per port in use.
+    /// One bit per port in use: a lock each. Released when given back, acquired when taken, for what is kept per port.
     ports_used: AtomicU64,
     /// Where replies to each port's calls arrive.
     pub calls: Box<[CallSlot]>,
@@ -85,11 +85,12 @@ pub(crate) struct Ni {
     pub lanes: Box<[Mutex<Option<Lane>>]>,
     /// What each port has routed.
     pub accounts: Box<[Account]>,
-    /// Per peer: whether its private memory can be reached directly (0 unknown, 1 yes, 2 no).
+    /// Per peer: whether its private memory can be reached directly (0 unknown, 1 yes, 2 no). Only a note of what
+    /// every thread would find out itself.
     cross: Box<[AtomicU8]>,
     /// The own half of this rank's heap.
     pub own_heap: Mutex<Heap>,
-    /// A rank whose messages made no sense, plus 1.
+    /// A rank whose messages made no sense, plus 1. Only told to the user: nothing is ordered by it.
     pub misbehaved: AtomicU64,
 }
 

@@ -12,12 +12,14 @@
 //! | `futex` | sleeping on a word shared between processes |
 //! | `bell` | waking a sleeper at no cost to the sender when nobody sleeps |
 //! | `barrier` | flags in a butterfly, and one counter for crowded cores |
+//! | `departure` | telling everybody that a rank has ended |
 //! | `entry` | a few words described under a key that changes |
 //! | `guard` | waiting until nobody is inside an operation on memory that is being taken away |
 
 pub mod atomic;
 pub mod barrier;
 pub mod bell;
+pub mod departure;
 pub mod entry;
 pub mod fence;
 pub mod futex;

@@ -15,6 +15,7 @@ use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::barrier::{Counter, Flags};
 use crate::sync::bell::{Bell, CELL_COUNT};
+use crate::sync::departure::depart;
 use crate::sync::entry::Entry;
 use crate::sync::guard::Guard;
 use crate::sync::line::Line;
@@ -255,13 +256,8 @@ impl JobMemory {
 
     /// Tells everyone that `rank` has ended, and wakes whoever sleeps.
     pub fn mark_departed(&self, rank: usize, state: State) {
-        // First that somebody has ended, then who: whoever knows who must find every call know it too.
-        self.header().departures.fetch_add(1, Ordering::SeqCst);
-        // Whoever is dead does not leave any more.
-        self.block(rank).life.state.fetch_max(state as u64, Ordering::SeqCst);
-        for peer in 0..self.layout.size {
-            self.block(peer).bell.ring_all();
-        }
+        let bells = (0..self.layout.size).map(|peer| &self.block(peer).bell);
+        depart(&self.header().departures, &self.block(rank).life.state, state as u64, bells);
     }
 
     #[inline(always)]
