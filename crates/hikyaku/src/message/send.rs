@@ -64,6 +64,8 @@ impl Messages<'_> {
 
     /// Sends `data` to a rank that receives from any: a domain of its own, with as many slots.
     pub fn send_any<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
+        // Before the slot is reckoned with: it may be any number.
+        self.core.check(rank, slot)?;
         self.send_entry(bytemuck::cast_slice(data), rank, slot, self.core.slots + slot)
     }
 
