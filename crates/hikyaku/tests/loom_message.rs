@@ -2,60 +2,37 @@
 
 #![cfg(loom)]
 
-use hikyaku::message::slot::{Deal, Head, Kind, Post, Told};
-use loom::cell::UnsafeCell;
+mod model;
+
+use hikyaku::message::slot::{Deal, Head, Kind, Marks, Post, Told, bounce_of, bounce_value};
 use loom::sync::Arc;
 use loom::thread;
+use model::{Memory, explore};
 
-/// Memory whose use only the protocol orders: loom reports two accesses that nothing orders.
-struct Memory(UnsafeCell<u64>);
-
-// SAFETY: sharing it unordered is what the models look for; loom stops at the first such access.
-unsafe impl Sync for Memory {}
-
-impl Memory {
-    fn new() -> Memory {
-        Memory(UnsafeCell::new(0))
-    }
-
-    fn get(&self) -> u64 {
-        // SAFETY: loom has checked that no write overlaps.
-        self.0.with(|value| unsafe { *value })
-    }
-
-    fn set(&self, new: u64) {
-        // SAFETY: loom has checked that no other access overlaps.
-        self.0.with_mut(|value| unsafe { *value = new })
-    }
-}
-
-fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 10_000;
-    builder.check(model);
-}
-
-/// Messages through one bounce buffer: the receiver reads what belongs to the head, and the sender writes again only
-/// after it was taken. Fails if `Head::publish` or `Post::publish` stores relaxed.
+/// Messages through one bounce buffer of two pieces: the receiver reads the first as soon as the head is there, the second
+/// when it is marked, and the sender writes again only after both were taken. Fails if `Head::publish`, `Marks::set` or
+/// `Post::publish` stores relaxed, if `look` or `has` loads relaxed, or if a mark of the last turn is taken for this one's.
 #[test]
 fn a_slot_hands_its_buffer_back_and_forth() {
     explore(3, || {
-        let shared = Arc::new((Head::new(), Post::new(), Memory::new()));
+        let shared = Arc::new((Head::new(), Post::new(), Marks::new(), [Memory::new(0u64), Memory::new(0u64)]));
         let sender = {
             let shared = shared.clone();
             thread::spawn(move || {
-                let (head, post, bounce) = &*shared;
+                let (head, post, marks, pieces) = &*shared;
                 for number in 1..=2 {
                     while post.look().0 + 1 < number {
                         thread::yield_now();
                     }
-                    bounce.set(number * 10);
-                    head.publish(number, Told { kind: Kind::Bounce, bytes: 8, taken: number + 4, value: number });
+                    pieces[0].set(number * 10);
+                    let value = bounce_value(5, number);
+                    head.publish(number, Told { kind: Kind::Bounce, bytes: 8, taken: number + 4, value });
+                    pieces[1].set(number * 20);
+                    marks.set(1, number);
                 }
             })
         };
-        let (head, post, bounce) = &*shared;
+        let (head, post, marks, pieces) = &*shared;
         for number in 1..=2 {
             let told = loop {
                 if let Some(told) = head.look(number) {
@@ -63,8 +40,14 @@ fn a_slot_hands_its_buffer_back_and_forth() {
                 }
                 thread::yield_now();
             };
-            assert_eq!(told, Told { kind: Kind::Bounce, bytes: 8, taken: number + 4, value: number });
-            assert_eq!(bounce.get(), number * 10);
+            assert_eq!((told.kind, told.bytes, told.taken), (Kind::Bounce, 8, number + 4));
+            let (bounce, turn) = bounce_of(told.value);
+            assert_eq!((bounce, turn), (5, number));
+            assert_eq!(pieces[0].get(), number * 10);
+            while !marks.has(1, turn) {
+                thread::yield_now();
+            }
+            assert_eq!(pieces[1].get(), number * 20);
             post.publish(number, false);
         }
         sender.join().unwrap();
@@ -73,7 +56,7 @@ fn a_slot_hands_its_buffer_back_and_forth() {
 
 const CHUNKS: u64 = 2;
 
-fn copy_chunks(deal: &Deal, number: u64, buffer: &[Memory; CHUNKS as usize]) {
+fn copy_chunks(deal: &Deal, number: u64, buffer: &[Memory<u64>; CHUNKS as usize]) {
     while let Some(chunk) = deal.claim(number, CHUNKS) {
         // Two who had claimed the same chunk would race here.
         buffer[chunk as usize].set(number * 100 + chunk);
@@ -86,7 +69,7 @@ fn copy_chunks(deal: &Deal, number: u64, buffer: &[Memory; CHUNKS as usize]) {
 #[test]
 fn both_sides_copy_each_chunk_once() {
     explore(3, || {
-        let shared = Arc::new((Deal::new(), Post::new(), [Memory::new(), Memory::new()]));
+        let shared = Arc::new((Deal::new(), Post::new(), [Memory::new(0u64), Memory::new(0u64)]));
         let sender = {
             let shared = shared.clone();
             thread::spawn(move || {
@@ -117,7 +100,7 @@ fn both_sides_copy_each_chunk_once() {
 #[test]
 fn nobody_writes_after_a_withdrawal() {
     explore(3, || {
-        let shared = Arc::new((Deal::new(), Post::new(), [Memory::new(), Memory::new()]));
+        let shared = Arc::new((Deal::new(), Post::new(), [Memory::new(0u64), Memory::new(0u64)]));
         let (deal, post, _) = &*shared;
         deal.open(1);
         post.publish(0, true);

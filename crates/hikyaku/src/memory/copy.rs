@@ -26,8 +26,8 @@ mod assembly {
     /// not be read first.
     const STREAM_MIN: usize = 32 << 20;
 
-    /// Fetches lines that are about to be written by a copy of at most a few kilobytes, and that another core has read
-    /// since they were last written: all at once, where the stores of the copy would fetch them a few at a time.
+    /// Fetches lines that will be written by a copy of at most a few kilobytes, and that another core has read since they
+    /// were last written: the stores of the copy need not wait for them then.
     #[inline(always)]
     pub fn expect_write(start: *mut u8, len: usize) {
         for line in (0..len).step_by(64) {

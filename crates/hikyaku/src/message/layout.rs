@@ -1,6 +1,6 @@
 //! What lies where: each rank holds, for every peer, the words of all slots and some bounce buffers.
 
-use super::slot::{Deal, Head, Payload, Post, Spot};
+use super::slot::{Deal, Head, Marks, PIECE_BYTES, PIECE_COUNT, Payload, Post, Spot};
 use crate::sync::Shared;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::line::Line;
@@ -8,7 +8,7 @@ use crate::sync::line::Line;
 /// Buffers for messages that are too long for a line and too short for a deal, per pair of ranks and direction.
 pub(super) const BOUNCE_COUNT: usize = 8;
 /// Bytes of each: the longest message that is sent without its receive.
-pub const EAGER_MAX: usize = 8 * 1024;
+pub const EAGER_MAX: usize = PIECE_COUNT * PIECE_BYTES;
 
 /// Offsets within what a rank holds for one peer.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,7 @@ pub(super) struct Layout {
     wants: usize,
     deals: usize,
     high: usize,
+    marks: usize,
     bounces: usize,
     pub peer_bytes: usize,
 }
@@ -38,10 +39,11 @@ impl Layout {
         let wants = part(entries * size_of::<Line<Spot>>());
         let deals = part(entries * size_of::<Line<Deal>>());
         let high = part(size_of::<AtomicU64>());
+        let marks = part(BOUNCE_COUNT * size_of::<Marks>());
         let bounces = part(BOUNCE_COUNT * EAGER_MAX);
         // Peers write different parts: no page is shared, so that an idle pair takes no memory.
         let peer_bytes = end.next_multiple_of(crate::memory::segment::PAGE_BYTES);
-        Layout { heads, posts, lines, wants, deals, high, bounces, peer_bytes }
+        Layout { heads, posts, lines, wants, deals, high, marks, bounces, peer_bytes }
     }
 }
 
@@ -95,6 +97,13 @@ impl<'a> Side<'a> {
     #[inline(always)]
     pub fn high(self) -> &'a AtomicU64 {
         self.at(self.layout.high)
+    }
+
+    /// Which pieces of a bounce buffer have come.
+    #[inline(always)]
+    pub fn marks(self, bounce: usize) -> &'a Marks {
+        assert!(bounce < BOUNCE_COUNT);
+        self.at(self.layout.marks + bounce * size_of::<Marks>())
     }
 
     /// The first byte of a bounce buffer.

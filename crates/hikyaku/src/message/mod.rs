@@ -14,6 +14,7 @@
 //! | `state` | what each side keeps to itself |
 //! | `spot` | where a buffer is, seen from two processes; copying between them |
 //! | `short` | what fits a line: sent and received in place |
+//! | `bounce` | what fits a buffer that both map |
 //! | `send` | sending: eager, offered, synchronous |
 //! | `receive` | receiving: from a slot, from any slot of a rank, from any rank |
 //! | `pending` | operations that go on while the program does something else |
@@ -21,6 +22,7 @@
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `spool` | the spare buffer of sends that have waited long enough |
 
+mod bounce;
 mod layout;
 mod link;
 mod pending;

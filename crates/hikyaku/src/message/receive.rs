@@ -16,8 +16,10 @@ use std::sync::atomic::Ordering;
 pub(super) struct ReceiveOp {
     pub member: usize,
     pub entry: usize,
-    buffer: Buffer,
+    pub buffer: Buffer,
     number: u64,
+    /// Bytes that were copied out of a bounce buffer so far.
+    pub copied: usize,
     /// The sender was told where the bytes are wanted.
     posted: bool,
     /// Where they are wanted meanwhile, if the sender cannot reach the buffer.
@@ -28,7 +30,7 @@ impl ReceiveOp {
     /// The same receive, for message `number`.
     #[inline(always)]
     pub fn again(&self, number: u64) -> ReceiveOp {
-        ReceiveOp { number, posted: false, staged: None, ..*self }
+        ReceiveOp { number, copied: 0, posted: false, staged: None, ..*self }
     }
 
     /// Where a long message is put together.
@@ -185,7 +187,7 @@ impl Core {
         if receive.is_busy() {
             return Err(self.slot_busy(member, entry));
         }
-        Ok(ReceiveOp { member, entry, buffer, number: receive.taken + 1, posted: false, staged: None })
+        Ok(ReceiveOp { member, entry, buffer, number: receive.taken + 1, copied: 0, posted: false, staged: None })
     }
 
     /// Tells the sender of a long message where it is wanted, so that it can begin without this rank (F5).
@@ -215,32 +217,33 @@ impl Core {
         let mine = self.mine(op.member);
         let Some(told) = mine.head(op.entry).look(op.number) else { return Ok(None) };
         let result = match told.kind {
-            Kind::Offer => match self.take_offer(op) {
-                Ok(None) => return Ok(None),
-                other => other,
-            },
-            _ => self.take_short(op, told).map(Some),
+            Kind::Offer => self.take_offer(op),
+            Kind::Value | Kind::Line | Kind::Bounce => self.take_eager(op, told),
         };
+        if matches!(result, Ok(None)) {
+            return result;
+        }
         let link = &self.links[op.member];
         self.settle(link, &mut link.state.borrow_mut(), op.entry, op.number, told);
         result
     }
 
+    /// Copies a message that was sent without its receive; `None` while some of it has not come.
     #[inline(always)]
-    fn take_short(&self, op: &ReceiveOp, told: Told) -> Result<usize> {
-        let (mine, bytes) = (self.mine(op.member), told.bytes);
-        if bytes > op.buffer.bytes {
-            return Err(self.truncated(op, bytes));
+    fn take_eager(&self, op: &mut ReceiveOp, told: Told) -> Result<Option<usize>> {
+        if told.bytes > op.buffer.bytes {
+            return Err(self.truncated(op, told.bytes));
         }
-        let Some(source) = self.place_of(mine, op.entry, &told) else {
-            return Err(Error::PeerMisbehaved {
-                rank: self.rank_of(op.member),
-                what: "a message longer than its place",
-            });
+        if told.kind == Kind::Bounce && told.bytes <= EAGER_MAX {
+            return Ok(self.take_pieces(op, &told).then_some(told.bytes));
+        }
+        let Some(source) = self.place_of(self.mine(op.member), op.entry, &told) else {
+            let rank = self.rank_of(op.member);
+            return Err(Error::PeerMisbehaved { rank, what: "a message longer than its place" });
         };
-        // SAFETY: both sides hold `bytes`, as checked above.
-        unsafe { copy::copy(op.buffer.start, source, bytes) };
-        Ok(bytes)
+        // SAFETY: both sides hold as many bytes, as checked above.
+        unsafe { copy::copy(op.buffer.start, source, told.bytes) };
+        Ok(Some(told.bytes))
     }
 
     /// Copies what it can of an offered message; `None` while the sender still copies.

@@ -185,29 +185,24 @@ impl Core {
             return Ok(true);
         }
         let theirs = self.theirs(member);
-        let mut told = Told { kind: Kind::Bounce, bytes: buffer.bytes, taken: peer.receives[entry].taken, value: 0 };
-        let bounce = if buffer.bytes <= EAGER_MAX { peer.take_bounce(mine, entry) } else { None };
-        if let Some(bounce) = bounce {
-            told.value = bounce as u64;
-            let target = theirs.bounce(bounce);
-            copy::expect_write(target, buffer.bytes);
-            // SAFETY: a bounce buffer is large enough for the bytes, and the buffer is alive.
-            unsafe { copy::copy(target, buffer.start, buffer.bytes) };
-        } else {
-            if !self.may_offer(op, &peer) {
-                return Ok(false);
-            }
-            // An offer must be waited for, which a handler cannot.
-            refuse_in_handler()?;
-            told = Told { kind: Kind::Offer, bytes: 0, ..told };
-            self.stage(op)?;
-            op.buffer.tell(&self.ni, theirs.offer(entry));
+        if buffer.bytes <= EAGER_MAX && self.send_bounce(&self.links[member], &mut peer, op.bytes(), entry) {
+            op.number = peer.sends[entry].sent;
+            op.stage = Stage::Sent;
+            return Ok(true);
         }
+        if !self.may_offer(op, &peer) {
+            return Ok(false);
+        }
+        // An offer must be waited for, which a handler cannot.
+        refuse_in_handler()?;
+        self.stage(op)?;
+        op.buffer.tell(&self.ni, theirs.offer(entry));
+        let told = Told { kind: Kind::Offer, bytes: 0, taken: peer.receives[entry].taken, value: 0 };
         let send = &mut peer.sends[entry];
         send.sent += 1;
         op.number = send.sent;
         theirs.head(entry).publish(send.sent, told);
-        op.stage = if told.kind == Kind::Offer { Stage::Offered } else { Stage::Sent };
+        op.stage = Stage::Offered;
         self.notify(member);
         Ok(true)
     }

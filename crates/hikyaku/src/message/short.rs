@@ -4,7 +4,7 @@
 //! is left to the general paths in `send` and `receive`.
 
 use super::Core;
-use super::layout::{BOUNCE_COUNT, EAGER_MAX, Side};
+use super::layout::Side;
 use super::link::Link;
 use super::slot::{Kind, Told};
 use super::state::Peer;
@@ -73,9 +73,6 @@ impl Core {
         if receive.is_busy() || told.bytes > into.len() {
             return None;
         }
-        if matches!(told.kind, Kind::Bounce | Kind::Offer) {
-            return None;
-        }
         let source = self.place_of(mine, entry, &told)?;
         // SAFETY: both sides hold as much, as checked.
         unsafe { copy::copy(into.as_mut_ptr(), source, told.bytes) };
@@ -83,14 +80,13 @@ impl Core {
         Some(told.bytes)
     }
 
-    /// Where the bytes of a message lie that is not offered, if as many fit there: what a peer tells is checked before it
-    /// is used.
+    /// Where the bytes of a short message lie, if as many fit there: what a peer tells is checked before it is used.
     #[inline(always)]
     pub(super) fn place_of(&self, mine: Side<'_>, entry: usize, told: &Told) -> Option<*const u8> {
         let (place, room) = match told.kind {
             Kind::Value => ((&raw const told.value).cast::<u8>(), 8),
             Kind::Line => (mine.line(entry).as_ptr() as *const u8, SHORT_MAX),
-            _ => (mine.bounce(told.value as usize % BOUNCE_COUNT) as *const u8, EAGER_MAX),
+            Kind::Bounce | Kind::Offer => return None,
         };
         (told.bytes <= room).then_some(place)
     }

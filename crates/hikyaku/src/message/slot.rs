@@ -37,7 +37,7 @@ pub enum Kind {
     Value,
     /// In the line of the slot: up to 64 bytes.
     Line,
-    /// In a bounce buffer, whose number is the value.
+    /// In a bounce buffer, which the value names; see [`Marks`].
     Bounce,
     /// Where the line says: a long message, copied by both sides once the receive is there.
     Offer,
@@ -228,6 +228,57 @@ impl Default for Deal {
     fn default() -> Deal {
         Deal::new()
     }
+}
+
+/// Bytes of a bounce buffer that are written and read at a time.
+pub const PIECE_BYTES: usize = 1024;
+/// Pieces of a bounce buffer.
+pub const PIECE_COUNT: usize = if cfg!(loom) { 2 } else { 8 };
+
+/// Which pieces of a bounce buffer have come: the receiver reads one while the sender writes the next. The head of the
+/// message is published with the first piece, so there is no mark for it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Marks([Line<AtomicU64>; PIECE_COUNT - 1]);
+
+// SAFETY: atomics in a fixed layout.
+unsafe impl Shared for Marks {}
+
+impl Marks {
+    /// A piece other than the first was written, in the `turn`th use of the buffer.
+    #[inline(always)]
+    pub fn set(&self, piece: usize, turn: u64) {
+        self.0[piece - 1].store(turn, Ordering::Release);
+    }
+
+    /// Whether a piece other than the first is there.
+    #[inline(always)]
+    pub fn has(&self, piece: usize, turn: u64) -> bool {
+        self.0[piece - 1].load(Ordering::Acquire) == turn
+    }
+
+    /// For models; in a job it is zeroed mapped memory.
+    pub fn new() -> Marks {
+        Marks(std::array::from_fn(|_| Line(AtomicU64::new(0))))
+    }
+}
+
+impl Default for Marks {
+    fn default() -> Marks {
+        Marks::new()
+    }
+}
+
+/// A bounce buffer, as a head names it: (which, the how-manieth use of it).
+#[inline(always)]
+pub fn bounce_value(bounce: usize, turn: u64) -> u64 {
+    turn << 8 | bounce as u64
+}
+
+/// The inverse of [`bounce_value`]; which, as a peer told it, may be any number.
+#[inline(always)]
+pub fn bounce_of(value: u64) -> (usize, u64) {
+    ((value & 0xff) as usize, value >> 8)
 }
 
 /// A line of payload, or an offer.

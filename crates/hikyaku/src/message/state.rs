@@ -10,8 +10,12 @@ pub(super) struct Peer {
     pub receives: Vec<Receiving>,
     /// One bit per bounce buffer that is free.
     free: u8,
-    /// The slot whose message lies in each bounce buffer that is not.
+    /// The bounce buffer whose lines were fetched for the next message.
+    warm: usize,
+    /// The slot whose message lies in each bounce buffer that is not free.
     holders: [u32; BOUNCE_COUNT],
+    /// How often each was used.
+    turns: [u64; BOUNCE_COUNT],
     /// One more than the highest slot used, as told to the peer.
     pub high: u64,
 }
@@ -62,7 +66,9 @@ impl Peer {
             sends: vec![Sending::default(); entries],
             receives: vec![Receiving::default(); entries],
             free: u8::MAX,
+            warm: 0,
             holders: [0; BOUNCE_COUNT],
+            turns: [0; BOUNCE_COUNT],
             high: 0,
         }
     }
@@ -104,8 +110,8 @@ impl Peer {
         }
     }
 
-    /// A free bounce buffer, now held by the next message of `entry`.
-    pub fn take_bounce(&mut self, mine: Side<'_>, entry: usize) -> Option<usize> {
+    /// A free bounce buffer, now held by the next message of `entry`, and the how-manieth use of it this is.
+    pub fn take_bounce(&mut self, mine: Side<'_>, entry: usize) -> Option<(usize, u64)> {
         if self.free == 0 {
             for buffer in 0..BOUNCE_COUNT {
                 self.look(mine, self.holders[buffer] as usize);
@@ -114,10 +120,18 @@ impl Peer {
         if self.free == 0 {
             return None;
         }
-        let buffer = self.free.trailing_zeros() as usize;
+        let buffer = if self.free & 1 << self.warm != 0 { self.warm } else { self.free.trailing_zeros() as usize };
         self.free &= !(1 << buffer);
         self.holders[buffer] = entry as u32;
         self.sends[entry].bounce = Some(buffer as u8);
-        Some(buffer)
+        self.turns[buffer] += 1;
+        Some((buffer, self.turns[buffer]))
+    }
+
+    /// The buffer that the next message will be given, if one is free: a message just sent gives time to fetch its lines,
+    /// which the receiver has read since, and which the next copy would wait for.
+    pub fn warm_bounce(&mut self) -> Option<usize> {
+        self.warm = self.free.trailing_zeros() as usize % BOUNCE_COUNT;
+        (self.free != 0).then_some(self.warm)
     }
 }

@@ -1,0 +1,61 @@
+//! Messages too long for a line and too short to be offered: through a buffer that both ranks map, which the receiver
+//! reads piece by piece while the sender still writes.
+//!
+//! Every line of it passes from one core to the other twice: when it is written, since the receiver has read it before,
+//! and when it is read. The first passage is taken off the path: after a message has gone, the lines of the buffer that
+//! the next one will use are fetched.
+
+use super::Core;
+use super::layout::{BOUNCE_COUNT, EAGER_MAX};
+use super::link::Link;
+use super::receive::ReceiveOp;
+use super::slot::{Kind, PIECE_BYTES, Told, bounce_of, bounce_value};
+use super::state::Peer;
+use crate::memory::copy;
+
+impl Core {
+    /// Sends a message of at most [`EAGER_MAX`] bytes; false if no buffer is free.
+    pub(super) fn send_bounce(&self, link: &Link, peer: &mut Peer, data: &[u8], entry: usize) -> bool {
+        assert!(data.len() <= EAGER_MAX);
+        let Some((bounce, turn)) = peer.take_bounce(self.mine_of(link), entry) else { return false };
+        let theirs = self.theirs_of(link);
+        let (target, marks) = (theirs.bounce(bounce), theirs.marks(bounce));
+        let send = &mut peer.sends[entry];
+        send.sent += 1;
+        let (taken, value) = (peer.receives[entry].taken, bounce_value(bounce, turn));
+        for (piece, bytes) in data.chunks(PIECE_BYTES).enumerate() {
+            // SAFETY: a buffer holds as many pieces.
+            unsafe { copy::copy(target.add(piece * PIECE_BYTES), bytes.as_ptr(), bytes.len()) };
+            match piece {
+                0 => {
+                    theirs.head(entry).publish(send.sent, Told { kind: Kind::Bounce, bytes: data.len(), taken, value })
+                }
+                _ => marks.set(piece, turn),
+            }
+        }
+        self.ni.notify(link.rank, crate::sync::bell::ANY);
+        if let Some(next) = peer.warm_bounce() {
+            copy::expect_write(theirs.bounce(next), data.len());
+        }
+        true
+    }
+
+    /// Copies the pieces that have come; true when all have. The message fits the receive.
+    #[inline(always)]
+    pub(super) fn take_pieces(&self, op: &mut ReceiveOp, told: &Told) -> bool {
+        let (bounce, turn) = bounce_of(told.value);
+        let (mine, bounce) = (self.mine(op.member), bounce % BOUNCE_COUNT);
+        let (source, marks) = (mine.bounce(bounce), mine.marks(bounce));
+        while op.copied < told.bytes {
+            let piece = op.copied / PIECE_BYTES;
+            if piece > 0 && !marks.has(piece, turn) {
+                return false;
+            }
+            let bytes = PIECE_BYTES.min(told.bytes - op.copied);
+            // SAFETY: within the buffer, since the caller compared its size, and within the receive's.
+            unsafe { copy::copy(op.buffer.start.add(op.copied), source.add(op.copied), bytes) };
+            op.copied += bytes;
+        }
+        true
+    }
+}
