@@ -54,22 +54,24 @@ fn a_slot_hands_its_buffer_back_and_forth() {
     });
 }
 
-const CHUNKS: u64 = 2;
+const CHUNKS: u64 = 3;
 
-fn copy_chunks(deal: &Deal, number: u64, buffer: &[Memory<u64>; CHUNKS as usize]) {
-    while let Some(chunk) = deal.claim(number, CHUNKS) {
+type Claim = fn(&Deal, u64, u64) -> Option<u64>;
+
+fn copy_chunks(deal: &Deal, number: u64, claim: Claim, buffer: &[Memory<u64>; CHUNKS as usize]) {
+    while let Some(chunk) = claim(deal, number, CHUNKS) {
         // Two who had claimed the same chunk would race here.
         buffer[chunk as usize].set(number * 100 + chunk);
         deal.copied();
     }
 }
 
-/// A long message copied by both sides: every chunk once, and all of them before either side goes on. Fails if
+/// A long message copied by both sides, from either end: every chunk once, and all of them before either side goes on. Fails if
 /// `Deal::copied` is relaxed, or if `Deal::claim` adds without looking at the number.
 #[test]
 fn both_sides_copy_each_chunk_once() {
     explore(3, || {
-        let shared = Arc::new((Deal::new(), Post::new(), [Memory::new(0u64), Memory::new(0u64)]));
+        let shared = Arc::new((Deal::new(), Post::new(), [0u64; 3].map(Memory::new)));
         let sender = {
             let shared = shared.clone();
             thread::spawn(move || {
@@ -77,7 +79,7 @@ fn both_sides_copy_each_chunk_once() {
                 while !post.look().1 {
                     thread::yield_now();
                 }
-                copy_chunks(deal, 1, buffer);
+                copy_chunks(deal, 1, Deal::claim, buffer);
                 while !deal.done(1, CHUNKS) {
                     thread::yield_now();
                 }
@@ -86,11 +88,11 @@ fn both_sides_copy_each_chunk_once() {
         let (deal, post, buffer) = &*shared;
         deal.open(1);
         post.publish(0, true);
-        copy_chunks(deal, 1, buffer);
+        copy_chunks(deal, 1, Deal::claim_back, buffer);
         while !deal.done(1, CHUNKS) {
             thread::yield_now();
         }
-        assert_eq!([buffer[0].get(), buffer[1].get()], [100, 101]);
+        assert_eq!(buffer.each_ref().map(Memory::get), [100, 101, 102]);
         sender.join().unwrap();
     });
 }
@@ -100,13 +102,13 @@ fn both_sides_copy_each_chunk_once() {
 #[test]
 fn nobody_writes_after_a_withdrawal() {
     explore(3, || {
-        let shared = Arc::new((Deal::new(), Post::new(), [Memory::new(0u64), Memory::new(0u64)]));
+        let shared = Arc::new((Deal::new(), Post::new(), [0u64; 3].map(Memory::new)));
         let (deal, post, _) = &*shared;
         deal.open(1);
         post.publish(0, true);
         let sender = {
             let shared = shared.clone();
-            thread::spawn(move || copy_chunks(&shared.0, 1, &shared.2))
+            thread::spawn(move || copy_chunks(&shared.0, 1, Deal::claim, &shared.2))
         };
         let (deal, post, buffer) = &*shared;
         if deal.withdraw(1) {
@@ -117,9 +119,8 @@ fn nobody_writes_after_a_withdrawal() {
             }
         }
         // The buffer is the receiver's own again.
-        buffer[0].set(7);
-        buffer[1].set(7);
+        buffer.iter().for_each(|chunk| chunk.set(7));
         sender.join().unwrap();
-        assert_eq!([buffer[0].get(), buffer[1].get()], [7, 7]);
+        assert_eq!(buffer.each_ref().map(Memory::get), [7; 3]);
     });
 }

@@ -261,7 +261,7 @@ impl Core {
         }
         let (size, count) = chunks(offer.bytes);
         if offer.is_reachable(ni) {
-            while let Some(chunk) = deal.claim(op.number, count) {
+            while let Some(chunk) = deal.claim_back(op.number, count) {
                 let offset = chunk as usize * size;
                 // SAFETY: the claim makes this the only one who writes the chunk; the sender keeps its buffer until
                 // all chunks are copied.

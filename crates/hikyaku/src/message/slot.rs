@@ -153,7 +153,7 @@ unsafe impl Shared for Spot {}
 #[derive(Debug)]
 #[repr(C)]
 pub struct Deal {
-    /// number << 32 | chunks claimed.
+    /// number << 32 | chunks claimed from the back << 16 | chunks claimed from the front.
     claimed: AtomicU64,
     /// number << 32 | chunks copied.
     copied: AtomicU64,
@@ -164,6 +164,11 @@ pub struct Deal {
 // SAFETY: atomics in a fixed layout.
 unsafe impl Shared for Deal {}
 
+/// Chunks of a message at most: either side may claim them all.
+pub const CHUNKS_MAX: usize = 0x7fff;
+const FRONT: u64 = 1;
+const BACK: u64 = 1 << 16;
+
 impl Deal {
     /// The receiver opens the deal for message `number`, before it posts.
     pub fn open(&self, number: u64) {
@@ -171,17 +176,29 @@ impl Deal {
         self.claimed.store(number << 32, Ordering::Release);
     }
 
-    /// Claims the next chunk of message `number`, of `count`.
+    /// Claims the next chunk of message `number`, of `count`, from the first on.
     #[inline]
     pub fn claim(&self, number: u64, count: u64) -> Option<u64> {
+        self.claim_one(number, count, FRONT).map(|claims| claims % BACK)
+    }
+
+    /// The same, from the last on: so each side copies about the same chunks of every message, whose lines stay in its
+    /// cache.
+    #[inline]
+    pub fn claim_back(&self, number: u64, count: u64) -> Option<u64> {
+        self.claim_one(number, count, BACK).map(|claims| count - 1 - claims / BACK)
+    }
+
+    #[inline(always)]
+    fn claim_one(&self, number: u64, count: u64, one: u64) -> Option<u64> {
         let mut seen = self.claimed.load(Ordering::Acquire);
         loop {
-            let (of, chunk) = (seen >> 32, seen & 0xffff_ffff);
-            if of != number & 0xffff_ffff || chunk >= count {
+            let (of, claims) = (seen >> 32, seen & 0xffff_ffff);
+            if of != number & 0xffff_ffff || claims % BACK + claims / BACK >= count {
                 return None;
             }
-            match self.claimed.compare_exchange_weak(seen, seen + 1, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Some(chunk),
+            match self.claimed.compare_exchange_weak(seen, seen + one, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(claims),
                 Err(now) => seen = now,
             }
         }

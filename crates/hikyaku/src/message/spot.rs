@@ -1,6 +1,6 @@
 //! Where a buffer is, seen from two processes, and copying between them.
 
-use super::slot::Spot;
+use super::slot::{CHUNKS_MAX, Spot};
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::ni::Ni;
@@ -155,6 +155,6 @@ const CHUNK_MIN: usize = 32 * 1024;
 /// The size of chunk pieces of a message, and how many there are.
 pub(super) fn chunks(bytes: usize) -> (usize, u64) {
     // A message of few chunks is cut finer, so that both sides have work.
-    let size = (bytes / 4).clamp(CHUNK_MIN, CHUNK_MAX).next_multiple_of(4096);
+    let size = (bytes / 4).clamp(CHUNK_MIN, CHUNK_MAX).max(bytes.div_ceil(CHUNKS_MAX)).next_multiple_of(4096);
     (size, bytes.div_ceil(size) as u64)
 }
