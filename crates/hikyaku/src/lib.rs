@@ -29,6 +29,7 @@
 //! |---|---|
 //! | have memory on every rank | [`Job::symmetric`] |
 //! | have memory on one rank, by id | [`Port::area`], [`Port::register`], [`Port::open_area`] |
+//! | have memory that messages move without a system call | [`Port::block`] |
 //! | move data | [`Port::push`], [`Port::pull`], [`Port::push_notify`] |
 //! | set and wait for flags | [`Port::word`], [`Port::wait`], [`Port::wait_any`] |
 //! | change a word atomically | [`Port::atomic`], [`Port::fetch_add`], [`Port::compare_swap`] |
@@ -109,6 +110,7 @@ pub use self::{
     error::{Error, Refusal, Result},
     job::{Config, Job, local, local_with, parse_bytes},
     ni::area::{Area, RemoteArea},
+    ni::block::Block,
     ni::engine::{Context, Message},
     ni::message::{ARGUMENT_COUNT, Arguments, HANDLER_COUNT, PAYLOAD_MAX},
     ni::operation::Atomic,

@@ -22,12 +22,14 @@
 //! | `source` | a long buffer where it is |
 //! | `operation` | what numbers are combined by |
 //! | `reduce` | reduce, allreduce, scan |
+//! | `element` | the same for elements whose type is known only when the program runs |
 //! | `messages` | slots between the members |
 //! | `exchange` | gather, allgather, scatter, alltoall |
 
 mod barrier;
 mod broadcast;
 mod direct;
+mod element;
 mod exchange;
 mod group;
 mod label;
@@ -40,6 +42,7 @@ mod source;
 mod trouble;
 mod words;
 
+pub use element::Elements;
 pub use group::Group;
 pub use operation::{
     AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,

@@ -43,7 +43,7 @@ pub trait Operation<T> {
 }
 
 /// The code of all functions of the program.
-const FUNCTION: u8 = 0xFF;
+pub(super) const FUNCTION: u8 = 0xFF;
 
 impl<T, F: Fn(&mut [T], &[T])> Operation<T> for F {
     const CODE: u8 = FUNCTION;

@@ -33,10 +33,10 @@ const SCRATCH_BYTES: usize = 4096;
 pub(super) struct Scratch<const BYTES: usize = SCRATCH_BYTES>([u8; BYTES]);
 
 /// How members' bytes are combined: an operation without its type.
-struct Combination<'f> {
+pub(super) struct Combination<'f> {
     /// Bytes of an element.
-    element: usize,
-    combine: &'f dyn Fn(&mut [u8], &[u8]),
+    pub element: usize,
+    pub combine: &'f dyn Fn(&mut [u8], &[u8]),
 }
 
 impl Group<'_> {
@@ -94,26 +94,38 @@ impl Group<'_> {
         label: Label,
         data: &mut [T],
         operation: O,
-        mut one: impl FnMut(&mut [u8], &Combination<'_>) -> Result<()>,
+        one: impl FnMut(&mut [u8], &Combination<'_>) -> Result<()>,
     ) -> Result<()> {
-        let element = size_of::<T>();
-        if element == 0 || element > SCRATCH_BYTES || align_of::<T>() > align_of::<Scratch>() {
-            let reason = format!("elements of {element} bytes cannot be combined: 1 to {SCRATCH_BYTES} bytes can");
-            return Err(self.refuse(label, reason));
-        }
+        const { assert!(align_of::<T>() <= align_of::<Scratch>()) };
         let combine = |total: &mut [u8], input: &[u8]| {
             operation.combine(bytemuck::cast_slice_mut(total), bytemuck::cast_slice(input))
         };
-        let how = Combination { element, combine: &combine };
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(data);
-        let piece = BUFFER_BYTES / element * element;
-        if bytes.len() <= piece {
-            return one(bytes, &how);
-        }
-        bytes.chunks_mut(piece).try_for_each(|piece| one(piece, &how))
+        let how = Combination { element: size_of::<T>(), combine: &combine };
+        self.combine_elements(label, bytemuck::cast_slice_mut(data), &how, one)
     }
 
-    fn reduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    /// The same, where the elements are only bytes.
+    #[inline(always)]
+    pub(super) fn combine_elements(
+        &self,
+        label: Label,
+        bytes: &mut [u8],
+        how: &Combination<'_>,
+        mut one: impl FnMut(&mut [u8], &Combination<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let element = how.element;
+        if element == 0 || element > SCRATCH_BYTES {
+            let reason = format!("elements of {element} bytes cannot be combined: 1 to {SCRATCH_BYTES} bytes can");
+            return Err(self.refuse(label, reason));
+        }
+        let piece = BUFFER_BYTES / element * element;
+        if bytes.len() <= piece {
+            return one(bytes, how);
+        }
+        bytes.chunks_mut(piece).try_for_each(|piece| one(piece, how))
+    }
+
+    pub(super) fn reduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let round = self.enter(label)?;
         if !self.crowded && self.size() > ROOT_MEMBERS_MAX && data.len() > DIRECT_MAX {
             self.contribute(&round, data);
@@ -137,7 +149,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn scan_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    pub(super) fn scan_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let round = self.enter(label)?;
         self.contribute(&round, data);
         (self.rank() + 1..self.size()).for_each(|member| self.notify(member));
@@ -151,7 +163,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn allreduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    pub(super) fn allreduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let round = self.enter(label)?;
         self.contribute(&round, data);
         let size = self.size();

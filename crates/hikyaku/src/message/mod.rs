@@ -18,6 +18,7 @@
 //! | `send` | sending: eager, offered, synchronous |
 //! | `receive` | receiving: from a slot, from any slot of a rank, from any rank |
 //! | `pending` | operations that go on while the program does something else |
+//! | `look` | what there is, without waiting for it |
 //! | `scope` | the same in safe code |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `spool` | the spare buffer of sends that have waited long enough |
@@ -25,6 +26,7 @@
 mod bounce;
 mod layout;
 mod link;
+mod look;
 mod pending;
 mod prepared;
 mod receive;

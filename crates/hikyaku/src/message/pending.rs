@@ -69,7 +69,7 @@ impl Pending {
         }
     }
 
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.flights.len() == self.empty.len()
     }
 }

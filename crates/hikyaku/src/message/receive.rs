@@ -153,7 +153,7 @@ impl Core {
     }
 
     /// The lowest slot of `member` in which a message waits that no receive under way is for.
-    fn find_slot(&self, member: usize) -> Option<usize> {
+    pub(super) fn find_slot(&self, member: usize) -> Option<usize> {
         let mine = self.mine(member);
         let high = (mine.high().load(Ordering::Acquire) as usize).min(self.slots);
         let peer = self.links[member].state.borrow();

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `place` | (rank, area, index): where an operation goes; symmetric areas |
 //! | `area` | areas of one rank, by id: allocated or registered; opened by peers; revoked |
+//! | `block` | memory that peers map, without an id |
 //! | `port` | one independent way into the interface |
 //! | `operation` | push, pull, word, atomics, notification, flush |
 //! | `route` | the same operations where there is no pointer |
@@ -26,6 +27,7 @@
 pub(crate) mod account;
 pub(crate) mod area;
 pub(crate) mod background;
+pub(crate) mod block;
 pub(crate) mod call;
 pub(crate) mod engine;
 pub(crate) mod lookout;

@@ -1,0 +1,64 @@
+//! Memory of this rank that all ranks of the host map, without an id by which peers could name it.
+
+use super::Ni;
+use super::port::Port;
+use crate::error::Result;
+use std::sync::Arc;
+
+/// A part of this rank's heap: long messages from or into it are copied by both sides without a system call. Given back
+/// when dropped.
+pub struct Block {
+    ni: Arc<Ni>,
+    start: usize,
+    bytes: usize,
+}
+
+impl std::fmt::Debug for Block {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Block {{ bytes: {} }}", self.bytes)
+    }
+}
+
+impl Port {
+    /// Takes `bytes` zeroed bytes of this rank's heap.
+    ///
+    /// ```
+    /// hikyaku::local(1, |job| {
+    ///     let block = job.block(1000)?;
+    ///     // SAFETY: nobody else uses the block.
+    ///     unsafe {
+    ///         assert_eq!(block.start().add(999).read(), 0);
+    ///         block.start().write(7);
+    ///     }
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn block(&self, bytes: usize) -> Result<Block> {
+        let start = self.ni.take_heap(bytes.max(1))?;
+        Ok(Block { ni: self.ni.clone(), start, bytes: bytes.max(1) })
+    }
+}
+
+impl Block {
+    /// Its first byte, at a multiple of a cache line. It is the program's to see to it that nobody uses the memory at the
+    /// same time as a message.
+    pub fn start(&self) -> *mut u8 {
+        // SAFETY: a part of the own heap, hence of the segment.
+        unsafe { self.ni.memory.segment.base().add(self.start) }
+    }
+
+    /// Bytes, at least 1.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // In a fork the memory is the parent's.
+        if self.ni.check_rank(self.ni.rank).is_ok() {
+            self.ni.give_heap(self.start, self.bytes);
+        }
+    }
+}
