@@ -1,10 +1,11 @@
-//! The port of the thread that calls: two words per thread, found as fast as the machine allows.
+//! What the thread that calls works with: three words per thread, found as fast as the machine allows.
 //!
 //! In a shared library `thread_local!` is a call of `__tls_get_addr` at each access, about 2 ns, which is a quarter of
-//! a whole `hk_push`. Two words fit the part of thread-local memory that has a fixed distance from the thread pointer
+//! a whole `hk_push`. Three words fit the part of thread-local memory that has a fixed distance from the thread pointer
 //! (the "initial exec" model), where they are found by one load and one addition. Rust has no stable way to ask for
 //! it, so on x86-64 with glibc they are defined and found in assembly. Everywhere else `thread_local!` does.
 
+use crate::fmpl::Fmpl;
 use core_hikyaku::Port;
 use std::cell::Cell;
 use std::ptr::null;
@@ -16,6 +17,8 @@ pub struct Current {
     /// The job `port` belongs to; 0 if there is none.
     pub epoch: Cell<u64>,
     pub port: Cell<*const Port>,
+    /// FMPL, in the thread that called `fmpl_init`, while it may make calls.
+    pub fmpl: Cell<*const Fmpl>,
 }
 
 impl Current {
@@ -39,7 +42,7 @@ mod place {
     use super::Current;
     use std::arch::{asm, global_asm};
 
-    const _: () = assert!(size_of::<Current>() == 16 && align_of::<Current>() <= 16);
+    const _: () = assert!(size_of::<Current>() == 24 && align_of::<Current>() <= 16);
 
     global_asm!(
         ".pushsection .tbss.hikyaku_current, \"awT\", @nobits",
@@ -47,12 +50,12 @@ mod place {
         ".globl hikyaku_current",
         ".hidden hikyaku_current",
         ".type hikyaku_current, @object",
-        ".size hikyaku_current, 16",
-        "hikyaku_current: .zero 16",
+        ".size hikyaku_current, 24",
+        "hikyaku_current: .zero 24",
         ".popsection",
     );
 
-    /// Looks at the two words of this thread.
+    /// Looks at the words of this thread.
     #[inline(always)]
     pub fn with<R>(look: impl FnOnce(&Current) -> R) -> R {
         let current: *const Current;
@@ -61,7 +64,7 @@ mod place {
             asm!("mov {at}, qword ptr [rip + hikyaku_current@GOTTPOFF]", "add {at}, fs:0", at = out(reg) current,
                  options(pure, nomem, nostack));
         }
-        // SAFETY: 16 zeroed bytes, aligned, of this thread alone, which stays during the call.
+        // SAFETY: 24 zeroed bytes, aligned, of this thread alone, which stays during the call.
         look(unsafe { &*current })
     }
 }
@@ -71,10 +74,10 @@ mod place {
     use super::{Cell, Current, null};
 
     thread_local! {
-        static CURRENT: Current = const { Current { epoch: Cell::new(0), port: Cell::new(null()) } };
+        static CURRENT: Current = const { Current { epoch: Cell::new(0), port: Cell::new(null()), fmpl: Cell::new(null()) } };
     }
 
-    /// Looks at the two words of this thread.
+    /// Looks at the words of this thread.
     #[inline(always)]
     pub fn with<R>(look: impl FnOnce(&Current) -> R) -> R {
         CURRENT.with(look)

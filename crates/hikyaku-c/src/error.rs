@@ -133,7 +133,7 @@ impl Failure {
         }
     }
 
-    fn rank(&self) -> c_int {
+    pub fn rank(&self) -> c_int {
         let rank = match self {
             Failure::Library(error) => error.rank(),
             Failure::Owner { rank, .. } => Some(*rank),
@@ -192,7 +192,8 @@ pub fn record_panic(panic: &(dyn Any + Send)) -> c_int {
     HK_ERR_INTERNAL
 }
 
-fn keep(text: &dyn fmt::Display, rank: c_int) {
+/// Keeps the text of an error, and the rank it is about.
+pub fn keep(text: &dyn fmt::Display, rank: c_int) {
     thread::keep_error(rank, |buffer| {
         let mut writer = Writer { buffer, used: 0 };
         // Too long a text is cut.

@@ -1,4 +1,5 @@
-//! `libhikyaku.so`: the C interface of hikyaku, described by `include/hikyaku.h`.
+//! `libhikyaku.so`: the C interface of hikyaku, described by `include/hikyaku.h`, and message passing for C and Fortran,
+//! described by `include/fmpl.h`.
 //!
 //! Rests on the Rust library alone and adds nothing to it but what C needs: one job per process held in a global,
 //! one port per thread, handles instead of borrowed places, codes instead of errors.
@@ -9,13 +10,14 @@
 //! | `error` | codes, and the last error of a thread |
 //! | `process` | the job of this process: starting and ending it, what its ranks do together |
 //! | `thread` | what a thread holds: its port, the handler it runs, its last error |
-//! | `current` | the port of the calling thread, found fast |
+//! | `current` | what the calling thread works with, found fast |
 //! | `handle` | the table behind `hk_area` |
 //! | `area` | symmetric memory and areas by id |
 //! | `operation` | push, pull, word, atomics, notification, flush |
 //! | `message` | active messages |
 //! | `wait` | waiting for words and handlers |
 //! | `progress` | threads and a descriptor that serve peers |
+//! | `fmpl` | messages and groups: everything in `fmpl.h` |
 //!
 //! The way of a remote operation is short on purpose: find the thread's port (one thread-local, one comparison), find
 //! the area (one comparison), call the Rust library. No lock, no allocation.
@@ -27,6 +29,7 @@ mod area;
 mod current;
 mod entry;
 mod error;
+mod fmpl;
 mod handle;
 mod message;
 mod operation;

@@ -28,6 +28,8 @@ pub struct State {
 /// What belongs to the process while a job runs.
 pub struct Running {
     job: MainJob,
+    /// The interfaces by which the program has joined, as bits.
+    interfaces: u8,
     /// A spare port, from which the ports of other threads are opened: the main port belongs to the init thread. When
     /// no other port is left, this one is handed out too.
     door: Option<Port>,
@@ -35,6 +37,14 @@ pub struct Running {
     no_port: Error,
     pub ni_thread: Option<NiThread>,
     pub events: Option<NiThread>,
+}
+
+/// How a program joins the job: by one of these, or by both; it leaves when it has left by all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Interface {
+    Hikyaku = 1,
+    Fmpl = 2,
 }
 
 /// The job. Only the init thread follows the pointer.
@@ -129,57 +139,96 @@ fn watch_forks() {
     });
 }
 
+/// Joins the job by an interface; the second one finds it joined.
+pub fn join(interface: Interface) -> Result<(), Failure> {
+    thread::refuse_in_handler()?;
+    match epoch() {
+        NO_JOB => start(interface),
+        FORKED => Err(Error::ForkedChild.into()),
+        _ => {
+            let joined = |running: &mut Running| Ok(running.interfaces & interface as u8 != 0);
+            if with_running(joined)? {
+                return Err(Failure::Started);
+            }
+            // One thread for both.
+            thread::job()?;
+            with_running(|running| {
+                running.interfaces |= interface as u8;
+                Ok(())
+            })
+        }
+    }
+}
+
+fn start(interface: Interface) -> Result<(), Failure> {
+    // Giving a port back takes the lock.
+    thread::leave_old_job();
+    let mut state = lock();
+    if state.running.is_some() {
+        return Err(Failure::Started);
+    }
+    watch_forks();
+    handle::prepare();
+    let job = Box::new(Job::start()?);
+    let (door, no_port) = match job.open() {
+        Ok(port) => (Some(port), Error::NoPort { max: 0 }),
+        Err(error) => (None, error),
+    };
+    state.jobs += 1;
+    let epoch = state.jobs;
+    thread::adopt(epoch, &job);
+    let job = MainJob(NonNull::from(Box::leak(job)));
+    let interfaces = interface as u8;
+    state.running = Some(Running { job, interfaces, door, no_port, ni_thread: None, events: None });
+    EPOCH.store(epoch, Ordering::Release);
+    Ok(())
+}
+
+/// Leaves the job by an interface, and ends this rank's part if it was the last.
+pub fn leave(interface: Interface) -> Result<(), Failure> {
+    // On the init thread, while a job runs.
+    thread::job()?;
+    thread::refuse_in_handler()?;
+    let mut state = lock();
+    let running = state.running.as_mut().ok_or(Failure::NotStarted)?;
+    if running.interfaces & interface as u8 == 0 {
+        return Err(Failure::NotStarted);
+    }
+    running.interfaces &= !(interface as u8);
+    match (running.interfaces, interface) {
+        (0, _) => {}
+        (_, Interface::Fmpl) => return Ok(()),
+        (_, Interface::Hikyaku) => {
+            let threads = (running.ni_thread.take(), running.events.take());
+            drop(state);
+            drop(threads);
+            handle::clear();
+            return Ok(());
+        }
+    }
+    let epoch = EPOCH.swap(NO_JOB, Ordering::AcqRel);
+    let running = state.running.take().ok_or(Failure::NotStarted)?;
+    // Without the lock: threads that end here give their ports back.
+    drop(state);
+    drop((running.ni_thread, running.events));
+    handle::clear();
+    thread::forsake(epoch);
+    drop(running.door);
+    // SAFETY: leaked by `start`; the init thread was the only one to use it, and has just let go of it.
+    drop(unsafe { Box::from_raw(running.job.0.as_ptr()) });
+    Ok(())
+}
+
 /// Joins the job.
 #[unsafe(no_mangle)]
 pub extern "C" fn hk_init() -> c_int {
-    guarded(|| {
-        match epoch() {
-            NO_JOB => {}
-            FORKED => return Err(Error::ForkedChild.into()),
-            _ => return Err(Failure::Started),
-        }
-        thread::refuse_in_handler()?;
-        // Giving a port back takes the lock.
-        thread::leave_old_job();
-        let mut state = lock();
-        if state.running.is_some() {
-            return Err(Failure::Started);
-        }
-        watch_forks();
-        handle::prepare();
-        let job = Box::new(Job::start()?);
-        let (door, no_port) = match job.open() {
-            Ok(port) => (Some(port), Error::NoPort { max: 0 }),
-            Err(error) => (None, error),
-        };
-        state.jobs += 1;
-        let epoch = state.jobs;
-        thread::adopt(epoch, &job);
-        let job = MainJob(NonNull::from(Box::leak(job)));
-        state.running = Some(Running { job, door, no_port, ni_thread: None, events: None });
-        EPOCH.store(epoch, Ordering::Release);
-        Ok(())
-    })
+    guarded(|| join(Interface::Hikyaku))
 }
 
 /// Ends this rank's part.
 #[unsafe(no_mangle)]
 pub extern "C" fn hk_finalize() -> c_int {
-    guarded(|| {
-        // On the init thread, while a job runs.
-        thread::job()?;
-        thread::refuse_in_handler()?;
-        let epoch = EPOCH.swap(NO_JOB, Ordering::AcqRel);
-        let running = lock().running.take().ok_or(Failure::NotStarted)?;
-        // Without the lock: threads that end here give their ports back.
-        drop((running.ni_thread, running.events));
-        handle::clear();
-        thread::forsake(epoch);
-        drop(running.door);
-        // SAFETY: leaked by `hk_init`; the init thread was the only one to use it, and has just let go of it.
-        drop(unsafe { Box::from_raw(running.job.0.as_ptr()) });
-        Ok(())
-    })
+    guarded(|| leave(Interface::Hikyaku))
 }
 
 /// This rank.

@@ -6,6 +6,7 @@
 
 use crate::current;
 use crate::error::Failure;
+use crate::fmpl::Fmpl;
 use crate::process;
 use core_hikyaku::{Error, Job, Port};
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -127,7 +128,7 @@ pub fn is_current(context: *const c_void) -> bool {
     !context.is_null() && STATE.with(|state| std::ptr::eq(state.context.get(), context))
 }
 
-/// Runs a handler with its context known to this thread.
+/// Runs a handler with its context known to this thread, and without FMPL, whose calls wait.
 pub fn run_handler(context: *mut c_void, handler: impl FnOnce()) {
     struct Restore(*mut c_void);
     impl Drop for Restore {
@@ -136,7 +137,20 @@ pub fn run_handler(context: *mut c_void, handler: impl FnOnce()) {
         }
     }
     let _restore = Restore(STATE.with(|state| state.context.replace(context)));
-    handler();
+    without_fmpl(handler);
+}
+
+/// Runs something of the program that may not make FMPL calls: they find nothing to work with. So nothing that a call
+/// works with is ever changed by another one inside it, and no call has to look.
+pub fn without_fmpl(run: impl FnOnce()) {
+    struct Restore(*const Fmpl);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            current::with(|current| current.fmpl.set(self.0));
+        }
+    }
+    let _restore = Restore(current::with(|current| current.fmpl.replace(null())));
+    run();
 }
 
 /// Writes the text of an error.

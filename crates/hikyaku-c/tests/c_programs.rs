@@ -1,105 +1,21 @@
 //! Compiles the programs of `tests/c` against the header and the library, and runs them: alone, and as the ranks of
 //! jobs. They check themselves; see `check.h`.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+mod support;
+
 use std::process::{Command, Output};
-use std::sync::OnceLock;
-
-/// A program that hangs is ended after this long.
-const PATIENCE_SECONDS: &str = "120";
-
-fn crate_folder() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn repository() -> PathBuf {
-    crate_folder().join("../..").canonicalize().unwrap()
-}
-
-/// The folder with `libhikyaku.so`, `libhikyaku.a` and `hikyaku`, which are built first: cargo builds for a test only
-/// what the test links to.
-fn built() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        // <target>/<profile>/deps/<this test>
-        let test = std::env::current_exe().unwrap();
-        let folder = test.ancestors().nth(2).unwrap().to_owned();
-        let profile = match folder.file_name().unwrap().to_str().unwrap() {
-            "debug" => "dev",
-            other => other,
-        };
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "-p", "hikyaku-c", "-p", "hikyaku-cli", "--profile", profile]);
-        cargo.arg("--target-dir").arg(folder.parent().unwrap()).current_dir(repository());
-        succeed(&mut cargo);
-        folder
-    })
-}
-
-fn succeed(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{}{}",
-        output.status,
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    output
-}
-
-fn source(name: &str) -> PathBuf {
-    crate_folder().join("tests/c").join(name)
-}
-
-/// Compiles a program; `suffix` tells several of one source apart.
-fn compile(compiler: &str, source: &Path, suffix: &str, libraries: &[&str]) -> PathBuf {
-    let name = format!("{}{suffix}", source.file_stem().unwrap().to_str().unwrap());
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let mut command = Command::new(compiler);
-    command.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"]).arg(&program).arg(source);
-    command.arg("-I").arg(repository().join("include")).args(libraries);
-    succeed(&mut command);
-    program
-}
-
-fn shared_library() -> Vec<String> {
-    let folder = built().display();
-    vec![format!("-L{folder}"), format!("-Wl,-rpath,{folder}"), "-lhikyaku".into()]
-}
-
-fn compile_shared(source: &Path, suffix: &str) -> PathBuf {
-    let libraries = shared_library();
-    compile("gcc", source, suffix, &libraries.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
-fn patiently(program: &Path) -> Command {
-    let mut command = Command::new("timeout");
-    command.args(["--kill-after=10", PATIENCE_SECONDS]).arg(program);
-    command
-}
-
-fn alone(name: &str) {
-    succeed(&mut patiently(&compile_shared(&source(name), "-alone")));
-}
-
-fn job(name: &str, sizes: &[usize]) {
-    let program = compile_shared(&source(name), "-job");
-    for size in sizes {
-        succeed(patiently(&built().join("hikyaku")).args(["run", "-n", &size.to_string(), "--"]).arg(&program));
-    }
-}
+use support::*;
 
 #[test]
-fn the_header_is_c99_and_cpp() {
+fn the_headers_are_c99_and_cpp() {
     for (compiler, language, standard) in
         [("gcc", "c", "-std=c99"), ("gcc", "c", "-std=c17"), ("g++", "c++", "-std=c++98"), ("g++", "c++", "-std=c++17")]
     {
-        let mut command = Command::new(compiler);
-        command.args(["-x", language, standard, "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-long-long"]);
-        succeed(command.arg("-fsyntax-only").arg(repository().join("include/hikyaku.h")));
+        for header in ["hikyaku.h", "fmpl.h"] {
+            let mut command = Command::new(compiler);
+            command.args(["-x", language, standard, "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-long-long"]);
+            succeed(command.arg("-fsyntax-only").arg(repository().join("include").join(header)));
+        }
     }
 }
 
@@ -110,40 +26,20 @@ fn cpp_programs_link() {
     succeed(&mut patiently(&compile("g++", &source("header.cc"), "", &libraries)));
 }
 
-/// All `name = number` of codes in a text.
-fn codes(text: &str) -> BTreeSet<(String, i32)> {
-    let number = |text: &str| text.split([',', ' ']).next()?.trim().parse().ok();
-    let code = |line: &str| {
-        let (name, value) = line.trim().split_once(" = ")?;
-        let is_code = name.starts_with("HK_ERR_") || name == "HK_BUSY" || name == "HK_SUCCESS";
-        is_code.then(|| Some((name.to_owned(), number(value)?)))?
-    };
-    text.lines().filter_map(code).collect()
-}
-
 #[test]
 fn header_and_library_agree() {
-    let header = std::fs::read_to_string(repository().join("include/hikyaku.h")).unwrap();
-    let library = std::fs::read_to_string(crate_folder().join("src/error.rs")).unwrap();
+    let header = read("include/hikyaku.h");
+    let library = read("crates/hikyaku-c/src/error.rs");
     assert!(codes(&header).len() == 29, "{:?}", codes(&header));
     assert_eq!(codes(&header), codes(&library));
     assert!(header.contains(&format!("#define HK_VERSION \"{}\"", env!("CARGO_PKG_VERSION"))));
-    let package = std::fs::read_to_string(repository().join("pkgconfig/hikyaku.pc")).unwrap();
-    assert!(package.contains(&format!("Version: {}\n", env!("CARGO_PKG_VERSION"))));
+    assert!(read("pkgconfig/hikyaku.pc").contains(&format!("Version: {}\n", env!("CARGO_PKG_VERSION"))));
 
-    // Declared: every name before a parenthesis, outside of comments.
-    let code: String = header.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, code)| code)).collect();
-    let before_parenthesis = |part: &str| {
-        let name = part.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next()?;
-        name.starts_with("hk_").then(|| name.to_owned())
-    };
-    let mut declared: BTreeSet<String> = code.split('(').filter_map(before_parenthesis).collect();
+    let mut declared = declared(&header, "hk_");
     declared.remove("hk_handler");
-    let symbols = succeed(Command::new("nm").args(["-D", "--defined-only"]).arg(built().join("libhikyaku.so")));
-    let symbols = String::from_utf8(symbols.stdout).unwrap();
-    let exported: BTreeSet<String> =
-        symbols.lines().filter_map(|line| Some(line.split_whitespace().nth(2)?.to_owned())).collect();
-    assert_eq!(declared, exported);
+    assert_eq!(declared, exported("hk_"));
+    // Nothing else gets out.
+    assert_eq!(exported("").len(), exported("hk_").len() + exported("fmpl_").len());
 }
 
 #[test]

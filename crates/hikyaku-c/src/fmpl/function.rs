@@ -1,0 +1,229 @@
+//! What reductions combine by: the library's functions, which are data of the shared library, and the program's.
+
+use super::entry::with_fmpl;
+use super::error::{Outcome, Trouble};
+use super::job::Fmpl;
+use crate::entry::{give, required};
+use crate::error::Failure;
+use crate::thread;
+use bytemuck::Pod;
+use core_hikyaku::collective::{
+    AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Elements, Max, Min, Operation, Or, Product, Sum,
+    Xor,
+};
+use std::ffi::{c_int, c_void};
+
+/// `fmpl_func`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Handle {
+    pub id: c_int,
+}
+
+/// Names none.
+const NO_FUNC: Handle = Handle { id: 0 };
+/// Functions of the program have numbers from here on.
+const FIRST_OWN: c_int = 1 << 30;
+
+/// A function of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    pub combine: Combine,
+    pub element: usize,
+}
+
+/// Fortran gives the count by address.
+#[derive(Clone, Copy, Debug)]
+pub enum Combine {
+    C(unsafe extern "C" fn(*mut c_void, *const c_void, c_int)),
+    Fortran(unsafe extern "C" fn(*mut c_void, *const c_void, *const c_int)),
+}
+
+impl Function {
+    /// Combines elements; the function may not make calls meanwhile.
+    fn run(&self, total: &mut [u8], input: &[u8]) {
+        let count = (total.len() / self.element) as c_int;
+        let (total, input) = (total.as_mut_ptr().cast(), input.as_ptr().cast());
+        // SAFETY: a function of the program that takes these; both hold `count` elements.
+        thread::without_fmpl(|| unsafe {
+            match self.combine {
+                Combine::C(combine) => combine(total, input, count),
+                Combine::Fortran(combine) => combine(total, input, &count),
+            }
+        });
+    }
+}
+
+/// A function found by its handle.
+pub enum Found {
+    Known(Known),
+    Own(Function),
+}
+
+/// Combines the second bytes into the first.
+type Combining<'f> = &'f dyn Fn(&mut [u8], &[u8]);
+
+/// A function of the library.
+#[derive(Clone, Copy)]
+pub struct Known {
+    pub bytes: usize,
+    pub align: usize,
+    /// Describes `combine` to the library.
+    elements: fn(Combining<'_>) -> Elements<'_>,
+    combine: fn(&mut [u8], &[u8]),
+}
+
+impl Known {
+    fn new<T: Pod, O: Operation<T> + Default>() -> Known {
+        fn combine<T: Pod, O: Operation<T> + Default>(total: &mut [u8], input: &[u8]) {
+            // What is empty may lie anywhere.
+            if !total.is_empty() {
+                O::default().combine(bytemuck::cast_slice_mut(total), bytemuck::cast_slice(input));
+            }
+        }
+        Known {
+            bytes: size_of::<T>(),
+            align: align_of::<T>(),
+            elements: |combine| Elements::known::<T, O>(combine),
+            combine: combine::<T, O>,
+        }
+    }
+}
+
+impl Found {
+    /// Bytes of an element, and at multiples of how many bytes it lies.
+    pub fn element(&self) -> (usize, usize) {
+        match self {
+            Found::Known(known) => (known.bytes, known.align),
+            Found::Own(function) => (function.element, 1),
+        }
+    }
+
+    /// Runs a reduction with it.
+    pub fn with_elements<R>(&self, run: impl FnOnce(Elements<'_>) -> R) -> R {
+        match self {
+            Found::Known(known) => run((known.elements)(&known.combine)),
+            Found::Own(function) => {
+                let combine = |total: &mut [u8], input: &[u8]| function.run(total, input);
+                run(Elements::new(function.element, &combine))
+            }
+        }
+    }
+}
+
+macro_rules! functions {
+    ($($id:literal $name:ident $type:ty, $operation:ident;)*) => {
+        $(
+            #[allow(non_upper_case_globals)]
+            #[unsafe(no_mangle)]
+            pub static $name: Handle = Handle { id: $id };
+        )*
+
+        fn known(id: c_int) -> Option<Known> {
+            Some(match id {
+                $($id => Known::new::<$type, $operation>(),)*
+                _ => return None,
+            })
+        }
+    };
+}
+
+// The numbers are those of `fmplf.h`; a test compares them.
+functions! {
+    1 fmpl_isum i32, Sum;
+    2 fmpl_ssum f32, Sum;
+    3 fmpl_dsum f64, Sum;
+    4 fmpl_csum Complex32, Sum;
+    5 fmpl_zsum Complex64, Sum;
+    6 fmpl_lsum i64, Sum;
+    11 fmpl_imax i32, AbsMax;
+    12 fmpl_smax f32, AbsMax;
+    13 fmpl_dmax f64, AbsMax;
+    14 fmpl_cmax Complex32, AbsMax;
+    15 fmpl_zmax Complex64, AbsMax;
+    16 fmpl_lmax i64, AbsMax;
+    21 fmpl_imin i32, AbsMin;
+    22 fmpl_smin f32, AbsMin;
+    23 fmpl_dmin f64, AbsMin;
+    24 fmpl_cmin Complex32, AbsMin;
+    25 fmpl_zmin Complex64, AbsMin;
+    26 fmpl_lmin i64, AbsMin;
+    31 fmpl_ipmax i32, Max;
+    32 fmpl_spmax f32, Max;
+    33 fmpl_dpmax f64, Max;
+    36 fmpl_lpmax i64, Max;
+    41 fmpl_ipmin i32, Min;
+    42 fmpl_spmin f32, Min;
+    43 fmpl_dpmin f64, Min;
+    46 fmpl_lpmin i64, Min;
+    51 fmpl_iprod i32, Product;
+    52 fmpl_sprod f32, Product;
+    53 fmpl_dprod f64, Product;
+    54 fmpl_cprod Complex32, Product;
+    55 fmpl_zprod Complex64, Product;
+    56 fmpl_lprod i64, Product;
+    61 fmpl_iland i32, And;
+    66 fmpl_lland i64, And;
+    71 fmpl_ilor i32, Or;
+    76 fmpl_llor i64, Or;
+    81 fmpl_ilxor i32, Xor;
+    86 fmpl_llxor i64, Xor;
+    91 fmpl_iband i32, BitAnd;
+    96 fmpl_lband i64, BitAnd;
+    101 fmpl_ibor i32, BitOr;
+    106 fmpl_lbor i64, BitOr;
+    111 fmpl_ibxor i32, BitXor;
+    116 fmpl_lbxor i64, BitXor;
+}
+
+impl Fmpl {
+    /// The function of a handle.
+    pub fn function(&self, func: Handle) -> Outcome<Found> {
+        if func.id < FIRST_OWN {
+            return known(func.id).map(Found::Known).ok_or(Trouble::Func(func.id));
+        }
+        let own = self.functions.borrow().get(func.id - FIRST_OWN).copied();
+        own.map(Found::Own).ok_or(Trouble::Func(func.id))
+    }
+
+    /// Enters a function of the program.
+    pub fn add_function(&self, combine: Combine, element: usize) -> Outcome<Handle> {
+        if element == 0 {
+            return Err(Failure::Size(0).into());
+        }
+        let added = self.functions.borrow_mut().add(Function { combine, element });
+        added.map(|number| Handle { id: FIRST_OWN + number }).ok_or(Trouble::Full("functions"))
+    }
+}
+
+/// Enters a function of the program.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fmpl_func_create(
+    combine: Option<unsafe extern "C" fn(*mut c_void, *const c_void, c_int)>,
+    elem_size: usize,
+    func: *mut Handle,
+) -> c_int {
+    with_fmpl(|fmpl| {
+        required(func, "the function handle to be given")?;
+        let combine = combine.ok_or(Failure::Null("the function"))?;
+        let handle = fmpl.add_function(Combine::C(combine), elem_size)?;
+        // SAFETY: not null, and the caller's to write.
+        unsafe { give(func, handle) };
+        Ok(())
+    })
+}
+
+/// Forgets a function of the program.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fmpl_func_free(func: *mut Handle) -> c_int {
+    with_fmpl(|fmpl| {
+        required(func, "the function handle")?;
+        // SAFETY: not null, and the caller's to read.
+        let id = unsafe { func.read() }.id;
+        let own = if id >= FIRST_OWN { fmpl.functions.borrow_mut().remove(id - FIRST_OWN) } else { None };
+        own.ok_or(Trouble::Func(id))?;
+        // SAFETY: not null, and the caller's to write.
+        unsafe { give(func, NO_FUNC) };
+        Ok(())
+    })
+}

@@ -1,0 +1,157 @@
+//! Beginning and ending.
+
+use super::comm::{Comm, Sending};
+use super::entry::{guarded, with_fmpl};
+use super::error::{Outcome, Trouble};
+use super::function::Function;
+use super::memory::Blocks;
+use super::prepared::Request;
+use super::table::Table;
+use crate::error::Failure;
+use crate::process::{self, Interface};
+use crate::{current, thread};
+use core_hikyaku::{Error, Job};
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::ffi::{c_int, c_void};
+use std::ptr::null;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// `FMPL_COMM_WORLD`.
+pub const WORLD: c_int = 0;
+
+/// Whether there is an [`Fmpl`] in this process. Written by the thread that has it.
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Everything between `fmpl_init` and `fmpl_finalize`.
+pub struct Fmpl {
+    pub job: &'static Job,
+    /// Slots per pair.
+    pub slots: usize,
+    /// Changed by the calls that make and free groups only, which are never inside another call.
+    comms: UnsafeCell<Table<Comm>>,
+    pub sending: Cell<Sending>,
+    pub last: Cell<Last>,
+    pub functions: RefCell<Table<Function>>,
+    pub requests: RefCell<Table<Request>>,
+    pub blocks: RefCell<Blocks>,
+}
+
+/// What the last receive got.
+#[derive(Clone, Copy, Debug)]
+pub struct Last {
+    pub bytes: usize,
+    pub source: c_int,
+    pub index: c_int,
+}
+
+impl Fmpl {
+    /// The group of a number.
+    #[inline(always)]
+    pub fn comm(&self, comm: c_int) -> Outcome<&Comm> {
+        self.comms().get(comm).ok_or(Trouble::Comm(comm))
+    }
+
+    #[inline(always)]
+    pub fn comms(&self) -> &Table<Comm> {
+        // SAFETY: nobody changes the table inside a call that looks at it (see `change_comms`).
+        unsafe { &*self.comms.get() }
+    }
+
+    /// Adds or removes groups.
+    ///
+    /// # Safety
+    /// The caller holds no group of the table.
+    pub unsafe fn change_comms<R>(&self, change: impl FnOnce(&mut Table<Comm>) -> R) -> R {
+        // SAFETY: this thread is the only one, it holds none, and `change` makes no calls.
+        change(unsafe { &mut *self.comms.get() })
+    }
+
+    /// Notes what a receive got.
+    #[inline(always)]
+    pub fn received(&self, bytes: usize, source: usize, index: usize) {
+        self.last.set(Last { bytes, source: source as c_int, index: index as c_int });
+    }
+}
+
+/// Why this thread has no [`Fmpl`].
+#[cold]
+pub fn why_not() -> Trouble {
+    let started = STARTED.load(Ordering::Acquire);
+    match (process::why_not(process::epoch()), thread::refuse_in_handler()) {
+        (Some(failure @ Failure::Library(_)), _) => failure.into(),
+        (_, Err(in_handler)) => in_handler.into(),
+        _ if !started => Failure::NotStarted.into(),
+        _ if thread::job().is_err() => Failure::Thread.into(),
+        _ => Trouble::InFunction,
+    }
+}
+
+/// Joins the job and makes the slots of all ranks.
+#[unsafe(no_mangle)]
+pub extern "C" fn fmpl_init(_ma: *mut c_void, _fa: *mut c_void, count: c_int) -> c_int {
+    guarded(|| {
+        let slots = super::entry::count(count, "the number of slots")?;
+        process::join(Interface::Fmpl)?;
+        let begun = begin(slots);
+        if begun.is_err() {
+            // The first error tells more.
+            let _ = process::leave(Interface::Fmpl);
+        }
+        begun
+    })
+}
+
+fn begin(slots: usize) -> Outcome<()> {
+    // SAFETY: the job lives until `process::leave`, which follows the end of what is made here.
+    let job: &'static Job = unsafe { &*thread::job()? };
+    let mut comms = Table::default();
+    let world = Comm::new(job.world()?, slots)?;
+    comms.add(world).ok_or(Trouble::Full("groups"))?;
+    let fmpl = Box::new(Fmpl {
+        job,
+        slots,
+        comms: UnsafeCell::new(comms),
+        sending: Cell::default(),
+        last: Cell::new(Last { bytes: 0, source: -1, index: -1 }),
+        functions: RefCell::default(),
+        requests: RefCell::default(),
+        blocks: RefCell::default(),
+    });
+    STARTED.store(true, Ordering::Release);
+    current::with(|current| current.fmpl.set(Box::into_raw(fmpl)));
+    Ok(())
+}
+
+/// Ends everything. All ranks call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn fmpl_finalize() -> c_int {
+    let checked = with_fmpl(|fmpl| {
+        refuse_in_fork()?;
+        match fmpl.comms().all().all(Comm::is_idle) {
+            true => Ok(()),
+            false => Err(Trouble::UnderWay("fmpl_finalize")),
+        }
+    });
+    if checked < 0 {
+        return checked;
+    }
+    guarded(|| {
+        let fmpl = current::with(|current| current.fmpl.replace(null()));
+        STARTED.store(false, Ordering::Release);
+        // SAFETY: from `begin`; this thread was the only one to have it, and has just let go of it.
+        let fmpl = unsafe { Box::from_raw(fmpl.cast_mut()) };
+        // All ranks have made their groups in the same order; the world is the last to go.
+        let freed = fmpl.comms.into_inner().into_all().rev().map(Comm::free).fold(Ok(()), Outcome::and);
+        drop((fmpl.requests, fmpl.functions, fmpl.blocks));
+        process::leave(Interface::Fmpl)?;
+        freed
+    })
+}
+
+/// What changes memory of the rank is not for its forks.
+pub fn refuse_in_fork() -> Outcome<()> {
+    match process::why_not(process::epoch()) {
+        Some(Failure::Library(error @ Error::ForkedChild)) => Err(error.into()),
+        _ => Ok(()),
+    }
+}

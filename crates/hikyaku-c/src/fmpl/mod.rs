@@ -1,0 +1,36 @@
+//! FMPL: messages by slots, groups and what their members do together, for C (`include/fmpl.h`) and Fortran
+//! (`include/fmpl.f90`, `include/fmplf.h`).
+//!
+//! Rests on the job of this process, which it shares with the calls of `hikyaku.h`. One thread of a process makes all
+//! calls, so nothing here is locked: that thread finds [`Fmpl`] in one of its three words (`crate::current`), all others
+//! find null there.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `entry` | what every call passes through |
+//! | `error` | codes |
+//! | `job` | beginning and ending |
+//! | `table` | numbers that stand for things |
+//! | `comm` | groups |
+//! | `message` | blocking send and receive, the spare buffer |
+//! | `pending` | non-blocking send and receive |
+//! | `prepared` | transfers set up once and started many times |
+//! | `function` | what reductions combine by |
+//! | `collective` | barrier, broadcast, reductions, blocks |
+//! | `memory` | memory that all ranks of the host map |
+//! | `fortran` | the same calls for Fortran |
+
+mod collective;
+mod comm;
+mod entry;
+mod error;
+mod fortran;
+mod function;
+mod job;
+mod memory;
+mod message;
+mod pending;
+mod prepared;
+mod table;
+
+pub use job::Fmpl;

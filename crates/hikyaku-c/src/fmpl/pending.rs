@@ -1,0 +1,142 @@
+//! Non-blocking send and receive: one per slot and direction, named by its slot.
+//!
+//! A receive of any slot is kept here until it is asked for; then it takes the message that is there.
+
+use super::comm::Comm;
+use super::entry::with_comm;
+use super::error::{Outcome, Trouble};
+use super::job::Fmpl;
+use super::message::TAG_ANY;
+use crate::entry::{give, required, source, target};
+use std::ffi::{c_int, c_void};
+
+/// A receive of any slot.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyReceive {
+    source: c_int,
+    buf: *mut c_void,
+    size: usize,
+}
+
+/// Starts a send.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fmpl_isend(buf: *const c_void, size: usize, dst: c_int, mai: c_int, comm: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    with_comm(comm, |_, comm| unsafe { comm.start_send(buf, size, dst, mai) })
+}
+
+/// Starts a receive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fmpl_irecv(buf: *mut c_void, size: usize, src: c_int, mai: c_int, comm: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    with_comm(comm, |_, comm| unsafe { comm.start_receive(buf, size, src, mai) })
+}
+
+/// Waits for a send.
+#[unsafe(no_mangle)]
+pub extern "C" fn fmpl_isend_wait(dst: c_int, mai: c_int, comm: c_int) -> c_int {
+    with_comm(comm, |_, comm| Ok(comm.messages.isend_wait(dst as usize, mai as usize)?))
+}
+
+/// Waits for a receive.
+#[unsafe(no_mangle)]
+pub extern "C" fn fmpl_irecv_wait(src: c_int, mai: c_int, comm: c_int) -> c_int {
+    with_comm(comm, |fmpl, comm| comm.wait_receive(fmpl, src, mai))
+}
+
+/// Whether a send has ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fmpl_isend_test(dst: c_int, mai: c_int, comm: c_int, flag: *mut c_int) -> c_int {
+    with_comm(comm, |_, comm| {
+        required(flag, "the flag to be given")?;
+        let ended = comm.messages.isend_test(dst as usize, mai as usize)?;
+        // SAFETY: not null, and the caller's to write.
+        unsafe { give(flag, ended as c_int) };
+        Ok(())
+    })
+}
+
+/// Whether a receive has ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fmpl_irecv_test(src: c_int, mai: c_int, comm: c_int, flag: *mut c_int) -> c_int {
+    with_comm(comm, |fmpl, comm| {
+        required(flag, "the flag to be given")?;
+        let ended = comm.test_receive(fmpl, src, mai)?;
+        // SAFETY: not null, and the caller's to write.
+        unsafe { give(flag, ended as c_int) };
+        Ok(())
+    })
+}
+
+impl Comm {
+    /// # Safety
+    /// The bytes stay as they are until the send has ended.
+    pub unsafe fn start_send(&self, buf: *const c_void, size: usize, dst: c_int, mai: c_int) -> Outcome<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let data = source(buf, size)?;
+            Ok(self.messages.isend(data.as_ptr(), data.len(), dst as usize, mai as usize)?)
+        }
+    }
+
+    /// # Safety
+    /// The bytes stay, and nobody else uses them, until the receive has ended.
+    pub unsafe fn start_receive(&self, buf: *mut c_void, size: usize, src: c_int, mai: c_int) -> Outcome<()> {
+        // SAFETY: the caller's promise.
+        let into = unsafe { target(buf, size)? };
+        if mai != TAG_ANY {
+            // SAFETY: the caller's promise.
+            unsafe { self.messages.irecv(into.as_mut_ptr(), size, src as usize, mai as usize)? };
+            return Ok(());
+        }
+        // Finds out whether there is such a rank.
+        self.messages.waiting_slot(src as usize)?;
+        let mut any = self.any.borrow_mut();
+        if any.iter().any(|receive| receive.source == src) {
+            return Err(Trouble::AnyUnderWay(src));
+        }
+        any.push(AnyReceive { source: src, buf, size });
+        Ok(())
+    }
+
+    /// Waits for a receive, and notes what it got.
+    pub fn wait_receive(&self, fmpl: &Fmpl, src: c_int, mai: c_int) -> Outcome<()> {
+        if mai == TAG_ANY {
+            return self.take_any(fmpl, src);
+        }
+        let bytes = self.messages.irecv_wait(src as usize, mai as usize)?;
+        fmpl.received(bytes, src as usize, mai as usize);
+        Ok(())
+    }
+
+    /// Whether a receive has ended; notes what it got.
+    pub fn test_receive(&self, fmpl: &Fmpl, src: c_int, mai: c_int) -> Outcome<bool> {
+        if mai == TAG_ANY {
+            let is_there = self.any_under_way(src).is_none() || self.messages.waiting_slot(src as usize)?.is_some();
+            if is_there {
+                self.take_any(fmpl, src)?;
+            }
+            return Ok(is_there);
+        }
+        let Some(bytes) = self.messages.irecv_test(src as usize, mai as usize)? else { return Ok(false) };
+        fmpl.received(bytes, src as usize, mai as usize);
+        Ok(true)
+    }
+
+    fn any_under_way(&self, src: c_int) -> Option<usize> {
+        self.any.borrow().iter().position(|receive| receive.source == src)
+    }
+
+    /// Does a receive of any slot that was kept.
+    fn take_any(&self, fmpl: &Fmpl, src: c_int) -> Outcome<()> {
+        let Some(index) = self.any_under_way(src) else {
+            fmpl.received(0, src as usize, TAG_ANY as usize);
+            return Ok(());
+        };
+        let AnyReceive { buf, size, .. } = self.any.borrow_mut().swap_remove(index);
+        // SAFETY: what the caller promised when it was started.
+        let got = self.messages.recv_any_slot(unsafe { target(buf, size)? }, src as usize)?;
+        fmpl.received(got.len, got.rank, got.slot);
+        Ok(())
+    }
+}

@@ -1,0 +1,220 @@
+//! FMPL: the C programs `tests/c/fmpl_*.c` and the Fortran programs of `tests/fortran`, which check themselves.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use support::*;
+
+/// The functions that reductions combine by, as `extern const` in the header.
+fn constants(header: &str) -> BTreeSet<String> {
+    let header = without_comments(header);
+    let lines = header.lines().filter_map(|line| line.strip_prefix("extern const fmpl_func "));
+    lines.flat_map(|line| line.trim_end_matches(';').split(", ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_fmpl_header_and_the_library_agree() {
+    let header = read("include/fmpl.h");
+    assert!(codes(&header).len() == 24, "{:?}", codes(&header));
+    assert_eq!(codes(&header), codes(&read("crates/hikyaku-c/src/fmpl/error.rs")));
+    let for_c = |name: &String| !name.ends_with('_');
+    let mut expected = declared(&header, "fmpl_");
+    expected.extend(constants(&header));
+    assert_eq!(expected, exported("fmpl_").into_iter().filter(for_c).collect());
+}
+
+#[test]
+fn fmpl_messages() {
+    alone("fmpl_messages.c");
+    job("fmpl_messages.c", &[1, 2, 3, 4]);
+}
+
+/// Where a peer's memory cannot be reached by a system call.
+#[test]
+fn fmpl_messages_without_system_calls() {
+    let program = compile_shared(&source("fmpl_messages.c"), "-routed");
+    succeed(
+        patiently(&built().join("hikyaku")).args(["run", "-n", "2", "--"]).arg(&program).env("HIKYAKU_CROSS", "off"),
+    );
+}
+
+#[test]
+fn fmpl_groups() {
+    alone("fmpl_groups.c");
+    job("fmpl_groups.c", &[1, 2, 3, 4]);
+}
+
+#[test]
+fn fmpl_collective_calls() {
+    alone("fmpl_collective.c");
+    job("fmpl_collective.c", &[1, 2, 3, 4]);
+}
+
+#[test]
+fn fmpl_prepared_transfers_and_memory() {
+    alone("fmpl_prepared.c");
+    job("fmpl_prepared.c", &[1, 2, 3, 4]);
+}
+
+#[test]
+fn fmpl_misuse_gives_codes() {
+    alone("fmpl_misuse.c");
+    job("fmpl_misuse.c", &[2]);
+}
+
+#[test]
+fn fmpl_and_hikyaku_share_a_job() {
+    let program = compile_shared(&source("fmpl_both.c"), "-job");
+    for size in ["1", "2", "3"] {
+        for first in ["fmpl-first", "hikyaku-first"] {
+            for last in ["fmpl-last", "hikyaku-last"] {
+                let mut command = patiently(&built().join("hikyaku"));
+                succeed(command.args(["run", "-n", size, "--"]).arg(&program).args([first, last]));
+            }
+        }
+    }
+}
+
+#[test]
+fn fmpl_reports_a_rank_that_ends() {
+    let program = compile_shared(&source("fmpl_departing.c"), "-job");
+    for (how, status) in [("leave", 0), ("die", 128 + 9)] {
+        let mut command = patiently(&built().join("hikyaku"));
+        command.args(["run", "-n", "3", "--on-death", "continue", "--"]).arg(&program).arg(how);
+        let output = command.output().unwrap();
+        let heard = String::from_utf8_lossy(&output.stdout).matches("heard it").count();
+        assert!(output.status.code() == Some(status) && heard == 2, "{output:?}");
+    }
+}
+
+/// Compiles the module `fmpl`; gives its object file, and the folder with its description.
+fn compile_module() -> &'static (PathBuf, PathBuf) {
+    static COMPILED: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
+    COMPILED.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fortran");
+        std::fs::create_dir_all(&folder).unwrap();
+        let object = folder.join("fmpl.o");
+        let mut command = Command::new("gfortran");
+        command.args(["-std=f2018", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "-J"]).arg(&folder);
+        succeed(command.arg("-o").arg(&object).arg(repository().join("include/fmpl.f90")));
+        (object, folder)
+    })
+}
+
+/// Compiles a Fortran program with the module, or with the include file.
+fn compile_fortran(source: &Path, flags: &[&str]) -> PathBuf {
+    let (object, folder) = compile_module();
+    let program = folder.join(source.file_stem().unwrap());
+    let mut command = Command::new("gfortran");
+    command.args(["-O2", "-Wall", "-Wextra", "-Werror"]).args(flags).arg("-I").arg(folder);
+    command.arg("-I").arg(repository().join("include")).arg("-o").arg(&program).arg(source).arg(object);
+    succeed(command.args(shared_library()));
+    program
+}
+
+fn fortran_job(source: &Path, flags: &[&str]) {
+    let program = compile_fortran(source, flags);
+    succeed(&mut patiently(&program));
+    for size in ["1", "2", "3", "4"] {
+        succeed(patiently(&built().join("hikyaku")).args(["run", "-n", size, "--"]).arg(&program));
+    }
+}
+
+#[test]
+fn fortran_programs_with_the_module() {
+    // The numbers that are compared are exact.
+    fortran_job(&crate_folder().join("tests/fortran/module.f90"), &["-Wno-compare-reals"]);
+}
+
+#[test]
+fn fortran_77_programs_with_the_include_file() {
+    // Fortran 77 passes buffers of different types to the same call.
+    fortran_job(
+        &crate_folder().join("tests/fortran/include.f"),
+        &["-std=legacy", "-Wno-compare-reals", "-Wno-unused-parameter"],
+    );
+}
+
+/// The numbers of functions: in the library, `fmpl_isum` is 1.
+fn function_numbers() -> BTreeMap<String, i32> {
+    let table = read("crates/hikyaku-c/src/fmpl/function.rs");
+    let number = |line: &str| {
+        let mut words = line.split_whitespace();
+        let number: i32 = words.next()?.parse().ok()?;
+        Some((words.next()?.to_owned(), number))
+    };
+    table.lines().filter_map(number).collect()
+}
+
+/// `name = number` of the constants of a Fortran file, in lower case.
+fn fortran_constants(text: &str) -> BTreeMap<String, i32> {
+    let constant = |line: &str| {
+        let line = line.trim().trim_start_matches("parameter (").trim_start_matches("integer, parameter :: ");
+        let (name, value) = line.split_once('=')?;
+        Some((name.trim().to_lowercase(), value.trim().trim_end_matches(')').parse().ok()?))
+    };
+    text.lines().filter_map(constant).collect()
+}
+
+#[test]
+fn the_fortran_files_and_the_library_agree() {
+    let header = read("include/fmpl.h");
+    let mut expected = function_numbers();
+    assert_eq!(expected.keys().cloned().collect::<BTreeSet<_>>(), constants(&header));
+    expected.extend(codes(&header).into_iter().map(|(name, code)| (name.to_lowercase(), code)));
+    let defines = header.lines().filter_map(|line| line.strip_prefix("#define FMPL_")?.split_once(' '));
+    for (name, value) in defines {
+        let value = value.split("/*").next().unwrap().trim().trim_matches(['(', ')']);
+        expected.insert(format!("fmpl_{}", name.to_lowercase()), value.parse().unwrap());
+    }
+    assert_eq!(expected.len(), 44 + 24 + 5);
+    let module = read("include/fmpl.f90");
+    assert_eq!(fortran_constants(&module), expected);
+    assert_eq!(fortran_constants(&read("include/fmplf.h")), expected);
+
+    // Every procedure has an interface in the module; C has all of them too.
+    let name =
+        |line: &str| line.trim().strip_prefix("subroutine ")?.split_once('(').map(|(name, _)| format!("{name}_"));
+    let procedures: BTreeSet<String> = module.lines().filter_map(name).collect();
+    let exported = exported("fmpl_");
+    assert_eq!(procedures, exported.iter().filter(|name| name.ends_with('_')).cloned().collect());
+    let for_c = |name: &String| name.trim_end_matches('_').trim_end_matches("_long").to_owned();
+    let in_c: BTreeSet<String> = exported.difference(&procedures).cloned().collect();
+    let missing: Vec<String> = procedures.iter().map(for_c).filter(|name| !in_c.contains(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let calls = declared(&header, "fmpl_");
+    assert_eq!(procedures.iter().map(for_c).collect::<BTreeSet<_>>(), calls);
+}
+
+#[test]
+fn the_c_example_sorts() {
+    let mut flags = Command::new("pkg-config");
+    flags.arg(format!("--define-variable=libdir={}", built().display())).args(["--cflags", "--libs", "hikyaku"]);
+    let flags = succeed(flags.env("PKG_CONFIG_PATH", repository().join("pkgconfig")));
+    let flags = String::from_utf8(flags.stdout).unwrap();
+    let example = repository().join("examples/c/sort.c");
+    let program = compile("gcc", &example, "", &flags.split_whitespace().collect::<Vec<_>>());
+    for size in ["1", "2", "4"] {
+        let output = succeed(patiently(&built().join("hikyaku")).args(["run", "-n", size, "--"]).arg(&program));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("numbers in order"), "{output:?}");
+    }
+}
+
+#[test]
+fn the_fortran_example_agrees_with_its_serial_run() {
+    let program = compile_fortran(&repository().join("examples/fortran/heat.f90"), &[]);
+    for size in ["1", "2", "3"] {
+        let output = succeed(patiently(&built().join("hikyaku")).args(["run", "-n", size, "--"]).arg(&program));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("the same numbers"), "{output:?}");
+    }
+}
+
+#[test]
+fn cpp_programs_use_fmpl() {
+    let libraries = shared_library();
+    let libraries: Vec<&str> = libraries.iter().map(String::as_str).collect();
+    succeed(&mut patiently(&compile("g++", &source("fmpl_header.cc"), "", &libraries)));
+}

@@ -1,0 +1,759 @@
+! FMPL for Fortran: the calls of fmpl.h, with one more argument, ier, that gets the code.
+!
+! Compile this file with your program, by the same compiler:
+!
+!     gfortran -c -I<hikyaku>/include <hikyaku>/include/fmpl.f90
+!     gfortran -o program program.f90 fmpl.o -lhikyaku
+!
+!     use fmpl
+!     real(8) :: x(100)
+!     integer :: ier
+!     call fmpl_init(0, 0, 16, ier)
+!     call fmpl_send(x, 800, 1, 7, FMPL_COMM_WORLD, ier)
+!
+! fmpl.h tells what each call does. In Fortran:
+!
+! * Buffers are variables of any type and rank, without gaps: of an array section the compiler may pass a copy, which is
+!   gone when a non-blocking call returns. Give such buffers the attribute asynchronous, so that the compiler knows that
+!   they change while the program computes.
+! * Sizes are in bytes, as integers of 4 or 8 bytes. A size of 4 bytes that is negative is an error.
+! * Functions that combine (FMPL_DSUM) and prepared transfers are integers. A function of the program is a subroutine
+!   fn(inout, in, count), where count is an integer that says how many elements the two arrays have.
+! * fmpl_malloc gives a type(c_ptr), for c_f_pointer.
+! * fmpl_strerror and fmpl_last_error fill a text, with blanks behind it.
+! * Where C takes NULL, pass anything: what is not used is not looked at.
+
+module fmpl
+    use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_ptr
+    implicit none
+
+    integer, parameter, private :: SHORT = c_int, LONG = c_int64_t
+
+    integer, parameter :: FMPL_COMM_WORLD = 0
+    integer, parameter :: FMPL_COMM_NULL = -1
+    integer, parameter :: FMPL_TAG_ANY = -1
+    integer, parameter :: FMPL_SYNC = -1
+    integer, parameter :: FMPL_STANDARD = -2
+
+    integer, parameter :: FMPL_SUCCESS = 0
+    integer, parameter :: FMPL_ERR_PEER_DEAD = -1
+    integer, parameter :: FMPL_ERR_PEER_LEFT = -2
+    integer, parameter :: FMPL_ERR_PEER_MISBEHAVED = -3
+    integer, parameter :: FMPL_ERR_REFUSED = -4
+    integer, parameter :: FMPL_ERR_RANK = -5
+    integer, parameter :: FMPL_ERR_INDEX = -6
+    integer, parameter :: FMPL_ERR_BUSY = -7
+    integer, parameter :: FMPL_ERR_TRUNCATED = -8
+    integer, parameter :: FMPL_ERR_COMM = -9
+    integer, parameter :: FMPL_ERR_FUNC = -10
+    integer, parameter :: FMPL_ERR_REQUEST = -11
+    integer, parameter :: FMPL_ERR_INVALID = -12
+    integer, parameter :: FMPL_ERR_UNDER_WAY = -13
+    integer, parameter :: FMPL_ERR_INSIDE = -14
+    integer, parameter :: FMPL_ERR_FORKED = -15
+    integer, parameter :: FMPL_ERR_MISMATCH = -16
+    integer, parameter :: FMPL_ERR_NOT_STARTED = -17
+    integer, parameter :: FMPL_ERR_STARTED = -18
+    integer, parameter :: FMPL_ERR_THREAD = -19
+    integer, parameter :: FMPL_ERR_MEMORY = -20
+    integer, parameter :: FMPL_ERR_START = -21
+    integer, parameter :: FMPL_ERR_SYSTEM = -22
+    integer, parameter :: FMPL_ERR_INTERNAL = -23
+
+    integer, parameter :: FMPL_ISUM = 1
+    integer, parameter :: FMPL_SSUM = 2
+    integer, parameter :: FMPL_DSUM = 3
+    integer, parameter :: FMPL_CSUM = 4
+    integer, parameter :: FMPL_ZSUM = 5
+    integer, parameter :: FMPL_LSUM = 6
+    integer, parameter :: FMPL_IMAX = 11
+    integer, parameter :: FMPL_SMAX = 12
+    integer, parameter :: FMPL_DMAX = 13
+    integer, parameter :: FMPL_CMAX = 14
+    integer, parameter :: FMPL_ZMAX = 15
+    integer, parameter :: FMPL_LMAX = 16
+    integer, parameter :: FMPL_IMIN = 21
+    integer, parameter :: FMPL_SMIN = 22
+    integer, parameter :: FMPL_DMIN = 23
+    integer, parameter :: FMPL_CMIN = 24
+    integer, parameter :: FMPL_ZMIN = 25
+    integer, parameter :: FMPL_LMIN = 26
+    integer, parameter :: FMPL_IPMAX = 31
+    integer, parameter :: FMPL_SPMAX = 32
+    integer, parameter :: FMPL_DPMAX = 33
+    integer, parameter :: FMPL_LPMAX = 36
+    integer, parameter :: FMPL_IPMIN = 41
+    integer, parameter :: FMPL_SPMIN = 42
+    integer, parameter :: FMPL_DPMIN = 43
+    integer, parameter :: FMPL_LPMIN = 46
+    integer, parameter :: FMPL_IPROD = 51
+    integer, parameter :: FMPL_SPROD = 52
+    integer, parameter :: FMPL_DPROD = 53
+    integer, parameter :: FMPL_CPROD = 54
+    integer, parameter :: FMPL_ZPROD = 55
+    integer, parameter :: FMPL_LPROD = 56
+    integer, parameter :: FMPL_ILAND = 61
+    integer, parameter :: FMPL_LLAND = 66
+    integer, parameter :: FMPL_ILOR = 71
+    integer, parameter :: FMPL_LLOR = 76
+    integer, parameter :: FMPL_ILXOR = 81
+    integer, parameter :: FMPL_LLXOR = 86
+    integer, parameter :: FMPL_IBAND = 91
+    integer, parameter :: FMPL_LBAND = 96
+    integer, parameter :: FMPL_IBOR = 101
+    integer, parameter :: FMPL_LBOR = 106
+    integer, parameter :: FMPL_IBXOR = 111
+    integer, parameter :: FMPL_LBXOR = 116
+
+    ! ---- beginning and ending, groups
+
+    interface
+        subroutine fmpl_init(ma, fa, count, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: ma
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: ma
+            !DIR$ IGNORE_TKR ma
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: fa
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: fa
+            !DIR$ IGNORE_TKR fa
+            type(*) :: ma(*)
+            type(*) :: fa(*)
+            integer(SHORT), intent(in) :: count
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_finalize(ier)
+            import :: SHORT
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_comm_rank(comm, rank, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: rank
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_comm_size(comm, size, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: size
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_comm_create(comm, key, ier)
+            import :: SHORT
+            integer(SHORT), intent(out) :: comm
+            integer(SHORT), intent(in) :: key
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_comm_free(comm, ier)
+            import :: SHORT
+            integer(SHORT), intent(inout) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    ! ---- send and receive
+
+    interface fmpl_send
+        subroutine fmpl_send(buf, size, dst, mai, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), intent(in) :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_send_long(buf, size, dst, mai, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), intent(in) :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_recv
+        subroutine fmpl_recv(buf, size, src, mai, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_recv_long(buf, size, src, mai, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_send_any
+        subroutine fmpl_send_any(buf, size, dst, mai, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), intent(in) :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_send_any_long(buf, size, dst, mai, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), intent(in) :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_recv_any
+        subroutine fmpl_recv_any(buf, size, mai, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_recv_any_long(buf, size, mai, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_get_count
+        subroutine fmpl_get_count(bytes, ier)
+            import :: SHORT
+            integer(SHORT), intent(out) :: bytes
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_get_count_long(bytes, ier)
+            import :: SHORT, LONG
+            integer(LONG), intent(out) :: bytes
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_get_source(src, ier)
+            import :: SHORT
+            integer(SHORT), intent(out) :: src
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_get_index(mai, ier)
+            import :: SHORT
+            integer(SHORT), intent(out) :: mai
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_sendbuf_set
+        subroutine fmpl_sendbuf_set(buf, size, ipara, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: ipara
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_sendbuf_set_long(buf, size, ipara, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: ipara
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_sendbuf_check(nsend, nspool, ier)
+            import :: SHORT
+            integer(SHORT), intent(out) :: nsend, nspool
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    ! ---- while the program computes
+
+    interface fmpl_isend
+        subroutine fmpl_isend(buf, size, dst, mai, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), intent(in), asynchronous :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_isend_long(buf, size, dst, mai, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), intent(in), asynchronous :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_irecv
+        subroutine fmpl_irecv(buf, size, src, mai, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), asynchronous :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_irecv_long(buf, size, src, mai, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), asynchronous :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_isend_wait(dst, mai, comm, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: dst, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_irecv_wait(src, mai, comm, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_isend_test(dst, mai, comm, flag, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: dst, mai, comm
+            integer(SHORT), intent(out) :: flag
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_irecv_test(src, mai, comm, flag, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: flag
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_send_init
+        subroutine fmpl_send_init(buf, size, dst, mai, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), intent(in), asynchronous :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_send_init_long(buf, size, dst, mai, comm, req, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), intent(in), asynchronous :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_recv_init
+        subroutine fmpl_recv_init(buf, size, src, mai, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), asynchronous :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_recv_init_long(buf, size, src, mai, comm, req, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), asynchronous :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_start(req, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_wait(req, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_test(req, flag, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: req
+            integer(SHORT), intent(out) :: flag
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_request_free(req, ier)
+            import :: SHORT
+            integer(SHORT), intent(inout) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    ! ---- together
+
+    interface
+        subroutine fmpl_barrier(comm, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_bcast
+        subroutine fmpl_bcast(buf, size, root, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_bcast_long(buf, size, root, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_reduce(buf, count, func, root, comm, work, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DIR$ IGNORE_TKR work
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: count, func, root, comm
+            type(*) :: work(*)
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_allreduce(buf, count, func, comm, work, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DIR$ IGNORE_TKR work
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: count, func, comm
+            type(*) :: work(*)
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_scan(buf, count, func, comm, work, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DIR$ IGNORE_TKR work
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: count, func, comm
+            type(*) :: work(*)
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_func_create
+        subroutine fmpl_func_create(fn, elem_size, func, ier)
+            import :: SHORT
+            external :: fn
+            integer(SHORT), intent(in) :: elem_size
+            integer(SHORT), intent(out) :: func
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_func_create_long(fn, elem_size, func, ier)
+            import :: SHORT, LONG
+            external :: fn
+            integer(LONG), intent(in) :: elem_size
+            integer(SHORT), intent(out) :: func
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_func_free(func, ier)
+            import :: SHORT
+            integer(SHORT), intent(inout) :: func
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_gather
+        subroutine fmpl_gather(mine, size, all, root, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(SHORT), intent(in) :: size
+            type(*) :: all(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_gather_long(mine, size, all, root, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(LONG), intent(in) :: size
+            type(*) :: all(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_allgather
+        subroutine fmpl_allgather(mine, size, all, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(SHORT), intent(in) :: size
+            type(*) :: all(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_allgather_long(mine, size, all, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(LONG), intent(in) :: size
+            type(*) :: all(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_scatter
+        subroutine fmpl_scatter(all, size, mine, root, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in) :: all(*)
+            integer(SHORT), intent(in) :: size
+            type(*) :: mine(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_scatter_long(all, size, mine, root, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in) :: all(*)
+            integer(LONG), intent(in) :: size
+            type(*) :: mine(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_alltoall
+        subroutine fmpl_alltoall(blocks, size, into, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: blocks
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: blocks
+            !DIR$ IGNORE_TKR blocks
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in) :: blocks(*)
+            integer(SHORT), intent(in) :: size
+            type(*) :: into(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_alltoall_long(blocks, size, into, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: blocks
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: blocks
+            !DIR$ IGNORE_TKR blocks
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in) :: blocks(*)
+            integer(LONG), intent(in) :: size
+            type(*) :: into(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    ! ---- memory and texts
+
+    interface fmpl_malloc
+        subroutine fmpl_malloc(size, address, ier)
+            import :: SHORT, c_ptr
+            integer(SHORT), intent(in) :: size
+            type(c_ptr), intent(out) :: address
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_malloc_long(size, address, ier)
+            import :: SHORT, LONG, c_ptr
+            integer(LONG), intent(in) :: size
+            type(c_ptr), intent(out) :: address
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_free(address, ier)
+            import :: SHORT, c_ptr
+            type(c_ptr), intent(in) :: address
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_strerror(code, text, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: code
+            character(*), intent(out) :: text
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_last_error(text, ier)
+            import :: SHORT
+            character(*), intent(out) :: text
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+end module fmpl
