@@ -101,11 +101,13 @@ const char *hk_version(void);
 /* ---- the job -------------------------------------------------------------------------------------------------- */
 
 /* Joins the job this process was started in and waits until all ranks have joined; a program started alone is a job
- * of one. The calling thread becomes the init thread. */
+ * of one. The calling thread becomes the init thread. A program that called fmpl_init (see fmpl.h) is in the job already;
+ * then the same thread may call hk_init as well. */
 int hk_init(void);
 
 /* Ends this rank's part. Init thread. Peers that still wait for this rank get HK_ERR_PEER_LEFT: call hk_barrier
- * before if there may be any. Handles, handlers and areas are gone afterwards. A program started alone may call
+ * before if there may be any. Handles, handlers and areas are gone afterwards (if fmpl_finalize is still to come, the
+ * job goes on until then, and handlers stay). A program started alone may call
  * hk_init again; under a launcher a process has one job. A process that exits with status 0 without it has left too;
  * one that ends in any other way is dead to its peers. */
 int hk_finalize(void);
