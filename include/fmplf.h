@@ -3,7 +3,8 @@
 !
 !     The calls are external subroutines: those of fmpl.h, with one
 !     more argument, ier, that gets the code. Sizes are in bytes, as
-!     integers of 4 bytes. fmpl.h tells what each call does; fmpl.f90
+!     integers of 4 bytes, as all integers are: compile without options
+!     that make them longer. fmpl.h tells what each call does; fmpl.f90
 !     is a module that checks arguments, takes sizes of 8 bytes too,
 !     and tells where Fortran differs from C.
 !

@@ -79,6 +79,11 @@ fn fmpl_and_hikyaku_share_a_job() {
 }
 
 #[test]
+fn fmpl_ranks_that_disagree_are_told() {
+    job("fmpl_disagree.c", &[2, 3]);
+}
+
+#[test]
 fn fmpl_reports_a_rank_that_ends() {
     let program = compile_shared(&source("fmpl_departing.c"), "-job");
     for (how, status) in [("leave", 0), ("die", 128 + 9)] {

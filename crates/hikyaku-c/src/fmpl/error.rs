@@ -2,6 +2,7 @@
 
 use crate::error::{self as base, Failure};
 use core_hikyaku::Error;
+use core_hikyaku::message::SLOTS_MAX;
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 
@@ -54,6 +55,8 @@ pub enum Trouble {
     World,
     Func(c_int),
     Request(c_int),
+    /// A number of slots.
+    Slots(c_int),
     Negative(&'static str, i64),
     /// More than fits a Fortran integer.
     Large(usize),
@@ -104,6 +107,7 @@ impl fmt::Display for Trouble {
             Trouble::World => f.write_str("FMPL_COMM_WORLD is freed by fmpl_finalize"),
             Trouble::Func(id) => write!(f, "{id} names no function that can be combined by; was it freed?"),
             Trouble::Request(id) => write!(f, "{id} names no prepared transfer; was it freed?"),
+            Trouble::Slots(count) => write!(f, "1 to {SLOTS_MAX} slots per pair, not {count}"),
             Trouble::Negative(what, value) => write!(f, "{what}: {value} is negative"),
             Trouble::Large(bytes) => write!(f, "{bytes} is more than this integer holds; use a longer one"),
             Trouble::Misaligned(what) => write!(f, "{what} does not lie at a multiple of its element's alignment"),
@@ -137,6 +141,7 @@ impl Trouble {
             Trouble::InFunction => FMPL_ERR_INSIDE,
             Trouble::Full(_) => FMPL_ERR_MEMORY,
             Trouble::Base(_)
+            | Trouble::Slots(_)
             | Trouble::Negative(..)
             | Trouble::Large(_)
             | Trouble::Misaligned(_)

@@ -10,6 +10,7 @@ use super::table::Table;
 use crate::error::Failure;
 use crate::process::{self, Interface};
 use crate::{current, thread};
+use core_hikyaku::message::SLOTS_MAX;
 use core_hikyaku::{Error, Job};
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ffi::{c_int, c_void};
@@ -90,7 +91,8 @@ pub fn why_not() -> Trouble {
 #[unsafe(no_mangle)]
 pub extern "C" fn fmpl_init(_ma: *mut c_void, _fa: *mut c_void, count: c_int) -> c_int {
     guarded(|| {
-        let slots = super::entry::count(count, "the number of slots")?;
+        let slots = usize::try_from(count).ok().filter(|slots| (1..=SLOTS_MAX).contains(slots));
+        let slots = slots.ok_or(Trouble::Slots(count))?;
         process::join(Interface::Fmpl)?;
         let begun = begin(slots);
         if begun.is_err() {

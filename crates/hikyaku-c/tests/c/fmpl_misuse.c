@@ -41,7 +41,9 @@ int main(void) {
     FAILS(FMPL_ERR_NOT_STARTED, "fmpl_init", fmpl_comm_rank(WORLD, &rank));
     FAILS(FMPL_ERR_NOT_STARTED, "fmpl_init", fmpl_send(&x, 1, 0, 0, WORLD));
     FAILS(FMPL_ERR_NOT_STARTED, "fmpl_init", fmpl_finalize());
-    FAILS(FMPL_ERR_INVALID, "-1 is negative", fmpl_init(NULL, NULL, -1));
+    FAILS(FMPL_ERR_INVALID, "not -1", fmpl_init(NULL, NULL, -1));
+    FAILS(FMPL_ERR_INVALID, "not 0", fmpl_init(NULL, NULL, 0));
+    FAILS(FMPL_ERR_INVALID, "1 to 1048576", fmpl_init(NULL, NULL, 1048577));
     FAILS(FMPL_ERR_NOT_STARTED, "fmpl_init", fmpl_barrier(WORLD));
 
     /* Memory for slots is the library's, whatever is given. */

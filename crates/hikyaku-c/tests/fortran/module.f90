@@ -65,7 +65,7 @@ contains
         call fmpl_barrier(W, ier)
         call failed(FMPL_ERR_NOT_STARTED, 'fmpl_init')
         call fmpl_init(0, 0, -1, ier)
-        call failed(FMPL_ERR_INVALID, 'negative')
+        call failed(FMPL_ERR_INVALID, 'not -1')
         call fmpl_strerror(FMPL_SUCCESS, text, ier)
         call ok(ier)
         call expect(text == 'all is well', 'the text of success, with blanks')

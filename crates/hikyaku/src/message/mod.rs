@@ -122,7 +122,7 @@ impl std::fmt::Debug for Messages<'_> {
 }
 
 /// Slots per pair at most: a head tells 24 bits of a number, a C `int` names a slot.
-const SLOTS_MAX: usize = 1 << 20;
+pub const SLOTS_MAX: usize = 1 << 20;
 /// By source, and of any source.
 const DOMAINS: usize = 2;
 
