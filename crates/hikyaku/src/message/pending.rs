@@ -8,7 +8,7 @@ use super::receive::ReceiveOp;
 use super::send::SendOp;
 use super::spot::Buffer;
 use super::{Core, Messages};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 
@@ -27,7 +27,7 @@ enum Flight {
     Send(SendOp),
     Receive(ReceiveOp),
     /// Ended, and not yet asked for: bytes that came.
-    Ended(Result<usize>),
+    Ended(std::result::Result<usize, Box<Error>>),
 }
 
 /// The name of an operation under way.
@@ -45,6 +45,7 @@ pub(super) enum Way {
 const SHORT_ROUND: usize = 8;
 
 impl Pending {
+    #[inline(always)]
     fn add(&mut self, flight: Flight) -> Ticket {
         let index = self.empty.pop().unwrap_or_else(|| {
             self.flights.push(Flight::Empty);
@@ -60,7 +61,7 @@ impl Pending {
         match std::mem::replace(&mut self.flights[index], Flight::Empty) {
             Flight::Ended(result) => {
                 self.empty.push(index);
-                Some(result)
+                Some(result.map_err(|error| *error))
             }
             under_way => {
                 self.flights[index] = under_way;
@@ -76,6 +77,7 @@ impl Pending {
 
 impl Core {
     /// Moves an operation on.
+    #[inline]
     fn advance_flight(&self, flight: &mut Flight) {
         let ended = match flight {
             Flight::Empty | Flight::Ended(_) => return,
@@ -83,7 +85,7 @@ impl Core {
             Flight::Receive(op) => self.poke_receive(op).transpose(),
         };
         if let Some(result) = ended {
-            *flight = Flight::Ended(result);
+            *flight = Flight::Ended(result.map_err(Box::new));
         }
     }
 
@@ -102,6 +104,7 @@ impl Core {
         pending.turn = (pending.turn + round) % count;
     }
 
+    #[inline(always)]
     fn ticket(&self, member: usize, entry: usize, way: Way) -> Option<Ticket> {
         let peer = self.links[member].state.borrow();
         match way {
@@ -110,6 +113,7 @@ impl Core {
         }
     }
 
+    #[inline(always)]
     fn set_ticket(&self, member: usize, entry: usize, way: Way, ticket: Option<Ticket>) {
         let mut peer = self.links[member].state.borrow_mut();
         match way {
@@ -137,11 +141,12 @@ impl Core {
     ///
     /// # Safety
     /// The buffer stays, and nobody else uses it, until the operation has ended.
+    #[inline(always)]
     pub(super) unsafe fn start_in(&self, mut op: ReceiveOp) {
         self.post(&mut op);
-        let (member, entry) = (op.member, op.entry);
-        let ticket = self.pending.borrow_mut().add(Flight::Receive(op));
-        self.set_ticket(member, entry, Way::In, Some(ticket));
+        let mut peer = self.links[op.member].state.borrow_mut();
+        let receive = &mut peer.receives[op.entry];
+        receive.under_way = Some(self.pending.borrow_mut().add(Flight::Receive(op)));
     }
 
     /// What became of the operation of a slot: bytes that came, if it has ended. Nothing under way: 0.

@@ -23,7 +23,7 @@ pub(super) struct ReceiveOp {
     /// The sender was told where the bytes are wanted.
     posted: bool,
     /// Where they are wanted meanwhile, if the sender cannot reach the buffer.
-    staged: Option<Staged>,
+    staged: Option<Box<Staged>>,
 }
 
 impl ReceiveOp {
@@ -35,7 +35,7 @@ impl ReceiveOp {
 
     /// Where a long message is put together.
     fn target(&self) -> Buffer {
-        self.staged.as_ref().map_or(self.buffer, Staged::buffer)
+        self.staged.as_ref().map_or(self.buffer, |staged| staged.buffer())
     }
 }
 
@@ -191,13 +191,17 @@ impl Core {
     }
 
     /// Tells the sender of a long message where it is wanted, so that it can begin without this rank (F5).
+    #[inline(always)]
     pub(super) fn post(&self, op: &mut ReceiveOp) {
-        if op.posted || op.buffer.bytes <= EAGER_MAX {
-            return;
+        if !op.posted && op.buffer.bytes > EAGER_MAX {
+            self.post_long(op);
         }
+    }
+
+    fn post_long(&self, op: &mut ReceiveOp) {
         if op.buffer.needs_staging(&self.ni, self.rank_of(op.member)) {
             // Without memory for it the receive waits for this rank, as if it had come late.
-            op.staged = Staged::new(&self.ni, op.buffer.bytes).ok();
+            op.staged = Staged::new(&self.ni, op.buffer.bytes).ok().map(Box::new);
         }
         self.post_as_is(op);
     }

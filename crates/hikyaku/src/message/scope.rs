@@ -12,17 +12,27 @@ use std::marker::PhantomData;
 /// Where non-blocking operations are started; see [`Messages::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     messages: &'scope Messages<'scope>,
-    /// What was started here and not waited for.
-    started: RefCell<Vec<Operation>>,
+    /// What was started here; `None` where it was waited for.
+    started: RefCell<Vec<Option<Operation>>>,
     env: PhantomData<&'scope mut &'env ()>,
 }
 
 /// An operation, by its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Operation {
-    member: usize,
-    slot: usize,
+    member: u32,
+    slot: u32,
+    /// Its place in the list of the scope.
+    place: u32,
     way: Way,
+}
+
+impl Operation {
+    /// (member, slot, way)
+    #[inline(always)]
+    fn name(self) -> (usize, usize, Way) {
+        (self.member as usize, self.slot as usize, self.way)
+    }
 }
 
 /// A non-blocking send.
@@ -113,31 +123,38 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(self.test(handle.operation)?.map(|bytes| bytes / handle.element).ok_or(handle))
     }
 
+    #[inline(always)]
     fn begun(&self, member: usize, slot: usize, way: Way) -> Operation {
-        let operation = Operation { member, slot, way };
-        self.started.borrow_mut().push(operation);
+        let mut started = self.started.borrow_mut();
+        // Ranks, slots and operations of a scope are fewer than a `u32` counts.
+        let operation = Operation { member: member as u32, slot: slot as u32, place: started.len() as u32, way };
+        started.push(Some(operation));
         operation
     }
 
     /// A handle is of this scope only if it is among what was started here.
     fn forget(&self, operation: Operation) -> Result<()> {
-        let mut started = self.started.borrow_mut();
-        let index = started.iter().position(|other| *other == operation);
-        let index = index.ok_or_else(|| Error::Invalid("this operation was started in another scope".into()))?;
-        started.swap_remove(index);
-        Ok(())
+        match self.started.borrow_mut().get_mut(operation.place as usize) {
+            Some(started) if *started == Some(operation) => {
+                *started = None;
+                Ok(())
+            }
+            _ => Err(Error::Invalid("this operation was started in another scope".into())),
+        }
     }
 
     fn wait(&self, operation: Operation) -> Result<usize> {
         self.forget(operation)?;
-        self.messages.wait_flight(operation.member, operation.slot, operation.way)
+        let (member, slot, way) = operation.name();
+        self.messages.wait_flight(member, slot, way)
     }
 
     fn test(&self, operation: Operation) -> Result<Option<usize>> {
         self.forget(operation)?;
-        let ended = self.messages.test_flight(operation.member, operation.slot, operation.way)?;
+        let (member, slot, way) = operation.name();
+        let ended = self.messages.test_flight(member, slot, way)?;
         if ended.is_none() {
-            self.started.borrow_mut().push(operation);
+            self.started.borrow_mut()[operation.place as usize] = Some(operation);
         }
         Ok(ended)
     }
@@ -147,10 +164,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let mut result = Ok(());
         // Receives first: the other side's sends may wait for them.
         for way in [Way::In, Way::Out] {
-            let operations: Vec<_> =
-                self.started.borrow_mut().extract_if(.., |operation| operation.way == way).collect();
-            for Operation { member, slot, way } in operations {
-                result = result.and(self.messages.wait_flight(member, slot, way).map(drop));
+            let places = 0..self.started.borrow().len();
+            for place in places {
+                let operation = self.started.borrow_mut()[place].take_if(|operation| operation.way == way);
+                if let Some((member, slot, way)) = operation.map(Operation::name) {
+                    result = result.and(self.messages.wait_flight(member, slot, way).map(drop));
+                }
             }
         }
         result
@@ -160,7 +179,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 impl Drop for Scope<'_, '_> {
     fn drop(&mut self) {
         // Only after a panic is anything left.
-        for Operation { member, slot, way } in self.started.borrow_mut().drain(..) {
+        for (member, slot, way) in self.started.borrow_mut().drain(..).flatten().map(Operation::name) {
             self.messages.core.abandon(member, slot, way);
         }
     }

@@ -37,7 +37,7 @@ pub(super) struct SendOp {
     /// It sends from the spare buffer, and others of its slot wait behind it.
     spooled: bool,
     number: u64,
-    staged: Option<Staged>,
+    staged: Option<Box<Staged>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,7 +276,7 @@ impl Core {
             // SAFETY: a fresh part of the own heap, of the same size.
             unsafe { copy::copy(staged.buffer().start, op.buffer.start, op.buffer.bytes) };
             op.buffer = staged.buffer();
-            op.staged = Some(staged);
+            op.staged = Some(Box::new(staged));
         }
         Ok(())
     }
