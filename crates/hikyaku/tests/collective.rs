@@ -102,6 +102,52 @@ fn a_dead_member_ends_every_call() {
 }
 
 #[test]
+fn a_dead_member_ends_calls_under_way() {
+    for size in [2, 3, 8] {
+        survive(size, |world| world.scope(|scope| scope.wait(scope.ibarrier()?)));
+        for len in [4, 100_000] {
+            let (data, more) = (|| vec![0u64; len], || vec![0u64; len]);
+            for root in [0, size - 1] {
+                survive(size, |world| {
+                    let (mut data, mut more) = (data(), more());
+                    world.scope(|scope| {
+                        let first = scope.ibroadcast(&mut data, root)?;
+                        let second = scope.iallreduce(&mut more, Sum)?;
+                        let result = scope.wait(first);
+                        assert!(scope.wait(second).is_err());
+                        result
+                    })
+                });
+            }
+            // Nobody waits: the scope tells.
+            survive(size, |world| {
+                let mut data = data();
+                world.scope(|scope| scope.iallreduce(&mut data, Sum).map(drop))
+            });
+        }
+    }
+}
+
+#[test]
+fn the_panic_of_a_rank_in_a_scope_ends_the_others_calls() {
+    let body = |job: &Job| {
+        let world = job.world().unwrap();
+        let mut data = vec![0u64; 50_000];
+        let result = world.scope(|scope| {
+            let _ = scope.iallreduce(&mut data, Sum)?;
+            match job.rank() {
+                1 => std::panic::resume_unwind(Box::new("as planned")),
+                _ => Ok(()),
+            }
+        });
+        assert!(matches!(result, Err(Error::Mismatch { rank: 1, .. } | Error::PeerDead { rank: 1 })), "{result:?}");
+    };
+    let ended = within(60, "a panic in a scope", || catch_unwind(AssertUnwindSafe(|| hikyaku::local(3, body))));
+    let panic = ended.expect_err("the rank's panic goes on");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"as planned"), "a survivor failed");
+}
+
+#[test]
 fn a_member_that_left_in_good_order_is_no_error() {
     hikyaku::local(4, |job| {
         let world = job.world().unwrap();

@@ -29,7 +29,14 @@ impl Group<'_> {
     /// })
     /// .unwrap();
     /// ```
+    #[inline]
     pub fn barrier(&self) -> Result<()> {
+        self.settle()?;
+        self.run_barrier()
+    }
+
+    #[inline]
+    pub(super) fn run_barrier(&self) -> Result<()> {
         self.barrier_of(Kind::Barrier)
     }
 

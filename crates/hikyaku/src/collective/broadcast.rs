@@ -35,6 +35,12 @@ impl Group<'_> {
     /// ```
     #[inline]
     pub fn broadcast<T: Pod>(&self, data: &mut [T], root: usize) -> Result<()> {
+        self.settle()?;
+        self.run_broadcast(data, root)
+    }
+
+    #[inline]
+    pub(super) fn run_broadcast<T: Pod>(&self, data: &mut [T], root: usize) -> Result<()> {
         let data: &mut [u8] = bytemuck::cast_slice_mut(data);
         let label = Label::new(Kind::Broadcast, data.len()).root(root);
         self.check_root(label)?;

@@ -2,6 +2,7 @@
 
 use super::label::{Kind, Label};
 use super::part::{Member, PART_BYTES};
+use super::queue::Queue;
 use super::reduce::Scratch;
 use super::words::Floor;
 use crate::error::{Error, Refusal, Result};
@@ -11,6 +12,7 @@ use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
 use bytemuck::{Pod, Zeroable};
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 /// Some ranks of a job, numbered from 0, that do things together.
 ///
@@ -61,6 +63,10 @@ pub struct Group<'j> {
     pub(super) reached: RefCell<Vec<Option<bool>>>,
     /// Where contributions are combined from.
     pub(super) scratch: Cell<Option<Box<Scratch>>>,
+    /// Non-blocking calls under way.
+    pub(super) queue: Rc<Queue>,
+    /// Waits of this thread move them on.
+    pub(super) watched: Cell<bool>,
     /// Why the group is of no use any more.
     pub(super) broken: RefCell<Option<Error>>,
 }
@@ -167,6 +173,7 @@ impl<'j> Group<'j> {
     /// Splits the group: members of the same color form a new group, ordered by key, then by rank in this group.
     /// `None` joins none. All members call it together.
     pub fn split(&self, color: Option<u64>, key: i64) -> Result<Option<Group<'j>>> {
+        self.settle()?;
         let round = self.enter(Label::new(Kind::Split, size_of::<Application>()))?;
         let application = Application::new(self.job, color, key);
         self.contribute(&round, bytemuck::bytes_of(&application));
@@ -226,6 +233,8 @@ impl Application {
             arrivals: Cell::new(0),
             reached: RefCell::new(vec![None; members.len()]),
             scratch: Cell::new(None),
+            queue: Rc::default(),
+            watched: Cell::new(false),
             broken: RefCell::new(None),
             members,
         }))

@@ -24,6 +24,8 @@
 //! | `reduce` | reduce, allreduce, scan |
 //! | `messages` | slots between the members |
 //! | `exchange` | gather, allgather, scatter, alltoall |
+//! | `pending` | calls that go on while the program does something else |
+//! | `queue` | those of a group, one after the other |
 
 mod barrier;
 mod broadcast;
@@ -34,6 +36,8 @@ mod label;
 mod messages;
 mod operation;
 mod part;
+mod pending;
+mod queue;
 mod reduce;
 mod round;
 mod source;
@@ -44,6 +48,7 @@ pub use group::Group;
 pub use operation::{
     AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,
 };
+pub use pending::{Handle, Scope};
 
 /// What `tests/collective.rs` runs, once more with the protocols of ranks that have a core each.
 #[cfg(test)]

@@ -57,6 +57,11 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
+        self.settle()?;
+        self.run_reduce(data, operation, root)
+    }
+
+    pub(super) fn run_reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
         let label = Label::new(Kind::Reduce, size_of_val(data)).root(root).code(O::CODE);
         self.check_root(label)?;
         self.combine_pieces(label, data, operation, |piece, how| self.reduce_piece(label, piece, how))
@@ -64,6 +69,11 @@ impl Group<'_> {
 
     /// Combines the `data` of all members; the result is in `data` of all.
     pub fn allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
+        self.settle()?;
+        self.run_allreduce(data, operation)
+    }
+
+    pub(super) fn run_allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
         let label = Label::new(Kind::Allreduce, size_of_val(data)).code(O::CODE);
         self.combine_pieces(label, data, operation, |piece, how| self.allreduce_piece(label, piece, how))
     }
@@ -83,6 +93,11 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
+        self.settle()?;
+        self.run_scan(data, operation)
+    }
+
+    pub(super) fn run_scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
         let label = Label::new(Kind::Scan, size_of_val(data)).code(O::CODE);
         self.combine_pieces(label, data, operation, |piece, how| self.scan_piece(label, piece, how))
     }
@@ -107,10 +122,10 @@ impl Group<'_> {
         let how = Combination { element, combine: &combine };
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(data);
         let piece = BUFFER_BYTES / element * element;
-        if bytes.len() <= piece {
-            return one(bytes, &how);
-        }
-        bytes.chunks_mut(piece).try_for_each(|piece| one(piece, &how))
+        self.abandon_on_panic(|| match bytes.len() <= piece {
+            true => one(bytes, &how),
+            false => bytes.chunks_mut(piece).try_for_each(|piece| one(piece, &how)),
+        })
     }
 
     fn reduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {

@@ -105,7 +105,7 @@ impl Group<'_> {
     }
 
     /// A call of this member whose entry is still there.
-    fn round_of(&self, number: u64) -> Round {
+    pub(super) fn round_of(&self, number: u64) -> Round {
         let slot = (number % SLOT_COUNT) as usize;
         let entry = &self.part(self.rank()).entries[slot];
         let (head, argument) = entry.ask.look();

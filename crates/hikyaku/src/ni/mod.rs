@@ -20,6 +20,7 @@
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
 //! | `wait` | spin, yield, sleep |
 //! | `background` | what layers above have under way, moved on by every wait |
+//! | `coroutine` | work with a stack of its own, suspended where it would wait |
 //! | `thread` | progress without the host program; a descriptor for event loops |
 //! | `owner` | noticing that this process is a fork |
 
@@ -27,6 +28,7 @@ pub(crate) mod account;
 pub(crate) mod area;
 pub(crate) mod background;
 pub(crate) mod call;
+pub(crate) mod coroutine;
 pub(crate) mod engine;
 pub(crate) mod lookout;
 pub(crate) mod message;

@@ -8,6 +8,9 @@ use hikyaku::collective::{
 use hikyaku::{Error, Group, Job};
 use std::fmt::Debug;
 
+#[path = "pending.rs"]
+mod pending;
+
 /// What one rank does.
 pub type Case = fn(&Job);
 
@@ -35,6 +38,15 @@ pub const CASES: &[(&str, Case)] = &[
     ("group_root_mismatch", group_root_mismatch),
     ("group_operation_mismatch", group_operation_mismatch),
     ("group_wrong_arguments", group_wrong_arguments),
+    ("pending_every_call", pending::every_call),
+    ("pending_several_at_once", pending::several_at_once),
+    ("pending_groups_cross", pending::groups_cross),
+    ("pending_mixed_with_blocking_calls", pending::mixed_with_blocking_calls),
+    ("pending_tested", pending::tested),
+    ("pending_goes_on_in_other_waits", pending::goes_on_in_other_waits),
+    ("pending_errors", pending::errors),
+    ("pending_call_in_a_function", pending::call_in_a_function),
+    ("pending_panics", pending::panics),
 ];
 
 const LENGTHS: [usize; 8] = [0, 1, 6, 7, 8, 1000, 5000, 100_000];
