@@ -59,8 +59,12 @@ pub struct Group<'j> {
     pub(super) floor: Floor,
     /// The counter of arrivals when all have arrived at the calls of this member that use it.
     pub(super) arrivals: Cell<u64>,
-    /// Per member: whether all others reach its private memory, if that was found out.
-    pub(super) reached: RefCell<Vec<Option<bool>>>,
+    /// Whether every member reaches the private memory of every other, if that was found out.
+    pub(super) reached: Cell<Option<bool>>,
+    /// The own larger buffers, once they were needed; see `stage`.
+    pub(super) stage: Cell<Option<usize>>,
+    /// The last call that used them.
+    pub(super) staged: Cell<u64>,
     /// Where contributions are combined from.
     pub(super) scratch: Cell<Option<Box<Scratch>>>,
     /// Non-blocking calls under way.
@@ -165,6 +169,7 @@ impl Group<'_> {
         let myself = By::Rank(self.job.ni.rank);
         self.job.wait_until(myself, None, ANY, Progress::Seldom, freed)??;
         self.job.ni.give_heap(self.start, PART_BYTES);
+        self.give_stage();
         Ok(())
     }
 }
@@ -231,7 +236,9 @@ impl Application {
             history: Cell::new(0),
             floor: Floor::default(),
             arrivals: Cell::new(0),
-            reached: RefCell::new(vec![None; members.len()]),
+            reached: Cell::new(None),
+            stage: Cell::new(None),
+            staged: Cell::new(0),
             scratch: Cell::new(None),
             queue: Rc::default(),
             watched: Cell::new(false),

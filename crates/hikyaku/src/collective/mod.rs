@@ -19,10 +19,12 @@
 //! | `barrier` | waiting for everyone |
 //! | `broadcast` | from one to all |
 //! | `direct` | the same, where the root's buffer is read in place |
+//! | `stage` | the same, through two larger buffers |
 //! | `source` | a long buffer where it is |
 //! | `operation` | what numbers are combined by |
 //! | `reduce` | reduce, allreduce, scan |
 //! | `messages` | slots between the members |
+//! | `share` | long reductions, where the buffers are |
 //! | `exchange` | gather, allgather, scatter, alltoall |
 //! | `pending` | calls that go on while the program does something else |
 //! | `queue` | those of a group, one after the other |
@@ -40,7 +42,9 @@ mod pending;
 mod queue;
 mod reduce;
 mod round;
+mod share;
 mod source;
+mod stage;
 mod trouble;
 mod words;
 

@@ -1,7 +1,7 @@
 //! Combining contributions: reduce, allreduce, scan.
 //!
-//! Contributions are combined in the order of ranks, so results are the same every time. Long vectors go in pieces of a
-//! buffer. Who combines a piece:
+//! Contributions are combined in the order of ranks, so results are the same every time. Long vectors are combined where
+//! they are (see `share`), or where that cannot be, in pieces of a buffer. Who combines a piece:
 //!
 //! * reduce of short pieces, or of few, or where members share cores: the root, as contributions come; the others go on
 //!   at once.
@@ -33,10 +33,10 @@ const SCRATCH_BYTES: usize = 4096;
 pub(super) struct Scratch<const BYTES: usize = SCRATCH_BYTES>([u8; BYTES]);
 
 /// How members' bytes are combined: an operation without its type.
-struct Combination<'f> {
+pub(super) struct Combination<'f> {
     /// Bytes of an element.
-    element: usize,
-    combine: &'f dyn Fn(&mut [u8], &[u8]),
+    pub element: usize,
+    pub combine: &'f dyn Fn(&mut [u8], &[u8]),
 }
 
 impl Group<'_> {
@@ -64,7 +64,13 @@ impl Group<'_> {
     pub(super) fn run_reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
         let label = Label::new(Kind::Reduce, size_of_val(data)).root(root).code(O::CODE);
         self.check_root(label)?;
-        self.combine_pieces(label, data, operation, |piece, how| self.reduce_piece(label, piece, how))
+        self.combine_pieces(
+            label,
+            data,
+            operation,
+            |piece, how| self.reduce_piece(label, piece, how),
+            |data, how| self.combine_shares(label, data, how, Some(root)),
+        )
     }
 
     /// Combines the `data` of all members; the result is in `data` of all.
@@ -75,7 +81,13 @@ impl Group<'_> {
 
     pub(super) fn run_allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
         let label = Label::new(Kind::Allreduce, size_of_val(data)).code(O::CODE);
-        self.combine_pieces(label, data, operation, |piece, how| self.allreduce_piece(label, piece, how))
+        self.combine_pieces(
+            label,
+            data,
+            operation,
+            |piece, how| self.allreduce_piece(label, piece, how),
+            |data, how| self.combine_shares(label, data, how, None),
+        )
     }
 
     /// Combines the `data` of all members up to this one, itself included; the result is in `data`.
@@ -99,7 +111,7 @@ impl Group<'_> {
 
     pub(super) fn run_scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
         let label = Label::new(Kind::Scan, size_of_val(data)).code(O::CODE);
-        self.combine_pieces(label, data, operation, |piece, how| self.scan_piece(label, piece, how))
+        self.combine_pieces(label, data, operation, |piece, how| self.scan_piece(label, piece, how), |_, _| Ok(false))
     }
 
     /// Does a reduction piece by piece.
@@ -110,6 +122,7 @@ impl Group<'_> {
         data: &mut [T],
         operation: O,
         mut one: impl FnMut(&mut [u8], &Combination<'_>) -> Result<()>,
+        mut long: impl FnMut(&mut [u8], &Combination<'_>) -> Result<bool>,
     ) -> Result<()> {
         let element = size_of::<T>();
         if element == 0 || element > SCRATCH_BYTES || align_of::<T>() > align_of::<Scratch>() {
@@ -124,6 +137,7 @@ impl Group<'_> {
         let piece = BUFFER_BYTES / element * element;
         self.abandon_on_panic(|| match bytes.len() <= piece {
             true => one(bytes, &how),
+            false if long(bytes, &how)? => Ok(()),
             false => bytes.chunks_mut(piece).try_for_each(|piece| one(piece, &how)),
         })
     }

@@ -88,7 +88,8 @@ impl Port {
     pub fn progress(&self) -> bool {
         let handled = self.ni.progress() == Some(true);
         // A handler must not wait, and a forked child has nothing under way.
-        let moved = refuse_in_handler().is_ok() && self.ni.check_rank(self.ni.rank).is_ok() && background::advance(true);
+        let moved =
+            refuse_in_handler().is_ok() && self.ni.check_rank(self.ni.rank).is_ok() && background::advance(true);
         handled || moved
     }
 

@@ -20,7 +20,9 @@ pub const CASES: &[(&str, Case)] = &[
     ("group_barrier", group_barrier),
     ("group_broadcast", group_broadcast),
     ("group_broadcast_of_job_memory", group_broadcast_of_job_memory),
+    ("group_broadcasts_in_a_row", group_broadcasts_in_a_row),
     ("group_reduce", group_reduce),
+    ("group_reduction_of_job_memory", group_reduction_of_job_memory),
     ("group_allreduce", group_allreduce),
     ("group_operations", group_operations),
     ("group_functions_in_order", group_functions_in_order),
@@ -108,6 +110,21 @@ fn group_broadcast_of_job_memory(job: &Job) {
     job.barrier().unwrap();
 }
 
+/// Long ones from the same root, which must not overtake a slow reader.
+fn group_broadcasts_in_a_row(job: &Job) {
+    let world = job.world().unwrap();
+    let len = 50_000;
+    for turn in 0..12 {
+        if turn % 4 == 1 && job.rank() == job.size() - 1 {
+            std::thread::sleep(std::time::Duration::from_millis(3));
+        }
+        let mut data = if job.rank() == 0 { values(turn, len) } else { vec![0; len] };
+        world.broadcast(&mut data, 0).unwrap();
+        assert!(data == values(turn, len), "turn {turn}");
+    }
+    world.free().unwrap();
+}
+
 fn sum_of(ranks: std::ops::Range<usize>, len: usize) -> Vec<u64> {
     (0..len).map(|index| ranks.clone().map(|rank| value(rank, index)).sum()).collect()
 }
@@ -122,6 +139,27 @@ fn group_reduce(job: &Job) {
             assert!(data == expected, "{len} to {root}");
         }
     }
+}
+
+/// Long ones where buffers are mapped, and where only some are.
+fn group_reduction_of_job_memory(job: &Job) {
+    let len = 30_000;
+    let area = job.symmetric::<u64>(len).unwrap();
+    let world = job.world().unwrap();
+    for private in [job.size(), 0, 1] {
+        let mut own = values(job.rank(), len);
+        area.write(0, &own);
+        // SAFETY: the area is this rank's own, nobody writes to it but the library, and the slice ends before it does.
+        let mapped = unsafe { std::slice::from_raw_parts_mut(area.as_ptr(), len) };
+        let data = if job.rank() == private { &mut own[..] } else { mapped };
+        world.reduce(data, Sum, job.size() - 1).unwrap();
+        let is_root = job.rank() == job.size() - 1;
+        assert!(data == if is_root { sum_of(0..job.size(), len) } else { values(job.rank(), len) });
+        data.copy_from_slice(&values(job.rank(), len));
+        world.allreduce(data, Sum).unwrap();
+        assert!(data == sum_of(0..job.size(), len));
+    }
+    job.barrier().unwrap();
 }
 
 fn group_allreduce(job: &Job) {
