@@ -9,13 +9,9 @@ use super::group::Group;
 use super::label::{Kind, Label};
 use super::part::{BUFFER_BYTES, Member};
 use super::source::{Source, Way};
-use super::stage::STAGED_MIN;
 use crate::error::{Error, Result};
+use crate::job::choice::{Call, Version};
 use bytemuck::Pod;
-
-/// From this size on a system call for each reader costs less than copying twice, unless readers share cores: then what
-/// one of them has just read is still in the cache for the next.
-const PRIVATE_MIN: usize = 64 * 1024;
 
 impl Group<'_> {
     /// Copies `data` of member `root` to all members.
@@ -44,6 +40,9 @@ impl Group<'_> {
         let data: &mut [u8] = bytemuck::cast_slice_mut(data);
         let label = Label::new(Kind::Broadcast, data.len()).root(root);
         self.check_root(label)?;
+        if self.choice.is_tree(Call::Broadcast, data.len()) && self.tree_broadcast(label, data)? {
+            return Ok(());
+        }
         match data.len() {
             0..=BUFFER_BYTES => self.broadcast_short(label, data),
             _ => self.broadcast_long(label, data),
@@ -102,11 +101,15 @@ impl Group<'_> {
     fn way_of(&self, data: &[u8], private: bool) -> Source {
         let ni = &*self.job.ni;
         let source = Source::of(ni, data.as_ptr(), data.len());
-        let direct = ni.threads || private && !self.crowded && data.len() >= PRIVATE_MIN;
-        match source.way == Way::Mapped as u64 || direct {
-            true => source,
-            false if data.len() >= STAGED_MIN => self.stage().map_or(Source::in_rounds(), Source::staged),
-            false => Source::in_rounds(),
+        let reached = ni.threads || private || source.way == Way::Mapped as u64;
+        let version = match self.choice.chosen(Call::Broadcast, data.len()) {
+            None if ni.threads || source.way == Way::Mapped as u64 => Version::Direct,
+            _ => self.version(Call::Broadcast, data.len()),
+        };
+        match version {
+            Version::Direct if reached => source,
+            Version::Direct | Version::Stage => self.stage().map_or(Source::in_rounds(), Source::staged),
+            Version::Buffers | Version::Tree => Source::in_rounds(),
         }
     }
 

@@ -1,9 +1,11 @@
 //! Which ranks belong together, and where their parts are.
 
+use super::choice::Row;
 use super::label::{Kind, Label};
 use super::part::{Member, PART_BYTES};
 use super::queue::Queue;
 use super::reduce::Scratch;
+use super::tree::Slots;
 use super::words::Floor;
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
@@ -67,6 +69,10 @@ pub struct Group<'j> {
     pub(super) staged: Cell<u64>,
     /// Where contributions are combined from.
     pub(super) scratch: Cell<Option<Box<Scratch>>>,
+    /// Which version of a call is used.
+    pub(super) choice: Row,
+    /// Messages between the members, for trees.
+    pub(super) slots: Slots<'j>,
     /// Non-blocking calls under way.
     pub(super) queue: Rc<Queue>,
     /// Waits of this thread move them on.
@@ -130,7 +136,7 @@ impl Job {
     }
 }
 
-impl Group<'_> {
+impl<'j> Group<'j> {
     /// This rank's number in the group.
     #[inline(always)]
     pub fn rank(&self) -> usize {
@@ -150,7 +156,10 @@ impl Group<'_> {
 
     /// Frees the group: its memory can be used again. All members call it together. A group that is only dropped keeps
     /// its memory until the job ends.
-    pub fn free(self) -> Result<()> {
+    pub fn free(mut self) -> Result<()> {
+        if let Some(messages) = self.slots.take() {
+            self.free_messages(messages)?;
+        }
         // Finds out whether all want it.
         self.barrier_of(Kind::Free)?;
         for peer in (0..self.size()).filter(|peer| *peer != self.rank) {
@@ -227,10 +236,11 @@ impl Application {
             .map(|index| Member::find(&job.ni, ranks[*index], all[*index].start))
             .collect::<Result<_>>()?;
         let rank = members.iter().position(|member| member.rank == job.rank()).expect("this rank joins");
+        let crowded = is_crowded(job);
         Ok(Some(Group {
             job,
             rank,
-            crowded: is_crowded(job),
+            crowded,
             start: self.start as usize,
             number: Cell::new(0),
             history: Cell::new(0),
@@ -240,6 +250,8 @@ impl Application {
             stage: Cell::new(None),
             staged: Cell::new(0),
             scratch: Cell::new(None),
+            choice: Row::of(job, members.len(), crowded),
+            slots: Slots::default(),
             queue: Rc::default(),
             watched: Cell::new(false),
             broken: RefCell::new(None),

@@ -25,12 +25,16 @@
 //! | `reduce` | reduce, allreduce, scan |
 //! | `messages` | slots between the members |
 //! | `share` | long reductions, where the buffers are |
+//! | `tree` | the same as trees of messages |
+//! | `choice` | which version is used for what |
+//! | `room` | aligned private memory |
 //! | `exchange` | gather, allgather, scatter, alltoall |
 //! | `pending` | calls that go on while the program does something else |
 //! | `queue` | those of a group, one after the other |
 
 mod barrier;
 mod broadcast;
+mod choice;
 mod direct;
 mod exchange;
 mod group;
@@ -41,13 +45,17 @@ mod part;
 mod pending;
 mod queue;
 mod reduce;
+mod room;
 mod round;
 mod share;
 mod source;
 mod stage;
+mod tree;
 mod trouble;
 mod words;
 
+pub use crate::job::choice::{Call, Choices, Version};
+pub use crate::job::tune::{Machine, Tuned};
 pub use group::Group;
 pub use operation::{
     AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,
@@ -68,6 +76,17 @@ mod tests {
             for (name, body) in super::cases::CASES {
                 println!("{name} with {size} ranks");
                 crate::local(size, body).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn all_cases_by_each_version_as_if_every_rank_had_a_core() {
+        for version in super::Version::ALL {
+            let config = crate::Config { choices: super::Choices::all(version), ..Default::default() };
+            for (name, body) in super::cases::CASES {
+                println!("{name} by {}", version.name());
+                crate::local_with(5, config, body).unwrap();
             }
         }
     }

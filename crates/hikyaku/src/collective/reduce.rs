@@ -17,6 +17,7 @@ use super::operation::Operation;
 use super::part::{BUFFER_BYTES, INLINE_MAX};
 use super::round::Round;
 use crate::error::Result;
+use crate::job::choice::{Call, Version};
 use bytemuck::Pod;
 
 /// Up to so many bytes, everybody combines everything for itself.
@@ -64,13 +65,7 @@ impl Group<'_> {
     pub(super) fn run_reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
         let label = Label::new(Kind::Reduce, size_of_val(data)).root(root).code(O::CODE);
         self.check_root(label)?;
-        self.combine_pieces(
-            label,
-            data,
-            operation,
-            |piece, how| self.reduce_piece(label, piece, how),
-            |data, how| self.combine_shares(label, data, how, Some(root)),
-        )
+        self.combine(label, data, operation)
     }
 
     /// Combines the `data` of all members; the result is in `data` of all.
@@ -81,13 +76,7 @@ impl Group<'_> {
 
     pub(super) fn run_allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
         let label = Label::new(Kind::Allreduce, size_of_val(data)).code(O::CODE);
-        self.combine_pieces(
-            label,
-            data,
-            operation,
-            |piece, how| self.allreduce_piece(label, piece, how),
-            |data, how| self.combine_shares(label, data, how, None),
-        )
+        self.combine(label, data, operation)
     }
 
     /// Combines the `data` of all members up to this one, itself included; the result is in `data`.
@@ -111,19 +100,11 @@ impl Group<'_> {
 
     pub(super) fn run_scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
         let label = Label::new(Kind::Scan, size_of_val(data)).code(O::CODE);
-        self.combine_pieces(label, data, operation, |piece, how| self.scan_piece(label, piece, how), |_, _| Ok(false))
+        self.combine(label, data, operation)
     }
 
-    /// Does a reduction piece by piece.
     #[inline(always)]
-    fn combine_pieces<T: Pod, O: Operation<T>>(
-        &self,
-        label: Label,
-        data: &mut [T],
-        operation: O,
-        mut one: impl FnMut(&mut [u8], &Combination<'_>) -> Result<()>,
-        mut long: impl FnMut(&mut [u8], &Combination<'_>) -> Result<bool>,
-    ) -> Result<()> {
+    fn combine<T: Pod, O: Operation<T>>(&self, label: Label, data: &mut [T], operation: O) -> Result<()> {
         let element = size_of::<T>();
         if element == 0 || element > SCRATCH_BYTES || align_of::<T>() > align_of::<Scratch>() {
             let reason = format!("elements of {element} bytes cannot be combined: 1 to {SCRATCH_BYTES} bytes can");
@@ -133,13 +114,47 @@ impl Group<'_> {
             operation.combine(bytemuck::cast_slice_mut(total), bytemuck::cast_slice(input))
         };
         let how = Combination { element, combine: &combine };
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(data);
-        let piece = BUFFER_BYTES / element * element;
-        self.abandon_on_panic(|| match bytes.len() <= piece {
-            true => one(bytes, &how),
-            false if long(bytes, &how)? => Ok(()),
-            false => bytes.chunks_mut(piece).try_for_each(|piece| one(piece, &how)),
-        })
+        self.abandon_on_panic(|| self.combine_bytes(label, bytemuck::cast_slice_mut(data), &how))
+    }
+
+    fn combine_bytes(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        let piece = BUFFER_BYTES / how.element * how.element;
+        let long = data.len() > piece;
+        let done = match label.kind {
+            Kind::Reduce => self.combine_otherwise(Call::Reduce, label, data, how, long)?,
+            Kind::Allreduce => self.combine_otherwise(Call::Allreduce, label, data, how, long)?,
+            _ => false,
+        };
+        if done {
+            return Ok(());
+        }
+        let one = |piece: &mut [u8]| match label.kind {
+            Kind::Reduce => self.reduce_piece(label, piece, how),
+            Kind::Allreduce => self.allreduce_piece(label, piece, how),
+            _ => self.scan_piece(label, piece, how),
+        };
+        if long { data.chunks_mut(piece).try_for_each(one) } else { one(data) }
+    }
+
+    /// By a tree, or where the data are, if that is the version for them; false if not.
+    #[inline(always)]
+    fn combine_otherwise(
+        &self,
+        call: Call,
+        label: Label,
+        data: &mut [u8],
+        how: &Combination<'_>,
+        long: bool,
+    ) -> Result<bool> {
+        if self.choice.is_tree(call, data.len()) {
+            return match call {
+                Call::Reduce => self.tree_reduce(label, data, how),
+                _ => self.tree_allreduce(label, data, how),
+            };
+        }
+        let root = (call == Call::Reduce).then_some(label.root);
+        let shares = long && self.choice.chosen(call, data.len()) != Some(Version::Buffers);
+        Ok(shares && self.combine_shares(label, data, how, root)?)
     }
 
     fn reduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {

@@ -15,9 +15,11 @@
 use super::group::Group;
 use super::label::Label;
 use super::reduce::Combination;
+use super::room::Room;
 use super::round::Round;
 use super::source::{Source, Way};
 use crate::error::Result;
+use crate::job::choice::{Call, Version};
 use crate::ni::Ni;
 use bytemuck::Zeroable;
 use std::ops::Range;
@@ -27,8 +29,6 @@ use std::sync::atomic::{Ordering, fence};
 const MAPPED_BLOCK: usize = 16 * 1024;
 /// The same where each block is a system call.
 const PRIVATE_BLOCK: usize = 64 * 1024;
-/// Private buffers are worth the system calls if each share has so many bytes.
-const PRIVATE_SHARE_MIN: usize = 8 * 1024;
 
 /// What one long reduction is about.
 struct Shares<'a> {
@@ -64,8 +64,8 @@ impl Group<'_> {
         let sources: Vec<Source> = (0..self.size()).map(|member| self.source_of(&round, member)).collect();
         self.saw_everyone(&round);
         let mapped = |source: &Source| source.way == Way::Mapped as u64;
-        let share = bytes / self.size();
-        let worth = self.job.ni.threads || private && share >= PRIVATE_SHARE_MIN;
+        let call = if root.is_some() { Call::Reduce } else { Call::Allreduce };
+        let worth = self.job.ni.threads || private && self.version(call, bytes) == Version::Direct;
         let direct = sources.iter().all(|source| mapped(source) || worth);
         if direct {
             self.combine_my_share(&Shares { round, start, bytes, sources, how, root })?;
@@ -91,15 +91,13 @@ impl Group<'_> {
         let start = |member: usize| member * elements / size * element;
         let mapped = shares.sources.iter().all(|source| source.way == Way::Mapped as u64);
         let block = if mapped || self.job.ni.threads { MAPPED_BLOCK } else { PRIVATE_BLOCK } / element * element;
-        let mut room = vec![Aligned([0; 64]); 2 * block.div_ceil(64)];
-        let room: &mut [u8] = Aligned::bytes(&mut room);
-        let (total, input) = room.split_at_mut(block.next_multiple_of(64));
+        let (mut total, mut input) = (Room::of(block), Room::of(block));
         let mut next = start(rank);
         while next < start(rank + 1) {
             let range = next..(next + block).min(start(rank + 1));
             let len = range.len();
             self.check_open(&shares.round)?;
-            self.combine_block(shares, &range, &mut total[..len], &mut input[..len])?;
+            self.combine_block(shares, &range, &mut total.bytes()[..len], &mut input.bytes()[..len])?;
             next = range.end;
         }
         Ok(())
@@ -196,17 +194,5 @@ impl Drop for Ending<'_, '_> {
         group.shut(&self.round);
         group.finish(&self.round);
         group.await_readers(&self.round);
-    }
-}
-
-/// Bytes aligned for every element.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Aligned([u8; 64]);
-
-impl Aligned {
-    fn bytes(room: &mut [Aligned]) -> &mut [u8] {
-        // SAFETY: plain bytes without padding.
-        unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), size_of_val(room)) }
     }
 }

@@ -11,8 +11,6 @@ use crate::memory::copy;
 /// Bytes of one of the two buffers.
 const HALF_BYTES: usize = 256 * 1024;
 const STAGE_BYTES: usize = 2 * HALF_BYTES;
-/// From so many bytes on they are worth their memory.
-pub(super) const STAGED_MIN: usize = 64 * 1024;
 
 impl Group<'_> {
     /// Where the own buffers are in the segment; `None` without memory for them.

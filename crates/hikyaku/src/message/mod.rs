@@ -19,10 +19,12 @@
 //! | `receive` | receiving: from a slot, from any slot of a rank, from any rank |
 //! | `pending` | operations that go on while the program does something else |
 //! | `scope` | the same in safe code |
+//! | `eager` | short messages that leave nothing under way |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `spool` | the spare buffer of sends that have waited long enough |
 
 mod bounce;
+mod eager;
 mod layout;
 mod link;
 mod pending;
