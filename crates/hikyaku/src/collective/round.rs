@@ -39,11 +39,6 @@ impl Round {
         Round { number, slot, head: label.head(number, history), argument: label.argument() }
     }
 
-    /// The call after this one.
-    pub fn next(&self, label: Label) -> Round {
-        Round::new(label, self.number + 1, self.checksum())
-    }
-
     /// Of what this member asks for, and asked for before.
     #[inline(always)]
     pub fn checksum(&self) -> u16 {

@@ -58,10 +58,12 @@ impl Call {
     /// The version that is used if nobody has measured: for private memory of processes that reach each other's. Memory of
     /// the job, and that of threads, is always used where it is, if it is long.
     pub fn default_version(self, ranks: usize, bytes: usize, crowded: bool) -> Version {
+        // By class, as what was measured.
+        let bytes = BYTE_LIMITS[class(&BYTE_LIMITS, bytes)];
         match self {
             _ if bytes <= BUFFER_MAX => Version::Buffers,
             Call::Barrier => Version::Buffers,
-            Call::Broadcast if bytes < LONG_MIN => Version::Buffers,
+            Call::Broadcast if bytes <= SHORT_MAX => Version::Buffers,
             // What one member has just read is still in the cache for the next.
             Call::Broadcast if crowded => Version::Stage,
             Call::Broadcast => Version::Direct,
@@ -73,8 +75,8 @@ impl Call {
 
 /// Up to so many bytes there is one small buffer, and nothing to choose but a tree.
 pub(crate) const BUFFER_MAX: usize = 16 * 1024;
-/// From so many bytes on a system call for each reader costs less than copying twice.
-const LONG_MIN: usize = 64 * 1024;
+/// Up to so many bytes copying twice costs less than a system call for each reader.
+const SHORT_MAX: usize = 64 * 1024;
 /// Private buffers are worth the system calls of a reduction if each share has so many bytes.
 const SHARE_MIN: usize = 8 * 1024;
 
