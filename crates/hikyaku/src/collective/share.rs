@@ -28,7 +28,7 @@ use std::sync::atomic::{Ordering, fence};
 /// Bytes that are combined at a time where buffers are mapped: they stay in the nearest cache.
 const MAPPED_BLOCK: usize = 16 * 1024;
 /// The same where each block is a system call.
-const PRIVATE_BLOCK: usize = 64 * 1024;
+const PRIVATE_BLOCK: usize = 256 * 1024;
 
 /// What one long reduction is about.
 struct Shares<'a> {
@@ -88,7 +88,7 @@ impl Group<'_> {
     fn combine_my_share(&self, shares: &Shares<'_>) -> Result<()> {
         let (size, rank, element) = (self.size(), self.rank(), shares.how.element);
         let elements = shares.bytes / element;
-        let start = |member: usize| member * elements / size * element;
+        let start = |member: usize| boundary(member, size, shares.root, elements) * element;
         let mapped = shares.sources.iter().all(|source| source.way == Way::Mapped as u64);
         let block = if mapped || self.job.ni.threads { MAPPED_BLOCK } else { PRIVATE_BLOCK } / element * element;
         let (mut total, mut input) = (Room::of(block), Room::of(block));
@@ -175,6 +175,18 @@ impl Group<'_> {
     }
 }
 
+/// The first element of a member's share. A root need not write its result to anybody, so it combines more: the shares
+/// are such that all read and write as much.
+fn boundary(member: usize, size: usize, root: Option<usize>, elements: usize) -> usize {
+    match root {
+        None => member * elements / size,
+        Some(root) => {
+            let before = member * (size - 1) + (member > root) as usize;
+            before * elements / (size * (size - 1) + 1)
+        }
+    }
+}
+
 /// However it ends, nobody is at the buffer afterwards.
 struct Ending<'g, 'j> {
     group: &'g Group<'j>,
@@ -194,5 +206,24 @@ impl Drop for Ending<'_, '_> {
         group.shut(&self.round);
         group.finish(&self.round);
         group.await_readers(&self.round);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::boundary;
+
+    #[test]
+    fn shares_cover_all_elements_and_a_root_has_more() {
+        for size in 1..9 {
+            for root in (0..size).map(Some).chain([None]) {
+                let starts: Vec<usize> = (0..=size).map(|member| boundary(member, size, root, 10_000)).collect();
+                assert!(starts[0] == 0 && starts[size] == 10_000 && starts.is_sorted());
+                let share = |member: usize| starts[member + 1] - starts[member];
+                assert!((0..size).all(|member| share(member) >= 10_000 / size * 2 / 3));
+                assert!(root.is_none_or(|root| (0..size).all(|member| share(root) >= share(member))));
+            }
+        }
+        assert_eq!(boundary(1, 2, Some(0), 9), 6);
     }
 }
