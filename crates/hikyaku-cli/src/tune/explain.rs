@@ -82,14 +82,9 @@ mod tests {
             let spans = spans(Call::Broadcast, 16, true, choices);
             spans.into_iter().map(|span| span.line(Call::Broadcast).0).collect::<Vec<_>>()
         };
-        assert_eq!(lines(&choices), ["broadcast up to 16 KB", "broadcast above 16 KB"]);
+        assert_eq!(lines(&choices), ["broadcast up to 64 KB", "broadcast above 64 KB"]);
         choices.set(Call::Broadcast, 16, 512 << 10, Version::Tree);
-        let expected = [
-            "broadcast up to 16 KB",
-            "broadcast 16 KB to 64 KB",
-            "broadcast 64 KB to 512 KB",
-            "broadcast above 512 KB",
-        ];
+        let expected = ["broadcast up to 64 KB", "broadcast 64 KB to 512 KB", "broadcast above 512 KB"];
         assert_eq!(lines(&choices), expected);
     }
 }

@@ -78,7 +78,7 @@ pub(crate) const BUFFER_MAX: usize = 16 * 1024;
 /// Up to so many bytes copying twice costs less than a system call for each reader.
 const SHORT_MAX: usize = 64 * 1024;
 /// Private buffers are worth the system calls of a reduction if each share has so many bytes.
-const SHARE_MIN: usize = 8 * 1024;
+const SHARE_MIN: usize = 64 * 1024;
 
 impl Version {
     /// All of them.
