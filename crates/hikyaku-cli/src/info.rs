@@ -82,6 +82,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         "active messages",
         &format!("one cache line each, payload up to {PAYLOAD_MAX} bytes in a ring per pair of port and rank"),
     );
+    println!("\nCollectives of all {} ranks", arguments.ranks);
+    crate::tune::explain(arguments.ranks, crowded).iter().for_each(|(name, text)| line(name, text));
     Ok(ExitCode::SUCCESS)
 }
 

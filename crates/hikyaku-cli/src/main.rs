@@ -3,6 +3,7 @@
 mod bench;
 mod info;
 mod run;
+mod tune;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -13,7 +14,7 @@ use std::process::ExitCode;
     name = "hikyaku",
     version,
     about,
-    after_help = "Try:\n  hikyaku bench                     what this machine can do, beside MPI and UCX\n  hikyaku run -n 4 ./program        start a program as 4 ranks\n  hikyaku info                      what was found here, and which path is taken for what"
+    after_help = "Try:\n  hikyaku bench                     what this machine can do, beside MPI and UCX\n  hikyaku run -n 4 ./program        start a program as 4 ranks\n  hikyaku info                      what was found here, and which path is taken for what\n  hikyaku tune                      measure the collectives' versions here, and use the fastest"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -25,6 +26,7 @@ enum Command {
     Run(run::Arguments),
     Bench(bench::Arguments),
     Info(info::Arguments),
+    Tune(tune::Arguments),
     /// One rank of the benchmark or of a probe; started by the other commands.
     #[command(hide = true)]
     Rank {
@@ -42,6 +44,15 @@ enum Role {
     },
     /// Finds out how ranks reach each other.
     Probe,
+    /// Measures one version of the collectives.
+    Tune {
+        /// Its name.
+        version: String,
+        /// How long to measure each figure.
+        time_ms: u64,
+        /// The largest size.
+        max: usize,
+    },
 }
 
 fn main() -> ExitCode {
@@ -50,7 +61,9 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Rank { role: Role::Bench { parts } } => bench::rank(&parts),
+        Command::Tune(arguments) => tune::run(arguments),
         Command::Rank { role: Role::Probe } => info::probe_rank(),
+        Command::Rank { role: Role::Tune { version, time_ms, max } } => tune::rank(&version, time_ms, max),
     };
     match result {
         Ok(status) => status,

@@ -7,11 +7,18 @@ mod collective;
 #[allow(dead_code)]
 mod message;
 
+use hikyaku::Config;
+use hikyaku::collective::{Choices, Version};
 use hikyaku::launch::Launcher;
 use hikyaku_testing::watchdog::watched;
 
 fn check(name: &str, ranks: usize, cross: &str) {
-    let launcher = Launcher::new(env!("CARGO_BIN_EXE_layers")).arg(name).ranks(ranks).env("HIKYAKU_CROSS", cross);
+    check_by(Config::default(), name, ranks, cross);
+}
+
+fn check_by(config: Config, name: &str, ranks: usize, cross: &str) {
+    let launcher =
+        Launcher::new(env!("CARGO_BIN_EXE_layers")).arg(name).ranks(ranks).env("HIKYAKU_CROSS", cross).config(config);
     let outcome = watched(name, || launcher.capture(true).run().unwrap());
     for (rank, output) in outcome.output.iter().enumerate() {
         let errors = String::from_utf8_lossy(&output.errors);
@@ -34,6 +41,18 @@ fn collectives() {
     for (name, _) in collective::CASES {
         for (ranks, cross) in [(2, "on"), (2, "off"), (5, "on"), (8, "off")] {
             check(name, ranks, cross);
+        }
+    }
+}
+
+#[test]
+fn collectives_by_each_version() {
+    for version in Version::ALL {
+        let config = Config { choices: Choices::all(version), ..Config::default() };
+        for (name, _) in collective::CASES {
+            for (ranks, cross) in [(2, "on"), (5, "on"), (3, "off")] {
+                check_by(config, name, ranks, cross);
+            }
         }
     }
 }

@@ -4,8 +4,8 @@
 mod cases;
 
 use cases::CASES;
-use hikyaku::collective::Sum;
-use hikyaku::{Error, Job};
+use hikyaku::collective::{Choices, Sum, Version};
+use hikyaku::{Config, Error, Job, Until};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,6 +36,37 @@ fn run_all(size: usize) {
     for (name, body) in CASES {
         within(60, &format!("{name} with {size} ranks"), || hikyaku::local(size, body).unwrap());
     }
+}
+
+/// All cases, with one version of each call that has it.
+fn run_all_by(version: Version) {
+    let config = Config { choices: Choices::all(version), ..Config::default() };
+    for size in [2, 3, 6] {
+        for (name, body) in CASES {
+            let what = format!("{name} by {} with {size} ranks", version.name());
+            within(60, &what, || hikyaku::local_with(size, config, body).unwrap());
+        }
+    }
+}
+
+#[test]
+fn by_buffers() {
+    run_all_by(Version::Buffers);
+}
+
+#[test]
+fn by_stages() {
+    run_all_by(Version::Stage);
+}
+
+#[test]
+fn by_direct_access() {
+    run_all_by(Version::Direct);
+}
+
+#[test]
+fn by_trees() {
+    run_all_by(Version::Tree);
 }
 
 #[test]
@@ -70,10 +101,19 @@ fn eight() {
 
 /// The last rank dies before a call, and all others get to know, whichever call it is.
 fn survive(size: usize, call: impl Fn(&hikyaku::Group<'_>) -> hikyaku::Result<()> + Sync) {
+    survive_by(Config::default(), size, call);
+}
+
+fn survive_by(config: Config, size: usize, call: impl Fn(&hikyaku::Group<'_>) -> hikyaku::Result<()> + Sync) {
     let body = |job: &Job| {
+        let ready = job.symmetric::<u64>(1).unwrap();
         let world = job.world().unwrap();
         world.barrier().unwrap();
-        if job.rank() == size - 1 {
+        if job.rank() != size - 1 {
+            job.fetch_add(ready.at(size - 1, 0), 1).unwrap();
+        } else {
+            // Nobody needs it any more for the barrier.
+            job.wait(ready.at(size - 1, 0), Until::Equal(size as u64 - 1)).unwrap();
             // Silently: a panic that is not reported.
             std::panic::resume_unwind(Box::new("as planned"));
         }
@@ -82,8 +122,9 @@ fn survive(size: usize, call: impl Fn(&hikyaku::Group<'_>) -> hikyaku::Result<()
         // The group is of no use any more, and says so at once.
         assert!(matches!(world.allreduce(&mut [0u64], Sum), Err(Error::PeerDead { .. })));
     };
-    let ended =
-        within(60, "a call with a dead member", || catch_unwind(AssertUnwindSafe(|| hikyaku::local(size, body))));
+    let ended = within(60, "a call with a dead member", || {
+        catch_unwind(AssertUnwindSafe(|| hikyaku::local_with(size, config, body)))
+    });
     let panic = ended.expect_err("the dead rank's panic goes on");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"as planned"), "a survivor failed");
 }
@@ -99,6 +140,68 @@ fn a_dead_member_ends_every_call() {
         survive(size, |world| world.allreduce(&mut vec![0u64; 10_000], Sum));
         survive(size, |world| world.split(Some(0), 0).map(|_| ()));
     }
+}
+
+#[test]
+fn a_dead_member_ends_every_version() {
+    for version in Version::ALL {
+        let config = Config { choices: Choices::all(version), ..Config::default() };
+        for size in [3, 6] {
+            survive_by(config, size, |world| world.barrier());
+            for len in [4, 100_000] {
+                survive_by(config, size, |world| world.broadcast(&mut vec![0u64; len], size - 1));
+                survive_by(config, size, |world| world.broadcast(&mut vec![0u64; len], 0));
+                survive_by(config, size, |world| world.reduce(&mut vec![0u64; len], Sum, 1));
+                survive_by(config, size, |world| world.allreduce(&mut vec![0u64; len], Sum));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dead_member_ends_calls_under_way() {
+    for size in [2, 3, 8] {
+        survive(size, |world| world.scope(|scope| scope.wait(scope.ibarrier()?)));
+        for len in [4, 100_000] {
+            let (data, more) = (|| vec![0u64; len], || vec![0u64; len]);
+            for root in [0, size - 1] {
+                survive(size, |world| {
+                    let (mut data, mut more) = (data(), more());
+                    world.scope(|scope| {
+                        let first = scope.ibroadcast(&mut data, root)?;
+                        let second = scope.iallreduce(&mut more, Sum)?;
+                        let result = scope.wait(first);
+                        assert!(scope.wait(second).is_err());
+                        result
+                    })
+                });
+            }
+            // Nobody waits: the scope tells.
+            survive(size, |world| {
+                let mut data = data();
+                world.scope(|scope| scope.iallreduce(&mut data, Sum).map(drop))
+            });
+        }
+    }
+}
+
+#[test]
+fn the_panic_of_a_rank_in_a_scope_ends_the_others_calls() {
+    let body = |job: &Job| {
+        let world = job.world().unwrap();
+        let mut data = vec![0u64; 50_000];
+        let result = world.scope(|scope| {
+            let _ = scope.iallreduce(&mut data, Sum)?;
+            match job.rank() {
+                1 => std::panic::resume_unwind(Box::new("as planned")),
+                _ => Ok(()),
+            }
+        });
+        assert!(matches!(result, Err(Error::Mismatch { rank: 1, .. } | Error::PeerDead { rank: 1 })), "{result:?}");
+    };
+    let ended = within(60, "a panic in a scope", || catch_unwind(AssertUnwindSafe(|| hikyaku::local(3, body))));
+    let panic = ended.expect_err("the rank's panic goes on");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"as planned"), "a survivor failed");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::group::Group;
 use super::label::{Kind, Label};
 use super::round::Round;
 use crate::error::Result;
+use crate::job::choice::Call;
 use crate::sync::barrier::partner;
 
 impl Group<'_> {
@@ -29,7 +30,14 @@ impl Group<'_> {
     /// })
     /// .unwrap();
     /// ```
+    #[inline]
     pub fn barrier(&self) -> Result<()> {
+        self.settle()?;
+        self.run_barrier()
+    }
+
+    #[inline]
+    pub(super) fn run_barrier(&self) -> Result<()> {
         self.barrier_of(Kind::Barrier)
     }
 
@@ -38,7 +46,11 @@ impl Group<'_> {
         if self.job.has_routed() {
             self.job.complete()?;
         }
-        let round = self.enter(Label::new(kind, 0))?;
+        let label = Label::new(kind, 0);
+        if kind == Kind::Barrier && self.choice.is_tree(Call::Barrier, 0) && self.tree_barrier(label)? {
+            return Ok(());
+        }
+        let round = self.enter(label)?;
         self.publish(&round);
         if self.crowded && self.size() > 2 {
             if self.arrive(&round)? {

@@ -2,20 +2,16 @@
 //!
 //! * Short: in the root's entry, or in its buffer; the root does not wait.
 //! * Long: the others read the root's memory where it is, all at the same time; the root waits until they have.
-//! * Long, where some member may not read it: piece by piece through the root's buffers, used in turn, so that the root
-//!   fills one while the others read another.
+//! * Long, where some member may not read it, or where members share cores: through two larger buffers, see `stage`; or
+//!   if there is no memory for them, or little to do, piece by piece through the small ones.
 
 use super::group::Group;
 use super::label::{Kind, Label};
-use super::part::BUFFER_BYTES;
-use super::round::Round;
+use super::part::{BUFFER_BYTES, Member};
 use super::source::{Source, Way};
 use crate::error::{Error, Result};
+use crate::job::choice::{Call, Version};
 use bytemuck::Pod;
-
-/// From this size on a system call for each reader costs less than copying twice, unless readers share cores: then what
-/// one of them has just read is still in the cache for the next.
-const PRIVATE_MIN: usize = 64 * 1024;
 
 impl Group<'_> {
     /// Copies `data` of member `root` to all members.
@@ -35,9 +31,18 @@ impl Group<'_> {
     /// ```
     #[inline]
     pub fn broadcast<T: Pod>(&self, data: &mut [T], root: usize) -> Result<()> {
+        self.settle()?;
+        self.run_broadcast(data, root)
+    }
+
+    #[inline]
+    pub(super) fn run_broadcast<T: Pod>(&self, data: &mut [T], root: usize) -> Result<()> {
         let data: &mut [u8] = bytemuck::cast_slice_mut(data);
         let label = Label::new(Kind::Broadcast, data.len()).root(root);
         self.check_root(label)?;
+        if self.choice.is_tree(Call::Broadcast, data.len()) && self.tree_broadcast(label, data)? {
+            return Ok(());
+        }
         match data.len() {
             0..=BUFFER_BYTES => self.broadcast_short(label, data),
             _ => self.broadcast_long(label, data),
@@ -78,40 +83,48 @@ impl Group<'_> {
     }
 
     fn broadcast_long(&self, label: Label, data: &mut [u8]) -> Result<()> {
-        let ni = &*self.job.ni;
-        let mut source = Source::of(ni, data.as_ptr(), data.len());
-        if source.way == Way::Private as u64 && !ni.threads && (self.crowded || data.len() < PRIVATE_MIN) {
-            source = Source::in_rounds();
-        }
+        let private = self.all_reach_all(label)?;
+        let is_root = self.rank() == label.root;
+        let mut source = if is_root { self.way_of(data, private) } else { Source::in_rounds() };
         self.broadcast_short(label, bytemuck::bytes_of_mut(&mut source))?;
-        let direct = match source.way {
-            way if way == Way::Mapped as u64 => true,
-            way if way == Way::Private as u64 => {
-                let asking = Round::new(asks_who_reaches(label.root), self.number.get() + 1, self.history.get());
-                // The others may have found out and go on to read, in the call after.
-                self.is_reached_by_all(label.root).inspect_err(|_| self.close(&asking.next(label)))?
-            }
-            _ => false,
-        };
-        match (direct, self.rank() == label.root) {
-            (false, _) => data.chunks_mut(BUFFER_BYTES).try_for_each(|piece| self.broadcast_short(label, piece)),
-            (true, true) => self.be_read(label, data),
-            (true, false) => self.read_root(label, source, data),
+        match source.way {
+            way if way == Way::Mapped as u64 || way == Way::Private as u64 => match is_root {
+                true => self.be_read(label, data),
+                false => self.read_root(label, source, data),
+            },
+            way if way == Way::Staged as u64 => self.broadcast_staged(label, source, data),
+            _ => data.chunks_mut(BUFFER_BYTES).try_for_each(|piece| self.broadcast_short(label, piece)),
         }
     }
 
-    /// Whether every member reads the private memory of member `root`; found out by all together at the first need.
-    fn is_reached_by_all(&self, root: usize) -> Result<bool> {
+    /// How the root gives its data.
+    fn way_of(&self, data: &[u8], private: bool) -> Source {
+        let ni = &*self.job.ni;
+        let source = Source::of(ni, data.as_ptr(), data.len());
+        let reached = ni.threads || private || source.way == Way::Mapped as u64;
+        let version = match self.choice.chosen(Call::Broadcast, data.len()) {
+            None if ni.threads || source.way == Way::Mapped as u64 => Version::Direct,
+            _ => self.version(Call::Broadcast, data.len()),
+        };
+        match version {
+            Version::Direct if reached => source,
+            Version::Direct | Version::Stage => self.stage().map_or(Source::in_rounds(), Source::staged),
+            Version::Buffers | Version::Tree => Source::in_rounds(),
+        }
+    }
+
+    /// Whether every member reads the private memory of every other; found out by all together at the first need.
+    pub(super) fn all_reach_all(&self, label: Label) -> Result<bool> {
         let ni = &*self.job.ni;
         if ni.threads {
             return Ok(true);
         }
-        if let Some(known) = self.reached.borrow()[root] {
+        if let Some(known) = self.reached.get() {
             return Ok(known);
         }
-        let rank = self.members[root].rank;
-        let mine = [(rank == ni.rank || ni.crosses_to(rank)) as u8];
-        let round = self.enter(asks_who_reaches(root))?;
+        let reaches = |member: &Member| member.rank == ni.rank || ni.crosses_to(member.rank);
+        let mine = [self.members.iter().all(reaches) as u8];
+        let round = self.enter(Label { bytes: 1, ..label })?;
         self.contribute(&round, &mine);
         self.notify_all();
         self.await_members(&round, self.size())?;
@@ -122,12 +135,7 @@ impl Group<'_> {
         });
         self.saw_everyone(&round);
         self.finish(&round);
-        self.reached.borrow_mut()[root] = Some(all);
+        self.reached.set(Some(all));
         Ok(all)
     }
-}
-
-/// The call by which members find out who reads the memory of `root`.
-fn asks_who_reaches(root: usize) -> Label {
-    Label::new(Kind::Broadcast, 0).root(root)
 }

@@ -80,9 +80,10 @@ impl Group<'_> {
             let deal = &self.part(member).deal;
             while target.is_reached(ni, rank) {
                 let Some(index) = deal.claim(round.number, chunks.count) else { break };
+                let range = chunks.range(index);
                 // SAFETY: the reader keeps its buffer, of the same size by the label, until all claimed chunks are
-                // copied, and nobody else has claimed this one; `data` is a live slice.
-                let written = unsafe { target.write(ni, rank, chunks.bytes, chunks.range(index), data.as_ptr()) };
+                // copied, and nobody else has claimed this one.
+                let written = unsafe { target.write(ni, rank, chunks.bytes, range.start, &data[range]) };
                 written.map_err(|error| self.unreachable(rank, error))?;
                 deal.copied();
             }
@@ -94,9 +95,21 @@ impl Group<'_> {
     /// When this returns, nobody reads the buffer that this member has told of for this call.
     #[cold]
     pub(super) fn close(&self, round: &Round) {
+        self.shut(round);
+        self.await_readers(round);
+    }
+
+    /// Nobody that comes from now on uses the buffer that this member has told of for this call.
+    #[cold]
+    pub(super) fn shut(&self, round: &Round) {
         self.part(self.rank()).closed.set(round.number);
         fence(Ordering::SeqCst);
         self.notify_all();
+    }
+
+    /// Waits for those that came before it was shut.
+    #[cold]
+    pub(super) fn await_readers(&self, round: &Round) {
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             let (part, entry) = (self.part(member), self.entry(member, round));
             let done = || {
@@ -143,9 +156,13 @@ impl Group<'_> {
                 deal.copied();
                 return Err(self.closed_by(round, rank));
             }
+            let range = chunks.range(index);
             // SAFETY: the root keeps its buffer, of the same size by the label, until this member has finished, as the
             // mark is not set; nobody else has claimed this chunk of the own one.
-            let read = unsafe { source.read(ni, rank, chunks.bytes, chunks.range(index), start) };
+            let read = unsafe {
+                let into = std::slice::from_raw_parts_mut(start.add(range.start), range.len());
+                source.read(ni, rank, chunks.bytes, range.start, into)
+            };
             deal.copied();
             read.map_err(|error| self.unreachable(rank, error))?;
         }
@@ -174,13 +191,13 @@ impl Group<'_> {
 
     /// The root gave up, most likely because a member ended.
     #[cold]
-    fn closed_by(&self, round: &Round, rank: usize) -> Error {
+    pub(super) fn closed_by(&self, round: &Round, rank: usize) -> Error {
         self.check(round).err().unwrap_or(Error::Refused { rank, reason: Refusal::UnknownArea })
     }
 
     /// A buffer could be reached before; now its owner most likely has ended.
     #[cold]
-    fn unreachable(&self, rank: usize, error: Error) -> Error {
+    pub(super) fn unreachable(&self, rank: usize, error: Error) -> Error {
         self.fail(cross::of_rank(rank, error))
     }
 }

@@ -60,21 +60,24 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn reduce_elements(&self, data: &mut [u8], elements: Elements<'_>, root: usize) -> Result<()> {
+        self.settle()?;
         let label = self.label(Kind::Reduce, data, elements)?.root(root);
         self.check_root(label)?;
-        self.combine_elements(label, data, &elements.how(), |piece, how| self.reduce_piece(label, piece, how))
+        self.combine_elements(label, data, &elements.how())
     }
 
     /// [`Group::allreduce`] likewise.
     pub fn allreduce_elements(&self, data: &mut [u8], elements: Elements<'_>) -> Result<()> {
+        self.settle()?;
         let label = self.label(Kind::Allreduce, data, elements)?;
-        self.combine_elements(label, data, &elements.how(), |piece, how| self.allreduce_piece(label, piece, how))
+        self.combine_elements(label, data, &elements.how())
     }
 
     /// [`Group::scan`] likewise.
     pub fn scan_elements(&self, data: &mut [u8], elements: Elements<'_>) -> Result<()> {
+        self.settle()?;
         let label = self.label(Kind::Scan, data, elements)?;
-        self.combine_elements(label, data, &elements.how(), |piece, how| self.scan_piece(label, piece, how))
+        self.combine_elements(label, data, &elements.how())
     }
 
     fn label(&self, kind: Kind, data: &[u8], elements: Elements<'_>) -> Result<Label> {

@@ -31,6 +31,11 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn gather<T: Pod>(&self, mine: &[T], all: &mut [T], root: usize) -> Result<()> {
+        self.settle()?;
+        self.run_gather(mine, all, root)
+    }
+
+    pub(super) fn run_gather<T: Pod>(&self, mine: &[T], all: &mut [T], root: usize) -> Result<()> {
         let label = Label::new(Kind::Gather, size_of_val(mine)).root(root);
         self.check_root(label)?;
         let is_root = self.rank() == root;
@@ -63,6 +68,11 @@ impl Group<'_> {
 
     /// Collects the `mine` of all members in `all` of every member, in the order of ranks.
     pub fn allgather<T: Pod>(&self, mine: &[T], all: &mut [T]) -> Result<()> {
+        self.settle()?;
+        self.run_allgather(mine, all)
+    }
+
+    pub(super) fn run_allgather<T: Pod>(&self, mine: &[T], all: &mut [T]) -> Result<()> {
         let label = Label::new(Kind::Allgather, size_of_val(mine));
         self.check_blocks(label, mine.len(), all.len())?;
         let (mine, all): (&[u8], &mut [u8]) = (bytemuck::cast_slice(mine), bytemuck::cast_slice_mut(all));
@@ -97,6 +107,11 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn scatter<T: Pod>(&self, all: &[T], mine: &mut [T], root: usize) -> Result<()> {
+        self.settle()?;
+        self.run_scatter(all, mine, root)
+    }
+
+    pub(super) fn run_scatter<T: Pod>(&self, all: &[T], mine: &mut [T], root: usize) -> Result<()> {
         let label = Label::new(Kind::Scatter, size_of_val(mine)).root(root);
         self.check_root(label)?;
         let is_root = self.rank() == root;
@@ -143,6 +158,11 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn alltoall<T: Pod>(&self, blocks: &[T], into: &mut [T]) -> Result<()> {
+        self.settle()?;
+        self.run_alltoall(blocks, into)
+    }
+
+    pub(super) fn run_alltoall<T: Pod>(&self, blocks: &[T], into: &mut [T]) -> Result<()> {
         let size = self.size();
         let label = Label::new(Kind::Alltoall, size_of_val(blocks) / size);
         if !blocks.len().is_multiple_of(size) {

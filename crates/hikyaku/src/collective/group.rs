@@ -1,8 +1,11 @@
 //! Which ranks belong together, and where their parts are.
 
+use super::choice::Row;
 use super::label::{Kind, Label};
 use super::part::{Member, PART_BYTES};
+use super::queue::Queue;
 use super::reduce::Scratch;
+use super::tree::Slots;
 use super::words::Floor;
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
@@ -11,6 +14,7 @@ use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
 use bytemuck::{Pod, Zeroable};
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 /// Some ranks of a job, numbered from 0, that do things together.
 ///
@@ -57,10 +61,22 @@ pub struct Group<'j> {
     pub(super) floor: Floor,
     /// The counter of arrivals when all have arrived at the calls of this member that use it.
     pub(super) arrivals: Cell<u64>,
-    /// Per member: whether all others reach its private memory, if that was found out.
-    pub(super) reached: RefCell<Vec<Option<bool>>>,
+    /// Whether every member reaches the private memory of every other, if that was found out.
+    pub(super) reached: Cell<Option<bool>>,
+    /// The own larger buffers, once they were needed; see `stage`.
+    pub(super) stage: Cell<Option<usize>>,
+    /// The last call that used them.
+    pub(super) staged: Cell<u64>,
     /// Where contributions are combined from.
     pub(super) scratch: Cell<Option<Box<Scratch>>>,
+    /// Which version of a call is used.
+    pub(super) choice: Row,
+    /// Messages between the members, for trees.
+    pub(super) slots: Slots<'j>,
+    /// Non-blocking calls under way.
+    pub(super) queue: Rc<Queue>,
+    /// Waits of this thread move them on.
+    pub(super) watched: Cell<bool>,
     /// Why the group is of no use any more.
     pub(super) broken: RefCell<Option<Error>>,
 }
@@ -120,7 +136,7 @@ impl Job {
     }
 }
 
-impl Group<'_> {
+impl<'j> Group<'j> {
     /// This rank's number in the group.
     #[inline(always)]
     pub fn rank(&self) -> usize {
@@ -140,7 +156,10 @@ impl Group<'_> {
 
     /// Frees the group: its memory can be used again. All members call it together. A group that is only dropped keeps
     /// its memory until the job ends.
-    pub fn free(self) -> Result<()> {
+    pub fn free(mut self) -> Result<()> {
+        if let Some(messages) = self.slots.take() {
+            self.free_messages(messages)?;
+        }
         // Finds out whether all want it.
         self.barrier_of(Kind::Free)?;
         for peer in (0..self.size()).filter(|peer| *peer != self.rank) {
@@ -159,6 +178,7 @@ impl Group<'_> {
         let myself = By::Rank(self.job.ni.rank);
         self.job.wait_until(myself, None, ANY, Progress::Seldom, freed)??;
         self.job.ni.give_heap(self.start, PART_BYTES);
+        self.give_stage();
         Ok(())
     }
 }
@@ -167,6 +187,7 @@ impl<'j> Group<'j> {
     /// Splits the group: members of the same color form a new group, ordered by key, then by rank in this group.
     /// `None` joins none. All members call it together.
     pub fn split(&self, color: Option<u64>, key: i64) -> Result<Option<Group<'j>>> {
+        self.settle()?;
         let round = self.enter(Label::new(Kind::Split, size_of::<Application>()))?;
         let application = Application::new(self.job, color, key);
         self.contribute(&round, bytemuck::bytes_of(&application));
@@ -215,17 +236,24 @@ impl Application {
             .map(|index| Member::find(&job.ni, ranks[*index], all[*index].start))
             .collect::<Result<_>>()?;
         let rank = members.iter().position(|member| member.rank == job.rank()).expect("this rank joins");
+        let crowded = is_crowded(job);
         Ok(Some(Group {
             job,
             rank,
-            crowded: is_crowded(job),
+            crowded,
             start: self.start as usize,
             number: Cell::new(0),
             history: Cell::new(0),
             floor: Floor::default(),
             arrivals: Cell::new(0),
-            reached: RefCell::new(vec![None; members.len()]),
+            reached: Cell::new(None),
+            stage: Cell::new(None),
+            staged: Cell::new(0),
             scratch: Cell::new(None),
+            choice: Row::of(job, members.len(), crowded),
+            slots: Slots::default(),
+            queue: Rc::default(),
+            watched: Cell::new(false),
             broken: RefCell::new(None),
             members,
         }))

@@ -22,11 +22,16 @@ impl<'j> Group<'j> {
     /// .unwrap();
     /// ```
     pub fn messages(&self, slots: usize) -> Result<Messages<'j>> {
+        self.settle()?;
+        self.run_messages(slots)
+    }
+
+    pub(super) fn run_messages(&self, slots: usize) -> Result<Messages<'j>> {
         let ni = &self.job.ni;
         let taken = Messages::bytes_for(slots, self.size()).and_then(|bytes| Ok((ni.take_sparse(bytes)?, bytes)));
         let start = taken.as_ref().map_or(0, |(start, _)| *start as u64);
         let mut all = vec![[0u64; 2]; self.size()];
-        let gathered = self.allgather(&[[start, slots as u64]], &mut all);
+        let gathered = self.run_allgather(&[[start, slots as u64]], &mut all);
         let formed = gathered.and_then(|()| self.parts(slots, &all));
         match (taken, formed) {
             (Ok(_), Ok(members)) => Ok(Messages::over(self.job, slots, &members, self.rank())),

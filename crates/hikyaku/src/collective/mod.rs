@@ -19,15 +19,23 @@
 //! | `barrier` | waiting for everyone |
 //! | `broadcast` | from one to all |
 //! | `direct` | the same, where the root's buffer is read in place |
+//! | `stage` | the same, through two larger buffers |
 //! | `source` | a long buffer where it is |
 //! | `operation` | what numbers are combined by |
 //! | `reduce` | reduce, allreduce, scan |
 //! | `element` | the same for elements whose type is known only when the program runs |
 //! | `messages` | slots between the members |
+//! | `share` | long reductions, where the buffers are |
+//! | `tree` | the same as trees of messages |
+//! | `choice` | which version is used for what |
+//! | `room` | aligned private memory |
 //! | `exchange` | gather, allgather, scatter, alltoall |
+//! | `pending` | calls that go on while the program does something else |
+//! | `queue` | those of a group, one after the other |
 
 mod barrier;
 mod broadcast;
+mod choice;
 mod direct;
 mod element;
 mod exchange;
@@ -36,17 +44,26 @@ mod label;
 mod messages;
 mod operation;
 mod part;
+mod pending;
+mod queue;
 mod reduce;
+mod room;
 mod round;
+mod share;
 mod source;
+mod stage;
+mod tree;
 mod trouble;
 mod words;
 
+pub use crate::job::choice::{Call, Choices, Version};
+pub use crate::job::tune::{Machine, Tuned};
 pub use element::Elements;
 pub use group::Group;
 pub use operation::{
     AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,
 };
+pub use pending::{Handle, Scope};
 
 /// What `tests/collective.rs` runs, once more with the protocols of ranks that have a core each.
 #[cfg(test)]
@@ -62,6 +79,17 @@ mod tests {
             for (name, body) in super::cases::CASES {
                 println!("{name} with {size} ranks");
                 crate::local(size, body).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn all_cases_by_each_version_as_if_every_rank_had_a_core() {
+        for version in super::Version::ALL {
+            let config = crate::Config { choices: super::Choices::all(version), ..Default::default() };
+            for (name, body) in super::cases::CASES {
+                println!("{name} by {}", version.name());
+                crate::local_with(5, config, body).unwrap();
             }
         }
     }

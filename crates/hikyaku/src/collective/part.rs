@@ -2,6 +2,7 @@
 
 use super::words::{Ask, Finished, Mark, SLOT_COUNT};
 use crate::error::Result;
+use crate::job::choice::BUFFER_MAX;
 use crate::memory::segment::PAGE_BYTES;
 use crate::message::slot::Deal;
 use crate::ni::Ni;
@@ -13,7 +14,7 @@ use crate::sync::line::Line;
 /// Bytes of a contribution that travels in the entry itself.
 pub(super) const INLINE_MAX: usize = 48;
 /// Bytes of a contribution that is copied into a buffer; longer ones go in several rounds.
-pub(super) const BUFFER_BYTES: usize = 16 * 1024;
+pub(super) const BUFFER_BYTES: usize = BUFFER_MAX;
 
 /// The words of a member.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Combining contributions: reduce, allreduce, scan.
 //!
-//! Contributions are combined in the order of ranks, so results are the same every time. Long vectors go in pieces of a
-//! buffer. Who combines a piece:
+//! Contributions are combined in the order of ranks, so results are the same every time. Long vectors are combined where
+//! they are (see `share`), or where that cannot be, in pieces of a buffer. Who combines a piece:
 //!
 //! * reduce of short pieces, or of few, or where members share cores: the root, as contributions come; the others go on
 //!   at once.
@@ -17,6 +17,7 @@ use super::operation::Operation;
 use super::part::{BUFFER_BYTES, INLINE_MAX};
 use super::round::Round;
 use crate::error::Result;
+use crate::job::choice::{Call, Version};
 use bytemuck::Pod;
 
 /// Up to so many bytes, everybody combines everything for itself.
@@ -57,15 +58,25 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
+        self.settle()?;
+        self.run_reduce(data, operation, root)
+    }
+
+    pub(super) fn run_reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
         let label = Label::new(Kind::Reduce, size_of_val(data)).root(root).code(O::CODE);
         self.check_root(label)?;
-        self.combine_pieces(label, data, operation, |piece, how| self.reduce_piece(label, piece, how))
+        self.combine(label, data, operation)
     }
 
     /// Combines the `data` of all members; the result is in `data` of all.
     pub fn allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
+        self.settle()?;
+        self.run_allreduce(data, operation)
+    }
+
+    pub(super) fn run_allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
         let label = Label::new(Kind::Allreduce, size_of_val(data)).code(O::CODE);
-        self.combine_pieces(label, data, operation, |piece, how| self.allreduce_piece(label, piece, how))
+        self.combine(label, data, operation)
     }
 
     /// Combines the `data` of all members up to this one, itself included; the result is in `data`.
@@ -83,49 +94,77 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
-        let label = Label::new(Kind::Scan, size_of_val(data)).code(O::CODE);
-        self.combine_pieces(label, data, operation, |piece, how| self.scan_piece(label, piece, how))
+        self.settle()?;
+        self.run_scan(data, operation)
     }
 
-    /// Does a reduction piece by piece.
+    pub(super) fn run_scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
+        let label = Label::new(Kind::Scan, size_of_val(data)).code(O::CODE);
+        self.combine(label, data, operation)
+    }
+
     #[inline(always)]
-    fn combine_pieces<T: Pod, O: Operation<T>>(
-        &self,
-        label: Label,
-        data: &mut [T],
-        operation: O,
-        one: impl FnMut(&mut [u8], &Combination<'_>) -> Result<()>,
-    ) -> Result<()> {
+    fn combine<T: Pod, O: Operation<T>>(&self, label: Label, data: &mut [T], operation: O) -> Result<()> {
         const { assert!(align_of::<T>() <= align_of::<Scratch>()) };
         let combine = |total: &mut [u8], input: &[u8]| {
             operation.combine(bytemuck::cast_slice_mut(total), bytemuck::cast_slice(input))
         };
         let how = Combination { element: size_of::<T>(), combine: &combine };
-        self.combine_elements(label, bytemuck::cast_slice_mut(data), &how, one)
+        self.combine_elements(label, bytemuck::cast_slice_mut(data), &how)
     }
 
     /// The same, where the elements are only bytes.
     #[inline(always)]
-    pub(super) fn combine_elements(
-        &self,
-        label: Label,
-        bytes: &mut [u8],
-        how: &Combination<'_>,
-        mut one: impl FnMut(&mut [u8], &Combination<'_>) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn combine_elements(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let element = how.element;
         if element == 0 || element > SCRATCH_BYTES {
             let reason = format!("elements of {element} bytes cannot be combined: 1 to {SCRATCH_BYTES} bytes can");
             return Err(self.refuse(label, reason));
         }
-        let piece = BUFFER_BYTES / element * element;
-        if bytes.len() <= piece {
-            return one(bytes, how);
-        }
-        bytes.chunks_mut(piece).try_for_each(|piece| one(piece, how))
+        self.abandon_on_panic(|| self.combine_bytes(label, data, how))
     }
 
-    pub(super) fn reduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    fn combine_bytes(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        let piece = BUFFER_BYTES / how.element * how.element;
+        let long = data.len() > piece;
+        let done = match label.kind {
+            Kind::Reduce => self.combine_otherwise(Call::Reduce, label, data, how, long)?,
+            Kind::Allreduce => self.combine_otherwise(Call::Allreduce, label, data, how, long)?,
+            _ => false,
+        };
+        if done {
+            return Ok(());
+        }
+        let one = |piece: &mut [u8]| match label.kind {
+            Kind::Reduce => self.reduce_piece(label, piece, how),
+            Kind::Allreduce => self.allreduce_piece(label, piece, how),
+            _ => self.scan_piece(label, piece, how),
+        };
+        if long { data.chunks_mut(piece).try_for_each(one) } else { one(data) }
+    }
+
+    /// By a tree, or where the data are, if that is the version for them; false if not.
+    #[inline(always)]
+    fn combine_otherwise(
+        &self,
+        call: Call,
+        label: Label,
+        data: &mut [u8],
+        how: &Combination<'_>,
+        long: bool,
+    ) -> Result<bool> {
+        if self.choice.is_tree(call, data.len()) {
+            return match call {
+                Call::Reduce => self.tree_reduce(label, data, how),
+                _ => self.tree_allreduce(label, data, how),
+            };
+        }
+        let root = (call == Call::Reduce).then_some(label.root);
+        let shares = long && self.choice.chosen(call, data.len()) != Some(Version::Buffers);
+        Ok(shares && self.combine_shares(label, data, how, root)?)
+    }
+
+    fn reduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let round = self.enter(label)?;
         if !self.crowded && self.size() > ROOT_MEMBERS_MAX && data.len() > DIRECT_MAX {
             self.contribute(&round, data);
@@ -149,7 +188,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    pub(super) fn scan_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    fn scan_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let round = self.enter(label)?;
         self.contribute(&round, data);
         (self.rank() + 1..self.size()).for_each(|member| self.notify(member));
@@ -163,7 +202,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    pub(super) fn allreduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    fn allreduce_piece(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let round = self.enter(label)?;
         self.contribute(&round, data);
         let size = self.size();

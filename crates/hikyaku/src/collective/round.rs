@@ -39,11 +39,6 @@ impl Round {
         Round { number, slot, head: label.head(number, history), argument: label.argument() }
     }
 
-    /// The call after this one.
-    pub fn next(&self, label: Label) -> Round {
-        Round::new(label, self.number + 1, self.checksum())
-    }
-
     /// Of what this member asks for, and asked for before.
     #[inline(always)]
     pub fn checksum(&self) -> u16 {
@@ -105,7 +100,7 @@ impl Group<'_> {
     }
 
     /// A call of this member whose entry is still there.
-    fn round_of(&self, number: u64) -> Round {
+    pub(super) fn round_of(&self, number: u64) -> Round {
         let slot = (number % SLOT_COUNT) as usize;
         let entry = &self.part(self.rank()).entries[slot];
         let (head, argument) = entry.ask.look();

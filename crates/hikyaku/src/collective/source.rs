@@ -5,7 +5,6 @@ use crate::memory::copy;
 use crate::ni::Ni;
 use crate::transport::shm::cross;
 use bytemuck::{Pod, Zeroable};
-use std::ops::Range;
 
 /// Where a member's buffer is, as it tells the others.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -27,9 +26,16 @@ pub(super) enum Way {
     Mapped = 1,
     /// From the member's process.
     Private = 2,
+    /// Through two larger buffers of the member in job memory, used in turn.
+    Staged = 3,
 }
 
 impl Source {
+    /// The two halves of a buffer at `start` of the segment.
+    pub fn staged(start: usize) -> Source {
+        Source { way: Way::Staged as u64, start: start as u64 }
+    }
+
     /// One that is not told.
     pub fn in_rounds() -> Source {
         Source { way: Way::Rounds as u64, start: 0 }
@@ -50,58 +56,45 @@ impl Source {
         self.way == Way::Mapped as u64 || ni.threads || rank == ni.rank || ni.crosses_to(rank)
     }
 
-    /// Copies `range` of the buffer of `rank`, which has `bytes` bytes, to the same place of an own one.
+    /// Copies what lies at `offset` of the buffer of `rank`, which has `bytes` bytes.
     ///
     /// # Safety
-    /// The own buffer has `bytes` bytes, and nobody else writes that range. Among threads, the other one stays there and
-    /// has as many, and nobody writes it.
-    pub unsafe fn read(&self, ni: &Ni, rank: usize, bytes: usize, range: Range<usize>, into: *mut u8) -> Result<()> {
-        let first = self.locate(ni, rank, bytes, &range)?;
-        // SAFETY: within the own buffer by the caller's promise, and within the other one as `locate` has checked, or by
-        // that promise too.
-        unsafe {
-            let into = into.add(range.start);
-            match first {
-                Found::Pointer(pointer) => copy::copy(into, pointer, range.len()),
-                Found::Address(address) => {
-                    let into = std::slice::from_raw_parts_mut(into, range.len());
-                    return cross::read(ni.process_of(rank), address, into);
-                }
+    /// Among threads, the buffer stays there and has as many bytes, and nobody writes what is read.
+    pub unsafe fn read(&self, ni: &Ni, rank: usize, bytes: usize, offset: usize, into: &mut [u8]) -> Result<()> {
+        match self.locate(ni, rank, bytes, offset, into.len())? {
+            Found::Address(address) => cross::read(ni.process_of(rank), address, into),
+            Found::Pointer(pointer) => {
+                // SAFETY: checked by `locate`, or by the caller's promise.
+                unsafe { copy::copy(into.as_mut_ptr(), pointer, into.len()) };
+                Ok(())
             }
         }
-        Ok(())
     }
 
-    /// Copies `range` of an own buffer to the same place of the buffer of `rank`, which has `bytes` bytes.
+    /// Copies `data` to `offset` of the buffer of `rank`, which has `bytes` bytes.
     ///
     /// # Safety
-    /// The own buffer has `bytes` bytes, and nobody writes it. Among threads, the other one stays there and has as many;
-    /// nobody else writes that range.
-    pub unsafe fn write(&self, ni: &Ni, rank: usize, bytes: usize, range: Range<usize>, from: *const u8) -> Result<()> {
-        let first = self.locate(ni, rank, bytes, &range)?;
-        // SAFETY: as above.
-        unsafe {
-            let from = from.add(range.start);
-            match first {
-                Found::Pointer(pointer) => copy::copy(pointer, from, range.len()),
-                Found::Address(address) => {
-                    let from = std::slice::from_raw_parts(from, range.len());
-                    return cross::write(ni.process_of(rank), address, from);
-                }
+    /// Among threads, the buffer stays there and has as many bytes, and nobody else uses what is written.
+    pub unsafe fn write(&self, ni: &Ni, rank: usize, bytes: usize, offset: usize, data: &[u8]) -> Result<()> {
+        match self.locate(ni, rank, bytes, offset, data.len())? {
+            Found::Address(address) => cross::write(ni.process_of(rank), address, data),
+            Found::Pointer(pointer) => {
+                // SAFETY: checked by `locate`, or by the caller's promise.
+                unsafe { copy::copy(pointer, data.as_ptr(), data.len()) };
+                Ok(())
             }
         }
-        Ok(())
     }
 
-    /// Where `range` is, as far as what a peer has told can be believed.
-    fn locate(&self, ni: &Ni, rank: usize, bytes: usize, range: &Range<usize>) -> Result<Found> {
-        assert!(range.start <= range.end && range.end <= bytes);
-        let mapped = self.way == Way::Mapped as u64;
+    /// Where `len` bytes at `offset` are, as far as what a peer has told can be believed.
+    fn locate(&self, ni: &Ni, rank: usize, bytes: usize, offset: usize, len: usize) -> Result<Found> {
+        assert!(offset <= bytes && len <= bytes - offset);
+        let mapped = self.way == Way::Mapped as u64 || self.way == Way::Staged as u64;
         let end = self.start.checked_add(bytes as u64);
         if !end.is_some_and(|end| !mapped || end <= ni.memory.segment.bytes() as u64) {
             return Err(Error::PeerMisbehaved { rank, what: "a buffer outside its memory" });
         }
-        let first = self.start + range.start as u64;
+        let first = self.start + offset as u64;
         Ok(match mapped {
             // SAFETY: checked to lie in the segment.
             true => Found::Pointer(unsafe { ni.memory.segment.base().add(first as usize) }),

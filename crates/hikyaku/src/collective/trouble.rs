@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// A member that slept this long looks whether the others ask for the same: one that had nothing to wait for does not
 /// tell.
-const PATROL: Duration = Duration::from_millis(200);
+pub(super) const PATROL: Duration = Duration::from_millis(200);
 /// Turns of a wait before the first look at what the others ask for; each look doubles it.
 const FIRST_LOOK_TURNS: u32 = 256;
 /// An alarm holds so much of the number of the call it is about.
@@ -65,6 +65,9 @@ impl Group<'_> {
     /// Fails if the call can never be complete.
     #[cold]
     pub(super) fn check(&self, round: &Round) -> Result<()> {
+        if self.broken.borrow().is_some() {
+            return Err(self.why_broken());
+        }
         let alarm = self.part(self.rank()).alarm.load(Ordering::Acquire);
         // Whoever is alarmed in a later call has done its part of this one.
         if alarm != 0 && round.number.wrapping_sub(alarm >> 32) & ALARM_NUMBER_MASK < 1 << 30 {
@@ -107,6 +110,30 @@ impl Group<'_> {
         }
         self.notify_all();
         self.fail(self.disagreement(round, member))
+    }
+
+    /// The program panicked in the middle of a call: the others must not wait for this member.
+    #[cold]
+    pub(super) fn abandon(&self) {
+        if self.broken.borrow().is_none() {
+            self.broken.replace(Some(Error::Invalid("a panic has ended a call of this group".into())));
+            self.mismatch(&self.round_of(self.number.get()), self.rank());
+        }
+    }
+
+    /// Runs something that calls functions of the program, which may panic.
+    #[inline(always)]
+    pub(super) fn abandon_on_panic<R>(&self, work: impl FnOnce() -> R) -> R {
+        struct Abandons<'g, 'j>(&'g Group<'j>);
+        impl Drop for Abandons<'_, '_> {
+            fn drop(&mut self) {
+                self.0.abandon();
+            }
+        }
+        let abandons = Abandons(self);
+        let result = work();
+        std::mem::forget(abandons);
+        result
     }
 
     /// Not all members ask for the same: tells everybody, and names one that does not.

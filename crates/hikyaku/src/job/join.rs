@@ -39,7 +39,7 @@ fn alone() -> Result<Job> {
     let config = Config::default();
     let layout = Layout::new(1, config.ports, config.heap_bytes)?;
     let settings = Settings { rank: 0, job: random()?, fences: Fences::for_threads(), crowded: false, threads: false };
-    let job = Job::new(Ni::new(Arc::new(JobMemory::create(layout)?), settings)?, None, None)?;
+    let job = Job::new(Ni::new(Arc::new(JobMemory::create(layout, config.choices.words())?), settings)?, None, None)?;
     job.announce();
     Ok(job)
 }

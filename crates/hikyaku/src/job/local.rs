@@ -33,7 +33,7 @@ pub fn local<R: Send>(size: usize, rank: impl Fn(&Job) -> R + Sync) -> Result<Ve
 /// The same with a configuration.
 pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R + Sync) -> Result<Vec<R>> {
     let layout = Layout::new(size, config.ports, config.heap_bytes)?;
-    let memory = Arc::new(JobMemory::create(layout)?);
+    let memory = Arc::new(JobMemory::create(layout, config.choices.words())?);
     let (job, fences) = (random()?, Fences::for_threads());
     let crowded = size > super::topology::cores().len();
     // All interfaces exist before any rank runs: none can fail to start and leave the others waiting.

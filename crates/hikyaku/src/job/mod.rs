@@ -9,13 +9,17 @@
 //! | `wire` | what a rank and its launcher say to each other |
 //! | `collective` | barrier, and agreeing on a collective call |
 //! | `symmetric` | memory that every rank has alike |
+//! | `choice` | which version of a collective is used |
+//! | `tune` | where that was measured: a file |
 //! | `topology` | which cores there are |
 
+pub(crate) mod choice;
 mod collective;
 mod join;
 mod local;
 mod symmetric;
 pub(crate) mod topology;
+pub(crate) mod tune;
 pub(crate) mod wire;
 
 pub use local::{local, local_with};
@@ -25,6 +29,7 @@ use crate::memory::heap::Heap;
 use crate::ni::Ni;
 use crate::ni::port::Port;
 use crate::transport::shm::layout::State;
+use choice::Choices;
 use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -41,17 +46,21 @@ pub struct Config {
     pub heap_bytes: u64,
     /// How long ranks wait for each other at the start.
     pub start_timeout: Duration,
+    /// Which version of a collective is used for what.
+    pub choices: Choices,
 }
 
 impl Default for Config {
     /// The defaults, changed by `HIKYAKU_PORTS`, `HIKYAKU_HEAP` (bytes, or with K, M, G) and
-    /// `HIKYAKU_START_TIMEOUT` (seconds) if they are set to something sensible.
+    /// `HIKYAKU_START_TIMEOUT` (seconds) if they are set to something sensible, and the choices that were measured on
+    /// this machine.
     fn default() -> Config {
         let number = |name: &str| parse_bytes(std::env::var(name).ok()?.trim());
         Config {
             ports: number("HIKYAKU_PORTS").map_or(16, |ports| ports as usize),
             heap_bytes: number("HIKYAKU_HEAP").unwrap_or(0),
             start_timeout: Duration::from_secs(number("HIKYAKU_START_TIMEOUT").unwrap_or(30)),
+            choices: tune::Tuned::here().map_or_else(Choices::default, |tuned| tuned.choices),
         }
     }
 }

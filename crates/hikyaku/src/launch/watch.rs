@@ -53,7 +53,7 @@ enum Stage {
 impl Running {
     pub(super) fn start(launcher: &Launcher) -> Result<Running> {
         let layout = Layout::new(launcher.ranks, launcher.config.ports, launcher.config.heap_bytes)?;
-        let memory = JobMemory::create(layout)?;
+        let memory = JobMemory::create(layout, launcher.config.choices.words())?;
         let welcome = Welcome {
             size: layout.size as u64,
             ports: layout.ports as u64,

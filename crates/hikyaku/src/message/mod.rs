@@ -20,10 +20,12 @@
 //! | `pending` | operations that go on while the program does something else |
 //! | `look` | what there is, without waiting for it |
 //! | `scope` | the same in safe code |
+//! | `eager` | short messages that leave nothing under way |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `spool` | the spare buffer of sends that have waited long enough |
 
 mod bounce;
+mod eager;
 mod layout;
 mod link;
 mod look;

@@ -3,17 +3,19 @@
 //! A thread's layers above register here what they have under way (sends in a spare buffer, say); every wait of the
 //! thread moves it on. The list belongs to the thread, like the ports it uses.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 /// Something that can be moved on.
 pub(crate) trait Background {
-    /// Moves it on as far as it goes without waiting: some of it if there is much, or `all`.
+    /// Moves it on as far as it goes without waiting: some of it if there is much, or `all`. It may come back here: then
+    /// there is nothing to do.
     fn advance(&self, all: bool);
 }
 
 thread_local! {
     static UNDER_WAY: RefCell<Vec<Weak<dyn Background>>> = const { RefCell::new(Vec::new()) };
+    static MOVED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// From now on waits of this thread move `work` on, as long as it exists.
@@ -25,13 +27,23 @@ pub(crate) fn register<W: Background + 'static>(work: &Rc<W>) {
     });
 }
 
-/// Moves everything on: some of it, so that a wait is not held up, or `all`, before the thread sleeps.
+/// Moves everything on: some of it, so that a wait is not held up, or `all`, before the thread sleeps. True if something
+/// was done ([`moved`]), so that there may soon be more.
 #[inline]
-pub(crate) fn advance(all: bool) {
-    UNDER_WAY.with(|list| {
-        // Work that waits itself would come back here: then the outer round goes on.
-        if let Ok(list) = list.try_borrow() {
-            list.iter().filter_map(Weak::upgrade).for_each(|work| work.advance(all));
+pub(crate) fn advance(all: bool) -> bool {
+    MOVED.set(false);
+    for index in 0.. {
+        // The list is free while work moves on: it may register more.
+        match UNDER_WAY.with_borrow(|list| list.get(index).map(Weak::upgrade)) {
+            Some(Some(work)) => work.advance(all),
+            Some(None) => {}
+            None => break,
         }
-    });
+    }
+    MOVED.get()
+}
+
+/// Said by work that got something done.
+pub(crate) fn moved() {
+    MOVED.set(true);
 }

@@ -21,6 +21,7 @@
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
 //! | `wait` | spin, yield, sleep |
 //! | `background` | what layers above have under way, moved on by every wait |
+//! | `coroutine` | work with a stack of its own, suspended where it would wait |
 //! | `thread` | progress without the host program; a descriptor for event loops |
 //! | `owner` | noticing that this process is a fork |
 
@@ -29,6 +30,7 @@ pub(crate) mod area;
 pub(crate) mod background;
 pub(crate) mod block;
 pub(crate) mod call;
+pub(crate) mod coroutine;
 pub(crate) mod engine;
 pub(crate) mod lookout;
 pub(crate) mod message;

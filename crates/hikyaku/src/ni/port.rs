@@ -3,7 +3,8 @@
 //! A port has its own ring to every peer, its own mark for operations in flight and its own place to sleep, so
 //! threads that use different ports never wait for each other. It can be moved to a thread, not shared.
 
-use super::Ni;
+use super::message::refuse_in_handler;
+use super::{Ni, background};
 use crate::error::Result;
 use crate::sync::guard::Guard;
 use crate::transport::shm::layout::State;
@@ -82,9 +83,14 @@ impl Port {
         Ok(matches!(self.ni.memory.block(rank).life.state(), State::Starting | State::Joined))
     }
 
-    /// Runs the handlers of messages that have arrived; true if there were any. Waiting calls do so by themselves.
+    /// Runs the handlers of messages that have arrived, and moves on what this thread has under way; true if there was
+    /// anything to do. Waiting calls do so by themselves.
     pub fn progress(&self) -> bool {
-        self.ni.progress() == Some(true)
+        let handled = self.ni.progress() == Some(true);
+        // A handler must not wait, and a forked child has nothing under way.
+        let moved =
+            refuse_in_handler().is_ok() && self.ni.check_rank(self.ni.rank).is_ok() && background::advance(true);
+        handled || moved
     }
 
     /// Counts a remote operation and now and then looks for messages, so that a rank that only pushes answers too.

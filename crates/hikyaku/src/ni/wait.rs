@@ -7,7 +7,7 @@ use super::engine::PASSES_MAX;
 use super::message::{HANDLER_COUNT, refuse_in_handler};
 use super::place::{Place, Reach};
 use super::port::Port;
-use super::{Ni, background};
+use super::{Ni, background, coroutine};
 use crate::error::{Error, Result};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
@@ -181,6 +181,9 @@ impl Port {
         refuse_in_handler()?;
         let ni = &*self.ni;
         ni.check_by(by)?;
+        if coroutine::is_inside() {
+            return self.wait_suspended(by, timeout, ready);
+        }
         let departures = &ni.memory.header().departures;
         let mut turn = Turn::new(ni.pace, timeout);
         loop {
@@ -189,8 +192,8 @@ impl Port {
                 // A rank that serves others is busy: the next message is as near as the last one.
                 turn.restart();
             }
-            if look_around {
-                background::advance(false);
+            if look_around && background::advance(false) {
+                turn.restart();
             }
             if let Some(result) = ready() {
                 return Ok(result);
@@ -215,16 +218,43 @@ impl Port {
                         if ni.progress() != Some(false) {
                             return true;
                         }
-                        background::advance(true);
+                        let moved = background::advance(true);
                         result = ready();
                         let ended = departures.load(Ordering::SeqCst) != 0 && ni.check_departed(by).is_err();
-                        result.is_some() || ended
+                        moved || result.is_some() || ended
                     });
                     if let Some(result) = result {
                         return Ok(result);
                     }
                 }
             }
+        }
+    }
+
+    /// The same in a coroutine: one look each time it is resumed. Handlers run, and everything else moves on, in the wait
+    /// or the call that resumes it.
+    #[cold]
+    fn wait_suspended<R>(&self, by: By, timeout: Option<Duration>, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
+        let ni = &*self.ni;
+        let departures = &ni.memory.header().departures;
+        let deadline = timeout.map(|after| (Instant::now() + after, after));
+        loop {
+            if let Some(result) = ready() {
+                background::moved();
+                return Ok(result);
+            }
+            if departures.load(Ordering::Acquire) != 0
+                && let Err(error) = ni.check_departed(by)
+            {
+                ni.empty_rings();
+                return ready().ok_or(error);
+            }
+            if let Some((deadline, after)) = deadline
+                && Instant::now() >= deadline
+            {
+                return Err(Error::Timeout { after });
+            }
+            coroutine::suspend();
         }
     }
 }

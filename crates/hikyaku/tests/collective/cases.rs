@@ -8,6 +8,9 @@ use hikyaku::collective::{
 use hikyaku::{Error, Group, Job};
 use std::fmt::Debug;
 
+#[path = "pending.rs"]
+mod pending;
+
 /// What one rank does.
 pub type Case = fn(&Job);
 
@@ -17,10 +20,13 @@ pub const CASES: &[(&str, Case)] = &[
     ("group_barrier", group_barrier),
     ("group_broadcast", group_broadcast),
     ("group_broadcast_of_job_memory", group_broadcast_of_job_memory),
+    ("group_broadcasts_in_a_row", group_broadcasts_in_a_row),
     ("group_reduce", group_reduce),
+    ("group_reduction_of_job_memory", group_reduction_of_job_memory),
     ("group_allreduce", group_allreduce),
     ("group_operations", group_operations),
     ("group_functions_in_order", group_functions_in_order),
+    ("group_results_are_repeatable", group_results_are_repeatable),
     ("group_scan", group_scan),
     ("group_gather", group_gather),
     ("group_scatter", group_scatter),
@@ -35,6 +41,15 @@ pub const CASES: &[(&str, Case)] = &[
     ("group_root_mismatch", group_root_mismatch),
     ("group_operation_mismatch", group_operation_mismatch),
     ("group_wrong_arguments", group_wrong_arguments),
+    ("pending_every_call", pending::every_call),
+    ("pending_several_at_once", pending::several_at_once),
+    ("pending_groups_cross", pending::groups_cross),
+    ("pending_mixed_with_blocking_calls", pending::mixed_with_blocking_calls),
+    ("pending_tested", pending::tested),
+    ("pending_goes_on_in_other_waits", pending::goes_on_in_other_waits),
+    ("pending_errors", pending::errors),
+    ("pending_call_in_a_function", pending::call_in_a_function),
+    ("pending_panics", pending::panics),
 ];
 
 const LENGTHS: [usize; 8] = [0, 1, 6, 7, 8, 1000, 5000, 100_000];
@@ -96,6 +111,21 @@ fn group_broadcast_of_job_memory(job: &Job) {
     job.barrier().unwrap();
 }
 
+/// Long ones from the same root, which must not overtake a slow reader.
+fn group_broadcasts_in_a_row(job: &Job) {
+    let world = job.world().unwrap();
+    let len = 50_000;
+    for turn in 0..12 {
+        if turn % 4 == 1 && job.rank() == job.size() - 1 {
+            std::thread::sleep(std::time::Duration::from_millis(3));
+        }
+        let mut data = if job.rank() == 0 { values(turn, len) } else { vec![0; len] };
+        world.broadcast(&mut data, 0).unwrap();
+        assert!(data == values(turn, len), "turn {turn}");
+    }
+    world.free().unwrap();
+}
+
 fn sum_of(ranks: std::ops::Range<usize>, len: usize) -> Vec<u64> {
     (0..len).map(|index| ranks.clone().map(|rank| value(rank, index)).sum()).collect()
 }
@@ -110,6 +140,27 @@ fn group_reduce(job: &Job) {
             assert!(data == expected, "{len} to {root}");
         }
     }
+}
+
+/// Long ones where buffers are mapped, and where only some are.
+fn group_reduction_of_job_memory(job: &Job) {
+    let len = 30_000;
+    let area = job.symmetric::<u64>(len).unwrap();
+    let world = job.world().unwrap();
+    for private in [job.size(), 0, 1] {
+        let mut own = values(job.rank(), len);
+        area.write(0, &own);
+        // SAFETY: the area is this rank's own, nobody writes to it but the library, and the slice ends before it does.
+        let mapped = unsafe { std::slice::from_raw_parts_mut(area.as_ptr(), len) };
+        let data = if job.rank() == private { &mut own[..] } else { mapped };
+        world.reduce(data, Sum, job.size() - 1).unwrap();
+        let is_root = job.rank() == job.size() - 1;
+        assert!(data == if is_root { sum_of(0..job.size(), len) } else { values(job.rank(), len) });
+        data.copy_from_slice(&values(job.rank(), len));
+        world.allreduce(data, Sum).unwrap();
+        assert!(data == sum_of(0..job.size(), len));
+    }
+    job.barrier().unwrap();
 }
 
 fn group_allreduce(job: &Job) {
@@ -163,11 +214,12 @@ fn group_operations(job: &Job) {
     all!(signed; Sum Product Max Min AbsMax AbsMin And Or Xor BitAnd BitOr BitXor);
     all!(|r, i| signed(r, i) as u32; Sum Product Max Min AbsMax AbsMin And Or Xor BitAnd BitOr BitXor);
     all!(|r, i| signed(r, i) as u64; Sum Product Max Min AbsMax AbsMin And Or Xor BitAnd BitOr BitXor);
-    all!(|r, i| signed(r, i) as f32 / 3.0; Sum Product Max Min AbsMax AbsMin);
-    all!(|r, i| signed(r, i) as f64 / 3.0; Sum Product Max Min AbsMax AbsMin);
-    let complex = |r, i| Complex32 { re: signed(r, i) as f32 / 3.0, im: signed(i, r) as f32 };
+    // Numbers whose sums and products are exact: the versions of a reduction put the brackets in different places.
+    all!(|r, i| signed(r, i) as f32 / 4.0; Sum Product Max Min AbsMax AbsMin);
+    all!(|r, i| signed(r, i) as f64 / 4.0; Sum Product Max Min AbsMax AbsMin);
+    let complex = |r, i| Complex32 { re: signed(r, i) as f32, im: signed(i, r) as f32 };
     all!(complex; Sum Product AbsMax AbsMin);
-    let complex = |r, i| Complex64 { re: signed(r, i) as f64 / 3.0, im: signed(i, r) as f64 };
+    let complex = |r, i| Complex64 { re: signed(r, i) as f64, im: signed(i, r) as f64 };
     all!(complex; Sum Product AbsMax AbsMin);
 }
 
@@ -198,6 +250,26 @@ fn group_functions_in_order(job: &Job) {
         let mut data = of(job.rank());
         world.scan(&mut data, compose).unwrap();
         assert!(data == prefix(job.rank() + 1), "scan of {len}");
+    }
+}
+
+/// Sums of numbers that are rounded: the same bits at all members and every time, in whatever order members arrive.
+fn group_results_are_repeatable(job: &Job) {
+    let world = job.world().unwrap();
+    for len in [1, 3000, 40_000] {
+        let mut first: Option<Vec<u64>> = None;
+        for turn in 0..5 {
+            if turn % job.size() == job.rank() {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            let mut data: Vec<f64> = (0..len).map(|i| 1.0 / (3.0 + value(job.rank(), i) as f64)).collect();
+            world.allreduce(&mut data, Sum).unwrap();
+            let bits: Vec<u64> = data.iter().map(|number| number.to_bits()).collect();
+            let mut theirs = bits.clone();
+            world.broadcast(&mut theirs, turn % job.size()).unwrap();
+            assert!(bits == theirs && first.as_ref().is_none_or(|first| *first == bits), "{len}");
+            first = Some(bits);
+        }
     }
 }
 

@@ -21,11 +21,14 @@ use crate::sync::guard::Guard;
 use crate::sync::line::Line;
 
 /// Moves on with every change of this file or of what it lays out; ranks of different formats do not join.
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
 /// Area ids per rank.
 pub const AREA_COUNT: usize = 256;
 /// Ports a rank may have; port 0 is the network interface's own.
 pub const PORT_COUNT_MAX: usize = CELL_COUNT;
+
+/// Words of the table of choices.
+pub const CHOICE_WORDS: usize = 24;
 
 /// What all ranks share.
 #[derive(Debug)]
@@ -35,6 +38,8 @@ pub struct Header {
     pub departures: Line<AtomicU64>,
     /// The barrier for crowded cores.
     pub counter: Counter,
+    /// Which version of a collective is used; see `job::choice`. Written before any rank joins.
+    pub choices: [AtomicU64; CHOICE_WORDS],
 }
 
 // SAFETY: atomics in a fixed layout.
@@ -212,9 +217,12 @@ pub struct JobMemory {
 
 impl JobMemory {
     /// Makes the memory of a new job; control blocks are committed, so that using them cannot fail later.
-    pub fn create(layout: Layout) -> Result<JobMemory> {
+    pub fn create(layout: Layout, choices: [u64; CHOICE_WORDS]) -> Result<JobMemory> {
         let memory = JobMemory { segment: Segment::create(layout.total_bytes)?, layout };
         memory.segment.commit(0, HEADER_BYTES)?;
+        for (word, choice) in memory.header().choices.iter().zip(choices) {
+            word.store(choice, Ordering::Relaxed);
+        }
         for rank in 0..layout.size {
             memory.segment.commit(layout.block(rank), layout.rings_start)?;
         }

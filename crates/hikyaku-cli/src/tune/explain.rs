@@ -1,0 +1,90 @@
+//! Which version of each collective is used for which size, and why; for `hikyaku info`.
+
+use super::report::{date, size};
+use hikyaku::collective::{Call, Choices, Tuned, Version};
+
+/// Name and text of each line about the collectives of all `ranks` ranks of a job.
+pub fn explain(ranks: usize, crowded: bool) -> Vec<(String, String)> {
+    let tuned = Tuned::here();
+    let origin = match &tuned {
+        Some(tuned) => format!("measured on {}, where it says so", date(tuned.measured)),
+        None => "built in; `hikyaku tune` measures on this machine".into(),
+    };
+    let mut lines = vec![("choices".into(), origin)];
+    for call in Call::ALL {
+        let choices = tuned.as_ref().map_or_else(Choices::default, |tuned| tuned.choices);
+        lines.extend(spans(call, ranks, crowded, &choices).into_iter().map(|span| span.line(call)));
+    }
+    lines
+        .push((String::new(), "long memory of the job is used where it is, unless something else was measured".into()));
+    lines
+}
+
+/// Sizes for which the answer is the same.
+#[derive(Clone, Copy)]
+struct Span {
+    /// Above this size, if not from the smallest on.
+    above: Option<usize>,
+    limit: usize,
+    version: Version,
+    measured: bool,
+}
+
+fn spans(call: Call, ranks: usize, crowded: bool, choices: &Choices) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    for limit in Choices::SIZES {
+        let measured = choices.get(call, ranks, limit);
+        let version = measured.unwrap_or_else(|| call.default_version(ranks, limit, crowded));
+        let measured = measured.is_some();
+        match spans.last_mut() {
+            Some(last) if (last.version, last.measured) == (version, measured) => last.limit = limit,
+            last => {
+                let above = last.map(|last| last.limit);
+                spans.push(Span { above, limit, version, measured });
+            }
+        }
+        if call == Call::Barrier {
+            break;
+        }
+    }
+    spans
+}
+
+impl Span {
+    fn line(self, call: Call) -> (String, String) {
+        let sizes = match (self.above, self.limit) {
+            _ if call == Call::Barrier => String::new(),
+            (None, usize::MAX) => "of any size".into(),
+            (None, limit) => format!("up to {}", size(limit)),
+            (Some(above), usize::MAX) => format!("above {}", size(above)),
+            (Some(above), limit) => format!("{} to {}", size(above), size(limit)),
+        };
+        let text = match self.version {
+            Version::Buffers if call == Call::Barrier => "words that all members map",
+            Version::Buffers => "through small buffers that all members map",
+            Version::Stage => "through two larger buffers, used in turn",
+            Version::Direct => "the members' memory is used where it is",
+            Version::Tree => "a tree of messages",
+        };
+        let why = if self.measured { "measured" } else { "default" };
+        (format!("{} {sizes}", call.name()), format!("{}: {text} ({why})", self.version.name()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_with_the_same_answer_are_one_line() {
+        let mut choices = Choices::default();
+        let lines = |choices: &Choices| {
+            let spans = spans(Call::Broadcast, 16, true, choices);
+            spans.into_iter().map(|span| span.line(Call::Broadcast).0).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(&choices), ["broadcast up to 64 KB", "broadcast above 64 KB"]);
+        choices.set(Call::Broadcast, 16, 512 << 10, Version::Tree);
+        let expected = ["broadcast up to 64 KB", "broadcast 64 KB to 512 KB", "broadcast above 512 KB"];
+        assert_eq!(lines(&choices), expected);
+    }
+}

@@ -1,0 +1,158 @@
+//! `hikyaku tune`: measures the versions of the collectives on this machine, and stores which to use for what.
+
+mod explain;
+mod measure;
+mod report;
+
+pub use explain::explain;
+pub use measure::rank;
+
+use hikyaku::Config;
+use hikyaku::collective::{Call, Choices, Machine, Tuned, Version};
+use hikyaku::launch::Launcher;
+use indicatif::{ProgressBar, ProgressStyle};
+use measure::Figure;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Measure the versions of the collectives (buffers, stage, direct, tree) on this machine, and store which one to use for
+/// which number of ranks and which size.
+///
+/// Jobs started afterwards use what was stored; `hikyaku info` explains it. The file is ~/.config/hikyaku/tune.toml, or
+/// what HIKYAKU_TUNE names.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Numbers of ranks to measure; what comes out counts for up to 2, 4, 8, 16, 32 and more
+    #[arg(short = 'n', long, value_name = "N,..", value_delimiter = ',', default_value = "2,4,8,16")]
+    ranks: Vec<usize>,
+
+    /// How often each version is measured, in turn; the quietest counts
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: usize,
+
+    /// How long to measure each figure, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 30)]
+    time: u64,
+
+    /// The largest size to measure; larger ones are left alone
+    #[arg(long, value_name = "BYTES", default_value = "8M", value_parser = bytes)]
+    max: u64,
+
+    /// Only show what would be stored
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    hikyaku::parse_bytes(text).ok_or_else(|| format!("{text} is no number of bytes such as 64K or 8M"))
+}
+
+/// Another version than the default must be so much faster to be chosen: figures are never exact.
+const CLEARLY: f64 = 0.95;
+
+/// What was found for one call, number of ranks and size.
+struct Finding {
+    ranks: usize,
+    call: Call,
+    bytes: usize,
+    /// Seconds per call.
+    times: Vec<(Version, f64)>,
+    default: Version,
+    chosen: Version,
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
+    if arguments.ranks.iter().any(|ranks| *ranks < 2) || arguments.rounds == 0 {
+        return Err("at least 2 ranks and 1 round".into());
+    }
+    let path = Tuned::path().ok_or("no home folder to store the choices in; set HIKYAKU_TUNE to a file")?;
+    let findings = measure_all(&arguments)?;
+    report::print(&findings);
+    if arguments.dry_run {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut choices = Tuned::here().map_or_else(Choices::default, |tuned| tuned.choices);
+    for finding in &findings {
+        choices.set(finding.call, finding.ranks, finding.bytes, finding.chosen);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let tuned = Tuned { machine: Machine::here(), measured: now.as_secs(), choices };
+    tuned.save(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    println!("\nStored in {}; `hikyaku info -n N` explains it.", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure_all(arguments: &Arguments) -> Result<Vec<Finding>, String> {
+    let bar = progress(arguments.ranks.len() * arguments.rounds * Version::ALL.len());
+    let mut findings = Vec::new();
+    for &ranks in &arguments.ranks {
+        let mut figures: Vec<Figure> = Vec::new();
+        for _ in 0..arguments.rounds {
+            for version in Version::ALL {
+                bar.set_message(format!("{ranks} ranks, {}", version.name()));
+                figures.extend(job(ranks, version, arguments)?);
+                bar.inc(1);
+            }
+        }
+        let crowded = ranks > Machine::here().cores;
+        for (call, bytes) in measure::cases(arguments.max as usize) {
+            findings.push(judge(ranks, call, bytes, crowded, &figures));
+        }
+    }
+    bar.finish_and_clear();
+    Ok(findings)
+}
+
+fn progress(jobs: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} jobs  {msg}").expect("the template is right");
+    ProgressBar::new(jobs as u64).with_style(style)
+}
+
+/// One job in which every call uses `version`.
+fn job(ranks: usize, version: Version, arguments: &Arguments) -> Result<Vec<Figure>, String> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let config = Config { choices: Choices::all(version), ..Config::default() };
+    let (time, max) = (arguments.time.to_string(), arguments.max.to_string());
+    let launcher = Launcher::new(program).args(["rank", "tune", version.name(), &time, &max]);
+    let outcome = launcher.ranks(ranks).config(config).capture(true).run();
+    let outcome = outcome.map_err(|error| format!("cannot start a job of {ranks} ranks: {error}"))?;
+    if outcome.status() != 0 {
+        let failed = outcome.first_failure.unwrap_or(0);
+        let errors = String::from_utf8_lossy(&outcome.output[failed].errors).into_owned();
+        return Err(format!("measuring {} with {ranks} ranks failed: {}", version.name(), errors.trim()));
+    }
+    let text = String::from_utf8_lossy(&outcome.output[0].output).into_owned();
+    text.lines().map(|line| Figure::parse(version, line).ok_or(format!("not a figure: {line}"))).collect()
+}
+
+/// Chooses the fastest, or the default if that is about as fast.
+fn judge(ranks: usize, call: Call, bytes: usize, crowded: bool, figures: &[Figure]) -> Finding {
+    let best = |version: Version| {
+        let of = figures.iter().filter(|f| (f.version, f.call, f.bytes) == (version, call, bytes));
+        of.map(|figure| figure.seconds).min_by(f64::total_cmp).map(|seconds| (version, seconds))
+    };
+    let times: Vec<_> = call.versions(bytes).iter().filter_map(|version| best(*version)).collect();
+    let default = call.default_version(ranks, bytes, crowded);
+    let usual = times.iter().find(|(version, _)| *version == default).map_or(f64::INFINITY, |(_, seconds)| *seconds);
+    let fastest = times.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+    let chosen = fastest.filter(|(_, seconds)| *seconds < CLEARLY * usual).map_or(default, |(version, _)| *version);
+    Finding { ranks, call, bytes, times, default, chosen }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quietest_round_counts_and_the_default_wins_a_draw() {
+        let figure = |version, seconds| Figure { version, call: Call::Reduce, bytes: 8, seconds };
+        let of = |tree: f64| {
+            let figures = [(Version::Buffers, 3e-6), (Version::Buffers, 1e-6), (Version::Tree, tree)];
+            judge(2, Call::Reduce, 8, false, &figures.map(|(version, seconds)| figure(version, seconds)))
+        };
+        assert_eq!(of(0.97e-6).chosen, Version::Buffers);
+        assert_eq!(of(0.8e-6).chosen, Version::Tree);
+        assert_eq!(of(2e-6).chosen, Version::Buffers);
+        assert_eq!(of(2e-6).times, [(Version::Buffers, 1e-6), (Version::Tree, 2e-6)]);
+    }
+}

@@ -1,0 +1,213 @@
+//! Collective calls that go on while the program does something else.
+//!
+//! A call borrows its buffers, so it lives in a scope, which ends only when all its calls have ended.
+
+use super::group::Group;
+use super::operation::Operation;
+use super::queue::{Failure, Outcome, Work};
+use crate::error::Result;
+use crate::ni::background;
+use crate::ni::message::refuse_in_handler;
+use bytemuck::Pod;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// Where non-blocking collective calls are started; see [`Group::scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    group: &'scope Group<'scope>,
+    /// Tickets of calls that were not waited for.
+    tickets: RefCell<Vec<u64>>,
+    env: PhantomData<&'scope mut &'env ()>,
+}
+
+/// A non-blocking collective call.
+#[derive(Debug)]
+#[must_use = "a call that is not waited for ends with its scope"]
+pub struct Handle<'scope> {
+    ticket: u64,
+    scope: PhantomData<fn(&'scope ()) -> &'scope ()>,
+}
+
+impl Group<'_> {
+    /// Runs `work` with a scope in which non-blocking calls are started. Returns when all of them have ended.
+    ///
+    /// Calls of a group, blocking and non-blocking, are done in the order they were started; a blocking one first waits
+    /// for those started before. Those of different groups go on independently. Calls go on in every wait of this
+    /// thread, in [`Scope::test`] and in [`crate::Port::progress`]; what they need a function of the program for, runs
+    /// there, on a small stack.
+    ///
+    /// ```
+    /// use hikyaku::collective::Sum;
+    ///
+    /// hikyaku::local(4, |job| {
+    ///     let world = job.world()?;
+    ///     let (mut total, mut data) = ([job.rank() as u64], [job.rank() as f64; 1000]);
+    ///     world.scope(|scope| {
+    ///         let sum = scope.iallreduce(&mut total, Sum)?;
+    ///         let copy = scope.ibroadcast(&mut data, 2)?;
+    ///         // Compute something here; now and then `scope.test(&sum)?` moves both on.
+    ///         scope.wait(sum)?;
+    ///         scope.wait(copy)
+    ///     })?;
+    ///     assert_eq!((total, data), ([6], [2.0; 1000]));
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
+    /// If `work` panics, calls under way are given up: the other members get an error, and the group is of no use any
+    /// more.
+    pub fn scope<'env, R>(&self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
+        if !self.watched.replace(true) {
+            background::register(&self.queue);
+        }
+        let scope = Scope { group: self, tickets: RefCell::default(), env: PhantomData };
+        let result = work(&scope);
+        // On a panic in `work` the scope's destructor does the same.
+        let ended = scope.end();
+        let result = result?;
+        ended.map(|()| result)
+    }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Starts [`Group::barrier`].
+    ///
+    /// ```
+    /// hikyaku::local(2, |job| {
+    ///     let world = job.world()?;
+    ///     world.scope(|scope| {
+    ///         let barrier = scope.ibarrier()?;
+    ///         while !scope.test(&barrier)? {
+    ///             // Compute something here.
+    ///         }
+    ///         scope.wait(barrier)
+    ///     })
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn ibarrier(&'scope self) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_barrier())
+    }
+
+    /// Starts [`Group::broadcast`].
+    pub fn ibroadcast<T: Pod>(&'scope self, data: &'env mut [T], root: usize) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_broadcast(data, root))
+    }
+
+    /// Starts [`Group::reduce`].
+    pub fn ireduce<T: Pod, O: Operation<T> + 'env>(
+        &'scope self,
+        data: &'env mut [T],
+        operation: O,
+        root: usize,
+    ) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_reduce(data, operation, root))
+    }
+
+    /// Starts [`Group::allreduce`].
+    pub fn iallreduce<T: Pod, O: Operation<T> + 'env>(
+        &'scope self,
+        data: &'env mut [T],
+        operation: O,
+    ) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_allreduce(data, operation))
+    }
+
+    /// Starts [`Group::scan`].
+    pub fn iscan<T: Pod, O: Operation<T> + 'env>(
+        &'scope self,
+        data: &'env mut [T],
+        operation: O,
+    ) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_scan(data, operation))
+    }
+
+    /// Starts [`Group::gather`].
+    pub fn igather<T: Pod>(&'scope self, mine: &'env [T], all: &'env mut [T], root: usize) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_gather(mine, all, root))
+    }
+
+    /// Starts [`Group::allgather`].
+    pub fn iallgather<T: Pod>(&'scope self, mine: &'env [T], all: &'env mut [T]) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_allgather(mine, all))
+    }
+
+    /// Starts [`Group::scatter`].
+    pub fn iscatter<T: Pod>(&'scope self, all: &'env [T], mine: &'env mut [T], root: usize) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_scatter(all, mine, root))
+    }
+
+    /// Starts [`Group::alltoall`].
+    pub fn ialltoall<T: Pod>(&'scope self, blocks: &'env [T], into: &'env mut [T]) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_alltoall(blocks, into))
+    }
+
+    /// Waits for a call.
+    pub fn wait(&self, handle: Handle<'scope>) -> Result<()> {
+        let ticket = handle.ticket;
+        self.group.move_until(|| self.group.queue.has_ended(ticket))?;
+        self.tickets.borrow_mut().retain(|of| *of != ticket);
+        report(self.group.queue.outcome(ticket))
+    }
+
+    /// Whether a call has ended, without waiting; moves it on.
+    pub fn test(&self, handle: &Handle<'scope>) -> Result<bool> {
+        let queue = &self.group.queue;
+        if !queue.has_ended(handle.ticket) {
+            self.group.job.progress();
+        }
+        queue.error(handle.ticket).map_or(Ok(queue.has_ended(handle.ticket)), Err)
+    }
+
+    fn start(&'scope self, call: impl FnOnce(&Group<'_>) -> Result<()> + 'env) -> Result<Handle<'scope>> {
+        let group = self.group;
+        refuse_in_handler()?;
+        group.job.ni.check_rank(group.job.ni.rank)?;
+        let work: Box<dyn FnOnce() -> Outcome + 'scope> =
+            Box::new(move || match catch_unwind(AssertUnwindSafe(|| call(group))) {
+                Ok(result) => result.map_err(Failure::Error),
+                Err(panic) => {
+                    group.abandon();
+                    Err(Failure::Panic(panic))
+                }
+            });
+        // SAFETY: only the lifetime changes. The group and the buffers are borrowed for longer than the scope, which ends
+        // only when this work has.
+        let work = unsafe { std::mem::transmute::<Box<dyn FnOnce() -> Outcome + 'scope>, Work>(work) };
+        let ticket = group.queue.push(work);
+        self.tickets.borrow_mut().push(ticket);
+        Ok(Handle { ticket, scope: PhantomData })
+    }
+
+    /// Ends all calls; the first error of those that were not waited for.
+    fn end(&self) -> Result<()> {
+        let tickets = self.tickets.take();
+        let Some(last) = tickets.last() else { return Ok(()) };
+        self.group.move_until(|| self.group.queue.has_ended(*last))?;
+        let outcomes: Vec<_> = tickets.iter().map(|ticket| self.group.queue.outcome(*ticket)).collect();
+        outcomes.into_iter().try_for_each(report)
+    }
+}
+
+/// A panic in a function goes on where the call is waited for.
+fn report(outcome: Outcome) -> Result<()> {
+    outcome.map_err(|failure| match failure {
+        Failure::Error(error) => error,
+        Failure::Panic(panic) => resume_unwind(panic),
+    })
+}
+
+impl Drop for Scope<'_, '_> {
+    fn drop(&mut self) {
+        // Only after a panic is anything left.
+        let tickets = self.tickets.take();
+        let Some(last) = tickets.last() else { return };
+        if !self.group.queue.has_ended(*last) {
+            self.group.abandon();
+            let _ = self.group.move_until(|| self.group.queue.has_ended(*last));
+        }
+        tickets.iter().for_each(|ticket| drop(self.group.queue.outcome(*ticket)));
+    }
+}

@@ -1,0 +1,229 @@
+//! Long reductions: each member combines its share of the elements straight from the buffers of all, and writes the
+//! result straight into the buffers that shall have it.
+//!
+//! ```text
+//!   member                                                  peer
+//!   entry[n] = where my buffer is                 ------->  entry[n] = where my buffer is
+//!   block by block of my share: read it from all in the order of ranks, combine, write it to all (or to the root)
+//!   done = n                                      ------->  all are done: the buffer is complete, and mine again
+//! ```
+//! A share of any buffer is touched by one member only, so nobody waits for anybody in between.
+//!
+//! A member that cannot go on shuts its buffer before it is done, so nobody takes what is there for the result, and
+//! returns when nobody is at its buffer any more; see `direct`.
+
+use super::group::Group;
+use super::label::Label;
+use super::reduce::Combination;
+use super::room::Room;
+use super::round::Round;
+use super::source::{Source, Way};
+use crate::error::Result;
+use crate::job::choice::{Call, Version};
+use crate::ni::Ni;
+use bytemuck::Zeroable;
+use std::ops::Range;
+use std::sync::atomic::{Ordering, fence};
+
+/// Bytes that are combined at a time where buffers are mapped: they stay in the nearest cache.
+const MAPPED_BLOCK: usize = 16 * 1024;
+/// The same where each block is a system call.
+const PRIVATE_BLOCK: usize = 256 * 1024;
+
+/// What one long reduction is about.
+struct Shares<'a> {
+    round: Round,
+    /// The own buffer; reached through this pointer alone.
+    start: *mut u8,
+    bytes: usize,
+    sources: Vec<Source>,
+    how: &'a Combination<'a>,
+    /// Who gets the result; `None`: all.
+    root: Option<usize>,
+}
+
+impl Group<'_> {
+    /// Does a long reduction in this way if all buffers can be reached; false if not, and then nothing was done.
+    pub(super) fn combine_shares(
+        &self,
+        label: Label,
+        data: &mut [u8],
+        how: &Combination<'_>,
+        root: Option<usize>,
+    ) -> Result<bool> {
+        let private = self.all_reach_all(label)?;
+        let round = self.enter(label)?;
+        let (start, bytes) = (data.as_mut_ptr(), data.len());
+        let mine = Source::of(&self.job.ni, start, bytes);
+        // From here on others may use the buffer.
+        self.contribute(&round, bytemuck::bytes_of(&mine));
+        fence(Ordering::SeqCst);
+        self.notify_all();
+        let mut ending = Ending { group: self, round, succeeded: false };
+        self.await_members(&round, self.size())?;
+        let sources: Vec<Source> = (0..self.size()).map(|member| self.source_of(&round, member)).collect();
+        self.saw_everyone(&round);
+        let mapped = |source: &Source| source.way == Way::Mapped as u64;
+        let call = if root.is_some() { Call::Reduce } else { Call::Allreduce };
+        let worth = self.job.ni.threads || private && self.version(call, bytes) == Version::Direct;
+        let direct = sources.iter().all(|source| mapped(source) || worth);
+        if direct {
+            self.combine_my_share(&Shares { round, start, bytes, sources, how, root })?;
+        }
+        self.finish(&round);
+        if direct {
+            self.await_done(round.number)?;
+            self.check_open(&round)?;
+        }
+        ending.succeeded = true;
+        Ok(direct)
+    }
+
+    fn source_of(&self, round: &Round, member: usize) -> Source {
+        let mut source = Source::zeroed();
+        self.take(round, member, size_of::<Source>(), 0, bytemuck::bytes_of_mut(&mut source));
+        source
+    }
+
+    fn combine_my_share(&self, shares: &Shares<'_>) -> Result<()> {
+        let (size, rank, element) = (self.size(), self.rank(), shares.how.element);
+        let elements = shares.bytes / element;
+        let start = |member: usize| boundary(member, size, shares.root, elements) * element;
+        let mapped = shares.sources.iter().all(|source| source.way == Way::Mapped as u64);
+        let block = if mapped || self.job.ni.threads { MAPPED_BLOCK } else { PRIVATE_BLOCK } / element * element;
+        let (mut total, mut input) = (Room::of(block), Room::of(block));
+        let mut next = start(rank);
+        while next < start(rank + 1) {
+            let range = next..(next + block).min(start(rank + 1));
+            let len = range.len();
+            self.check_open(&shares.round)?;
+            self.combine_block(shares, &range, &mut total.bytes()[..len], &mut input.bytes()[..len])?;
+            next = range.end;
+        }
+        Ok(())
+    }
+
+    /// Combines one block and hands the result out.
+    fn combine_block(
+        &self,
+        shares: &Shares<'_>,
+        range: &Range<usize>,
+        total: &mut [u8],
+        input: &mut [u8],
+    ) -> Result<()> {
+        let (ni, rank) = (&*self.job.ni, self.rank());
+        let gets = |member: usize| shares.root.is_none_or(|root| root == member);
+        // SAFETY: within the own buffer, in the share that nobody else touches.
+        let own = unsafe { std::slice::from_raw_parts_mut(shares.start.add(range.start), range.len()) };
+        if rank == 0 && gets(0) {
+            for member in 1..self.size() {
+                self.read_block(ni, shares, member, range, input)?;
+                (shares.how.combine)(own, input);
+            }
+        } else {
+            match rank {
+                0 => total.copy_from_slice(own),
+                _ => self.read_block(ni, shares, 0, range, total)?,
+            }
+            for member in 1..self.size() {
+                if member == rank {
+                    (shares.how.combine)(total, own);
+                } else {
+                    self.read_block(ni, shares, member, range, input)?;
+                    (shares.how.combine)(total, input);
+                }
+            }
+            if gets(rank) {
+                own.copy_from_slice(total);
+            }
+        }
+        let result = if rank == 0 && gets(0) { &*own } else { &*total };
+        (1..self.size()).map(|distance| (rank + distance) % self.size()).filter(|member| gets(*member)).try_for_each(
+            |member| {
+                let peer = self.members[member].rank;
+                let source = shares.sources[member];
+                // SAFETY: the member keeps its buffer, of the same size by the label, until this one is done, and nobody
+                // else touches this share of it.
+                let written = unsafe { source.write(ni, peer, shares.bytes, range.start, result) };
+                written.map_err(|error| self.unreachable(peer, error))
+            },
+        )
+    }
+
+    fn read_block(
+        &self,
+        ni: &Ni,
+        shares: &Shares<'_>,
+        member: usize,
+        range: &Range<usize>,
+        into: &mut [u8],
+    ) -> Result<()> {
+        let peer = self.members[member].rank;
+        // SAFETY: the member keeps its buffer, of the same size by the label, until this one is done, and nobody else
+        // touches this share of it.
+        let read = unsafe { shares.sources[member].read(ni, peer, shares.bytes, range.start, into) };
+        read.map_err(|error| self.unreachable(peer, error))
+    }
+
+    /// Fails if a member has shut its buffer.
+    fn check_open(&self, round: &Round) -> Result<()> {
+        let shut = |member: &usize| self.part(*member).closed.get() >= round.number;
+        match (0..self.size()).filter(|member| *member != self.rank()).find(shut) {
+            Some(member) => Err(self.closed_by(round, self.members[member].rank)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The first element of a member's share. A root need not write its result to anybody, so it combines more: the shares
+/// are such that all read and write as much.
+fn boundary(member: usize, size: usize, root: Option<usize>, elements: usize) -> usize {
+    match root {
+        None => member * elements / size,
+        Some(root) => {
+            let before = member * (size - 1) + (member > root) as usize;
+            before * elements / (size * (size - 1) + 1)
+        }
+    }
+}
+
+/// However it ends, nobody is at the buffer afterwards.
+struct Ending<'g, 'j> {
+    group: &'g Group<'j>,
+    round: Round,
+    succeeded: bool,
+}
+
+impl Drop for Ending<'_, '_> {
+    fn drop(&mut self) {
+        if self.succeeded {
+            return;
+        }
+        let group = self.group;
+        if std::thread::panicking() {
+            group.abandon();
+        }
+        group.shut(&self.round);
+        group.finish(&self.round);
+        group.await_readers(&self.round);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::boundary;
+
+    #[test]
+    fn shares_cover_all_elements_and_a_root_has_more() {
+        for size in 1..9 {
+            for root in (0..size).map(Some).chain([None]) {
+                let starts: Vec<usize> = (0..=size).map(|member| boundary(member, size, root, 10_000)).collect();
+                assert!(starts[0] == 0 && starts[size] == 10_000 && starts.is_sorted());
+                let share = |member: usize| starts[member + 1] - starts[member];
+                assert!((0..size).all(|member| share(member) >= 10_000 / size * 2 / 3));
+                assert!(root.is_none_or(|root| (0..size).all(|member| share(root) >= share(member))));
+            }
+        }
+        assert_eq!(boundary(1, 2, Some(0), 9), 6);
+    }
+}

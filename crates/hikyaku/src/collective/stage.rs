@@ -1,0 +1,66 @@
+//! A long broadcast through two larger buffers of the root in job memory, used in turn: the root fills one while the
+//! others read the other. Larger than the buffers of a part, so that members which share cores do much whenever they
+//! get one, and small enough for a cache.
+
+use super::group::Group;
+use super::label::Label;
+use super::source::Source;
+use crate::error::Result;
+use crate::memory::copy;
+
+/// Bytes of one of the two buffers.
+const HALF_BYTES: usize = 256 * 1024;
+const STAGE_BYTES: usize = 2 * HALF_BYTES;
+
+impl Group<'_> {
+    /// Where the own buffers are in the segment; `None` without memory for them.
+    pub(super) fn stage(&self) -> Option<usize> {
+        if self.stage.get().is_none() {
+            self.stage.set(self.job.ni.take_heap(STAGE_BYTES).ok());
+        }
+        self.stage.get()
+    }
+
+    /// Gives the own buffers back; nobody reads them any more.
+    pub(super) fn give_stage(&self) {
+        if let Some(start) = self.stage.take() {
+            self.job.ni.give_heap(start, STAGE_BYTES);
+        }
+    }
+
+    pub(super) fn broadcast_staged(&self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
+        let told = self.number.get();
+        for (index, piece) in data.chunks_mut(HALF_BYTES).enumerate() {
+            let offset = index % 2 * HALF_BYTES;
+            if self.rank() == label.root {
+                // Nobody reads any more what was there: two pieces, or a broadcast, ago.
+                let before = if index < 2 { self.staged.get() } else { told + index as u64 - 1 };
+                self.await_done(before)?;
+                self.fill(offset, piece);
+                let round = self.enter_keeping(label, 1)?;
+                self.staged.set(round.number);
+                self.publish(&round);
+                self.notify_all();
+                self.finish(&round);
+            } else {
+                let round = self.enter(label)?;
+                self.publish(&round);
+                self.await_member(&round, label.root)?;
+                let rank = self.members[label.root].rank;
+                // SAFETY: the root's buffer lies in job memory, which stays mapped.
+                let read = unsafe { source.read(&self.job.ni, rank, STAGE_BYTES, offset, piece) };
+                self.saw_keeper(&round);
+                self.finish(&round);
+                read.map_err(|error| self.fail(error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&self, offset: usize, piece: &[u8]) {
+        let start = self.stage.get().expect("the root has told of its buffers");
+        assert!(offset + piece.len() <= STAGE_BYTES);
+        // SAFETY: within the own buffers in the segment, taken from the heap; `piece` is a live slice outside of it.
+        unsafe { copy::copy(self.job.ni.memory.segment.base().add(start + offset), piece.as_ptr(), piece.len()) };
+    }
+}

@@ -1,0 +1,203 @@
+//! Which version of a collective call is used for which number of ranks and which size: a small table that all ranks
+//! share, so that they choose alike.
+
+use crate::transport::shm::layout::CHOICE_WORDS;
+
+/// A collective call that has several versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// [`crate::Group::barrier`].
+    Barrier,
+    /// [`crate::Group::broadcast`].
+    Broadcast,
+    /// [`crate::Group::reduce`].
+    Reduce,
+    /// [`crate::Group::allreduce`].
+    Allreduce,
+}
+
+/// A version of a collective call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Version {
+    /// Through words and small buffers of the members that all map.
+    Buffers = 1,
+    /// Through two larger buffers of the root, used in turn.
+    Stage = 2,
+    /// Each reads, and writes, the memory of the others where it is.
+    Direct = 3,
+    /// A tree of messages.
+    Tree = 4,
+}
+
+impl Call {
+    /// All of them.
+    pub const ALL: [Call; 4] = [Call::Barrier, Call::Broadcast, Call::Reduce, Call::Allreduce];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Call::Barrier => "barrier",
+            Call::Broadcast => "broadcast",
+            Call::Reduce => "reduce",
+            Call::Allreduce => "allreduce",
+        }
+    }
+
+    /// The versions there are for a call of `bytes` bytes.
+    pub fn versions(self, bytes: usize) -> &'static [Version] {
+        use Version::*;
+        match self {
+            Call::Barrier => &[Buffers, Tree],
+            _ if bytes <= BUFFER_MAX => &[Buffers, Tree],
+            Call::Broadcast => &[Buffers, Stage, Direct, Tree],
+            Call::Reduce | Call::Allreduce => &[Buffers, Direct, Tree],
+        }
+    }
+
+    /// The version that is used if nobody has measured: for private memory of processes that reach each other's. Memory of
+    /// the job, and that of threads, is always used where it is, if it is long.
+    pub fn default_version(self, ranks: usize, bytes: usize, crowded: bool) -> Version {
+        // By class, as what was measured.
+        let bytes = BYTE_LIMITS[class(&BYTE_LIMITS, bytes)];
+        match self {
+            _ if bytes <= BUFFER_MAX => Version::Buffers,
+            Call::Barrier => Version::Buffers,
+            Call::Broadcast if bytes <= SHORT_MAX => Version::Buffers,
+            // What one member has just read is still in the cache for the next.
+            Call::Broadcast if crowded => Version::Stage,
+            Call::Broadcast => Version::Direct,
+            Call::Reduce | Call::Allreduce if bytes / ranks < SHARE_MIN => Version::Buffers,
+            Call::Reduce | Call::Allreduce => Version::Direct,
+        }
+    }
+}
+
+/// Up to so many bytes there is one small buffer, and nothing to choose but a tree.
+pub(crate) const BUFFER_MAX: usize = 16 * 1024;
+/// Up to so many bytes copying twice costs less than a system call for each reader.
+const SHORT_MAX: usize = 64 * 1024;
+/// Private buffers are worth the system calls of a reduction if each share has so many bytes.
+const SHARE_MIN: usize = 64 * 1024;
+
+impl Version {
+    /// All of them.
+    pub const ALL: [Version; 4] = [Version::Buffers, Version::Stage, Version::Direct, Version::Tree];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Version::Buffers => "buffers",
+            Version::Stage => "stage",
+            Version::Direct => "direct",
+            Version::Tree => "tree",
+        }
+    }
+
+    fn from_code(code: u8) -> Option<Version> {
+        Version::ALL.into_iter().find(|version| *version as u8 == code)
+    }
+}
+
+/// The classes of rank counts, each by its largest.
+const RANK_LIMITS: [usize; 6] = [2, 4, 8, 16, 32, usize::MAX];
+/// The classes of sizes, each by its largest.
+const BYTE_LIMITS: [usize; 8] = [64, 1 << 10, 8 << 10, BUFFER_MAX, 64 << 10, 512 << 10, 4 << 20, usize::MAX];
+
+fn class(limits: &[usize], value: usize) -> usize {
+    limits.iter().position(|limit| value <= *limit).expect("the last class has no limit")
+}
+
+/// The version of each call for each class of rank counts and sizes; nothing: the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choices([[[u8; BYTE_LIMITS.len()]; RANK_LIMITS.len()]; Call::ALL.len()]);
+
+/// The row of one class of rank counts.
+pub(crate) type Row = [[u8; BYTE_LIMITS.len()]; Call::ALL.len()];
+
+impl Choices {
+    /// The largest size of each class of sizes.
+    pub const SIZES: [usize; BYTE_LIMITS.len()] = BYTE_LIMITS;
+
+    /// The same version for everything that has it.
+    pub fn all(version: Version) -> Choices {
+        let mut choices = Choices::default();
+        for call in Call::ALL {
+            for (ranks, bytes) in RANK_LIMITS.iter().flat_map(|ranks| BYTE_LIMITS.map(|bytes| (*ranks, bytes))) {
+                if call.versions(bytes).contains(&version) {
+                    choices.set(call, ranks, bytes, version);
+                }
+            }
+        }
+        choices
+    }
+
+    /// The version for a call of `bytes` bytes among `ranks` ranks, if one was chosen.
+    pub fn get(&self, call: Call, ranks: usize, bytes: usize) -> Option<Version> {
+        Version::from_code(self.0[call as usize][class(&RANK_LIMITS, ranks)][class(&BYTE_LIMITS, bytes)])
+    }
+
+    /// Chooses a version for the class of that rank count and size.
+    pub fn set(&mut self, call: Call, ranks: usize, bytes: usize, version: Version) {
+        self.0[call as usize][class(&RANK_LIMITS, ranks)][class(&BYTE_LIMITS, bytes)] = version as u8;
+    }
+
+    /// What was chosen: call, largest rank count and size of the class (the last has none: `usize::MAX`), version.
+    pub fn iter(&self) -> impl Iterator<Item = (Call, usize, usize, Version)> {
+        let classes = RANK_LIMITS.iter().flat_map(|ranks| BYTE_LIMITS.map(|bytes| (*ranks, bytes)));
+        let all = Call::ALL.iter().flat_map(move |call| classes.clone().map(|(ranks, bytes)| (*call, ranks, bytes)));
+        all.filter_map(|(call, ranks, bytes)| Some((call, ranks, bytes, self.get(call, ranks, bytes)?)))
+    }
+
+    pub(crate) fn row(&self, ranks: usize) -> Row {
+        self.0.map(|of_call| of_call[class(&RANK_LIMITS, ranks)])
+    }
+
+    pub(crate) fn words(&self) -> [u64; CHOICE_WORDS] {
+        let words: Vec<u64> = self.0.iter().flatten().map(|row| u64::from_le_bytes(*row)).collect();
+        words.try_into().expect("a word per row")
+    }
+
+    pub(crate) fn from_words(words: [u64; CHOICE_WORDS]) -> Choices {
+        let mut rows = words.iter().map(|word| word.to_le_bytes());
+        Choices([(); Call::ALL.len()].map(|()| [(); RANK_LIMITS.len()].map(|()| rows.next().expect("a word per row"))))
+    }
+}
+
+/// The version in a row, if one was chosen.
+#[inline]
+pub(crate) fn chosen(row: &Row, call: Call, bytes: usize) -> Option<Version> {
+    Version::from_code(row[call as usize][class(&BYTE_LIMITS, bytes)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_are_by_class() {
+        let mut choices = Choices::default();
+        assert_eq!(choices.iter().count(), 0);
+        choices.set(Call::Reduce, 3, 9000, Version::Tree);
+        assert_eq!(choices.get(Call::Reduce, 4, 16384), Some(Version::Tree));
+        assert_eq!(choices.get(Call::Reduce, 2, 16384), None);
+        assert_eq!(choices.get(Call::Reduce, 4, 8192), None);
+        assert_eq!(choices.get(Call::Allreduce, 4, 16384), None);
+        assert_eq!(choices.iter().collect::<Vec<_>>(), [(Call::Reduce, 4, 16384, Version::Tree)]);
+        assert_eq!(chosen(&choices.row(4), Call::Reduce, 10_000), Some(Version::Tree));
+        assert_eq!(Choices::from_words(choices.words()), choices);
+    }
+
+    #[test]
+    fn the_default_exists() {
+        for (call, ranks, bytes) in Call::ALL
+            .iter()
+            .flat_map(|call| [1, 2, 16, 500].map(|ranks| (*call, ranks)))
+            .flat_map(|(call, ranks)| Choices::SIZES.map(|bytes| (call, ranks, bytes)))
+        {
+            for crowded in [false, true] {
+                assert!(call.versions(bytes).contains(&call.default_version(ranks, bytes, crowded)));
+            }
+        }
+    }
+}

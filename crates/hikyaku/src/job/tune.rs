@@ -1,0 +1,215 @@
+//! Choices that were measured (`hikyaku tune`), in a file of one section per machine.
+//!
+//! ```text
+//! [[machine]]
+//! host = "name"
+//! cores = 2
+//! measured = 1794718800
+//! choices = [
+//!     "broadcast 16 524288 stage",
+//! ]
+//! ```
+//! A choice names the call, the largest number of ranks and of bytes of its class (or `more`), and the version.
+
+use super::choice::{Call, Choices, Version};
+use super::topology;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+/// Names another file than the usual one.
+pub const FILE_VARIABLE: &str = "HIKYAKU_TUNE";
+
+/// What choices depend on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name.
+    pub host: String,
+    /// Cores that ranks may use.
+    pub cores: usize,
+}
+
+impl Machine {
+    /// This one.
+    pub fn here() -> Machine {
+        let name = rustix::system::uname();
+        let host: String = name.nodename().to_string_lossy().chars().filter(|c| !c.is_control() && *c != '"').collect();
+        Machine { host, cores: topology::cores().len() }
+    }
+}
+
+/// What was measured on a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tuned {
+    /// Where.
+    pub machine: Machine,
+    /// When: seconds since 1970.
+    pub measured: u64,
+    /// What came out.
+    pub choices: Choices,
+}
+
+impl Tuned {
+    /// The file: what `HIKYAKU_TUNE` names, or `hikyaku/tune.toml` in the user's configuration. `None` without a home.
+    pub fn path() -> Option<PathBuf> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let folder = || set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
+        set(FILE_VARIABLE).or_else(|| Some(folder()?.join("hikyaku").join("tune.toml")))
+    }
+
+    /// What was measured on this machine, if there is a file that tells. One that cannot be understood is warned of, once.
+    pub fn here() -> Option<Tuned> {
+        let path = Tuned::path()?;
+        match Tuned::load(&path) {
+            Ok(all) => all.into_iter().find(|tuned| tuned.machine == Machine::here()),
+            Err(problem) => {
+                static WARNED: Once = Once::new();
+                WARNED.call_once(|| eprintln!("hikyaku: {problem}; the built-in choices are used"));
+                None
+            }
+        }
+    }
+
+    /// What a file tells, of all machines; nothing if there is none.
+    pub fn load(path: &Path) -> Result<Vec<Tuned>, String> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => parse(&text).map_err(|(line, problem)| format!("{}, line {line}: {problem}", path.display())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+        }
+    }
+
+    /// Writes this into a file, in the place of what it told of the same machine. A file that cannot be understood is
+    /// written anew.
+    pub fn save(&self, path: &Path) -> std::io::Result<()> {
+        let mut all = Tuned::load(path).unwrap_or_default();
+        all.retain(|other| other.machine != self.machine);
+        all.push(self.clone());
+        let text: String = all.iter().map(Tuned::to_text).collect();
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        // Whoever reads it meanwhile sees the old one or the new one.
+        let new = path.with_extension(format!("new.{}", std::process::id()));
+        std::fs::write(&new, format!("# Which version of a collective is used; written by `hikyaku tune`.\n{text}"))?;
+        std::fs::rename(&new, path)
+    }
+
+    fn to_text(&self) -> String {
+        let Tuned { machine: Machine { host, cores }, measured, choices } = self;
+        let choices: String = choices
+            .iter()
+            .map(|(call, ranks, bytes, version)| {
+                let (ranks, bytes) = (limit_text(ranks), limit_text(bytes));
+                format!("    \"{} {ranks} {bytes} {}\",\n", call.name(), version.name())
+            })
+            .collect();
+        format!("\n[[machine]]\nhost = \"{host}\"\ncores = {cores}\nmeasured = {measured}\nchoices = [\n{choices}]\n")
+    }
+}
+
+const UNLIMITED: &str = "more";
+
+fn limit_text(limit: usize) -> String {
+    if limit == usize::MAX { UNLIMITED.into() } else { limit.to_string() }
+}
+
+/// The part of TOML that is written here; or the line that is something else.
+fn parse(text: &str) -> Result<Vec<Tuned>, (usize, String)> {
+    let mut all: Vec<Tuned> = Vec::new();
+    let mut in_list = false;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let wrong = |problem: &str| (index + 1, format!("{problem}: {line}"));
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if line == "[[machine]]" && !in_list {
+            let machine = Machine { host: String::new(), cores: 0 };
+            all.push(Tuned { machine, measured: 0, choices: Choices::default() });
+            continue;
+        }
+        let tuned = all.last_mut().ok_or_else(|| wrong("no machine"))?;
+        if in_list {
+            in_list = line != "]";
+            if in_list {
+                let choice = line.strip_suffix(',').unwrap_or(line);
+                let choice = choice.strip_prefix('"').and_then(|choice| choice.strip_suffix('"'));
+                let (call, ranks, bytes, version) = choice.and_then(parse_choice).ok_or_else(|| wrong("no choice"))?;
+                tuned.choices.set(call, ranks, bytes, version);
+            }
+            continue;
+        }
+        let (key, value) = line.split_once('=').ok_or_else(|| wrong("not understood"))?;
+        let (key, value) = (key.trim(), value.trim());
+        match key {
+            "host" => {
+                let host = value.strip_prefix('"').and_then(|host| host.strip_suffix('"'));
+                tuned.machine.host = host.ok_or_else(|| wrong("no name"))?.into();
+            }
+            "cores" => tuned.machine.cores = value.parse().map_err(|_| wrong("no number"))?,
+            "measured" => tuned.measured = value.parse().map_err(|_| wrong("no number"))?,
+            "choices" if value == "[" => in_list = true,
+            _ => return Err(wrong("not understood")),
+        }
+    }
+    match in_list {
+        true => Err((text.lines().count(), "the file ends in the middle".into())),
+        false => Ok(all),
+    }
+}
+
+fn parse_choice(text: &str) -> Option<(Call, usize, usize, Version)> {
+    let limit = |text: &str| if text == UNLIMITED { Some(usize::MAX) } else { text.parse().ok() };
+    let mut words = text.split_whitespace();
+    let call = words.next().and_then(|name| Call::ALL.into_iter().find(|call| call.name() == name))?;
+    let (ranks, bytes) = (words.next().and_then(limit)?, words.next().and_then(limit)?);
+    let version = words.next().and_then(|name| Version::ALL.into_iter().find(|version| version.name() == name))?;
+    (words.next().is_none() && call.versions(bytes).contains(&version)).then_some((call, ranks, bytes, version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tuned(host: &str, version: Version) -> Tuned {
+        let machine = Machine { host: host.into(), cores: 3 };
+        Tuned { machine, measured: 1_794_718_800, choices: Choices::all(version) }
+    }
+
+    #[test]
+    fn a_file_keeps_what_is_known_of_each_machine() {
+        let folder = std::env::temp_dir().join(format!("hikyaku-tune-{}", std::process::id()));
+        let path = folder.join("inner").join("tune.toml");
+        assert_eq!(Tuned::load(&path), Ok(vec![]));
+        tuned("a", Version::Tree).save(&path).unwrap();
+        tuned("b", Version::Stage).save(&path).unwrap();
+        tuned("a", Version::Direct).save(&path).unwrap();
+        assert_eq!(Tuned::load(&path), Ok(vec![tuned("b", Version::Stage), tuned("a", Version::Direct)]));
+        // A damaged one is told of, and replaced.
+        std::fs::write(&path, "[[machine]]\nhost = \"a\"\nchoices = [\n").unwrap();
+        let problem = Tuned::load(&path).unwrap_err();
+        assert!(problem.contains("tune.toml, line 3: the file ends in the middle"), "{problem}");
+        tuned("a", Version::Tree).save(&path).unwrap();
+        assert_eq!(Tuned::load(&path), Ok(vec![tuned("a", Version::Tree)]));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn every_line_is_checked() {
+        let section = |line: &str| format!("[[machine]]\nhost = \"a\"\ncores = 1\nchoices = [\n{line}\n]\n");
+        assert!(parse(&section("\"barrier 2 64 tree\",")).is_ok());
+        for line in [
+            "barrier 2 64 tree",
+            "\"barrier 2 64 stage\",",
+            "\"barrier 2 64\",",
+            "\"barrier two 64 tree\",",
+            "\"dance 2 64 tree\",",
+            "\"barrier 2 64 tree 5\",",
+        ] {
+            assert_eq!(parse(&section(line)).unwrap_err().0, 5, "{line}");
+        }
+        assert_eq!(parse("host = \"a\"").unwrap_err().0, 1);
+        assert_eq!(parse("[[machine]]\ncores = many").unwrap_err().0, 2);
+        assert_eq!(parse("[[machine]]\nweather = 3").unwrap_err().0, 2);
+    }
+}

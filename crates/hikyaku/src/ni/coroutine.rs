@@ -1,0 +1,135 @@
+//! Work with a stack of its own: where other code would wait, it is suspended, and goes on when it is resumed.
+//!
+//! So code that waits in the ordinary way ([`super::wait`]) also runs beside the program, in steps, without a thread. A
+//! coroutine stays on the thread that made it. Stacks are used again.
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine as Raw, CoroutineResult, Yielder};
+use std::cell::{Cell, RefCell};
+
+/// Address space of a stack; memory is taken as it is used. The page below it is out of bounds.
+const STACK_BYTES: usize = 256 * 1024;
+/// Stacks a thread keeps.
+const KEPT_MAX: usize = 8;
+
+thread_local! {
+    /// The coroutine that runs now, if any: where it is suspended.
+    static CURRENT: Cell<*const Yielder<(), ()>> = const { Cell::new(std::ptr::null()) };
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Work under way that gives an `R`.
+///
+/// It must not be dropped before it has ended: what it has on its stack may be known to peers. Dropping it aborts.
+pub(crate) struct Coroutine<R: 'static>(Option<Raw<(), (), R>>);
+
+impl<R> Coroutine<R> {
+    /// Prepares `work`, which begins with the first [`Coroutine::resume`] and must not panic; gives it back if there is no
+    /// memory for a stack.
+    pub fn new<W: FnOnce() -> R + 'static>(work: W) -> std::result::Result<Coroutine<R>, W> {
+        let kept = STACKS.with_borrow_mut(Vec::pop);
+        let Some(stack) = kept.or_else(|| DefaultStack::new(STACK_BYTES).ok()) else { return Err(work) };
+        Ok(Coroutine(Some(Raw::with_stack(stack, move |yielder, ()| {
+            CURRENT.set(yielder);
+            work()
+        }))))
+    }
+
+    /// Runs it until it would wait; what it gives, if it has ended.
+    pub fn resume(&mut self) -> Option<R> {
+        let raw = self.0.as_mut().expect("a coroutine that has ended is not resumed");
+        // Work may move other work on.
+        let outer = CURRENT.replace(std::ptr::null());
+        let result = raw.resume(());
+        CURRENT.set(outer);
+        let CoroutineResult::Return(result) = result else { return None };
+        let stack = self.0.take().expect("it was there").into_stack();
+        STACKS.with_borrow_mut(|kept| {
+            if kept.len() < KEPT_MAX {
+                kept.push(stack);
+            }
+        });
+        Some(result)
+    }
+}
+
+impl<R> Drop for Coroutine<R> {
+    fn drop(&mut self) {
+        if self.0.as_ref().is_some_and(Raw::started) {
+            eprintln!("hikyaku: an operation was dropped while peers may use its buffers");
+            std::process::abort();
+        }
+    }
+}
+
+/// Whether the calling code runs in a coroutine.
+#[inline(always)]
+pub(crate) fn is_inside() -> bool {
+    !CURRENT.get().is_null()
+}
+
+/// Goes back to whoever resumed the coroutine that runs; returns when it is resumed again.
+pub(crate) fn suspend() {
+    let current = CURRENT.get();
+    assert!(!current.is_null(), "only a coroutine can be suspended");
+    // SAFETY: set by the coroutine that runs now, on whose stack the yielder lives until it ends.
+    unsafe { (*current).suspend(()) };
+    CURRENT.set(current);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::rc::Rc;
+
+    #[test]
+    fn work_goes_on_where_it_was_suspended() {
+        let seen = Rc::new(Cell::new(0));
+        let count = seen.clone();
+        let mut work = Coroutine::new(move || {
+            for turn in 1..=3 {
+                count.set(turn);
+                suspend();
+            }
+            "done"
+        })
+        .ok()
+        .unwrap();
+        assert!(!is_inside());
+        for turn in 1..=3 {
+            assert_eq!(work.resume(), None);
+            assert_eq!(seen.get(), turn);
+        }
+        assert_eq!(work.resume(), Some("done"));
+    }
+
+    #[test]
+    fn one_may_resume_another() {
+        let mut outer = Coroutine::new(|| {
+            let mut inner = Coroutine::new(|| {
+                suspend();
+                7
+            })
+            .ok()
+            .unwrap();
+            assert_eq!(inner.resume(), None);
+            suspend();
+            inner.resume()
+        })
+        .ok()
+        .unwrap();
+        assert_eq!(outer.resume(), None);
+        assert_eq!(outer.resume(), Some(Some(7)));
+    }
+
+    #[test]
+    fn stacks_are_used_again() {
+        let address = |work: &mut Coroutine<usize>| work.resume().unwrap();
+        let here = || {
+            let local = 0u8;
+            &raw const local as usize / STACK_BYTES
+        };
+        let first = address(&mut Coroutine::new(here).ok().unwrap());
+        assert!((0..20).all(|_| address(&mut Coroutine::new(here).ok().unwrap()) == first));
+    }
+}
