@@ -15,7 +15,9 @@ fn sweep(way: &str) {
     let errors = String::from_utf8_lossy(&output.stderr);
     let last = said.lines().last().unwrap_or_default();
     assert!(output.status.success(), "{way}: {:?} after {last}: {errors}", output.status);
-    assert_eq!(errors, "", "{way}");
+    // A file of measured choices that cannot be read is said, and done without.
+    let surprises: Vec<_> = errors.lines().filter(|line| !line.ends_with("; the built-in choices are used")).collect();
+    assert!(surprises.is_empty(), "{way}: {surprises:?}");
     said.lines().filter(|line| line.contains(':')).for_each(|line| println!("{line}"));
     assert_eq!(leftovers::files(), before, "something was left behind");
 }

@@ -25,6 +25,7 @@ use crate::transport::shm::cross;
 use bytemuck::Zeroable;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
 
 /// Bytes that one side copies at a time: small enough that both finish together.
 const CHUNK_MAX: usize = 128 * 1024;
@@ -49,6 +50,9 @@ impl Chunks {
         start..(start + self.chunk).min(self.bytes)
     }
 }
+
+/// How long the cause of a shut buffer may take to be known here.
+const CAUSE_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Group<'_> {
     /// The root's side.
@@ -192,7 +196,11 @@ impl Group<'_> {
     /// The root gave up, most likely because a member ended.
     #[cold]
     pub(super) fn closed_by(&self, round: &Round, rank: usize) -> Error {
-        self.check(round).err().unwrap_or(Error::Refused { rank, reason: Refusal::UnknownArea })
+        // One that reads the memory of a dead member knows of the death before the launcher has told it.
+        let myself = By::Rank(self.job.ni.rank);
+        let cause =
+            self.job.wait_until(myself, Some(CAUSE_PATIENCE), ANY, Progress::Seldom, || self.check(round).err());
+        cause.unwrap_or(Error::Refused { rank, reason: Refusal::UnknownArea })
     }
 
     /// A buffer could be reached before; now its owner most likely has ended.
