@@ -207,7 +207,7 @@ impl Port {
                 return ready().ok_or(error);
             }
             match turn.next() {
-                Step::Spin => {}
+                Step::Spin => std::hint::spin_loop(),
                 Step::Yield => rustix::thread::sched_yield(),
                 Step::Late(after) => return Err(Error::Timeout { after }),
                 Step::Sleep(left) => {
