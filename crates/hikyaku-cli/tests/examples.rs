@@ -1,0 +1,96 @@
+//! The programs of `examples/rust`, as a reader would run them: alone, and as the ranks of jobs. They check their results.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// A program that hangs is ended after this long.
+const PATIENCE_SECONDS: &str = "60";
+
+/// The folder with the examples, which are built first: cargo builds them only when it builds all tests.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        // <target>/<profile>/hikyaku
+        let folder = Path::new(env!("CARGO_BIN_EXE_hikyaku")).parent().unwrap();
+        let profile = match folder.file_name().unwrap().to_str().unwrap() {
+            "debug" => "dev",
+            other => other,
+        };
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "-p", "hikyaku-cli", "--examples", "--profile", profile]);
+        cargo.arg("--target-dir").arg(folder.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
+        assert!(cargo.status().unwrap().success());
+        folder.join("examples")
+    })
+}
+
+fn patiently(program: impl AsRef<Path>) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=10", PATIENCE_SECONDS]).arg(program.as_ref());
+    command
+}
+
+fn run(size: usize, example: &str, arguments: &[&str]) -> Output {
+    let mut command = patiently(env!("CARGO_BIN_EXE_hikyaku"));
+    command.args(["run", "-n", &size.to_string(), "--"]).arg(built().join(example)).args(arguments);
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The example has come out right: it says so in a line that ends with `verdict`, and tells how many ranks took part.
+fn assert_right(output: Output, size: usize, verdict: &str) {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && err.is_empty(), "{}\n{out}{err}", output.status);
+    assert!(out.contains(&format!(" {size} ranks ")), "{size} ranks: {out}");
+    assert!(out.lines().last().is_some_and(|line| line.ends_with(verdict)), "{out}");
+}
+
+/// Runs an example alone and in jobs of 1 to 4 ranks.
+fn runs_right(example: &str, arguments: &[&str], verdict: &str) {
+    assert_right(patiently(built().join(example)).args(arguments).output().unwrap(), 1, verdict);
+    for size in 1..=4 {
+        assert_right(run(size, example, arguments), size, verdict);
+    }
+}
+
+#[test]
+fn ring() {
+    let verdict = "ranks and added up: as expected";
+    runs_right("ring", &["20000", "100"], verdict);
+    runs_right("ring", &["1", "1"], verdict);
+}
+
+#[test]
+fn heat() {
+    let verdict = "the same as computed by one rank";
+    runs_right("heat", &["50", "60", "120"], verdict);
+    // Strips of one row, in long messages; a plate that comes to rest early.
+    runs_right("heat", &["4", "2000", "60"], verdict);
+    runs_right("heat", &["12", "12", "100000"], verdict);
+}
+
+#[test]
+fn sort() {
+    let verdict = "the same count, sum and parity as before";
+    runs_right("sort", &["30000", "7"], verdict);
+    // Fewer numbers than ranks.
+    runs_right("sort", &["1"], verdict);
+    runs_right("sort", &["0"], verdict);
+}
+
+#[test]
+fn what_they_cannot_do_they_say() {
+    for (example, arguments, reason) in [
+        ("ring", ["many", "1"], "usage: ring [ELEMENTS [LAPS]]"),
+        ("heat", ["1", "100"], "heat: 1 rows of 100 cells make no strips for 2 ranks"),
+        ("sort", ["-1", "1"], "usage: sort [NUMBERS_PER_RANK [SEED]]"),
+    ] {
+        let output = run(2, example, &arguments);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(text(&output.stderr).contains(reason), "{output:?}");
+    }
+}
