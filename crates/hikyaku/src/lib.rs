@@ -87,6 +87,7 @@ mod memory {
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod message {
+    pub mod search;
     pub mod slot;
 }
 #[cfg(loom)]

@@ -4,10 +4,17 @@
 
 mod model;
 
+use hikyaku::message::search::{High, find_member};
 use hikyaku::message::slot::{Deal, Head, Kind, Marks, Post, Told, bounce_of, bounce_value};
+use hikyaku::sync::bell::{ANY, Bell};
+use hikyaku::sync::fence::Fences;
 use loom::sync::Arc;
 use loom::thread;
 use model::{Memory, explore};
+use std::collections::VecDeque;
+
+/// Both sides fence under loom, which knows no membarrier.
+const FENCES: Fences = Fences::Symmetric;
 
 /// Messages through one bounce buffer of two pieces: the receiver reads the first as soon as the head is there, the second
 /// when it is marked, and the sender writes again only after both were taken. Fails if `Head::publish`, `Marks::set` or
@@ -122,5 +129,169 @@ fn nobody_writes_after_a_withdrawal() {
         buffer.iter().for_each(|chunk| chunk.set(7));
         sender.join().unwrap();
         assert_eq!(buffer.each_ref().map(Memory::get), [7; 3]);
+    });
+}
+
+/// Waits as `Port::wait_until` does, without the spinning.
+fn wait_until<R>(bell: &Bell, mut ready: impl FnMut() -> Option<R>) -> R {
+    let mut found = ready();
+    while found.is_none() {
+        bell.sleep(FENCES, 0, ANY, None, || {
+            found = ready();
+            found.is_some()
+        });
+    }
+    found.unwrap()
+}
+
+/// The words of one slot, and what travels in its line.
+struct Slot {
+    head: Head,
+    post: Post,
+    line: Memory<u64>,
+}
+
+impl Slot {
+    fn new() -> Slot {
+        Slot { head: Head::new(), post: Post::new(), line: Memory::new(0) }
+    }
+
+    /// Whether all of `sent` messages were taken.
+    fn is_free(&self, sent: u64) -> bool {
+        self.post.look().0 == sent
+    }
+
+    /// Message `number`, into the line of a free slot.
+    fn put(&self, number: u64, value: u64, receiver: &Bell) {
+        self.line.set(value);
+        self.head.publish(number, Told { kind: Kind::Line, bytes: 8, taken: 0, value: 0 });
+        receiver.ring(FENCES, ANY);
+    }
+
+    /// Message `number`, which has come.
+    fn take(&self, number: u64, sender: &Bell) -> u64 {
+        let value = self.line.get();
+        self.post.publish(number, false);
+        sender.ring(FENCES, ANY);
+        value
+    }
+}
+
+/// Two senders, and a receiver that takes what comes from either and sleeps when there is nothing: every message is taken
+/// once, those of a sender in their order, and a sender waits, asleep, until its slot is free.
+///
+/// Fails if `find_member` leaves a member out; if `Head` or `Post` is stored or loaded relaxed; if a sender does not wait for
+/// its slot; if either side rings before its word is stored, or not at all; if either fence of the bell is left out.
+#[test]
+fn messages_of_any_source_are_all_found() {
+    const SENDERS: usize = 2;
+    // How many each sends. A search that does not come back to the sender it found last would miss one.
+    const MESSAGES: [u64; SENDERS] = [1, 2];
+    explore(2, || {
+        let shared = Arc::new((Bell::new(), [(Slot::new(), Bell::new()), (Slot::new(), Bell::new())]));
+        let send = |sender: usize| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (receiver, senders) = &*shared;
+                let (slot, bell) = &senders[sender];
+                for number in 1..=MESSAGES[sender] {
+                    wait_until(bell, || slot.is_free(number - 1).then_some(()));
+                    slot.put(number, number * 10 + sender as u64, receiver);
+                }
+            })
+        };
+        let threads = [send(0), send(1)];
+        let (bell, senders) = &*shared;
+        let (mut taken, mut turn) = ([0; SENDERS], 0);
+        for _ in 0..MESSAGES.iter().sum() {
+            let waits = |member: &usize| senders[*member].0.head.look(taken[*member] + 1).is_some();
+            let member = wait_until(bell, || find_member(turn, SENDERS, waits));
+            turn = (member + 1) % SENDERS;
+            taken[member] += 1;
+            let (slot, sender) = &senders[member];
+            assert_eq!(slot.take(taken[member], sender), taken[member] * 10 + member as u64, "lost or out of order");
+        }
+        assert_eq!(taken, MESSAGES);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+/// A sender that uses slots in any order, and a receiver that takes whatever is there and looks only at slots below the
+/// limit: it never sleeps past a message.
+///
+/// Fails if the limit is raised after the ring, if it goes down with a lower slot (`High::raise` without its
+/// comparison), if it stays at the first slot or is one too low, and if the receiver looks no more once it is among the
+/// sleepers.
+#[test]
+fn messages_of_any_slot_are_all_found() {
+    // The limit rises with the last message, or could go down with it.
+    for order in [[0, 1], [1, 0]] {
+        explore(4, move || find_both(order));
+    }
+}
+
+fn find_both(order: [usize; 2]) {
+    let shared = Arc::new((Bell::new(), Bell::new(), High::new(), [Slot::new(), Slot::new()]));
+    let sender = {
+        let shared = shared.clone();
+        thread::spawn(move || {
+            let (receiver, _, high, slots) = &*shared;
+            let mut told = 0;
+            for slot in order {
+                high.raise(&mut told, slot);
+                slots[slot].put(1, slot as u64, receiver);
+            }
+        })
+    };
+    let (bell, sender_bell, high, slots) = &*shared;
+    let mut taken = [0; 2];
+    for _ in order {
+        let waits = |slot: &usize| slots[*slot].head.look(taken[*slot] + 1).is_some();
+        let slot = wait_until(bell, || high.find_slot(slots.len(), waits));
+        taken[slot] += 1;
+        assert_eq!(slots[slot].take(taken[slot], sender_bell), slot as u64);
+    }
+    assert_eq!(taken, [1; 2]);
+    sender.join().unwrap();
+}
+
+/// Sends that found their slot in use lie in the spare buffer. Whatever the sender waits for, it moves them on as soon as
+/// the receiver's post tells that the slot is free, also if it sleeps by then.
+///
+/// Fails if the receiver does not ring after its post, or rings before; if `Post::publish` stores relaxed; if sends leave
+/// the spare buffer while their slot is not free; and if the sender moves them only before it goes to sleep, not in
+/// its last look.
+#[test]
+fn spooled_sends_are_moved_by_any_wait() {
+    const MESSAGES: u64 = 3;
+    explore(3, || {
+        let shared = Arc::new(([Bell::new(), Bell::new()], Slot::new(), Slot::new()));
+        let sender = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let ([own, peer], slot, answer) = &*shared;
+                // Buffered mode: none of these sends waits.
+                let (mut sent, mut spool) = (0, VecDeque::from_iter(1..=MESSAGES));
+                let mut move_spooled = || {
+                    while !spool.is_empty() && slot.is_free(sent) {
+                        sent += 1;
+                        slot.put(sent, spool.pop_front().unwrap() * 10, peer);
+                    }
+                };
+                wait_until(own, || {
+                    move_spooled();
+                    answer.head.look(1)
+                });
+                assert_eq!((answer.take(1, peer), sent), (7, MESSAGES));
+            })
+        };
+        let ([peer, own], slot, answer) = &*shared;
+        for number in 1..=MESSAGES {
+            wait_until(own, || slot.head.look(number));
+            assert_eq!(slot.take(number, peer), number * 10, "lost or out of order");
+        }
+        // Only now comes what the sender waits for.
+        answer.put(1, 7, peer);
+        sender.join().unwrap();
     });
 }

@@ -1,8 +1,8 @@
 //! What lies where: each rank holds, for every peer, the words of all slots and some bounce buffers.
 
+use super::search::High;
 use super::slot::{Deal, Head, Marks, PIECE_BYTES, PIECE_COUNT, Payload, Post, Spot};
 use crate::sync::Shared;
-use crate::sync::atomic::AtomicU64;
 use crate::sync::line::Line;
 
 /// Buffers for messages that are too long for a line and too short for a deal, per pair of ranks and direction.
@@ -38,7 +38,7 @@ impl Layout {
         let lines = part(entries * size_of::<Payload>());
         let wants = part(entries * size_of::<Line<Spot>>());
         let deals = part(entries * size_of::<Line<Deal>>());
-        let high = part(size_of::<AtomicU64>());
+        let high = part(size_of::<High>());
         let marks = part(BOUNCE_COUNT * size_of::<Marks>());
         let bounces = part(BOUNCE_COUNT * EAGER_MAX);
         // Peers write different parts: no page is shared, so that an idle pair takes no memory.
@@ -93,9 +93,8 @@ impl<'a> Side<'a> {
         self.at(self.layout.deals + entry * size_of::<Line<Deal>>())
     }
 
-    /// One more than the highest slot the peer has sent on.
     #[inline(always)]
-    pub fn high(self) -> &'a AtomicU64 {
+    pub fn high(self) -> &'a High {
         self.at(self.layout.high)
     }
 

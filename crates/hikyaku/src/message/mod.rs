@@ -17,6 +17,7 @@
 //! | `bounce` | what fits a buffer that both map |
 //! | `send` | sending: eager, offered, synchronous |
 //! | `receive` | receiving: from a slot, from any slot of a rank, from any rank |
+//! | `search` | finding a message when the receive does not say from where |
 //! | `pending` | operations that go on while the program does something else |
 //! | `look` | what there is, without waiting for it |
 //! | `scope` | the same in safe code |
@@ -33,6 +34,7 @@ mod pending;
 mod prepared;
 mod receive;
 mod scope;
+pub(crate) mod search;
 mod send;
 mod short;
 pub(crate) mod slot;

@@ -1,6 +1,7 @@
 //! Receiving: from a slot of a rank, from any slot of a rank, from any rank.
 
 use super::layout::EAGER_MAX;
+use super::search::find_member;
 use super::slot::{Kind, Told};
 use super::spot::{Buffer, Distant, Staged, chunks};
 use super::{Core, Messages};
@@ -9,7 +10,6 @@ use crate::memory::copy;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use bytemuck::Pod;
-use std::sync::atomic::Ordering;
 
 /// A receive under way.
 #[derive(Debug)]
@@ -155,13 +155,12 @@ impl Core {
     /// The lowest slot of `member` in which a message waits that no receive under way is for.
     pub(super) fn find_slot(&self, member: usize) -> Option<usize> {
         let mine = self.mine(member);
-        let high = (mine.high().load(Ordering::Acquire) as usize).min(self.slots);
         let peer = self.links[member].state.borrow();
         let waits = |slot: &usize| {
             let receive = &peer.receives[*slot];
             !receive.is_busy() && mine.head(*slot).look(receive.taken + 1).is_some()
         };
-        (0..high).find(waits)
+        mine.high().find_slot(self.slots, waits)
     }
 
     /// A member whose message waits in `entry`, beginning after the one found last.
@@ -171,7 +170,7 @@ impl Core {
             let taken = self.links[*member].state.borrow().receives[entry].taken;
             self.mine(*member).head(entry).look(taken + 1).is_some()
         };
-        let found = (0..size).map(|step| (first + step) % size).find(waits)?;
+        let found = find_member(first, size, waits)?;
         self.turn.set((found + 1) % size);
         Some(found)
     }

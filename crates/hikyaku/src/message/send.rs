@@ -15,7 +15,6 @@ use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use bytemuck::Pod;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a send that need not be waited for waits for a bounce buffer before it is offered instead.
@@ -174,9 +173,8 @@ impl Core {
         if !peer.is_free(mine, entry) || !op.spooled && self.is_spooled(member, entry) {
             return Ok(false);
         }
-        if entry < self.slots && entry as u64 >= peer.high {
-            peer.high = entry as u64 + 1;
-            self.theirs(member).high().store(peer.high, Ordering::Release);
+        if entry < self.slots {
+            self.theirs(member).high().raise(&mut peer.high, entry);
         }
         if buffer.bytes <= SHORT_MAX {
             self.put_short(&self.links[member], &mut peer, op.bytes(), entry);
