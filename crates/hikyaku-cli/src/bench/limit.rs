@@ -29,7 +29,9 @@ pub fn hand_over(job: &Job, area: &Symmetric<u64>, words: usize, round_trips: u6
                 unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), theirs, words) };
                 their_flag.store(round, Ordering::Release);
             } else {
-                while my_flag.load(Ordering::Acquire) != round {}
+                while my_flag.load(Ordering::Acquire) != round {
+                    std::hint::spin_loop();
+                }
                 // SAFETY: `words` words of the own area, which the peer writes only after it got its own flag.
                 unsafe { std::ptr::copy_nonoverlapping(mine, got.as_mut_ptr(), words) };
                 std::hint::black_box(&mut got);
