@@ -55,6 +55,8 @@ pub struct Group<'j> {
     start: usize,
     /// Calls entered.
     pub(super) number: Cell<u64>,
+    /// The last of them in which this member wrote to a buffer of its part.
+    pub(super) contributed: Cell<u64>,
     /// A checksum of them.
     pub(super) history: Cell<u16>,
     /// Every member has finished this call.
@@ -243,6 +245,7 @@ impl Application {
             crowded,
             start: self.start as usize,
             number: Cell::new(0),
+            contributed: Cell::new(0),
             history: Cell::new(0),
             floor: Floor::default(),
             arrivals: Cell::new(0),

@@ -118,6 +118,20 @@ impl Group<'_> {
     pub(super) fn contribute(&self, round: &Round, data: &[u8]) {
         self.put(round, self.rank(), data);
         self.publish(round);
+        if data.len() > INLINE_MAX && !self.crowded {
+            self.expect_next(round, data.len());
+        }
+    }
+
+    /// Fetches the lines that the next contribution will most likely be written to, which others have read since they
+    /// were last written: members contribute in every call, or take turns. Not while others may still read them.
+    #[inline(always)]
+    fn expect_next(&self, round: &Round, bytes: usize) {
+        let stride = round.number - self.contributed.replace(round.number);
+        let next = round.number + stride;
+        if stride < SLOT_COUNT && self.floor.lacks(next, 0).is_none() {
+            copy::expect_write(self.members[self.rank()].buffer((next % SLOT_COUNT) as usize), bytes);
+        }
     }
 
     /// Copies into the place for a contribution (or result) of `data.len()` bytes in the slot of a member.
