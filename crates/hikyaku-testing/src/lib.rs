@@ -65,6 +65,8 @@ macro_rules! for_each_case {
                 neighbours_stay_untouched: 4,
                 words_are_never_torn: 2,
                 large_transfers: 2,
+                prepared_pushes_to_every_kind_of_memory: 2,
+                prepared_pushes_are_checked: 2,
                 a_job_of_one: 1,
             }
             notification {

@@ -117,6 +117,7 @@ pub use self::{
     ni::operation::Atomic,
     ni::place::{Place, Symmetric},
     ni::port::Port,
+    ni::prepared::PreparedPush,
     ni::thread::NiThread,
     ni::wait::{By, Event, Until},
 };

@@ -1,7 +1,7 @@
 //! Push and pull: every rank, every length, nothing but what was asked for.
 
 use crate::support::{bytes, other, tag};
-use hikyaku::Job;
+use hikyaku::{Error, Job, Until};
 
 pub fn push_reaches_every_rank(job: &Job) {
     let table = job.symmetric::<u64>(job.size()).unwrap();
@@ -116,4 +116,50 @@ pub fn a_job_of_one(job: &Job) {
     job.barrier().unwrap();
     job.sync().unwrap();
     assert_eq!(area.to_vec(), [0, 15, 6, 9]);
+}
+
+pub fn prepared_pushes_to_every_kind_of_memory(job: &Job) {
+    const ROUNDS: u64 = 200;
+    let (cells, flags) = (job.symmetric::<u64>(100).unwrap(), job.symmetric::<u64>(3).unwrap());
+    let registered = job.register::<u64>(2, vec![0; 101]).unwrap();
+    job.barrier().unwrap();
+    let peer = other(job);
+    let remote = job.open_area::<u64>(peer, 2).unwrap();
+    let mut mapped = job.prepare_push(cells.at(peer, 1), vec![0; 99], Some(flags.at(peer, 0))).unwrap();
+    let mut routed = job.prepare_push(remote.at(1), vec![0; 100], Some(remote.at(0))).unwrap();
+    let mut mixed = job.prepare_push(remote.at(1), vec![0; 100], Some(flags.at(peer, 1))).unwrap();
+    let mut silent = job.prepare_push(cells.at(peer, 0), vec![0; 1], None).unwrap();
+    for round in 1..=ROUNDS {
+        let mine = tag(job.rank(), round as usize);
+        mapped.data_mut().fill(mine);
+        mapped.start().unwrap();
+        job.wait(flags.here(0), Until::AtLeast(round)).unwrap();
+        assert_eq!(cells.to_vec()[1..], [tag(peer, round as usize); 99]);
+        routed.data_mut().fill(mine);
+        routed.start().unwrap();
+        job.wait(registered.at(0), Until::AtLeast(round)).unwrap();
+        assert_eq!(registered.get(100), tag(peer, round as usize));
+        job.barrier().unwrap();
+        mixed.data_mut().fill(mine + 1);
+        mixed.start().unwrap();
+        job.wait(flags.here(1), Until::AtLeast(round)).unwrap();
+        assert_eq!(registered.get(100), tag(peer, round as usize) + 1);
+        silent.data_mut()[0] = mine;
+        silent.start().unwrap();
+        job.barrier().unwrap();
+        assert_eq!(cells.get(0), tag(peer, round as usize));
+        job.barrier().unwrap();
+    }
+    assert_eq!((mapped.starts(), silent.data()), (ROUNDS, &[tag(job.rank(), ROUNDS as usize)][..]));
+}
+
+pub fn prepared_pushes_are_checked(job: &Job) {
+    let cells = job.symmetric::<u64>(10).unwrap();
+    let too_long = job.prepare_push(cells.at(0, 5), vec![0; 6], None);
+    assert!(matches!(too_long, Err(Error::OutOfBounds { index: 5, count: 6, len: 10 })), "{too_long:?}");
+    let nobody = job.prepare_push(cells.at(2, 0), vec![0; 1], None);
+    assert!(matches!(nobody, Err(Error::NoSuchRank { rank: 2, size: 2 })), "{nobody:?}");
+    let elsewhere = job.prepare_push(cells.at(0, 0), vec![0; 1], Some(cells.at(1, 1)));
+    assert!(matches!(elsewhere, Err(Error::NotMine { rank: 1 })), "{elsewhere:?}");
+    job.barrier().unwrap();
 }

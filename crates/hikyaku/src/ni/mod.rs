@@ -13,6 +13,7 @@
 //! | `block` | memory that peers map, without an id |
 //! | `port` | one independent way into the interface |
 //! | `operation` | push, pull, word, atomics, notification, flush |
+//! | `prepared` | pushes that are set up once and started many times |
 //! | `route` | the same operations where there is no pointer |
 //! | `account` | routed operations under way, and what was refused |
 //! | `message` | active messages: sending, calling |
@@ -38,6 +39,7 @@ pub(crate) mod operation;
 pub(crate) mod owner;
 pub(crate) mod place;
 pub(crate) mod port;
+pub(crate) mod prepared;
 pub(crate) mod route;
 pub(crate) mod thread;
 pub(crate) mod wait;
