@@ -1,6 +1,7 @@
 //! `hikyaku info`: what was found on this machine, and which path is taken for what and why.
 
 use hikyaku::launch::{Bind, Launcher};
+use hikyaku::message::EAGER_MAX;
 use hikyaku::{Job, PAYLOAD_MAX};
 use std::process::ExitCode;
 
@@ -81,6 +82,19 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     line(
         "active messages",
         &format!("one cache line each, payload up to {PAYLOAD_MAX} bytes in a ring per pair of port and rank"),
+    );
+    line("send and receive", "a slot per pair and index: nothing is searched, queued or allocated");
+    line("  up to 8 bytes", "in the word that the receiver looks at");
+    line("  9 to 64 bytes", "in a cache line of the slot");
+    let eager = format!("  65 bytes to {} KB", EAGER_MAX / 1024);
+    line(&eager, "through a buffer that both map, read while it is written");
+    line("  longer, in job memory", "copied once, by both sides at the same time");
+    line(
+        "  longer, in private memory",
+        match direct {
+            true => "the same, by process_vm_writev and process_vm_readv",
+            false => "through job memory, since private memory cannot be reached",
+        },
     );
     println!("\nCollectives of all {} ranks", arguments.ranks);
     crate::tune::explain(arguments.ranks, crowded).iter().for_each(|(name, text)| line(name, text));
