@@ -124,9 +124,9 @@ impl Group<'_> {
         self.abandon_on_panic(|| self.combine_bytes(label, data, how))
     }
 
+    #[inline(always)]
     fn combine_bytes(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
-        let piece = BUFFER_BYTES / how.element * how.element;
-        let long = data.len() > piece;
+        let long = data.len() > BUFFER_BYTES;
         let done = match label.kind {
             Kind::Reduce => self.combine_otherwise(Call::Reduce, label, data, how, long)?,
             Kind::Allreduce => self.combine_otherwise(Call::Allreduce, label, data, how, long)?,
@@ -140,7 +140,8 @@ impl Group<'_> {
             Kind::Allreduce => self.allreduce_piece(label, piece, how),
             _ => self.scan_piece(label, piece, how),
         };
-        if long { data.chunks_mut(piece).try_for_each(one) } else { one(data) }
+        // Whole elements; a division costs too much where it is not needed.
+        if long { data.chunks_mut(BUFFER_BYTES / how.element * how.element).try_for_each(one) } else { one(data) }
     }
 
     /// By a tree, or where the data are, if that is the version for them; false if not.
