@@ -13,6 +13,8 @@ use crate::transport::shm::layout::State;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// Looks of a wait that does nothing else: about a microsecond.
+const SHORT_WAIT_TURNS: u32 = 24;
 /// A member that slept this long looks whether the others ask for the same: one that had nothing to wait for does not
 /// tell.
 pub(super) const PATROL: Duration = Duration::from_millis(200);
@@ -25,10 +27,14 @@ impl Group<'_> {
     /// Waits within a call.
     #[inline(always)]
     pub(super) fn wait<R>(&self, round: Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
-        match ready() {
-            Some(result) => Ok(result),
-            None => self.wait_longer(&round, ready),
+        // Most waits are short where every member has a core; trouble, handlers and sleep can wait so long.
+        for _ in 0..if self.crowded { 1 } else { SHORT_WAIT_TURNS } {
+            if let Some(result) = ready() {
+                return Ok(result);
+            }
+            std::hint::spin_loop();
         }
+        self.wait_longer(&round, ready)
     }
 
     fn wait_longer<R>(&self, round: &Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
