@@ -89,8 +89,10 @@ impl<T: Pod> PreparedSend<'_, T> {
     #[inline]
     pub fn start(&mut self) -> Result<()> {
         self.check_idle()?;
+        // A pointer of this start: those of earlier ones ended when the data were lent out.
+        let op = self.op.again(Buffer::of(bytemuck::cast_slice(&self.data)));
         // SAFETY: the box stays, and is not changed while the operation is under way.
-        unsafe { self.messages.core.start_out(self.op.again()).map(drop) }
+        unsafe { self.messages.core.start_out(op).map(drop) }
     }
 
     /// Waits until the send has ended; at once if none is under way.
@@ -131,7 +133,8 @@ impl<T: Pod> PreparedReceive<'_, T> {
         if peer.receives[op.entry].under_way.is_some() {
             return Err(core.slot_busy(op.member, op.entry));
         }
-        let next = op.again(peer.receives[op.entry].taken + 1);
+        let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(&mut self.data));
+        let next = op.again(buffer, peer.receives[op.entry].taken + 1);
         drop(peer);
         // SAFETY: the box stays, and is not used while the operation is under way.
         unsafe { core.start_in(next) };

@@ -27,10 +27,10 @@ pub(super) struct ReceiveOp {
 }
 
 impl ReceiveOp {
-    /// The same receive, for message `number`.
+    /// The same receive, for message `number`, into `buffer`.
     #[inline(always)]
-    pub fn again(&self, number: u64) -> ReceiveOp {
-        ReceiveOp { number, copied: 0, posted: false, staged: None, ..*self }
+    pub fn again(&self, buffer: Buffer, number: u64) -> ReceiveOp {
+        ReceiveOp { buffer, number, copied: 0, posted: false, staged: None, ..*self }
     }
 
     /// Where a long message is put together.

@@ -293,10 +293,10 @@ impl Buffer {
 }
 
 impl SendOp {
-    /// The same send, once more.
+    /// The same send, once more, of what `buffer` holds now.
     #[inline(always)]
-    pub fn again(&self) -> SendOp {
-        SendOp { stage: Stage::Start, staged: None, ..*self }
+    pub fn again(&self, buffer: Buffer) -> SendOp {
+        SendOp { buffer, stage: Stage::Start, staged: None, ..*self }
     }
 
     /// From now on it may be offered, whatever its size.
