@@ -4,7 +4,7 @@
 //! is left to the general paths in `send` and `receive`.
 
 use super::Core;
-use super::layout::Side;
+use super::layout::{EAGER_MAX, Side};
 use super::link::Link;
 use super::slot::{Kind, Told};
 use super::state::Peer;
@@ -13,6 +13,19 @@ use std::sync::atomic::Ordering;
 
 /// The longest message of this kind: a line.
 pub(super) const SHORT_MAX: usize = 64;
+
+/// Looks at a slot before a receive becomes an operation: about a microsecond.
+const SHORT_WAIT_TURNS: u32 = 24;
+
+/// What a look at a slot found.
+enum Look {
+    /// A short message of so many bytes, which was received.
+    Taken(usize),
+    /// No message.
+    Nothing,
+    /// Something that is not done in place.
+    Other,
+}
 
 impl Core {
     /// Sends a short message if it can go at once.
@@ -61,23 +74,39 @@ impl Core {
         self.ni.notify(link.rank, crate::sync::bell::ANY);
     }
 
-    /// Receives a short message if it is there and fits; gives its bytes.
+    /// Receives a short message, if it is there or comes soon, and fits; gives its bytes. Every rank has a core, so the
+    /// other side most likely is about to send; what else a wait does can wait so long.
     #[inline(always)]
     pub(super) fn recv_short(&self, into: &mut [u8], member: usize, entry: usize) -> Option<usize> {
-        let link = self.link(member).ok()?;
+        // A long receive must be told to the sender at once.
+        let patient = !self.ni.crowded && into.len() <= EAGER_MAX;
+        for _ in 0..if patient { SHORT_WAIT_TURNS } else { 1 } {
+            match self.look_short(into, member, entry) {
+                Look::Taken(bytes) => return Some(bytes),
+                Look::Other => return None,
+                Look::Nothing => std::hint::spin_loop(),
+            }
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn look_short(&self, into: &mut [u8], member: usize, entry: usize) -> Look {
+        let Ok(link) = self.link(member) else { return Look::Other };
         let peer = &mut *link.state.borrow_mut();
         let mine = self.mine_of(link);
-        let receive = peer.receives.get_mut(entry)?;
+        let Some(receive) = peer.receives.get_mut(entry) else { return Look::Other };
         let number = receive.taken + 1;
-        let told = mine.head(entry).look(number)?;
-        if receive.is_busy() || told.bytes > into.len() {
-            return None;
+        if receive.is_busy() || self.spooled.get() != 0 || self.has_departures() {
+            return Look::Other;
         }
-        let source = self.place_of(mine, entry, &told)?;
+        let Some(told) = mine.head(entry).look(number) else { return Look::Nothing };
+        let source = self.place_of(mine, entry, &told).filter(|_| told.bytes <= into.len());
+        let Some(source) = source else { return Look::Other };
         // SAFETY: both sides hold as much, as checked.
         unsafe { copy::copy(into.as_mut_ptr(), source, told.bytes) };
         self.settle(link, peer, entry, number, told);
-        Some(told.bytes)
+        Look::Taken(told.bytes)
     }
 
     /// Where the bytes of a short message lie, if as many fit there: what a peer tells is checked before it is used.
