@@ -19,37 +19,13 @@ use super::label::Label;
 use super::round::Round;
 use super::source::Source;
 use crate::error::{Error, Refusal, Result};
+use crate::message::chunk::Chunks;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use crate::transport::shm::cross;
 use bytemuck::Zeroable;
-use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
-
-/// Bytes that one side copies at a time: small enough that both finish together.
-const CHUNK_MAX: usize = 128 * 1024;
-
-/// A buffer in chunks.
-#[derive(Clone, Copy)]
-struct Chunks {
-    bytes: usize,
-    chunk: usize,
-    count: u64,
-}
-
-impl Chunks {
-    fn of(bytes: usize) -> Chunks {
-        // A buffer of few chunks is cut finer, so that both sides have work.
-        let chunk = (bytes / 8).clamp(16 * 1024, CHUNK_MAX).next_multiple_of(4096);
-        Chunks { bytes, chunk, count: bytes.div_ceil(chunk) as u64 }
-    }
-
-    fn range(&self, index: u64) -> Range<usize> {
-        let start = index as usize * self.chunk;
-        start..(start + self.chunk).min(self.bytes)
-    }
-}
 
 /// How long the cause of a shut buffer may take to be known here.
 const CAUSE_PATIENCE: Duration = Duration::from_secs(1);
@@ -207,24 +183,5 @@ impl Group<'_> {
     #[cold]
     pub(super) fn unreachable(&self, rank: usize, error: Error) -> Error {
         self.fail(cross::of_rank(rank, error))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chunks_cover_a_buffer_once() {
-        for bytes in [1, 4096, 16_385, 100_000, 1 << 20, (8 << 20) + 5] {
-            let chunks = Chunks::of(bytes);
-            let mut end = 0;
-            for index in 0..chunks.count {
-                let range = chunks.range(index);
-                assert!(range.start == end && range.end > end);
-                end = range.end;
-            }
-            assert_eq!(end, bytes);
-        }
     }
 }

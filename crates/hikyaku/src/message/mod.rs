@@ -12,6 +12,7 @@
 //! | `layout` | where they lie |
 //! | `link` | the members a rank exchanges messages with: where their words are |
 //! | `state` | what each side keeps to itself |
+//! | `chunk` | a long buffer in pieces that both sides copy |
 //! | `spot` | where a buffer is, seen from two processes; copying between them |
 //! | `short` | what fits a line: sent and received in place |
 //! | `bounce` | what fits a buffer that both map |
@@ -26,6 +27,7 @@
 //! | `spool` | the spare buffer of sends that have waited long enough |
 
 mod bounce;
+pub(crate) mod chunk;
 mod eager;
 mod layout;
 mod link;

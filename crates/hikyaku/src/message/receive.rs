@@ -1,9 +1,10 @@
 //! Receiving: from a slot of a rank, from any slot of a rank, from any rank.
 
+use super::chunk::Chunks;
 use super::layout::EAGER_MAX;
 use super::search::find_member;
 use super::slot::{Kind, Told};
-use super::spot::{Buffer, Distant, Staged, chunks};
+use super::spot::{Buffer, Distant, Staged};
 use super::{Core, Messages};
 use crate::error::{Error, Result};
 use crate::memory::copy;
@@ -262,17 +263,17 @@ impl Core {
         if !op.posted {
             self.post_as_is(op);
         }
-        let (size, count) = chunks(offer.bytes);
+        let chunks = Chunks::of(offer.bytes);
         if offer.is_reachable(ni) {
-            while let Some(chunk) = deal.claim_back(op.number, count) {
-                let offset = chunk as usize * size;
+            while let Some(index) = deal.claim_back(op.number, chunks.count) {
+                let range = chunks.range(index);
                 // SAFETY: the claim makes this the only one who writes the chunk; the sender keeps its buffer until
                 // all chunks are copied.
-                unsafe { offer.read(ni, op.target(), offset, size.min(offer.bytes - offset))? };
+                unsafe { offer.read(ni, op.target(), range.start, range.len())? };
                 deal.copied();
             }
         }
-        if !deal.done(op.number, count) {
+        if !deal.done(op.number, chunks.count) {
             return Ok(None);
         }
         if let Some(staged) = op.staged.take() {

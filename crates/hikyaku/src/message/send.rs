@@ -3,10 +3,11 @@
 //! A message of up to [`EAGER_MAX`] bytes goes as soon as its slot is free: the words two ranks meet on hold it. A longer
 //! one is offered, and copied by both sides once the receive is there.
 
+use super::chunk::Chunks;
 use super::layout::EAGER_MAX;
 use super::short::SHORT_MAX;
 use super::slot::{Kind, Told};
-use super::spot::{Buffer, Distant, Staged, chunks};
+use super::spot::{Buffer, Distant, Staged};
 use super::state::Peer;
 use super::{Core, Messages, Mode};
 use crate::error::{Error, Result};
@@ -236,17 +237,17 @@ impl Core {
         let ni = &*self.ni;
         let want = Distant::heard(ni, self.rank_of(member), mine.want(entry))?;
         if want.bytes >= op.buffer.bytes && want.is_reachable(ni) {
-            let (size, count) = chunks(op.buffer.bytes);
-            while let Some(chunk) = deal.claim(number, count) {
-                let offset = chunk as usize * size;
+            let chunks = Chunks::of(op.buffer.bytes);
+            while let Some(index) = deal.claim(number, chunks.count) {
+                let range = chunks.range(index);
                 // SAFETY: the claim makes this the only one who writes the chunk, and keeps the receive's buffer; the
                 // own buffer stays until the operation is done.
-                unsafe { want.write(ni, op.buffer, offset, size.min(op.buffer.bytes - offset))? };
+                unsafe { want.write(ni, op.buffer, range.start, range.len())? };
                 deal.copied();
             }
             self.notify(member);
             // The receiver need not know for this side to be done (F5).
-            return Ok(deal.done(number, count));
+            return Ok(deal.done(number, chunks.count));
         }
         Ok(false)
     }

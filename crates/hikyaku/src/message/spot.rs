@@ -1,6 +1,6 @@
 //! Where a buffer is, seen from two processes, and copying between them.
 
-use super::slot::{CHUNKS_MAX, Spot};
+use super::slot::Spot;
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::ni::Ni;
@@ -145,16 +145,4 @@ impl Distant {
         }
         Ok(())
     }
-}
-
-/// Bytes of a long message that one side copies at a time: small enough that both finish together, large enough that
-/// claiming and the start of a system call (about 1 µs for private memory) do not count.
-const CHUNK_MAX: usize = 128 * 1024;
-const CHUNK_MIN: usize = 32 * 1024;
-
-/// The size of chunk pieces of a message, and how many there are.
-pub(super) fn chunks(bytes: usize) -> (usize, u64) {
-    // A message of few chunks is cut finer, so that both sides have work.
-    let size = (bytes / 4).clamp(CHUNK_MIN, CHUNK_MAX).max(bytes.div_ceil(CHUNKS_MAX)).next_multiple_of(4096);
-    (size, bytes.div_ceil(size) as u64)
 }
