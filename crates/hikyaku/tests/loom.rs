@@ -18,6 +18,7 @@ use hikyaku::sync::barrier::{Counter, Flags, partner};
 use hikyaku::sync::bell::{ANY, Bell};
 use hikyaku::sync::departure::depart;
 use hikyaku::sync::fence::Fences;
+use hikyaku::sync::gate::Gate;
 use hikyaku::sync::guard::Guard;
 use hikyaku::transport::shm::ring::{Consumer, LINE_COUNT, Packet, Producer, Ring};
 use loom::sync::Arc;
@@ -510,4 +511,34 @@ fn the_end_of_a_rank_is_known_to_all() {
         }
         assert_eq!(state.load(Ordering::Acquire), DEAD);
     });
+}
+
+/// Threads at a gate: none passes before it was decided, all learn of it, and what was done before is seen. Fails if the
+/// keeper stores relaxed, if `pass` loads relaxed, or if nobody is woken.
+#[test]
+fn a_gate_opens_for_all_or_none() {
+    for opens in [true, false] {
+        explore(3, move || {
+            let shared = Arc::new((Gate::new(), Memory::new(0u64)));
+            let waiting: Vec<_> = (0..2)
+                .map(|_| {
+                    let shared = shared.clone();
+                    thread::spawn(move || {
+                        let (gate, memory) = &*shared;
+                        assert_eq!(gate.pass(), opens);
+                        assert_eq!(memory.get(), 7);
+                    })
+                })
+                .collect();
+            let (gate, memory) = &*shared;
+            let keeper = gate.keep();
+            memory.set(7);
+            if opens {
+                keeper.open()
+            } else {
+                drop(keeper)
+            }
+            waiting.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
 }

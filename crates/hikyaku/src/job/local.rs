@@ -5,10 +5,9 @@ use crate::error::{Error, Result};
 use crate::ni::area::random;
 use crate::ni::{Ni, Settings};
 use crate::sync::fence::Fences;
-use crate::sync::futex;
+use crate::sync::gate::Gate;
 use crate::transport::shm::layout::{JobMemory, Layout};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Runs `rank` as a job of `size` threads; gives what each returned, in the order of ranks.
 ///
@@ -42,7 +41,8 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
     let interfaces = (0..size)
         .map(|rank| Ni::new(memory.clone(), Settings { rank, job, fences, crowded, threads: true }))
         .collect::<Result<Vec<_>>>()?;
-    let gate = Gate(AtomicU32::new(Gate::SHUT));
+    // Shut until every thread exists: only then does any rank run.
+    let gate = Gate::new();
     let body = |ni: Arc<Ni>| {
         if !gate.pass() {
             return None;
@@ -51,51 +51,17 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
         Some(job.map(|job| rank(&job)))
     };
     let endings = std::thread::scope(|scope| {
-        let mut opening = Opening { gate: &gate, verdict: Gate::NEVER };
+        let keeper = gate.keep();
         let start = |ni: Arc<Ni>| {
             let thread = std::thread::Builder::new().name(format!("rank {}", ni.rank));
             thread.spawn_scoped(scope, || body(ni))
         };
         let threads = interfaces.into_iter().map(start).collect::<std::io::Result<Vec<_>>>();
-        if threads.is_ok() {
-            opening.verdict = Gate::OPEN;
-        }
-        drop(opening);
+        // On an error the keeper is dropped, and no rank runs.
         let threads = threads.map_err(|error| Error::thread(&error))?;
+        keeper.open();
         Ok(threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>())
     })?;
     let ended = endings.into_iter().map(|ending| ending.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
     ended.map(|result| result.expect("every rank runs if all threads exist")).collect()
-}
-
-/// Shut until every thread exists: only then does any rank run.
-struct Gate(AtomicU32);
-
-impl Gate {
-    const SHUT: u32 = 0;
-    const OPEN: u32 = 1;
-    const NEVER: u32 = 2;
-
-    /// Waits; false if not all threads could be started.
-    fn pass(&self) -> bool {
-        loop {
-            match self.0.load(Ordering::Acquire) {
-                Gate::SHUT => futex::wait(&self.0, Gate::SHUT, None),
-                verdict => return verdict == Gate::OPEN,
-            }
-        }
-    }
-}
-
-/// Tells the threads that wait at a gate what to do, whatever becomes of whoever started them.
-struct Opening<'g> {
-    gate: &'g Gate,
-    verdict: u32,
-}
-
-impl Drop for Opening<'_> {
-    fn drop(&mut self) {
-        self.gate.0.store(self.verdict, Ordering::Release);
-        futex::wake_all(&self.gate.0);
-    }
 }

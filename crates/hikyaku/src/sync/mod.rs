@@ -14,6 +14,7 @@
 //! | `barrier` | flags in a butterfly, and one counter for crowded cores |
 //! | `departure` | telling everybody that a rank has ended |
 //! | `entry` | a few words described under a key that changes |
+//! | `gate` | threads that wait for a decision, and all pass or none |
 //! | `guard` | waiting until nobody is inside an operation on memory that is being taken away |
 
 pub mod atomic;
@@ -23,6 +24,7 @@ pub mod departure;
 pub mod entry;
 pub mod fence;
 pub mod futex;
+pub mod gate;
 pub mod guard;
 pub mod line;
 
