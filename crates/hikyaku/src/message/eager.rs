@@ -10,7 +10,7 @@ impl Messages<'_> {
     pub(crate) fn try_send(&self, data: &[u8], member: usize, slot: usize) -> Result<bool> {
         debug_assert!(data.len() <= EAGER_MAX);
         self.core.check(member, slot)?;
-        // SAFETY: a short message is copied now, or the operation has not begun when it is dropped.
+        // SAFETY: a short message is copied now, or the operation has not begun when it is dropped: it is never offered.
         let mut op = unsafe { self.core.begin_send(Buffer::of(data), member, slot)? };
         self.core.poke_send(&mut op)
     }
@@ -20,7 +20,8 @@ impl Messages<'_> {
     pub(crate) fn try_recv(&self, into: &mut [u8], member: usize, slot: usize) -> Result<Option<usize>> {
         debug_assert!(into.len() <= EAGER_MAX);
         self.core.check(member, slot)?;
-        // SAFETY: a short message is copied now, or the operation has not begun when it is dropped.
+        // SAFETY: only this call copies into the buffer, since a receive that was not posted is known to nobody. One of which
+        // some pieces have not come is dropped and begins anew.
         let mut op = unsafe { self.core.begin_receive(Buffer::of_mut(into), member, slot)? };
         self.core.poke_receive(&mut op)
     }
