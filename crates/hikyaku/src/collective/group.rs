@@ -179,8 +179,7 @@ impl<'j> Group<'j> {
         let freed = || left().map(Ok).or_else(|| gone().map(|error| left().ok_or(error)));
         let myself = By::Rank(self.job.ni.rank);
         self.job.wait_until(myself, None, ANY, Progress::Seldom, freed)??;
-        self.job.ni.give_heap(self.start, PART_BYTES);
-        self.give_stage();
+        self.give_part();
         Ok(())
     }
 }
@@ -237,13 +236,20 @@ impl Application {
             .iter()
             .map(|index| Member::find(&job.ni, ranks[*index], all[*index].start))
             .collect::<Result<_>>()?;
+        Ok(Some(Group::over(job, members, self.start as usize)))
+    }
+}
+
+impl<'j> Group<'j> {
+    /// A group of `members`, to which this rank belongs with the part at `start` of the segment.
+    pub(super) fn over(job: &'j Job, members: Vec<Member>, start: usize) -> Group<'j> {
         let rank = members.iter().position(|member| member.rank == job.rank()).expect("this rank joins");
         let crowded = is_crowded(job);
-        Ok(Some(Group {
+        Group {
             job,
             rank,
             crowded,
-            start: self.start as usize,
+            start,
             number: Cell::new(0),
             contributed: Cell::new(0),
             history: Cell::new(0),
@@ -259,7 +265,16 @@ impl Application {
             watched: Cell::new(false),
             broken: RefCell::new(None),
             members,
-        }))
+        }
+    }
+
+    /// Gives back the memory of a group that no member uses any more.
+    pub(super) fn give_part(mut self) {
+        if let Some(messages) = self.slots.take() {
+            messages.give_part();
+        }
+        self.job.ni.give_heap(self.start, PART_BYTES);
+        self.give_stage();
     }
 }
 

@@ -183,21 +183,33 @@ impl<'j> Messages<'j> {
     }
 }
 
-impl Messages<'_> {
-    /// Where this rank's part of the segment begins, and for how many members it is.
-    pub(crate) fn own_part(&self) -> (usize, usize) {
-        let base = self.core.ni.memory.segment.base() as usize;
-        (self.core.links[0].mine as usize - base, self.core.links.len())
+impl<'j> Messages<'j> {
+    /// Gives back the memory of messages that no member uses any more.
+    pub(crate) fn give_part(self) {
+        let core = self.core.clone();
+        drop(self);
+        let start = core.links[0].mine as usize - core.ni.memory.segment.base() as usize;
+        core.ni.give_heap(start, core.layout.peer_bytes * core.links.len());
     }
 
     /// The job.
-    pub fn job(&self) -> &Job {
+    pub fn job(&self) -> &'j Job {
         self.job
+    }
+
+    /// The rank in the job of a member.
+    pub(crate) fn rank_of(&self, member: usize) -> Result<usize> {
+        self.core.link(member).map(|link| link.rank)
     }
 
     /// Slots between every two ranks.
     pub fn slots(&self) -> usize {
         self.core.slots
+    }
+
+    /// This rank's number among those these messages are between.
+    pub fn rank(&self) -> usize {
+        self.core.me
     }
 
     /// Number of ranks these messages are between.
