@@ -1,12 +1,12 @@
 //! The BLACS of one process: its contexts, and the processes there are.
 
 use crate::error::{Outcome, Trouble};
-use crate::grid::{Grid, Position};
+use crate::grid::Grid;
 use crate::handle::Handles;
 use hikyaku::Job;
 use hikyaku::collective::Retired;
 use hikyaku::message::Messages;
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 
 /// What a process not in a grid gets instead of a context.
@@ -38,11 +38,16 @@ pub struct Blacs<'j> {
     /// Where grids are formed.
     world: Messages<'j>,
     contexts: RefCell<Vec<Option<Grid<'j>>>>,
+    /// Where this process is in each: programs ask all the time.
+    positions: Cell<&'static [Cell<[i32; 4]>]>,
     /// Grids that were left, while others may still need something of them.
     retired: RefCell<Vec<Retired<'j>>>,
     /// What grids are made of.
     pub handles: Handles,
 }
+
+/// The position in no grid.
+const NOWHERE: [i32; 4] = [-1; 4];
 
 /// The slot grids are formed in.
 const FORMING: usize = 0;
@@ -63,6 +68,7 @@ impl<'j> Blacs<'j> {
             job,
             world: job.messages(1)?,
             contexts: RefCell::default(),
+            positions: Cell::default(),
             retired: RefCell::default(),
             handles: Handles::new((0..job.size()).collect()),
         })
@@ -86,11 +92,10 @@ impl<'j> Blacs<'j> {
         found.map_err(|_| Trouble::Context(context))
     }
 
-    /// Where this process is in the grid of a context, if there is one.
+    /// Rows and columns of the grid of a context, and row and column of this process; -1 each if there is none.
     #[inline]
-    pub fn position(&self, context: i32) -> Option<Position> {
-        let contexts = self.contexts.borrow();
-        contexts.get(usize::try_from(context).ok()?)?.as_ref().map(|grid| grid.position)
+    pub fn position(&self, context: i32) -> [i32; 4] {
+        self.positions.get().get(context as usize).map_or(NOWHERE, Cell::get)
     }
 
     /// A grid of the first processes of a system handle; gives its context.
@@ -131,8 +136,21 @@ impl<'j> Blacs<'j> {
             contexts.push(None);
             contexts.len() - 1
         });
+        let at = grid.position;
+        self.set_position(free, [at.rows, at.columns, at.row, at.column].map(|number| number as i32));
         contexts[free] = Some(grid);
         Ok(free as i32)
+    }
+
+    fn set_position(&self, context: usize, position: [i32; 4]) {
+        let old = self.positions.get();
+        if context >= old.len() {
+            // The old table stays, so that nobody who looks at it must be counted; each is twice as long as the last.
+            let mut table = old.to_vec();
+            table.resize((context + 1).next_power_of_two().max(16), Cell::new(NOWHERE));
+            self.positions.set(table.leak());
+        }
+        self.positions.get()[context].set(position);
     }
 
     /// Gives a grid up.
@@ -141,6 +159,7 @@ impl<'j> Blacs<'j> {
         let grid = usize::try_from(context).ok().and_then(|context| contexts.get_mut(context)?.take());
         drop(contexts);
         let grid = grid.ok_or(Trouble::Exit(context))?;
+        self.set_position(context as usize, NOWHERE);
         self.retired.borrow_mut().push(grid.retire());
         self.free_retired()
     }
@@ -149,6 +168,7 @@ impl<'j> Blacs<'j> {
     pub fn exit(&self) -> Outcome<()> {
         self.settle();
         let grids = std::mem::take(&mut *self.contexts.borrow_mut());
+        self.positions.set(&[]);
         self.retired.borrow_mut().extend(grids.into_iter().flatten().map(Grid::retire));
         self.free_retired()
     }

@@ -8,12 +8,13 @@
 //!   stream of at most EAGER_MAX bytes      [data]
 //!   longer                                 [announcement] [piece] [piece] ...
 //! ```
-//! An announcement has an odd number of bytes, which no stream of elements has, and tells how long the stream is and how
-//! long its pieces are. Pieces of a matrix that lies in one piece are sent from where it is and received where it shall
-//! be; others are copied together, or apart, piece by piece, while the piece before is on its way.
+//! An announcement has an odd number of bytes, which no stream of elements has, and tells how many bytes follow and how
+//! long their pieces are. A matrix that lies in one piece is sent from where it is and received where it shall be, in
+//! pieces that are long. Others are copied together, and apart, in short pieces that stay in a cache, while the piece
+//! before is on its way; if the receiver does not keep up, a second announcement says that the rest comes in long ones.
 
 use crate::error::{Outcome, Trouble};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, Walk};
 use bytemuck::{Pod, Zeroable};
 use hikyaku::Error;
 use hikyaku::message::{EAGER_MAX, Messages, Mode};
@@ -29,8 +30,10 @@ pub const SLOTS: usize = CHANNELS * DEPTH;
 
 /// Bytes of a piece of a matrix that lies in one piece: long, so that both sides copy at full speed.
 const PIECE_IN_PLACE: usize = 4 << 20;
-/// Bytes of a piece that is copied together: short, so that it stays in a cache.
-const PIECE_PACKED: usize = 64 << 10;
+/// Bytes of a piece that is copied together: what needs no receive that waits for it.
+const PIECE_PACKED: usize = EAGER_MAX;
+/// How long such a piece waits for those before it.
+const PACKED_PATIENCE: Duration = Duration::from_micros(20);
 
 /// What goes before a long stream.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -92,6 +95,17 @@ impl Channel {
         unless_gone(messages.send(data, member, self.next_slot(&self.sent, member)))
     }
 
+    /// The same, but waits for a while for a receive that saves it from being copied aside; false if none came.
+    fn put_patiently(&self, messages: &Messages<'_>, data: &[u8], member: usize, patience: Duration) -> Outcome<bool> {
+        // Nobody receives a message of this process while it waits here.
+        let patience = if messages.rank() == member { Duration::ZERO } else { patience };
+        let slot = self.next_slot(&self.sent, member);
+        messages.set_mode(Mode::Spool(patience));
+        let sent = unless_gone(messages.send(data, member, slot));
+        messages.set_mode(Mode::Spool(Duration::ZERO));
+        sent.map(|()| messages.spooled(member, slot) == 0)
+    }
+
     fn announce(&self, messages: &Messages<'_>, bytes: usize, piece: usize, member: usize) -> Outcome<()> {
         let announcement = Announcement { bytes: bytes as u64, piece: piece as u64, odd: 0 };
         self.put(messages, bytemuck::bytes_of(&announcement), member)
@@ -99,22 +113,35 @@ impl Channel {
 
     fn send_in_place(&self, messages: &Messages<'_>, data: &[u8], member: usize) -> Outcome<()> {
         self.announce(messages, data.len(), PIECE_IN_PLACE, member)?;
+        let mut keeps_up = true;
         for piece in data.chunks(PIECE_IN_PLACE) {
-            // Nobody receives a message of this process while it waits here.
-            let alone = messages.rank() == member;
-            messages.set_mode(Mode::Spool(if alone { Duration::ZERO } else { patience(piece.len()) }));
-            let sent = self.put(messages, piece, member);
-            messages.set_mode(Mode::Spool(Duration::ZERO));
-            sent?;
+            let patience = if keeps_up { patience(piece.len()) } else { Duration::ZERO };
+            keeps_up = self.put_patiently(messages, piece, member, patience)?;
         }
         Ok(())
     }
 
     fn send_packed(&self, messages: &Messages<'_>, matrix: &Matrix, bytes: usize, member: usize) -> Outcome<()> {
         self.announce(messages, bytes, PIECE_PACKED, member)?;
-        let mut walk = matrix.walk();
-        for start in (0..bytes).step_by(PIECE_PACKED) {
-            let mut piece = vec![0; PIECE_PACKED.min(bytes - start)].into_boxed_slice();
+        let mut scratch = self.scratch.borrow_mut();
+        let (mut walk, mut left) = (matrix.walk(), bytes);
+        while left > 0 {
+            let piece = &mut scratch[..PIECE_PACKED.min(left)];
+            walk.gather(piece);
+            left -= piece.len();
+            let keeps_up = self.put_patiently(messages, piece, member, PACKED_PATIENCE)?;
+            if !keeps_up && left > PIECE_PACKED {
+                self.announce(messages, left, PIECE_IN_PLACE, member)?;
+                return self.send_aside(messages, walk, left, member);
+            }
+        }
+        Ok(())
+    }
+
+    /// The rest of a stream, copied aside in long pieces, which the receiver fetches by itself.
+    fn send_aside(&self, messages: &Messages<'_>, mut walk: Walk, bytes: usize, member: usize) -> Outcome<()> {
+        for start in (0..bytes).step_by(PIECE_IN_PLACE) {
+            let mut piece = vec![0; PIECE_IN_PLACE.min(bytes - start)].into_boxed_slice();
             walk.gather(&mut piece);
             unless_gone(messages.send_owned(piece, member, self.next_slot(&self.sent, member)))?;
         }
@@ -134,7 +161,8 @@ impl Channel {
         let mut scratch = self.scratch.borrow_mut();
         let bytes = take(messages, &mut scratch, member, slot)?;
         if bytes % 2 == 1 {
-            let announced: Announcement = bytemuck::pod_read_unaligned(&scratch[..size_of::<Announcement>()]);
+            let announced = Announcement::read(&scratch);
+            drop(scratch);
             return self.receive_pieces(messages, matrix, announced, member);
         }
         if bytes > room {
@@ -151,33 +179,43 @@ impl Channel {
         announced: Announcement,
         member: usize,
     ) -> Outcome<usize> {
-        let room = matrix.bytes();
-        if announced.bytes > room as u64 {
-            return Err(Trouble::Long { bytes: Some(announced.bytes), room });
+        let (bytes, room) = (announced.bytes, matrix.bytes());
+        if bytes > room as u64 {
+            return Err(Trouble::Long { bytes: Some(bytes), room });
         }
-        let bytes = announced.bytes as usize;
-        let piece_bytes = (announced.piece as usize).clamp(1, bytes);
-        let mut walk = matrix.walk();
-        let mut packed = match matrix.run() {
-            Some(_) => Vec::new(),
-            None => vec![0; piece_bytes],
-        };
-        for start in (0..bytes).step_by(piece_bytes) {
-            let length = piece_bytes.min(bytes - start);
-            let slot = self.next_slot(&self.received, member);
-            match matrix.run() {
-                Some(run) => {
-                    // SAFETY: elements of the matrix, the caller's to write.
-                    let into = unsafe { std::slice::from_raw_parts_mut(run.add(start), length) };
-                    take(messages, into, member, slot)?;
-                }
+        let (bytes, mut piece) = (bytes as usize, announced.piece as usize);
+        let (run, mut walk) = (matrix.run(), matrix.walk());
+        let mut scratch = self.scratch.borrow_mut();
+        let mut aside = Vec::new();
+        let mut taken = 0;
+        while taken < bytes {
+            let length = piece.clamp(1, bytes - taken);
+            let into: &mut [u8] = match run {
+                // SAFETY: elements of the matrix, the caller's to write.
+                Some(run) => unsafe { std::slice::from_raw_parts_mut(run.add(taken), length) },
+                None if length <= scratch.len() => &mut scratch[..length],
                 None => {
-                    take(messages, &mut packed[..length], member, slot)?;
-                    walk.scatter(&packed[..length]);
+                    aside.resize(length, 0);
+                    &mut aside
                 }
+            };
+            let got = take(messages, into, member, self.next_slot(&self.received, member))?;
+            if got % 2 == 1 {
+                piece = Announcement::read(into).piece as usize;
+                continue;
             }
+            if run.is_none() {
+                walk.scatter(&into[..got]);
+            }
+            taken += got;
         }
         Ok(bytes)
+    }
+}
+
+impl Announcement {
+    fn read(message: &[u8]) -> Announcement {
+        bytemuck::pod_read_unaligned(&message[..size_of::<Announcement>()])
     }
 }
 

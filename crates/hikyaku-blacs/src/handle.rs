@@ -35,7 +35,7 @@ impl Handles {
             Some(index) => others.get(index).cloned().flatten().ok_or(Trouble::Handle(handle)),
             None => {
                 let mpi = mpi::find().ok_or(Trouble::Handle(handle))?;
-                self.check(mpi.ranks(mpi.from_fortran(handle))?)
+                self.check(mpi.ranks(mpi.communicator_of(handle))?)
             }
         }
     }

@@ -69,7 +69,7 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
 
 impl Mpi {
     /// A communicator, as Fortran knows it.
-    pub fn from_fortran(&self, communicator: c_int) -> usize {
+    pub fn communicator_of(&self, communicator: c_int) -> usize {
         match self.comm_f2c {
             // SAFETY: the function of the library.
             Some(translate) => unsafe { translate(communicator) },

@@ -14,33 +14,35 @@ static BLACS: AtomicPtr<Blacs<'static>> = AtomicPtr::new(null_mut());
 /// The thread whose it is; 0 before the first call.
 static THREAD: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs `call` with the BLACS of this process, which takes part in its job from now on if it did not yet.
-#[inline]
-pub fn with<R>(call: impl FnOnce(&Blacs<'static>) -> Outcome<R>) -> Outcome<R> {
+/// The BLACS of this process, which takes part in its job from now on if it did not yet.
+#[inline(always)]
+pub fn blacs() -> &'static Blacs<'static> {
     if THREAD.load(Ordering::Relaxed) != thread() {
-        join()?;
+        join();
     }
     // SAFETY: made by this thread, and never taken away.
-    call(unsafe { &*BLACS.load(Ordering::Relaxed) })
+    unsafe { &*BLACS.load(Ordering::Relaxed) }
 }
 
-/// Rank and number of processes, if this process takes part already.
-pub fn known_rank() -> Option<usize> {
-    let blacs = BLACS.load(Ordering::Acquire);
-    // SAFETY: never taken away once it is there; the rank does not change.
-    (!blacs.is_null()).then(|| unsafe { (*blacs).rank() })
+/// The same, if this thread has them already.
+pub fn known() -> Option<&'static Blacs<'static>> {
+    let blacs = BLACS.load(Ordering::Relaxed);
+    // SAFETY: made by this thread, and never taken away.
+    (THREAD.load(Ordering::Relaxed) == thread() && !blacs.is_null()).then(|| unsafe { &*blacs })
 }
 
 #[cold]
-fn join() -> Outcome<()> {
+fn join() {
     if THREAD.compare_exchange(0, thread(), Ordering::AcqRel, Ordering::Acquire).is_err() {
-        return Err(Trouble::Thread);
+        abort::fail(&Trouble::Thread, None, "BLACS");
     }
-    let job: &'static Job = Box::leak(Box::new(Job::start()?));
-    BLACS.store(Box::into_raw(Box::new(Blacs::new(job)?)), Ordering::Release);
+    let joined = || -> Outcome<Blacs<'static>> { Blacs::new(Box::leak(Box::new(Job::start()?))) };
+    match joined() {
+        Ok(blacs) => BLACS.store(Box::into_raw(Box::new(blacs)), Ordering::Release),
+        Err(trouble) => abort::fail(&trouble, None, "BLACS_PINFO"),
+    }
     // SAFETY: registers a function that stays.
     unsafe { on_exit(at_exit, null_mut()) };
-    Ok(())
 }
 
 unsafe extern "C" {
@@ -50,14 +52,8 @@ unsafe extern "C" {
 
 /// A program may end without a word. What it has sent is received all the same, if it ends well.
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
-    if status == 0 && THREAD.load(Ordering::Relaxed) == thread() {
-        let settled = with(|blacs| {
-            blacs.settle();
-            Ok(())
-        });
-        if let Err(trouble) = settled {
-            abort::print_error(&trouble, None, "exit");
-        }
+    if let (0, Some(blacs)) = (status, known()) {
+        blacs.settle();
     }
 }
 

@@ -87,7 +87,7 @@ fn call<R>(context: c_int, routine: &str, body: impl FnOnce() -> Outcome<R>) -> 
 /// Runs a call on a grid.
 #[inline(always)]
 fn on_grid<R>(context: c_int, routine: &str, body: impl FnOnce(&Grid<'static>) -> Outcome<R>) -> R {
-    call(context, routine, || process::with(|blacs| body(&*blacs.grid(context)?)))
+    call(context, routine, || body(&*process::blacs().grid(context)?))
 }
 
 /// # Safety
@@ -107,7 +107,7 @@ symbols! {
         pinfo(rank, size)
     }
     "Cblacs_get", "blacs_get_" => (context: number, what: number, value: numbers) {
-        let answer = call(context, "BLACS_GET", || process::with(|blacs| blacs.get(context, what)));
+        let answer = call(context, "BLACS_GET", || process::blacs().get(context, what));
         // SAFETY: the program's to write.
         unsafe {
             match answer {
@@ -123,7 +123,7 @@ symbols! {
     "Cblacs_set", "blacs_set_" => (context: number, what: number, value: numbers) {
         // SAFETY: the program's to read.
         let value = unsafe { value.read_unaligned() };
-        if let Some(text) = call(context, "BLACS_SET", || process::with(|blacs| blacs.set(context, what, value))) {
+        if let Some(text) = call(context, "BLACS_SET", || process::blacs().set(context, what, value)) {
             warn(&text, Some(context), "BLACS_SET");
         }
     }
@@ -133,7 +133,7 @@ symbols! {
         unsafe {
             let handle = context.read_unaligned();
             give(context, call(NOT_IN_CONTEXT, "BLACS_GRIDINIT", || {
-                process::with(|blacs| blacs.grid_init(handle, order, rows, columns))
+                process::blacs().grid_init(handle, order, rows, columns)
             }));
         }
     }
@@ -145,24 +145,23 @@ symbols! {
             let handle = context.read_unaligned();
             let entry = |row, column| map.offset(column as isize * stride as isize + row as isize).read_unaligned();
             give(context, call(NOT_IN_CONTEXT, "BLACS_GRIDMAP", || {
-                process::with(|blacs| blacs.grid_map(handle, rows, columns, entry))
+                process::blacs().grid_map(handle, rows, columns, entry)
             }));
         }
     }
     "Cblacs_gridexit", "blacs_gridexit_" => (context: number) {
-        call(context, "BLACS_GRIDEXIT", || process::with(|blacs| blacs.grid_exit(context)))
+        call(context, "BLACS_GRIDEXIT", || process::blacs().grid_exit(context))
     }
     "Cblacs_gridinfo", "blacs_gridinfo_" =>
         (context: number, rows: numbers, columns: numbers, row: numbers, column: numbers)
     {
-        let position = call(context, "BLACS_GRIDINFO", || process::with(|blacs| Ok(blacs.position(context))));
-        let position = position.map_or([-1; 4], |at| [at.rows, at.columns, at.row, at.column].map(|n| n as c_int));
+        let position = process::blacs().position(context);
         // SAFETY: the program's to write.
         unsafe {
-            give(rows, position[0]);
-            give(columns, position[1]);
-            give(row, position[2]);
-            give(column, position[3]);
+            rows.write_unaligned(position[0]);
+            columns.write_unaligned(position[1]);
+            row.write_unaligned(position[2]);
+            column.write_unaligned(position[3]);
         }
     }
     "Cblacs_pnum", "blacs_pnum_" => (context: number, row: number, column: number) -> c_int {
@@ -197,13 +196,13 @@ symbols! {
         })
     }
     "Cblacs_exit", "blacs_exit_" => (_goes_on: number) {
-        call(NOT_IN_CONTEXT, "BLACS_EXIT", || process::with(|blacs| blacs.exit()))
+        call(NOT_IN_CONTEXT, "BLACS_EXIT", || process::blacs().exit())
     }
     "Cblacs_abort", "blacs_abort_" => (context: number, number: number) {
         abort(context, number)
     }
     "Cfree_blacs_system_handle", "free_blacs_system_handle_" => (handle: number) {
-        if !call(NOT_IN_CONTEXT, "FREE_BLACS_SYSTEM_HANDLE", || process::with(|blacs| Ok(blacs.handles.remove(handle)))) {
+        if !process::blacs().handles.remove(handle) {
             warn(&format!("Trying to free non-existent system context handle {handle}"), None, "FREE_BLACS_SYSTEM_HANDLE");
         }
     }
@@ -231,11 +230,11 @@ symbols! {
 const POINT_TO_POINT: c_int = 9977;
 
 fn pinfo(rank: *mut c_int, size: *mut c_int) {
-    let known = call(NOT_IN_CONTEXT, "BLACS_PINFO", || process::with(|blacs| Ok((blacs.rank(), blacs.size()))));
+    let blacs = process::blacs();
     // SAFETY: the program's to write.
     unsafe {
-        give(rank, known.0);
-        give(size, known.1);
+        give(rank, blacs.rank());
+        give(size, blacs.size());
     }
 }
 
@@ -258,7 +257,7 @@ fn seconds(clock: libc::clockid_t) -> c_double {
 /// them.
 #[unsafe(export_name = "Csys2blacs_handle")]
 unsafe extern "C" fn handle_of_communicator(communicator: usize) -> c_int {
-    call(NOT_IN_CONTEXT, "SYS2BLACS_HANDLE", || process::with(|blacs| blacs.handles.of_communicator(communicator)))
+    call(NOT_IN_CONTEXT, "SYS2BLACS_HANDLE", || process::blacs().handles.of_communicator(communicator))
 }
 
 /// Fortran's numbers of communicators are handles as they are.
@@ -274,7 +273,7 @@ unsafe extern "C" fn handle_of_number(communicator: *const c_int) -> c_int {
 /// The communicator of a handle that was made of one; without MPI there is none.
 #[unsafe(export_name = "Cblacs2sys_handle")]
 extern "C" fn communicator_of_handle(handle: c_int) -> usize {
-    call(NOT_IN_CONTEXT, "BLACS2SYS_HANDLE", || process::with(|blacs| blacs.handles.communicator(handle)))
+    call(NOT_IN_CONTEXT, "BLACS2SYS_HANDLE", || process::blacs().handles.communicator(handle))
 }
 
 /// Handles are Fortran's numbers as they are.

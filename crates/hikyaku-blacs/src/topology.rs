@@ -103,7 +103,7 @@ fn path_starts(paths: i32, size: usize) -> impl Iterator<Item = usize> {
 /// The distance without its last digit that is not 0, in a system of as many digits as there are branches.
 fn parent_in_tree(branches: usize, distance: usize) -> usize {
     let mut place = 1;
-    while distance % (place * branches) == 0 {
+    while distance.is_multiple_of(place * branches) {
         place *= branches;
     }
     distance - distance % (place * branches)
