@@ -8,6 +8,7 @@ use hikyaku::collective::Retired;
 use hikyaku::message::Messages;
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// What a process not in a grid gets instead of a context.
 pub const NOT_IN_CONTEXT: i32 = -1;
@@ -48,6 +49,9 @@ pub struct Blacs<'j> {
 
 /// The position in no grid.
 const NOWHERE: [i32; 4] = [-1; 4];
+
+/// Between two looks at whether all messages were taken.
+const SETTLE_PAUSE: Duration = Duration::from_micros(50);
 
 /// The slot grids are formed in.
 const FORMING: usize = 0;
@@ -166,21 +170,32 @@ impl<'j> Blacs<'j> {
 
     /// Gives all grids up, and waits until all their messages were taken.
     pub fn exit(&self) -> Outcome<()> {
-        self.settle();
+        self.settle()?;
         let grids = std::mem::take(&mut *self.contexts.borrow_mut());
         self.positions.set(&[]);
         self.retired.borrow_mut().extend(grids.into_iter().flatten().map(Grid::retire));
         self.free_retired()
     }
 
-    /// Waits until all messages were taken.
-    pub fn settle(&self) {
+    /// Waits until all messages were taken, or their receivers have ended. While the process ends nothing goes on by
+    /// itself any more, so all grids are looked at in turn.
+    pub fn settle(&self) -> Outcome<()> {
+        while self.sends_left()? > 0 {
+            std::thread::sleep(SETTLE_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Moves sends on; gives how many were not taken yet.
+    fn sends_left(&self) -> Outcome<usize> {
+        let mut left = 0;
         for grid in self.contexts.borrow().iter().flatten() {
-            grid.messages().settle();
+            left += grid.messages().check_spool()?.remaining;
         }
         for retired in self.retired.borrow().iter() {
-            retired.settle();
+            left += retired.sends_left()?;
         }
+        Ok(left)
     }
 
     /// A handle of the processes of a grid, ranked row by row.

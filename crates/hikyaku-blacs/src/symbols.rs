@@ -188,11 +188,9 @@ symbols! {
         })
     }
     "Cblacs_freebuff", "blacs_freebuff_" => (context: number, wait: number) {
-        on_grid(context, "BLACS_FREEBUFF", |grid| {
-            if wait != 0 {
-                grid.messages().settle();
-            }
-            Ok(grid.messages().check_spool().map(drop)?)
+        on_grid(context, "BLACS_FREEBUFF", |grid| match wait {
+            0 => Ok(grid.messages().check_spool().map(drop)?),
+            _ => process::blacs().settle(),
         })
     }
     "Cblacs_exit", "blacs_exit_" => (_goes_on: number) {

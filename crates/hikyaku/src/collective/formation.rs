@@ -109,11 +109,9 @@ impl<'j> Formation<'j> {
 }
 
 impl Retired<'_> {
-    /// Waits until all messages that go on by themselves were taken.
-    pub fn settle(&self) {
-        if let Some(formation) = &self.formation {
-            formation.messages.settle();
-        }
+    /// Moves the sends on that go on by themselves; gives how many were not taken yet.
+    pub fn sends_left(&self) -> Result<usize> {
+        self.formation.as_ref().map_or(Ok(0), |formation| Ok(formation.messages.check_spool()?.remaining))
     }
 
     /// Takes the way to the end as far as it goes now; true once all memory was given back.
@@ -121,7 +119,7 @@ impl Retired<'_> {
         let Some(formation) = &self.formation else { return Ok(true) };
         let group = &formation.all;
         if !self.told {
-            if formation.messages.check_spool()?.remaining > 0 {
+            if self.sends_left()? > 0 {
                 return Ok(false);
             }
             let others = (0..group.size()).filter(|member| *member != group.rank());
