@@ -5,9 +5,11 @@
 //! | file | concept |
 //! |---|---|
 //! | `local` | ranks as threads of this process |
+//! | `simulated` | ranks in virtual time |
 //! | `join` | this process as one rank, started by a launcher or alone |
 //! | `wire` | what a rank and its launcher say to each other |
 //! | `collective` | barrier, and agreeing on a collective call |
+//! | `meeting` | the same between far ranks |
 //! | `symmetric` | memory that every rank has alike |
 //! | `choice` | which version of a collective is used |
 //! | `tune` | where that was measured: a file |
@@ -17,12 +19,15 @@ pub(crate) mod choice;
 mod collective;
 mod join;
 mod local;
+mod meeting;
+mod simulated;
 mod symmetric;
 pub(crate) mod topology;
 pub(crate) mod tune;
 pub(crate) mod wire;
 
 pub use local::{local, local_with};
+pub use simulated::{Run, Sim};
 
 use crate::error::Result;
 use crate::memory::heap::Heap;
@@ -132,6 +137,9 @@ impl Drop for Job {
             return;
         }
         let state = if std::thread::panicking() { State::Dead } else { State::Left };
-        self.ni.memory.mark_departed(self.ni.rank, state);
+        match &self.ni.far {
+            Some(far) => far.depart(state),
+            None => self.ni.memory.mark_departed(self.ni.rank, state),
+        }
     }
 }

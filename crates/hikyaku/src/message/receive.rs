@@ -303,7 +303,7 @@ impl Core {
             if self.ni.check_departed(By::Rank(self.rank_of(op.member))).is_err() {
                 return;
             }
-            rustix::thread::sched_yield();
+            self.ni.relax();
         }
     }
 }

@@ -86,6 +86,7 @@ impl Port {
     /// Runs the handlers of messages that have arrived, and moves on what this thread has under way; true if there was
     /// anything to do. Waiting calls do so by themselves.
     pub fn progress(&self) -> bool {
+        self.ni.look();
         let handled = self.ni.progress() == Some(true);
         // A handler must not wait, and a forked child has nothing under way.
         let moved =
@@ -129,27 +130,31 @@ impl Drop for Port {
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     port: usize,
+    /// Per rank; empty until the first message.
     to: Vec<Option<Box<Producer>>>,
 }
 
 impl Lane {
     pub fn new(ni: &Ni, port: usize) -> Lane {
         let kept = ni.lanes[port].lock().unwrap_or_else(|p| p.into_inner()).take();
-        kept.unwrap_or_else(|| Lane::fresh(port, ni.memory.layout.size))
+        kept.unwrap_or_else(|| Lane::fresh(port))
     }
 
-    pub fn fresh(port: usize, size: usize) -> Lane {
-        Lane { port, to: (0..size).map(|_| None).collect() }
+    pub fn fresh(port: usize) -> Lane {
+        Lane { port, to: Vec::new() }
     }
 
     /// Puts a message into the ring to `rank`, which exists; false when the ring is full.
     #[inline]
     pub fn try_send(&mut self, ni: &Ni, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
+        if let Some(far) = &ni.far {
+            return far.send(rank, packet, payload);
+        }
         debug_assert!(payload.len() <= PAYLOAD_MAX);
         let source = ni.rank * ni.memory.layout.ports + self.port;
-        let producer = match &mut self.to[rank] {
-            Some(producer) => producer,
-            none => none.insert(attach(ni, rank, source)?),
+        let producer = match self.to.get_mut(rank) {
+            Some(Some(producer)) => producer,
+            _ => self.attach(ni, rank, source)?,
         };
         let sent = producer.try_send(ni.memory.ring(rank, source), packet, payload);
         if sent {
@@ -159,12 +164,17 @@ impl Lane {
     }
 }
 
-/// First message to a rank: takes memory for the ring and tells the receiver to look at it.
-#[cold]
-fn attach(ni: &Ni, rank: usize, source: usize) -> Result<Box<Producer>> {
-    let ring = ni.memory.ring(rank, source);
-    let offset = ring as *const _ as usize - ni.memory.segment.base() as usize;
-    ni.memory.segment.commit(offset, size_of_val(ring))?;
-    ni.memory.attached(rank, source / 64).fetch_or(1 << (source % 64), std::sync::atomic::Ordering::SeqCst);
-    Ok(Box::default())
+impl Lane {
+    /// First message to a rank: takes memory for the ring and tells the receiver to look at it.
+    #[cold]
+    fn attach(&mut self, ni: &Ni, rank: usize, source: usize) -> Result<&mut Producer> {
+        let ring = ni.memory.ring(rank, source);
+        let offset = ring as *const _ as usize - ni.memory.segment.base() as usize;
+        ni.memory.segment.commit(offset, size_of_val(ring))?;
+        ni.memory.attached(rank, source / 64).fetch_or(1 << (source % 64), std::sync::atomic::Ordering::SeqCst);
+        if self.to.is_empty() {
+            self.to.resize_with(ni.memory.layout.size, || None);
+        }
+        Ok(self.to[rank].insert(Box::default()))
+    }
 }
