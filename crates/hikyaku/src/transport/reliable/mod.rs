@@ -17,6 +17,7 @@
 //!   data 2 ------------------------------------------> 2 and 3 taken
 //!          x ----------------------------------------- acknowledged up to 3
 //!   timeout
+//!   data 2 ------------------------------------------> a duplicate: dropped
 //!   data 3, answer! ---------------------------------> a duplicate: dropped, answered
 //!          <------------------------------------------ acknowledged up to 3
 //!   copies of 2 and 3 given up
