@@ -5,8 +5,12 @@
 //!
 //! [`shm`] is mapped memory: every rank of a host maps one segment, so a remote reference is a pointer and needs
 //! no transport call at all. Ranks that are not mapped are *far*: a [`Transport`] carries packets to their network
-//! interfaces, which do what the packets ask for. [`sim`] is one in virtual time.
+//! interfaces, which do what the packets ask for. [`sim`] is one in virtual time. [`reliable`] makes links out of wires
+//! that lose frames.
 
+// The simulator puts it between the network interface and a wire with faults.
+#[allow(dead_code, unused_imports)]
+pub(crate) mod reliable;
 pub mod shm;
 pub mod sim;
 
