@@ -9,9 +9,10 @@ use super::Job;
 use super::collective::Operation;
 use crate::error::{Error, Refusal, Result};
 use crate::ni::route::Target;
-use crate::ni::wait::{By, Progress};
-use crate::sync::barrier::partner;
+use crate::ni::wait::{By, Progress, Until};
+use crate::sync::barrier::{STEP_COUNT, partner};
 use crate::sync::bell::ANY;
+use bytemuck::Pod;
 use std::sync::atomic::Ordering;
 
 /// What a rank has heard of all that ask for the same.
@@ -61,6 +62,32 @@ impl Job {
         }
         self.barriers.set(number);
         self.judge(operation, argument, heard, own)
+    }
+
+    /// What each rank gives, in the order of ranks. In step `k` a rank passes what it has of `2^k` ranks on to the rank as
+    /// far below it.
+    pub(crate) fn share<T: Pod>(&self, mine: T) -> Result<Vec<T>> {
+        let (rank, size, layout) = (self.rank(), self.size(), &self.ni.memory.layout);
+        let (table, flags) = (self.symmetric::<T>(size)?, self.symmetric::<u64>(STEP_COUNT)?);
+        let mut known = vec![mine; size];
+        for step in 0.. {
+            let distance = 1usize << step;
+            if distance >= size {
+                break;
+            }
+            let count = distance.min(size - distance);
+            let (below, above) = ((rank + size - distance) % size, (rank + distance) % size);
+            let place = layout.heap(below) + table.start + distance * size_of::<T>();
+            let flag = layout.heap(below) + flags.start + step * 8;
+            let target = Target::in_segment(&self.ni, below, place);
+            self.push_then(target, bytemuck::cast_slice(&known[..count]), flag, &[1])?;
+            self.wait_from(By::Rank(above), flags.here(step), Until::Equal(1))?;
+            table.read(distance, &mut known[distance..distance + count]);
+        }
+        self.free(table)?;
+        self.free(flags)?;
+        known.rotate_right(rank);
+        Ok(known)
     }
 
     fn judge(&self, operation: Operation, argument: u64, heard: Heard, own: Result<()>) -> Result<()> {

@@ -93,6 +93,8 @@ pub struct Job {
     barriers: Cell<u64>,
     collectives: Cell<u64>,
     process: u32,
+    /// The program of a simulated rank has returned: others of the same thread may panic meanwhile.
+    has_returned: Cell<bool>,
     /// Held open so that the kernel ends this process when the launcher dies.
     _launcher: Option<OwnedFd>,
     /// The private word that peers read to find out whether they reach this process's memory.
@@ -115,6 +117,7 @@ impl Job {
             barriers: Cell::new(0),
             collectives: Cell::new(0),
             process: std::process::id(),
+            has_returned: Cell::new(false),
             _launcher: launcher,
             _probe: probe,
             ni,
@@ -136,7 +139,8 @@ impl Drop for Job {
         if std::process::id() != self.process {
             return;
         }
-        let state = if std::thread::panicking() { State::Dead } else { State::Left };
+        let died = if self.ni.far.is_some() { !self.has_returned.get() } else { std::thread::panicking() };
+        let state = if died { State::Dead } else { State::Left };
         match &self.ni.far {
             Some(far) => far.depart(state),
             None => self.ni.memory.mark_departed(self.ni.rank, state),

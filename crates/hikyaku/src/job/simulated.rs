@@ -92,7 +92,12 @@ impl Sim {
         world.connect(&interfaces);
         let program = |ni: Arc<Ni>| {
             let rank = &rank;
-            move || Job::new(ni, None, None).inspect(Job::announce).map(|job| rank(&job))
+            move || {
+                let job = Job::new(ni, None, None).inspect(Job::announce)?;
+                let result = rank(&job);
+                job.has_returned.set(true);
+                Ok(result)
+            }
         };
         let fibers = interfaces.iter().map(|ni| Fiber::new(self.stack_bytes, program(ni.clone())));
         let fibers = fibers.map(|fiber| fiber.map(Some)).collect::<Result<Vec<_>>>()?;

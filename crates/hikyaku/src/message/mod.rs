@@ -24,6 +24,7 @@
 //! | `scope` | the same in safe code |
 //! | `eager` | short messages that leave nothing under way |
 //! | `prepared` | transfers that are set up once and started many times |
+//! | `quiet` | when nothing is under way any more |
 //! | `spool` | the spare buffer of sends that have waited long enough |
 
 mod bounce;
@@ -34,6 +35,7 @@ mod link;
 mod look;
 mod pending;
 mod prepared;
+mod quiet;
 mod receive;
 mod scope;
 pub(crate) mod search;

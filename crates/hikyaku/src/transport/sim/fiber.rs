@@ -14,6 +14,8 @@ pub(crate) type Ending<R> = std::result::Result<R, Box<dyn Any + Send>>;
 thread_local! {
     /// The fiber that runs now, if any: where it stops.
     static CURRENT: Cell<*const Yielder<bool, ()>> = const { Cell::new(std::ptr::null()) };
+    /// It is being ended.
+    static ENDING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What a fiber that is ended early unwinds with.
@@ -63,15 +65,17 @@ impl<R> Fiber<'_, R> {
 impl<R> Drop for Fiber<'_, R> {
     /// Unwinds a program that has not ended, as a panic would.
     fn drop(&mut self) {
+        let outer = ENDING.replace(true);
         while !self.coroutine.done() {
             self.switch(false);
         }
+        ENDING.set(outer);
     }
 }
 
-/// Whether a fiber runs that can stop here. One that unwinds does not stop any more.
+/// Whether a fiber runs that can stop here. One that is being ended does not stop any more.
 pub(crate) fn can_stop() -> bool {
-    !CURRENT.get().is_null() && !std::thread::panicking()
+    !CURRENT.get().is_null() && !ENDING.get()
 }
 
 /// Stops the fiber that runs; returns when it is resumed, or unwinds it if it is not to go on.
