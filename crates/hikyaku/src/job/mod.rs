@@ -127,7 +127,8 @@ impl Job {
     /// Tells peers that this rank takes part.
     fn announce(&self) {
         self.ni.mine().life.state.store(State::Joined as u64, Ordering::SeqCst);
-        for rank in 0..self.size() {
+        // Nobody far sleeps here.
+        for rank in (0..self.size()).filter(|rank| self.ni.is_near(*rank)) {
             self.ni.notify(rank, crate::sync::bell::ANY);
         }
     }

@@ -58,7 +58,7 @@ impl Sim {
     pub fn new(machine: Machine, size: usize, seed: u64) -> Sim {
         // Not the machine that simulates, whose memory and choices may differ.
         let config =
-            Config { ports: 4, heap_bytes: 1 << 30, start_timeout: Duration::ZERO, choices: Choices::default() };
+            Config { ports: 16, heap_bytes: 1 << 30, start_timeout: Duration::ZERO, choices: Choices::default() };
         Sim { machine, size, seed, config, stack_bytes: 512 * 1024 }
     }
 

@@ -80,6 +80,14 @@ impl Opened {
         }
     }
 
+    /// What an answer of the owner means to whoever has opened the area.
+    pub fn why(&self, error: Error) -> Error {
+        match error {
+            Error::Refused { reason: Refusal::UnknownArea, .. } => Error::AreaRevoked { rank: self.rank, id: self.id },
+            other => other,
+        }
+    }
+
     /// The address of a byte, if this process has one for it.
     #[inline]
     pub fn pointer(&self, ni: &Ni, offset: usize) -> Option<*mut u8> {

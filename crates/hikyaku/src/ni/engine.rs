@@ -155,7 +155,7 @@ impl Engine {
             if put_off.iter().any(|earlier| earlier.source == parcel.source) || !self.take(ni, &parcel) {
                 put_off.push(parcel);
             } else {
-                far.consumed(parcel.source);
+                far.consumed(&parcel);
             }
         }
         far.put_back(put_off);

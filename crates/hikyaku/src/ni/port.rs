@@ -11,6 +11,7 @@ use crate::transport::shm::layout::State;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet, Producer};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// One independent way into the network interface of a rank. [`crate::Job`] has one; a thread gets its own from
 /// [`Port::open`].
@@ -70,6 +71,42 @@ impl Port {
         self.ni.crowded
     }
 
+    /// Whether the memory of `rank` is mapped here: operations on its symmetric memory and its areas are then done when
+    /// the call returns. Otherwise `rank` is far: what a push or a word did is told by [`Port::flush`], and what reads
+    /// waits for the answer of its network interface, so a handler cannot. Far memory is gone when its rank leaves.
+    pub fn is_mapped(&self, rank: usize) -> Result<bool> {
+        self.ni.check_rank(rank)?;
+        Ok(self.ni.is_near(rank))
+    }
+
+    /// Whether this rank runs in virtual time ([`crate::sim`]). It then has one thread and no descriptors, and
+    /// [`Port::now`] is its clock.
+    pub fn is_simulated(&self) -> bool {
+        self.ni.far.as_ref().is_some_and(|far| far.is_virtual())
+    }
+
+    /// The time of this rank: that of the machine, or the virtual time of a simulated one.
+    ///
+    /// ```
+    /// # use hikyaku::sim::{Machine, Sim};
+    /// use std::time::Duration;
+    ///
+    /// Sim::new(Machine::plain(), 1, 1).run(|job| {
+    ///     let word = job.symmetric::<u64>(1)?;
+    ///     let begin = job.now();
+    ///     let hour = Duration::from_secs(3600);
+    ///     let event = hikyaku::Event::Word(word.here(0), hikyaku::Until::Equal(1));
+    ///     assert!(job.wait_any(hikyaku::By::Anyone, &[event], Some(hour)).is_err());
+    ///     assert!(job.now() - begin >= hour);
+    ///     hikyaku::Result::Ok(())
+    /// })?;
+    /// # hikyaku::Result::Ok(())
+    /// ```
+    pub fn now(&self) -> Instant {
+        self.ni.look();
+        self.ni.now()
+    }
+
     /// Whether rank's private (registered) memory is reached by a system call from here; otherwise it is reached
     /// through its network interface. Ranks that are threads need neither.
     pub fn reaches_private_memory(&self, rank: usize) -> Result<bool> {
@@ -80,6 +117,7 @@ impl Port {
     /// Whether `rank` is alive and has not left.
     pub fn is_present(&self, rank: usize) -> Result<bool> {
         self.ni.check_rank(rank)?;
+        self.ni.look();
         Ok(matches!(self.ni.memory.block(rank).life.state(), State::Starting | State::Joined))
     }
 

@@ -17,6 +17,7 @@ use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::sync::bell::ANY;
 use crate::transport::shm::cross;
+use crate::transport::shm::layout::AreaKind;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -137,7 +138,7 @@ impl Port {
                 .map_err(|e| cross::of_rank(area.rank, e));
         }
         drop(inside);
-        self.pull_routed(Target::of(area, offset), into)
+        self.pull_routed(Target::of(area, offset), into).map_err(|error| area.why(error))
     }
 
     pub(crate) fn word_area(&self, area: &Opened, offset: usize, value: u64) -> Result<()> {
@@ -170,7 +171,7 @@ impl Port {
                 return Ok(before);
             }
         }
-        self.atomic_routed(Target::of(area, offset), operation)
+        self.atomic_routed(Target::of(area, offset), operation).map_err(|error| area.why(error))
     }
 
     /// Whether this port has routed operations that may be under way.
@@ -360,7 +361,9 @@ fn perform(ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> std::resu
         }
         verb::OPEN => {
             let area = ni.look_up(ni.rank, id.min(u32::MAX as u64) as u32).map_err(|_| Refusal::UnknownArea)?;
-            words = [area.key, area.kind as u64, area.start, area.bytes as u64, 0, 0];
+            // Of an address nobody else needs more than how it is aligned, and no operation asks for more than this.
+            let start = if area.kind == AreaKind::Private { area.start % 16 } else { area.start };
+            words = [area.key, area.kind as u64, start, area.bytes as u64, 0, 0];
         }
         verb::WORD..=verb::XOR => {
             let target = find(8).ok_or_else(|| unreachable_reason(ni, id, key))?;

@@ -20,6 +20,8 @@ pub struct NiThread {
     thread: Option<JoinHandle<()>>,
     ni: Arc<super::Ni>,
     event: Option<Arc<OwnedFd>>,
+    /// Where a transport serves alone: the port a thread would have.
+    port: Option<usize>,
 }
 
 impl std::fmt::Debug for super::Ni {
@@ -33,9 +35,11 @@ impl Port {
     /// computes. It sleeps when idle.
     pub fn start_ni_thread(&self) -> Result<NiThread> {
         if let Some(far) = &self.ni.far {
+            self.ni.check_rank(self.ni.rank)?;
+            let port = Some(self.ni.take_port()?);
             far.serve_alone(true);
             let stop = Arc::new(AtomicBool::new(false));
-            return Ok(NiThread { stop, thread: None, ni: self.ni.clone(), event: None });
+            return Ok(NiThread { stop, thread: None, ni: self.ni.clone(), event: None, port });
         }
         NiThread::start(self, None)
     }
@@ -63,7 +67,7 @@ impl NiThread {
             .name(format!("hikyaku-ni-{}", ni.rank))
             .spawn(move || serve(&port, &stopping, signal.as_deref()))
             .map_err(|error| Error::thread(&error))?;
-        Ok(NiThread { stop, thread: Some(thread), ni, event })
+        Ok(NiThread { stop, thread: Some(thread), ni, event, port: None })
     }
 
     /// The descriptor, if this was made by [`Port::event_descriptor`].
@@ -87,8 +91,9 @@ impl Drop for NiThread {
             std::mem::forget(self.thread.take());
             return;
         }
-        if let Some(far) = &self.ni.far {
+        if let (Some(far), Some(port)) = (&self.ni.far, self.port) {
             far.serve_alone(false);
+            self.ni.give_port(port);
             return;
         }
         self.stop.store(true, Ordering::SeqCst);

@@ -127,11 +127,16 @@ impl Port {
     /// Waits until handler `id` of this rank has run `count` times since the start of the job.
     pub fn wait_handled(&self, by: By, id: u16, count: u64) -> Result<()> {
         check_handler(id)?;
-        self.wait_until(by, None, ANY, Progress::Always, || (self.handled(id) >= count).then_some(()))
+        self.wait_until(by, None, ANY, Progress::Always, || (self.runs(id) >= count).then_some(()))
     }
 
     /// How many times handler `id` has run on this rank.
     pub fn handled(&self, id: u16) -> u64 {
+        self.ni.look();
+        self.runs(id)
+    }
+
+    fn runs(&self, id: u16) -> u64 {
         self.ni.handled.get(id as usize).map_or(0, |count| count.load(Ordering::Acquire))
     }
 
@@ -151,7 +156,7 @@ impl Port {
             }
             Event::Handler(id, count) => {
                 check_handler(id)?;
-                Ok(Box::new(move || self.handled(id) >= count))
+                Ok(Box::new(move || self.runs(id) >= count))
             }
         }
     }
@@ -243,7 +248,7 @@ impl Port {
     fn wait_suspended<R>(&self, by: By, timeout: Option<Duration>, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
         let ni = &*self.ni;
         let departures = &ni.memory.header().departures;
-        let deadline = timeout.map(|after| (ni.now() + after, after));
+        let deadline = timeout.and_then(|after| Some((ni.now().checked_add(after)?, after)));
         loop {
             if let Some(result) = ready() {
                 background::moved();
@@ -277,7 +282,7 @@ impl Port {
     ) -> Result<R> {
         let ni = &*self.ni;
         let departures = &ni.memory.header().departures;
-        let deadline = timeout.map(|after| (far.now() + after, after));
+        let deadline = timeout.and_then(|after| Some((far.now().checked_add(after)?, after)));
         loop {
             far.look();
             let worked = ni.progress() == Some(true);
@@ -285,6 +290,7 @@ impl Port {
             if let Some(result) = ready() {
                 return Ok(result);
             }
+            far.check_wait()?;
             if departures.load(Ordering::Acquire) != 0
                 && let Err(error) = ni.check_departed(by)
             {

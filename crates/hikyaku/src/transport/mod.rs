@@ -33,8 +33,8 @@ pub(crate) trait Transport: Send + Sync {
     /// Takes packets back that [`Transport::receive`] gave and that must wait, in order.
     fn put_back(&self, parcels: Vec<Parcel>);
 
-    /// A packet of `source` that [`Transport::receive`] gave was handled: there is room for another.
-    fn consumed(&self, source: usize);
+    /// A packet that [`Transport::receive`] gave was handled: there is room for another.
+    fn consumed(&self, parcel: &Parcel);
 
     /// Whether [`Transport::receive`] would give something.
     fn has_arrived(&self) -> bool;
@@ -48,11 +48,18 @@ pub(crate) trait Transport: Send + Sync {
     /// This rank looks at its memory: what has arrived by now must be there.
     fn look(&self);
 
+    /// Fails where nobody can wait, because time does not go on there.
+    fn check_wait(&self) -> Result<()>;
+
     /// Sleeps until something arrives, a rank ends, or `deadline`; may return early.
     fn sleep(&self, deadline: Option<Instant>);
 
-    /// Handlers run when messages arrive from now on, or only inside calls of the program.
+    /// From now on handlers run when messages arrive, until this was taken back as often as it was asked for; otherwise
+    /// only inside calls of the program.
     fn serve_alone(&self, alone: bool);
+
+    /// Whether time is virtual: a rank is then one thread, and sees no time but that of the transport.
+    fn is_virtual(&self) -> bool;
 
     /// This rank has ended. The others learn of it after everything it has sent.
     fn depart(&self, state: State);

@@ -302,6 +302,11 @@ impl JobMemory {
         depart(&self.header().departures, &self.block(rank).life.state, state as u64, bells);
     }
 
+    /// The same where somebody else wakes them.
+    pub fn note_departed(&self, rank: usize, state: State) {
+        depart(&self.header().departures, &self.block(rank).life.state, state as u64, std::iter::empty());
+    }
+
     #[inline(always)]
     fn overlay<T: Shared>(&self, offset: usize) -> &T {
         debug_assert!(offset + size_of::<T>() <= self.segment.bytes() && offset.is_multiple_of(align_of::<T>()));

@@ -1,8 +1,8 @@
 //! One rank's view of the simulated network.
 
 use super::fiber;
-use super::world::World;
-use crate::error::Result;
+use super::world::{World, queue};
+use crate::error::{Error, Result};
 use crate::ni::coroutine;
 use crate::ni::message::refuse_in_handler;
 use crate::transport::shm::layout::State;
@@ -39,8 +39,8 @@ impl Transport for Endpoint {
         parcels.into_iter().rev().for_each(|parcel| inbox.push_front(parcel));
     }
 
-    fn consumed(&self, source: usize) {
-        self.world.course().consumed(source, self.rank);
+    fn consumed(&self, parcel: &Parcel) {
+        self.world.course().consumed(queue(parcel.source, self.rank, &parcel.packet));
     }
 
     fn has_arrived(&self) -> bool {
@@ -67,16 +67,30 @@ impl Transport for Endpoint {
         }
     }
 
+    fn check_wait(&self) -> Result<()> {
+        match self.can_stop() {
+            true => Ok(()),
+            false if std::thread::panicking() => {
+                Err(Error::Invalid("a simulated rank that panics waits for nothing any more".into()))
+            }
+            false => Err(Error::Invalid("only its program waits in a simulated rank, which has one thread".into())),
+        }
+    }
+
     fn sleep(&self, deadline: Option<Instant>) {
         if self.can_stop() {
-            let deadline = deadline.map(|deadline| self.world.time(deadline));
+            let deadline = deadline.and_then(|deadline| self.world.time(deadline));
             self.world.course().sleep(self.rank, deadline);
             fiber::stop();
         }
     }
 
     fn serve_alone(&self, alone: bool) {
-        self.world.course().ranks[self.rank].alone = alone;
+        self.world.serve_alone(self.rank, alone);
+    }
+
+    fn is_virtual(&self) -> bool {
+        true
     }
 
     fn depart(&self, state: State) {

@@ -39,8 +39,8 @@ pub(super) struct Course {
     ready: VecDeque<usize>,
     pub ranks: Vec<Rank>,
     stages: Vec<Stages>,
-    /// Packets under way or not handled, per (from, to).
-    crowd: HashMap<(usize, usize), usize>,
+    /// Packets under way or not handled. Those that wait for a program do not keep out those that wait for nobody.
+    crowd: HashMap<Queue, usize>,
     /// The interface that acts now, instead of a program.
     pub acting: Option<usize>,
     pub chance: Chance,
@@ -55,12 +55,21 @@ pub(super) struct Rank {
     /// Moves on with every sleep, so that an old alarm wakes nobody.
     sleeps: u64,
     pub inbox: VecDeque<Parcel>,
-    /// Its interface runs handlers when messages arrive.
-    pub alone: bool,
+    /// How often its interface was asked to run handlers when messages arrive.
+    alone: usize,
+    /// Its interface is about to try again what was put off.
+    retries: bool,
     /// Its packets that have not arrived.
     under_way: usize,
     /// How it has ended, while the others do not know.
     departing: Option<State>,
+}
+
+/// (from, to, for handlers)
+pub(super) type Queue = (usize, usize, bool);
+
+pub(super) fn queue(from: usize, to: usize, packet: &Packet) -> Queue {
+    (from, to, packet.kind <= kind::CALL)
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,7 +116,7 @@ enum What {
 impl Rank {
     /// Whether the interface does what a packet asks for, without the program; not before what came earlier.
     fn by_interface(&self, parcel: &Parcel) -> bool {
-        let by_itself = |packet: &Packet| self.alone || packet.kind > kind::CALL;
+        let by_itself = |packet: &Packet| self.alone > 0 || packet.kind > kind::CALL;
         let behind = |earlier: &Parcel| earlier.source == parcel.source && by_itself(&earlier.packet);
         by_itself(&parcel.packet) && !self.inbox.iter().any(behind)
     }
@@ -140,7 +149,7 @@ pub(crate) enum Next {
     Nothing,
 }
 
-/// Packets of one rank to another that may be under way or not handled.
+/// Packets in a queue that may be under way or not handled.
 const CROWD_MAX: usize = 256;
 
 impl World {
@@ -182,8 +191,9 @@ impl World {
         self.epoch + Duration::from_nanos(time / 1000)
     }
 
-    pub(super) fn time(&self, instant: Instant) -> Time {
-        instant.saturating_duration_since(self.epoch).as_nanos() as Time * 1000
+    /// The time of an instant; `None` if it is further away than any time.
+    pub(super) fn time(&self, instant: Instant) -> Option<Time> {
+        Time::try_from(instant.saturating_duration_since(self.epoch).as_nanos()).ok()?.checked_mul(1000)
     }
 
     /// Lets the next thing happen.
@@ -201,13 +211,19 @@ impl World {
                     course.wake(rank, true);
                 }
             }
-            What::Room { rank } => course.wake(rank, false),
+            What::Room { rank } => {
+                course.wake(rank, false);
+                if course.ranks[rank].alone > 0 {
+                    course.plan_retry(rank, 0);
+                }
+            }
             What::Retry { rank } => {
+                course.ranks[rank].retries = false;
                 drop(course);
                 self.retry(rank);
             }
             What::Departure { rank, state } => {
-                self.memory.mark_departed(rank, state);
+                self.memory.note_departed(rank, state);
                 (0..course.ranks.len()).for_each(|peer| course.wake(peer, false));
             }
             What::Arrival { to, parcel } => {
@@ -220,7 +236,7 @@ impl World {
 
     /// A packet has arrived: the interface does what it can do by itself, the rest waits for the program.
     fn deliver(&self, to: usize, parcel: Parcel) {
-        let source = parcel.source;
+        let (source, queue) = (parcel.source, queue(parcel.source, to, &parcel.packet));
         let ni = self.interfaces.get().and_then(|all| all[to].upgrade());
         let by_interface = self.course().ranks[to].by_interface(&parcel);
         let taken = match ni.filter(|_| by_interface) {
@@ -229,8 +245,11 @@ impl World {
         };
         let mut course = self.course();
         match taken {
-            true => course.consumed(source, to),
-            false => course.keep(to, parcel, &self.wire),
+            true => course.consumed(queue),
+            false => {
+                course.ranks[to].inbox.push_back(parcel);
+                course.serve_later(to, &self.wire);
+            }
         }
         course.wake(to, false);
         course.ranks[source].under_way -= 1;
@@ -253,7 +272,15 @@ impl World {
         }
         let mut course = self.course();
         course.wake(rank, false);
-        course.plan_retry(rank, &self.wire);
+        course.serve_later(rank, &self.wire);
+    }
+
+    /// The interface of a rank runs handlers by itself from now on, or once less.
+    pub fn serve_alone(&self, rank: usize, alone: bool) {
+        let mut course = self.course();
+        let asked = &mut course.ranks[rank].alone;
+        *asked = if alone { *asked + 1 } else { *asked - 1 };
+        course.serve_later(rank, &self.wire);
     }
 
     /// The rank's program has ended.
@@ -270,7 +297,7 @@ impl World {
     /// Every rank that has not ended is dead now.
     pub fn end_all(&self) {
         for rank in self.unfinished() {
-            self.memory.mark_departed(rank, State::Dead);
+            self.memory.note_departed(rank, State::Dead);
         }
     }
 
@@ -287,18 +314,17 @@ impl Course {
         self.events.push(Reverse(Event { time: time.max(self.now), number: self.made, what }));
     }
 
-    /// Keeps a packet for the program, or until the interface tries again.
-    fn keep(&mut self, rank: usize, parcel: Parcel, wire: &Wire) {
-        self.ranks[rank].inbox.push_back(parcel);
-        if self.ranks[rank].inbox.len() == 1 {
-            self.plan_retry(rank, wire);
+    /// An interface that works by itself tries what was put off again.
+    fn serve_later(&mut self, rank: usize, wire: &Wire) {
+        let this = &self.ranks[rank];
+        if this.alone > 0 && !this.inbox.is_empty() {
+            self.plan_retry(rank, wire.poll());
         }
     }
 
-    fn plan_retry(&mut self, rank: usize, wire: &Wire) {
-        let this = &self.ranks[rank];
-        if this.alone && !this.inbox.is_empty() {
-            self.plan(self.now + wire.poll(), What::Retry { rank });
+    fn plan_retry(&mut self, rank: usize, after: Time) {
+        if !std::mem::replace(&mut self.ranks[rank].retries, true) {
+            self.plan(self.now + after, What::Retry { rank });
         }
     }
 
@@ -334,8 +360,8 @@ impl Course {
     /// Sends a packet; false while too many are under way.
     pub fn send(&mut self, wire: &Wire, from: usize, to: usize, parcel: Parcel) -> bool {
         // Answers are as many as what they answer.
-        let bounded = parcel.packet.kind != kind::ANSWER;
-        let crowd = self.crowd.entry((from, to)).or_default();
+        let bounded = !matches!(parcel.packet.kind, kind::ANSWER | kind::REFUSED);
+        let crowd = self.crowd.entry(queue(from, to, &parcel.packet)).or_default();
         if bounded && *crowd >= CROWD_MAX {
             return false;
         }
@@ -350,22 +376,22 @@ impl Course {
             }
         };
         let arrival = wire.arrival(start, from, to, &parcel.packet, parcel.payload.len(), &mut self.stages);
-        let handling = if self.ranks[to].alone { wire.handler(&parcel.packet) } else { 0 };
+        let handling = if self.ranks[to].alone > 0 { wire.handler(&parcel.packet) } else { 0 };
         self.ranks[from].under_way += 1;
         self.plan(arrival + handling, What::Arrival { to, parcel });
         true
     }
 
     /// A packet was handled: its sender may have waited for room.
-    pub fn consumed(&mut self, source: usize, to: usize) {
-        let Some(crowd) = self.crowd.get_mut(&(source, to)) else { return };
+    pub fn consumed(&mut self, queue: Queue) {
+        let Some(crowd) = self.crowd.get_mut(&queue) else { return };
         *crowd -= 1;
         let was_full = *crowd + 1 >= CROWD_MAX;
         if *crowd == 0 {
-            self.crowd.remove(&(source, to));
+            self.crowd.remove(&queue);
         }
         if was_full {
-            self.plan(self.now, What::Room { rank: source });
+            self.plan(self.now, What::Room { rank: queue.0 });
         }
     }
 
