@@ -1,7 +1,7 @@
 //! The conformance suite in virtual time, one test per case.
 
-use hikyaku::sim::{Machine, Sim};
-use hikyaku_testing::{case, watchdog};
+use hikyaku::sim::{Faults, Machine, Sim};
+use hikyaku_testing::{case, cases, watchdog};
 
 macro_rules! tests {
     ($($theme:ident { $($case:ident: $ranks:expr),* $(,)? })*) => {
@@ -29,10 +29,25 @@ const OUTSIDE: [(&str, &str); 8] = [
     ("event::a_cleared_descriptor_stays_unreadable", DESCRIPTOR),
 ];
 
+fn is_outside(name: &str) -> bool {
+    OUTSIDE.iter().any(|(outside, _)| *outside == name)
+}
+
 fn run(name: &str) {
-    if OUTSIDE.iter().any(|(outside, _)| *outside == name) {
+    if is_outside(name) {
         return;
     }
     let case = case(name).expect("listed");
     watchdog::watched(name, || Sim::new(Machine::plain(), case.ranks, 1).run(case.run).expect("a simulated job"));
+}
+
+/// Every case over a wire that loses, doubles and reorders a fifth of all frames, and damages some.
+#[test]
+fn every_case_over_a_wire_with_faults() {
+    for (seed, case) in cases().iter().enumerate().filter(|(_, case)| !is_outside(case.name)) {
+        let faults = Faults { corruption: 0.05, ..Faults::of_wire(0.2) };
+        let sim = Sim::new(Machine::plain(), case.ranks, seed as u64).faults(faults);
+        println!("{}", case.name);
+        watchdog::watched(case.name, || sim.run(case.run).expect("a simulated job"));
+    }
 }

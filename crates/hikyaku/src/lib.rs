@@ -78,6 +78,8 @@ mod transport;
 #[cfg(not(loom))]
 pub mod sim {
     pub use crate::job::{Run, Sim};
+    pub use crate::transport::reliable::Counters;
+    pub use crate::transport::sim::faults::{Crash, Faults, Partition, Slow};
     pub use crate::transport::sim::machine::*;
 }
 

@@ -6,9 +6,11 @@ use crate::error::{Error, Result};
 use crate::ni::background::{self, UnderWay};
 use crate::ni::{Ni, Settings};
 use crate::sync::fence::Fences;
+use crate::transport::reliable::Counters;
 use crate::transport::shm::layout::{JobMemory, Layout};
 use crate::transport::sim::chance::Chance;
 use crate::transport::sim::endpoint::Endpoint;
+use crate::transport::sim::faults::Faults;
 use crate::transport::sim::fiber::{Ending, Fiber};
 use crate::transport::sim::machine::Machine;
 use crate::transport::sim::world::{Next, World};
@@ -38,6 +40,8 @@ pub struct Sim {
     seed: u64,
     config: Config,
     stack_bytes: usize,
+    faults: Faults,
+    time_limit: Duration,
 }
 
 /// What came of it.
@@ -49,6 +53,8 @@ pub struct Run<R> {
     pub elapsed: Duration,
     /// Events.
     pub events: u64,
+    /// What has happened on the links between ranks, if the wire has faults.
+    pub links: Counters,
     /// A checksum of all events: the same seed gives the same one.
     pub hash: u64,
 }
@@ -59,7 +65,15 @@ impl Sim {
         // Not the machine that simulates, whose memory and choices may differ.
         let config =
             Config { ports: 16, heap_bytes: 1 << 30, start_timeout: Duration::ZERO, choices: Choices::default() };
-        Sim { machine, size, seed, config, stack_bytes: 512 * 1024 }
+        Sim {
+            machine,
+            size,
+            seed,
+            config,
+            stack_bytes: 512 * 1024,
+            faults: Faults::default(),
+            time_limit: Duration::MAX,
+        }
     }
 
     /// Address space for the symmetric memory of a rank, and as much again for its own areas.
@@ -74,14 +88,34 @@ impl Sim {
         self
     }
 
-    /// Runs `rank` on every rank. Fails if they wait for each other for ever.
+    /// What goes wrong.
+    pub fn faults(mut self, faults: Faults) -> Sim {
+        self.faults = faults;
+        self
+    }
+
+    /// Virtual time after which a run fails.
+    pub fn time_limit(mut self, limit: Duration) -> Sim {
+        self.time_limit = limit;
+        self
+    }
+
+    /// Runs `rank` on every rank. Fails if they wait for each other for ever, or if one was killed.
     ///
     /// # Panics
     /// If a rank panics, its peers get [`crate::Error::PeerDead`], and when all have ended the panic goes on here.
     pub fn run<R>(&self, rank: impl Fn(&Job) -> R) -> Result<Run<R>> {
+        let run = self.run_mortal(rank)?;
+        let one = |(rank, result): (usize, Option<R>)| result.ok_or(Error::PeerDead { rank });
+        let results = run.results.into_iter().enumerate().map(one).collect::<Result<_>>()?;
+        Ok(Run { results, elapsed: run.elapsed, events: run.events, links: run.links, hash: run.hash })
+    }
+
+    /// The same where ranks may be killed: those return nothing.
+    pub fn run_mortal<R>(&self, rank: impl Fn(&Job) -> R) -> Result<Run<Option<R>>> {
         let layout = Layout::of_far_ranks(self.size, self.config.ports, self.config.heap_bytes)?;
         let memory = Arc::new(JobMemory::create(layout, self.config.choices.words())?);
-        let world = Arc::new(World::new(self.machine.clone(), memory.clone(), self.seed));
+        let world = Arc::new(World::new(self.machine.clone(), memory.clone(), self.seed, &self.faults));
         let job = Chance::new(!self.seed).next().max(1);
         let interface = |rank| {
             let far: Arc<dyn crate::transport::Transport> = Arc::new(Endpoint { world: world.clone(), rank });
@@ -101,22 +135,30 @@ impl Sim {
         };
         let fibers = interfaces.iter().map(|ni| Fiber::new(self.stack_bytes, program(ni.clone())));
         let fibers = fibers.map(|fiber| fiber.map(Some)).collect::<Result<Vec<_>>>()?;
-        let endings = turns(&world, fibers)?;
+        let endings = turns(&world, fibers, self.time_limit)?;
         let (elapsed, events, hash) = world.summary();
-        let ended = endings.into_iter().map(|ending| ending.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        let results = ended.collect::<Result<Vec<_>>>()?;
-        Ok(Run { results, elapsed, events, hash })
+        let ended = |ending: Ending<_>| ending.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let results = endings.into_iter().map(|ending| ending.map(ended).transpose()).collect::<Result<Vec<_>>>()?;
+        Ok(Run { results, elapsed, events, links: world.counters(), hash })
     }
 }
 
-/// Lets the programs run, each when its time has come.
-fn turns<R>(world: &World, mut fibers: Vec<Option<Fiber<'_, R>>>) -> Result<Vec<Ending<R>>> {
+/// Lets the programs run, each when its time has come. A rank that was killed has no ending.
+fn turns<R>(world: &World, mut fibers: Vec<Option<Fiber<'_, R>>>, limit: Duration) -> Result<Vec<Option<Ending<R>>>> {
     let mut works: Vec<UnderWay> = fibers.iter().map(|_| UnderWay::default()).collect();
     let mut endings: Vec<Option<Ending<R>>> = fibers.iter().map(|_| None).collect();
     loop {
+        if world.summary().0 > limit {
+            break;
+        }
         match world.advance() {
             Next::Went => {}
             Next::Nothing => break,
+            Next::Kill(rank) => {
+                background::exchange(&mut works[rank]);
+                fibers[rank] = None;
+                background::exchange(&mut works[rank]);
+            }
             Next::Run(rank) => {
                 let fiber = fibers[rank].as_mut().expect("a rank that has ended is not ready");
                 background::exchange(&mut works[rank]);
@@ -132,16 +174,17 @@ fn turns<R>(world: &World, mut fibers: Vec<Option<Fiber<'_, R>>>) -> Result<Vec<
     }
     let stuck = world.unfinished();
     if stuck.is_empty() {
-        return Ok(endings.into_iter().map(|ending| ending.expect("all have ended")).collect());
+        return Ok(endings);
     }
     // Whatever they do while they are unwound ends at once.
     world.end_all();
     drop(fibers);
     let first: Vec<_> = stuck.iter().take(8).map(usize::to_string).collect();
     let more = if stuck.len() > first.len() { " ..." } else { "" };
-    Err(Error::Invalid(format!(
-        "ranks {}{more} wait for ever, {:?} after the start: nothing is under way that could wake them",
-        first.join(", "),
-        world.summary().0,
-    )))
+    let now = world.summary().0;
+    let why = match now > limit {
+        true => "have not ended within the limit",
+        false => "wait for ever: nothing is under way that could wake them",
+    };
+    Err(Error::Invalid(format!("{now:?} after the start, ranks {}{more} {why}", first.join(", "))))
 }

@@ -265,6 +265,9 @@ impl Port {
             {
                 return Err(Error::Timeout { after });
             }
+            if ni.far.as_ref().is_some_and(|far| far.is_over()) {
+                return Err(Error::PeerDead { rank: ni.rank });
+            }
             coroutine::suspend();
         }
     }
@@ -301,6 +304,9 @@ impl Port {
                 && far.now() >= deadline
             {
                 return Err(Error::Timeout { after });
+            }
+            if far.is_over() {
+                return Err(Error::PeerDead { rank: ni.rank });
             }
             if !worked && !moved {
                 far.sleep(deadline.map(|(deadline, _)| deadline));

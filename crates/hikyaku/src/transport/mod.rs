@@ -8,8 +8,6 @@
 //! interfaces, which do what the packets ask for. [`sim`] is one in virtual time. [`reliable`] makes links out of wires
 //! that lose frames.
 
-// The simulator puts it between the network interface and a wire with faults.
-#[allow(dead_code, unused_imports)]
 pub(crate) mod reliable;
 pub mod shm;
 pub mod sim;
@@ -63,6 +61,9 @@ pub(crate) trait Transport: Send + Sync {
 
     /// This rank has ended. The others learn of it after everything it has sent.
     fn depart(&self, state: State);
+
+    /// Whether this rank is over, though its program may still run for a moment: nothing comes any more.
+    fn is_over(&self) -> bool;
 
     /// A random number that is not 0.
     fn random(&self) -> Result<u64>;

@@ -68,6 +68,19 @@ pub struct Counters {
     pub strays: u64,
 }
 
+impl std::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Counters) {
+        self.sent += other.sent;
+        self.resent += other.resent;
+        self.acknowledgements += other.acknowledgements;
+        self.requests += other.requests;
+        self.timeouts += other.timeouts;
+        self.duplicates += other.duplicates;
+        self.corrupt += other.corrupt;
+        self.strays += other.strays;
+    }
+}
+
 impl Link {
     /// A link at its beginning. Both ends have the same settings and epoch; a link that is set up anew, after its peer was
     /// unreachable or started again, has an epoch of its own, so that frames still under way from before are known as such.
@@ -188,11 +201,13 @@ impl Link {
 
     /// Everything sent was acknowledged, so the peer's caller has taken it. The link must stay until the peer's is settled
     /// too: it may have to repeat an acknowledgement that was lost.
+    #[cfg(test)]
     pub fn is_settled(&self) -> bool {
         self.sender.held() == 0
     }
 
     /// Messages held here now, for either direction; at most two windows.
+    #[cfg(test)]
     pub fn held(&self) -> usize {
         self.sender.held() + self.receiver.held()
     }

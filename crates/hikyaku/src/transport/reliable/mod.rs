@@ -53,7 +53,7 @@ mod tests;
 #[cfg(test)]
 mod wire;
 
-pub use link::{Counters, Link, Refusal, Refused};
+pub use link::{Counters, Link, Refusal};
 
 /// Picoseconds since a moment of the caller's choice; it never runs backwards.
 pub type Time = u64;

@@ -52,6 +52,7 @@ impl Receiver {
     }
 
     /// Messages kept, and gaps between them.
+    #[cfg(test)]
     pub fn held(&self) -> usize {
         self.places.len()
     }

@@ -57,6 +57,7 @@ impl Sender {
     }
 
     /// Messages that are not acknowledged.
+    #[cfg(test)]
     pub fn held(&self) -> usize {
         self.held.len()
     }

@@ -48,8 +48,7 @@ impl Transport for Endpoint {
     }
 
     fn payload_max(&self) -> usize {
-        // The model cuts long transfers into packets by itself.
-        1 << 30
+        self.world.course().payload_max()
     }
 
     fn now(&self) -> Instant {
@@ -95,6 +94,10 @@ impl Transport for Endpoint {
 
     fn depart(&self, state: State) {
         self.world.course().depart(self.rank, state);
+    }
+
+    fn is_over(&self) -> bool {
+        self.world.course().ranks[self.rank].dead
     }
 
     fn random(&self) -> Result<u64> {

@@ -18,11 +18,15 @@
 //! | `wire` | the way of a packet: when it leaves and arrives |
 //! | `endpoint` | one rank's view of it: the transport |
 //! | `fiber` | a rank's program with a stack of its own |
+//! | `faults` | what goes wrong |
+//! | `mesh` | reliable links between ranks where it does |
 //! | `chance` | random numbers from the seed |
 
 pub(crate) mod chance;
 pub(crate) mod endpoint;
+pub mod faults;
 pub(crate) mod fiber;
 pub mod machine;
+mod mesh;
 mod wire;
 pub(crate) mod world;

@@ -23,6 +23,26 @@ pub(super) struct Stages {
     write: Time,
 }
 
+/// What is to be carried.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    pub bytes: usize,
+    /// An interface sends it by itself: it need not be read from host memory.
+    pub at_hand: bool,
+}
+
+impl Load {
+    pub fn of(packet: &Packet, payload: usize) -> Load {
+        let class = Class::of(packet);
+        let bytes = match class {
+            Class::Push | Class::Answer => payload,
+            Class::Word | Class::Atomic | Class::Pull => 8,
+            Class::Message => MESSAGE_BYTES + payload,
+        };
+        Load { bytes, at_hand: class == Class::Answer }
+    }
+}
+
 /// What the host spends on an operation.
 pub(super) struct Cost {
     /// Until the interface has it.
@@ -95,21 +115,9 @@ impl Wire {
     }
 
     /// When an operation that the interface has at `start` has changed the memory of its target.
-    pub fn arrival(
-        &self,
-        start: Time,
-        from: usize,
-        to: usize,
-        packet: &Packet,
-        payload: usize,
-        stages: &mut [Stages],
-    ) -> Time {
+    pub fn arrival(&self, start: Time, from: usize, to: usize, load: Load, stages: &mut [Stages]) -> Time {
         let Machine { host, ni, link, .. } = &self.machine;
-        let bytes = match Class::of(packet) {
-            Class::Push | Class::Answer => payload,
-            Class::Word | Class::Atomic | Class::Pull => 8,
-            Class::Message => MESSAGE_BYTES + payload,
-        };
+        let bytes = load.bytes;
         if from == to {
             // A rank operates on its own memory through its interface, in order.
             let each = time(host.copy_start) + transfer(bytes, host.copy_bandwidth);
@@ -118,8 +126,7 @@ impl Wire {
         let piece = if ni.packet > 0 { bytes.min(ni.packet) } else { bytes };
         let count = bytes.div_ceil(piece.max(1)).max(1) as Time;
         let (move_time, wire_time) = (transfer(piece, ni.dma_bandwidth), transfer(piece, link.bandwidth));
-        // What an interface sends by itself it has at hand.
-        let read_time = if Class::of(packet) == Class::Answer { 0 } else { time(ni.dma_read_start) + move_time };
+        let read_time = if load.at_hand { 0 } else { time(ni.dma_read_start) + move_time };
         let train = Train { first: start, last: start, count };
         let source = &mut stages[from];
         let train = train.pass(read_time, &mut source.read).pass(time(ni.send + ni.gap) + wire_time, &mut source.out);
@@ -134,6 +141,19 @@ impl Wire {
             .pass(time(ni.receive), &mut target.receive)
             .pass(time(ni.dma_write_start) + move_time, &mut target.write)
             .last
+    }
+
+    /// The first byte between the two ranks of `size` that are farthest from each other, and as long again for what
+    /// interfaces do.
+    pub fn longest_way(&self, size: usize) -> Time {
+        let ni = &self.machine.ni;
+        let spent = ni.send + ni.receive + ni.handler + ni.dma_read_start + ni.dma_write_start;
+        (0..size).map(|to| self.latency(0, to)).max().unwrap_or(0) + time(spent + self.machine.link.latency)
+    }
+
+    /// How long the news of a rank's end takes.
+    pub fn news(&self) -> Time {
+        time(self.machine.link.latency)
     }
 
     fn latency(&self, from: usize, to: usize) -> Time {

@@ -1,11 +1,14 @@
 //! Time, events, and which rank is ready to run.
 
 use super::chance::Chance;
+use super::faults::{Faults, picoseconds};
 use super::machine::Machine;
-use super::wire::{Stages, Wire};
+use super::mesh::{self, Mesh};
+use super::wire::{Load, Stages, Wire};
 use crate::ni::Ni;
 use crate::ni::message::kind;
 use crate::transport::Parcel;
+use crate::transport::reliable::Counters;
 use crate::transport::shm::layout::{JobMemory, State};
 use crate::transport::shm::ring::Packet;
 use std::cmp::Reverse;
@@ -38,7 +41,11 @@ pub(super) struct Course {
     hash: u64,
     ready: VecDeque<usize>,
     pub ranks: Vec<Rank>,
-    stages: Vec<Stages>,
+    pub stages: Vec<Stages>,
+    /// Links over a wire with faults; `None`: nothing is ever lost.
+    pub mesh: Option<Mesh>,
+    /// Packets of one rank to another that may be under way or not handled.
+    crowd_max: usize,
     /// Packets under way or not handled. Those that wait for a program do not keep out those that wait for nobody.
     crowd: HashMap<Queue, usize>,
     /// The interface that acts now, instead of a program.
@@ -60,9 +67,15 @@ pub(super) struct Rank {
     /// Its interface is about to try again what was put off.
     retries: bool,
     /// Its packets that have not arrived.
-    under_way: usize,
+    pub under_way: usize,
     /// How it has ended, while the others do not know.
     departing: Option<State>,
+    /// It was killed.
+    pub dead: bool,
+    /// And all know.
+    pub forgotten: bool,
+    /// So many times as long it takes for everything.
+    slowness: f64,
 }
 
 /// (from, to, for handlers)
@@ -90,7 +103,22 @@ struct Event {
     what: What,
 }
 
-enum What {
+pub(super) enum What {
+    /// A frame arrives at the other end of a link.
+    Frame {
+        from: usize,
+        to: usize,
+        bytes: Vec<u8>,
+    },
+    /// The end `here` of a link to `there` has waited long enough.
+    Tick {
+        here: usize,
+        there: usize,
+    },
+    /// A rank dies.
+    Crash {
+        rank: usize,
+    },
     Alarm {
         rank: usize,
         sleep: u64,
@@ -143,6 +171,8 @@ impl Ord for Event {
 pub(crate) enum Next {
     /// A rank runs.
     Run(usize),
+    /// A rank is killed.
+    Kill(usize),
     /// Something happened that concerns no program.
     Went,
     /// Nothing, ever.
@@ -153,13 +183,13 @@ pub(crate) enum Next {
 const CROWD_MAX: usize = 256;
 
 impl World {
-    pub fn new(machine: Machine, memory: Arc<JobMemory>, seed: u64) -> World {
+    pub fn new(machine: Machine, memory: Arc<JobMemory>, seed: u64, faults: &Faults) -> World {
         let size = memory.layout.size;
-        World {
+        let wire = Wire::new(machine);
+        let world = World {
             epoch: Instant::now(),
             memory,
             interfaces: OnceLock::new(),
-            wire: Wire::new(machine),
             state: Mutex::new(Course {
                 now: 0,
                 events: BinaryHeap::new(),
@@ -167,13 +197,20 @@ impl World {
                 happened: 0,
                 hash: 0xcbf2_9ce4_8422_2325,
                 ready: (0..size).collect(),
-                ranks: (0..size).map(|_| Rank::default()).collect(),
+                ranks: (0..size).map(|rank| Rank { slowness: faults.slowness(rank), ..Rank::default() }).collect(),
                 stages: vec![Stages::default(); size],
+                crowd_max: faults.buffers.unwrap_or(CROWD_MAX).max(1),
+                mesh: faults.concern_wire().then(|| Mesh::new(faults.clone(), wire.longest_way(size))),
                 crowd: HashMap::new(),
                 acting: None,
                 chance: Chance::new(seed),
             }),
+            wire,
+        };
+        for crash in &faults.crashes {
+            world.course().plan(picoseconds(crash.at), What::Crash { rank: crash.rank });
         }
+        world
     }
 
     /// The interfaces of all ranks.
@@ -222,7 +259,22 @@ impl World {
                 drop(course);
                 self.retry(rank);
             }
+            What::Tick { here, there } => course.tick(&self.wire, here, there),
+            What::Frame { from, to, bytes } => {
+                let parcels = course.receive_frame(&self.wire, from, to, &bytes);
+                drop(course);
+                parcels.into_iter().for_each(|parcel| self.deliver(to, parcel));
+            }
+            What::Crash { rank } => {
+                if course.kill(rank, &self.wire) {
+                    return Next::Kill(rank);
+                }
+            }
             What::Departure { rank, state } => {
+                if course.ranks[rank].dead {
+                    course.ranks[rank].forgotten = true;
+                    course.forget_links(rank);
+                }
                 self.memory.note_departed(rank, state);
                 (0..course.ranks.len()).for_each(|peer| course.wake(peer, false));
             }
@@ -237,6 +289,10 @@ impl World {
     /// A packet has arrived: the interface does what it can do by itself, the rest waits for the program.
     fn deliver(&self, to: usize, parcel: Parcel) {
         let (source, queue) = (parcel.source, queue(parcel.source, to, &parcel.packet));
+        if self.course().ranks[to].dead {
+            self.course().lose(source);
+            return;
+        }
         let ni = self.interfaces.get().and_then(|all| all[to].upgrade());
         let by_interface = self.course().ranks[to].by_interface(&parcel);
         let taken = match ni.filter(|_| by_interface) {
@@ -252,8 +308,7 @@ impl World {
             }
         }
         course.wake(to, false);
-        course.ranks[source].under_way -= 1;
-        course.depart_when_quiet(source);
+        course.lose(source);
     }
 
     /// The interface of a rank does something by itself.
@@ -301,6 +356,11 @@ impl World {
         }
     }
 
+    /// What has happened on the links between ranks.
+    pub fn counters(&self) -> Counters {
+        self.course().mesh.as_ref().map_or_else(Counters::default, Mesh::counters)
+    }
+
     /// (time, events, a checksum of all of them)
     pub fn summary(&self) -> (Duration, u64, u64) {
         let course = self.course();
@@ -309,7 +369,7 @@ impl World {
 }
 
 impl Course {
-    fn plan(&mut self, time: Time, what: What) {
+    pub(super) fn plan(&mut self, time: Time, what: What) {
         self.made += 1;
         self.events.push(Reverse(Event { time: time.max(self.now), number: self.made, what }));
     }
@@ -343,7 +403,8 @@ impl Course {
 
     /// A rank's program stops until it has done what it is ahead by.
     pub fn be_busy(&mut self, rank: usize) {
-        let until = self.now + std::mem::take(&mut self.ranks[rank].debt);
+        let spent = std::mem::take(&mut self.ranks[rank].debt) as f64 * self.ranks[rank].slowness;
+        let until = self.now + spent as Time;
         self.stop(rank, Some(until), Phase::Busy);
     }
 
@@ -362,8 +423,11 @@ impl Course {
         // Answers are as many as what they answer.
         let bounded = !matches!(parcel.packet.kind, kind::ANSWER | kind::REFUSED);
         let crowd = self.crowd.entry(queue(from, to, &parcel.packet)).or_default();
-        if bounded && *crowd >= CROWD_MAX {
+        if bounded && *crowd >= self.crowd_max {
             return false;
+        }
+        if self.ranks[from].dead || self.ranks[to].forgotten {
+            return true;
         }
         *crowd += 1;
         let start = match self.acting {
@@ -375,9 +439,14 @@ impl Course {
                 start
             }
         };
-        let arrival = wire.arrival(start, from, to, &parcel.packet, parcel.payload.len(), &mut self.stages);
-        let handling = if self.ranks[to].alone > 0 { wire.handler(&parcel.packet) } else { 0 };
         self.ranks[from].under_way += 1;
+        if self.mesh.is_some() && from != to {
+            self.post(wire, to, start, &parcel);
+            return true;
+        }
+        let load = Load::of(&parcel.packet, parcel.payload.len());
+        let arrival = wire.arrival(start, from, to, load, &mut self.stages);
+        let handling = if self.ranks[to].alone > 0 { wire.handler(&parcel.packet) } else { 0 };
         self.plan(arrival + handling, What::Arrival { to, parcel });
         true
     }
@@ -386,7 +455,7 @@ impl Course {
     pub fn consumed(&mut self, queue: Queue) {
         let Some(crowd) = self.crowd.get_mut(&queue) else { return };
         *crowd -= 1;
-        let was_full = *crowd + 1 >= CROWD_MAX;
+        let was_full = *crowd + 1 >= self.crowd_max;
         if *crowd == 0 {
             self.crowd.remove(&queue);
         }
@@ -397,11 +466,37 @@ impl Course {
 
     /// A rank has ended; the others hear of it after everything it has sent.
     pub fn depart(&mut self, rank: usize, state: State) {
+        if self.ranks[rank].dead {
+            return;
+        }
         self.ranks[rank].departing = Some(state);
         self.depart_when_quiet(rank);
     }
 
-    fn depart_when_quiet(&mut self, rank: usize) {
+    /// A packet of a rank is not under way any more.
+    fn lose(&mut self, source: usize) {
+        self.ranks[source].under_way -= 1;
+        self.depart_when_quiet(source);
+    }
+
+    /// Kills a rank; false if it has ended before.
+    fn kill(&mut self, rank: usize, wire: &Wire) -> bool {
+        if self.ranks[rank].phase == Phase::Ended || self.ranks[rank].dead {
+            return false;
+        }
+        self.ranks[rank].dead = true;
+        self.ranks[rank].phase = Phase::Ended;
+        self.ready.retain(|ready| *ready != rank);
+        self.plan(self.now + wire.news(), What::Departure { rank, state: State::Dead });
+        true
+    }
+
+    /// Payload of a packet at most; the model cuts long transfers by itself.
+    pub fn payload_max(&self) -> usize {
+        if self.mesh.is_some() { mesh::PAYLOAD_MAX } else { 1 << 30 }
+    }
+
+    pub(super) fn depart_when_quiet(&mut self, rank: usize) {
         let this = &mut self.ranks[rank];
         if this.under_way == 0
             && let Some(state) = this.departing.take()
@@ -423,6 +518,12 @@ impl Course {
         match &event.what {
             What::Alarm { rank, .. } => add(&(*rank as u64).to_le_bytes()),
             What::Room { rank } | What::Retry { rank } => add(&(*rank as u64).to_le_bytes()),
+            What::Tick { here, there } => add(&[*here as u8, *there as u8]),
+            What::Crash { rank } => add(&[*rank as u8]),
+            What::Frame { to, bytes, .. } => {
+                add(&(*to as u64).to_le_bytes());
+                add(&bytes[..bytes.len().min(64)]);
+            }
             What::Departure { rank, state } => add(&[*rank as u8, *state as u8]),
             What::Arrival { to, parcel } => {
                 add(&(*to as u64).to_le_bytes());
