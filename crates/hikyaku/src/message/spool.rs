@@ -18,9 +18,9 @@ pub(super) struct Spool {
 }
 
 /// A send and the copy it sends from.
-struct Spooled {
-    op: SendOp,
-    copy: Box<[u8]>,
+pub(super) struct Spooled {
+    pub op: SendOp,
+    pub copy: Box<[u8]>,
 }
 
 /// What [`Messages::check_spool`] reports.
@@ -57,11 +57,12 @@ impl Drop for Messages<'_> {
     /// Waits until everything in the spare buffer has been taken, as was promised; only the end of a receiver ends that
     /// early.
     fn drop(&mut self) {
-        while let Some(member) = self.core.first_spooled().filter(|_| !std::thread::panicking()) {
+        let first_waiting = || self.core.first_spooled().or_else(|| self.core.pay());
+        while let Some(member) = first_waiting().filter(|_| !std::thread::panicking()) {
             let by = By::Rank(self.core.rank_of(member));
             let moved = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
                 self.core.move_spooled();
-                (self.core.first_spooled() != Some(member)).then_some(())
+                (first_waiting() != Some(member)).then_some(())
             });
             if moved.is_err() {
                 break;
@@ -87,20 +88,26 @@ impl Core {
     /// Copies a send that has not begun; false while there is no room.
     pub(super) fn spool_send(&self, op: &SendOp) -> bool {
         let Some(bytes) = op.waiting_bytes() else { return false };
-        let mut spool = self.spool.borrow_mut();
+        let spool = self.spool.borrow_mut();
         if spool.used + bytes.len() > spool.room {
             return false;
         }
         let copy: Box<[u8]> = bytes.into();
         // SAFETY: the copy stays beside the operation until it is done.
         let Ok(op) = (unsafe { self.begin_send(Buffer::of(&copy), op.member, op.entry) }) else { return false };
-        spool.used += copy.len();
-        spool.waiting.push_back(Spooled { op: op.set_spooled(), copy });
-        self.spooled.set(spool.waiting.len());
         drop(spool);
+        self.keep_spooled(Spooled { op: op.set_spooled(), copy });
         // Offered at once if its slot is free: then the receiver needs nobody's help.
         self.move_spooled();
         true
+    }
+
+    /// Keeps a send and its copy until it is done.
+    pub(super) fn keep_spooled(&self, spooled: Spooled) {
+        let mut spool = self.spool.borrow_mut();
+        spool.used += spooled.copy.len();
+        spool.waiting.push_back(spooled);
+        self.spooled.set(spool.waiting.len());
     }
 
     /// The receiver of the first of them.

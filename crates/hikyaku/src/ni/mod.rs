@@ -15,6 +15,7 @@
 //! | `operation` | push, pull, word, atomics, notification, flush |
 //! | `prepared` | pushes that are set up once and started many times |
 //! | `route` | the same operations where there is no pointer |
+//! | `window` | private buffers opened to a far peer for one message |
 //! | `account` | routed operations under way, and what was refused |
 //! | `message` | active messages: sending, calling |
 //! | `call` | where the answers to a port's calls arrive |
@@ -43,6 +44,7 @@ pub(crate) mod prepared;
 pub(crate) mod route;
 pub(crate) mod thread;
 pub(crate) mod wait;
+pub(crate) mod window;
 
 use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
@@ -59,6 +61,7 @@ use owner::OwnerPage;
 use port::Lane;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use window::Windows;
 
 /// The port of the network interface itself: what handlers send goes through it.
 pub(crate) const NI_PORT: usize = 0;
@@ -96,6 +99,7 @@ pub(crate) struct Ni {
     pub lanes: Box<[Mutex<Option<Lane>>]>,
     /// What each port has routed.
     pub accounts: Box<[Account]>,
+    pub windows: Windows,
     /// Per peer: whether its private memory can be reached directly (0 unknown, 1 yes, 2 no). Only a note of what
     /// every thread would find out itself.
     cross: Box<[AtomicU8]>,
@@ -150,6 +154,7 @@ impl Ni {
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
             lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
+            windows: Windows::default(),
             cross: (0..layout.size).map(|_| AtomicU8::new(0)).collect(),
             own_heap: Mutex::new(Heap::new(own_start, layout.heap_half_bytes)),
             misbehaved: AtomicU64::new(0),

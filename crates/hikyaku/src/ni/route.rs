@@ -43,12 +43,14 @@ mod verb {
 const COUNTED: u64 = 1 << 63;
 /// In place of the token of an operation that nobody answers.
 const UNANSWERED: u64 = 0;
+/// The last argument of a push that was described before.
+const PREPARED: u64 = 1;
 
 /// Bytes that only their owner's network interface reaches, as it finds them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     pub rank: usize,
-    /// An area of the rank, or [`SEGMENT`].
+    /// An area of the rank, or [`SEGMENT`], or [`WINDOW`].
     area: u32,
     key: u64,
     offset: u64,
@@ -57,7 +59,14 @@ pub(crate) struct Target {
 /// In place of an area: what the rank has of the job's segment. Its key is the number of the job.
 const SEGMENT: u32 = u32::MAX;
 
+/// In place of an area: a window of the rank. Its key is the window's name.
+const WINDOW: u32 = u32::MAX - 1;
+
 impl Target {
+    pub fn in_window(rank: usize, name: u64, offset: usize) -> Target {
+        Target { rank, area: WINDOW, key: name, offset: offset as u64 }
+    }
+
     pub fn in_segment(ni: &Ni, rank: usize, offset: usize) -> Target {
         Target { rank, area: SEGMENT, key: ni.job, offset: offset as u64 }
     }
@@ -75,6 +84,8 @@ impl Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Push,
+    /// A push whose description was made before.
+    Prepared,
     Pull,
     Word,
     Atomic,
@@ -86,6 +97,7 @@ impl Class {
     pub fn of(packet: &Packet) -> Class {
         match (packet.kind, packet.handler) {
             (kind::ANSWER | kind::REFUSED, _) => Class::Answer,
+            (kind::ROUTED, verb::PUSH_THEN) if packet.arguments[5] == PREPARED => Class::Prepared,
             (kind::ROUTED, verb::PUSH | verb::PUSH_THEN) => Class::Push,
             (kind::ROUTED, verb::PULL | verb::OPEN) => Class::Pull,
             (kind::ROUTED, verb::WORD) => Class::Word,
@@ -327,7 +339,13 @@ type Answer = ([u64; 6], Vec<u8>);
 fn perform(ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> std::result::Result<Answer, Refusal> {
     let [id, key, offset, a, b, _] = packet.arguments;
     let max = ni.payload_max(source);
-    let find = |bytes: u64| find(ni, id, key, offset, bytes).filter(|_| bytes <= max as u64);
+    // Held while the window is written.
+    let windows = (id == WINDOW as u64).then(|| ni.windows.table());
+    let find = |bytes: u64| match &windows {
+        Some(windows) => windows.find(source, key, offset, bytes),
+        None => find(ni, id, key, offset, bytes),
+    };
+    let find = |bytes: u64| find(bytes).filter(|_| bytes <= max as u64);
     let mut reply = Vec::new();
     let mut words = [0; 6];
     match packet.handler {
@@ -462,13 +480,49 @@ impl Token<'_> {
     }
 }
 
+/// Operations on a far rank that nobody answers, sent now or not at all: for protocols that have a wait of their own.
+impl Ni {
+    /// [`Port::push_then`]; false while there is no room. `prepared`: its description is an old one.
+    pub(crate) fn try_push_then(
+        &self,
+        to: Target,
+        data: &[u8],
+        then: usize,
+        tail: &[u64],
+        prepared: bool,
+    ) -> Result<bool> {
+        let payload = [data, bytemuck::cast_slice(tail)].concat();
+        let mut packet = packet(to, verb::PUSH_THEN, UNANSWERED, [then as u64, tail.len() as u64], &payload);
+        packet.arguments[5] = if prepared { PREPARED } else { 0 };
+        self.try_far(to.rank, &packet, &payload)
+    }
+
+    /// A push; false while there is no room.
+    pub(crate) fn try_push(&self, to: Target, data: &[u8]) -> Result<bool> {
+        self.try_far(to.rank, &packet(to, verb::PUSH, UNANSWERED, [0; 2], data), data)
+    }
+
+    /// [`Port::word_quietly`]; false while there is no room.
+    pub(crate) fn try_word(&self, to: Target, value: u64) -> Result<bool> {
+        self.try_far(to.rank, &packet(to, verb::WORD, UNANSWERED, [value, 0], &[]), &[])
+    }
+
+    fn try_far(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
+        self.check_rank(rank)?;
+        match &self.far {
+            Some(far) => far.send(rank, packet, payload),
+            None => Err(Error::Invalid(format!("rank {rank} is not far"))),
+        }
+    }
+}
+
 impl Ni {
     pub(crate) fn process_of(&self, rank: usize) -> i32 {
         self.memory.block(rank).life.process.load(Ordering::Relaxed) as i32
     }
 
     /// Payload bytes of one packet to or from `rank`.
-    fn payload_max(&self, rank: usize) -> usize {
+    pub(crate) fn payload_max(&self, rank: usize) -> usize {
         match &self.far {
             Some(far) if !self.is_near(rank) => far.payload_max(),
             _ => PAYLOAD_MAX,

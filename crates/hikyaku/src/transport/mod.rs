@@ -43,6 +43,9 @@ pub(crate) trait Transport: Send + Sync {
     /// The time here.
     fn now(&self) -> Instant;
 
+    /// The program has entered a call of the library that communicates.
+    fn call(&self) {}
+
     /// This rank looks at its memory: what has arrived by now must be there.
     fn look(&self);
 

@@ -56,6 +56,10 @@ impl Transport for Endpoint {
         self.world.instant(course.now + course.ranks[self.rank].debt)
     }
 
+    fn call(&self) {
+        self.world.course().ranks[self.rank].debt += self.world.wire.call();
+    }
+
     fn look(&self) {
         if self.can_stop() {
             let mut course = self.world.course();

@@ -35,7 +35,7 @@ impl Load {
     pub fn of(packet: &Packet, payload: usize) -> Load {
         let class = Class::of(packet);
         let bytes = match class {
-            Class::Push | Class::Answer => payload,
+            Class::Push | Class::Prepared | Class::Answer => payload,
             Class::Word | Class::Atomic | Class::Pull => 8,
             Class::Message => MESSAGE_BYTES + payload,
         };
@@ -94,11 +94,17 @@ impl Wire {
         time(self.machine.host.poll).max(1000)
     }
 
+    /// What the entrance of a call costs.
+    pub fn call(&self) -> Time {
+        time(self.machine.host.call)
+    }
+
     /// What the host spends to start an operation.
     pub fn cost(&self, packet: &Packet) -> Cost {
         let operation = &self.machine.operation;
         let (start, busy) = match Class::of(packet) {
             Class::Push => (operation.push_start, operation.push_busy),
+            Class::Prepared => (operation.prepared_start, operation.prepared_busy),
             Class::Pull => (operation.pull_start, operation.pull_busy),
             Class::Word => (operation.word_start, operation.word_busy),
             Class::Atomic => (operation.atomic_start, operation.atomic_busy),
