@@ -1,6 +1,7 @@
 //! What cases need: errors to expect, conditions to wait for.
 
-use hikyaku::{Arguments, Job};
+use hikyaku::{Arguments, Error, Job, Refusal, Result};
+use std::time::Duration;
 
 /// The error of a call that must fail, which must be of the given form.
 macro_rules! expect_error {
@@ -31,7 +32,8 @@ pub fn bytes(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (seed * 37 + i * 7 + i / 251) as u8).collect()
 }
 
-/// Looks again and again, outside the library: meanwhile this rank runs no handlers.
+/// Looks again and again, outside the library: meanwhile this rank runs no handlers. In virtual time only looks at own
+/// memory, handlers, ranks or the clock let time go on.
 pub fn spin_until(mut met: impl FnMut() -> bool) {
     while !met() {
         std::thread::yield_now();
@@ -46,9 +48,34 @@ pub fn await_half_a_push(job: &Job, middle: impl Fn() -> u64) {
     }
 }
 
+/// What becomes of a push or a word to area `id` of `rank`: the error, once the area is revoked. A far owner refuses what
+/// reaches it afterwards, of which a flush tells.
+pub fn push_outcome(job: &Job, rank: usize, id: u32, started: Result<()>) -> Result<()> {
+    if job.is_mapped(rank)? {
+        return started;
+    }
+    started?;
+    job.flush(rank).map_err(|error| match error {
+        Error::Refused { rank, reason: Refusal::UnknownArea } => Error::AreaRevoked { rank, id },
+        other => other,
+    })
+}
+
+/// Whether operations on private memory of `rank` wait until it makes progress. The interface of a far rank does them by
+/// itself.
+pub fn needs_progress_of(job: &Job, rank: usize) -> bool {
+    job.is_mapped(rank).unwrap() && !job.reaches_private_memory(rank).unwrap()
+}
+
 /// Does each work in a thread of its own while this one does `here`. The threads are joined one by one: a scope that
 /// waits for them by itself does so inside the standard library, where ThreadSanitizer does not see it.
-pub fn beside<W: FnOnce() + Send>(works: impl IntoIterator<Item = W>, here: impl FnOnce()) {
+///
+/// A simulated rank has one thread: there they follow each other.
+pub fn beside<W: FnOnce() + Send>(job: &Job, works: impl IntoIterator<Item = W>, here: impl FnOnce()) {
+    if job.is_simulated() {
+        works.into_iter().for_each(|work| work());
+        return here();
+    }
     std::thread::scope(|scope| {
         let threads: Vec<_> = works.into_iter().map(|work| scope.spawn(work)).collect();
         here();
@@ -69,8 +96,12 @@ pub fn thread_number() -> u64 {
 }
 
 /// Waits until a thread of this host sleeps in the kernel. A thread in the library spins or yields until it sleeps
-/// in its wait, so then it has nothing left to look at.
-pub fn await_asleep(thread: u64) {
+/// in its wait, so then it has nothing left to look at. In virtual time whoever has nothing to do sleeps at once.
+pub fn await_asleep(job: &Job, thread: u64) {
+    if job.is_simulated() {
+        let enough = job.now() + Duration::from_millis(1);
+        return spin_until(|| job.now() >= enough);
+    }
     spin_until(|| {
         let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).unwrap_or_default();
         // The state follows the name, which is in brackets and may hold anything.

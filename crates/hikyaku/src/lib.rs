@@ -74,6 +74,15 @@ pub mod sync;
 #[cfg(not(loom))]
 mod transport;
 
+/// Jobs in virtual time, on models of machines.
+#[cfg(not(loom))]
+pub mod sim {
+    pub use crate::job::{Run, Sim};
+    pub use crate::transport::reliable::Counters;
+    pub use crate::transport::sim::faults::{Crash, Faults, Partition, Slow};
+    pub use crate::transport::sim::machine::*;
+}
+
 /// Under the model checker only the protocols exist.
 #[cfg(loom)]
 #[doc(hidden)]

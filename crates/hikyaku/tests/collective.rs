@@ -5,6 +5,7 @@ mod cases;
 
 use cases::CASES;
 use hikyaku::collective::{Choices, Sum, Version};
+use hikyaku::sim::{Machine, Sim};
 use hikyaku::{Config, Error, Job, Until};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -230,4 +231,15 @@ fn a_member_that_left_too_early_is_noticed() {
     .unwrap();
     assert!(matches!(results[0], Err(Error::PeerLeft { rank: 1 })), "{:?}", results[0]);
     assert!(matches!(results[2], Err(Error::PeerLeft { .. })), "{:?}", results[2]);
+}
+
+/// All cases where no rank has another's memory mapped.
+#[test]
+fn in_virtual_time() {
+    for (size, seed) in [(1, 1), (2, 2), (3, 3), (5, 4), (8, 5)] {
+        for (name, body) in CASES {
+            let what = format!("{name} with {size} simulated ranks");
+            within(60, &what, || Sim::new(Machine::plain(), size, seed).run(body).unwrap());
+        }
+    }
 }

@@ -1,10 +1,11 @@
-//! Messages by slots on threads: the cases, the end of a rank, and random programs against a plain model.
+//! Messages by slots on threads and in virtual time: the cases, the end of a rank, and random programs against a plain model.
 
 #[path = "message/cases.rs"]
 mod cases;
 
 use cases::pattern;
 use hikyaku::message::{EAGER_MAX, Mode};
+use hikyaku::sim::{Machine, Sim};
 use hikyaku::{Error, Job, Result};
 use proptest::prelude::*;
 use std::time::Duration;
@@ -20,6 +21,27 @@ fn all_cases() {
     for (name, ranks, body) in cases::CASES {
         println!("{name}");
         run(*ranks, body);
+    }
+}
+
+/// Machines on which things happen in different orders.
+fn machines() -> impl Iterator<Item = Machine> {
+    std::iter::once(Machine::plain()).chain(Machine::shipped())
+}
+
+fn simulate(machine: Machine, ranks: usize, body: impl Fn(&Job) -> Result<()>) {
+    let name = machine.name.clone();
+    let run = Sim::new(machine, ranks, 1).run(body).unwrap_or_else(|error| panic!("{name}: {error}"));
+    run.results.into_iter().for_each(|result| result.unwrap_or_else(|error| panic!("{name}: {error}")));
+}
+
+#[test]
+fn all_cases_between_far_ranks() {
+    for (name, ranks, body) in cases::CASES {
+        for machine in machines() {
+            println!("{name} on {}", machine.name);
+            simulate(machine, *ranks, body);
+        }
     }
 }
 

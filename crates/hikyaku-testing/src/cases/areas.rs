@@ -1,6 +1,6 @@
 //! Areas of one rank, by id, and their revocation.
 
-use crate::support::{await_half_a_push, beside, expect_error, spin_until, tag};
+use crate::support::{await_half_a_push, beside, expect_error, push_outcome, spin_until, tag};
 use hikyaku::{By, Error, Job, Until};
 
 pub fn areas_are_reached_by_id(job: &Job) {
@@ -41,13 +41,15 @@ pub fn a_revoked_area_refuses_everything(job: &Job) {
     drop(area);
     job.barrier().unwrap();
     let place = remote.at(0);
-    expect_error!(job.push(place, &[1]), Error::AreaRevoked { rank, id: 9 } if rank == peer);
-    expect_error!(job.pull(place, &mut [0]), Error::AreaRevoked { .. });
-    expect_error!(job.word(place, 1), Error::AreaRevoked { .. });
-    expect_error!(job.fetch_add(place, 1), Error::AreaRevoked { .. });
-    expect_error!(job.push_notify(place, &[1], remote.at(1), 1), Error::AreaRevoked { .. });
-    expect_error!(job.push_status(place, &[1], status.here(0), 1), Error::AreaRevoked { .. });
+    let pushed = |started| push_outcome(job, peer, 9, started);
+    expect_error!(pushed(job.push(place, &[1])), Error::AreaRevoked { rank, id: 9 } if rank == peer);
+    expect_error!(job.pull(place, &mut [0]), Error::AreaRevoked { rank, id: 9 } if rank == peer);
+    expect_error!(pushed(job.word(place, 1)), Error::AreaRevoked { .. });
+    expect_error!(job.fetch_add(place, 1), Error::AreaRevoked { rank, id: 9 } if rank == peer);
+    expect_error!(pushed(job.push_notify(place, &[1], remote.at(1), 1)), Error::AreaRevoked { .. });
+    expect_error!(pushed(job.push_status(place, &[1], status.here(0), 1)), Error::AreaRevoked { .. });
     expect_error!(job.pull_status(place, &mut [0], status.here(0), 1), Error::AreaRevoked { .. });
+    job.sync().expect("reported once");
     assert_eq!(status.get(0), 0, "no status for what did not happen");
     expect_error!(job.open_area::<u64>(peer, 9), Error::UnknownArea { rank, id: 9 } if rank == peer);
     job.barrier().unwrap();
@@ -64,7 +66,7 @@ pub fn an_old_handle_does_not_reach_a_new_area(job: &Job) {
         drop(area);
         let area = job.area::<u64>(1, 8).unwrap();
         job.barrier().unwrap();
-        expect_error!(job.push(old.at(7), &[1]), Error::AreaRevoked { .. });
+        expect_error!(push_outcome(job, peer, 1, job.push(old.at(7), &[1])), Error::AreaRevoked { .. });
         job.push(job.open_area::<u64>(peer, 1).unwrap().at(0), &[5]).unwrap();
         job.barrier().unwrap();
         assert_eq!(area.to_vec(), [5, 0, 0, 0, 0, 0, 0, 0]);
@@ -91,7 +93,8 @@ pub fn nobody_writes_after_a_revocation(job: &Job) {
             let remote = job.open_area::<u64>(0, 1).unwrap();
             job.push(remote.at(0), &data[1]).unwrap();
             job.fetch_add(started.at(0, 0), 1).unwrap();
-            let end = (0..).find_map(|turn| job.push(remote.at(0), &data[turn % 2]).err()).unwrap();
+            let push = |turn: usize| push_outcome(job, 0, 1, job.push(remote.at(0), &data[turn % 2]));
+            let end = (0..).find_map(|turn| push(turn).err()).unwrap();
             assert!(matches!(end, Error::AreaRevoked { rank: 0, id: 1 }), "{end:?}");
             job.barrier().unwrap();
         }
@@ -116,7 +119,7 @@ pub fn a_new_area_survives_the_end_of_the_old(job: &Job) {
             port.push(port.open_area::<u64>(0, 7).expect("the new area").at(3), &[4]).unwrap();
             assert_eq!(new.unwrap().get(3), 4);
         };
-        beside([renew], || {
+        beside(job, [renew], || {
             old.into_vec();
             ended.store(true, Ordering::Release);
         });
@@ -135,7 +138,7 @@ pub fn into_vec_gives_the_content(job: &Job) {
     assert_eq!(content.iter().sum::<u32>(), 150);
     assert_eq!(&content[19..21], [0, 5]);
     job.barrier().unwrap();
-    expect_error!(job.push(remote.at(0), &[1]), Error::AreaRevoked { .. });
+    expect_error!(push_outcome(job, peer, 1, job.push(remote.at(0), &[1])), Error::AreaRevoked { .. });
     job.barrier().unwrap();
 }
 

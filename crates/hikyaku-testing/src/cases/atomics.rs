@@ -99,7 +99,7 @@ pub fn an_atomic_operation_wakes(job: &Job) {
     let word = job.symmetric::<u64>(2).unwrap();
     if job.rank() == 0 {
         let sleeper = job.wait(word.here(1), Until::NotEqual(0)).unwrap();
-        await_asleep(sleeper);
+        await_asleep(job, sleeper);
         job.fetch_add(word.at(1, 0), 5).unwrap();
     } else {
         job.word(word.at(0, 1), thread_number()).unwrap();

@@ -82,7 +82,7 @@ pub fn ports_get_their_own_replies(job: &Job) {
             }
         }
     });
-    beside(callers, || {});
+    beside(job, callers, || {});
     job.barrier().unwrap();
 }
 

@@ -88,8 +88,15 @@ pub fn a_handler_uses_remote_memory(job: &Job) {
     job.register_handler(2, move |context, message| {
         let source = message.source;
         port.push(memory.at(source, 0), &[message.arguments[0]]).unwrap();
-        port.fetch_add(memory.at(source, 1), 5).unwrap();
-        assert_eq!(port.pull_one(memory.at(source, 0)).unwrap(), message.arguments[0]);
+        if port.is_mapped(source).unwrap() {
+            port.fetch_add(memory.at(source, 1), 5).unwrap();
+            assert_eq!(port.pull_one(memory.at(source, 0)).unwrap(), message.arguments[0]);
+        } else {
+            // What needs an answer would wait for it.
+            expect_error!(port.fetch_add(memory.at(source, 1), 5), Error::InHandler);
+            expect_error!(port.pull_one(memory.at(source, 0)), Error::InHandler);
+            port.push(memory.at(source, 1), &[5]).unwrap();
+        }
         port.word(memory.at(source, 2), 1).unwrap();
         context.reply(words(1)).unwrap();
     })

@@ -137,7 +137,7 @@ pub fn handlers_run_one_at_a_time(job: &Job) {
             port.wait_handled(By::Anyone, HANDLER, 2 * COUNT).unwrap();
         }
     });
-    beside(senders, || job.wait_handled(By::Anyone, HANDLER, 2 * COUNT).unwrap());
+    beside(job, senders, || job.wait_handled(By::Anyone, HANDLER, 2 * COUNT).unwrap());
     job.barrier().unwrap();
     assert_eq!(job.handled(HANDLER), 2 * COUNT);
     drop(ni_thread);

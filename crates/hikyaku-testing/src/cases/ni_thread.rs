@@ -3,7 +3,7 @@
 use crate::support::{spin_until, words};
 use hikyaku::Job;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const HANDLER: u16 = 1;
 
@@ -61,10 +61,10 @@ pub fn it_ends_and_returns_its_port(job: &Job) {
 /// forgotten when the thread has nothing else to do.
 pub fn it_runs_what_a_handler_put_off(job: &Job) {
     let allowed = Arc::new(AtomicBool::new(false));
-    let attempts = Arc::new(AtomicU64::new(0));
+    let attempts = Arc::new(job.symmetric::<u64>(1).unwrap());
     let (allow, tries) = (allowed.clone(), attempts.clone());
     job.register_handler(HANDLER, move |context, _| {
-        tries.fetch_add(1, Ordering::SeqCst);
+        tries.set(0, 1);
         if !allow.load(Ordering::SeqCst) {
             context.retry_later();
         }
@@ -73,9 +73,11 @@ pub fn it_runs_what_a_handler_put_off(job: &Job) {
     let ni_thread = job.start_ni_thread().unwrap();
     job.barrier().unwrap();
     job.send(1 - job.rank(), HANDLER, 0, [0; 6], &[]).unwrap();
-    spin_until(|| attempts.load(Ordering::SeqCst) > 0);
+    spin_until(|| attempts.get(0) > 0);
     allowed.store(true, Ordering::SeqCst);
     spin_until(|| job.handled(HANDLER) == 1);
     job.barrier().unwrap();
     drop(ni_thread);
+    // The handler holds memory of the job.
+    job.unregister_handler(HANDLER).unwrap();
 }

@@ -29,7 +29,7 @@ pub fn threads_communicate_at_once(job: &Job) {
         }
     };
     let ports: Vec<_> = (0..THREADS).map(|_| job.open().unwrap()).collect();
-    beside(ports.into_iter().enumerate().map(|(thread, port)| move || work(port, thread)), || {});
+    beside(job, ports.into_iter().enumerate().map(|(thread, port)| move || work(port, thread)), || {});
     job.barrier().unwrap();
     if rank == 0 {
         assert_eq!(total.get(0), 2 * THREADS as u64 * ROUNDS);

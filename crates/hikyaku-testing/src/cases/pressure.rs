@@ -178,7 +178,7 @@ pub fn a_sleeping_sender_is_woken_by_room(job: &Job) {
     } else {
         let sender = job.wait(sender.here(0), Until::NotEqual(0)).unwrap();
         // Nothing is received until the sender has found the ring full and gone to sleep.
-        await_asleep(sender);
+        await_asleep(job, sender);
         job.wait_handled(By::Rank(0), HANDLER, COUNT).unwrap();
     }
     job.barrier().unwrap();

@@ -1,7 +1,7 @@
 //! Memory that existed before: vectors of the program. Reached by a pointer (threads), by a system call, or by
 //! messages to the owner's network interface; the promises are the same.
 
-use crate::support::{await_half_a_push, bytes, expect_error, spin_until, tag};
+use crate::support::{await_half_a_push, bytes, expect_error, needs_progress_of, push_outcome, spin_until, tag};
 use hikyaku::{Atomic, By, Error, Job, Refusal, Symmetric, Until};
 use std::hint::black_box;
 
@@ -232,11 +232,13 @@ pub fn a_revoked_vector_refuses_everything(job: &Job) {
     let memory = area.into_vec();
     job.barrier().unwrap();
     let place = remote.at(0);
-    expect_error!(job.push(place, &[1]), Error::AreaRevoked { rank, id: 9 } if rank == peer);
-    expect_error!(job.pull(place, &mut [0]), Error::AreaRevoked { .. });
-    expect_error!(job.word(place, 1), Error::AreaRevoked { .. });
-    expect_error!(job.fetch_add(place, 1), Error::AreaRevoked { .. });
-    expect_error!(job.push_notify(place, &[1], remote.at(1), 1), Error::AreaRevoked { .. });
+    let pushed = |started| push_outcome(job, peer, 9, started);
+    expect_error!(pushed(job.push(place, &[1])), Error::AreaRevoked { rank, id: 9 } if rank == peer);
+    expect_error!(job.pull(place, &mut [0]), Error::AreaRevoked { rank, id: 9 } if rank == peer);
+    expect_error!(pushed(job.word(place, 1)), Error::AreaRevoked { .. });
+    expect_error!(job.fetch_add(place, 1), Error::AreaRevoked { rank, id: 9 } if rank == peer);
+    expect_error!(pushed(job.push_notify(place, &[1], remote.at(1), 1)), Error::AreaRevoked { .. });
+    job.sync().expect("reported once");
     job.barrier().unwrap();
     assert_eq!(memory, [2, 1, 1, 1]);
 }
@@ -262,7 +264,8 @@ pub fn nobody_writes_to_a_vector_after_a_revocation(job: &Job) {
             job.flush(0).unwrap();
             job.fetch_add(started.at(0, 0), 1).unwrap();
             let data = [vec![2; LEN], vec![3; LEN]];
-            let end = (0..).find_map(|turn| job.push(remote.at(0), &data[turn % 2]).err()).unwrap();
+            let push = |turn: usize| push_outcome(job, 0, 1, job.push(remote.at(0), &data[turn % 2]));
+            let end = (0..).find_map(|turn| push(turn).err()).unwrap();
             assert!(matches!(end, Error::AreaRevoked { rank: 0, id: 1 }), "{end:?}");
             // By messages, pushes may have been under way.
             if let Err(error) = job.sync() {
@@ -282,9 +285,9 @@ pub fn a_push_overtaken_by_the_revocation_is_reported(job: &Job) {
         let remote = job.open_area::<u64>(1, 1).unwrap();
         job.push(remote.at(0), &[5]).unwrap();
         job.push(go.at(1, 0), &[1]).unwrap();
-        match job.reaches_private_memory(1).unwrap() {
-            true => job.flush(1).unwrap(),
-            false => {
+        match needs_progress_of(job, 1) {
+            false => job.flush(1).unwrap(),
+            true => {
                 expect_error!(job.flush(1), Error::Refused { rank: 1, reason: Refusal::UnknownArea });
                 job.flush(1).expect("reported once");
             }
@@ -306,9 +309,9 @@ pub fn operations_under_way_to_a_rank_that_left(job: &Job) {
             let remote = job.open_area::<u64>(1, 1).unwrap();
             job.push(remote.at(0), &[5]).unwrap();
             job.push(go.at(1, 0), &[1]).unwrap();
-            match job.reaches_private_memory(1).unwrap() {
-                true => job.sync().unwrap(),
-                false => expect_error!(job.sync(), Error::PeerLeft { rank: 1 }),
+            match needs_progress_of(job, 1) {
+                false => job.sync().unwrap(),
+                true => expect_error!(job.sync(), Error::PeerLeft { rank: 1 }),
             }
             job.sync().expect("reported once");
             job.push(go.at(2, 0), &[0]).unwrap();

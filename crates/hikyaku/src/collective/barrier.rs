@@ -47,6 +47,9 @@ impl Group<'_> {
             self.job.complete()?;
         }
         let label = Label::new(kind, 0);
+        if self.is_far() {
+            return self.far_barrier(label);
+        }
         if kind == Kind::Barrier && self.choice.is_tree(Call::Barrier, 0) && self.tree_barrier(label)? {
             return Ok(());
         }

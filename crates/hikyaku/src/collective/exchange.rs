@@ -43,6 +43,9 @@ impl Group<'_> {
             self.check_blocks(label, mine.len(), all.len())?;
         }
         let (mine, all): (&[u8], &mut [u8]) = (bytemuck::cast_slice(mine), bytemuck::cast_slice_mut(all));
+        if self.is_far() {
+            return self.far_gather(label, mine, all);
+        }
         for piece in pieces(mine.len(), BUFFER_BYTES) {
             let round = self.enter(label)?;
             if !is_root {
@@ -76,6 +79,9 @@ impl Group<'_> {
         let label = Label::new(Kind::Allgather, size_of_val(mine));
         self.check_blocks(label, mine.len(), all.len())?;
         let (mine, all): (&[u8], &mut [u8]) = (bytemuck::cast_slice(mine), bytemuck::cast_slice_mut(all));
+        if self.is_far() {
+            return self.far_allgather(label, mine, all);
+        }
         for piece in pieces(mine.len(), BUFFER_BYTES) {
             let round = self.enter(label)?;
             self.contribute(&round, &mine[piece.clone()]);
@@ -119,6 +125,9 @@ impl Group<'_> {
             self.check_blocks(label, mine.len(), all.len())?;
         }
         let (mine, all): (&mut [u8], &[u8]) = (bytemuck::cast_slice_mut(mine), bytemuck::cast_slice(all));
+        if self.is_far() {
+            return self.far_scatter(label, all, mine);
+        }
         for piece in pieces(mine.len(), BUFFER_BYTES) {
             if is_root {
                 let round = self.enter_keeping(label, 1)?;
@@ -171,6 +180,9 @@ impl Group<'_> {
         }
         self.check_blocks(label, blocks.len() / size, into.len())?;
         let (blocks, into): (&[u8], &mut [u8]) = (bytemuck::cast_slice(blocks), bytemuck::cast_slice_mut(into));
+        if self.is_far() {
+            return self.far_alltoall(label, blocks, into);
+        }
         let block = blocks.len() / size;
         // A buffer holds a piece for every member; of a very large group, for some of them.
         let window = size.min(BUFFER_BYTES / 64);

@@ -7,8 +7,8 @@
 //! Giving them up waits for nobody either: a member that has told all others that it will not touch their parts any more
 //! is done, and its own parts are free once all others have told it the same ([`Retired`]).
 
-use super::group::Group;
-use super::part::{Member, PART_BYTES};
+use super::group::{Group, part_bytes, take_part};
+use super::part::Member;
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
 use crate::message::Messages;
@@ -114,13 +114,19 @@ impl Retired<'_> {
         self.formation.as_ref().map_or(Ok(0), |formation| Ok(formation.messages.check_spool()?.remaining))
     }
 
-    /// Takes the way to the end as far as it goes now; true once all memory was given back.
+    /// Takes the way to the end as far as it goes now; true once all memory was given back, or is given back with the job
+    /// because some members are far.
     pub fn try_free(&mut self) -> Result<bool> {
         let Some(formation) = &self.formation else { return Ok(true) };
         let group = &formation.all;
         if !self.told {
             if self.sends_left()? > 0 {
                 return Ok(false);
+            }
+            if group.is_far() {
+                // Nobody can tell the others without their help: the memory stays taken until the job ends.
+                self.formation = None;
+                return Ok(true);
             }
             let others = (0..group.size()).filter(|member| *member != group.rank());
             for member in others {
@@ -143,7 +149,7 @@ impl Retired<'_> {
 impl Parts {
     /// Takes memory for the parts of this rank.
     fn take(job: &Job, plan: u64, size: usize, me: usize, teams: &[&[usize]], slots: usize) -> Parts {
-        let part = || job.ni.take_heap(PART_BYTES).map_or(0, |start| start as u64);
+        let part = || take_part(job, size).map_or(0, |start| start as u64);
         let bytes = Messages::bytes_for(slots, size);
         let messages = bytes.and_then(|bytes| job.ni.take_sparse(bytes)).map_or(0, |start| start as u64);
         let mut parts = Parts { plan, messages, all: part(), teams: [UNUSED; TEAMS_MAX] };
@@ -161,7 +167,7 @@ impl Parts {
     /// Gives it back, as far as there was any.
     fn give(&self, job: &Job, size: usize, slots: usize) {
         for start in [self.all].iter().chain(&self.teams).filter(|start| !matches!(**start, 0 | UNUSED)) {
-            job.ni.give_heap(*start as usize, PART_BYTES);
+            job.ni.give_heap(*start as usize, part_bytes(job, size).unwrap_or(0));
         }
         if let (Ok(bytes), 1..) = (Messages::bytes_for(slots, size), self.messages) {
             job.ni.give_heap(self.messages as usize, bytes);
@@ -195,10 +201,11 @@ fn form<'j>(
     slots: usize,
     all: &[Parts],
 ) -> Result<Formation<'j>> {
+    let part = part_bytes(job, ranks.len())?;
     let group = |list: &[usize], start: &dyn Fn(&Parts) -> u64| -> Result<Group<'j>> {
-        let find = |member: &usize| Member::find(&job.ni, ranks[*member], start(&all[*member]));
+        let find = |member: &usize| Member::find(&job.ni, ranks[*member], start(&all[*member]), part);
         let members = list.iter().map(find).collect::<Result<_>>()?;
-        Ok(Group::over(job, members, start(&all[me]) as usize))
+        Group::over(job, members, start(&all[me]) as usize, ranks.len())
     };
     let everyone: Vec<usize> = (0..ranks.len()).collect();
     let made = teams.iter().enumerate().map(|(index, team)| match **team == [me] {

@@ -1,14 +1,16 @@
 //! Which ranks belong together, and where their parts are.
 
 use super::choice::Row;
+use super::far::{self, Far};
 use super::label::{Kind, Label};
 use super::part::{Member, PART_BYTES};
 use super::queue::Queue;
 use super::reduce::Scratch;
-use super::tree::Slots;
+use super::tree::{SLOTS, Slots};
 use super::words::Floor;
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
+use crate::message::Messages;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
@@ -51,8 +53,11 @@ pub struct Group<'j> {
     rank: usize,
     /// Members share cores, so that each round through the scheduler counts.
     pub(super) crowded: bool,
-    /// Offset of the own part in the segment.
+    /// Offset of the own part in the segment, and its size.
     start: usize,
+    part_bytes: usize,
+    /// Of a group whose members share no memory.
+    pub(super) far: Option<Far>,
     /// Calls entered.
     pub(super) number: Cell<u64>,
     /// The last of them in which this member wrote to a buffer of its part.
@@ -119,8 +124,12 @@ impl Job {
     /// A group of those ranks that say so, in the order of their ranks. All ranks of the job call it together; those
     /// that do not join get `None`.
     pub fn group(&self, joins: bool) -> Result<Option<Group<'_>>> {
+        let application = Application::new(self, joins.then_some(0), self.rank() as i64, self.size());
+        let ranks: Vec<usize> = (0..self.size()).collect();
+        if self.ni.far.is_some() {
+            return application.form(self, &ranks, &self.share(application)?);
+        }
         let table = self.symmetric::<Application>(1)?;
-        let application = Application::new(self, joins.then_some(0), self.rank() as i64);
         table.set(0, application);
         let gathered = self.barrier().and_then(|()| {
             let mut all = vec![Application::zeroed(); self.size()];
@@ -133,7 +142,6 @@ impl Job {
         });
         // On an error the part stays taken: others may know of it.
         let all = gathered?;
-        let ranks: Vec<usize> = (0..self.size()).collect();
         application.form(self, &ranks, &all)
     }
 }
@@ -159,6 +167,9 @@ impl<'j> Group<'j> {
     /// Frees the group: its memory can be used again. All members call it together. A group that is only dropped keeps
     /// its memory until the job ends.
     pub fn free(mut self) -> Result<()> {
+        if self.is_far() {
+            return self.free_far();
+        }
         if let Some(messages) = self.slots.take() {
             self.free_messages(messages)?;
         }
@@ -182,6 +193,16 @@ impl<'j> Group<'j> {
         self.give_part();
         Ok(())
     }
+
+    /// Without shared memory: when all have come, and what this member sent was taken, nobody writes to its part any more.
+    fn free_far(mut self) -> Result<()> {
+        self.barrier_of(Kind::Free)?;
+        if let Some(messages) = self.slots.take() {
+            messages.await_taken()?;
+        }
+        self.job.ni.give_heap(self.start, self.part_bytes);
+        Ok(())
+    }
 }
 
 impl<'j> Group<'j> {
@@ -189,8 +210,15 @@ impl<'j> Group<'j> {
     /// `None` joins none. All members call it together.
     pub fn split(&self, color: Option<u64>, key: i64) -> Result<Option<Group<'j>>> {
         self.settle()?;
-        let round = self.enter(Label::new(Kind::Split, size_of::<Application>()))?;
-        let application = Application::new(self.job, color, key);
+        let application = Application::new(self.job, color, key, self.size());
+        let label = Label::new(Kind::Split, size_of::<Application>());
+        let ranks: Vec<usize> = self.members.iter().map(|member| member.rank).collect();
+        if self.is_far() {
+            let mut all = vec![Application::zeroed(); self.size()];
+            self.far_allgather(label, bytemuck::bytes_of(&application), bytemuck::cast_slice_mut(&mut all))?;
+            return application.form(self.job, &ranks, &all);
+        }
+        let round = self.enter(label)?;
         self.contribute(&round, bytemuck::bytes_of(&application));
         self.notify_all();
         self.await_members(&round, self.size())?;
@@ -200,15 +228,14 @@ impl<'j> Group<'j> {
         }
         self.saw_everyone(&round);
         self.finish(&round);
-        let ranks: Vec<usize> = self.members.iter().map(|member| member.rank).collect();
         application.form(self.job, &ranks, &all)
     }
 }
 
 impl Application {
-    /// This rank's: with memory for its part, if it joins.
-    fn new(job: &Job, color: Option<u64>, key: i64) -> Application {
-        let part = color.map(|_| job.ni.take_heap(PART_BYTES));
+    /// This rank's: with memory for its part, if it joins, as one of at most `room` members.
+    fn new(job: &Job, color: Option<u64>, key: i64, room: usize) -> Application {
+        let part = color.map(|_| take_part(job, room));
         let (answer, start) = match part {
             None => (Answer::Stays, 0),
             Some(Ok(start)) => (Answer::Joins, start as u64),
@@ -226,30 +253,43 @@ impl Application {
         let mut chosen: Vec<usize> = (0..all.len()).filter(|index| applies(&all[*index])).collect();
         chosen.sort_by_key(|index| (all[*index].key, *index));
         // All that apply see the same, so all give up or none.
+        let part_bytes = part_bytes(job, all.len())?;
         if let Some(index) = chosen.iter().find(|index| all[**index].answer != Answer::Joins as u64) {
             if self.answer == Answer::Joins as u64 {
-                job.ni.give_heap(self.start as usize, PART_BYTES);
+                job.ni.give_heap(self.start as usize, part_bytes);
             }
             return Err(Error::Refused { rank: ranks[*index], reason: Refusal::OutOfMemory });
         }
         let members: Vec<Member> = chosen
             .iter()
-            .map(|index| Member::find(&job.ni, ranks[*index], all[*index].start))
+            .map(|index| Member::find(&job.ni, ranks[*index], all[*index].start, part_bytes))
             .collect::<Result<_>>()?;
-        Ok(Some(Group::over(job, members, self.start as usize)))
+        Group::over(job, members, self.start as usize, all.len()).map(Some)
     }
 }
 
 impl<'j> Group<'j> {
-    /// A group of `members`, to which this rank belongs with the part at `start` of the segment.
-    pub(super) fn over(job: &'j Job, members: Vec<Member>, start: usize) -> Group<'j> {
+    /// A group of `members`, to which this rank belongs with the part at `start` of the segment, which was taken for a group
+    /// of at most `room` members.
+    pub(super) fn over(job: &'j Job, members: Vec<Member>, start: usize, room: usize) -> Result<Group<'j>> {
         let rank = members.iter().position(|member| member.rank == job.rank()).expect("this rank joins");
         let crowded = is_crowded(job);
-        Group {
+        let slots = Slots::default();
+        let far = match job.ni.far {
+            None => None,
+            Some(_) => {
+                let parts: Vec<_> = members.iter().map(|member| (member.rank, member.start(&job.ni))).collect();
+                slots.set(Some(Messages::over(job, SLOTS, &parts, rank)));
+                Some(Far::new(room)?)
+            }
+        };
+        Ok(Group {
             job,
             rank,
             crowded,
             start,
+            part_bytes: part_bytes(job, room)?,
+            far,
             number: Cell::new(0),
             contributed: Cell::new(0),
             history: Cell::new(0),
@@ -260,12 +300,12 @@ impl<'j> Group<'j> {
             staged: Cell::new(0),
             scratch: Cell::new(None),
             choice: Row::of(job, members.len(), crowded),
-            slots: Slots::default(),
+            slots,
             queue: Rc::default(),
             watched: Cell::new(false),
             broken: RefCell::new(None),
             members,
-        }
+        })
     }
 
     /// Gives back the memory of a group that no member uses any more.
@@ -273,9 +313,22 @@ impl<'j> Group<'j> {
         if let Some(messages) = self.slots.take() {
             messages.give_part();
         }
-        self.job.ni.give_heap(self.start, PART_BYTES);
+        self.job.ni.give_heap(self.start, self.part_bytes);
         self.give_stage();
     }
+}
+
+/// Takes memory for a part of a group of at most `room` members.
+pub(super) fn take_part(job: &Job, room: usize) -> Result<usize> {
+    match job.ni.far {
+        Some(_) => part_bytes(job, room).and_then(|bytes| job.ni.take_sparse(bytes)),
+        None => job.ni.take_heap(PART_BYTES),
+    }
+}
+
+/// Bytes of a part of a group of at most `room` members.
+pub(super) fn part_bytes(job: &Job, room: usize) -> Result<usize> {
+    if job.ni.far.is_some() { far::part_bytes(room) } else { Ok(PART_BYTES) }
 }
 
 #[cfg(not(test))]

@@ -47,6 +47,9 @@ impl<'j> Group<'j> {
     /// Frees the slots between the members, whose memory can be used again. All members call it together; it waits
     /// until all sends have been taken. Messages that are only dropped keep their memory until the job ends.
     pub fn free_messages(&self, messages: Messages<'j>) -> Result<()> {
+        if self.is_far() {
+            messages.await_taken()?;
+        }
         messages.settle();
         // Afterwards nobody touches the parts of others any more.
         self.barrier()?;

@@ -1,6 +1,6 @@
 //! Groups of ranks, and what their members do together: barrier, broadcast, reduction, gathering and scattering.
 //!
-//! Rests on: `message`. Leaves out: ranks of other hosts.
+//! Rests on: `message`. Leaves out: one leader per host, where a group has several hosts.
 //!
 //! Every member has a part of its own memory that all members map. The collective calls of a group are numbered; in
 //! call `n` each member writes what it asks for, and a short contribution beside it, into entry `n` of its part, and
@@ -31,6 +31,7 @@
 //! | `choice` | which version is used for what |
 //! | `room` | aligned private memory |
 //! | `exchange` | gather, allgather, scatter, alltoall |
+//! | `far/` | the same calls where members share no memory |
 //! | `pending` | calls that go on while the program does something else |
 //! | `queue` | those of a group, one after the other |
 
@@ -40,6 +41,7 @@ mod choice;
 mod direct;
 mod element;
 mod exchange;
+mod far;
 mod formation;
 mod group;
 mod label;

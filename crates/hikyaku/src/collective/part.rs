@@ -76,11 +76,21 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// The part of `rank` at `start` of the segment, which that rank told.
-    pub fn find(ni: &Ni, rank: usize, start: u64) -> Result<Member> {
-        ni.check_own_part(rank, start, PART_BYTES)?;
+    /// The part of `rank`, of so many bytes at `start` of the segment, which that rank told.
+    pub fn find(ni: &Ni, rank: usize, start: u64, bytes: usize) -> Result<Member> {
+        ni.check_own_part(rank, start, bytes)?;
         // SAFETY: checked to lie in the heap of the rank.
         Ok(Member { rank, base: unsafe { ni.memory.segment.base().add(start as usize) } })
+    }
+
+    /// Where it begins in the segment.
+    pub fn start(self, ni: &Ni) -> usize {
+        self.base as usize - ni.memory.segment.base() as usize
+    }
+
+    /// Something in it, at an offset.
+    pub fn at<T: Shared>(self, offset: usize) -> *const T {
+        self.base.wrapping_add(offset).cast()
     }
 
     /// Its words.

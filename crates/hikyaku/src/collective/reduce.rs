@@ -126,6 +126,13 @@ impl Group<'_> {
 
     #[inline(always)]
     fn combine_bytes(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        if self.is_far() {
+            return match label.kind {
+                Kind::Reduce => self.tree_reduce(label, data, how).map(drop),
+                Kind::Allreduce => self.tree_allreduce(label, data, how).map(drop),
+                _ => self.far_scan(label, data, how),
+            };
+        }
         let long = data.len() > BUFFER_BYTES;
         let done = match label.kind {
             Kind::Reduce => self.combine_otherwise(Call::Reduce, label, data, how, long)?,

@@ -99,6 +99,11 @@ impl Group<'_> {
         })
     }
 
+    /// The call that this member has entered last: only its number and history matter.
+    pub(super) fn last_round(&self) -> Round {
+        Round { number: self.number.get(), slot: 0, head: 0, argument: 0 }
+    }
+
     /// A call of this member whose entry is still there.
     pub(super) fn round_of(&self, number: u64) -> Round {
         let slot = (number % SLOT_COUNT) as usize;

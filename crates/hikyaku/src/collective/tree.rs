@@ -12,6 +12,7 @@
 //! ```
 //! Members show what they ask for as in every call, and compare it with whom they hear from; waits look out for trouble.
 
+use super::far;
 use super::group::Group;
 use super::label::Label;
 use super::reduce::Combination;
@@ -23,7 +24,7 @@ use std::cell::OnceCell;
 use std::marker::PhantomData;
 
 /// Pieces that may be under way between two members.
-const SLOTS: usize = 4;
+pub(super) const SLOTS: usize = 4;
 
 /// The slots of a group's trees, once it was found out whether there is memory for them.
 #[derive(Default)]
@@ -38,11 +39,11 @@ impl<'j> Slots<'j> {
         self.made.get().is_some()
     }
 
-    fn get(&self) -> Option<&Messages<'j>> {
+    pub fn get(&self) -> Option<&Messages<'j>> {
         self.made.get().and_then(Option::as_ref)
     }
 
-    fn set(&self, made: Option<Messages<'j>>) {
+    pub fn set(&self, made: Option<Messages<'j>>) {
         // SAFETY: only the lifetime changes. It is given out with the right one, and `job` sees to it that this is not
         // dropped later.
         let made = made.map(|messages| unsafe { std::mem::transmute::<Messages<'j>, Messages<'static>>(messages) });
@@ -57,7 +58,8 @@ impl<'j> Slots<'j> {
 /// One call.
 struct Climb<'g, 'j> {
     group: &'g Group<'j>,
-    messages: &'g Messages<'j>,
+    /// `None` in a far group.
+    messages: Option<&'g Messages<'j>>,
     round: Round,
     /// Data in pieces of so many bytes.
     piece: usize,
@@ -78,10 +80,14 @@ impl<'j> Group<'j> {
 
     /// Begins a call; `None`: in another way.
     fn climb(&self, label: Label, element: usize) -> Result<Option<Climb<'_, 'j>>> {
+        if self.is_far() {
+            let round = self.begin(label)?;
+            return Ok(Some(Climb { group: self, messages: None, round, piece: far::PIECE_BYTES / element * element }));
+        }
         let Some(messages) = self.tree()? else { return Ok(None) };
         let round = self.enter(label)?;
         self.publish(&round);
-        Ok(Some(Climb { group: self, messages, round, piece: EAGER_MAX / element * element }))
+        Ok(Some(Climb { group: self, messages: Some(messages), round, piece: EAGER_MAX / element * element }))
     }
 
     /// A barrier: up and down without data. False if it must be done in another way.
@@ -98,7 +104,7 @@ impl<'j> Group<'j> {
     pub(super) fn tree_broadcast(&self, label: Label, data: &mut [u8]) -> Result<bool> {
         let Some(climb) = self.climb(label, 1)? else { return Ok(false) };
         climb.down(data, label.root)?;
-        self.finish(&climb.round);
+        climb.finish();
         Ok(true)
     }
 
@@ -107,7 +113,7 @@ impl<'j> Group<'j> {
         let Some(climb) = self.climb(label, how.element)? else { return Ok(false) };
         climb.up(data, Some(how))?;
         climb.down(data, 0)?;
-        self.finish(&climb.round);
+        climb.finish();
         Ok(true)
     }
 
@@ -128,12 +134,19 @@ impl<'j> Group<'j> {
                 climb.pieces(data, |index, piece| climb.receive(0, index, piece))?;
             }
         }
-        self.finish(&climb.round);
+        climb.finish();
         Ok(true)
     }
 }
 
 impl Climb<'_, '_> {
+    /// This member reads nothing of the call any more.
+    fn finish(&self) {
+        if self.messages.is_some() {
+            self.group.finish(&self.round);
+        }
+    }
+
     /// Combines what the members below have with the own data, and passes it on.
     fn up(&self, data: &mut [u8], how: Option<&Combination<'_>>) -> Result<()> {
         let (rank, size) = (self.group.rank(), self.group.size());
@@ -180,15 +193,17 @@ impl Climb<'_, '_> {
     }
 
     fn send(&self, member: usize, index: usize, data: &[u8]) -> Result<()> {
-        let sent = || self.messages.try_send(data, member, index % SLOTS).map(|sent| sent.then_some(())).transpose();
+        let Some(messages) = self.messages else { return self.group.tell(&self.round, member, index, data) };
+        let sent = || messages.try_send(data, member, index % SLOTS).map(|sent| sent.then_some(())).transpose();
         // A member that has left because another died is not the cause.
         let cause = |error| self.group.check(&self.round).err().unwrap_or(error);
         self.group.wait(self.round, sent)?.map_err(|error| self.group.fail(cause(error)))
     }
 
     fn receive(&self, member: usize, index: usize, into: &mut [u8]) -> Result<()> {
+        let Some(messages) = self.messages else { return self.group.hear(&self.round, member, index, into) };
         let expected = into.len();
-        let came = || self.messages.try_recv(into, member, index % SLOTS).transpose();
+        let came = || messages.try_recv(into, member, index % SLOTS).transpose();
         let came = self.group.wait(self.round, came)?;
         // It has shown what it asks for before it sent.
         if !self.group.has_entered(&self.round, member)? || came.as_ref().ok() != Some(&expected) {

@@ -122,8 +122,13 @@ impl Group<'_> {
     #[cold]
     pub(super) fn abandon(&self) {
         if self.broken.borrow().is_none() {
+            if self.is_far() {
+                self.quit(&self.last_round());
+            }
             self.broken.replace(Some(Error::Invalid("a panic has ended a call of this group".into())));
-            self.mismatch(&self.round_of(self.number.get()), self.rank());
+            if !self.is_far() {
+                self.mismatch(&self.round_of(self.number.get()), self.rank());
+            }
         }
     }
 
@@ -184,6 +189,16 @@ impl Group<'_> {
     pub(super) fn refuse(&self, label: Label, reason: String) -> Error {
         // A size that no other member can have.
         let odd = Label { bytes: (1 << 48) - 1, ..label };
+        if self.is_far() {
+            return self.begin(odd).map_or_else(
+                |error| error,
+                |round| {
+                    self.quit(&round);
+                    self.broken.replace(Some(Error::Invalid(reason.clone())));
+                    Error::Invalid(reason)
+                },
+            );
+        }
         match self.enter(odd) {
             Ok(round) => {
                 self.publish(&round);

@@ -12,13 +12,15 @@ use std::sync::atomic::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Operation {
+    Barrier = 0,
     Allocate = 1,
     Free = 2,
 }
 
 impl Operation {
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
+            Operation::Barrier => "barrier",
             Operation::Allocate => "symmetric",
             Operation::Free => "free",
         }
@@ -31,6 +33,9 @@ impl Job {
         // Before anything is announced: a barrier refused half-way would put the ranks out of step.
         refuse_in_handler()?;
         self.complete()?;
+        if self.ni.far.is_some() {
+            return self.meet(Operation::Barrier, 0, Ok(()));
+        }
         let number = self.barriers.get() + 1;
         self.ni.mine().life.arrivals.store(number, Ordering::Release);
         if self.ni.crowded { self.barrier_by_counter(number) } else { self.barrier_by_flags(number) }?;
@@ -69,6 +74,10 @@ impl Job {
     /// Enters a collective with an argument that must be the same everywhere, and with this rank's own success so
     /// far; succeeds everywhere or nowhere.
     pub(super) fn agree(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
+        if self.ni.far.is_some() {
+            self.complete()?;
+            return self.meet(operation, argument, own);
+        }
         let count = self.collectives.get() + 1;
         self.collectives.set(count);
         let turn = (count % 2) as usize;

@@ -38,7 +38,8 @@ impl Job {
 fn alone() -> Result<Job> {
     let config = Config::default();
     let layout = Layout::new(1, config.ports, config.heap_bytes)?;
-    let settings = Settings { rank: 0, job: random()?, fences: Fences::for_threads(), crowded: false, threads: false };
+    let settings =
+        Settings { rank: 0, job: random()?, fences: Fences::for_threads(), crowded: false, threads: false, far: None };
     let job = Job::new(Ni::new(Arc::new(JobMemory::create(layout, config.choices.words())?), settings)?, None, None)?;
     job.announce();
     Ok(job)
@@ -69,7 +70,7 @@ fn join(socket: &str) -> Result<Job> {
     life.process.store(std::process::id() as u64, Ordering::Relaxed);
     life.probe_address.store(&*probe as *const u64 as u64, Ordering::Relaxed);
     life.probe_value.store(*probe, Ordering::Relaxed);
-    let settings = Settings { rank, job: welcome.job, fences, crowded, threads: false };
+    let settings = Settings { rank, job: welcome.job, fences, crowded, threads: false, far: None };
     let job = Job::new(Ni::new(memory, settings)?, Some(socket), Some(probe))?;
     job.announce();
     job.await_everyone(Duration::from_millis(welcome.start_timeout_ms))?;

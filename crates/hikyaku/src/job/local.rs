@@ -39,7 +39,7 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
     let crowded = size > super::topology::cores().len();
     // All interfaces exist before any rank runs: none can fail to start and leave the others waiting.
     let interfaces = (0..size)
-        .map(|rank| Ni::new(memory.clone(), Settings { rank, job, fences, crowded, threads: true }))
+        .map(|rank| Ni::new(memory.clone(), Settings { rank, job, fences, crowded, threads: true, far: None }))
         .collect::<Result<Vec<_>>>()?;
     // Shut until every thread exists: only then does any rank run.
     let gate = Gate::new();

@@ -5,9 +5,11 @@
 //! | file | concept |
 //! |---|---|
 //! | `local` | ranks as threads of this process |
+//! | `simulated` | ranks in virtual time |
 //! | `join` | this process as one rank, started by a launcher or alone |
 //! | `wire` | what a rank and its launcher say to each other |
 //! | `collective` | barrier, and agreeing on a collective call |
+//! | `meeting` | the same between far ranks |
 //! | `symmetric` | memory that every rank has alike |
 //! | `choice` | which version of a collective is used |
 //! | `tune` | where that was measured: a file |
@@ -17,12 +19,15 @@ pub(crate) mod choice;
 mod collective;
 mod join;
 mod local;
+mod meeting;
+mod simulated;
 mod symmetric;
 pub(crate) mod topology;
 pub(crate) mod tune;
 pub(crate) mod wire;
 
 pub use local::{local, local_with};
+pub use simulated::{Run, Sim};
 
 use crate::error::Result;
 use crate::memory::heap::Heap;
@@ -88,6 +93,8 @@ pub struct Job {
     barriers: Cell<u64>,
     collectives: Cell<u64>,
     process: u32,
+    /// The program of a simulated rank has returned: others of the same thread may panic meanwhile.
+    has_returned: Cell<bool>,
     /// Held open so that the kernel ends this process when the launcher dies.
     _launcher: Option<OwnedFd>,
     /// The private word that peers read to find out whether they reach this process's memory.
@@ -110,6 +117,7 @@ impl Job {
             barriers: Cell::new(0),
             collectives: Cell::new(0),
             process: std::process::id(),
+            has_returned: Cell::new(false),
             _launcher: launcher,
             _probe: probe,
             ni,
@@ -119,7 +127,8 @@ impl Job {
     /// Tells peers that this rank takes part.
     fn announce(&self) {
         self.ni.mine().life.state.store(State::Joined as u64, Ordering::SeqCst);
-        for rank in 0..self.size() {
+        // Nobody far sleeps here.
+        for rank in (0..self.size()).filter(|rank| self.ni.is_near(*rank)) {
             self.ni.notify(rank, crate::sync::bell::ANY);
         }
     }
@@ -131,7 +140,11 @@ impl Drop for Job {
         if std::process::id() != self.process {
             return;
         }
-        let state = if std::thread::panicking() { State::Dead } else { State::Left };
-        self.ni.memory.mark_departed(self.ni.rank, state);
+        let died = if self.ni.far.is_some() { !self.has_returned.get() } else { std::thread::panicking() };
+        let state = if died { State::Dead } else { State::Left };
+        match &self.ni.far {
+            Some(far) => far.depart(state),
+            None => self.ni.memory.mark_departed(self.ni.rank, state),
+        }
     }
 }

@@ -20,9 +20,13 @@ impl Messages<'_> {
     pub(crate) fn try_recv(&self, into: &mut [u8], member: usize, slot: usize) -> Result<Option<usize>> {
         debug_assert!(into.len() <= EAGER_MAX);
         self.core.check(member, slot)?;
-        // SAFETY: only this call copies into the buffer, since a receive that was not posted is known to nobody. One of which
-        // some pieces have not come is dropped and begins anew.
+        // SAFETY: only this call copies into the buffer, since a receive that was not posted is known to nobody, and one that
+        // was is withdrawn. One of which some pieces have not come is dropped and begins anew.
         let mut op = unsafe { self.core.begin_receive(Buffer::of_mut(into), member, slot)? };
-        self.core.poke_receive(&mut op)
+        let received = self.core.poke_receive(&mut op);
+        if matches!(received, Ok(None)) {
+            self.core.withdraw(&mut op);
+        }
+        received
     }
 }

@@ -1,5 +1,6 @@
 //! What lies where: each rank holds, for every peer, the words of all slots and some bounce buffers.
 
+use super::far::words::FarSlot;
 use super::search::High;
 use super::slot::{Deal, Head, Marks, PIECE_BYTES, PIECE_COUNT, Payload, Post, Spot};
 use crate::sync::Shared;
@@ -18,7 +19,7 @@ pub(super) struct Layout {
     lines: usize,
     wants: usize,
     deals: usize,
-    high: usize,
+    pub high: usize,
     marks: usize,
     bounces: usize,
     pub peer_bytes: usize,
@@ -41,9 +42,17 @@ impl Layout {
         let high = part(size_of::<High>());
         let marks = part(BOUNCE_COUNT * size_of::<Marks>());
         let bounces = part(BOUNCE_COUNT * EAGER_MAX);
+        // A far pair has its own words in place of all before these.
+        assert!(entries * size_of::<FarSlot>() <= high);
         // Peers write different parts: no page is shared, so that an idle pair takes no memory.
         let peer_bytes = end.next_multiple_of(crate::memory::segment::PAGE_BYTES);
         Layout { heads, posts, lines, wants, deals, high, marks, bounces, peer_bytes }
+    }
+
+    /// Where a bounce buffer begins.
+    pub fn bounce(&self, number: usize) -> usize {
+        assert!(number < BOUNCE_COUNT);
+        self.bounces + number * EAGER_MAX
     }
 }
 
@@ -108,9 +117,13 @@ impl<'a> Side<'a> {
     /// The first byte of a bounce buffer.
     #[inline(always)]
     pub fn bounce(self, number: usize) -> *mut u8 {
-        assert!(number < BOUNCE_COUNT);
         // SAFETY: inside the part, by the layout.
-        unsafe { self.base.add(self.layout.bounces + number * EAGER_MAX) }
+        unsafe { self.base.add(self.layout.bounce(number)) }
+    }
+
+    /// The words of a slot of a far pair.
+    pub fn far(self, entry: usize) -> &'a FarSlot {
+        self.at(entry * size_of::<FarSlot>())
     }
 
     #[inline(always)]

@@ -1,8 +1,10 @@
-//! The members a rank exchanges messages with: which ranks they are, and where the words of each pair lie.
+//! The near members a rank exchanges messages with: which ranks they are, and where the words of each pair lie.
 
+use super::far::link::Roster;
 use super::state::Peer;
 use crate::ni::Ni;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::ops::Range;
 
 /// One member, as this rank sees it.
 pub(super) struct Link {
@@ -14,24 +16,37 @@ pub(super) struct Link {
     pub theirs: *mut u8,
     /// What this rank keeps to itself.
     pub state: RefCell<Peer>,
-    /// A receive from anyone has told of its death.
-    pub is_mourned: Cell<bool>,
 }
 
-/// The links of member `me` to all `members`, given as (rank, where its part of the segment begins).
-pub(super) fn links(ni: &Ni, members: &[(usize, usize)], me: usize, pair_bytes: usize, entries: usize) -> Vec<Link> {
+/// The members around `me`, of `count`, whose memory is mapped here. Mapped ones that follow only after others that are not
+/// are treated as those.
+pub(super) fn near(ni: &Ni, roster: &Roster, me: usize, count: usize) -> Range<usize> {
+    let is_near = |member: &usize| ni.is_near(roster.rank(*member));
+    let before = (0..me).rev().take_while(is_near).count();
+    me - before..me + (me..count).take_while(is_near).count()
+}
+
+/// The links of member `me`, of `count`, to near `members`.
+pub(super) fn links(
+    ni: &Ni,
+    roster: &Roster,
+    (me, count): (usize, usize),
+    members: Range<usize>,
+    pair_bytes: usize,
+    entries: usize,
+) -> Vec<Link> {
     let end = ni.memory.segment.bytes();
-    let place = |start: usize, member: usize| {
-        assert!(start + members.len() * pair_bytes <= end, "a part inside the segment");
+    let place = |owner: usize, member: usize| {
+        let start = roster.part(ni, owner);
+        assert!(start + count * pair_bytes <= end, "a part inside the segment");
         // SAFETY: inside the segment, as asserted: a part holds one pair's words per member.
         unsafe { ni.memory.segment.base().add(start + member * pair_bytes) }
     };
-    let link = |(member, (rank, start)): (usize, &(usize, usize))| Link {
-        rank: *rank,
-        mine: place(members[me].1, member),
-        theirs: place(*start, me),
+    let link = |member: usize| Link {
+        rank: roster.rank(member),
+        mine: place(me, member),
+        theirs: place(member, me),
         state: RefCell::new(Peer::new(entries)),
-        is_mourned: Cell::new(false),
     };
-    members.iter().enumerate().map(link).collect()
+    members.map(link).collect()
 }

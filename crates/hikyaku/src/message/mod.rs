@@ -12,6 +12,7 @@
 //! | `layout` | where they lie |
 //! | `link` | the members a rank exchanges messages with: where their words are |
 //! | `state` | what each side keeps to itself |
+//! | `far` | the same between ranks that do not map each other's memory |
 //! | `chunk` | a long buffer in pieces that both sides copy |
 //! | `spot` | where a buffer is, seen from two processes; copying between them |
 //! | `short` | what fits a line: sent and received in place |
@@ -24,16 +25,19 @@
 //! | `scope` | the same in safe code |
 //! | `eager` | short messages that leave nothing under way |
 //! | `prepared` | transfers that are set up once and started many times |
+//! | `quiet` | when nothing is under way any more |
 //! | `spool` | the spare buffer of sends that have waited long enough |
 
 mod bounce;
 pub(crate) mod chunk;
 mod eager;
+mod far;
 mod layout;
 mod link;
 mod look;
 mod pending;
 mod prepared;
+mod quiet;
 mod receive;
 mod scope;
 pub(crate) mod search;
@@ -54,11 +58,14 @@ use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::ni::Ni;
 use crate::ni::background::{self, Background};
+use far::link::{FarLinks, Roster};
 use layout::{Layout, Side};
 use link::Link;
 use pending::Pending;
 use spool::Spool;
+use state::Peer;
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +100,6 @@ pub enum Mode {
 /// ```
 pub struct Messages<'j> {
     job: &'j Job,
-    mode: Cell<Mode>,
     core: Rc<Core>,
 }
 
@@ -102,10 +108,19 @@ struct Core {
     ni: Arc<Ni>,
     layout: Layout,
     slots: usize,
-    /// One per member; members are named by their index here.
-    links: Vec<Link>,
-    /// The index of this rank.
+    mode: Cell<Mode>,
+    /// Which ranks the members are, and where their parts lie.
+    roster: Roster,
+    /// How many there are, of which this rank is number `me`.
+    size: usize,
     me: usize,
+    /// The near ones, beginning with this member.
+    links: Vec<Link>,
+    first: usize,
+    /// The others.
+    far: FarLinks,
+    /// Members whose death was told by a receive from anyone.
+    mourned: RefCell<HashSet<usize>>,
     spool: RefCell<Spool>,
     /// Sends in it.
     spooled: Cell<usize>,
@@ -116,6 +131,7 @@ struct Core {
 
 impl Background for Core {
     fn advance(&self, all: bool) {
+        self.pay();
         self.move_spooled();
         self.advance_pending(all);
     }
@@ -138,9 +154,7 @@ impl Job {
         let bytes = Messages::bytes_for(slots, self.size()).map_err(|error| self.refuse_together(error))?;
         // Numbers of slots that make whole pages of the same size differ by what is added: the others compare the sum.
         let area = self.symmetric_sparse::<u8>(bytes + slots)?;
-        let layout = &self.ni.memory.layout;
-        let members: Vec<_> = (0..self.size()).map(|rank| (rank, layout.heap(rank) + area.start)).collect();
-        Ok(Messages::over(self, slots, &members, self.rank()))
+        Ok(Messages::between(self, slots, Roster::World(area.start), self.size(), self.rank()))
     }
 
     /// Takes part in the agreement in spite of an error: the others must not wait for this rank.
@@ -165,21 +179,33 @@ impl<'j> Messages<'j> {
     /// Messages between `members`, given as (rank in the job, where its part of the segment begins), of which this rank
     /// is number `me`. Each part holds [`Messages::bytes_for`] zeroed bytes of that rank's heap.
     pub(crate) fn over(job: &'j Job, slots: usize, members: &[(usize, usize)], me: usize) -> Messages<'j> {
+        Messages::between(job, slots, Roster::Listed(members.into()), members.len(), me)
+    }
+
+    fn between(job: &'j Job, slots: usize, roster: Roster, size: usize, me: usize) -> Messages<'j> {
+        let ni = job.ni.clone();
         let layout = Layout::new(DOMAINS * slots);
-        let links = link::links(&job.ni, members, me, layout.peer_bytes, DOMAINS * slots);
+        let near = link::near(&ni, &roster, me, size);
+        let links = link::links(&ni, &roster, (me, size), near.clone(), layout.peer_bytes, DOMAINS * slots);
         let core = Rc::new(Core {
-            ni: job.ni.clone(),
+            ni,
             layout,
             slots,
-            links,
+            mode: Cell::new(Mode::Standard),
+            roster,
+            size,
             me,
+            far: FarLinks::new(if links.len() < size { size } else { 0 }),
+            links,
+            first: near.start,
+            mourned: RefCell::default(),
             spool: RefCell::default(),
             spooled: Cell::new(0),
             pending: RefCell::default(),
             turn: Cell::new(0),
         });
         background::register(&core);
-        Messages { job, mode: Cell::new(Mode::Standard), core }
+        Messages { job, core }
     }
 }
 
@@ -188,8 +214,7 @@ impl<'j> Messages<'j> {
     pub(crate) fn give_part(self) {
         let core = self.core.clone();
         drop(self);
-        let start = core.links[0].mine as usize - core.ni.memory.segment.base() as usize;
-        core.ni.give_heap(start, core.layout.peer_bytes * core.links.len());
+        core.ni.give_heap(core.roster.part(&core.ni, core.me), core.layout.peer_bytes * core.size);
     }
 
     /// The job.
@@ -199,7 +224,8 @@ impl<'j> Messages<'j> {
 
     /// The rank in the job of a member.
     pub(crate) fn rank_of(&self, member: usize) -> Result<usize> {
-        self.core.link(member).map(|link| link.rank)
+        self.core.check(member, 0)?;
+        Ok(self.core.rank_of(member))
     }
 
     /// Slots between every two ranks.
@@ -214,31 +240,59 @@ impl<'j> Messages<'j> {
 
     /// Number of ranks these messages are between.
     pub fn size(&self) -> usize {
-        self.core.links.len()
+        self.core.size
     }
 
     /// When sends return.
     pub fn mode(&self) -> Mode {
-        self.mode.get()
+        self.core.mode.get()
     }
 
     /// Sets when sends return. For `Spool`, give it a spare buffer first.
     pub fn set_mode(&self, mode: Mode) {
-        self.mode.set(mode);
+        self.core.mode.set(mode);
     }
 }
 
 impl Core {
-    /// What this rank holds for `member`.
+    /// A near member.
     #[inline(always)]
-    fn mine(&self, member: usize) -> Side<'_> {
-        self.mine_of(&self.links[member])
+    fn near(&self, member: usize) -> &Link {
+        &self.links[member.wrapping_sub(self.first)]
     }
 
-    /// What `member` holds for this rank.
+    /// Whether a member is reached by packets.
+    #[inline(always)]
+    fn is_far(&self, member: usize) -> bool {
+        member.wrapping_sub(self.first) >= self.links.len()
+    }
+
+    /// What this rank keeps to itself about `member`.
+    #[inline(always)]
+    fn state(&self, member: usize) -> &RefCell<Peer> {
+        if self.is_far(member) { &self.far(member).state } else { &self.near(member).state }
+    }
+
+    /// The program has entered a call that sends to `member` or receives from it.
+    #[inline(always)]
+    fn enter(&self, member: usize) {
+        if self.is_far(member)
+            && let Some(far) = &self.ni.far
+        {
+            far.call();
+        }
+    }
+
+    /// What this rank holds for a near `member`.
+    #[inline(always)]
+    fn mine(&self, member: usize) -> Side<'_> {
+        self.mine_of(self.near(member))
+    }
+
+    /// What a near `member` holds for this rank.
     #[inline(always)]
     fn theirs(&self, member: usize) -> Side<'_> {
-        self.theirs_of(&self.links[member])
+        self.theirs_of(self.near(member))
     }
 
     #[inline(always)]
@@ -256,30 +310,30 @@ impl Core {
     /// The rank of a member in the job.
     #[inline(always)]
     fn rank_of(&self, member: usize) -> usize {
-        self.links[member].rank
+        if self.is_far(member) { self.roster.rank(member) } else { self.near(member).rank }
     }
 
     /// Checks a member and a slot, and in a forked child refuses both.
     #[inline(always)]
     fn check(&self, member: usize, slot: usize) -> Result<()> {
-        self.link(member)?;
+        if self.link(member).is_none() {
+            self.check_far(member)?;
+        }
         if slot < self.slots { Ok(()) } else { Err(Error::NoSuchSlot { slot, slots: self.slots }) }
     }
 
-    /// Finds a member, in a forked child none.
+    /// Finds a near member, in a forked child none.
     #[inline(always)]
-    fn link(&self, member: usize) -> Result<&Link> {
-        match self.links.get(member) {
-            Some(link) if link.rank < self.ni.size() => Ok(link),
-            _ => Err(self.no_such_member(member)),
-        }
+    fn link(&self, member: usize) -> Option<&Link> {
+        self.links.get(member.wrapping_sub(self.first)).filter(|link| link.rank < self.ni.size())
     }
 
+    /// Whether a member that is not near is there at all.
     #[cold]
-    fn no_such_member(&self, member: usize) -> Error {
+    fn check_far(&self, member: usize) -> Result<()> {
         // Every rank of the job is out of range in a forked child.
-        let forked = self.ni.check_rank(self.ni.rank);
-        forked.err().unwrap_or(Error::NoSuchRank { rank: member, size: self.links.len() })
+        self.ni.check_rank(self.ni.rank)?;
+        if member < self.size { Ok(()) } else { Err(Error::NoSuchRank { rank: member, size: self.size }) }
     }
 
     #[cold]

@@ -106,7 +106,7 @@ impl Core {
 
     #[inline(always)]
     fn ticket(&self, member: usize, entry: usize, way: Way) -> Option<Ticket> {
-        let peer = self.links[member].state.borrow();
+        let peer = self.state(member).borrow();
         match way {
             Way::Out => peer.sends[entry].under_way,
             Way::In => peer.receives[entry].under_way,
@@ -115,7 +115,7 @@ impl Core {
 
     #[inline(always)]
     fn set_ticket(&self, member: usize, entry: usize, way: Way, ticket: Option<Ticket>) {
-        let mut peer = self.links[member].state.borrow_mut();
+        let mut peer = self.state(member).borrow_mut();
         match way {
             Way::Out => peer.sends[entry].under_way = ticket,
             Way::In => peer.receives[entry].under_way = ticket,
@@ -144,7 +144,7 @@ impl Core {
     #[inline(always)]
     pub(super) unsafe fn start_in(&self, mut op: ReceiveOp) {
         self.post(&mut op);
-        let mut peer = self.links[op.member].state.borrow_mut();
+        let mut peer = self.state(op.member).borrow_mut();
         let receive = &mut peer.receives[op.entry];
         receive.under_way = Some(self.pending.borrow_mut().add(Flight::Receive(op)));
     }
@@ -202,6 +202,7 @@ impl Messages<'_> {
     /// that the send has ended.
     pub unsafe fn isend(&self, data: *const u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
+        self.core.enter(rank);
         let buffer = Buffer { start: data as *mut u8, bytes };
         // SAFETY: the caller's promise.
         unsafe { self.core.start_out(self.core.begin_send(buffer, rank, slot)?).map(drop) }
@@ -214,6 +215,7 @@ impl Messages<'_> {
     /// [`Messages::irecv_test`] says that the receive has ended.
     pub unsafe fn irecv(&self, into: *mut u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
+        self.core.enter(rank);
         // SAFETY: the caller's promise.
         unsafe { self.core.start_in(self.core.begin_receive(Buffer { start: into, bytes }, rank, slot)?) };
         Ok(())

@@ -63,7 +63,7 @@ impl Messages<'_> {
         let data = data.into();
         // SAFETY: the box stays until the prepared send is dropped, which ends the operation.
         let op = unsafe { self.core.begin_send(Buffer::of(bytemuck::cast_slice(&data)), rank, slot)? };
-        self.core.links[rank].state.borrow_mut().sends[slot].reserved = true;
+        self.core.state(rank).borrow_mut().sends[slot].reserved = true;
         Ok(PreparedSend { messages: self, data, op })
     }
 
@@ -79,7 +79,7 @@ impl Messages<'_> {
         let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(&mut data));
         // SAFETY: the box stays until the prepared receive is dropped, which ends the operation.
         let op = unsafe { self.core.begin_receive(buffer, rank, slot)? };
-        self.core.links[rank].state.borrow_mut().receives[slot].reserved = true;
+        self.core.state(rank).borrow_mut().receives[slot].reserved = true;
         Ok(PreparedReceive { messages: self, data, op })
     }
 }
@@ -89,6 +89,7 @@ impl<T: Pod> PreparedSend<'_, T> {
     #[inline]
     pub fn start(&mut self) -> Result<()> {
         self.check_idle()?;
+        self.messages.core.enter(self.op.member);
         // A pointer of this start: those of earlier ones ended when the data were lent out.
         let op = self.op.again(Buffer::of(bytemuck::cast_slice(&self.data)));
         // SAFETY: the box stays, and is not changed while the operation is under way.
@@ -119,7 +120,7 @@ impl<T: Pod> PreparedSend<'_, T> {
     #[inline(always)]
     fn check_idle(&self) -> Result<()> {
         let (core, op) = (&self.messages.core, &self.op);
-        let idle = core.links[op.member].state.borrow().sends[op.entry].under_way.is_none();
+        let idle = core.state(op.member).borrow().sends[op.entry].under_way.is_none();
         if idle { Ok(()) } else { Err(core.slot_busy(op.member, op.entry)) }
     }
 }
@@ -129,7 +130,8 @@ impl<T: Pod> PreparedReceive<'_, T> {
     #[inline]
     pub fn start(&mut self) -> Result<()> {
         let (core, op) = (&self.messages.core, &self.op);
-        let peer = core.links[op.member].state.borrow();
+        core.enter(op.member);
+        let peer = core.state(op.member).borrow();
         if peer.receives[op.entry].under_way.is_some() {
             return Err(core.slot_busy(op.member, op.entry));
         }
@@ -158,7 +160,7 @@ impl<T: Pod> Drop for PreparedSend<'_, T> {
     fn drop(&mut self) {
         let core = &self.messages.core;
         core.abandon(self.op.member, self.op.entry, Way::Out);
-        core.links[self.op.member].state.borrow_mut().sends[self.op.entry].reserved = false;
+        core.state(self.op.member).borrow_mut().sends[self.op.entry].reserved = false;
     }
 }
 
@@ -166,6 +168,6 @@ impl<T: Pod> Drop for PreparedReceive<'_, T> {
     fn drop(&mut self) {
         let core = &self.messages.core;
         core.abandon(self.op.member, self.op.entry, Way::In);
-        core.links[self.op.member].state.borrow_mut().receives[self.op.entry].reserved = false;
+        core.state(self.op.member).borrow_mut().receives[self.op.entry].reserved = false;
     }
 }

@@ -1,6 +1,7 @@
 //! Receiving: from a slot of a rank, from any slot of a rank, from any rank.
 
 use super::chunk::Chunks;
+use super::far::header::Header;
 use super::layout::EAGER_MAX;
 use super::search::find_member;
 use super::slot::{Kind, Told};
@@ -18,20 +19,22 @@ pub(super) struct ReceiveOp {
     pub member: usize,
     pub entry: usize,
     pub buffer: Buffer,
-    number: u64,
+    pub number: u64,
     /// Bytes that were copied out of a bounce buffer so far.
     pub copied: usize,
     /// The sender was told where the bytes are wanted.
     posted: bool,
     /// Where they are wanted meanwhile, if the sender cannot reach the buffer.
     staged: Option<Box<Staged>>,
+    /// What a far sender was told.
+    pub header: Option<Box<Header>>,
 }
 
 impl ReceiveOp {
     /// The same receive, for message `number`, into `buffer`.
     #[inline(always)]
     pub fn again(&self, buffer: Buffer, number: u64) -> ReceiveOp {
-        ReceiveOp { buffer, number, copied: 0, posted: false, staged: None, ..*self }
+        ReceiveOp { buffer, number, copied: 0, posted: false, staged: None, header: None, ..*self }
     }
 
     /// Where a long message is put together.
@@ -99,6 +102,7 @@ impl Messages<'_> {
 
     fn recv_entry(&self, buffer: Buffer, rank: usize, slot: usize, entry: usize) -> Result<usize> {
         self.core.check(rank, slot)?;
+        self.core.enter(rank);
         // SAFETY: the operation ends, or is withdrawn, before this call returns.
         let mut op = unsafe { self.core.begin_receive(buffer, rank, entry)? };
         if let Some(bytes) = self.core.poke_receive(&mut op)? {
@@ -128,10 +132,10 @@ impl Core {
             return Ok(());
         }
         let (mut ended, mut present) = (None, false);
-        for (_, link) in self.links.iter().enumerate().filter(|(member, _)| *member != self.me) {
-            match self.ni.check_departed(By::Rank(link.rank)) {
+        for member in (0..self.size).filter(|member| *member != self.me) {
+            match self.ni.check_departed(By::Rank(self.rank_of(member))) {
                 Ok(()) => present = true,
-                Err(error @ Error::PeerDead { .. }) if !link.is_mourned.replace(true) => return Err(error),
+                Err(error @ Error::PeerDead { .. }) if self.mourned.borrow_mut().insert(member) => return Err(error),
                 Err(error) => ended = Some(error),
             }
         }
@@ -144,34 +148,32 @@ impl Core {
     /// A member has ended in the middle of its message, which is not looked at again.
     #[cold]
     fn skip_last(&self, member: usize, entry: usize) {
-        let link = &self.links[member];
-        link.is_mourned.set(true);
-        let mut state = link.state.borrow_mut();
-        let next = state.receives[entry].taken + 1;
-        if self.mine(member).head(entry).look(next).is_some() {
-            state.receives[entry].taken = next;
+        self.mourned.borrow_mut().insert(member);
+        if self.has_message(member, entry) {
+            self.state(member).borrow_mut().receives[entry].taken += 1;
         }
+    }
+
+    /// Whether a message waits in a slot.
+    fn has_message(&self, member: usize, entry: usize) -> bool {
+        if self.is_far(member) {
+            return self.has_far_message(member, entry);
+        }
+        let taken = self.near(member).state.borrow().receives[entry].taken;
+        self.mine(member).head(entry).look(taken + 1).is_some()
     }
 
     /// The lowest slot of `member` in which a message waits that no receive under way is for.
     pub(super) fn find_slot(&self, member: usize) -> Option<usize> {
-        let mine = self.mine(member);
-        let peer = self.links[member].state.borrow();
-        let waits = |slot: &usize| {
-            let receive = &peer.receives[*slot];
-            !receive.is_busy() && mine.head(*slot).look(receive.taken + 1).is_some()
-        };
-        mine.high().find_slot(self.slots, waits)
+        let is_busy = |slot: usize| self.state(member).borrow().receives[slot].is_busy();
+        let mine = if self.is_far(member) { self.far(member).mine(&self.layout) } else { self.mine(member) };
+        mine.high().find_slot(self.slots, |slot| self.has_message(member, *slot) && !is_busy(*slot))
     }
 
     /// A member whose message waits in `entry`, beginning after the one found last.
     fn find_member(&self, entry: usize) -> Option<usize> {
-        let (size, first) = (self.links.len(), self.turn.get());
-        let waits = |member: &usize| {
-            let taken = self.links[*member].state.borrow().receives[entry].taken;
-            self.mine(*member).head(entry).look(taken + 1).is_some()
-        };
-        let found = find_member(first, size, waits)?;
+        let (size, first) = (self.size, self.turn.get());
+        let found = find_member(first, size, |member| self.has_message(*member, entry))?;
         self.turn.set((found + 1) % size);
         Some(found)
     }
@@ -182,18 +184,21 @@ impl Core {
     /// The buffer stays, and nobody else uses it, until the operation is done or withdrawn.
     #[inline(always)]
     pub(super) unsafe fn begin_receive(&self, buffer: Buffer, member: usize, entry: usize) -> Result<ReceiveOp> {
-        let peer = self.links[member].state.borrow();
+        let peer = self.state(member).borrow();
         let receive = &peer.receives[entry];
         if receive.is_busy() {
             return Err(self.slot_busy(member, entry));
         }
-        Ok(ReceiveOp { member, entry, buffer, number: receive.taken + 1, copied: 0, posted: false, staged: None })
+        let number = receive.taken + 1;
+        Ok(ReceiveOp { member, entry, buffer, number, copied: 0, posted: false, staged: None, header: None })
     }
 
     /// Tells the sender of a long message where it is wanted, so that it can begin without this rank (F5).
     #[inline(always)]
     pub(super) fn post(&self, op: &mut ReceiveOp) {
-        if !op.posted && op.buffer.bytes > EAGER_MAX {
+        if self.is_far(op.member) {
+            self.post_far(op);
+        } else if !op.posted && op.buffer.bytes > EAGER_MAX {
             self.post_long(op);
         }
     }
@@ -218,6 +223,9 @@ impl Core {
     /// Takes a receive as far as it goes now; gives the bytes when it is done.
     #[inline]
     pub(super) fn poke_receive(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
+        if self.is_far(op.member) {
+            return self.poke_far_receive(op);
+        }
         let mine = self.mine(op.member);
         let Some(told) = mine.head(op.entry).look(op.number) else { return Ok(None) };
         let result = match told.kind {
@@ -227,7 +235,7 @@ impl Core {
         if matches!(result, Ok(None)) {
             return result;
         }
-        let link = &self.links[op.member];
+        let link = self.near(op.member);
         self.settle(link, &mut link.state.borrow_mut(), op.entry, op.number, told);
         result
     }
@@ -283,12 +291,15 @@ impl Core {
         Ok(Some(offer.bytes))
     }
 
-    fn truncated(&self, op: &ReceiveOp, bytes: usize) -> Error {
+    pub(super) fn truncated(&self, op: &ReceiveOp, bytes: usize) -> Error {
         Error::Truncated { from: self.rank_of(op.member), to: self.ni.rank, slot: op.entry % self.slots, bytes }
     }
 
     /// Gives a receive up: when this returns, nobody writes to its buffer any more.
     pub(super) fn withdraw(&self, op: &mut ReceiveOp) {
+        if self.is_far(op.member) {
+            return self.withdraw_far(op);
+        }
         if !op.posted {
             return;
         }
@@ -303,7 +314,7 @@ impl Core {
             if self.ni.check_departed(By::Rank(self.rank_of(op.member))).is_err() {
                 return;
             }
-            rustix::thread::sched_yield();
+            self.ni.relax();
         }
     }
 }

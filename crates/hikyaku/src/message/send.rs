@@ -26,22 +26,26 @@ const BOUNCE_PATIENCE: Duration = Duration::from_micros(20);
 pub(super) struct SendOp {
     pub member: usize,
     pub entry: usize,
-    buffer: Buffer,
-    stage: Stage,
-    synchronous: bool,
+    pub buffer: Buffer,
+    pub stage: Stage,
+    pub synchronous: bool,
     /// A long message is offered only to a receive that waits: its buffer may still change.
-    only_to_waiting: bool,
+    pub only_to_waiting: bool,
     /// A message that finds no free bounce buffer is offered too: its buffer stays, however long that takes. Bounce
     /// buffers may all hold messages that are not wanted yet.
-    may_offer: bool,
+    pub may_offer: bool,
     /// It sends from the spare buffer, and others of its slot wait behind it.
-    spooled: bool,
-    number: u64,
+    pub spooled: bool,
+    /// It was described before.
+    pub prepared: bool,
+    pub number: u64,
+    /// Bytes that are on their way into the buffer of a far receive.
+    pub landed: usize,
     staged: Option<Box<Staged>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// Waits for its slot, or for a bounce buffer.
     Start,
     /// Offered: the receiver may copy at any moment.
@@ -55,7 +59,7 @@ impl Messages<'_> {
     #[inline]
     pub fn send<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
         let data = bytemuck::cast_slice(data);
-        let at_once = data.len() <= SHORT_MAX && self.mode.get() != Mode::Synchronous;
+        let at_once = data.len() <= SHORT_MAX && self.core.mode.get() != Mode::Synchronous;
         if slot < self.core.slots && at_once && self.core.send_short(data, rank, slot) {
             return Ok(());
         }
@@ -71,7 +75,8 @@ impl Messages<'_> {
 
     fn send_entry(&self, data: &[u8], rank: usize, slot: usize, entry: usize) -> Result<()> {
         self.core.check(rank, slot)?;
-        let mode = self.mode.get();
+        self.core.enter(rank);
+        let mode = self.core.mode.get();
         if mode == Mode::Synchronous || data.len() > EAGER_MAX {
             // It waits once the receiver knows of it, so it is refused before.
             refuse_in_handler()?;
@@ -137,7 +142,7 @@ impl Core {
     /// The buffer stays until the operation is done.
     #[inline(always)]
     pub(super) unsafe fn begin_send(&self, buffer: Buffer, member: usize, entry: usize) -> Result<SendOp> {
-        if self.links[member].state.borrow().sends[entry].is_busy() {
+        if self.state(member).borrow().sends[entry].is_busy() {
             return Err(self.slot_busy(member, entry));
         }
         Ok(SendOp {
@@ -149,7 +154,9 @@ impl Core {
             only_to_waiting: false,
             may_offer: false,
             spooled: false,
+            prepared: false,
             number: 0,
+            landed: 0,
             staged: None,
         })
     }
@@ -157,13 +164,16 @@ impl Core {
     /// Takes a send as far as it goes now; true when it is done.
     #[inline]
     pub(super) fn poke_send(&self, op: &mut SendOp) -> Result<bool> {
+        if self.is_far(op.member) {
+            return self.poke_far_send(op);
+        }
         if op.stage == Stage::Start && !self.start_send(op)? {
             return Ok(false);
         }
         match op.stage {
             Stage::Start => unreachable!("started just now"),
             Stage::Sent if !op.synchronous => Ok(true),
-            Stage::Sent => Ok(self.links[op.member].state.borrow_mut().is_free(self.mine(op.member), op.entry)),
+            Stage::Sent => Ok(self.near(op.member).state.borrow_mut().is_free(self.mine(op.member), op.entry)),
             Stage::Offered => self.help(op),
         }
     }
@@ -172,7 +182,7 @@ impl Core {
     fn start_send(&self, op: &mut SendOp) -> Result<bool> {
         let (member, entry, buffer) = (op.member, op.entry, op.buffer);
         let mine = self.mine(member);
-        let mut peer = self.links[member].state.borrow_mut();
+        let mut peer = self.near(member).state.borrow_mut();
         if self.has_departures() {
             self.ni.check_departed(By::Rank(self.rank_of(member)))?;
         }
@@ -183,13 +193,13 @@ impl Core {
             self.theirs(member).high().raise(&mut peer.high, entry);
         }
         if buffer.bytes <= SHORT_MAX {
-            self.put_short(&self.links[member], &mut peer, op.bytes(), entry);
+            self.put_short(self.near(member), &mut peer, op.bytes(), entry);
             op.number = peer.sends[entry].sent;
             op.stage = Stage::Sent;
             return Ok(true);
         }
         let theirs = self.theirs(member);
-        if buffer.bytes <= EAGER_MAX && self.send_bounce(&self.links[member], &mut peer, op.bytes(), entry) {
+        if buffer.bytes <= EAGER_MAX && self.send_bounce(self.near(member), &mut peer, op.bytes(), entry) {
             op.number = peer.sends[entry].sent;
             op.stage = Stage::Sent;
             return Ok(true);
@@ -225,7 +235,7 @@ impl Core {
         let (mine, deal) = (self.mine(member), self.theirs(member).deal(entry));
         let (taken, waiting) = mine.post(entry).look();
         if taken >= number {
-            self.links[member].state.borrow_mut().learn(entry, taken);
+            self.near(member).state.borrow_mut().learn(entry, taken);
             return match deal.was_refused(number) {
                 true => Err(Error::Truncated {
                     from: self.ni.rank,
@@ -260,11 +270,14 @@ impl Core {
     /// Gives a send up: when this returns, nobody reads its buffer any more. One that was offered may be taken at any
     /// moment, so only its end, or the end of its receiver, helps.
     pub(super) fn revoke(&self, op: &mut SendOp) {
+        if self.is_far(op.member) {
+            return self.revoke_far(op);
+        }
         while op.stage == Stage::Offered && matches!(self.poke_send(op), Ok(false)) {
             if self.ni.check_departed(By::Rank(self.rank_of(op.member))).is_err() {
                 return;
             }
-            rustix::thread::sched_yield();
+            self.ni.relax();
         }
     }
 
@@ -302,7 +315,7 @@ impl SendOp {
     /// The same send, once more, of what `buffer` holds now.
     #[inline(always)]
     pub fn again(&self, buffer: Buffer) -> SendOp {
-        SendOp { buffer, stage: Stage::Start, staged: None, ..*self }
+        SendOp { buffer, stage: Stage::Start, prepared: true, landed: 0, staged: None, ..*self }
     }
 
     /// From now on it may be offered, whatever its size.
@@ -318,12 +331,20 @@ impl SendOp {
         self
     }
 
+    /// The same send as far as it has got, of a copy.
+    ///
+    /// # Safety
+    /// The copy holds the same bytes, and stays until the operation is done.
+    pub unsafe fn of_copy(&self, copy: &[u8]) -> SendOp {
+        SendOp { buffer: Buffer::of(copy), spooled: true, staged: None, ..*self }
+    }
+
     /// What is to be sent, while it has not begun.
     pub fn waiting_bytes(&self) -> Option<&[u8]> {
         (self.stage == Stage::Start).then(|| self.bytes())
     }
 
-    fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         // SAFETY: the buffer stays until the operation is done, and nobody writes it meanwhile.
         unsafe { std::slice::from_raw_parts(self.buffer.start, self.buffer.bytes) }
     }

@@ -31,7 +31,7 @@ impl Core {
     /// Sends a short message if it can go at once.
     #[inline(always)]
     pub(super) fn send_short(&self, data: &[u8], member: usize, entry: usize) -> bool {
-        let Ok(link) = self.link(member) else { return false };
+        let Some(link) = self.link(member) else { return false };
         let peer = &mut *link.state.borrow_mut();
         let mine = self.mine_of(link);
         let Some(send) = peer.sends.get_mut(entry) else { return false };
@@ -92,7 +92,7 @@ impl Core {
 
     #[inline(always)]
     fn look_short(&self, into: &mut [u8], member: usize, entry: usize) -> Look {
-        let Ok(link) = self.link(member) else { return Look::Other };
+        let Some(link) = self.link(member) else { return Look::Other };
         let peer = &mut *link.state.borrow_mut();
         let mine = self.mine_of(link);
         let Some(receive) = peer.receives.get_mut(entry) else { return Look::Other };

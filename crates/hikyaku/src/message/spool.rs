@@ -105,16 +105,17 @@ impl Messages<'_> {
     /// Waits until everything that goes on by itself has been taken, as was promised; only the end of a receiver ends that
     /// early.
     pub fn settle(&self) {
-        while let Some(member) = self.core.first_spooled().filter(|_| !std::thread::panicking()) {
+        let first_waiting = || self.core.first_spooled().or_else(|| self.core.pay());
+        while let Some(member) = first_waiting().filter(|_| !std::thread::panicking()) {
             let by = By::Rank(self.core.rank_of(member));
             let moved = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
                 self.core.move_spooled();
-                (self.core.first_spooled() != Some(member)).then_some(())
+                (first_waiting() != Some(member)).then_some(())
             });
             if moved.is_err() {
                 // What is for a receiver that has ended is given up.
                 self.core.move_spooled();
-                if self.core.first_spooled() == Some(member) {
+                if first_waiting() == Some(member) {
                     break;
                 }
             }
@@ -150,16 +151,21 @@ impl Core {
         true
     }
 
-    /// Adds a send that goes on by itself, and `takes` so much of the room.
+    /// Adds a send of a buffer that was given to it, and `takes` so much of the room.
     fn spool_owned(&self, data: Box<[u8]>, takes: usize, member: usize, entry: usize) -> Result<()> {
         // SAFETY: the data stay beside the operation until it is done.
         let op = unsafe { self.begin_send(Buffer::of(&data), member, entry)? }.set_spooled();
+        self.keep_spooled(op, data, takes);
+        Ok(())
+    }
+
+    /// Keeps a send, and what it sends from, until it is done.
+    pub(super) fn keep_spooled(&self, op: SendOp, data: Box<[u8]>, takes: usize) {
         let mut spool = self.spool.borrow_mut();
         spool.used += takes;
         spool.waiting += 1;
         self.spooled.set(spool.waiting);
-        spool.lanes.entry((member, entry)).or_default().push_back(Spooled { op, _data: data, takes });
-        Ok(())
+        spool.lanes.entry((op.member, op.entry)).or_default().push_back(Spooled { op, _data: data, takes });
     }
 
     /// The receiver of one of them.

@@ -112,20 +112,29 @@ impl Peer {
 
     /// A free bounce buffer, now held by the next message of `entry`, and the how-manieth use of it this is.
     pub fn take_bounce(&mut self, mine: Side<'_>, entry: usize) -> Option<(usize, u64)> {
+        let free = self.free_bounce(|holder| mine.post(holder).look().0)?;
+        let buffer = if self.free & 1 << self.warm != 0 { self.warm } else { free };
+        Some((buffer, self.hold_bounce(buffer, entry)))
+    }
+
+    /// A free bounce buffer; `taken` looks up how many messages of a slot the peer has taken.
+    pub fn free_bounce(&mut self, taken: impl Fn(usize) -> u64) -> Option<usize> {
         if self.free == 0 {
             for buffer in 0..BOUNCE_COUNT {
-                self.look(mine, self.holders[buffer] as usize);
+                let holder = self.holders[buffer] as usize;
+                self.learn(holder, taken(holder));
             }
         }
-        if self.free == 0 {
-            return None;
-        }
-        let buffer = if self.free & 1 << self.warm != 0 { self.warm } else { self.free.trailing_zeros() as usize };
+        (self.free != 0).then_some(self.free.trailing_zeros() as usize)
+    }
+
+    /// A free bounce buffer is now held by the next message of `entry`; gives the how-manieth use of it this is.
+    pub fn hold_bounce(&mut self, buffer: usize, entry: usize) -> u64 {
         self.free &= !(1 << buffer);
         self.holders[buffer] = entry as u32;
         self.sends[entry].bounce = Some(buffer as u8);
         self.turns[buffer] += 1;
-        Some((buffer, self.turns[buffer]))
+        self.turns[buffer]
     }
 
     /// The buffer that the next message will be given, if one is free: a message just sent gives time to fetch its lines,

@@ -6,7 +6,7 @@
 use super::Ni;
 use super::place::{Ground, Place};
 use super::port::Port;
-use crate::error::{Error, Result};
+use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::memory::heap::Heap;
 use crate::sync::entry::Entry;
@@ -73,9 +73,18 @@ impl Opened {
     /// Fails once the owner has revoked it. Call inside the guard.
     #[inline]
     pub fn check(&self, ni: &Ni) -> Result<()> {
-        match self.entry(ni).is(self.key) {
+        match !ni.is_near(self.rank) || self.entry(ni).is(self.key) {
+            // A far owner finds out itself.
             true => Ok(()),
             false => Err(Error::AreaRevoked { rank: self.rank, id: self.id }),
+        }
+    }
+
+    /// What an answer of the owner means to whoever has opened the area.
+    pub fn why(&self, error: Error) -> Error {
+        match error {
+            Error::Refused { reason: Refusal::UnknownArea, .. } => Error::AreaRevoked { rank: self.rank, id: self.id },
+            other => other,
         }
     }
 
@@ -83,6 +92,7 @@ impl Opened {
     #[inline]
     pub fn pointer(&self, ni: &Ni, offset: usize) -> Option<*mut u8> {
         match self.kind {
+            _ if !ni.is_near(self.rank) => None,
             // SAFETY: the area was checked to lie in the owner's heap when it was opened.
             AreaKind::Mapped => Some(unsafe { ni.memory.segment.base().add(self.start as usize + offset) }),
             AreaKind::Private if ni.threads || self.rank == ni.rank => Some((self.start as usize + offset) as *mut u8),
@@ -165,12 +175,28 @@ impl Port {
     /// Opens area `id` of `rank`.
     pub fn open_area<T: Pod>(&self, rank: usize, id: u32) -> Result<RemoteArea<T>> {
         self.ni.check_rank(rank)?;
-        let opened = self.ni.look_up(rank, id)?;
+        let opened = match self.ni.is_near(rank) {
+            true => self.ni.look_up(rank, id)?,
+            false => self.open_far(rank, id)?,
+        };
         let element = size_of::<T>();
         if element == 0 || opened.bytes % element != 0 || opened.start % align_of::<T>() as u64 != 0 {
             return Err(Error::WrongElement { bytes: opened.bytes, element });
         }
         Ok(RemoteArea { opened, element: PhantomData })
+    }
+}
+
+impl Port {
+    /// Asks a far rank for its area.
+    #[cold]
+    fn open_far(&self, rank: usize, id: u32) -> Result<Opened> {
+        let unknown = |error| match error {
+            Error::Refused { reason: Refusal::UnknownArea, .. } => Error::UnknownArea { rank, id },
+            other => other,
+        };
+        let [key, kind, start, bytes] = self.ask_area(rank, id).map_err(unknown)?;
+        self.ni.believe(rank, id, key, [kind, start, bytes])
     }
 }
 
@@ -188,7 +214,7 @@ impl Ni {
         // The table is written by this rank alone; the heap's lock keeps its threads apart.
         let _lock = self.own_heap.lock().unwrap_or_else(|p| p.into_inner());
         let entry = self.mine().areas.get(id as usize).ok_or_else(|| taken.clone())?;
-        let key = random()?;
+        let key = self.random()?;
         if !entry.publish(key, [kind as u64, start, bytes as u64]) {
             return Err(taken);
         }
@@ -199,7 +225,11 @@ impl Ni {
     pub(crate) fn look_up(&self, rank: usize, id: u32) -> Result<Opened> {
         let unknown = Error::UnknownArea { rank, id };
         let entry = self.memory.block(rank).areas.get(id as usize).ok_or_else(|| unknown.clone())?;
-        let (key, [kind, start, bytes]) = entry.look().ok_or(unknown)?;
+        let (key, words) = entry.look().ok_or(unknown)?;
+        self.believe(rank, id, key, words)
+    }
+
+    fn believe(&self, rank: usize, id: u32, key: u64, [kind, start, bytes]: [u64; 3]) -> Result<Opened> {
         let kind = match kind {
             k if k == AreaKind::Mapped as u64 => AreaKind::Mapped,
             k if k == AreaKind::Private as u64 => AreaKind::Private,
@@ -229,11 +259,12 @@ impl Ni {
             return;
         }
         self.fences.heavy();
-        for rank in 0..self.size() {
+        // Far ranks operate through this rank's own interface.
+        for rank in (0..self.size()).filter(|rank| self.is_near(*rank)) {
             for guard in &self.memory.block(rank).guards[..self.memory.layout.ports] {
                 let Some(number) = guard.occupied() else { continue };
                 while !guard.left(number) && !self.is_gone(rank) {
-                    rustix::thread::sched_yield();
+                    self.relax();
                 }
             }
         }
@@ -320,6 +351,12 @@ pub(crate) fn no_room(needed: usize, available: usize) -> Error {
         needed: needed as u64,
         available: available as u64,
         limit: "heap of this rank (set HIKYAKU_HEAP for a larger one)",
+    }
+}
+
+impl Ni {
+    fn random(&self) -> Result<u64> {
+        self.far.as_ref().map_or_else(random, |far| far.random())
     }
 }
 
@@ -413,6 +450,7 @@ impl<T: Pod> Area<T> {
     }
 
     fn own(&self, index: usize, count: usize) -> *mut u8 {
+        self.ni.look();
         assert!(
             index.checked_add(count).is_some_and(|end| end <= self.len()),
             "{count} elements at index {index} pass the end of an area of {}",

@@ -27,6 +27,15 @@ pub(crate) fn register<W: Background + 'static>(work: &Rc<W>) {
     });
 }
 
+/// What is under way in this thread, exchanged for something else: for programs that take turns in one thread.
+pub(crate) fn exchange(list: &mut UnderWay) {
+    UNDER_WAY.with_borrow_mut(|current| std::mem::swap(current, &mut list.0));
+}
+
+/// A list of work, while its program does not run.
+#[derive(Default)]
+pub(crate) struct UnderWay(Vec<Weak<dyn Background>>);
+
 /// Moves everything on: some of it, so that a wait is not held up, or `all`, before the thread sleeps. True if something
 /// was done ([`moved`]), so that there may soon be more.
 #[inline]

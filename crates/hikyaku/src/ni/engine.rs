@@ -7,6 +7,7 @@ use crate::error::{Error, Refusal, Result};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::Layout;
 use crate::transport::shm::ring::{Consumer, LINE_COUNT, PAYLOAD_MAX, Packet};
+use crate::transport::{Parcel, Transport};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
@@ -112,7 +113,7 @@ impl Engine {
             source_count: layout.size * layout.ports,
             ports: layout.ports,
             handlers: (0..HANDLER_COUNT).map(|_| None).collect(),
-            outbox: Outbox { lane: Lane::fresh(NI_PORT, layout.size), spill: Vec::new(), spilled: 0 },
+            outbox: Outbox { lane: Lane::fresh(NI_PORT), spill: Vec::new(), spilled: 0 },
             scratch: vec![0; PAYLOAD_MAX].into_boxed_slice(),
         }
     }
@@ -135,12 +136,35 @@ impl Engine {
     #[inline]
     pub fn run(&mut self, ni: &Ni) -> bool {
         let mut worked = self.outbox.spilled > 0 && self.outbox.flush(ni);
+        if let Some(far) = &ni.far {
+            return self.run_far(ni, &**far) || worked;
+        }
         self.find_sources(ni);
         let Engine { sources, handlers, outbox, scratch, .. } = self;
         for source in sources.iter_mut().filter(|s| !s.corrupt) {
             worked |= source.run(ni, handlers, outbox, scratch);
         }
         worked
+    }
+
+    /// Handles what has come from far ranks; what is put off keeps what follows it from the same rank waiting.
+    fn run_far(&mut self, ni: &Ni, far: &dyn Transport) -> bool {
+        let (mut put_off, mut worked) = (Vec::<Parcel>::new(), false);
+        while let Some(parcel) = far.receive() {
+            worked = true;
+            if put_off.iter().any(|earlier| earlier.source == parcel.source) || !self.take(ni, &parcel) {
+                put_off.push(parcel);
+            } else {
+                far.consumed(&parcel);
+            }
+        }
+        far.put_back(put_off);
+        worked
+    }
+
+    /// Does what a packet of a far rank asks for; false if it must wait.
+    pub fn take(&mut self, ni: &Ni, parcel: &Parcel) -> bool {
+        dispatch(ni, parcel.source, &parcel.packet, &parcel.payload, &mut self.handlers, &mut self.outbox)
     }
 
     #[inline]

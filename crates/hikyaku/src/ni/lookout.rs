@@ -90,6 +90,11 @@ impl Lookout {
         self.rings[number].source.store(CLOSED, Ordering::Relaxed);
     }
 
+    /// Whether messages of handlers wait for room.
+    pub fn has_spilled(&self) -> bool {
+        self.spilled.load(Ordering::Relaxed) > 0
+    }
+
     /// Notes how many messages of handlers wait for room.
     pub fn note_spilled(&self, spilled: usize) {
         self.spilled.store(spilled as u64, Ordering::Relaxed);

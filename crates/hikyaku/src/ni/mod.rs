@@ -15,6 +15,7 @@
 //! | `operation` | push, pull, word, atomics, notification, flush |
 //! | `prepared` | pushes that are set up once and started many times |
 //! | `route` | the same operations where there is no pointer |
+//! | `window` | private buffers opened to a far peer for one message |
 //! | `account` | routed operations under way, and what was refused |
 //! | `message` | active messages: sending, calling |
 //! | `call` | where the answers to a port's calls arrive |
@@ -43,10 +44,12 @@ pub(crate) mod prepared;
 pub(crate) mod route;
 pub(crate) mod thread;
 pub(crate) mod wait;
+pub(crate) mod window;
 
 use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
 use crate::sync::fence::Fences;
+use crate::transport::Transport;
 use crate::transport::shm::layout::{Block, JobMemory};
 use crate::transport::shm::ring;
 use account::Account;
@@ -58,6 +61,7 @@ use owner::OwnerPage;
 use port::Lane;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use window::Windows;
 
 /// The port of the network interface itself: what handlers send goes through it.
 pub(crate) const NI_PORT: usize = 0;
@@ -78,6 +82,10 @@ pub(crate) struct Ni {
     pub crowded: bool,
     /// Ranks are threads of one process: private memory is a pointer too.
     pub threads: bool,
+    /// How ranks are reached that are not mapped here. `None`: all are.
+    pub far: Option<Arc<dyn Transport>>,
+    /// The first rank that is mapped here.
+    near_start: usize,
     owner: OwnerPage,
     engine: Mutex<Engine>,
     pub lookout: Lookout,
@@ -91,6 +99,7 @@ pub(crate) struct Ni {
     pub lanes: Box<[Mutex<Option<Lane>>]>,
     /// What each port has routed.
     pub accounts: Box<[Account]>,
+    pub windows: Windows,
     /// Per peer: whether its private memory can be reached directly (0 unknown, 1 yes, 2 no). Only a note of what
     /// every thread would find out itself.
     cross: Box<[AtomicU8]>,
@@ -113,6 +122,8 @@ pub(crate) struct Settings {
     pub fences: Fences,
     pub crowded: bool,
     pub threads: bool,
+    /// Of a rank that has no other mapped.
+    pub far: Option<Arc<dyn Transport>>,
 }
 
 impl Ni {
@@ -121,6 +132,10 @@ impl Ni {
         let own_start = layout.heap(settings.rank) + layout.heap_half_bytes;
         // SAFETY: inside the segment.
         let heaps = unsafe { memory.segment.base().add(layout.heap(0)) };
+        let (near_start, near_count, ring_count) = match settings.far {
+            None => (0, layout.size, layout.size * layout.ports),
+            Some(_) => (settings.rank, 1, 0),
+        };
         let ni = Ni {
             heaps,
             heap_stride: 2 * layout.heap_half_bytes,
@@ -130,17 +145,20 @@ impl Ni {
             pace: wait::Pace::new(settings.crowded),
             crowded: settings.crowded,
             threads: settings.threads,
-            owner: OwnerPage::new(layout.size)?,
+            near_start,
+            owner: OwnerPage::new(layout.size, near_count)?,
             engine: Mutex::new(Engine::new(&layout)),
-            lookout: Lookout::new(layout.size * layout.ports),
+            lookout: Lookout::new(ring_count),
             handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),
             ports_used: AtomicU64::new(1 << NI_PORT),
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
             lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
+            windows: Windows::default(),
             cross: (0..layout.size).map(|_| AtomicU8::new(0)).collect(),
             own_heap: Mutex::new(Heap::new(own_start, layout.heap_half_bytes)),
             misbehaved: AtomicU64::new(0),
+            far: settings.far,
             memory,
         };
         Ok(Arc::new(ni))
@@ -157,6 +175,12 @@ impl Ni {
     #[inline(always)]
     pub fn check_rank(&self, rank: usize) -> Result<()> {
         if rank < self.size() { Ok(()) } else { Err(self.bad_rank(rank)) }
+    }
+
+    /// Whether `rank` exists and its memory is mapped here. None is in a forked child.
+    #[inline(always)]
+    pub fn is_near(&self, rank: usize) -> bool {
+        rank.wrapping_sub(self.near_start) < self.owner.near_count()
     }
 
     #[cold]
@@ -193,6 +217,9 @@ impl Ni {
     /// whether there was anything to do.
     #[inline]
     pub fn progress(&self) -> Option<bool> {
+        if let Some(far) = &self.far {
+            return if far.has_arrived() || self.lookout.has_spilled() { self.enter_engine() } else { Some(false) };
+        }
         let arrived = |source, position| ring::arrived(self.memory.ring(self.rank, source), position);
         let attached = |word| self.memory.attached(self.rank, word).load(Ordering::Relaxed);
         if self.lookout.anything(arrived, attached) { self.enter_engine() } else { Some(false) }

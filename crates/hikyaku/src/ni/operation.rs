@@ -60,6 +60,7 @@ impl Port {
             // SAFETY: resolved for that many elements; `data` is private to the caller.
             Reach::Pointer(target) => unsafe { copy::copy(target, data.as_ptr().cast(), size_of_val(data)) },
             Reach::Area(area, offset) => self.push_area(area, offset, bytemuck::cast_slice(data), None)?,
+            Reach::Far(target) => self.push_routed(target, bytemuck::cast_slice(data), None)?,
         }
         Ok(())
     }
@@ -72,6 +73,7 @@ impl Port {
             // SAFETY: resolved for that many elements; `into` is borrowed mutably; any bytes are a valid `T`.
             Reach::Pointer(source) => unsafe { copy::copy(into.as_mut_ptr().cast(), source, size_of_val(into)) },
             Reach::Area(area, offset) => self.pull_area(area, offset, bytemuck::cast_slice_mut(into))?,
+            Reach::Far(source) => self.pull_routed(source, bytemuck::cast_slice_mut(into))?,
         }
         Ok(())
     }
@@ -100,6 +102,7 @@ impl Port {
                 Ok(())
             }
             Reach::Area(area, offset) => self.word_area(area, offset, value),
+            Reach::Far(target) => self.word_routed(target, value),
         }
     }
 
@@ -137,6 +140,9 @@ impl Port {
             (Reach::Area(area, offset), Some(word)) => {
                 self.push_area(area, offset, bytemuck::cast_slice(data), Some((word, value)))
             }
+            (Reach::Far(target), Some(word)) => {
+                self.push_routed(target, bytemuck::cast_slice(data), Some((word, value)))
+            }
             _ => {
                 self.push(to, data)?;
                 self.flush(to.rank)?;
@@ -170,6 +176,7 @@ impl Port {
                 Ok(before)
             }
             Reach::Area(area, offset) => self.atomic_area(area, offset, operation),
+            Reach::Far(target) => self.atomic_routed(target, operation),
         }
     }
 
@@ -234,6 +241,7 @@ impl Port {
         match self.ni.resolve(place, 1)? {
             Reach::Pointer(address) => Ok(address.cast()),
             Reach::Area(..) => Err(Error::Invalid("an area that its owner may revoke has no lasting address".into())),
+            Reach::Far(_) => Err(Error::Invalid("memory of a rank on another host has no address here".into())),
         }
     }
 
@@ -248,6 +256,7 @@ impl Port {
                 let word = area.own_address(&self.ni, offset)?;
                 Ok((area.kind == AreaKind::Mapped).then_some(word))
             }
+            Reach::Far(_) => Err(Error::NotMine { rank: status.rank }),
         }
     }
 }

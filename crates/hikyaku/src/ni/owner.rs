@@ -1,7 +1,7 @@
 //! Noticing that this process is a fork of a rank, at no cost.
 //!
-//! The number of ranks lives on a page that the kernel wipes in a forked child. There the job has 0 ranks, so the
-//! range check that every operation makes anyway refuses it.
+//! The numbers of ranks, and of those that are mapped here, live on a page that the kernel wipes in a forked child. There
+//! the job has 0 ranks, so the range check that every operation makes anyway refuses it.
 
 use crate::error::{Error, Result};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -18,7 +18,7 @@ unsafe impl Sync for OwnerPage {}
 const BYTES: usize = crate::memory::segment::PAGE_BYTES;
 
 impl OwnerPage {
-    pub fn new(size: usize) -> Result<OwnerPage> {
+    pub fn new(size: usize, near_count: usize) -> Result<OwnerPage> {
         // SAFETY: a fresh anonymous mapping; the advice concerns only this page.
         unsafe {
             let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -28,6 +28,7 @@ impl OwnerPage {
                 .map_err(|e| Error::system("madvise(WIPEONFORK)", e))?;
             let page = page.cast::<usize>();
             page.write(size);
+            page.add(1).write(near_count);
             Ok(OwnerPage(page))
         }
     }
@@ -36,6 +37,13 @@ impl OwnerPage {
     pub fn size(&self) -> usize {
         // SAFETY: mapped while `self` lives. Volatile, since a fork changes it behind the compiler's back.
         unsafe { self.0.read_volatile() }
+    }
+
+    /// How many ranks are mapped here.
+    #[inline(always)]
+    pub fn near_count(&self) -> usize {
+        // SAFETY: as above.
+        unsafe { self.0.add(1).read_volatile() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Ni;
 use super::area::Opened;
+use super::route::Target;
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use bytemuck::Pod;
@@ -104,6 +105,7 @@ impl<T: Pod> Symmetric<T> {
 
     #[inline]
     fn own(&self, index: usize, count: usize) -> *mut u8 {
+        self.ni.look();
         assert!(
             index.checked_add(count).is_some_and(|end| end <= self.len),
             "{count} elements at index {index} pass the end of an area of {}",
@@ -180,13 +182,17 @@ pub(crate) enum Reach<'a> {
     Pointer(*mut u8),
     /// An area of one rank, at a byte offset; whether there is a pointer depends on the area.
     Area(&'a Opened, usize),
+    /// The heap of a rank that is not mapped here.
+    Far(Target),
 }
 
 impl Ni {
     /// Checks a place for `count` elements and finds how it is reached.
     #[inline(always)]
     pub fn resolve<'a, T>(&self, place: Place<'a, T>, count: usize) -> Result<Reach<'a>> {
-        self.check_rank(place.rank)?;
+        if !self.is_near(place.rank) {
+            return self.resolve_far(place, count);
+        }
         // One comparison covers both an index and a count that are too large, without overflow.
         if place.index > place.len || count > place.len - place.index {
             return Err(out_of_bounds(place.index, count, place.len));
@@ -207,6 +213,24 @@ impl Ni {
                 Ok(Reach::Area(area, offset))
             }
         }
+    }
+
+    /// The same for a rank that is not mapped here, or does not exist.
+    #[cold]
+    fn resolve_far<'a, T>(&self, place: Place<'a, T>, count: usize) -> Result<Reach<'a>> {
+        self.check_rank(place.rank)?;
+        if place.index > place.len || count > place.len - place.index {
+            return Err(out_of_bounds(place.index, count, place.len));
+        }
+        let offset = place.index * size_of::<T>();
+        let (job, reach) = match place.ground {
+            Ground::Symmetric { job, start } => {
+                let heap = self.memory.layout.heap(place.rank);
+                (job, Reach::Far(Target::in_segment(self, place.rank, heap + start + offset)))
+            }
+            Ground::Area(area) => (area.job, Reach::Area(area, offset)),
+        };
+        if job == self.job { Ok(reach) } else { Err(Error::ForeignArea) }
     }
 
     /// A name for a mapped word that all ranks agree on, to ring for.

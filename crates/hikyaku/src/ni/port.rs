@@ -11,6 +11,7 @@ use crate::transport::shm::layout::State;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet, Producer};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// One independent way into the network interface of a rank. [`crate::Job`] has one; a thread gets its own from
 /// [`Port::open`].
@@ -70,6 +71,42 @@ impl Port {
         self.ni.crowded
     }
 
+    /// Whether the memory of `rank` is mapped here: operations on its symmetric memory and its areas are then done when
+    /// the call returns. Otherwise `rank` is far: what a push or a word did is told by [`Port::flush`], and what reads
+    /// waits for the answer of its network interface, so a handler cannot. Far memory is gone when its rank leaves.
+    pub fn is_mapped(&self, rank: usize) -> Result<bool> {
+        self.ni.check_rank(rank)?;
+        Ok(self.ni.is_near(rank))
+    }
+
+    /// Whether this rank runs in virtual time ([`crate::sim`]). It then has one thread and no descriptors, and
+    /// [`Port::now`] is its clock.
+    pub fn is_simulated(&self) -> bool {
+        self.ni.far.as_ref().is_some_and(|far| far.is_virtual())
+    }
+
+    /// The time of this rank: that of the machine, or the virtual time of a simulated one.
+    ///
+    /// ```
+    /// # use hikyaku::sim::{Machine, Sim};
+    /// use std::time::Duration;
+    ///
+    /// Sim::new(Machine::plain(), 1, 1).run(|job| {
+    ///     let word = job.symmetric::<u64>(1)?;
+    ///     let begin = job.now();
+    ///     let hour = Duration::from_secs(3600);
+    ///     let event = hikyaku::Event::Word(word.here(0), hikyaku::Until::Equal(1));
+    ///     assert!(job.wait_any(hikyaku::By::Anyone, &[event], Some(hour)).is_err());
+    ///     assert!(job.now() - begin >= hour);
+    ///     hikyaku::Result::Ok(())
+    /// })?;
+    /// # hikyaku::Result::Ok(())
+    /// ```
+    pub fn now(&self) -> Instant {
+        self.ni.look();
+        self.ni.now()
+    }
+
     /// Whether rank's private (registered) memory is reached by a system call from here; otherwise it is reached
     /// through its network interface. Ranks that are threads need neither.
     pub fn reaches_private_memory(&self, rank: usize) -> Result<bool> {
@@ -80,12 +117,14 @@ impl Port {
     /// Whether `rank` is alive and has not left.
     pub fn is_present(&self, rank: usize) -> Result<bool> {
         self.ni.check_rank(rank)?;
+        self.ni.look();
         Ok(matches!(self.ni.memory.block(rank).life.state(), State::Starting | State::Joined))
     }
 
     /// Runs the handlers of messages that have arrived, and moves on what this thread has under way; true if there was
     /// anything to do. Waiting calls do so by themselves.
     pub fn progress(&self) -> bool {
+        self.ni.look();
         let handled = self.ni.progress() == Some(true);
         // A handler must not wait, and a forked child has nothing under way.
         let moved =
@@ -129,27 +168,31 @@ impl Drop for Port {
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     port: usize,
+    /// Per rank; empty until the first message.
     to: Vec<Option<Box<Producer>>>,
 }
 
 impl Lane {
     pub fn new(ni: &Ni, port: usize) -> Lane {
         let kept = ni.lanes[port].lock().unwrap_or_else(|p| p.into_inner()).take();
-        kept.unwrap_or_else(|| Lane::fresh(port, ni.memory.layout.size))
+        kept.unwrap_or_else(|| Lane::fresh(port))
     }
 
-    pub fn fresh(port: usize, size: usize) -> Lane {
-        Lane { port, to: (0..size).map(|_| None).collect() }
+    pub fn fresh(port: usize) -> Lane {
+        Lane { port, to: Vec::new() }
     }
 
     /// Puts a message into the ring to `rank`, which exists; false when the ring is full.
     #[inline]
     pub fn try_send(&mut self, ni: &Ni, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
+        if let Some(far) = &ni.far {
+            return far.send(rank, packet, payload);
+        }
         debug_assert!(payload.len() <= PAYLOAD_MAX);
         let source = ni.rank * ni.memory.layout.ports + self.port;
-        let producer = match &mut self.to[rank] {
-            Some(producer) => producer,
-            none => none.insert(attach(ni, rank, source)?),
+        let producer = match self.to.get_mut(rank) {
+            Some(Some(producer)) => producer,
+            _ => self.attach(ni, rank, source)?,
         };
         let sent = producer.try_send(ni.memory.ring(rank, source), packet, payload);
         if sent {
@@ -159,12 +202,17 @@ impl Lane {
     }
 }
 
-/// First message to a rank: takes memory for the ring and tells the receiver to look at it.
-#[cold]
-fn attach(ni: &Ni, rank: usize, source: usize) -> Result<Box<Producer>> {
-    let ring = ni.memory.ring(rank, source);
-    let offset = ring as *const _ as usize - ni.memory.segment.base() as usize;
-    ni.memory.segment.commit(offset, size_of_val(ring))?;
-    ni.memory.attached(rank, source / 64).fetch_or(1 << (source % 64), std::sync::atomic::Ordering::SeqCst);
-    Ok(Box::default())
+impl Lane {
+    /// First message to a rank: takes memory for the ring and tells the receiver to look at it.
+    #[cold]
+    fn attach(&mut self, ni: &Ni, rank: usize, source: usize) -> Result<&mut Producer> {
+        let ring = ni.memory.ring(rank, source);
+        let offset = ring as *const _ as usize - ni.memory.segment.base() as usize;
+        ni.memory.segment.commit(offset, size_of_val(ring))?;
+        ni.memory.attached(rank, source / 64).fetch_or(1 << (source % 64), std::sync::atomic::Ordering::SeqCst);
+        if self.to.is_empty() {
+            self.to.resize_with(ni.memory.layout.size, || None);
+        }
+        Ok(self.to[rank].insert(Box::default()))
+    }
 }

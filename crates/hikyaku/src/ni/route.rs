@@ -1,4 +1,4 @@
-//! Remote operations where there is no pointer: private memory of another process.
+//! Remote operations where there is no pointer: private memory of another process, any memory of a far rank.
 //!
 //! Push and pull go by one system call ([`crate::transport::shm::cross`]) where the kernel allows it. Words and
 //! atomics, and everything where it does not, are messages to the owner's network interface, which performs the
@@ -33,10 +33,79 @@ mod verb {
     pub const AND: u16 = 6;
     pub const OR: u16 = 7;
     pub const XOR: u16 = 8;
+    /// A push, and then some words elsewhere.
+    pub const PUSH_THEN: u16 = 9;
+    /// Asks for an area by its id.
+    pub const OPEN: u16 = 10;
 }
 
 /// Marks the token of a push or word, whose answer is only counted.
 const COUNTED: u64 = 1 << 63;
+/// In place of the token of an operation that nobody answers.
+const UNANSWERED: u64 = 0;
+/// The last argument of a push that was described before.
+const PREPARED: u64 = 1;
+
+/// Bytes that only their owner's network interface reaches, as it finds them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub rank: usize,
+    /// An area of the rank, or [`SEGMENT`], or [`WINDOW`].
+    area: u32,
+    key: u64,
+    offset: u64,
+}
+
+/// In place of an area: what the rank has of the job's segment. Its key is the number of the job.
+const SEGMENT: u32 = u32::MAX;
+
+/// In place of an area: a window of the rank. Its key is the window's name.
+const WINDOW: u32 = u32::MAX - 1;
+
+impl Target {
+    pub fn in_window(rank: usize, name: u64, offset: usize) -> Target {
+        Target { rank, area: WINDOW, key: name, offset: offset as u64 }
+    }
+
+    pub fn in_segment(ni: &Ni, rank: usize, offset: usize) -> Target {
+        Target { rank, area: SEGMENT, key: ni.job, offset: offset as u64 }
+    }
+
+    fn of(area: &Opened, offset: usize) -> Target {
+        Target { rank: area.rank, area: area.id, key: area.key, offset: offset as u64 }
+    }
+
+    fn plus(self, bytes: usize) -> Target {
+        Target { offset: self.offset + bytes as u64, ..self }
+    }
+}
+
+/// What kind of work a packet is for whoever carries it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Push,
+    /// A push whose description was made before.
+    Prepared,
+    Pull,
+    Word,
+    Atomic,
+    Message,
+    Answer,
+}
+
+impl Class {
+    pub fn of(packet: &Packet) -> Class {
+        match (packet.kind, packet.handler) {
+            (kind::ANSWER | kind::REFUSED, _) => Class::Answer,
+            (kind::ROUTED, verb::PUSH_THEN) if packet.arguments[5] == PREPARED => Class::Prepared,
+            (kind::ROUTED, verb::PUSH | verb::PUSH_THEN) => Class::Push,
+            (kind::ROUTED, verb::PULL | verb::OPEN) => Class::Pull,
+            (kind::ROUTED, verb::WORD) => Class::Word,
+            (kind::ROUTED, _) => Class::Atomic,
+            _ => Class::Message,
+        }
+    }
+}
 
 impl Port {
     /// Pushes to an area; `status` is written when the bytes are there.
@@ -58,7 +127,7 @@ impl Port {
                 .map_err(|e| cross::of_rank(area.rank, e))?;
         } else {
             drop(inside);
-            return self.push_routed(area, offset, data, status);
+            return self.push_routed(Target::of(area, offset), data, status);
         }
         drop(inside);
         if let Some((word, value)) = status {
@@ -81,23 +150,12 @@ impl Port {
                 .map_err(|e| cross::of_rank(area.rank, e));
         }
         drop(inside);
-        self.settle(area.rank)?;
-        let mut at = offset;
-        for chunk in into.chunks_mut(PAYLOAD_MAX) {
-            self.ask(area, verb::PULL, at, [chunk.len() as u64, 0])?;
-            let answer = ni.calls[self.index].payload();
-            if answer.len() != chunk.len() {
-                return Err(Error::PeerMisbehaved { rank: area.rank, what: "an answer of the wrong size" });
-            }
-            chunk.copy_from_slice(&answer);
-            at += chunk.len();
-        }
-        Ok(())
+        self.pull_routed(Target::of(area, offset), into).map_err(|error| area.why(error))
     }
 
     pub(crate) fn word_area(&self, area: &Opened, offset: usize, value: u64) -> Result<()> {
         let ni = &*self.ni;
-        if self.has_routed() {
+        if self.has_routed() && ni.is_near(area.rank) {
             self.settle(area.rank)?;
         }
         {
@@ -110,7 +168,7 @@ impl Port {
                 return Ok(());
             }
         }
-        self.post(area, verb::WORD, offset, value, &[], None)
+        self.word_routed(Target::of(area, offset), value)
     }
 
     pub(crate) fn atomic_area(&self, area: &Opened, offset: usize, operation: Atomic) -> Result<u64> {
@@ -125,15 +183,7 @@ impl Port {
                 return Ok(before);
             }
         }
-        let (verb, operands) = match operation {
-            Atomic::Add(value) => (verb::ADD, [value, 0]),
-            Atomic::Swap(value) => (verb::SWAP, [value, 0]),
-            Atomic::CompareSwap { old, new } => (verb::COMPARE_SWAP, [old, new]),
-            Atomic::And(value) => (verb::AND, [value, 0]),
-            Atomic::Or(value) => (verb::OR, [value, 0]),
-            Atomic::Xor(value) => (verb::XOR, [value, 0]),
-        };
-        self.ask(area, verb, offset, operands)
+        self.atomic_routed(Target::of(area, offset), operation).map_err(|error| area.why(error))
     }
 
     /// Whether this port has routed operations that may be under way.
@@ -165,46 +215,98 @@ impl Port {
         account.unsettled().into_iter().map(|rank| self.settle(rank)).fold(Ok(()), Result::and)
     }
 
-    fn push_routed(&self, area: &Opened, offset: usize, data: &[u8], status: Option<StatusWord>) -> Result<()> {
-        let last = data.len().div_ceil(PAYLOAD_MAX).max(1) - 1;
-        let mut at = offset;
-        let mut pieces = data.chunks(PAYLOAD_MAX);
+    pub(crate) fn push_routed(&self, to: Target, data: &[u8], status: Option<StatusWord>) -> Result<()> {
+        let max = self.ni.payload_max(to.rank);
+        let last = data.len().div_ceil(max).max(1) - 1;
+        let mut pieces = data.chunks(max);
         for number in 0..=last {
             let piece = pieces.next().unwrap_or(&[]);
-            self.post(area, verb::PUSH, at, 0, piece, status.filter(|_| number == last))?;
-            at += piece.len();
+            self.post(to.plus(number * max), verb::PUSH, [0; 2], piece, status.filter(|_| number == last))?;
         }
         Ok(())
+    }
+
+    pub(crate) fn pull_routed(&self, from: Target, into: &mut [u8]) -> Result<()> {
+        if self.ni.is_near(from.rank) {
+            self.settle(from.rank)?;
+        }
+        let max = self.ni.payload_max(from.rank);
+        for (number, chunk) in into.chunks_mut(max).enumerate() {
+            self.ask(from.plus(number * max), verb::PULL, [chunk.len() as u64, 0])?;
+            let answer = self.ni.calls[self.index].payload();
+            if answer.len() != chunk.len() {
+                return Err(Error::PeerMisbehaved { rank: from.rank, what: "an answer of the wrong size" });
+            }
+            chunk.copy_from_slice(&answer);
+        }
+        Ok(())
+    }
+
+    /// Operations on far memory arrive in order, so a word follows all pushes.
+    pub(crate) fn word_routed(&self, to: Target, value: u64) -> Result<()> {
+        self.post(to, verb::WORD, [value, 0], &[], None)
+    }
+
+    pub(crate) fn atomic_routed(&self, at: Target, operation: Atomic) -> Result<u64> {
+        let (verb, operands) = match operation {
+            Atomic::Add(value) => (verb::ADD, [value, 0]),
+            Atomic::Swap(value) => (verb::SWAP, [value, 0]),
+            Atomic::CompareSwap { old, new } => (verb::COMPARE_SWAP, [old, new]),
+            Atomic::And(value) => (verb::AND, [value, 0]),
+            Atomic::Or(value) => (verb::OR, [value, 0]),
+            Atomic::Xor(value) => (verb::XOR, [value, 0]),
+        };
+        self.ask(at, verb, operands)
+    }
+
+    /// Writes `data`, then `tail` (words) at `then`, an offset in the segment, of which the first word is written last:
+    /// whoever sees it sees everything. Nobody answers: for protocols whose other side answers in its own way.
+    pub(crate) fn push_then(&self, to: Target, data: &[u8], then: usize, tail: &[u64]) -> Result<()> {
+        let payload = [data, bytemuck::cast_slice(tail)].concat();
+        let operands = [then as u64, tail.len() as u64];
+        self.submit(to.rank, &packet(to, verb::PUSH_THEN, UNANSWERED, operands, &payload), &payload)
+    }
+
+    /// Writes a word that nobody answers for.
+    pub(crate) fn word_quietly(&self, to: Target, value: u64) -> Result<()> {
+        self.submit(to.rank, &packet(to, verb::WORD, UNANSWERED, [value, 0], &[]), &[])
+    }
+
+    /// What a far rank knows of its area `id`: key, kind, start, bytes.
+    pub(crate) fn ask_area(&self, rank: usize, id: u32) -> Result<[u64; 4]> {
+        let target = Target { rank, area: id, key: 0, offset: 0 };
+        self.ask(target, verb::OPEN, [0; 2])?;
+        let [key, kind, start, bytes, ..] = self.ni.calls[self.index].words();
+        Ok([key, kind, start, bytes])
     }
 
     /// Sends an operation whose answer is only counted.
     fn post(
         &self,
-        area: &Opened,
+        to: Target,
         verb: u16,
-        offset: usize,
-        value: u64,
+        operands: [u64; 2],
         payload: &[u8],
         status: Option<StatusWord>,
     ) -> Result<()> {
         let account = &self.ni.accounts[self.index];
-        let number = account.start(area.rank, self.size(), status);
+        let number = account.start(to.rank, self.size(), status);
         self.routed.set(true);
         let token = COUNTED | number << 8 | self.index as u64;
-        let sent = self.submit(area.rank, &packet(area, verb, offset, token, [value, 0], payload), payload);
+        let sent = self.submit(to.rank, &packet(to, verb, token, operands, payload), payload);
         if sent.is_err() {
-            account.finish(area.rank, number, drop);
+            account.finish(to.rank, number, drop);
         }
         sent
     }
 
     /// Sends an operation and waits for its answer: the first word.
-    fn ask(&self, area: &Opened, verb: u16, offset: usize, operands: [u64; 2]) -> Result<u64> {
+    fn ask(&self, at: Target, verb: u16, operands: [u64; 2]) -> Result<u64> {
         super::message::refuse_in_handler()?;
         let slot = &self.ni.calls[self.index];
         let token = slot.open(self.index);
-        self.submit(area.rank, &packet(area, verb, offset, token, operands, &[]), &[])?;
-        self.await_answer(area.rank, token)?;
+        self.submit(at.rank, &packet(at, verb, token, operands, &[]), &[])?;
+        self.await_answer(at.rank, token)?;
         Ok(slot.words()[0])
     }
 
@@ -215,60 +317,120 @@ impl Port {
     }
 }
 
-fn packet(area: &Opened, verb: u16, offset: usize, token: u64, operands: [u64; 2], payload: &[u8]) -> Packet {
-    let arguments = [area.id as u64, area.key, offset as u64, operands[0], operands[1], 0];
+fn packet(at: Target, verb: u16, token: u64, operands: [u64; 2], payload: &[u8]) -> Packet {
+    let arguments = [at.area as u64, at.key, at.offset, operands[0], operands[1], 0];
+    // The number of bytes matters to rings only, which carry few.
     Packet { handler: verb, kind: kind::ROUTED, payload_bytes: payload.len() as u16, address: token, arguments }
 }
 
 /// The owner's side: performs a routed operation on its memory and answers.
 pub(crate) fn serve(ni: &Ni, outbox: &mut Outbox, source: usize, packet: &Packet, payload: &[u8]) {
-    let [id, key, offset, a, b, _] = packet.arguments;
     let _inside = ni.mine().guards[NI_PORT].enter(ni.fences);
-    let area = match ni.look_up(ni.rank, id.min(u32::MAX as u64) as u32) {
-        Ok(area) if area.key == key && area.kind == AreaKind::Private => area,
-        _ => {
-            refuse(ni, outbox, source, packet, Refusal::UnknownArea);
-            return;
-        }
-    };
-    let bytes = match packet.handler {
-        verb::PUSH => payload.len() as u64,
-        verb::PULL => a,
-        _ => 8,
-    };
-    let inside = offset.checked_add(bytes).is_some_and(|end| end <= area.bytes as u64) && bytes <= PAYLOAD_MAX as u64;
-    let target = (area.start + offset) as *mut u8;
-    let aligned = packet.handler <= verb::PULL || (target as usize).is_multiple_of(8);
-    if !inside || !aligned || packet.handler > verb::XOR {
-        refuse(ni, outbox, source, packet, Refusal::OutOfBounds);
-        return;
+    match perform(ni, source, packet, payload) {
+        _ if packet.address == UNANSWERED => {}
+        // There is room for it: that was asked before.
+        Ok((words, reply)) => drop(answer(ni, outbox, source, packet.address, words, &reply)),
+        Err(reason) => refuse(ni, outbox, source, packet, reason),
     }
+}
+
+type Answer = ([u64; 6], Vec<u8>);
+
+fn perform(ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> std::result::Result<Answer, Refusal> {
+    let [id, key, offset, a, b, _] = packet.arguments;
+    let max = ni.payload_max(source);
+    // Held while the window is written.
+    let windows = (id == WINDOW as u64).then(|| ni.windows.table());
+    let find = |bytes: u64| match &windows {
+        Some(windows) => windows.find(source, key, offset, bytes),
+        None => find(ni, id, key, offset, bytes),
+    };
+    let find = |bytes: u64| find(bytes).filter(|_| bytes <= max as u64);
     let mut reply = Vec::new();
-    let mut before = 0;
-    // SAFETY: here and below: this rank's own area, checked to hold `bytes` at `offset`. It is alive: the entry was
-    // found inside the interface's guard, for which a revocation by another thread of this rank waits.
-    let word = || unsafe { AtomicU64::from_ptr(target.cast()) };
+    let mut words = [0; 6];
     match packet.handler {
-        // SAFETY: as above.
-        verb::PUSH => unsafe { copy::copy(target, payload.as_ptr(), payload.len()) },
+        verb::PUSH => {
+            let target = find(payload.len() as u64).ok_or_else(|| unreachable_reason(ni, id, key))?;
+            // SAFETY: this rank's own memory, which holds as many bytes there. It is alive: an area's entry was found
+            // inside the interface's guard, for which a revocation by another thread of this rank waits.
+            unsafe { copy::copy(target, payload.as_ptr(), payload.len()) };
+        }
         verb::PULL => {
+            let target = find(a).ok_or_else(|| unreachable_reason(ni, id, key))?;
             reply.resize(a as usize, 0);
             // SAFETY: as above.
             unsafe { copy::copy(reply.as_mut_ptr(), target, reply.len()) };
         }
-        verb::WORD => word().store(a, Ordering::Release),
-        verb::ADD => before = Atomic::Add(a).perform(word()),
-        verb::SWAP => before = Atomic::Swap(a).perform(word()),
-        verb::COMPARE_SWAP => before = Atomic::CompareSwap { old: a, new: b }.perform(word()),
-        verb::AND => before = Atomic::And(a).perform(word()),
-        verb::OR => before = Atomic::Or(a).perform(word()),
-        _ => before = Atomic::Xor(a).perform(word()),
+        verb::PUSH_THEN => {
+            let tail_bytes = b.saturating_mul(8).min(payload.len() as u64) as usize;
+            let (data, tail) = payload.split_at(payload.len() - tail_bytes);
+            let then = find_in_segment(ni, a, tail.len() as u64).filter(|then| (*then as usize).is_multiple_of(8));
+            let (target, then) = find(data.len() as u64).zip(then).ok_or(Refusal::OutOfBounds)?;
+            let (first, rest) = tail.split_at(tail.len().min(8));
+            // SAFETY: as above; the word is aligned, and accessed atomically.
+            unsafe {
+                copy::copy(target, data.as_ptr(), data.len());
+                copy::copy(then.add(first.len()), rest.as_ptr(), rest.len());
+                if let Ok(first) = first.try_into() {
+                    AtomicU64::from_ptr(then.cast()).store(u64::from_ne_bytes(first), Ordering::Release);
+                }
+            }
+            ni.notify(ni.rank, ANY);
+        }
+        verb::OPEN => {
+            let area = ni.look_up(ni.rank, id.min(u32::MAX as u64) as u32).map_err(|_| Refusal::UnknownArea)?;
+            // Of an address nobody else needs more than how it is aligned, and no operation asks for more than this.
+            let start = if area.kind == AreaKind::Private { area.start % 16 } else { area.start };
+            words = [area.key, area.kind as u64, start, area.bytes as u64, 0, 0];
+        }
+        verb::WORD..=verb::XOR => {
+            let target = find(8).ok_or_else(|| unreachable_reason(ni, id, key))?;
+            if !(target as usize).is_multiple_of(8) {
+                return Err(Refusal::OutOfBounds);
+            }
+            // SAFETY: as above; aligned, and accessed atomically.
+            let word = unsafe { AtomicU64::from_ptr(target.cast()) };
+            words[0] = match packet.handler {
+                verb::WORD => {
+                    word.store(a, Ordering::Release);
+                    0
+                }
+                verb::ADD => Atomic::Add(a).perform(word),
+                verb::SWAP => Atomic::Swap(a).perform(word),
+                verb::COMPARE_SWAP => Atomic::CompareSwap { old: a, new: b }.perform(word),
+                verb::AND => Atomic::And(a).perform(word),
+                verb::OR => Atomic::Or(a).perform(word),
+                _ => Atomic::Xor(a).perform(word),
+            };
+            ni.notify(ni.rank, ni.watch_of(target));
+        }
+        _ => return Err(Refusal::OutOfBounds),
     }
-    if packet.handler >= verb::WORD {
-        ni.notify(ni.rank, ni.watch_of(target));
+    Ok((words, reply))
+}
+
+/// The address of bytes of this rank that a peer named; none of it is believed.
+fn find(ni: &Ni, id: u64, key: u64, offset: u64, bytes: u64) -> Option<*mut u8> {
+    if id == SEGMENT as u64 {
+        return find_in_segment(ni, offset, bytes).filter(|_| key == ni.job);
     }
-    // There is room for it: that was asked before.
-    let _ = answer(ni, outbox, source, packet.address, [before, 0, 0, 0, 0, 0], &reply);
+    let area = ni.look_up(ni.rank, id.min(u32::MAX as u64) as u32).ok().filter(|area| area.key == key)?;
+    let inside = offset.checked_add(bytes).is_some_and(|end| end <= area.bytes as u64);
+    area.pointer(ni, offset as usize).filter(|_| inside)
+}
+
+fn find_in_segment(ni: &Ni, offset: u64, bytes: u64) -> Option<*mut u8> {
+    let inside = ni.memory.layout.is_part_of(ni.rank, offset, bytes);
+    // SAFETY: inside the segment.
+    inside.then(|| unsafe { ni.memory.segment.base().add(offset as usize) })
+}
+
+/// Why bytes were not found.
+fn unreachable_reason(ni: &Ni, id: u64, key: u64) -> Refusal {
+    match find(ni, id, key, 0, 0) {
+        None if id != SEGMENT as u64 => Refusal::UnknownArea,
+        _ => Refusal::OutOfBounds,
+    }
 }
 
 /// The initiator's side: an answer has come.
@@ -318,13 +480,60 @@ impl Token<'_> {
     }
 }
 
+/// Operations on a far rank that nobody answers, sent now or not at all: for protocols that have a wait of their own.
+impl Ni {
+    /// [`Port::push_then`]; false while there is no room. `prepared`: its description is an old one.
+    pub(crate) fn try_push_then(
+        &self,
+        to: Target,
+        data: &[u8],
+        then: usize,
+        tail: &[u64],
+        prepared: bool,
+    ) -> Result<bool> {
+        let payload = [data, bytemuck::cast_slice(tail)].concat();
+        let mut packet = packet(to, verb::PUSH_THEN, UNANSWERED, [then as u64, tail.len() as u64], &payload);
+        packet.arguments[5] = if prepared { PREPARED } else { 0 };
+        self.try_far(to.rank, &packet, &payload)
+    }
+
+    /// A push; false while there is no room.
+    pub(crate) fn try_push(&self, to: Target, data: &[u8]) -> Result<bool> {
+        self.try_far(to.rank, &packet(to, verb::PUSH, UNANSWERED, [0; 2], data), data)
+    }
+
+    /// [`Port::word_quietly`]; false while there is no room.
+    pub(crate) fn try_word(&self, to: Target, value: u64) -> Result<bool> {
+        self.try_far(to.rank, &packet(to, verb::WORD, UNANSWERED, [value, 0], &[]), &[])
+    }
+
+    fn try_far(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
+        self.check_rank(rank)?;
+        match &self.far {
+            Some(far) => far.send(rank, packet, payload),
+            None => Err(Error::Invalid(format!("rank {rank} is not far"))),
+        }
+    }
+}
+
 impl Ni {
     pub(crate) fn process_of(&self, rank: usize) -> i32 {
         self.memory.block(rank).life.process.load(Ordering::Relaxed) as i32
     }
 
+    /// Payload bytes of one packet to or from `rank`.
+    pub(crate) fn payload_max(&self, rank: usize) -> usize {
+        match &self.far {
+            Some(far) if !self.is_near(rank) => far.payload_max(),
+            _ => PAYLOAD_MAX,
+        }
+    }
+
     /// Whether private memory of `rank` can be reached by a system call; asked once per peer.
     pub(crate) fn crosses_to(&self, rank: usize) -> bool {
+        if !self.is_near(rank) {
+            return false;
+        }
         match self.cross[rank].load(Ordering::Relaxed) {
             0 => {
                 let life = &self.memory.block(rank).life;

@@ -20,6 +20,8 @@ pub struct NiThread {
     thread: Option<JoinHandle<()>>,
     ni: Arc<super::Ni>,
     event: Option<Arc<OwnedFd>>,
+    /// Where a transport serves alone: the port a thread would have.
+    port: Option<usize>,
 }
 
 impl std::fmt::Debug for super::Ni {
@@ -32,12 +34,24 @@ impl Port {
     /// Starts a thread that runs handlers whenever messages arrive, so that peers are served while this rank
     /// computes. It sleeps when idle.
     pub fn start_ni_thread(&self) -> Result<NiThread> {
+        if let Some(far) = &self.ni.far {
+            self.ni.check_rank(self.ni.rank)?;
+            let port = Some(self.ni.take_port()?);
+            far.serve_alone(true);
+            let stop = Arc::new(AtomicBool::new(false));
+            return Ok(NiThread { stop, thread: None, ni: self.ni.clone(), event: None, port });
+        }
         NiThread::start(self, None)
     }
 
     /// A descriptor for event loops (R15): readable once anything that notifies has reached this rank (a word, a
     /// notification, an atomic operation, a message) since it was last cleared by [`NiThread::clear`].
     pub fn event_descriptor(&self) -> Result<NiThread> {
+        if self.ni.far.is_some() {
+            return Err(Error::Invalid(
+                "a simulated rank has no descriptors: its time is not that of an event loop".into(),
+            ));
+        }
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let event = rustix::event::eventfd(0, flags).map_err(|e| Error::system("eventfd", e))?;
         NiThread::start(self, Some(Arc::new(event)))
@@ -53,7 +67,7 @@ impl NiThread {
             .name(format!("hikyaku-ni-{}", ni.rank))
             .spawn(move || serve(&port, &stopping, signal.as_deref()))
             .map_err(|error| Error::thread(&error))?;
-        Ok(NiThread { stop, thread: Some(thread), ni, event })
+        Ok(NiThread { stop, thread: Some(thread), ni, event, port: None })
     }
 
     /// The descriptor, if this was made by [`Port::event_descriptor`].
@@ -75,6 +89,11 @@ impl Drop for NiThread {
         if self.ni.size() == 0 {
             // A forked child has a copy of this, but not of the thread.
             std::mem::forget(self.thread.take());
+            return;
+        }
+        if let (Some(far), Some(port)) = (&self.ni.far, self.port) {
+            far.serve_alone(false);
+            self.ni.give_port(port);
             return;
         }
         self.stop.store(true, Ordering::SeqCst);

@@ -10,6 +10,7 @@ use super::port::Port;
 use super::{Ni, background, coroutine};
 use crate::error::{Error, Result};
 use crate::sync::bell::ANY;
+use crate::transport::Transport;
 use crate::transport::shm::layout::State;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -126,11 +127,16 @@ impl Port {
     /// Waits until handler `id` of this rank has run `count` times since the start of the job.
     pub fn wait_handled(&self, by: By, id: u16, count: u64) -> Result<()> {
         check_handler(id)?;
-        self.wait_until(by, None, ANY, Progress::Always, || (self.handled(id) >= count).then_some(()))
+        self.wait_until(by, None, ANY, Progress::Always, || (self.runs(id) >= count).then_some(()))
     }
 
     /// How many times handler `id` has run on this rank.
     pub fn handled(&self, id: u16) -> u64 {
+        self.ni.look();
+        self.runs(id)
+    }
+
+    fn runs(&self, id: u16) -> u64 {
         self.ni.handled.get(id as usize).map_or(0, |count| count.load(Ordering::Acquire))
     }
 
@@ -138,6 +144,7 @@ impl Port {
     #[inline]
     pub fn poll(&self, word: Place<'_, u64>) -> Result<u64> {
         self.tick();
+        self.ni.look();
         Ok(self.own_word(word)?.0.load(Ordering::Acquire))
     }
 
@@ -149,7 +156,7 @@ impl Port {
             }
             Event::Handler(id, count) => {
                 check_handler(id)?;
-                Ok(Box::new(move || self.handled(id) >= count))
+                Ok(Box::new(move || self.runs(id) >= count))
             }
         }
     }
@@ -162,6 +169,7 @@ impl Port {
         let pointer = match self.ni.resolve(word, 1)? {
             Reach::Pointer(pointer) => pointer,
             Reach::Area(area, offset) => area.own_address(&self.ni, offset)?,
+            Reach::Far(_) => return Err(Error::NotMine { rank: word.rank }),
         };
         // SAFETY: resolved within an area of this rank that outlives the borrow of the place; aligned as a `u64`;
         // accessed atomically by everyone.
@@ -183,6 +191,9 @@ impl Port {
         ni.check_by(by)?;
         if coroutine::is_inside() {
             return self.wait_suspended(by, timeout, ready);
+        }
+        if let Some(far) = &ni.far {
+            return self.wait_far(&**far, by, timeout, ready);
         }
         let departures = &ni.memory.header().departures;
         let mut turn = Turn::new(ni.pace, timeout);
@@ -237,7 +248,7 @@ impl Port {
     fn wait_suspended<R>(&self, by: By, timeout: Option<Duration>, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
         let ni = &*self.ni;
         let departures = &ni.memory.header().departures;
-        let deadline = timeout.map(|after| (Instant::now() + after, after));
+        let deadline = timeout.and_then(|after| Some((ni.now().checked_add(after)?, after)));
         loop {
             if let Some(result) = ready() {
                 background::moved();
@@ -250,11 +261,56 @@ impl Port {
                 return ready().ok_or(error);
             }
             if let Some((deadline, after)) = deadline
-                && Instant::now() >= deadline
+                && ni.now() >= deadline
             {
                 return Err(Error::Timeout { after });
             }
+            if ni.far.as_ref().is_some_and(|far| far.is_over()) {
+                return Err(Error::PeerDead { rank: ni.rank });
+            }
             coroutine::suspend();
+        }
+    }
+}
+
+impl Port {
+    /// The same where a transport says when there is something to look at.
+    #[cold]
+    fn wait_far<R>(
+        &self,
+        far: &dyn Transport,
+        by: By,
+        timeout: Option<Duration>,
+        mut ready: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
+        let ni = &*self.ni;
+        let departures = &ni.memory.header().departures;
+        let deadline = timeout.and_then(|after| Some((far.now().checked_add(after)?, after)));
+        loop {
+            far.look();
+            let worked = ni.progress() == Some(true);
+            let moved = background::advance(true);
+            if let Some(result) = ready() {
+                return Ok(result);
+            }
+            far.check_wait()?;
+            if departures.load(Ordering::Acquire) != 0
+                && let Err(error) = ni.check_departed(by)
+            {
+                ni.empty_rings();
+                return ready().ok_or(error);
+            }
+            if let Some((deadline, after)) = deadline
+                && far.now() >= deadline
+            {
+                return Err(Error::Timeout { after });
+            }
+            if far.is_over() {
+                return Err(Error::PeerDead { rank: ni.rank });
+            }
+            if !worked && !moved {
+                far.sleep(deadline.map(|(deadline, _)| deadline));
+            }
         }
     }
 }
@@ -269,6 +325,28 @@ impl Ni {
         self.check_rank(if let By::Rank(rank) = by { rank } else { self.rank })
     }
 
+    /// The time, as waits of this rank see it.
+    pub(crate) fn now(&self) -> Instant {
+        self.far.as_ref().map_or_else(Instant::now, |far| far.now())
+    }
+
+    /// The program looks at its memory outside of a wait.
+    #[inline(always)]
+    pub(crate) fn look(&self) {
+        if let Some(far) = &self.far {
+            far.look();
+        }
+    }
+
+    /// Lets others run, in a loop that waits for them.
+    #[cold]
+    pub(crate) fn relax(&self) {
+        match &self.far {
+            Some(far) => far.look(),
+            None => rustix::thread::sched_yield(),
+        }
+    }
+
     /// Handles everything that arrived before this call.
     #[cold]
     fn empty_rings(&self) {
@@ -278,7 +356,7 @@ impl Ni {
                 Some(false) => return,
                 Some(true) => passes += 1,
                 // Another thread is at it; what it has seen so far may not be all.
-                None => rustix::thread::sched_yield(),
+                None => self.relax(),
             }
         }
     }

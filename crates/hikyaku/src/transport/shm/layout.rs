@@ -13,7 +13,7 @@ use crate::memory::limits;
 use crate::memory::segment::{PAGE_BYTES, Segment};
 use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::barrier::{Counter, Flags};
+use crate::sync::barrier::{Counter, Flags, STEP_COUNT};
 use crate::sync::bell::{Bell, CELL_COUNT};
 use crate::sync::departure::depart;
 use crate::sync::entry::Entry;
@@ -21,7 +21,7 @@ use crate::sync::guard::Guard;
 use crate::sync::line::Line;
 
 /// Moves on with every change of this file or of what it lays out; ranks of different formats do not join.
-pub const FORMAT: u64 = 2;
+pub const FORMAT: u64 = 3;
 /// Area ids per rank.
 pub const AREA_COUNT: usize = 256;
 /// Ports a rank may have; port 0 is the network interface's own.
@@ -57,6 +57,8 @@ pub struct Block {
     pub flags: Flags,
     /// What it asks for in a collective call, two in turn: one barrier is enough to compare them.
     pub proposals: [Line<Proposal>; 2],
+    /// What far ranks have told it in each step of a collective call, in turn.
+    pub hearings: [[Hearing; STEP_COUNT]; 2],
     /// One mark per port: inside an operation on somebody's area.
     pub guards: [Guard; PORT_COUNT_MAX],
     /// Its areas by id: kind, start (offset in the segment, or address in private memory), bytes.
@@ -85,6 +87,13 @@ pub struct Life {
 
 // SAFETY: atomics in a fixed layout.
 unsafe impl Shared for Life {}
+
+/// What a far rank has told: its first word is the last to be written.
+pub type Hearing = Line<[AtomicU64; 8]>;
+
+/// Where far ranks write in a control block.
+const MEETING_START: usize = std::mem::offset_of!(Block, hearings);
+const MEETING_BYTES: usize = size_of::<[[Hearing; STEP_COUNT]; 2]>();
 
 /// The state of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,8 +168,17 @@ const RING_BYTES: usize = size_of::<Ring>().next_multiple_of(PAGE_BYTES);
 const RESERVATION_MAX: u64 = 1 << 43;
 
 impl Layout {
+    /// The same without rings: for ranks that are all far from each other.
+    pub fn of_far_ranks(size: usize, ports: usize, heap_half_bytes: u64) -> Result<Layout> {
+        Layout::with_rings(size, ports, heap_half_bytes, false)
+    }
+
     /// Lays a job out; `heap_half_bytes` 0 means as much as the machine has memory.
     pub fn new(size: usize, ports: usize, heap_half_bytes: u64) -> Result<Layout> {
+        Layout::with_rings(size, ports, heap_half_bytes, true)
+    }
+
+    fn with_rings(size: usize, ports: usize, heap_half_bytes: u64, rings: bool) -> Result<Layout> {
         let invalid = |text: String| Err(Error::Invalid(text));
         if size == 0 || size > 1 << 16 {
             return invalid(format!("a job on one host has 1 to {} ranks, not {size}", 1 << 16));
@@ -168,9 +186,10 @@ impl Layout {
         if !(2..=PORT_COUNT_MAX).contains(&ports) {
             return invalid(format!("a rank has 2 to {PORT_COUNT_MAX} ports, not {ports}"));
         }
-        let attached_bytes = (size * ports).div_ceil(64) * 8;
+        let ring_count = if rings { size * ports } else { 0 };
+        let attached_bytes = ring_count.div_ceil(64) * 8;
         let rings_start = (size_of::<Block>() + attached_bytes).next_multiple_of(PAGE_BYTES);
-        let control_bytes = rings_start + size * ports * RING_BYTES;
+        let control_bytes = rings_start + ring_count * RING_BYTES;
         let heaps_start = HEADER_BYTES + size * control_bytes;
         let budget = RESERVATION_MAX.min(limits::address_space());
         let room = budget.saturating_sub(heaps_start as u64) / (2 * size as u64);
@@ -203,6 +222,21 @@ impl Layout {
 
     fn block(&self, rank: usize) -> usize {
         HEADER_BYTES + rank * self.control_bytes
+    }
+
+    /// Where a rank hears what a far one tells it in a step of a collective call.
+    pub fn hearing(&self, rank: usize, turn: usize, step: usize) -> usize {
+        self.block(rank) + MEETING_START + (turn * STEP_COUNT + step) * size_of::<Hearing>()
+    }
+
+    /// Whether bytes of the segment are what far ranks may operate on in the memory of `rank`: its heap, and the words
+    /// of its control block that it meets them on.
+    pub fn is_part_of(&self, rank: usize, offset: u64, bytes: u64) -> bool {
+        let within = |start: usize, length: usize| {
+            let inside = offset.checked_sub(start as u64).and_then(|distance| distance.checked_add(bytes));
+            inside.is_some_and(|end| end <= length as u64)
+        };
+        within(self.heap(rank), 2 * self.heap_half_bytes) || within(self.block(rank) + MEETING_START, MEETING_BYTES)
     }
 }
 
@@ -266,6 +300,11 @@ impl JobMemory {
     pub fn mark_departed(&self, rank: usize, state: State) {
         let bells = (0..self.layout.size).map(|peer| &self.block(peer).bell);
         depart(&self.header().departures, &self.block(rank).life.state, state as u64, bells);
+    }
+
+    /// The same where somebody else wakes them.
+    pub fn note_departed(&self, rank: usize, state: State) {
+        depart(&self.header().departures, &self.block(rank).life.state, state as u64, std::iter::empty());
     }
 
     #[inline(always)]

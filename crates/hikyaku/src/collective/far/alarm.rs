@@ -1,0 +1,220 @@
+//! Calls of a far group that do not fit together, and members that end.
+//!
+//! A member waits for one other at a time. It sees the end of that one, and it sees its alarm: whoever finds out that a
+//! call can never be complete writes into the alarm of every member why. A death is known to all without that. After a
+//! long wait it asks what the other is about: both may wait for room for messages that nobody will take.
+
+use super::super::group::Group;
+use super::super::label::{difference, same_number};
+use super::super::round::Round;
+use super::super::trouble::PATROL;
+use crate::error::{Error, Result};
+use crate::ni::route::Target;
+use crate::ni::wait::{By, Progress};
+use crate::sync::Shared;
+use crate::sync::bell::ANY;
+use crate::transport::shm::layout::State;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// One member's words.
+#[derive(Debug)]
+#[repr(C)]
+struct Alarm {
+    /// Written by whoever finds trouble, the first one last; read by the member it belongs to.
+    words: [AtomicU64; WORDS],
+    /// Head and argument of the call the member has entered last. Written by it, read by the others.
+    ask: [AtomicU64; 2],
+}
+
+// SAFETY: atomics in a fixed layout.
+unsafe impl Shared for Alarm {}
+
+const WORDS: usize = 7;
+/// Marks an alarm; the number of the call it is about is below it.
+const RAISED: u64 = 1 << 63;
+
+/// How long the end of a member is not taken for the cause: the alarm that made it end may be under way.
+const GRACE: Duration = Duration::from_millis(10);
+
+/// What an alarm says.
+#[derive(Clone, Copy)]
+enum Why {
+    /// Two ranks ask for different things: (rank, head, argument) of each.
+    Differ([u64; 6]),
+    /// A rank has left.
+    Left(u64),
+}
+
+impl Why {
+    fn words(self, number: u64) -> [u64; WORDS] {
+        match self {
+            Why::Differ([a, b, c, d, e, f]) => [RAISED | number << 1, a, b, c, d, e, f],
+            Why::Left(rank) => [RAISED | number << 1 | 1, rank, 0, 0, 0, 0, 0],
+        }
+    }
+}
+
+impl Alarm {
+    /// The number of the call it is about, and why, if it was raised.
+    fn look(&self) -> Option<(u64, Why)> {
+        let head = self.words[0].load(Ordering::Acquire);
+        if head & RAISED == 0 {
+            return None;
+        }
+        let word = |index: usize| self.words[index].load(Ordering::Relaxed);
+        let why = match head & 1 {
+            0 => Why::Differ(std::array::from_fn(|index| word(index + 1))),
+            _ => Why::Left(word(1)),
+        };
+        Some(((head & !RAISED) >> 1, why))
+    }
+}
+
+impl Group<'_> {
+    /// Waits within a call for something that `member` does.
+    pub(super) fn wait_for_member<R>(
+        &self,
+        round: &Round,
+        member: usize,
+        mut ready: impl FnMut() -> Option<Result<R>>,
+    ) -> Result<R> {
+        let myself = By::Rank(self.job.ni.rank);
+        let mut left = None;
+        loop {
+            let look = || {
+                let done = match ready() {
+                    // An attempt to reach one that has left.
+                    Some(Err(Error::PeerLeft { .. })) if left.is_some() => None,
+                    other => other,
+                };
+                let trouble = || match left {
+                    Some(_) => self.alarm_or_death(round),
+                    None => self.trouble(round, member),
+                };
+                // What was done before counts.
+                done.or_else(|| trouble().map(|trouble| ready().and_then(Result::ok).ok_or(trouble)))
+            };
+            let patience = if left.is_some() { GRACE } else { PATROL };
+            match self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, look) {
+                Err(Error::Timeout { .. }) => match left {
+                    Some(rank) => return Err(self.give_up(round, Error::PeerLeft { rank })),
+                    None => self.patrol(round, member)?,
+                },
+                Ok(Err(Error::PeerLeft { rank })) if left.is_none() => left = Some(rank),
+                waited => return waited.and_then(|result| result).map_err(|error| self.give_up(round, error)),
+            }
+        }
+    }
+
+    /// Asks what a member is about.
+    #[cold]
+    fn patrol(&self, round: &Round, member: usize) -> Result<()> {
+        let mut theirs = [0u64; 2];
+        let place = self.place_of(member) + std::mem::offset_of!(Alarm, ask);
+        let target = Target::in_segment(&self.job.ni, self.members[member].rank, place);
+        let asked = self.job.pull_routed(target, bytemuck::cast_slice_mut(&mut theirs));
+        asked.map_err(|error| self.give_up(round, error))?;
+        match same_number(theirs[0], round.head) && theirs != [round.head, round.argument] {
+            true => Err(self.disagree(round, member, theirs)),
+            false => Ok(()),
+        }
+    }
+
+    /// Shows what this member asks for.
+    pub(super) fn show(&self, round: &Round) {
+        let [head, argument] = &self.alarm().ask;
+        argument.store(round.argument, Ordering::Relaxed);
+        head.store(round.head, Ordering::Release);
+    }
+
+    /// Why the call can never be complete, if that is so.
+    fn trouble(&self, round: &Round, member: usize) -> Option<Error> {
+        let departed = || self.job.ni.check_departed(By::Rank(self.members[member].rank)).err();
+        // In this order: one that left because another died is not the cause.
+        self.alarm_or_death(round).or_else(departed)
+    }
+
+    fn alarm_or_death(&self, round: &Round) -> Option<Error> {
+        if self.broken.borrow().is_some() {
+            return Some(self.why_broken());
+        }
+        if let Some((_, why)) = self.alarm().look().filter(|(number, _)| *number <= round.number) {
+            return Some(self.alarmed_by(round, why));
+        }
+        if self.job.ni.memory.header().departures.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let dead = |rank: usize| self.job.ni.memory.block(rank).life.state() == State::Dead;
+        let died = self.members.iter().find(|member| dead(member.rank));
+        died.map(|member| Error::PeerDead { rank: member.rank })
+    }
+
+    /// A member asks for something else than this one.
+    #[cold]
+    pub(super) fn disagree(&self, round: &Round, member: usize, theirs: [u64; 2]) -> Error {
+        let rank = self.members[member].rank;
+        let both = [self.job.rank() as u64, round.head, round.argument, rank as u64, theirs[0], theirs[1]];
+        self.raise(round, Why::Differ(both));
+        self.fail(differs(round, rank, theirs))
+    }
+
+    /// This member cannot go on with a call: the others must not wait for it.
+    #[cold]
+    pub(in super::super) fn quit(&self, round: &Round) {
+        let rank = self.job.rank() as u64;
+        self.raise(round, Why::Differ([rank, round.head, round.argument, rank, round.head, round.argument]));
+    }
+
+    /// A call has failed.
+    fn give_up(&self, round: &Round, error: Error) -> Error {
+        if let Error::PeerLeft { rank } = error
+            && self.broken.borrow().is_none()
+        {
+            self.raise(round, Why::Left(rank as u64));
+        }
+        self.fail(error)
+    }
+
+    fn raise(&self, round: &Round, why: Why) {
+        let words = why.words(round.number);
+        for member in (0..self.size()).filter(|member| *member != self.rank()) {
+            let (rank, place) = (self.members[member].rank, self.place_of(member));
+            // One that has ended needs no alarm.
+            let _ = self.job.push_then(Target::in_segment(&self.job.ni, rank, place), &[], place, &words);
+        }
+    }
+
+    fn alarmed_by(&self, round: &Round, why: Why) -> Error {
+        match why {
+            Why::Left(rank) => Error::PeerLeft { rank: rank as usize },
+            Why::Differ([first, head, argument, second, other_head, other_argument]) => {
+                // At least one of them asks for something else than this member.
+                let agrees = [head, argument] == [round.head, round.argument] || first as usize == self.job.rank();
+                match agrees {
+                    true => differs(round, second as usize, [other_head, other_argument]),
+                    false => differs(round, first as usize, [head, argument]),
+                }
+            }
+        }
+    }
+
+    fn alarm(&self) -> &Alarm {
+        // SAFETY: a page of this rank's own part, by the layout of it; made of atomics.
+        unsafe { &*self.members[self.rank()].at::<Alarm>(self.alarm_offset()) }
+    }
+
+    fn alarm_offset(&self) -> usize {
+        self.far.as_ref().expect("a far group").alarm
+    }
+
+    /// Where the words of a member lie in the segment.
+    fn place_of(&self, member: usize) -> usize {
+        self.members[member].start(&self.job.ni) + self.alarm_offset()
+    }
+}
+
+fn differs(round: &Round, rank: usize, theirs: [u64; 2]) -> Error {
+    let (operation, mine, theirs) = difference((round.head, round.argument), (theirs[0], theirs[1]));
+    Error::Mismatch { operation, rank, mine, theirs }
+}

@@ -1,0 +1,125 @@
+//! What all ranks of a job do together, where none has another's memory mapped: the butterfly barrier (A7), in which ranks
+//! tell each other what they ask for.
+//!
+//! In step `k` a rank tells the rank `2^k` above it everything it has heard so far, and waits for the one below it. What
+//! is told are bounds, so it does not matter how often something is heard. Two places in turn suffice: whoever tells
+//! something in the call after the next has heard from everyone in the next, to which all come after they have read.
+
+use super::Job;
+use super::collective::Operation;
+use crate::error::{Error, Refusal, Result};
+use crate::ni::route::Target;
+use crate::ni::wait::{By, Progress, Until};
+use crate::sync::barrier::{STEP_COUNT, partner};
+use crate::sync::bell::ANY;
+use bytemuck::Pod;
+use std::sync::atomic::Ordering;
+
+/// What a rank has heard of all that ask for the same.
+#[derive(Clone, Copy)]
+struct Heard {
+    /// (argument, rank): the least and the greatest.
+    least: (u64, u64),
+    most: (u64, u64),
+    /// A rank that asks for something else, plus 1.
+    other: u64,
+    /// A rank that cannot, plus 1.
+    failed: u64,
+}
+
+impl Job {
+    /// Waits until all ranks have come to this call; succeeds everywhere or nowhere.
+    pub(super) fn meet(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
+        let (rank, size) = (self.rank(), self.size());
+        let number = self.barriers.get() + 1;
+        let turn = (number % 2) as usize;
+        let head = number << 8 | operation as u64;
+        let asks = (argument, rank as u64);
+        let failed = if own.is_err() { rank as u64 + 1 } else { 0 };
+        let mut heard = Heard { least: asks, most: asks, other: 0, failed };
+        self.ni.mine().life.arrivals.store(number, Ordering::Release);
+        for step in 0.. {
+            let Some(peer) = partner(rank, size, step) else { break };
+            let place = self.ni.memory.layout.hearing(peer, turn, step);
+            let target = Target::in_segment(&self.ni, peer, place);
+            match operation {
+                // Nothing to compare: the cheapest of all operations.
+                Operation::Barrier => self.word_quietly(target, head)?,
+                _ => self.push_then(target, &[], place, &heard.words(head))?,
+            }
+            let below = (rank + size - (1 << step)) % size;
+            let words = &self.ni.mine().hearings[turn][step];
+            let told = || {
+                let told = words[0].load(Ordering::Acquire);
+                (told >> 8 == number).then_some(told)
+            };
+            let told = self.wait_until(By::Barrier(number), None, ANY, Progress::Seldom, told)?;
+            if told != head {
+                heard.other = heard.other.max(below as u64 + 1);
+            } else if operation != Operation::Barrier {
+                heard.add(std::array::from_fn(|index| words[index].load(Ordering::Relaxed)));
+            }
+        }
+        self.barriers.set(number);
+        self.judge(operation, argument, heard, own)
+    }
+
+    /// What each rank gives, in the order of ranks. In step `k` a rank passes what it has of `2^k` ranks on to the rank as
+    /// far below it.
+    pub(crate) fn share<T: Pod>(&self, mine: T) -> Result<Vec<T>> {
+        let (rank, size, layout) = (self.rank(), self.size(), &self.ni.memory.layout);
+        let (table, flags) = (self.symmetric::<T>(size)?, self.symmetric::<u64>(STEP_COUNT)?);
+        let mut known = vec![mine; size];
+        for step in 0.. {
+            let distance = 1usize << step;
+            if distance >= size {
+                break;
+            }
+            let count = distance.min(size - distance);
+            let (below, above) = ((rank + size - distance) % size, (rank + distance) % size);
+            let place = layout.heap(below) + table.start + distance * size_of::<T>();
+            let flag = layout.heap(below) + flags.start + step * 8;
+            let target = Target::in_segment(&self.ni, below, place);
+            self.push_then(target, bytemuck::cast_slice(&known[..count]), flag, &[1])?;
+            self.wait_from(By::Rank(above), flags.here(step), Until::Equal(1))?;
+            table.read(distance, &mut known[distance..distance + count]);
+        }
+        self.free(table)?;
+        self.free(flags)?;
+        known.rotate_right(rank);
+        Ok(known)
+    }
+
+    fn judge(&self, operation: Operation, argument: u64, heard: Heard, own: Result<()>) -> Result<()> {
+        let mismatch = |rank: u64, theirs| {
+            let (operation, rank) = (operation.name(), rank as usize);
+            Err(Error::Mismatch { operation, rank, mine: argument, theirs })
+        };
+        if heard.other != 0 {
+            return mismatch(heard.other - 1, 0);
+        }
+        for (theirs, rank) in [heard.least, heard.most] {
+            if theirs != argument {
+                return mismatch(rank, theirs);
+            }
+        }
+        own?;
+        match heard.failed {
+            0 => Ok(()),
+            rank => Err(Error::Refused { rank: rank as usize - 1, reason: Refusal::OutOfMemory }),
+        }
+    }
+}
+
+impl Heard {
+    fn words(&self, head: u64) -> [u64; 7] {
+        [head, self.least.0, self.least.1, self.most.0, self.most.1, self.other, self.failed]
+    }
+
+    fn add(&mut self, [_, least, least_rank, most, most_rank, other, failed, _]: [u64; 8]) {
+        self.least = self.least.min((least, least_rank));
+        self.most = self.most.max((most, most_rank));
+        self.other = self.other.max(other);
+        self.failed = self.failed.max(failed);
+    }
+}

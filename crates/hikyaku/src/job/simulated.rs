@@ -1,0 +1,190 @@
+//! Ranks in virtual time: for proof, and for machines we do not have.
+
+use super::choice::Choices;
+use super::{Config, Job};
+use crate::error::{Error, Result};
+use crate::ni::background::{self, UnderWay};
+use crate::ni::{Ni, Settings};
+use crate::sync::fence::Fences;
+use crate::transport::reliable::Counters;
+use crate::transport::shm::layout::{JobMemory, Layout};
+use crate::transport::sim::chance::Chance;
+use crate::transport::sim::endpoint::Endpoint;
+use crate::transport::sim::faults::Faults;
+use crate::transport::sim::fiber::{Ending, Fiber};
+use crate::transport::sim::machine::Machine;
+use crate::transport::sim::world::{Next, World};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A job on a simulated machine: the same programs as for [`crate::local`], in one thread, in virtual time.
+///
+/// ```
+/// use hikyaku::sim::{Machine, Sim};
+///
+/// let run = Sim::new(Machine::plain(), 8, 1).run(|job| {
+///     let table = job.symmetric::<u64>(1)?;
+///     job.push(table.at((job.rank() + 1) % 8, 0), &[job.rank() as u64])?;
+///     job.barrier()?;
+///     hikyaku::Result::Ok(table.get(0))
+/// })?;
+/// let got = run.results.into_iter().collect::<hikyaku::Result<Vec<_>>>()?;
+/// assert_eq!(got, [7, 0, 1, 2, 3, 4, 5, 6]);
+/// println!("it took {:?} of virtual time", run.elapsed);
+/// # hikyaku::Result::Ok(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sim {
+    machine: Machine,
+    size: usize,
+    seed: u64,
+    config: Config,
+    stack_bytes: usize,
+    faults: Faults,
+    time_limit: Duration,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Run<R> {
+    /// What each rank returned.
+    pub results: Vec<R>,
+    /// Virtual time from the start to the last event.
+    pub elapsed: Duration,
+    /// Events.
+    pub events: u64,
+    /// What has happened on the links between ranks, if the wire has faults.
+    pub links: Counters,
+    /// A checksum of all events: the same seed gives the same one.
+    pub hash: u64,
+}
+
+impl Sim {
+    /// A job of `size` ranks on a machine; everything left to chance follows from `seed`.
+    pub fn new(machine: Machine, size: usize, seed: u64) -> Sim {
+        // Not the machine that simulates, whose memory and choices may differ.
+        let config =
+            Config { ports: 16, heap_bytes: 1 << 30, start_timeout: Duration::ZERO, choices: Choices::default() };
+        Sim {
+            machine,
+            size,
+            seed,
+            config,
+            stack_bytes: 512 * 1024,
+            faults: Faults::default(),
+            time_limit: Duration::MAX,
+        }
+    }
+
+    /// Address space for the symmetric memory of a rank, and as much again for its own areas.
+    pub fn heap_bytes(mut self, bytes: u64) -> Sim {
+        self.config.heap_bytes = bytes;
+        self
+    }
+
+    /// Bytes of stack of each rank's program.
+    pub fn stack_bytes(mut self, bytes: usize) -> Sim {
+        self.stack_bytes = bytes;
+        self
+    }
+
+    /// What goes wrong.
+    pub fn faults(mut self, faults: Faults) -> Sim {
+        self.faults = faults;
+        self
+    }
+
+    /// Virtual time after which a run fails.
+    pub fn time_limit(mut self, limit: Duration) -> Sim {
+        self.time_limit = limit;
+        self
+    }
+
+    /// Runs `rank` on every rank. Fails if they wait for each other for ever, or if one was killed.
+    ///
+    /// # Panics
+    /// If a rank panics, its peers get [`crate::Error::PeerDead`], and when all have ended the panic goes on here.
+    pub fn run<R>(&self, rank: impl Fn(&Job) -> R) -> Result<Run<R>> {
+        let run = self.run_mortal(rank)?;
+        let one = |(rank, result): (usize, Option<R>)| result.ok_or(Error::PeerDead { rank });
+        let results = run.results.into_iter().enumerate().map(one).collect::<Result<_>>()?;
+        Ok(Run { results, elapsed: run.elapsed, events: run.events, links: run.links, hash: run.hash })
+    }
+
+    /// The same where ranks may be killed: those return nothing.
+    pub fn run_mortal<R>(&self, rank: impl Fn(&Job) -> R) -> Result<Run<Option<R>>> {
+        let layout = Layout::of_far_ranks(self.size, self.config.ports, self.config.heap_bytes)?;
+        let memory = Arc::new(JobMemory::create(layout, self.config.choices.words())?);
+        let world = Arc::new(World::new(self.machine.clone(), memory.clone(), self.seed, &self.faults));
+        let job = Chance::new(!self.seed).next().max(1);
+        let interface = |rank| {
+            let far: Arc<dyn crate::transport::Transport> = Arc::new(Endpoint { world: world.clone(), rank });
+            let fences = Fences::for_threads();
+            Ni::new(memory.clone(), Settings { rank, job, fences, crowded: false, threads: false, far: Some(far) })
+        };
+        let interfaces = (0..self.size).map(interface).collect::<Result<Vec<_>>>()?;
+        world.connect(&interfaces);
+        let program = |ni: Arc<Ni>| {
+            let rank = &rank;
+            move || {
+                let job = Job::new(ni, None, None).inspect(Job::announce)?;
+                let result = rank(&job);
+                job.has_returned.set(true);
+                Ok(result)
+            }
+        };
+        let fibers = interfaces.iter().map(|ni| Fiber::new(self.stack_bytes, program(ni.clone())));
+        let fibers = fibers.map(|fiber| fiber.map(Some)).collect::<Result<Vec<_>>>()?;
+        let endings = turns(&world, fibers, self.time_limit)?;
+        let (elapsed, events, hash) = world.summary();
+        let ended = |ending: Ending<_>| ending.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let results = endings.into_iter().map(|ending| ending.map(ended).transpose()).collect::<Result<Vec<_>>>()?;
+        Ok(Run { results, elapsed, events, links: world.counters(), hash })
+    }
+}
+
+/// Lets the programs run, each when its time has come. A rank that was killed has no ending.
+fn turns<R>(world: &World, mut fibers: Vec<Option<Fiber<'_, R>>>, limit: Duration) -> Result<Vec<Option<Ending<R>>>> {
+    let mut works: Vec<UnderWay> = fibers.iter().map(|_| UnderWay::default()).collect();
+    let mut endings: Vec<Option<Ending<R>>> = fibers.iter().map(|_| None).collect();
+    loop {
+        if world.summary().0 > limit {
+            break;
+        }
+        match world.advance() {
+            Next::Went => {}
+            Next::Nothing => break,
+            Next::Kill(rank) => {
+                background::exchange(&mut works[rank]);
+                fibers[rank] = None;
+                background::exchange(&mut works[rank]);
+            }
+            Next::Run(rank) => {
+                let fiber = fibers[rank].as_mut().expect("a rank that has ended is not ready");
+                background::exchange(&mut works[rank]);
+                let ending = fiber.resume();
+                background::exchange(&mut works[rank]);
+                if ending.is_some() {
+                    endings[rank] = ending;
+                    fibers[rank] = None;
+                    world.end(rank);
+                }
+            }
+        }
+    }
+    let stuck = world.unfinished();
+    if stuck.is_empty() {
+        return Ok(endings);
+    }
+    // Whatever they do while they are unwound ends at once.
+    world.end_all();
+    drop(fibers);
+    let first: Vec<_> = stuck.iter().take(8).map(usize::to_string).collect();
+    let more = if stuck.len() > first.len() { " ..." } else { "" };
+    let now = world.summary().0;
+    let why = match now > limit {
+        true => "have not ended within the limit",
+        false => "wait for ever: nothing is under way that could wake them",
+    };
+    Err(Error::Invalid(format!("{now:?} after the start, ranks {}{more} {why}", first.join(", "))))
+}

@@ -1,0 +1,35 @@
+//! Messages between ranks that do not map each other's memory.
+//!
+//! ```text
+//!   sender                                              receiver
+//!   up to EAGER_MAX, not synchronous:
+//!     data into the slot's line or a bounce buffer,
+//!     with a notice of the message           --->       looks at its notice, copies, says that it was taken
+//!
+//!   longer, or synchronous, as in FMPL (F2):
+//!                                            <---       header: names a window to the receive's buffer
+//!     looks at its post, data into the
+//!     window, with the number of the message --->       looks at what has landed: the data are where they belong
+//!
+//!   and if the header does not come soon:
+//!     notice of an offer                     --->       so that receives of any slot or rank find the message, and
+//!                                                       one that is too small is refused; then as above
+//! ```
+//! Each arrow is one packet, which arrives whole and in order, so one word that is stored last tells of the rest.
+//! Everything is looked at in one's own memory. A message that landed needs no answer: the next one can land only where
+//! the next header says, and a notice has a place of its own.
+//!
+//! Nothing waits in here: what finds no room on its way is tried again when the operation is poked next.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `words` | the words a far pair meets on |
+//! | `link` | far members: which ranks they are, and what is kept about each, made when it is first needed |
+//! | `header` | what a receive has told its sender, and what remains of it when the receive is given up |
+//! | `send`, `receive` | the two sides |
+
+pub(super) mod header;
+pub(super) mod link;
+mod receive;
+mod send;
+pub(super) mod words;

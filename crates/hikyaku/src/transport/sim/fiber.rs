@@ -1,0 +1,145 @@
+//! A rank's program with a stack of its own: it stops where the rank waits and goes on when its time has come.
+
+use crate::error::{Error, Result};
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::any::Any;
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// What became of a program.
+pub(crate) type Ending<R> = std::result::Result<R, Box<dyn Any + Send>>;
+
+thread_local! {
+    /// The fiber that runs now, if any: where it stops.
+    static CURRENT: Cell<*const Yielder<bool, ()>> = const { Cell::new(std::ptr::null()) };
+    /// It is being ended.
+    static ENDING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What a fiber that is ended early unwinds with.
+pub(crate) struct Ended;
+
+/// One program.
+pub(crate) struct Fiber<'a, R> {
+    coroutine: Coroutine<bool, (), Ending<R>, DefaultStack>,
+    borrows: PhantomData<&'a ()>,
+}
+
+impl<'a, R: 'a> Fiber<'a, R> {
+    /// Prepares a program with so many bytes of stack, which begins when first resumed.
+    pub fn new(stack_bytes: usize, program: impl FnOnce() -> R + 'a) -> Result<Fiber<'a, R>> {
+        let stack = DefaultStack::new(stack_bytes)
+            .map_err(|error| Error::System { call: "mmap", errno: error.raw_os_error().unwrap_or(libc::ENOMEM) })?;
+        let body = move |yielder: &Yielder<bool, ()>, goes_on| {
+            CURRENT.set(yielder);
+            match goes_on {
+                true => catch_unwind(AssertUnwindSafe(program)),
+                false => Err(Box::new(Ended) as _),
+            }
+        };
+        // SAFETY: the marker keeps the fiber from outliving what the program borrows, and `drop` ends the program.
+        let coroutine = unsafe { Coroutine::with_stack_unchecked(stack, body) };
+        Ok(Fiber { coroutine, borrows: PhantomData })
+    }
+}
+
+impl<R> Fiber<'_, R> {
+    /// Runs it until it stops; what became of it, if it has ended.
+    pub fn resume(&mut self) -> Option<Ending<R>> {
+        self.switch(true)
+    }
+
+    fn switch(&mut self, goes_on: bool) -> Option<Ending<R>> {
+        let outer = CURRENT.replace(std::ptr::null());
+        let result = self.coroutine.resume(goes_on);
+        CURRENT.set(outer);
+        match result {
+            CoroutineResult::Yield(()) => None,
+            CoroutineResult::Return(ending) => Some(ending),
+        }
+    }
+}
+
+impl<R> Drop for Fiber<'_, R> {
+    /// Unwinds a program that has not ended, as a panic would.
+    fn drop(&mut self) {
+        let outer = ENDING.replace(true);
+        while !self.coroutine.done() {
+            self.switch(false);
+        }
+        ENDING.set(outer);
+    }
+}
+
+/// Whether a fiber runs that can stop here. One that is being ended does not stop any more.
+pub(crate) fn can_stop() -> bool {
+    !CURRENT.get().is_null() && !ENDING.get()
+}
+
+/// Stops the fiber that runs; returns when it is resumed, or unwinds it if it is not to go on.
+pub(crate) fn stop() {
+    let current = CURRENT.get();
+    assert!(!current.is_null(), "only a fiber can stop");
+    // SAFETY: set by the fiber that runs now, on whose stack the yielder lives until it ends.
+    let goes_on = unsafe { (*current).suspend(()) };
+    CURRENT.set(current);
+    if !goes_on {
+        resume_unwind(Box::new(Ended));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_take_turns_and_borrow() {
+        let log = std::cell::RefCell::new(Vec::new());
+        let program = |name: u32| {
+            let log = &log;
+            move || {
+                for step in 0..3 {
+                    log.borrow_mut().push((name, step));
+                    stop();
+                }
+                name
+            }
+        };
+        let mut fibers = [1, 2].map(|name| Fiber::new(64 * 1024, program(name)).unwrap());
+        let mut endings = Vec::new();
+        while endings.len() < 2 {
+            endings.extend(fibers.iter_mut().filter_map(|fiber| (!fiber.coroutine.done()).then(|| fiber.resume())?));
+        }
+        assert_eq!(endings.into_iter().map(|ending| ending.ok().unwrap()).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(*log.borrow(), [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2), (2, 2)]);
+    }
+
+    #[test]
+    fn a_program_that_is_dropped_is_unwound() {
+        struct Bell<'a>(&'a Cell<u32>);
+        impl Drop for Bell<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.0.get() + 1);
+            }
+        }
+        let rung = Cell::new(0);
+        let mut fiber = Fiber::new(64 * 1024, || {
+            let _bell = Bell(&rung);
+            stop();
+            unreachable!("it is not resumed");
+        })
+        .unwrap();
+        assert!(fiber.resume().is_none());
+        assert_eq!(rung.get(), 0);
+        drop(fiber);
+        assert_eq!(rung.get(), 1);
+        assert!(!is_inside_any());
+        drop(Fiber::new(64 * 1024, stop).unwrap());
+    }
+
+    fn is_inside_any() -> bool {
+        !CURRENT.get().is_null()
+    }
+}

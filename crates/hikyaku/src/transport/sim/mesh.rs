@@ -1,0 +1,203 @@
+//! Reliable links between all ranks, over a wire with faults: what was sent arrives once and in order.
+
+use super::faults::Faults;
+use super::wire::{Load, Wire};
+use super::world::{Course, Time, What};
+use crate::transport::Parcel;
+use crate::transport::reliable::{Counters, Link, Refusal, Settings};
+use crate::transport::shm::ring::{ARGUMENT_COUNT, Packet};
+use std::collections::{HashMap, VecDeque};
+
+/// Payload of a packet at most: one that is lost is sent again as a whole.
+pub(super) const PAYLOAD_MAX: usize = 32 * 1024;
+
+/// All links, by (this end, other end).
+pub(super) struct Mesh {
+    pub faults: Faults,
+    settings: Settings,
+    /// How long a frame is held up, if the faults do not say.
+    delay: Time,
+    lines: HashMap<(usize, usize), Line>,
+    /// Of links that are gone.
+    past: Counters,
+}
+
+/// One end of a link.
+struct Line {
+    link: Link,
+    /// What does not fit its window.
+    backlog: VecDeque<Box<[u8]>>,
+    /// When it is woken, if that is planned.
+    alarm: Option<Time>,
+    /// Packets sent here that have not arrived.
+    under_way: usize,
+}
+
+impl Mesh {
+    /// Over ways that take at most `way`.
+    pub fn new(faults: Faults, way: Time) -> Mesh {
+        let longest = if faults.delay.is_zero() { 10 * way } else { super::faults::picoseconds(faults.delay) };
+        let settings =
+            Settings { message_bytes_max: PAYLOAD_MAX + PACKET_BYTES, ..Settings::for_round_trip(2 * (way + longest)) };
+        Mesh { faults, settings, delay: longest, lines: HashMap::new(), past: Counters::default() }
+    }
+
+    /// What has happened on all links.
+    pub fn counters(&self) -> Counters {
+        let mut all = self.past;
+        self.lines.values().for_each(|line| all += line.link.counters());
+        all
+    }
+
+    fn line(&mut self, here: usize, there: usize) -> &mut Line {
+        let settings = &self.settings;
+        self.lines.entry((here, there)).or_insert_with(|| Line {
+            link: Link::new(settings.clone(), 1),
+            backlog: VecDeque::new(),
+            alarm: None,
+            under_way: 0,
+        })
+    }
+}
+
+impl Course {
+    /// Gives a packet to the link to its target.
+    pub(super) fn post(&mut self, wire: &Wire, to: usize, start: Time, parcel: &Parcel) {
+        let from = parcel.source;
+        let mesh = self.mesh.as_mut().expect("a wire with faults");
+        let line = mesh.line(from, to);
+        line.backlog.push_back(encode(parcel));
+        line.under_way += 1;
+        self.pump(wire, from, to, start);
+    }
+
+    /// Puts on the wire what a link has to send.
+    fn pump(&mut self, wire: &Wire, here: usize, there: usize, start: Time) {
+        let now = self.now;
+        loop {
+            let mesh = self.mesh.as_mut().expect("a wire with faults");
+            let delay = mesh.delay;
+            let line = mesh.line(here, there);
+            while let Some(message) = line.backlog.pop_front() {
+                if let Err(refused) = line.link.send(message) {
+                    assert!(refused.reason != Refusal::TooLong, "packets are cut to size");
+                    line.backlog.push_front(refused.message);
+                    break;
+                }
+            }
+            let Some(mut frame) = line.link.next_frame(now) else { break };
+            let load = Load { bytes: frame.len(), at_hand: false };
+            let arrival = wire.arrival(start, here, there, load, &mut self.stages);
+            let mesh = self.mesh.as_ref().expect("a wire with faults");
+            let fate = mesh.faults.fate(&mut self.chance, here, there, start, delay);
+            if let Some(bit) = fate.damage {
+                let bit = bit as usize % (frame.len() * 8);
+                frame[bit / 8] ^= 1 << (bit % 8);
+            }
+            for later in fate.copies {
+                self.plan(arrival + later, What::Frame { from: here, to: there, bytes: frame.clone() });
+            }
+        }
+        self.set_alarm(here, there);
+    }
+
+    fn set_alarm(&mut self, here: usize, there: usize) {
+        let line = self.mesh.as_mut().expect("a wire with faults").line(here, there);
+        let Some(next) = line.link.next_timeout() else { return };
+        if line.alarm.is_none_or(|planned| next < planned) {
+            line.alarm = Some(next);
+            self.plan(next, What::Tick { here, there });
+        }
+    }
+
+    /// The time of a link has come.
+    pub(super) fn tick(&mut self, wire: &Wire, here: usize, there: usize) {
+        let now = self.now;
+        let Some(line) = self.mesh.as_mut().and_then(|mesh| mesh.lines.get_mut(&(here, there))) else { return };
+        if line.alarm == Some(now) {
+            line.alarm = None;
+        }
+        line.link.tick(now);
+        if line.link.is_broken() {
+            // A rank that cannot be reached counts as dead, and is ended.
+            self.plan(now, What::Crash { rank: there });
+            return;
+        }
+        self.pump(wire, here, there, now);
+    }
+
+    /// A frame has come; gives the packets that are complete now.
+    pub(super) fn receive_frame(&mut self, wire: &Wire, from: usize, to: usize, bytes: &[u8]) -> Vec<Parcel> {
+        let now = self.now;
+        let Some(mesh) = self.mesh.as_mut().filter(|_| !self.ranks[to].dead && !self.ranks[from].forgotten) else {
+            return Vec::new();
+        };
+        let line = mesh.line(to, from);
+        line.link.receive(now, bytes);
+        let messages: Vec<_> = std::iter::from_fn(|| line.link.next_message()).collect();
+        self.pump(wire, to, from, now);
+        if let Some(line) = self.mesh.as_mut().and_then(|mesh| mesh.lines.get_mut(&(from, to))) {
+            line.under_way -= messages.len().min(line.under_way);
+        }
+        messages.iter().filter_map(|message| decode(from, message)).collect()
+    }
+
+    /// A rank is known to be dead: nobody sends to it any more.
+    pub(super) fn forget_links(&mut self, rank: usize) {
+        let Some(mesh) = &mut self.mesh else { return };
+        let mut waiting: Vec<_> =
+            mesh.lines.keys().copied().filter(|(here, there)| *here == rank || *there == rank).collect();
+        waiting.sort_unstable();
+        for key in waiting {
+            let mesh = self.mesh.as_mut().expect("as before");
+            let line = mesh.lines.remove(&key).expect("just seen");
+            mesh.past += line.link.counters();
+            if key.0 != rank {
+                self.ranks[key.0].under_way -= line.under_way;
+                self.depart_when_quiet(key.0);
+            }
+        }
+    }
+}
+
+const PACKET_BYTES: usize = 2 + 1 + 8 + 8 * ARGUMENT_COUNT;
+
+fn encode(parcel: &Parcel) -> Box<[u8]> {
+    let Packet { handler, kind, address, arguments, .. } = &parcel.packet;
+    let mut bytes = Vec::with_capacity(PACKET_BYTES + parcel.payload.len());
+    bytes.extend(handler.to_le_bytes());
+    bytes.push(*kind);
+    bytes.extend(address.to_le_bytes());
+    arguments.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    bytes.extend(&parcel.payload);
+    bytes.into()
+}
+
+/// The inverse; `None` for what is none.
+fn decode(source: usize, bytes: &[u8]) -> Option<Parcel> {
+    let (head, payload) = bytes.split_at_checked(PACKET_BYTES)?;
+    let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("8 bytes"));
+    let packet = Packet {
+        handler: u16::from_le_bytes([head[0], head[1]]),
+        kind: head[2],
+        payload_bytes: payload.len() as u16,
+        address: word(3),
+        arguments: std::array::from_fn(|index| word(11 + 8 * index)),
+    };
+    Some(Parcel { source, packet, payload: payload.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_survive_the_wire() {
+        let packet =
+            Packet { handler: 7, kind: 3, payload_bytes: 5, address: u64::MAX - 1, arguments: [1, 2, 3, 4, 5, 6] };
+        let parcel = Parcel { source: 9, packet, payload: [1u8, 2, 3, 4, 5].into() };
+        let again = decode(9, &encode(&parcel)).unwrap();
+        assert_eq!((again.source, again.packet, again.payload), (9, packet, parcel.payload));
+        assert!(decode(9, &[0; PACKET_BYTES - 1]).is_none());
+    }
+}

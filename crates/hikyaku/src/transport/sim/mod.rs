@@ -1,0 +1,32 @@
+//! A transport in virtual time: all ranks in one thread, every remote operation a packet whose way costs what a model of a
+//! machine says.
+//!
+//! Time, chance and the order of ranks come from one seed, so the same seed gives the same run. A rank is a [`fiber`];
+//! where it waits, another one runs, and when all wait, time goes on to the next event. Network interfaces act in
+//! between, when packets arrive.
+//!
+//! ```text
+//!   rank (fiber)              world: events in the order of time             network interface of the target
+//!   push: starts, costs ----> [t + way] packet arrives --------------------> writes, answers
+//!   wait: sleeps              [t + way] answer arrives: rank is ready
+//! ```
+//!
+//! | file | concept |
+//! |---|---|
+//! | `machine` | what operations cost: a model, read from a file |
+//! | `world` | time, events, which rank is ready |
+//! | `wire` | the way of a packet: when it leaves and arrives |
+//! | `endpoint` | one rank's view of it: the transport |
+//! | `fiber` | a rank's program with a stack of its own |
+//! | `faults` | what goes wrong |
+//! | `mesh` | reliable links between ranks where it does |
+//! | `chance` | random numbers from the seed |
+
+pub(crate) mod chance;
+pub(crate) mod endpoint;
+pub mod faults;
+pub(crate) mod fiber;
+pub mod machine;
+mod mesh;
+mod wire;
+pub(crate) mod world;

@@ -1,0 +1,184 @@
+//! The way of a packet: what its initiator spends, when it leaves, when it arrives.
+//!
+//! An operation passes stages, each of which does one thing at a time: reading host memory, the link out, the link in,
+//! receiving, writing host memory. A long one is cut into packets, which follow each other through the stages. So
+//! operations of one rank on another keep their order.
+
+use super::machine::{Machine, Topology};
+use super::world::{PICOSECONDS, Time};
+use crate::ni::message::kind;
+use crate::ni::route::Class;
+use crate::transport::shm::ring::Packet;
+
+/// Bytes of an active message besides its payload: handler, address, six arguments of a word of 32 bits.
+const MESSAGE_BYTES: usize = 32;
+
+/// When the stages of a host are free again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stages {
+    read: Time,
+    out: Time,
+    into: Time,
+    receive: Time,
+    write: Time,
+}
+
+/// What is to be carried.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    pub bytes: usize,
+    /// An interface sends it by itself: it need not be read from host memory.
+    pub at_hand: bool,
+}
+
+impl Load {
+    pub fn of(packet: &Packet, payload: usize) -> Load {
+        let class = Class::of(packet);
+        let bytes = match class {
+            Class::Push | Class::Prepared | Class::Answer => payload,
+            Class::Word | Class::Atomic | Class::Pull => 8,
+            Class::Message => MESSAGE_BYTES + payload,
+        };
+        Load { bytes, at_hand: class == Class::Answer }
+    }
+}
+
+/// What the host spends on an operation.
+pub(super) struct Cost {
+    /// Until the interface has it.
+    pub start: Time,
+    /// Until the host can do something else, from the same moment on.
+    pub busy: Time,
+}
+
+/// The costs of a machine.
+#[derive(Debug)]
+pub(super) struct Wire {
+    machine: Machine,
+}
+
+fn time(microseconds: f64) -> Time {
+    (microseconds * PICOSECONDS) as Time
+}
+
+/// Bytes at MB/s; at none if there is nothing to pass.
+fn transfer(bytes: usize, bandwidth: f64) -> Time {
+    if bandwidth > 0.0 { time(bytes as f64 / bandwidth) } else { 0 }
+}
+
+/// When the first and the last packet of an operation have left a stage.
+#[derive(Clone, Copy)]
+struct Train {
+    first: Time,
+    last: Time,
+    count: Time,
+}
+
+impl Train {
+    /// Passes a stage that takes `each` for every packet.
+    fn pass(self, each: Time, free: &mut Time) -> Train {
+        let first = self.first.max(*free) + each;
+        let last = (self.last + each).max(first + (self.count - 1) * each);
+        *free = last;
+        Train { first, last, ..self }
+    }
+}
+
+impl Wire {
+    pub fn new(machine: Machine) -> Wire {
+        Wire { machine }
+    }
+
+    /// What a look at memory costs; never nothing, so that a program that only looks makes time go on.
+    pub fn poll(&self) -> Time {
+        time(self.machine.host.poll).max(1000)
+    }
+
+    /// What the entrance of a call costs.
+    pub fn call(&self) -> Time {
+        time(self.machine.host.call)
+    }
+
+    /// What the host spends to start an operation.
+    pub fn cost(&self, packet: &Packet) -> Cost {
+        let operation = &self.machine.operation;
+        let (start, busy) = match Class::of(packet) {
+            Class::Push => (operation.push_start, operation.push_busy),
+            Class::Prepared => (operation.prepared_start, operation.prepared_busy),
+            Class::Pull => (operation.pull_start, operation.pull_busy),
+            Class::Word => (operation.word_start, operation.word_busy),
+            Class::Atomic => (operation.atomic_start, operation.atomic_busy),
+            Class::Message => (operation.message_start, operation.message_busy),
+            Class::Answer => return Cost { start: 0, busy: 0 },
+        };
+        let flush = self.machine.host.flush;
+        Cost { start: time(start + flush), busy: time(busy.max(start) + flush) }
+    }
+
+    /// What an interface spends to run a handler.
+    pub fn handler(&self, packet: &Packet) -> Time {
+        if matches!(packet.kind, kind::USER | kind::CALL) { time(self.machine.ni.handler) } else { 0 }
+    }
+
+    /// When an operation that the interface has at `start` has changed the memory of its target.
+    pub fn arrival(&self, start: Time, from: usize, to: usize, load: Load, stages: &mut [Stages]) -> Time {
+        let Machine { host, ni, link, .. } = &self.machine;
+        let bytes = load.bytes;
+        if from == to {
+            // A rank operates on its own memory through its interface, in order.
+            let each = time(host.copy_start) + transfer(bytes, host.copy_bandwidth);
+            return Train { first: start, last: start, count: 1 }.pass(each, &mut stages[to].write).last;
+        }
+        let piece = if ni.packet > 0 { bytes.min(ni.packet) } else { bytes };
+        let count = bytes.div_ceil(piece.max(1)).max(1) as Time;
+        let (move_time, wire_time) = (transfer(piece, ni.dma_bandwidth), transfer(piece, link.bandwidth));
+        let read_time = if load.at_hand { 0 } else { time(ni.dma_read_start) + move_time };
+        let train = Train { first: start, last: start, count };
+        let source = &mut stages[from];
+        let train = train.pass(read_time, &mut source.read).pass(time(ni.send + ni.gap) + wire_time, &mut source.out);
+        // Bytes come in while they still go out, unless others come in.
+        let target = &mut stages[to];
+        let latency = self.latency(from, to);
+        let first = (train.first + latency).max(target.into + wire_time);
+        let last = (train.last + latency).max(first + (count - 1) * wire_time);
+        target.into = last;
+        let train = Train { first, last, count };
+        train
+            .pass(time(ni.receive), &mut target.receive)
+            .pass(time(ni.dma_write_start) + move_time, &mut target.write)
+            .last
+    }
+
+    /// The first byte between the two ranks of `size` that are farthest from each other, and as long again for what
+    /// interfaces do.
+    pub fn longest_way(&self, size: usize) -> Time {
+        let ni = &self.machine.ni;
+        let spent = ni.send + ni.receive + ni.handler + ni.dma_read_start + ni.dma_write_start;
+        (0..size).map(|to| self.latency(0, to)).max().unwrap_or(0) + time(spent + self.machine.link.latency)
+    }
+
+    /// How long the news of a rank's end takes.
+    pub fn news(&self) -> Time {
+        time(self.machine.link.latency)
+    }
+
+    fn latency(&self, from: usize, to: usize) -> Time {
+        let link = &self.machine.link;
+        let hops = match link.topology {
+            Topology::Crossbar | Topology::Switch => 0,
+            Topology::Crossbar2d => {
+                let row = link.dims.first().copied().unwrap_or(1).max(1);
+                (from / row != to / row && from % row != to % row) as usize
+            }
+            Topology::FatTree => {
+                let below = (link.radix / 2).max(2);
+                let (mut from, mut to, mut levels) = (from / below, to / below, 0);
+                while from != to {
+                    (from, to, levels) = (from / below, to / below, levels + 1);
+                }
+                2 * levels
+            }
+        };
+        time(link.latency + link.hop_latency * hops as f64)
+    }
+}

@@ -1,0 +1,537 @@
+//! Time, events, and which rank is ready to run.
+
+use super::chance::Chance;
+use super::faults::{Faults, picoseconds};
+use super::machine::Machine;
+use super::mesh::{self, Mesh};
+use super::wire::{Load, Stages, Wire};
+use crate::ni::Ni;
+use crate::ni::message::kind;
+use crate::transport::Parcel;
+use crate::transport::reliable::Counters;
+use crate::transport::shm::layout::{JobMemory, State};
+use crate::transport::shm::ring::Packet;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+/// Virtual time since the start, in picoseconds.
+pub(crate) type Time = u64;
+/// Picoseconds of a microsecond.
+pub(super) const PICOSECONDS: f64 = 1e6;
+
+/// Everything that is simulated.
+pub(crate) struct World {
+    /// What instants are reckoned from.
+    epoch: Instant,
+    memory: Arc<JobMemory>,
+    interfaces: OnceLock<Vec<Weak<Ni>>>,
+    pub(super) wire: Wire,
+    state: Mutex<Course>,
+}
+
+/// What changes.
+pub(super) struct Course {
+    pub now: Time,
+    events: BinaryHeap<Reverse<Event>>,
+    /// Events so far: those of the same time happen in the order of their making.
+    made: u64,
+    happened: u64,
+    hash: u64,
+    ready: VecDeque<usize>,
+    pub ranks: Vec<Rank>,
+    pub stages: Vec<Stages>,
+    /// Links over a wire with faults; `None`: nothing is ever lost.
+    pub mesh: Option<Mesh>,
+    /// Packets of one rank to another that may be under way or not handled.
+    crowd_max: usize,
+    /// Packets under way or not handled. Those that wait for a program do not keep out those that wait for nobody.
+    crowd: HashMap<Queue, usize>,
+    /// The interface that acts now, instead of a program.
+    pub acting: Option<usize>,
+    pub chance: Chance,
+}
+
+/// One rank.
+#[derive(Default)]
+pub(super) struct Rank {
+    /// What its program has spent since `now`: it is ahead by this much.
+    pub debt: Time,
+    phase: Phase,
+    /// Moves on with every sleep, so that an old alarm wakes nobody.
+    sleeps: u64,
+    pub inbox: VecDeque<Parcel>,
+    /// How often its interface was asked to run handlers when messages arrive.
+    alone: usize,
+    /// Its interface is about to try again what was put off.
+    retries: bool,
+    /// Its packets that have not arrived.
+    pub under_way: usize,
+    /// How it has ended, while the others do not know.
+    departing: Option<State>,
+    /// It was killed.
+    pub dead: bool,
+    /// And all know.
+    pub forgotten: bool,
+    /// So many times as long it takes for everything.
+    slowness: f64,
+}
+
+/// (from, to, for handlers)
+pub(super) type Queue = (usize, usize, bool);
+
+pub(super) fn queue(from: usize, to: usize, packet: &Packet) -> Queue {
+    (from, to, packet.kind <= kind::CALL)
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    /// Runs, or will when its turn comes.
+    #[default]
+    Ready,
+    /// Until an alarm or an arrival.
+    Asleep,
+    /// Until an alarm.
+    Busy,
+    Ended,
+}
+
+struct Event {
+    time: Time,
+    number: u64,
+    what: What,
+}
+
+pub(super) enum What {
+    /// A frame arrives at the other end of a link.
+    Frame {
+        from: usize,
+        to: usize,
+        bytes: Vec<u8>,
+    },
+    /// The end `here` of a link to `there` has waited long enough.
+    Tick {
+        here: usize,
+        there: usize,
+    },
+    /// A rank dies.
+    Crash {
+        rank: usize,
+    },
+    Alarm {
+        rank: usize,
+        sleep: u64,
+    },
+    Arrival {
+        to: usize,
+        parcel: Parcel,
+    },
+    /// A rank that waits for room looks again.
+    Room {
+        rank: usize,
+    },
+    /// An interface tries again what a handler put off.
+    Retry {
+        rank: usize,
+    },
+    Departure {
+        rank: usize,
+        state: State,
+    },
+}
+
+impl Rank {
+    /// Whether the interface does what a packet asks for, without the program; not before what came earlier.
+    fn by_interface(&self, parcel: &Parcel) -> bool {
+        let by_itself = |packet: &Packet| self.alone > 0 || packet.kind > kind::CALL;
+        let behind = |earlier: &Parcel| earlier.source == parcel.source && by_itself(&earlier.packet);
+        by_itself(&parcel.packet) && !self.inbox.iter().any(behind)
+    }
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Event) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Event {}
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Event) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Event {
+    fn cmp(&self, other: &Event) -> std::cmp::Ordering {
+        (self.time, self.number).cmp(&(other.time, other.number))
+    }
+}
+
+/// What happens next.
+pub(crate) enum Next {
+    /// A rank runs.
+    Run(usize),
+    /// A rank is killed.
+    Kill(usize),
+    /// Something happened that concerns no program.
+    Went,
+    /// Nothing, ever.
+    Nothing,
+}
+
+/// Packets in a queue that may be under way or not handled.
+const CROWD_MAX: usize = 256;
+
+impl World {
+    pub fn new(machine: Machine, memory: Arc<JobMemory>, seed: u64, faults: &Faults) -> World {
+        let size = memory.layout.size;
+        let wire = Wire::new(machine);
+        let world = World {
+            epoch: Instant::now(),
+            memory,
+            interfaces: OnceLock::new(),
+            state: Mutex::new(Course {
+                now: 0,
+                events: BinaryHeap::new(),
+                made: 0,
+                happened: 0,
+                hash: 0xcbf2_9ce4_8422_2325,
+                ready: (0..size).collect(),
+                ranks: (0..size).map(|rank| Rank { slowness: faults.slowness(rank), ..Rank::default() }).collect(),
+                stages: vec![Stages::default(); size],
+                crowd_max: faults.buffers.unwrap_or(CROWD_MAX).max(1),
+                mesh: faults.concern_wire().then(|| Mesh::new(faults.clone(), wire.longest_way(size))),
+                crowd: HashMap::new(),
+                acting: None,
+                chance: Chance::new(seed),
+            }),
+            wire,
+        };
+        for crash in &faults.crashes {
+            world.course().plan(picoseconds(crash.at), What::Crash { rank: crash.rank });
+        }
+        world
+    }
+
+    /// The interfaces of all ranks.
+    pub fn connect(&self, interfaces: &[Arc<Ni>]) {
+        let interfaces = interfaces.iter().map(Arc::downgrade).collect();
+        assert!(self.interfaces.set(interfaces).is_ok(), "connected once");
+    }
+
+    pub(super) fn course(&self) -> MutexGuard<'_, Course> {
+        // A rank that panics holds it for no longer than a call, which leaves it as it should be.
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(super) fn instant(&self, time: Time) -> Instant {
+        self.epoch + Duration::from_nanos(time / 1000)
+    }
+
+    /// The time of an instant; `None` if it is further away than any time.
+    pub(super) fn time(&self, instant: Instant) -> Option<Time> {
+        Time::try_from(instant.saturating_duration_since(self.epoch).as_nanos()).ok()?.checked_mul(1000)
+    }
+
+    /// Lets the next thing happen.
+    pub fn advance(&self) -> Next {
+        let mut course = self.course();
+        if let Some(rank) = course.ready.pop_front() {
+            return Next::Run(rank);
+        }
+        let Some(Reverse(event)) = course.events.pop() else { return Next::Nothing };
+        course.now = event.time;
+        course.note(&event);
+        match event.what {
+            What::Alarm { rank, sleep } => {
+                if course.ranks[rank].sleeps == sleep {
+                    course.wake(rank, true);
+                }
+            }
+            What::Room { rank } => {
+                course.wake(rank, false);
+                if course.ranks[rank].alone > 0 {
+                    course.plan_retry(rank, 0);
+                }
+            }
+            What::Retry { rank } => {
+                course.ranks[rank].retries = false;
+                drop(course);
+                self.retry(rank);
+            }
+            What::Tick { here, there } => course.tick(&self.wire, here, there),
+            What::Frame { from, to, bytes } => {
+                let parcels = course.receive_frame(&self.wire, from, to, &bytes);
+                drop(course);
+                parcels.into_iter().for_each(|parcel| self.deliver(to, parcel));
+            }
+            What::Crash { rank } => {
+                if course.kill(rank, &self.wire) {
+                    return Next::Kill(rank);
+                }
+            }
+            What::Departure { rank, state } => {
+                if course.ranks[rank].dead {
+                    course.ranks[rank].forgotten = true;
+                    course.forget_links(rank);
+                }
+                self.memory.note_departed(rank, state);
+                (0..course.ranks.len()).for_each(|peer| course.wake(peer, false));
+            }
+            What::Arrival { to, parcel } => {
+                drop(course);
+                self.deliver(to, parcel);
+            }
+        }
+        Next::Went
+    }
+
+    /// A packet has arrived: the interface does what it can do by itself, the rest waits for the program.
+    fn deliver(&self, to: usize, parcel: Parcel) {
+        let (source, queue) = (parcel.source, queue(parcel.source, to, &parcel.packet));
+        if self.course().ranks[to].dead {
+            self.course().lose(source);
+            return;
+        }
+        let ni = self.interfaces.get().and_then(|all| all[to].upgrade());
+        let by_interface = self.course().ranks[to].by_interface(&parcel);
+        let taken = match ni.filter(|_| by_interface) {
+            None => false,
+            Some(ni) => self.act(to, || ni.engine().take(&ni, &parcel)),
+        };
+        let mut course = self.course();
+        match taken {
+            true => course.consumed(queue),
+            false => {
+                course.ranks[to].inbox.push_back(parcel);
+                course.serve_later(to, &self.wire);
+            }
+        }
+        course.wake(to, false);
+        course.lose(source);
+    }
+
+    /// The interface of a rank does something by itself.
+    fn act<R>(&self, rank: usize, what: impl FnOnce() -> R) -> R {
+        self.course().acting = Some(rank);
+        let result = what();
+        self.course().acting = None;
+        result
+    }
+
+    /// The interface of a rank tries again what was put off.
+    fn retry(&self, rank: usize) {
+        let ni = self.interfaces.get().and_then(|all| all[rank].upgrade());
+        if let Some(ni) = ni {
+            self.act(rank, || ni.progress());
+        }
+        let mut course = self.course();
+        course.wake(rank, false);
+        course.serve_later(rank, &self.wire);
+    }
+
+    /// The interface of a rank runs handlers by itself from now on, or once less.
+    pub fn serve_alone(&self, rank: usize, alone: bool) {
+        let mut course = self.course();
+        let asked = &mut course.ranks[rank].alone;
+        *asked = if alone { *asked + 1 } else { *asked - 1 };
+        course.serve_later(rank, &self.wire);
+    }
+
+    /// The rank's program has ended.
+    pub fn end(&self, rank: usize) {
+        self.course().ranks[rank].phase = Phase::Ended;
+    }
+
+    /// Ranks whose programs have not ended.
+    pub fn unfinished(&self) -> Vec<usize> {
+        let course = self.course();
+        (0..course.ranks.len()).filter(|rank| course.ranks[*rank].phase != Phase::Ended).collect()
+    }
+
+    /// Every rank that has not ended is dead now.
+    pub fn end_all(&self) {
+        for rank in self.unfinished() {
+            self.memory.note_departed(rank, State::Dead);
+        }
+    }
+
+    /// What has happened on the links between ranks.
+    pub fn counters(&self) -> Counters {
+        self.course().mesh.as_ref().map_or_else(Counters::default, Mesh::counters)
+    }
+
+    /// (time, events, a checksum of all of them)
+    pub fn summary(&self) -> (Duration, u64, u64) {
+        let course = self.course();
+        (Duration::from_nanos(course.now / 1000), course.happened, course.hash)
+    }
+}
+
+impl Course {
+    pub(super) fn plan(&mut self, time: Time, what: What) {
+        self.made += 1;
+        self.events.push(Reverse(Event { time: time.max(self.now), number: self.made, what }));
+    }
+
+    /// An interface that works by itself tries what was put off again.
+    fn serve_later(&mut self, rank: usize, wire: &Wire) {
+        let this = &self.ranks[rank];
+        if this.alone > 0 && !this.inbox.is_empty() {
+            self.plan_retry(rank, wire.poll());
+        }
+    }
+
+    fn plan_retry(&mut self, rank: usize, after: Time) {
+        if !std::mem::replace(&mut self.ranks[rank].retries, true) {
+            self.plan(self.now + after, What::Retry { rank });
+        }
+    }
+
+    fn wake(&mut self, rank: usize, alarm: bool) {
+        let phase = &mut self.ranks[rank].phase;
+        if *phase == Phase::Asleep || alarm && *phase == Phase::Busy {
+            *phase = Phase::Ready;
+            self.ready.push_back(rank);
+        }
+    }
+
+    /// A rank's program stops until `deadline`, or earlier if something arrives.
+    pub fn sleep(&mut self, rank: usize, deadline: Option<Time>) {
+        self.stop(rank, deadline, Phase::Asleep);
+    }
+
+    /// A rank's program stops until it has done what it is ahead by.
+    pub fn be_busy(&mut self, rank: usize) {
+        let spent = std::mem::take(&mut self.ranks[rank].debt) as f64 * self.ranks[rank].slowness;
+        let until = self.now + spent as Time;
+        self.stop(rank, Some(until), Phase::Busy);
+    }
+
+    fn stop(&mut self, rank: usize, deadline: Option<Time>, phase: Phase) {
+        let this = &mut self.ranks[rank];
+        this.phase = phase;
+        this.sleeps += 1;
+        let sleep = this.sleeps;
+        if let Some(deadline) = deadline {
+            self.plan(deadline, What::Alarm { rank, sleep });
+        }
+    }
+
+    /// Sends a packet; false while too many are under way.
+    pub fn send(&mut self, wire: &Wire, from: usize, to: usize, parcel: Parcel) -> bool {
+        // Answers are as many as what they answer.
+        let bounded = !matches!(parcel.packet.kind, kind::ANSWER | kind::REFUSED);
+        let crowd = self.crowd.entry(queue(from, to, &parcel.packet)).or_default();
+        if bounded && *crowd >= self.crowd_max {
+            return false;
+        }
+        if self.ranks[from].dead || self.ranks[to].forgotten {
+            return true;
+        }
+        *crowd += 1;
+        let start = match self.acting {
+            Some(_) => self.now,
+            None => {
+                let cost = wire.cost(&parcel.packet);
+                let start = self.now + self.ranks[from].debt + cost.start;
+                self.ranks[from].debt += cost.busy;
+                start
+            }
+        };
+        self.ranks[from].under_way += 1;
+        if self.mesh.is_some() && from != to {
+            self.post(wire, to, start, &parcel);
+            return true;
+        }
+        let load = Load::of(&parcel.packet, parcel.payload.len());
+        let arrival = wire.arrival(start, from, to, load, &mut self.stages);
+        let handling = if self.ranks[to].alone > 0 { wire.handler(&parcel.packet) } else { 0 };
+        self.plan(arrival + handling, What::Arrival { to, parcel });
+        true
+    }
+
+    /// A packet was handled: its sender may have waited for room.
+    pub fn consumed(&mut self, queue: Queue) {
+        let Some(crowd) = self.crowd.get_mut(&queue) else { return };
+        *crowd -= 1;
+        let was_full = *crowd + 1 >= self.crowd_max;
+        if *crowd == 0 {
+            self.crowd.remove(&queue);
+        }
+        if was_full {
+            self.plan(self.now, What::Room { rank: queue.0 });
+        }
+    }
+
+    /// A rank has ended; the others hear of it after everything it has sent.
+    pub fn depart(&mut self, rank: usize, state: State) {
+        if self.ranks[rank].dead {
+            return;
+        }
+        self.ranks[rank].departing = Some(state);
+        self.depart_when_quiet(rank);
+    }
+
+    /// A packet of a rank is not under way any more.
+    fn lose(&mut self, source: usize) {
+        self.ranks[source].under_way -= 1;
+        self.depart_when_quiet(source);
+    }
+
+    /// Kills a rank; false if it has ended before.
+    fn kill(&mut self, rank: usize, wire: &Wire) -> bool {
+        if self.ranks[rank].phase == Phase::Ended || self.ranks[rank].dead {
+            return false;
+        }
+        self.ranks[rank].dead = true;
+        self.ranks[rank].phase = Phase::Ended;
+        self.ready.retain(|ready| *ready != rank);
+        self.plan(self.now + wire.news(), What::Departure { rank, state: State::Dead });
+        true
+    }
+
+    /// Payload of a packet at most; the model cuts long transfers by itself.
+    pub fn payload_max(&self) -> usize {
+        if self.mesh.is_some() { mesh::PAYLOAD_MAX } else { 1 << 30 }
+    }
+
+    pub(super) fn depart_when_quiet(&mut self, rank: usize) {
+        let this = &mut self.ranks[rank];
+        if this.under_way == 0
+            && let Some(state) = this.departing.take()
+        {
+            let time = self.now + this.debt;
+            self.plan(time, What::Departure { rank, state });
+        }
+    }
+
+    /// Adds an event to the checksum (FNV-1a).
+    fn note(&mut self, event: &Event) {
+        self.happened += 1;
+        let mut add = |bytes: &[u8]| {
+            for byte in bytes {
+                self.hash = (self.hash ^ *byte as u64).wrapping_mul(0x100_0000_01b3);
+            }
+        };
+        add(&event.time.to_le_bytes());
+        match &event.what {
+            What::Alarm { rank, .. } => add(&(*rank as u64).to_le_bytes()),
+            What::Room { rank } | What::Retry { rank } => add(&(*rank as u64).to_le_bytes()),
+            What::Tick { here, there } => add(&[*here as u8, *there as u8]),
+            What::Crash { rank } => add(&[*rank as u8]),
+            What::Frame { to, bytes, .. } => {
+                add(&(*to as u64).to_le_bytes());
+                add(&bytes[..bytes.len().min(64)]);
+            }
+            What::Departure { rank, state } => add(&[*rank as u8, *state as u8]),
+            What::Arrival { to, parcel } => {
+                add(&(*to as u64).to_le_bytes());
+                add(&(parcel.source as u64).to_le_bytes());
+                add(&parcel.packet.handler.to_le_bytes());
+                parcel.packet.arguments.iter().for_each(|word| add(&word.to_le_bytes()));
+                add(&parcel.payload[..parcel.payload.len().min(64)]);
+            }
+        }
+    }
+}
