@@ -2,6 +2,7 @@
 
 use hikyaku::sim::{Faults, Machine, Sim};
 use hikyaku_testing::{case, cases, watchdog};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 macro_rules! tests {
     ($($theme:ident { $($case:ident: $ranks:expr),* $(,)? })*) => {
@@ -44,10 +45,16 @@ fn run(name: &str) {
 /// Every case over a wire that loses, doubles and reorders a fifth of all frames, and damages some.
 #[test]
 fn every_case_over_a_wire_with_faults() {
+    let mut failed = Vec::new();
     for (seed, case) in cases().iter().enumerate().filter(|(_, case)| !is_outside(case.name)) {
         let faults = Faults { corruption: 0.05, ..Faults::of_wire(0.2) };
         let sim = Sim::new(Machine::plain(), case.ranks, seed as u64).faults(faults);
-        println!("{}", case.name);
-        watchdog::watched(case.name, || sim.run(case.run).expect("a simulated job"));
+        let run = || watchdog::watched(case.name, || sim.run(case.run));
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => failed.push(format!("{}: {error}", case.name)),
+            Err(_) => failed.push(case.name.to_string()),
+        }
     }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
