@@ -26,32 +26,41 @@ use rustix::fs::Timespec;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Connections that may wait to be looked at.
 const BACKLOG: i32 = 4096;
 
+/// When ranks that have not come are missed.
+struct Deadline {
+    at: Instant,
+    /// How long they had.
+    after: Duration,
+}
+
 /// This rank's place in the job, and the job's memory.
 pub(super) fn meet(exchange: &dyn Exchange, config: &Config) -> Result<(Welcome, JobMemory)> {
-    let deadline = Instant::now() + config.start_timeout;
+    let deadline = Deadline { at: Instant::now() + config.start_timeout, after: config.start_timeout };
     if exchange.spans_hosts()? {
         return Err(several_hosts());
     }
-    if exchange.rank() == 0 { lead(exchange, config, deadline) } else { follow(exchange, deadline) }
+    if exchange.rank() == 0 { lead(exchange, config, &deadline) } else { follow(exchange, &deadline) }
 }
 
 /// Rank 0's part.
-fn lead(exchange: &dyn Exchange, config: &Config, deadline: Instant) -> Result<(Welcome, JobMemory)> {
+fn lead(exchange: &dyn Exchange, config: &Config, deadline: &Deadline) -> Result<(Welcome, JobMemory)> {
     let size = exchange.size();
-    let layout = Layout::new(size, config.ports, config.heap_bytes)?;
-    let memory = JobMemory::create(layout, config.choices.words())?;
-    let card = Card { format: FORMAT, host: host()?, name: random()?, secret: random()? };
-    let listener = listen(&card)?;
-    exchange.broadcast(Some(&card.to_string()), deadline)?;
-    let (sockets, cores) = gather(&listener, card.secret, size, deadline).map_err(|error| match error {
-        Error::StartTimeout { missing, .. } => Error::StartTimeout { missing, after: config.start_timeout },
-        other => other,
-    })?;
+    let prepared = prepare(size, config);
+    // The others are told also if it has failed, rather than left waiting.
+    let text = prepared.as_ref().map_or_else(|_| FAILED.to_owned(), |(_, card, _)| card.to_string());
+    exchange.broadcast(Some(&text), deadline.at)?;
+    let (memory, card, listener) = prepared?;
+    let layout = memory.layout;
+    let mut gathering = Gathering::new(&listener, card.secret, size);
+    while !gathering.is_complete() {
+        gathering.advance(deadline)?;
+    }
+    let cores = gathering.cores.iter().map(|word| word.count_ones() as usize).sum();
     let welcome = Welcome {
         size: size as u64,
         ports: layout.ports as u64,
@@ -59,22 +68,30 @@ fn lead(exchange: &dyn Exchange, config: &Config, deadline: Instant) -> Result<(
         job: random()?,
         fences: Fences::for_processes() as u64,
         // Launchers bind ranks to cores, so that each sees its own only.
-        crowded: (size > cores.iter().map(|word| word.count_ones() as usize).sum()) as u64,
+        crowded: (size > cores) as u64,
         launcher: rustix::process::getppid().map_or(0, |process| process.as_raw_pid() as u64),
         start_timeout_ms: config.start_timeout.as_millis() as u64,
         ..Welcome::new()
     };
-    for (index, socket) in sockets.iter().enumerate() {
-        let rank = index + 1;
+    for (rank, socket) in (1..).zip(gathering.arrived.iter().flatten()) {
         // Whoever has died meanwhile is missed when all wait for each other.
-        let _ = wire::send(socket.as_fd(), &Welcome { rank: rank as u64, ..welcome }, Some(memory.segment.file()));
+        let _ = wire::send(socket.as_fd(), &Welcome { rank, ..welcome }, Some(memory.segment.file()));
     }
     Ok((welcome, memory))
 }
 
+/// All that can fail before the others are called.
+fn prepare(size: usize, config: &Config) -> Result<(JobMemory, Card, OwnedFd)> {
+    let layout = Layout::new(size, config.ports, config.heap_bytes)?;
+    let memory = JobMemory::create(layout, config.choices.words())?;
+    let card = Card { format: FORMAT, host: host()?, name: random()?, secret: random()? };
+    let listener = listen(&card)?;
+    Ok((memory, card, listener))
+}
+
 /// The part of every other rank.
-fn follow(exchange: &dyn Exchange, deadline: Instant) -> Result<(Welcome, JobMemory)> {
-    let card = Card::parse(&exchange.broadcast(None, deadline)?)?;
+fn follow(exchange: &dyn Exchange, deadline: &Deadline) -> Result<(Welcome, JobMemory)> {
+    let card = Card::parse(&exchange.broadcast(None, deadline.at)?)?;
     if card.host != host()? {
         return Err(several_hosts());
     }
@@ -107,47 +124,79 @@ struct Arrival {
     cores: topology::Cores,
 }
 
-/// Waits for all other ranks; gives their sockets in the order of ranks, and the cores of all.
-fn gather(listener: &OwnedFd, secret: u64, size: usize, deadline: Instant) -> Result<(Vec<OwnedFd>, topology::Cores)> {
-    let mut cores = topology::allowed();
-    let mut arrived: Vec<Option<OwnedFd>> = (1..size).map(|_| None).collect();
-    let mut strangers: Vec<OwnedFd> = Vec::new();
-    while arrived.iter().any(Option::is_none) {
-        // A rank that has arrived says nothing more: its socket becomes readable if it dies.
-        let known = arrived.iter().flatten().chain(&strangers);
-        let mut polled: Vec<PollFd<'_>> =
-            std::iter::once(listener).chain(known).map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+/// Who has come to rank 0 so far.
+struct Gathering<'a> {
+    listener: &'a OwnedFd,
+    secret: u64,
+    /// The sockets of the ranks after 0.
+    arrived: Vec<Option<OwnedFd>>,
+    /// Sockets of those who have not said who they are.
+    strangers: Vec<OwnedFd>,
+    /// The cores of all.
+    cores: topology::Cores,
+}
+
+#[derive(Clone, Copy)]
+enum Source {
+    Listener,
+    Rank(usize),
+    Stranger(usize),
+}
+
+impl<'a> Gathering<'a> {
+    fn new(listener: &'a OwnedFd, secret: u64, size: usize) -> Gathering<'a> {
+        let arrived = (1..size).map(|_| None).collect();
+        Gathering { listener, secret, arrived, strangers: Vec::new(), cores: topology::allowed() }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.arrived.iter().all(Option::is_some)
+    }
+
+    /// Waits for something to happen, and sees to it.
+    fn advance(&mut self, deadline: &Deadline) -> Result<()> {
+        let ranks = self.arrived.iter().enumerate().filter_map(|(i, it)| Some((Source::Rank(i + 1), it.as_ref()?)));
+        let strangers = self.strangers.iter().enumerate().map(|(index, it)| (Source::Stranger(index), it));
+        let sources: Vec<_> = [(Source::Listener, self.listener)].into_iter().chain(ranks).chain(strangers).collect();
+        let mut polled: Vec<_> = sources.iter().map(|(_, socket)| PollFd::new(*socket, PollFlags::IN)).collect();
         if !poll(&mut polled, deadline)? {
-            let missing = (1..size).filter(|rank| arrived[rank - 1].is_none()).collect();
-            return Err(Error::StartTimeout { missing, after: Default::default() });
+            let missing = (1..=self.arrived.len()).filter(|rank| self.arrived[rank - 1].is_none()).collect();
+            return Err(Error::StartTimeout { missing, after: deadline.after });
         }
-        let ready: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
-        let present = (0..arrived.len()).filter(|index| arrived[*index].is_some());
-        if let Some((index, _)) = present.zip(&ready[1..]).find(|(_, ready)| **ready) {
-            return Err(Error::PeerDead { rank: index + 1 });
-        }
-        let mut of_strangers = ready[ready.len() - strangers.len()..].iter();
-        let (speaking, silent): (Vec<OwnedFd>, _) =
-            strangers.into_iter().partition(|_| of_strangers.next() == Some(&true));
-        strangers = silent;
-        for socket in speaking {
-            // Whoever is not a rank of this job is not answered.
-            let Ok(Some((arrival, _))) = wire::receive::<Arrival>(socket.as_fd()) else { continue };
-            let index = (arrival.rank as usize).wrapping_sub(1);
-            let fits = arrival.hello.is_valid() && arrival.hello.format == FORMAT && arrival.secret == secret;
-            if let Some(place) = arrived.get_mut(index).filter(|place| fits && place.is_none()) {
-                *place = Some(socket);
-                cores.iter_mut().zip(arrival.cores).for_each(|(all, theirs)| *all |= theirs);
+        let ready = sources.iter().zip(&polled).filter(|(_, fd)| !fd.revents().is_empty());
+        let ready: Vec<Source> = ready.map(|((source, _), _)| *source).collect();
+        // From the last to the first, since strangers are taken out of their list.
+        for source in ready.into_iter().rev() {
+            match source {
+                Source::Stranger(index) => self.hear(index),
+                // Ranks that have come say nothing more.
+                Source::Rank(rank) => return Err(Error::PeerDead { rank }),
+                Source::Listener => self.accept()?,
             }
         }
-        if ready[0]
-            && let Ok(socket) = rustix::net::accept_with(listener, SocketFlags::CLOEXEC)
-            && wire::check_user(&socket).is_ok()
-        {
-            strangers.push(socket);
+        Ok(())
+    }
+
+    /// Whoever says the right thing is a rank; anybody else is not answered.
+    fn hear(&mut self, index: usize) {
+        let socket = self.strangers.swap_remove(index);
+        let Ok(Some((arrival, _))) = wire::receive::<Arrival>(socket.as_fd()) else { return };
+        let fits = arrival.hello.is_valid() && arrival.hello.format == FORMAT && arrival.secret == self.secret;
+        let place = self.arrived.get_mut((arrival.rank as usize).wrapping_sub(1));
+        if let Some(place) = place.filter(|place| fits && place.is_none()) {
+            *place = Some(socket);
+            self.cores.iter_mut().zip(arrival.cores).for_each(|(all, theirs)| *all |= theirs);
         }
     }
-    Ok((arrived.into_iter().flatten().collect(), cores))
+
+    fn accept(&mut self) -> Result<()> {
+        match rustix::net::accept_with(self.listener, SocketFlags::CLOEXEC) {
+            Ok(socket) if wire::check_user(&socket).is_ok() => self.strangers.push(socket),
+            Ok(_) | Err(Errno::INTR | Errno::CONNABORTED) => {}
+            Err(error) => return Err(Error::system("accept", error)),
+        }
+        Ok(())
+    }
 }
 
 /// What rank 0 tells all through the launcher.
@@ -168,6 +217,11 @@ impl std::fmt::Display for Card {
 
 impl Card {
     fn parse(text: &str) -> Result<Card> {
+        if text == FAILED {
+            return Err(Error::Launcher {
+                reason: "rank 0 cannot make the job's memory; its own error says why".into(),
+            });
+        }
         let strange = || Error::Launcher { reason: format!("rank 0 says {text:?}, which is no address of a job") };
         let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok();
         let fields: Vec<&str> = text.split('/').collect();
@@ -187,6 +241,9 @@ impl Card {
         SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(|e| Error::system("bind", e))
     }
 }
+
+/// What rank 0 tells instead if it cannot make the job's memory.
+const FAILED: &str = "hikyaku/failed";
 
 /// What two processes must have in common to share memory, processes' numbers and addresses of sockets.
 fn host() -> Result<String> {
@@ -224,14 +281,39 @@ fn new_socket() -> Result<OwnedFd> {
 }
 
 /// Waits for one of the descriptors; false when the time is over.
-fn poll(polled: &mut [PollFd<'_>], deadline: Instant) -> Result<bool> {
+fn poll(polled: &mut [PollFd<'_>], deadline: &Deadline) -> Result<bool> {
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.at.saturating_duration_since(Instant::now());
         let wait = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ };
         match rustix::event::poll(polled, Some(&wait)) {
             Ok(count) => return Ok(count > 0),
             Err(Errno::INTR) => {}
             Err(error) => return Err(Error::system("poll", error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_is_one_word_and_comes_back() {
+        let card = Card { format: FORMAT, host: host().unwrap(), name: u64::MAX, secret: 7 };
+        let text = card.to_string();
+        assert!(text.chars().all(|c| c.is_ascii_graphic() && c != '=' && c != ';'), "{text}");
+        // What PMI-1 carries.
+        assert!(text.len() < 1024);
+        assert_eq!(Card::parse(&text).unwrap(), card);
+    }
+
+    #[test]
+    fn other_cards_are_refused() {
+        for text in ["", "hikyaku", "hikyaku/x/1/2/host", "other/2/1/2/host", "hikyaku/2/g/2/host", "hikyaku/2/1/2"] {
+            assert!(Card::parse(text).is_err(), "{text}");
+        }
+        let newer = Card { format: FORMAT + 1, host: "host".into(), name: 1, secret: 2 };
+        let error = Card::parse(&newer.to_string()).unwrap_err().to_string();
+        assert!(error.contains("rebuild"), "{error}");
     }
 }

@@ -49,28 +49,29 @@ impl Text {
             return Err(unusable(PROTOCOL, format!("it says that this is rank {rank} of {size}")));
         }
         let mut text = Text { socket: own_socket(number("PMI_FD")?)?, rank, size, space: String::new() };
-        let version = text.ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init", soon())?;
+        let version = text.ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init")?;
         if version.get("pmi_version") != Some("1") {
             return Err(unusable(PROTOCOL, "it speaks another version of the protocol"));
         }
-        let space = text.ask("cmd=get_my_kvsname", "my_kvsname", soon())?;
+        let space = text.ask("cmd=get_my_kvsname", "my_kvsname")?;
         text.space = space.get("kvsname").ok_or_else(|| unusable(PROTOCOL, "it has no room for keys"))?.to_owned();
         Ok(text)
     }
 
     fn look_up(&self, key: &str) -> Result<Option<String>> {
         let line = self.converse(&format!("cmd=get kvsname={} key={key}", self.space), soon())?;
-        let answer = Answer::parse(&line, "get_result")?;
+        let answer = Answer::parse(line, "get_result")?;
         Ok(answer.is_success().then(|| answer.get("value").unwrap_or_default().to_owned()))
     }
 
     /// Asks a question that must succeed.
-    fn ask(&self, question: &str, kind: &str, deadline: Instant) -> Result<Answer> {
-        let answer = Answer::parse(&self.converse(question, deadline)?, kind)?;
+    fn ask(&self, question: &str, kind: &str) -> Result<Answer> {
+        let answer = Answer::parse(self.converse(question, soon())?, kind)?;
         if answer.is_success() { Ok(answer) } else { Err(unusable(PROTOCOL, format!("it refuses {question}"))) }
     }
 
-    fn converse(&self, question: &str, deadline: Instant) -> Result<String> {
+    /// A question and its answer, if it comes in time.
+    fn converse(&self, question: &str, deadline: Instant) -> Result<Option<String>> {
         let line = format!("{question}\n");
         let mut left = line.as_bytes();
         while !left.is_empty() {
@@ -83,10 +84,12 @@ impl Text {
         self.read_line(deadline)
     }
 
-    fn read_line(&self, deadline: Instant) -> Result<String> {
+    fn read_line(&self, deadline: Instant) -> Result<Option<String>> {
         let mut line = Vec::new();
         while line.last() != Some(&b'\n') {
-            self.await_input(deadline)?;
+            if !self.await_input(deadline)? {
+                return Ok(None);
+            }
             let mut buffer = [0; 1024];
             let seen = match rustix::net::recv(&self.socket, &mut buffer, RecvFlags::PEEK) {
                 Ok((_, 0)) => return Err(unusable(PROTOCOL, "the launcher has closed its socket")),
@@ -105,16 +108,15 @@ impl Text {
                 return Err(unusable(PROTOCOL, "it sends endless lines"));
             }
         }
-        String::from_utf8(line).map_err(|_| unusable(PROTOCOL, "it does not send text"))
+        String::from_utf8(line).map(Some).map_err(|_| unusable(PROTOCOL, "it does not send text"))
     }
 
-    fn await_input(&self, deadline: Instant) -> Result<()> {
+    fn await_input(&self, deadline: Instant) -> Result<bool> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let wait = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ };
             match rustix::event::poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&wait)) {
-                Ok(0) => return Err(nobody_came(PROTOCOL)),
-                Ok(_) => return Ok(()),
+                Ok(ready) => return Ok(ready > 0),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(Error::system("poll", error)),
             }
@@ -138,9 +140,10 @@ impl Exchange for Text {
 
     fn broadcast(&self, text: Option<&str>, deadline: Instant) -> Result<String> {
         if let Some(text) = text {
-            self.ask(&format!("cmd=put kvsname={} key={KEY} value={text}", self.space), "put_result", soon())?;
+            self.ask(&format!("cmd=put kvsname={} key={KEY} value={text}", self.space), "put_result")?;
         }
-        self.ask("cmd=barrier_in", "barrier_out", deadline)?;
+        let line = self.converse("cmd=barrier_in", deadline)?.ok_or_else(|| nobody_came(PROTOCOL))?;
+        Answer::parse(Some(line), "barrier_out")?;
         self.look_up(KEY)?.ok_or_else(|| unusable(PROTOCOL, "it has lost what rank 0 said"))
     }
 
@@ -155,7 +158,8 @@ struct Answer(Vec<(String, String)>);
 
 impl Answer {
     /// The words of `line`, which must be an answer of this kind.
-    fn parse(line: &str, kind: &str) -> Result<Answer> {
+    fn parse(line: Option<String>, kind: &str) -> Result<Answer> {
+        let line = line.ok_or_else(|| unusable(PROTOCOL, "it does not answer"))?;
         let words = line.split_whitespace().filter_map(|word| word.split_once('='));
         let answer = Answer(words.map(|(key, value)| (key.to_owned(), value.to_owned())).collect());
         if answer.get("cmd") != Some(kind) {
@@ -224,7 +228,7 @@ mod tests {
         let long = "x".repeat(3000);
         say(&launcher, &format!("cmd=get_result rc=0 msg=success value={long}\ncmd=next\n"));
         assert_eq!(client.look_up("key").unwrap(), Some(long));
-        assert_eq!(client.read_line(briefly()).unwrap(), "cmd=next\n");
+        assert_eq!(client.read_line(briefly()).unwrap().as_deref(), Some("cmd=next\n"));
     }
 
     #[test]
@@ -233,30 +237,44 @@ mod tests {
         say(&launcher, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
         assert_eq!(client.look_up("key").unwrap(), None);
         say(&launcher, "cmd=put_result rc=-1\n");
-        assert!(client.ask("cmd=put", "put_result", briefly()).is_err());
+        assert!(client.ask("cmd=put", "put_result").is_err());
     }
 
     #[test]
-    fn nonsense_silence_and_an_end_are_errors() {
+    fn rank_0_speaks_and_all_hear() {
+        let (client, launcher) = pair();
+        say(&launcher, "cmd=put_result rc=0\ncmd=barrier_out\ncmd=get_result rc=0 value=word\n");
+        assert_eq!(client.broadcast(Some("word"), briefly()).unwrap(), "word");
+        let mut asked = [0; 1024];
+        let (_, bytes) = rustix::net::recv(&launcher, &mut asked, RecvFlags::empty()).unwrap();
+        let expected =
+            "cmd=put kvsname=space key=hikyaku value=word\ncmd=barrier_in\ncmd=get kvsname=space key=hikyaku\n";
+        assert_eq!(std::str::from_utf8(&asked[..bytes]).unwrap(), expected);
+    }
+
+    #[test]
+    fn nonsense_and_an_end_are_errors() {
         for answer in ["\n", "cmd=other rc=0\n", "no words at all\n", "=\n", "cmd\n"] {
             let (client, launcher) = pair();
             say(&launcher, answer);
-            assert!(client.ask("cmd=barrier_in", "barrier_out", briefly()).is_err(), "{answer:?}");
+            assert!(client.broadcast(None, briefly()).is_err(), "{answer:?}");
         }
         let (client, launcher) = pair();
-        say(&launcher, "cmd=barrier_");
-        let error = client.ask("cmd=barrier_in", "barrier_out", briefly()).err().unwrap().to_string();
-        assert!(error.contains("not all of its ranks"), "{error}");
-        let (client, launcher) = pair();
         drop(launcher);
-        assert!(client.ask("cmd=barrier_in", "barrier_out", briefly()).is_err());
+        assert!(client.broadcast(None, briefly()).is_err());
         let (client, launcher) = pair();
-        let feeder =
-            std::thread::spawn(
-                move || while rustix::net::send(&launcher, &[b'x'; 512], SendFlags::NOSIGNAL).is_ok() {},
-            );
-        assert!(client.read_line(Instant::now() + ANSWER_TIME).is_err());
+        let endless = move || while rustix::net::send(&launcher, &[b'x'; 512], SendFlags::NOSIGNAL).is_ok() {};
+        let feeder = std::thread::spawn(endless);
+        assert!(client.read_line(soon()).is_err());
         drop(client);
         feeder.join().unwrap();
+    }
+
+    #[test]
+    fn ranks_that_do_not_come_are_missed() {
+        let (client, launcher) = pair();
+        say(&launcher, "cmd=barrier_");
+        let error = client.broadcast(None, briefly()).unwrap_err().to_string();
+        assert!(error.contains("every rank must start hikyaku"), "{error}");
     }
 }
