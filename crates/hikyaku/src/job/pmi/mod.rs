@@ -6,6 +6,7 @@
 //! | `pmix` | PMIx, of Open MPI's `mpirun` and others: calls of their library |
 //! | `library` | finding that library while the program runs |
 //! | `text` | PMI-1, of MPICH's `mpirun` (hydra): lines of text on an inherited socket |
+//! | `mpi` | whether MPI was started in this process |
 //! | `mapping` | which rank is on which host, as hydra writes it |
 //!
 //! Both are shared with an MPI library in the same process, before or after it has started: each end of the exchange is
@@ -13,6 +14,7 @@
 
 mod library;
 mod mapping;
+mod mpi;
 mod pmix;
 mod text;
 

@@ -9,10 +9,10 @@
 //!   cmd=finalize                                 cmd=finalize_ack
 //! ```
 //! An MPI library in this process speaks on the same socket. It finds nothing changed: hydra answers `init` as often as it is
-//! asked, every answer is read to its last byte and no further, and `finalize` is said at the end of the process, when MPI
-//! has said it already or never will. Only no other thread may be inside an MPI call meanwhile.
+//! asked, every answer is read to its last byte and no further, and `finalize` is left to it; without MPI it is said at the end
+//! of the process. Only no other thread may be inside an MPI call meanwhile.
 
-use super::{Exchange, mapping, nobody_came, unusable};
+use super::{Exchange, mapping, mpi, nobody_came, unusable};
 use crate::error::{Error, Result};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Timespec;
@@ -148,8 +148,10 @@ impl Exchange for Text {
     }
 
     fn say_goodbye(&self) {
-        // If MPI has said it before, nobody listens any more.
-        let _ = self.converse("cmd=finalize", Instant::now() + GOODBYE_TIME);
+        // MPI says it itself, some libraries as late as now, and would be ended by a signal if nobody listened any more.
+        if !mpi::was_initialized() {
+            let _ = self.converse("cmd=finalize", Instant::now() + GOODBYE_TIME);
+        }
     }
 }
 
