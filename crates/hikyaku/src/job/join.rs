@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The inherited socket can be used once.
+/// Whether this process has joined the job it was started in.
 static JOINED: AtomicBool = AtomicBool::new(false);
 
 impl Job {
