@@ -3,7 +3,7 @@
 use super::pmi::Protocol;
 use super::watch::Watch;
 use super::wire::{self, Hello, SOCKET_VARIABLE, Welcome};
-use super::{Config, Job, exit, meet};
+use super::{Config, Job, exit, rendezvous};
 use crate::error::{Error, Result};
 use crate::memory::segment::Segment;
 use crate::ni::area::random;
@@ -80,7 +80,7 @@ fn join(socket: &str) -> Result<Job> {
 fn join_among(protocol: Protocol) -> Result<Job> {
     join_once()?;
     let launcher = exit::say_goodbye_to(protocol.open()?)?;
-    let (welcome, memory) = meet::meet(launcher, &Config::default())?;
+    let (welcome, memory) = rendezvous::meet(launcher, &Config::default())?;
     let mut job = enter(&welcome, memory, None)?;
     exit::leave(&job.ni.memory, job.rank());
     job.watch = Some(Watch::start(job.ni.memory.clone(), job.rank())?);

@@ -8,7 +8,7 @@
 //! | `simulated` | ranks in virtual time |
 //! | `join` | this process as one rank, started by a launcher or alone |
 //! | `pmi/` | what launchers of other libraries tell |
-//! | `meet` | how ranks started by those find each other |
+//! | `rendezvous` | how ranks started by those find each other |
 //! | `watch` | how they notice each other's end |
 //! | `exit` | how they tell their own |
 //! | `wire` | what a rank and its launcher say to each other |
@@ -24,9 +24,9 @@ mod collective;
 mod exit;
 mod join;
 mod local;
-mod meet;
 mod meeting;
 mod pmi;
+mod rendezvous;
 mod simulated;
 mod symmetric;
 pub(crate) mod topology;
