@@ -14,7 +14,8 @@
  *         fmpl_recv(x, sizeof x, 0, 7, FMPL_COMM_WORLD);    from rank 0, slot 7
  *     fmpl_finalize();
  *
- * A program started by `hikyaku run -n 4 -- ./program` is one rank of four; started alone it is a job of one. It may
+ * A program started by `hikyaku run -n 4 -- ./program` is one rank of four; started alone it is a job of one. `mpirun -n 4
+ * ./program` (Open MPI, MPICH) starts it too, on one host; a program that uses MPI as well calls MPI_Init first. It may
  * use hikyaku.h as well: both interfaces share one job, which begins with the first fmpl_init or hk_init and ends with
  * the last fmpl_finalize or hk_finalize. Both are then called by the same thread, in any order; while FMPL is
  * initialised, calls of hikyaku.h work without hk_init too.

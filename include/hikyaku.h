@@ -14,7 +14,8 @@
  *         hk_wait(flag, 0, HK_EQUAL, 1, HK_ANYONE, HK_FOREVER, NULL);
  *     hk_finalize();
  *
- * A program started by `hikyaku run -n 4 -- ./program` is one rank of four; started alone it is a job of one.
+ * A program started by `hikyaku run -n 4 -- ./program` is one rank of four; started alone it is a job of one. `mpirun -n 4
+ * ./program` (Open MPI, MPICH) starts it too, on one host; a program that uses MPI as well calls MPI_Init first.
  *
  * Results. A call gives HK_SUCCESS (0), or a number of its own that is not negative where this file says so, or one
  * of the negative codes below. hk_last_error() then tells in a sentence what happened, hk_error_rank() who is to

@@ -10,6 +10,7 @@
 //! | `support` | what cases need: errors to expect, conditions to wait for |
 //! | `mortal/` | what ranks do while one of them dies |
 //! | `seccomp` | forbidding a process what some kernels forbid, or everything |
+//! | `mpi` | the MPI installations of this machine |
 //! | `leftovers` | what a job might leave behind |
 //! | `nth` | one system call among many fails |
 //! | `watchdog` | a hang becomes a failure with a name |
@@ -19,6 +20,7 @@
 mod cases;
 pub mod leftovers;
 pub mod mortal;
+pub mod mpi;
 pub mod nth;
 pub mod seccomp;
 mod support;

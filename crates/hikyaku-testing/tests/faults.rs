@@ -290,11 +290,19 @@ fn fault_19_a_launcher_that_cannot_be_talked_to_is_an_error() {
     let foreign: [(&str, &str); 4] =
         [("OMPI_COMM_WORLD_SIZE", "4"), ("PMI_SIZE", "2"), ("PMIX_RANK", "0"), ("SLURM_STEP_NUM_TASKS", "8")];
     let wrong: [(&str, &str); 3] = [("HIKYAKU_SOCKET", "99"), ("HIKYAKU_SOCKET", "0"), ("HIKYAKU_SOCKET", "nonsense")];
-    for (name, value) in foreign.into_iter().chain(wrong) {
-        let output = Command::new(VICTIM).arg("start").env(name, value).output().unwrap();
+    let single = foreign.into_iter().chain(wrong).map(|variable| vec![variable]);
+    let absent = [
+        vec![("PMI_FD", "99"), ("PMI_RANK", "0"), ("PMI_SIZE", "2")],
+        vec![("PMI_FD", "1"), ("PMI_RANK", "0"), ("PMI_SIZE", "2")],
+        vec![("PMI_FD", "5"), ("PMI_RANK", "2"), ("PMI_SIZE", "2")],
+        vec![("PMI_FD", "5")],
+        vec![("PMIX_NAMESPACE", "nobody"), ("PMIX_RANK", "0")],
+    ];
+    for variables in single.chain(absent) {
+        let output = Command::new(VICTIM).arg("start").envs(variables.clone()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(output.status.code(), Some(7), "{name}={value}: {said}");
-        assert!(said.contains("hikyaku run"), "{name}={value}: {said}");
+        assert_eq!(output.status.code(), Some(7), "{variables:?}: {said}");
+        assert!(said.contains("hikyaku run"), "{variables:?}: {said}");
     }
     let alone = Command::new(VICTIM).arg("start").output().unwrap();
     assert!(alone.status.success(), "a program started alone is a job of one");

@@ -1,7 +1,8 @@
-//! The conformance suite in virtual time, one test per case.
+//! The conformance suite in virtual time, one test per case; all of it on other machines and with other seeds.
 
 use hikyaku::sim::{Faults, Machine, Sim};
-use hikyaku_testing::{case, cases, watchdog};
+use hikyaku_testing::{Case, case, cases, watchdog};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 macro_rules! tests {
     ($($theme:ident { $($case:ident: $ranks:expr),* $(,)? })*) => {
@@ -29,25 +30,57 @@ const OUTSIDE: [(&str, &str); 8] = [
     ("event::a_cleared_descriptor_stays_unreadable", DESCRIPTOR),
 ];
 
-fn is_outside(name: &str) -> bool {
-    OUTSIDE.iter().any(|(outside, _)| *outside == name)
+fn run(name: &str) {
+    case(name).expect("listed");
+    if let Some(case) = inside().find(|case| case.name == name) {
+        watchdog::watched(name, || simulate(case, Machine::plain(), 1));
+    }
 }
 
-fn run(name: &str) {
-    if is_outside(name) {
-        return;
+/// The cases that virtual time has a place for.
+fn inside() -> impl Iterator<Item = &'static Case> {
+    cases().iter().filter(|case| OUTSIDE.iter().all(|(outside, _)| *outside != case.name))
+}
+
+/// Runs a case; gives the checksum of all that happened.
+fn simulate(case: &Case, machine: Machine, seed: u64) -> u64 {
+    let what = format!("{} on {} with seed {seed}", case.name, machine.name);
+    let run = Sim::new(machine, case.ranks, seed).run(case.run);
+    run.unwrap_or_else(|error| panic!("{what}: {error}")).hash
+}
+
+#[test]
+fn every_case_on_every_machine() {
+    for machine in Machine::shipped() {
+        for case in inside() {
+            watchdog::watched(case.name, || simulate(case, machine.clone(), 1));
+        }
     }
-    let case = case(name).expect("listed");
-    watchdog::watched(name, || Sim::new(Machine::plain(), case.ranks, 1).run(case.run).expect("a simulated job"));
+}
+
+#[test]
+fn every_case_with_every_seed_and_the_same_again() {
+    for seed in 2..6 {
+        for case in inside() {
+            let run = || watchdog::watched(case.name, || simulate(case, Machine::plain(), seed));
+            assert_eq!(run(), run(), "{} with seed {seed} differs from itself", case.name);
+        }
+    }
 }
 
 /// Every case over a wire that loses, doubles and reorders a fifth of all frames, and damages some.
 #[test]
 fn every_case_over_a_wire_with_faults() {
-    for (seed, case) in cases().iter().enumerate().filter(|(_, case)| !is_outside(case.name)) {
+    let mut failed = Vec::new();
+    for (seed, case) in inside().enumerate() {
         let faults = Faults { corruption: 0.05, ..Faults::of_wire(0.2) };
         let sim = Sim::new(Machine::plain(), case.ranks, seed as u64).faults(faults);
-        println!("{}", case.name);
-        watchdog::watched(case.name, || sim.run(case.run).expect("a simulated job"));
+        let run = || watchdog::watched(case.name, || sim.run(case.run));
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => failed.push(format!("{}: {error}", case.name)),
+            Err(_) => failed.push(case.name.to_string()),
+        }
     }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

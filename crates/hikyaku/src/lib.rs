@@ -22,8 +22,8 @@
 //! .unwrap();
 //! ```
 //!
-//! `local` runs the ranks as threads; a program that calls [`Job::start`] and is started by `hikyaku run -n 4` runs
-//! them as processes. Everything else is the same.
+//! `local` runs the ranks as threads; a program that calls [`Job::start`] and is started by `hikyaku run -n 4`, or
+//! by `mpirun -n 4`, runs them as processes. Everything else is the same.
 //!
 //! | to | use |
 //! |---|---|

@@ -25,22 +25,20 @@ fn all_cases() {
 }
 
 /// Machines on which things happen in different orders.
-fn machines() -> impl Iterator<Item = Machine> {
-    std::iter::once(Machine::plain()).chain(Machine::shipped())
-}
+const MACHINES: [&str; 3] = ["plain", "sr8000", "ndr"];
 
-fn simulate(machine: Machine, ranks: usize, body: impl Fn(&Job) -> Result<()>) {
-    let name = machine.name.clone();
-    let run = Sim::new(machine, ranks, 1).run(body).unwrap_or_else(|error| panic!("{name}: {error}"));
-    run.results.into_iter().for_each(|result| result.unwrap_or_else(|error| panic!("{name}: {error}")));
+fn simulate(machine: &str, ranks: usize, seed: u64, body: impl Fn(&Job) -> Result<()>) {
+    let model = if machine == "plain" { Machine::plain() } else { Machine::named(machine).unwrap() };
+    let run = Sim::new(model, ranks, seed).run(body).unwrap_or_else(|error| panic!("{machine}, {seed}: {error}"));
+    run.results.into_iter().for_each(|result| result.unwrap_or_else(|error| panic!("{machine}, {seed}: {error}")));
 }
 
 #[test]
 fn all_cases_between_far_ranks() {
     for (name, ranks, body) in cases::CASES {
-        for machine in machines() {
-            println!("{name} on {}", machine.name);
-            simulate(machine, *ranks, body);
+        for (machine, seed) in MACHINES.into_iter().zip(1..) {
+            println!("{name} on {machine}");
+            simulate(machine, *ranks, seed, body);
         }
     }
 }
@@ -48,28 +46,44 @@ fn all_cases_between_far_ranks() {
 #[test]
 fn a_death_ends_sends_and_receives() {
     let ended = std::panic::catch_unwind(|| {
-        let _ = hikyaku::local(3, |job| {
-            let messages = job.messages(1).unwrap();
-            job.barrier().unwrap();
-            match job.rank() {
-                2 => panic!("this rank dies"),
-                0 => {
-                    let got = messages.recv(&mut [0u8], 2, 0);
-                    assert!(matches!(got, Err(Error::PeerDead { rank: 2 })), "{got:?}");
-                }
-                _ => {
-                    let sent = messages.send(&vec![0u8; 100_000], 2, 0);
-                    assert!(matches!(sent, Err(Error::PeerDead { rank: 2 })), "{sent:?}");
-                }
-            }
-            // The others go on.
-            let peer = 1 - job.rank();
-            if job.rank() == 0 { messages.send(&[1u8], peer, 0) } else { messages.recv(&mut [0u8], peer, 0).map(drop) }
-                .unwrap();
-        });
+        let _ = hikyaku::local(3, one_dies);
     });
     let message = ended.unwrap_err();
     assert_eq!(message.downcast_ref::<&str>(), Some(&"this rank dies"));
+}
+
+#[test]
+fn a_far_death_ends_sends_and_receives() {
+    for machine in MACHINES {
+        let ended = std::panic::catch_unwind(|| {
+            simulate(machine, 3, 1, |job| {
+                one_dies(job);
+                Ok(())
+            })
+        });
+        let message = ended.unwrap_err();
+        assert_eq!(message.downcast_ref::<&str>(), Some(&"this rank dies"));
+    }
+}
+
+fn one_dies(job: &Job) {
+    let messages = job.messages(1).unwrap();
+    job.barrier().unwrap();
+    match job.rank() {
+        2 => panic!("this rank dies"),
+        0 => {
+            let got = messages.recv(&mut [0u8], 2, 0);
+            assert!(matches!(got, Err(Error::PeerDead { rank: 2 })), "{got:?}");
+        }
+        _ => {
+            let sent = messages.send(&vec![0u8; 100_000], 2, 0);
+            assert!(matches!(sent, Err(Error::PeerDead { rank: 2 })), "{sent:?}");
+        }
+    }
+    // The others go on.
+    let peer = 1 - job.rank();
+    if job.rank() == 0 { messages.send(&[1u8], peer, 0) } else { messages.recv(&mut [0u8], peer, 0).map(drop) }
+        .unwrap();
 }
 
 /// One message of a random program.
@@ -102,45 +116,53 @@ proptest! {
     /// gets the bytes of its own send.
     #[test]
     fn random_programs_deliver_what_the_list_says(steps in prop::collection::vec(step(3), 1..60)) {
-        run(3, |job| {
-            let group = job.world()?.split(Some(0), -(job.rank() as i64))?.expect("all join");
-            let (between_ranks, between_members) = (job.messages(4)?, group.messages(4)?);
-            between_ranks.set_spare(10_000_000)?;
-            between_members.set_spare(10_000_000)?;
-            for (number, step) in steps.iter().enumerate() {
-                let messages = if step.in_group { &between_members } else { &between_ranks };
-                let name = |rank: usize| if step.in_group { job.size() - 1 - rank } else { rank };
-                messages.set_mode(match step.mode {
-                    0 => Mode::Synchronous,
-                    1 => Mode::Spool(Duration::ZERO),
-                    2 => Mode::Spool(Duration::from_micros(50)),
-                    _ => Mode::Standard,
-                });
-                let data = pattern(number, step.bytes);
-                if job.rank() == step.from {
-                    match step.any_rank {
-                        true => messages.send_any(&data, name(step.to), step.slot)?,
-                        false => messages.send(&data, name(step.to), step.slot)?,
-                    }
-                }
-                if job.rank() == step.to {
-                    let mut got = vec![0; step.bytes];
-                    let len = match (step.any_rank, step.any_slot) {
-                        (true, _) => messages.recv_any(&mut got, step.slot)?.len,
-                        (false, true) => messages.recv_any_slot(&mut got, name(step.from))?.len,
-                        (false, false) => messages.recv(&mut got, name(step.from), step.slot)?,
-                    };
-                    assert_eq!(len, step.bytes, "message {number}");
-                    assert!(got == data, "message {number}: {step:?}");
-                }
-                // Receives that do not name what they want must not see a later message.
-                if step.any_rank || step.any_slot {
-                    job.barrier()?;
-                }
-            }
-            while between_ranks.check_spool()?.remaining + between_members.check_spool()?.remaining > 0 {}
-            group.free_messages(between_members)?;
-            job.barrier()
-        });
+        run(3, |job| follow(job, &steps));
     }
+
+    /// The same between far ranks, and in the same order every time.
+    #[test]
+    fn random_programs_between_far_ranks(steps in prop::collection::vec(step(3), 1..60), seed in any::<u64>()) {
+        simulate(MACHINES[seed as usize % MACHINES.len()], 3, seed, |job| follow(job, &steps));
+    }
+}
+
+fn follow(job: &Job, steps: &[Step]) -> Result<()> {
+    let group = job.world()?.split(Some(0), -(job.rank() as i64))?.expect("all join");
+    let (between_ranks, between_members) = (job.messages(4)?, group.messages(4)?);
+    between_ranks.set_spare(10_000_000)?;
+    between_members.set_spare(10_000_000)?;
+    for (number, step) in steps.iter().enumerate() {
+        let messages = if step.in_group { &between_members } else { &between_ranks };
+        let name = |rank: usize| if step.in_group { job.size() - 1 - rank } else { rank };
+        messages.set_mode(match step.mode {
+            0 => Mode::Synchronous,
+            1 => Mode::Spool(Duration::ZERO),
+            2 => Mode::Spool(Duration::from_micros(50)),
+            _ => Mode::Standard,
+        });
+        let data = pattern(number, step.bytes);
+        if job.rank() == step.from {
+            match step.any_rank {
+                true => messages.send_any(&data, name(step.to), step.slot)?,
+                false => messages.send(&data, name(step.to), step.slot)?,
+            }
+        }
+        if job.rank() == step.to {
+            let mut got = vec![0; step.bytes];
+            let len = match (step.any_rank, step.any_slot) {
+                (true, _) => messages.recv_any(&mut got, step.slot)?.len,
+                (false, true) => messages.recv_any_slot(&mut got, name(step.from))?.len,
+                (false, false) => messages.recv(&mut got, name(step.from), step.slot)?,
+            };
+            assert_eq!(len, step.bytes, "message {number}");
+            assert!(got == data, "message {number}: {step:?}");
+        }
+        // Receives that do not name what they want must not see a later message.
+        if step.any_rank || step.any_slot {
+            job.barrier()?;
+        }
+    }
+    while between_ranks.check_spool()?.remaining + between_members.check_spool()?.remaining > 0 {}
+    group.free_messages(between_members)?;
+    job.barrier()
 }

@@ -31,6 +31,7 @@ fn main() {
         "handler" => handler(&job),
         "full-ring" => full_ring(&job),
         "spin" => spin(&job),
+        "give-up" => give_up(&job),
         "loop" => endless(&job),
         "idle" => idle(&job),
         "fork" => fork(&job),
@@ -187,6 +188,15 @@ fn spin(job: &Job) -> Result<()> {
     loop {
         std::hint::spin_loop();
     }
+}
+
+/// Fails while the others never call the library again.
+fn give_up(job: &Job) -> Result<()> {
+    if job.rank() != victim(job) {
+        return spin(job);
+    }
+    job.barrier()?;
+    std::process::exit(3)
 }
 
 /// Communicates until somebody ends it.

@@ -63,6 +63,8 @@ pub fn elements_of_any_size(job: &Job) {
         })*};
     }
     check!(u8: 3, u16: 70, i32: -5, f32: 1.5, u64: 9, f64: -2.5, u128: 1 << 100, [u8; 3]: [1, 2, 3], [u64; 9]: [4; 9]);
+    // Nobody leaves while others read its memory.
+    job.barrier().unwrap();
 }
 
 pub fn own_memory_is_read_and_written_in_place(job: &Job) {

@@ -1,7 +1,9 @@
 //! This process as one rank: started by a launcher, or alone.
 
+use super::pmi::Protocol;
+use super::watch::Watch;
 use super::wire::{self, Hello, SOCKET_VARIABLE, Welcome};
-use super::{Config, Job};
+use super::{Config, Job, exit, rendezvous};
 use crate::error::{Error, Result};
 use crate::memory::segment::Segment;
 use crate::ni::area::random;
@@ -17,16 +19,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The inherited socket can be used once.
+/// Whether this process has joined the job it was started in.
 static JOINED: AtomicBool = AtomicBool::new(false);
 
 impl Job {
-    /// Joins the job this process was started in by `hikyaku run`, and waits until all its ranks have joined.
-    /// A program started alone is a job of one.
+    /// Joins the job this process was started in, by `hikyaku run` or by `mpirun` (Open MPI's, MPICH's) on one host, and waits
+    /// until all its ranks have joined. A program started alone is a job of one.
+    ///
+    /// Under `mpirun` every rank must call it, while no other thread is inside an MPI call. If the program uses MPI as well,
+    /// call it after `MPI_Init`: Open MPI since version 5 fails if PMIx was used in the process before.
     pub fn start() -> Result<Job> {
-        match std::env::var(SOCKET_VARIABLE) {
-            Ok(socket) => join(&socket),
-            Err(_) => {
+        if let Ok(socket) = std::env::var(SOCKET_VARIABLE) {
+            return join(&socket);
+        }
+        if std::env::var_os("HIKYAKU_ALONE").is_some_and(|value| value == "1") {
+            return alone();
+        }
+        match Protocol::of_launcher() {
+            Some(protocol) => join_among(protocol),
+            None => {
                 refuse_foreign_launchers()?;
                 alone()
             }
@@ -45,23 +56,47 @@ fn alone() -> Result<Job> {
     Ok(job)
 }
 
-fn join(socket: &str) -> Result<Job> {
+/// A process is one rank of the job it was started in.
+fn join_once() -> Result<()> {
     if JOINED.swap(true, Ordering::SeqCst) {
         return Err(Error::Launcher { reason: "this process has joined its job already; one job per process".into() });
     }
+    Ok(())
+}
+
+/// Joins the job of our own launcher.
+fn join(socket: &str) -> Result<Job> {
+    join_once()?;
     let socket = take_socket(socket)?;
     wire::check_user(&socket)?;
     let (welcome, memory) = introduce(&socket)?;
-    let layout = Layout::new(welcome.size as usize, welcome.ports as usize, welcome.heap_half_bytes)?;
-    if layout.heap_half_bytes as u64 != welcome.heap_half_bytes || welcome.rank >= welcome.size {
-        return Err(Error::Launcher { reason: "the launcher describes an impossible job".into() });
-    }
-    let memory = Arc::new(JobMemory { segment: Segment::open(memory, layout.total_bytes())?, layout });
-    let fences = Fences::from_u32(welcome.fences as u32).unwrap_or(Fences::Symmetric);
-    fences
-        .register()
-        .map_err(|e| Error::Launcher { reason: format!("membarrier works for the launcher but not here: {e}") })?;
+    let layout = welcome.layout()?;
+    let memory = JobMemory { segment: Segment::open(memory, layout.total_bytes())?, layout };
     end_with_launcher(&socket)?;
+    enter(&welcome, memory, Some(socket))
+}
+
+/// Joins the job of a launcher of another library, without help of which the ranks notice each other's end.
+fn join_among(protocol: Protocol) -> Result<Job> {
+    join_once()?;
+    let launcher = exit::say_goodbye_to(protocol.open()?)?;
+    let (welcome, memory) = rendezvous::meet(launcher, &Config::default())?;
+    let mut job = enter(&welcome, memory, None)?;
+    exit::leave(&job.ni.memory, job.rank());
+    job.watch = Some(Watch::start(job.ni.memory.clone(), job.rank())?);
+    // Everyone who comes to the second barrier has lived until all were watched: no number was that of a later process.
+    job.barrier()?;
+    job.barrier()?;
+    Ok(job)
+}
+
+/// Takes part: from here on it makes no difference who has started the job.
+fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>) -> Result<Job> {
+    let memory = Arc::new(memory);
+    let fences = Fences::from_u32(welcome.fences as u32).unwrap_or(Fences::Symmetric);
+    fences.register().map_err(|e| Error::Launcher {
+        reason: format!("membarrier works for whoever made the job's memory but not here: {e}"),
+    })?;
     cross::allow(welcome.launcher as i32);
 
     let (rank, crowded) = (welcome.rank as usize, welcome.crowded != 0);
@@ -71,7 +106,7 @@ fn join(socket: &str) -> Result<Job> {
     life.probe_address.store(&*probe as *const u64 as u64, Ordering::Relaxed);
     life.probe_value.store(*probe, Ordering::Relaxed);
     let settings = Settings { rank, job: welcome.job, fences, crowded, threads: false, far: None };
-    let job = Job::new(Ni::new(memory, settings)?, Some(socket), Some(probe))?;
+    let job = Job::new(Ni::new(memory, settings)?, launcher, Some(probe))?;
     job.announce();
     job.await_everyone(Duration::from_millis(welcome.start_timeout_ms))?;
     Ok(job)
@@ -104,12 +139,7 @@ fn introduce(socket: &OwnedFd) -> Result<(Welcome, OwnedFd)> {
     wire::send(socket.as_fd(), &Hello::new(), None).map_err(|_| gone())?;
     let (welcome, descriptor) = wire::receive::<Welcome>(socket.as_fd())?.ok_or_else(gone)?;
     if !welcome.is_valid() || welcome.format != FORMAT {
-        return Err(Error::Launcher {
-            reason: format!(
-                "this program was built with format {FORMAT} of hikyaku, the launcher speaks format {}; rebuild one with the other's version",
-                welcome.format
-            ),
-        });
+        return Err(wire::other_format("the launcher", welcome.format));
     }
     match descriptor {
         Some(memory) => Ok((welcome, memory)),
@@ -166,9 +196,6 @@ fn refuse_foreign_launchers() -> Result<()> {
         ("MV2_COMM_WORLD_SIZE", "MVAPICH2's launcher"),
         ("SLURM_STEP_NUM_TASKS", "Slurm's srun"),
     ];
-    if std::env::var_os("HIKYAKU_ALONE").is_some_and(|value| value == "1") {
-        return Ok(());
-    }
     for (variable, launcher) in FOREIGN {
         let Ok(value) = std::env::var(variable) else { continue };
         if value.trim() != "1" || variable == "PMIX_RANK" {

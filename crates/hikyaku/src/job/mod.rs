@@ -7,6 +7,10 @@
 //! | `local` | ranks as threads of this process |
 //! | `simulated` | ranks in virtual time |
 //! | `join` | this process as one rank, started by a launcher or alone |
+//! | `pmi/` | what launchers of other libraries tell |
+//! | `rendezvous` | how ranks started by those find each other |
+//! | `watch` | how they notice each other's end |
+//! | `exit` | how they tell their own |
 //! | `wire` | what a rank and its launcher say to each other |
 //! | `collective` | barrier, and agreeing on a collective call |
 //! | `meeting` | the same between far ranks |
@@ -17,13 +21,17 @@
 
 pub(crate) mod choice;
 mod collective;
+mod exit;
 mod join;
 mod local;
 mod meeting;
+mod pmi;
+mod rendezvous;
 mod simulated;
 mod symmetric;
 pub(crate) mod topology;
 pub(crate) mod tune;
+mod watch;
 pub(crate) mod wire;
 
 pub use local::{local, local_with};
@@ -40,6 +48,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use watch::Watch;
 
 /// What a job is started with.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +106,8 @@ pub struct Job {
     has_returned: Cell<bool>,
     /// Held open so that the kernel ends this process when the launcher dies.
     _launcher: Option<OwnedFd>,
+    /// Notices the end of peers, if no launcher of ours does.
+    watch: Option<Watch>,
     /// The private word that peers read to find out whether they reach this process's memory.
     _probe: Option<Box<u64>>,
 }
@@ -119,6 +130,7 @@ impl Job {
             process: std::process::id(),
             has_returned: Cell::new(false),
             _launcher: launcher,
+            watch: None,
             _probe: probe,
             ni,
         })

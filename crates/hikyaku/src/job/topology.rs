@@ -11,6 +11,18 @@ pub fn cores() -> Vec<usize> {
     first.into_iter().chain(second).collect()
 }
 
+/// A set of cores, one bit each.
+pub type Cores = [u64; CpuSet::MAX_CPU / 64];
+
+/// The cores this process may run on.
+pub fn allowed() -> Cores {
+    let mut bits = [0; CpuSet::MAX_CPU / 64];
+    for core in cores() {
+        bits[core / 64] |= 1 << (core % 64);
+    }
+    bits
+}
+
 /// Binds a thread of this process (`None`: the calling one) to a core.
 pub fn bind(core: usize) -> std::io::Result<()> {
     let mut set = CpuSet::new();

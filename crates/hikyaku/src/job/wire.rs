@@ -9,7 +9,7 @@
 //! Afterwards nothing more is said. The rank keeps its end: should the launcher die, the kernel ends the rank.
 
 use crate::error::{Error, Result};
-use crate::transport::shm::layout::FORMAT;
+use crate::transport::shm::layout::{FORMAT, Layout};
 use bytemuck::{Pod, Zeroable};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -77,6 +77,24 @@ impl Welcome {
     pub fn is_valid(&self) -> bool {
         self.magic == MAGIC
     }
+
+    /// The layout of the memory that comes with it.
+    pub fn layout(&self) -> Result<Layout> {
+        let layout = Layout::new(self.size as usize, self.ports as usize, self.heap_half_bytes)?;
+        if layout.heap_half_bytes as u64 != self.heap_half_bytes || self.rank >= self.size {
+            return Err(Error::Launcher { reason: "the launcher describes an impossible job".into() });
+        }
+        Ok(layout)
+    }
+}
+
+/// The other side lays memory out differently.
+pub fn other_format(who: &str, theirs: u64) -> Error {
+    Error::Launcher {
+        reason: format!(
+            "this program was built with format {FORMAT} of hikyaku, {who} speaks format {theirs}; rebuild one with the other's version"
+        ),
+    }
 }
 
 /// Sends a message, with a descriptor if there is one.
@@ -125,12 +143,15 @@ pub fn receive<T: Pod>(socket: BorrowedFd<'_>) -> Result<Option<(T, Option<Owned
 /// Whether the other end of `socket` belongs to this user.
 pub fn check_user(socket: impl AsFd) -> Result<()> {
     let refused = |reason: String| Error::Launcher { reason };
-    let peer = rustix::net::sockopt::socket_peercred(socket).map_err(|error| {
-        refused(format!("the socket named by {SOCKET_VARIABLE} is not one of a launcher ({error})"))
-    })?;
+    let peer = rustix::net::sockopt::socket_peercred(socket)
+        .map_err(|error| refused(format!("the socket to whoever makes the job's memory is none ({error})")))?;
     let mine = rustix::process::geteuid();
     if peer.uid == mine || peer.uid.is_root() {
         return Ok(());
     }
-    Err(refused(format!("the launcher belongs to user {}, this process to user {}", peer.uid.as_raw(), mine.as_raw())))
+    Err(refused(format!(
+        "whoever makes the job's memory is user {}, this process is of user {}",
+        peer.uid.as_raw(),
+        mine.as_raw()
+    )))
 }

@@ -23,14 +23,16 @@ use std::time::Duration;
 struct Alarm {
     /// Written by whoever finds trouble, the first one last; read by the member it belongs to.
     words: [AtomicU64; WORDS],
-    /// Head and argument of the call the member has entered last. Written by it, read by the others.
-    ask: [AtomicU64; 2],
+    /// Head and argument of the calls the member has entered last. Written by it, read by the others.
+    asks: [[AtomicU64; 2]; ASKS],
 }
 
 // SAFETY: atomics in a fixed layout.
 unsafe impl Shared for Alarm {}
 
 const WORDS: usize = 7;
+/// Calls a member can tell of.
+const ASKS: usize = 8;
 /// Marks an alarm; the number of the call it is about is below it.
 const RAISED: u64 = 1 << 63;
 
@@ -107,23 +109,26 @@ impl Group<'_> {
         }
     }
 
-    /// Asks what a member is about.
+    /// Asks what a member is about: the two may have gone different ways some calls ago.
     #[cold]
     fn patrol(&self, round: &Round, member: usize) -> Result<()> {
-        let mut theirs = [0u64; 2];
-        let place = self.place_of(member) + std::mem::offset_of!(Alarm, ask);
+        let mut theirs = [[0u64; 2]; ASKS];
+        let place = self.place_of(member) + std::mem::offset_of!(Alarm, asks);
         let target = Target::in_segment(&self.job.ni, self.members[member].rank, place);
         let asked = self.job.pull_routed(target, bytemuck::cast_slice_mut(&mut theirs));
         asked.map_err(|error| self.give_up(round, error))?;
-        match same_number(theirs[0], round.head) && theirs != [round.head, round.argument] {
-            true => Err(self.disagree(round, member, theirs)),
-            false => Ok(()),
+        for (mine, theirs) in self.alarm().asks.iter().zip(theirs) {
+            let mine = mine.each_ref().map(|word| word.load(Ordering::Relaxed));
+            if same_number(theirs[0], mine[0]) && theirs != mine {
+                return Err(self.disagree(&Round { head: mine[0], argument: mine[1], ..*round }, member, theirs));
+            }
         }
+        Ok(())
     }
 
     /// Shows what this member asks for.
     pub(super) fn show(&self, round: &Round) {
-        let [head, argument] = &self.alarm().ask;
+        let [head, argument] = &self.alarm().asks[round.number as usize % ASKS];
         argument.store(round.argument, Ordering::Relaxed);
         head.store(round.head, Ordering::Release);
     }

@@ -62,10 +62,7 @@ impl Transport for Endpoint {
 
     fn look(&self) {
         if self.can_stop() {
-            let mut course = self.world.course();
-            course.ranks[self.rank].debt += self.world.wire.poll();
-            course.be_busy(self.rank);
-            drop(course);
+            self.world.course().look(self.rank, &self.world.wire);
             fiber::stop();
         }
     }

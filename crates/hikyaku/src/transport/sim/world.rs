@@ -59,6 +59,8 @@ pub(super) struct Rank {
     /// What its program has spent since `now`: it is ahead by this much.
     pub debt: Time,
     phase: Phase,
+    /// Looks since something last happened to it.
+    vain_looks: Time,
     /// Moves on with every sleep, so that an old alarm wakes nobody.
     sleeps: u64,
     pub inbox: VecDeque<Parcel>,
@@ -181,6 +183,9 @@ pub(crate) enum Next {
 
 /// Packets in a queue that may be under way or not handled.
 const CROWD_MAX: usize = 256;
+/// How much longer every look in vain takes, and how often it does.
+const VAIN_LOOK: Time = 1000;
+const VAIN_LOOKS_MAX: Time = 100;
 
 impl World {
     pub fn new(machine: Machine, memory: Arc<JobMemory>, seed: u64, faults: &Faults) -> World {
@@ -389,6 +394,9 @@ impl Course {
     }
 
     fn wake(&mut self, rank: usize, alarm: bool) {
+        if !alarm {
+            self.ranks[rank].vain_looks = 0;
+        }
         let phase = &mut self.ranks[rank].phase;
         if *phase == Phase::Asleep || alarm && *phase == Phase::Busy {
             *phase = Phase::Ready;
@@ -401,9 +409,13 @@ impl Course {
         self.stop(rank, deadline, Phase::Asleep);
     }
 
-    /// A rank's program stops until it has done what it is ahead by.
-    pub fn be_busy(&mut self, rank: usize) {
-        let spent = std::mem::take(&mut self.ranks[rank].debt) as f64 * self.ranks[rank].slowness;
+    /// A rank's program looks at its memory, and stops until it has done what it is ahead by. One that looks in vain looks
+    /// less often: a long loop ends the sooner, and a short one costs what the machine says.
+    pub fn look(&mut self, rank: usize, wire: &Wire) {
+        let this = &mut self.ranks[rank];
+        this.debt += wire.poll().max(this.vain_looks * VAIN_LOOK);
+        this.vain_looks = (this.vain_looks + 1).min(VAIN_LOOKS_MAX);
+        let spent = std::mem::take(&mut this.debt) as f64 * this.slowness;
         let until = self.now + spent as Time;
         self.stop(rank, Some(until), Phase::Busy);
     }

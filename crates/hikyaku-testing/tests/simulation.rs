@@ -1,0 +1,185 @@
+//! Virtual time itself: the same seed is the same run, what cannot be is reported, and thousands of ranks fit.
+
+use hikyaku::sim::{Machine, Run, Sim};
+use hikyaku::{Atomic, By, Error, Job, Until};
+use hikyaku_testing::watchdog;
+
+const HANDLER: u16 = 1;
+
+/// A bit of everything; gives what depends on who came first.
+fn mixture(job: &Job) -> hikyaku::Result<Vec<u64>> {
+    let (rank, size) = (job.rank(), job.size());
+    let table = job.symmetric::<u64>(size)?;
+    let turns = job.symmetric::<u64>(1)?;
+    job.register_handler(HANDLER, |context, message| {
+        let _ = context.reply(message.arguments.map(|word| word + 1));
+    })?;
+    let area = job.register(1, vec![0u64; size])?;
+    job.barrier()?;
+    let mut seen = Vec::new();
+    for round in 1..=5 {
+        let peer = (rank + round) % size;
+        job.push_notify(table.at(peer, rank), &[round as u64], table.at(peer, rank), round as u64)?;
+        seen.push(job.atomic(turns.at(0, 0), Atomic::Add(1))?);
+        seen.extend(job.call(peer, HANDLER, [seen[seen.len() - 1]; 6], &[0; 30])?);
+        job.send(0, HANDLER, 0, [round as u64; 6], &[])?;
+        let remote = job.open_area::<u64>(peer, 1)?;
+        job.push(remote.at(rank), &[round as u64])?;
+        job.barrier()?;
+    }
+    seen.extend(area.into_vec());
+    seen.extend(table.to_vec());
+    Ok(seen)
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    let run = |seed| watchdog::watched("mixture", || Sim::new(Machine::plain(), 7, seed).run(mixture).unwrap());
+    let summary = |run: Run<hikyaku::Result<Vec<u64>>>| {
+        let results: Vec<_> = run.results.into_iter().map(Result::unwrap).collect();
+        (run.hash, run.events, run.elapsed, results)
+    };
+    let hashes: Vec<u64> = (1..=5)
+        .map(|seed| {
+            let first = summary(run(seed));
+            assert!(first.1 > 1000, "{} events", first.1);
+            assert_eq!(first, summary(run(seed)), "seed {seed}");
+            first.0
+        })
+        .collect();
+    assert!(hashes.iter().any(|hash| *hash != hashes[0]), "seeds make no difference");
+}
+
+/// The checksum tells runs apart that differ in one word.
+#[test]
+fn another_program_is_another_run() {
+    let run = |value: u64| {
+        let program = |job: &Job| {
+            let word = job.symmetric::<u64>(1).unwrap();
+            job.word(word.at(1, 0), value).unwrap();
+            job.barrier().unwrap();
+        };
+        Sim::new(Machine::plain(), 2, 1).run(program).unwrap().hash
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn a_thread_of_a_simulated_rank_is_told_that_it_cannot_wait() {
+    let run = Sim::new(Machine::plain(), 2, 1).run(|job| {
+        let word = job.symmetric::<u64>(1).unwrap();
+        job.register_handler(HANDLER, |_, _| {}).unwrap();
+        let (port, peer, own) = (job.open().unwrap(), 1 - job.rank(), &word);
+        let waits = std::thread::scope(|scope| {
+            let thread = scope.spawn(move || {
+                [
+                    port.wait(own.here(0), Until::Equal(1)).map(drop),
+                    port.wait_handled(By::Rank(peer), HANDLER, 1),
+                    port.pull_one(own.at(peer, 0)).map(drop),
+                    port.call(peer, HANDLER, [0; 6], &[]).map(drop),
+                ]
+            });
+            thread.join().unwrap()
+        });
+        // The program itself goes on.
+        job.barrier().unwrap();
+        waits
+    });
+    for wait in run.unwrap().results.into_iter().flatten() {
+        assert!(matches!(&wait, Err(Error::Invalid(text)) if text.contains("one thread")), "{wait:?}");
+    }
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_are_named() {
+    let run = Sim::new(Machine::plain(), 3, 1).run(|job| {
+        let word = job.symmetric::<u64>(1).unwrap();
+        job.barrier().unwrap();
+        if job.rank() != 1 {
+            let _ = job.wait_from(By::Rank(2 - job.rank()), word.here(0), Until::Equal(1));
+        }
+    });
+    assert!(matches!(&run, Err(Error::Invalid(text)) if text.contains("ranks 0, 2 wait for ever")), "{run:?}");
+}
+
+/// What a rank does while it unwinds ends; its peers learn of its death.
+#[test]
+fn a_rank_that_panics_waits_for_nothing() {
+    struct Waits<'a>(&'a Job, hikyaku::Symmetric<u64>);
+    impl Drop for Waits<'_> {
+        fn drop(&mut self) {
+            assert!(self.0.wait(self.1.here(0), Until::Equal(1)).is_err());
+        }
+    }
+    let heard = std::cell::Cell::new(0);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        Sim::new(Machine::plain(), 3, 1).run(|job| {
+            let _waits = (job.rank() == 1).then(|| Waits(job, job.symmetric(1).unwrap()));
+            if job.rank() == 1 {
+                panic!("on purpose");
+            }
+            let _word = job.symmetric::<u64>(1).unwrap();
+            assert!(matches!(job.barrier(), Err(Error::PeerDead { rank: 1 })));
+            heard.set(heard.get() + 1);
+        })
+    }));
+    assert_eq!(outcome.unwrap_err().downcast_ref::<&str>(), Some(&"on purpose"));
+    assert_eq!(heard.get(), 2);
+}
+
+/// Time passes in looks, so a program that only looks comes to an end.
+#[test]
+fn the_clock_is_virtual() {
+    use std::time::{Duration, Instant};
+    let real = Instant::now();
+    let run = Sim::new(Machine::plain(), 2, 1).run(|job| {
+        let begin = job.now();
+        let end = begin + Duration::from_micros(50);
+        while job.now() < end {}
+        let word = job.symmetric::<u64>(1).unwrap();
+        let day = Duration::from_secs(86_400);
+        let waited = job.wait_for(By::Anyone, word.here(0), Until::Equal(1), Some(day));
+        assert!(matches!(waited, Err(Error::Timeout { after }) if after == day), "{waited:?}");
+        job.now() - begin
+    });
+    let run = run.unwrap();
+    assert!(run.results.iter().all(|passed| passed.as_secs() >= 86_400), "{:?}", run.results);
+    assert!(run.elapsed.as_secs() >= 86_400 && real.elapsed().as_secs() < 3600);
+}
+
+/// Thousands of ranks, in a minute and 8 GB. Without optimization an eighth of them, for the sake of time.
+#[test]
+fn thousands_of_ranks() {
+    const RANKS: usize = if cfg!(debug_assertions) { 512 } else { 4096 };
+    let real = std::time::Instant::now();
+    let run = watchdog::watched("thousands of ranks", || {
+        Sim::new(Machine::plain(), RANKS, 1).heap_bytes(1 << 20).run(|job| {
+            let (rank, size) = (job.rank(), job.size());
+            let table = job.symmetric::<u64>(2)?;
+            for round in 1..=10 {
+                job.push(table.at((rank + 1) % size, 0), &[(rank * round) as u64])?;
+                job.push(table.at((rank + size - 1) % size, 1), &[(rank * round) as u64])?;
+                job.barrier()?;
+                let below = (rank + size - 1) % size * round;
+                let above = (rank + 1) % size * round;
+                assert_eq!(table.to_vec(), [below as u64, above as u64]);
+                job.barrier()?;
+            }
+            hikyaku::Result::Ok(())
+        })
+    });
+    let run = run.unwrap();
+    run.results.into_iter().collect::<hikyaku::Result<Vec<()>>>().unwrap();
+    let (seconds, kilobytes) = (real.elapsed().as_secs_f64(), peak_kilobytes());
+    println!("{RANKS} ranks, {} events: {seconds:.1} s, {} MB", run.events, kilobytes / 1024);
+    assert!(kilobytes < 8 << 20, "{kilobytes} KB of memory");
+    assert!(seconds < 60.0, "{seconds} s");
+}
+
+/// The most memory this process ever had.
+fn peak_kilobytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells");
+    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+}

@@ -1,0 +1,76 @@
+//! The end of a process that a launcher of another library has started.
+//!
+//! Such a launcher takes a process that ends without a goodbye for a failed one, and ends the others. And no launcher of ours
+//! is there to see that a process which ends without dropping its job ended well. So both is said when the program ends by
+//! `exit(0)` or by returning from `main`. Whoever ends otherwise says nothing, and is taken for dead.
+
+use super::pmi::Exchange;
+use crate::error::{Error, Result};
+use crate::transport::shm::layout::{JobMemory, State};
+use std::ffi::{c_int, c_void};
+use std::sync::{Arc, OnceLock, Weak};
+
+static AT_EXIT: OnceLock<AtExit> = OnceLock::new();
+
+struct AtExit {
+    /// A forked child that exits is not the rank.
+    process: u32,
+    launcher: Box<dyn Exchange>,
+    part: OnceLock<(Weak<JobMemory>, usize)>,
+}
+
+/// Has the launcher told when the process ends properly.
+pub(super) fn say_goodbye_to(launcher: Box<dyn Exchange>) -> Result<&'static dyn Exchange> {
+    let entry = AtExit { process: std::process::id(), launcher, part: OnceLock::new() };
+    let entry = AT_EXIT.get_or_init(|| entry);
+    register()?;
+    Ok(&*entry.launcher)
+}
+
+/// Has the peers told as well, if `rank` has not left its job by then.
+pub(super) fn leave(memory: &Arc<JobMemory>, rank: usize) {
+    if let Some(entry) = AT_EXIT.get() {
+        entry.part.get_or_init(|| (Arc::downgrade(memory), rank));
+    }
+}
+
+extern "C" fn run(status: c_int, _: *mut c_void) {
+    let Some(entry) = AT_EXIT.get().filter(|entry| status == 0 && entry.process == std::process::id()) else { return };
+    if let Some((memory, rank)) = entry.part.get()
+        && let Some(memory) = memory.upgrade()
+    {
+        memory.mark_departed(*rank, State::Left);
+    }
+    entry.launcher.say_goodbye();
+}
+
+/// By `on_exit`, which tells the status, where the C library has it.
+fn register() -> Result<()> {
+    type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
+    // SAFETY: a terminated name.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"on_exit".as_ptr()) };
+    // SAFETY: null, or the address of a function that has this signature.
+    let Some(on_exit) = (unsafe { std::mem::transmute::<*mut c_void, Option<OnExit>>(found) }) else { return Ok(()) };
+    stay_loaded();
+    // SAFETY: `run` takes what it is given and stays loaded.
+    match unsafe { on_exit(run, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(Error::System { call: "on_exit", errno: libc::ENOMEM }),
+    }
+}
+
+/// If this code is in a shared library, it must not be unloaded before the end.
+fn stay_loaded() {
+    let mut here = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: an address of this code, and a place for the answer.
+    if unsafe { libc::dladdr(run as *const c_void, here.as_mut_ptr()) } == 0 {
+        return;
+    }
+    // SAFETY: filled by the call, and zeroed before. Loading what is loaded changes only its flags.
+    unsafe {
+        let name = here.assume_init().dli_fname;
+        if !name.is_null() {
+            libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
+        }
+    }
+}

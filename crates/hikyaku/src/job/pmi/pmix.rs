@@ -1,0 +1,240 @@
+//! PMIx: calls of the library that comes with the launcher.
+//!
+//! Only what has been the same since version 2 of its standard is used: seven functions, a process's name, and values
+//! that are numbers or texts. The library counts its users in a process and serves all of them at once, so an MPI library
+//! beside us is not disturbed.
+
+use super::library::Library;
+use super::{Exchange, nobody_came, unusable};
+use crate::error::Result;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::{NonNull, null, null_mut};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Instant;
+
+const PROTOCOL: &str = "PMIx";
+/// The key of the text that rank 0 says.
+const KEY: &CStr = c"hikyaku";
+
+// Names and numbers of the PMIx standard.
+const JOB_SIZE: &CStr = c"pmix.job.size";
+const LOCAL_SIZE: &CStr = c"pmix.local.size";
+const RANK_WILDCARD: u32 = u32::MAX - 1;
+const TYPE_STRING: u16 = 3;
+const TYPE_UINT32: u16 = 14;
+const SCOPE_GLOBAL: u8 = 3;
+const SUCCESS: c_int = 0;
+/// A call without waiting was done at once, and will not call back.
+const OPERATION_SUCCEEDED: c_int = -157;
+
+/// `pmix_proc_t`
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Process {
+    space: [c_char; 256],
+    rank: u32,
+}
+
+/// `pmix_value_t`: numbers are in the first word of the data, texts at its address. Older libraries have fewer words.
+#[repr(C)]
+struct Value {
+    kind: u16,
+    data: [u64; 3],
+}
+
+/// No option is ever given.
+type Options = *const c_void;
+type Callback = extern "C" fn(c_int, *mut c_void);
+
+type Init = unsafe extern "C" fn(*mut Process, Options, usize) -> c_int;
+type Finalize = unsafe extern "C" fn(Options, usize) -> c_int;
+type Put = unsafe extern "C" fn(u8, *const c_char, *const Value) -> c_int;
+type Commit = unsafe extern "C" fn() -> c_int;
+type Fence = unsafe extern "C" fn(*const Process, usize, Options, usize, Callback, *mut c_void) -> c_int;
+type Get = unsafe extern "C" fn(*const Process, *const c_char, Options, usize, *mut *mut Value) -> c_int;
+type ErrorText = unsafe extern "C" fn(c_int) -> *const c_char;
+
+/// The functions of the library.
+struct Functions {
+    init: Init,
+    finalize: Finalize,
+    put: Put,
+    commit: Commit,
+    fence: Fence,
+    get: Get,
+    error_text: ErrorText,
+}
+
+/// The connection of this process to its launcher.
+pub struct Pmix {
+    functions: Functions,
+    me: Process,
+    size: u32,
+}
+
+impl Pmix {
+    /// Introduces this process.
+    pub fn open() -> Result<Pmix> {
+        let functions = Functions::of(&Library::find()?)?;
+        let mut me = Process { space: [0; 256], rank: 0 };
+        // SAFETY: the signature of the standard; a place for the name, and no options.
+        functions.check("PMIx_Init", unsafe { (functions.init)(&mut me, null(), 0) })?;
+        let mut pmix = Pmix { functions, me, size: 0 };
+        pmix.size = pmix.number_of_job(JOB_SIZE)?;
+        // A library that cannot reach the launcher may declare the process a job of its own.
+        let expected = std::env::var("PMIX_RANK").ok().and_then(|rank| rank.trim().parse().ok());
+        if expected != Some(me.rank) || me.rank >= pmix.size {
+            let text = format!("it says that this is rank {} of {}, which cannot be", me.rank, pmix.size);
+            return Err(unusable(PROTOCOL, text));
+        }
+        Ok(pmix)
+    }
+
+    fn number_of_job(&self, key: &CStr) -> Result<u32> {
+        match self.get(RANK_WILDCARD, key)? {
+            (TYPE_UINT32, word) => Ok(word as u32),
+            _ => Err(unusable(PROTOCOL, format!("{} is no number", key.to_string_lossy()))),
+        }
+    }
+
+    fn text_of(&self, rank: u32, key: &CStr) -> Result<String> {
+        let (kind, word) = self.get(rank, key)?;
+        if kind != TYPE_STRING || word == 0 {
+            return Err(unusable(PROTOCOL, format!("{} is no text", key.to_string_lossy())));
+        }
+        let text = word as *mut c_char;
+        // SAFETY: a terminated text that the library has allocated for us.
+        let copy = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+        // SAFETY: it came from `malloc`, and is used no more.
+        unsafe { libc::free(text.cast()) };
+        Ok(copy)
+    }
+
+    /// The type of a value, and the first word of its data.
+    fn get(&self, rank: u32, key: &CStr) -> Result<(u16, u64)> {
+        let process = Process { rank, ..self.me };
+        let mut value: *mut Value = null_mut();
+        // SAFETY: the signature of the standard; the library stores the address of a value it has allocated.
+        let status = unsafe { (self.functions.get)(&process, key.as_ptr(), null(), 0, &mut value) };
+        self.functions.check("PMIx_Get", status)?;
+        if value.is_null() {
+            return Err(unusable(PROTOCOL, format!("{} has no value", key.to_string_lossy())));
+        }
+        // SAFETY: every value has a type and at least one word of data.
+        let copy = unsafe { ((*value).kind, (*value).data[0]) };
+        // SAFETY: it came from `malloc`, and is used no more.
+        unsafe { libc::free(value.cast()) };
+        Ok(copy)
+    }
+
+    fn publish(&self, text: &str) -> Result<()> {
+        let text = CString::new(text).expect("no zero in what ranks say");
+        let value = Value { kind: TYPE_STRING, data: [text.as_ptr() as u64, 0, 0] };
+        // SAFETY: the signature of the standard; key and value are copied during the call.
+        let status = unsafe { (self.functions.put)(SCOPE_GLOBAL, KEY.as_ptr(), &value) };
+        self.functions.check("PMIx_Put", status)?;
+        // SAFETY: the signature of the standard.
+        self.functions.check("PMIx_Commit", unsafe { (self.functions.commit)() })
+    }
+
+    /// Waits for all ranks of the job.
+    fn fence(&self, deadline: Instant) -> Result<()> {
+        let reply = Arc::new(Reply::default());
+        let everyone = Process { rank: RANK_WILDCARD, ..self.me };
+        let theirs = Arc::into_raw(reply.clone());
+        let data = theirs as *mut c_void;
+        // SAFETY: the signature of the standard. The library calls back once, with a share of `reply`, also if that is
+        // after we have given up.
+        match unsafe { (self.functions.fence)(&everyone, 1, null(), 0, fence_ended, data) } {
+            SUCCESS => {}
+            status => {
+                // SAFETY: nobody calls back, so the share is still ours.
+                drop(unsafe { Arc::from_raw(theirs) });
+                let failed = if status == OPERATION_SUCCEEDED { SUCCESS } else { status };
+                return self.functions.check("PMIx_Fence_nb", failed);
+            }
+        }
+        let status = reply.wait(deadline).ok_or_else(|| nobody_came(PROTOCOL))?;
+        self.functions.check("PMIx_Fence_nb", status)
+    }
+}
+
+impl Exchange for Pmix {
+    fn rank(&self) -> usize {
+        self.me.rank as usize
+    }
+
+    fn size(&self) -> usize {
+        self.size as usize
+    }
+
+    fn spans_hosts(&self) -> Result<bool> {
+        Ok(self.number_of_job(LOCAL_SIZE)? < self.size)
+    }
+
+    fn broadcast(&self, text: Option<&str>, deadline: Instant) -> Result<String> {
+        text.map_or(Ok(()), |text| self.publish(text))?;
+        self.fence(deadline)?;
+        self.text_of(0, KEY)
+    }
+
+    fn say_goodbye(&self) {
+        // SAFETY: the signature of the standard. The last of its users in this process closes the connection.
+        unsafe { (self.functions.finalize)(null(), 0) };
+    }
+}
+
+/// How a call ended that did not wait.
+#[derive(Default)]
+struct Reply {
+    status: Mutex<Option<c_int>>,
+    came: Condvar,
+}
+
+impl Reply {
+    fn wait(&self, deadline: Instant) -> Option<c_int> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.came.wait_timeout_while(status, left, |status| status.is_none());
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Runs in a thread of the library.
+extern "C" fn fence_ended(status: c_int, data: *mut c_void) {
+    // SAFETY: the share that was given to the call, which calls back once.
+    let reply = unsafe { Arc::from_raw(data as *const Reply) };
+    *reply.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+    reply.came.notify_all();
+}
+
+impl Functions {
+    fn of(library: &Library) -> Result<Functions> {
+        macro_rules! function {
+            ($name:literal, $signature:ty) => {
+                // SAFETY: a function of that name has the signature of the standard.
+                unsafe { std::mem::transmute::<NonNull<c_void>, $signature>(library.function($name)?) }
+            };
+        }
+        Ok(Functions {
+            init: function!(c"PMIx_Init", Init),
+            finalize: function!(c"PMIx_Finalize", Finalize),
+            put: function!(c"PMIx_Put", Put),
+            commit: function!(c"PMIx_Commit", Commit),
+            fence: function!(c"PMIx_Fence_nb", Fence),
+            get: function!(c"PMIx_Get", Get),
+            error_text: function!(c"PMIx_Error_string", ErrorText),
+        })
+    }
+
+    fn check(&self, call: &str, status: c_int) -> Result<()> {
+        if status == SUCCESS {
+            return Ok(());
+        }
+        // SAFETY: gives a constant text, or nothing, for every number.
+        let text = unsafe { (self.error_text)(status) };
+        // SAFETY: constant and terminated.
+        let text = if text.is_null() { "".into() } else { unsafe { CStr::from_ptr(text) }.to_string_lossy() };
+        Err(unusable(PROTOCOL, format!("{call} fails ({status} {text})")))
+    }
+}

@@ -1,0 +1,131 @@
+//! Noticing the end of peers where no launcher of ours does it: a thread that sleeps until a process ends.
+//!
+//! Every rank watches every other, so no death leaves the rest unwatched. The kernel wakes the thread; until then it costs
+//! nothing. It also ends this process with the one that started it, as under our own launcher.
+
+use crate::error::{Error, Result};
+use crate::transport::shm::layout::{JobMemory, State};
+use rustix::event::{EventfdFlags, PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+/// The thread; it ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Watch {
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+    /// The process whose thread it is.
+    process: u32,
+}
+
+/// Who is watched.
+#[derive(Clone, Copy, Debug)]
+enum Who {
+    Launcher,
+    Rank(usize),
+}
+
+impl Watch {
+    /// Watches all ranks but `rank`, which must have joined: their process numbers are read now.
+    pub fn start(memory: Arc<JobMemory>, rank: usize) -> Result<Watch> {
+        let mut watched = Vec::with_capacity(memory.layout.size);
+        for peer in (0..memory.layout.size).filter(|peer| *peer != rank) {
+            let process = memory.block(peer).life.process.load(Ordering::Relaxed);
+            match Pid::from_raw(process as i32).map(descriptor) {
+                Some(Ok(process)) => watched.push((Who::Rank(peer), process)),
+                Some(Err(Errno::SRCH)) | None => note_end(&memory, peer),
+                Some(Err(error)) => return Err(Error::system("pidfd_open", error)),
+            }
+        }
+        // The first process of a container is started by nobody, and ends everything with it.
+        if let Some(launcher) = rustix::process::getppid().filter(|process| !process.is_init()) {
+            let process = descriptor(launcher).map_err(|e| Error::system("pidfd_open", e))?;
+            watched.push((Who::Launcher, process));
+        }
+        let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| Error::system("eventfd", e))?;
+        let stop = Arc::new(stop);
+        let stopping = stop.clone();
+        let thread = without_signals(|| {
+            let thread = std::thread::Builder::new().name("hikyaku-watch".into());
+            thread.spawn(move || watch(&memory, watched, &stopping)).map_err(|error| Error::thread(&error))
+        })?;
+        Ok(Watch { stop, thread: Some(thread), process: std::process::id() })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        if std::process::id() != self.process {
+            // A forked child has a copy of this, but not of the thread.
+            std::mem::forget(thread);
+            return;
+        }
+        // Fails only if the counter were full.
+        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
+        let _ = thread.join();
+    }
+}
+
+fn watch(memory: &JobMemory, mut watched: Vec<(Who, OwnedFd)>, stop: &OwnedFd) {
+    loop {
+        let descriptors = std::iter::once(stop).chain(watched.iter().map(|(_, process)| process));
+        let mut polled: Vec<PollFd<'_>> = descriptors.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        match rustix::event::poll(&mut polled, None) {
+            Ok(_) => {}
+            Err(Errno::INTR | Errno::NOMEM) => continue,
+            Err(_) => return,
+        }
+        let ready: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
+        if ready[0] {
+            return;
+        }
+        let mut ended = ready[1..].iter();
+        watched.retain(|(who, _)| {
+            let ended = *ended.next().expect("one per descriptor");
+            if ended {
+                notice(memory, *who);
+            }
+            !ended
+        });
+    }
+}
+
+fn notice(memory: &JobMemory, who: Who) {
+    match who {
+        Who::Rank(rank) => note_end(memory, rank),
+        Who::Launcher => {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
+        }
+    }
+}
+
+/// Whoever ends without having left is dead.
+fn note_end(memory: &JobMemory, rank: usize) {
+    if !matches!(memory.block(rank).life.state(), State::Left | State::Dead) {
+        memory.mark_departed(rank, State::Dead);
+    }
+}
+
+fn descriptor(process: Pid) -> rustix::io::Result<OwnedFd> {
+    rustix::process::pidfd_open(process, PidfdFlags::empty())
+}
+
+/// Runs `start` with all signals blocked, which a thread started there inherits: signals are the program's.
+fn without_signals<R>(start: impl FnOnce() -> R) -> R {
+    // SAFETY: plain sets of bits, filled by the calls.
+    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    // SAFETY: fills a local set and changes the mask of this thread, which is restored below.
+    unsafe {
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+    }
+    let result = start();
+    // SAFETY: the mask from before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
+    result
+}
