@@ -1,8 +1,8 @@
 //! A way from every member of a grid to every other, in which messages keep their order and sends never wait for
 //! receives.
 //!
-//! The messages of a channel take the slots of a pair in turn, so that several may be on the way; what does not find its
-//! slot free goes into the spare buffer of the sender, which grows.
+//! The messages of a channel take the slots of a pair in turn, so that many may be on the way; what does not find its slot
+//! free goes into the spare buffer of the sender, which grows, and leaves it in a later call.
 //!
 //! ```text
 //!   stream of at most EAGER_MAX bytes      [data]
@@ -21,12 +21,22 @@ use hikyaku::message::{EAGER_MAX, Messages, Mode};
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-/// Messages of a channel that may be on the way from one member to another without being copied aside.
-const DEPTH: usize = 4;
 /// Channels of a grid: point to point, and one for each scope.
 pub const CHANNELS: usize = 4;
+/// Messages of each that may be on the way from one member to another, whatever their size, without the sender's help: a
+/// sender may do something else for a long time.
+const DEPTHS: [usize; CHANNELS] = [128, 32, 32, 32];
 /// Slots they need.
-pub const SLOTS: usize = CHANNELS * DEPTH;
+pub const SLOTS: usize = first_slot(CHANNELS);
+
+const fn first_slot(channel: usize) -> usize {
+    let (mut slot, mut before) = (0, 0);
+    while before < channel {
+        slot += DEPTHS[before];
+        before += 1;
+    }
+    slot
+}
 
 /// Bytes of a piece of a matrix that lies in one piece: long, so that both sides copy at full speed.
 const PIECE_IN_PLACE: usize = 4 << 20;
@@ -47,7 +57,8 @@ struct Announcement {
 /// One channel of a grid.
 pub struct Channel {
     first_slot: usize,
-    /// Per member.
+    depth: usize,
+    /// Whose turn it is, per member.
     sent: Vec<Cell<usize>>,
     received: Vec<Cell<usize>>,
     scratch: RefCell<Box<[u8]>>,
@@ -56,9 +67,9 @@ pub struct Channel {
 impl Channel {
     /// Channel `number` of a grid of `size` members.
     pub fn new(number: usize, size: usize) -> Channel {
-        assert!(number < CHANNELS);
         Channel {
-            first_slot: number * DEPTH,
+            first_slot: first_slot(number),
+            depth: DEPTHS[number],
             sent: vec![Cell::new(0); size],
             received: vec![Cell::new(0); size],
             scratch: RefCell::new(vec![0; EAGER_MAX].into()),
@@ -66,9 +77,9 @@ impl Channel {
     }
 
     fn next_slot(&self, counts: &[Cell<usize>], member: usize) -> usize {
-        let count = counts[member].get();
-        counts[member].set(count.wrapping_add(1));
-        self.first_slot + count % DEPTH
+        let turn = counts[member].get();
+        counts[member].set(if turn + 1 == self.depth { 0 } else { turn + 1 });
+        self.first_slot + turn
     }
 
     /// Sends the first `bytes` bytes of the stream of a matrix; returns when the matrix may be changed.
