@@ -1,5 +1,6 @@
 //! What lies where: each rank holds, for every peer, the words of all slots and some bounce buffers.
 
+use super::chain::Link;
 use super::far::words::FarSlot;
 use super::search::High;
 use super::slot::{Deal, Head, Marks, PIECE_BYTES, PIECE_COUNT, Payload, Post, Spot};
@@ -19,6 +20,7 @@ pub(super) struct Layout {
     lines: usize,
     wants: usize,
     deals: usize,
+    links: usize,
     pub high: usize,
     marks: usize,
     bounces: usize,
@@ -39,6 +41,7 @@ impl Layout {
         let lines = part(entries * size_of::<Payload>());
         let wants = part(entries * size_of::<Line<Spot>>());
         let deals = part(entries * size_of::<Line<Deal>>());
+        let links = part(entries * size_of::<Link>());
         let high = part(size_of::<High>());
         let marks = part(BOUNCE_COUNT * size_of::<Marks>());
         let bounces = part(BOUNCE_COUNT * EAGER_MAX);
@@ -46,7 +49,7 @@ impl Layout {
         assert!(entries * size_of::<FarSlot>() <= high);
         // Peers write different parts: no page is shared, so that an idle pair takes no memory.
         let peer_bytes = end.next_multiple_of(crate::memory::segment::PAGE_BYTES);
-        Layout { heads, posts, lines, wants, deals, high, marks, bounces, peer_bytes }
+        Layout { heads, posts, lines, wants, deals, links, high, marks, bounces, peer_bytes }
     }
 
     /// Where a bounce buffer begins.
@@ -100,6 +103,12 @@ impl<'a> Side<'a> {
     #[inline(always)]
     pub fn deal(self, entry: usize) -> &'a Deal {
         self.at(self.layout.deals + entry * size_of::<Line<Deal>>())
+    }
+
+    /// Where the chain of a slot begins.
+    #[inline(always)]
+    pub fn link(self, entry: usize) -> &'a Link {
+        self.at(self.layout.links + entry * size_of::<Link>())
     }
 
     #[inline(always)]

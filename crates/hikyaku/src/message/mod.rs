@@ -26,9 +26,11 @@
 //! | `eager` | short messages that leave nothing under way |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `quiet` | when nothing is under way any more |
+//! | `chain` | messages behind one that was not taken yet, which the receiver finds by itself |
 //! | `spool` | the spare buffer of sends that have waited long enough |
 
 mod bounce;
+mod chain;
 pub(crate) mod chunk;
 mod eager;
 mod far;
@@ -213,6 +215,7 @@ impl<'j> Messages<'j> {
     /// Gives back the memory of messages that no member uses any more.
     pub(crate) fn give_part(self) {
         let core = self.core.clone();
+        core.give_tails();
         drop(self);
         core.ni.give_heap(core.roster.part(&core.ni, core.me), core.layout.peer_bytes * core.size);
     }

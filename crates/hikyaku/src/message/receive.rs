@@ -37,6 +37,11 @@ impl ReceiveOp {
         ReceiveOp { buffer, number, copied: 0, posted: false, staged: None, header: None, ..*self }
     }
 
+    /// The number of the message it is for.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Where a long message is put together.
     fn target(&self) -> Buffer {
         self.staged.as_ref().map_or(self.buffer, |staged| staged.buffer())
@@ -160,7 +165,8 @@ impl Core {
             return self.has_far_message(member, entry);
         }
         let taken = self.near(member).state.borrow().receives[entry].taken;
-        self.mine(member).head(entry).look(taken + 1).is_some()
+        let by_head = self.mine(member).head(entry).look(taken + 1).is_some();
+        by_head || self.find_node(member, entry, taken + 1).is_some()
     }
 
     /// The lowest slot of `member` in which a message waits that no receive under way is for.
@@ -227,7 +233,10 @@ impl Core {
             return self.poke_far_receive(op);
         }
         let mine = self.mine(op.member);
-        let Some(told) = mine.head(op.entry).look(op.number) else { return Ok(None) };
+        let Some(told) = mine.head(op.entry).look(op.number) else {
+            let node = self.find_node(op.member, op.entry, op.number);
+            return node.map(|node| self.take_node(op, node)).transpose();
+        };
         let result = match told.kind {
             Kind::Offer => self.take_offer(op),
             Kind::Value | Kind::Line | Kind::Bounce => self.take_eager(op, told),

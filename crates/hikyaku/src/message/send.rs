@@ -192,6 +192,7 @@ impl Core {
         if entry < self.slots {
             self.theirs(member).high().raise(&mut peer.high, entry);
         }
+        self.leave_chain(member, &mut peer, entry);
         if buffer.bytes <= SHORT_MAX {
             self.put_short(self.near(member), &mut peer, op.bytes(), entry);
             op.number = peer.sends[entry].sent;
@@ -337,6 +338,11 @@ impl SendOp {
     /// The copy holds the same bytes, and stays until the operation is done.
     pub unsafe fn of_copy(&self, copy: &[u8]) -> SendOp {
         SendOp { buffer: Buffer::of(copy), spooled: true, staged: None, ..*self }
+    }
+
+    /// Whether the receiver knows of it.
+    pub fn has_begun(&self) -> bool {
+        self.stage != Stage::Start
     }
 
     /// What is to be sent, while it has not begun.

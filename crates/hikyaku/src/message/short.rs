@@ -35,7 +35,7 @@ impl Core {
         let peer = &mut *link.state.borrow_mut();
         let mine = self.mine_of(link);
         let Some(send) = peer.sends.get_mut(entry) else { return false };
-        if send.is_busy() || self.spooled.get() != 0 || self.has_departures() {
+        if send.is_busy() || send.chain != 0 || self.spooled.get() != 0 || self.has_departures() {
             return false;
         }
         if send.taken < send.sent {
@@ -100,7 +100,9 @@ impl Core {
         if receive.is_busy() || self.spooled.get() != 0 || self.has_departures() {
             return Look::Other;
         }
-        let Some(told) = mine.head(entry).look(number) else { return Look::Nothing };
+        let Some(told) = mine.head(entry).look(number) else {
+            return if receive.chain == 0 { Look::Nothing } else { Look::Other };
+        };
         let source = self.place_of(mine, entry, &told).filter(|_| told.bytes <= into.len());
         let Some(source) = source else { return Look::Other };
         // SAFETY: both sides hold as much, as checked.
@@ -124,6 +126,7 @@ impl Core {
     #[inline(always)]
     pub(super) fn settle(&self, link: &Link, peer: &mut Peer, entry: usize, number: u64, told: Told) {
         peer.receives[entry].taken = number;
+        peer.receives[entry].chain = 0;
         peer.learn_modulo(entry, told.taken);
         self.theirs_of(link).post(entry).publish(number, false);
         self.ni.notify(link.rank, crate::sync::bell::ANY);

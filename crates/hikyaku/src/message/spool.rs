@@ -1,5 +1,6 @@
 //! The spare buffer: sends that have waited long enough are copied there and go on by themselves (F6, F7).
 
+use super::chain::Own;
 use super::send::SendOp;
 use super::spot::Buffer;
 use super::{Core, Messages};
@@ -16,17 +17,26 @@ pub(super) struct Spool {
     used: usize,
     /// By (member, entry), in the order of their calls; none is empty.
     lanes: HashMap<(usize, usize), VecDeque<Spooled>>,
-    /// Sends in all of them.
+    /// The last node of each chain that was taken: the receiver may still look there for the next.
+    tails: HashMap<(usize, usize), Own>,
+    /// Sends in all lanes.
     waiting: usize,
     moved: usize,
 }
 
-/// A send and what it sends from.
+/// A send that goes on by itself.
 struct Spooled {
-    op: SendOp,
-    _data: Box<[u8]>,
+    way: Way,
     /// What it takes of the room: a buffer that was handed over takes none.
     takes: usize,
+}
+
+/// How it goes on.
+enum Way {
+    /// With the help of this rank's later calls: an operation and what it sends from.
+    Helped { op: SendOp, _data: Box<[u8]> },
+    /// The receiver finds it.
+    Found(Own),
 }
 
 /// What [`Messages::check_spool`] reports.
@@ -82,7 +92,9 @@ impl Messages<'_> {
         self.core.check(rank, slot)?;
         // An offer must be waited for, which a handler cannot.
         refuse_in_handler()?;
-        self.core.spool_owned(data, 0, rank, slot)?;
+        if !self.core.spool_in_chain(&data, 0, rank, slot) {
+            self.core.spool_owned(data, 0, rank, slot)?;
+        }
         self.core.move_spooled();
         Ok(())
     }
@@ -143,7 +155,10 @@ impl Core {
             return false;
         }
         drop(spool);
-        if self.spool_owned(bytes.into(), bytes.len(), op.member, op.entry).is_err() {
+        let (takes, member, entry) = (bytes.len(), op.member, op.entry);
+        if !self.spool_in_chain(bytes, takes, member, entry)
+            && self.spool_owned(bytes.into(), takes, member, entry).is_err()
+        {
             return false;
         }
         // Offered at once if its slot is free: then the receiver needs nobody's help.
@@ -159,13 +174,39 @@ impl Core {
         Ok(())
     }
 
+    /// Adds a message behind those of its slot that were not taken yet, so that the receiver finds it without this rank's
+    /// help; false if that cannot be.
+    fn spool_in_chain(&self, data: &[u8], takes: usize, member: usize, entry: usize) -> bool {
+        if self.is_far(member) || self.near(member).state.borrow().sends[entry].is_busy() {
+            return false;
+        }
+        let spool = self.spool.borrow();
+        let published = match spool.lanes.get(&(member, entry)).and_then(VecDeque::back) {
+            Some(Spooled { way: Way::Helped { op, .. }, .. }) => op.has_begun(),
+            Some(Spooled { way: Way::Found(_), .. }) => true,
+            None => !self.near(member).state.borrow_mut().is_free(self.mine(member), entry),
+        };
+        drop(spool);
+        let node = if published { self.append(member, entry, data) } else { None };
+        node.map(|node| self.keep(member, entry, Spooled { way: Way::Found(node), takes })).is_some()
+    }
+
     /// Keeps a send, and what it sends from, until it is done.
     pub(super) fn keep_spooled(&self, op: SendOp, data: Box<[u8]>, takes: usize) {
+        self.keep(op.member, op.entry, Spooled { way: Way::Helped { op, _data: data }, takes });
+    }
+
+    fn keep(&self, member: usize, entry: usize, spooled: Spooled) {
         let mut spool = self.spool.borrow_mut();
-        spool.used += takes;
+        spool.used += spooled.takes;
         spool.waiting += 1;
         self.spooled.set(spool.waiting);
-        spool.lanes.entry((op.member, op.entry)).or_default().push_back(Spooled { op, _data: data, takes });
+        spool.lanes.entry((member, entry)).or_default().push_back(spooled);
+    }
+
+    /// Gives back the last nodes of all chains: no receiver looks at them any more.
+    pub(super) fn give_tails(&self) {
+        self.spool.borrow_mut().tails.drain().for_each(|(_, node)| self.give_node(node));
     }
 
     /// The receiver of one of them.
@@ -189,17 +230,25 @@ impl Core {
 
     fn move_lanes(&self) {
         let Ok(mut spool) = self.spool.try_borrow_mut() else { return };
-        let Spool { lanes, used, waiting, moved, .. } = &mut *spool;
-        lanes.retain(|(member, _), lane| {
+        let Spool { lanes, tails, used, waiting, moved, .. } = &mut *spool;
+        lanes.retain(|(member, entry), lane| {
             while let Some(first) = lane.front_mut() {
-                // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
-                if matches!(self.poke_send(&mut first.op), Ok(false)) && !self.has_departed(self.rank_of(*member)) {
+                let waits = match &mut first.way {
+                    // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
+                    Way::Helped { op, .. } => matches!(self.poke_send(op), Ok(false)),
+                    Way::Found(node) => !self.is_taken(*member, *entry, node),
+                };
+                if waits && !self.has_departed(self.rank_of(*member)) {
                     return true;
                 }
                 *used -= first.takes;
                 *waiting -= 1;
                 *moved += 1;
-                lane.pop_front();
+                if let Some(Spooled { way: Way::Found(node), .. }) = lane.pop_front()
+                    && let Some(passed) = tails.insert((*member, *entry), node)
+                {
+                    self.give_node(passed);
+                }
             }
             false
         });

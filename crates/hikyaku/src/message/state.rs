@@ -28,6 +28,8 @@ pub(super) struct Sending {
     pub taken: u64,
     /// The bounce buffer of the last message, while it is not taken.
     pub bounce: Option<u8>,
+    /// The last node of the chain of this slot, while messages go by it; 0 else.
+    pub chain: usize,
     /// The non-blocking send under way.
     pub under_way: Option<Ticket>,
     /// The slot belongs to a prepared send.
@@ -38,6 +40,8 @@ pub(super) struct Sending {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receiving {
     pub taken: u64,
+    /// The node of the last message, if it came by the chain of this slot; 0 else.
+    pub chain: u64,
     /// The non-blocking receive under way.
     pub under_way: Option<Ticket>,
     /// The slot belongs to a prepared receive.
