@@ -1,8 +1,8 @@
 //! A way from every member of a grid to every other, in which messages keep their order and sends never wait for
 //! receives.
 //!
-//! The messages of a channel take the slots of a pair in turn, so that many may be on the way; what does not find its slot
-//! free goes into the spare buffer of the sender, which grows, and leaves it in a later call.
+//! The messages of a channel take the slots of a pair in turn, so that several may be on the way; what does not find its slot
+//! free is copied aside by the sender, whose memory grows, and the receiver finds it there.
 //!
 //! ```text
 //!   stream of at most EAGER_MAX bytes      [data]
@@ -23,9 +23,8 @@ use std::time::Duration;
 
 /// Channels of a grid: point to point, and one for each scope.
 pub const CHANNELS: usize = 4;
-/// Messages of each that may be on the way from one member to another, whatever their size, without the sender's help: a
-/// sender may do something else for a long time.
-const DEPTHS: [usize; CHANNELS] = [128, 32, 32, 32];
+/// Messages of each that may be on the way from one member to another without being copied aside.
+const DEPTHS: [usize; CHANNELS] = [8, 4, 4, 4];
 /// Slots they need.
 pub const SLOTS: usize = first_slot(CHANNELS);
 

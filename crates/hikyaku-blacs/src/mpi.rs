@@ -11,6 +11,7 @@ use std::ffi::{CStr, c_int, c_void};
 pub struct Mpi {
     initialized: unsafe extern "C" fn(*mut c_int) -> c_int,
     finalized: unsafe extern "C" fn(*mut c_int) -> c_int,
+    finalize: unsafe extern "C" fn() -> c_int,
     comm_group: unsafe extern "C" fn(usize, *mut usize) -> c_int,
     group_size: unsafe extern "C" fn(usize, *mut c_int) -> c_int,
     group_free: unsafe extern "C" fn(*mut usize) -> c_int,
@@ -42,6 +43,7 @@ pub fn find() -> Option<Mpi> {
     let mpi = Mpi {
         initialized: function!(c"MPI_Initialized"),
         finalized: function!(c"MPI_Finalized"),
+        finalize: function!(c"MPI_Finalize"),
         comm_group: function!(c"MPI_Comm_group"),
         group_size: function!(c"MPI_Group_size"),
         group_free: function!(c"MPI_Group_free"),
@@ -100,6 +102,12 @@ impl Mpi {
             let ranks = ranks.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>();
             ranks.ok().filter(|_| translated).ok_or_else(failed)
         }
+    }
+
+    /// Ends MPI in this process.
+    pub fn finalize(&self) {
+        // SAFETY: it was initialised and not finalised when it was found.
+        unsafe { (self.finalize)() };
     }
 
     /// The communicator of all processes.

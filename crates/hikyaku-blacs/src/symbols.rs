@@ -11,6 +11,7 @@ use crate::element::Element;
 use crate::error::Outcome;
 use crate::grid::Grid;
 use crate::matrix::{Matrix, Shape};
+use crate::mpi;
 use crate::process;
 use crate::scope::Scope;
 use crate::settings::{Answer, MESSAGE_NUMBER_MAX};
@@ -193,8 +194,12 @@ symbols! {
             _ => process::blacs().settle(),
         })
     }
-    "Cblacs_exit", "blacs_exit_" => (_goes_on: number) {
-        call(NOT_IN_CONTEXT, "BLACS_EXIT", || process::blacs().exit())
+    "Cblacs_exit", "blacs_exit_" => (goes_on: number) {
+        call(NOT_IN_CONTEXT, "BLACS_EXIT", || process::blacs().exit());
+        // A program with MPI leaves ending it to the last call of the BLACS.
+        if let (0, Some(mpi)) = (goes_on, mpi::find()) {
+            mpi.finalize();
+        }
     }
     "Cblacs_abort", "blacs_abort_" => (context: number, number: number) {
         abort(context, number)
