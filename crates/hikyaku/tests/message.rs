@@ -8,6 +8,7 @@ use hikyaku::message::{EAGER_MAX, Mode};
 use hikyaku::sim::{Machine, Sim};
 use hikyaku::{Error, Job, Result};
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn run(ranks: usize, body: impl Fn(&Job) -> Result<()> + Sync) {
@@ -165,4 +166,40 @@ fn follow(job: &Job, steps: &[Step]) -> Result<()> {
     while between_ranks.check_spool()?.remaining + between_members.check_spool()?.remaining > 0 {}
     group.free_messages(between_members)?;
     job.barrier()
+}
+
+/// A sender that has buffered its messages computes, or waits in another library: the receiver finds them by itself.
+#[test]
+fn buffered_messages_are_received_while_their_sender_is_away() {
+    const SIZES: [usize; 5] = [0, 8, 100, 20_000, 300_000];
+    let rounds = 4;
+    let received = AtomicUsize::new(0);
+    run(2, |job| {
+        let messages = job.messages(2)?;
+        messages.set_spare(usize::MAX)?;
+        messages.set_mode(Mode::Spool(Duration::ZERO));
+        for round in 0..rounds {
+            for number in 0..100 {
+                let bytes = SIZES[(number + round) % SIZES.len()];
+                if job.rank() == 0 {
+                    messages.send(&pattern(number, bytes), 1, number % 2)?;
+                } else {
+                    let mut got = vec![0; bytes];
+                    assert_eq!(messages.recv(&mut got, 0, number % 2)?, bytes);
+                    assert!(got == pattern(number, bytes), "message {number} of round {round}");
+                }
+            }
+            match job.rank() {
+                1 => received.store(round + 1, Ordering::Release),
+                _ => {
+                    while received.load(Ordering::Acquire) <= round {
+                        std::thread::yield_now();
+                    }
+                }
+            }
+        }
+        messages.settle();
+        assert_eq!(messages.check_spool()?.remaining, 0);
+        job.barrier()
+    });
 }
