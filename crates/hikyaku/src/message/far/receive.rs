@@ -140,9 +140,12 @@ impl Core {
 
     /// Whether a message waits in a slot of a far member.
     pub(in crate::message) fn has_far_message(&self, member: usize, entry: usize) -> bool {
+        let slot = self.own_side(member).far(entry);
+        if !self.has_talked(member) {
+            return slot.notice(1).is_some();
+        }
         let link = self.far(member);
         let next = link.state.borrow().receives[entry].taken + 1;
-        let slot = link.mine(&self.layout).far(entry);
         slot.notice(next).is_some() || slot.landed(next).is_some() && link.desks.borrow()[entry].left.is_some()
     }
 }
