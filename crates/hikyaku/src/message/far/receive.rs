@@ -5,17 +5,17 @@ use super::link::FarLink;
 use super::words::{FarSlot, Notice, Place, Post};
 use crate::error::{Error, Result};
 use crate::memory::copy;
+use crate::message::Core;
 use crate::message::layout::{BOUNCE_COUNT, EAGER_MAX};
 use crate::message::receive::ReceiveOp;
 use crate::message::short::SHORT_MAX;
-use crate::message::{Core, Mode};
 
 impl Core {
     /// Tells the sender where the message is wanted, if it may wait for that: a long one does, and so does every one if
     /// messages are synchronous here.
     #[cold]
     pub(in crate::message) fn post_far(&self, op: &mut ReceiveOp) {
-        if op.buffer.bytes > EAGER_MAX || self.mode.get() == Mode::Synchronous {
+        if op.buffer.bytes > EAGER_MAX || self.is_synchronous.get() {
             self.send_header(op, op.buffer.bytes);
         }
     }
