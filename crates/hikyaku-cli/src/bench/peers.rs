@@ -32,6 +32,8 @@ pub enum Test {
     Send,
     /// The same with sends that end when their message is taken.
     SendSynchronous,
+    /// The same with a send and a receive that were set up once and are started again and again.
+    SendPrepared,
     /// A message of the given size and its answer; the size by half of the round trip.
     Bandwidth,
     /// Small messages in one direction, 64 outstanding.
@@ -76,6 +78,7 @@ impl Test {
         match self {
             Test::Send => "send",
             Test::SendSynchronous => "send_synchronous",
+            Test::SendPrepared => "send_prepared",
             Test::Bandwidth => "bandwidth",
             Test::Rate => "rate",
             Test::SendCall => "send_call",
@@ -100,7 +103,8 @@ impl Test {
     /// The unit of the value. GB are 10^9 bytes.
     pub fn unit(self) -> &'static str {
         match self {
-            Test::Send | Test::SendSynchronous | Test::SendCall | Test::ReceiveCall => "ns",
+            Test::Send | Test::SendSynchronous | Test::SendPrepared => "ns",
+            Test::SendCall | Test::ReceiveCall => "ns",
             Test::PostedOne | Test::PostedMany | Test::PostGap => "ns",
             Test::Put | Test::Get | Test::FetchAdd | Test::ActiveMessage => "ns",
             Test::Rate => "million/s",

@@ -78,6 +78,10 @@ pub enum Kind {
     Send,
     /// Send and receive, synchronous mode, one way.
     SendSynchronous,
+    /// The same by transfers that were set up once, standard mode.
+    SendPrepared,
+    /// Pushes that were set up once, each with its flag, seen where they arrive by a spinning peer, one way.
+    PushPrepared,
     /// Messages of 8 bytes, 64 outstanding.
     SendRate,
     /// Ping-pong of messages from private memory to private memory.
@@ -133,6 +137,7 @@ impl Kind {
             Kind::Push => Some(Test::PutBandwidth),
             Kind::Send => Some(Test::Send),
             Kind::SendSynchronous => Some(Test::SendSynchronous),
+            Kind::SendPrepared | Kind::PushPrepared => Some(Test::SendPrepared),
             Kind::SendBandwidth | Kind::SendBandwidthMapped => Some(Test::Bandwidth),
             Kind::SendCall => Some(Test::SendCall),
             Kind::ReceiveCall => Some(Test::ReceiveCall),

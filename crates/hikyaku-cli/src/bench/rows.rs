@@ -74,6 +74,8 @@ fn messages(rows: &mut Vec<Row>) {
         row(format!("{}, one way", size(bytes)), Kind::Send, bytes, Some(limit));
     }
     row("8 B synchronous, one way".into(), Kind::SendSynchronous, 8, Some(Limit::Flag(1.0)));
+    row("8 B prepared, one way".into(), Kind::SendPrepared, 8, Some(Limit::Flag(1.0)));
+    row("8 B prepared push + flag, one way".into(), Kind::PushPrepared, 8, Some(Limit::Flag(1.0)));
     row("8 B, the send call".into(), Kind::SendCall, 8, None);
     row("8 B, the receive call".into(), Kind::ReceiveCall, 8, None);
     row("8 B, 64 outstanding".into(), Kind::SendRate, 8, None);

@@ -37,6 +37,7 @@ fn print_legend(results: &Results) {
     println!("when others use the machine too.");
     if results.parts.contains(&Part::Messages) {
         println!("messages: half of a ping-pong, buffers of their own on both sides; its limit is both cores copying.");
+        println!("Prepared: set up once, started many times; peers: persistent requests.");
         println!("Calls: a send that finds its slot free, a receive that finds its message.");
         println!("Receives posted: the ping-pong goes through the slots (peers: tags) from the last to the first.");
     }

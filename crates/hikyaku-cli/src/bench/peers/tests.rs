@@ -78,7 +78,7 @@ fn the_median_lies_between_low_and_high() {
 
 #[test]
 fn names_are_the_same_in_json() {
-    for test in [Test::FetchAdd, Test::PutBandwidth, Test::ActiveMessage, Test::Send] {
+    for test in [Test::FetchAdd, Test::PutBandwidth, Test::ActiveMessage, Test::Send, Test::SendPrepared] {
         assert_eq!(serde_json::to_string(&test).unwrap(), format!("\"{}\"", test.name()));
     }
 }

@@ -5,10 +5,12 @@
 //! |---|---|
 //! | `remote` | pushes, pulls, words, atomic operations, active messages |
 //! | `message` | send and receive |
+//! | `prepared` | transfers that are set up once and started many times |
 //! | `collective` | what all ranks do together |
 
 mod collective;
 mod message;
+mod prepared;
 mod remote;
 
 use super::limit;
