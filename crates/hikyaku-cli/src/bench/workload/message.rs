@@ -14,9 +14,9 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// The sizes of the latency tests.
-pub const LATENCY_SIZES: [usize; 4] = [8, 64, 1 << 10, 4 << 10];
+pub const LATENCY_SIZES: [usize; 6] = [8, 16, 64, 256, 1 << 10, 4 << 10];
 /// The sizes of the bandwidth tests.
-pub const BANDWIDTH_SIZES: [usize; 3] = [64 << 10, 1 << 20, 16 << 20];
+pub const BANDWIDTH_SIZES: [usize; 6] = [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
 /// Receives that are posted ahead.
 pub const POSTED: usize = 600;
 /// Messages outstanding in the message rate test.
@@ -54,7 +54,9 @@ impl<'a> Talk<'a> {
         round.note(Kind::SendSynchronous, 8, self.latency(8)?);
         self.messages.set_mode(Mode::Standard);
         round.note(Kind::SendPrepared, 8, self.prepared_messages()?);
-        round.note(Kind::PushPrepared, 8, self.prepared_pushes(8)?);
+        for bytes in LATENCY_SIZES.into_iter().chain(BANDWIDTH_SIZES) {
+            round.note(Kind::PushPrepared, bytes, self.prepared_pushes(bytes)?);
+        }
         round.note(Kind::SendCall, 8, self.calls(0)?);
         round.note(Kind::ReceiveCall, 8, self.calls(1)?);
         round.note(Kind::SendRate, 8, self.rate()?);
