@@ -2,6 +2,7 @@
 //! the same work, in one run.
 
 mod curve;
+mod legend;
 mod limit;
 mod peers;
 mod plan;

@@ -1,11 +1,10 @@
 //! The tables a person reads.
 
-use super::Results;
-use super::curve;
 use super::peers::{Request, Sample};
 use super::plan::{Figure, Kind, Part, Unit, median};
 use super::rows::{Limit, Row, requests, rows, size};
 use super::workload::{COPY_SIZES, HAND_OVER_SIZES};
+use super::{Results, curve, legend};
 
 pub fn print(results: &Results) {
     println!("hikyaku {} on {} cores, ranks as processes bound to cores; medians\n", results.version, results.cores);
@@ -20,38 +19,15 @@ pub fn print(results: &Results) {
         if *part == Part::Remote {
             print_bandwidth(results);
         }
+        if *part == Part::Messages {
+            print_phases(results);
+        }
         curve::print(results, *part);
     }
-    print_legend(results);
+    legend::print(&results.parts);
     print_peers(results);
     for note in &results.notes {
         println!("note: {note}");
-    }
-}
-
-fn print_legend(results: &Results) {
-    println!(
-        "\nx limit, x peer: our figure divided by the limit's or the best peer's of the same run. Of times (ns, us, ms)"
-    );
-    println!(
-        "less is better, of rates (M/s, GB/s) more is. At best: the least disturbed repetition of each; look there"
-    );
-    println!("when others use the machine too.");
-    if results.parts.contains(&Part::Messages) {
-        println!("messages: half of a ping-pong, buffers of their own on both sides; its limit is both cores copying.");
-        println!("Prepared: set up once, started many times; peers: persistent requests.");
-        println!("Calls: a send that finds its slot free, a receive that finds its message.");
-        println!(
-            "Bandwidth over the size: private memory is sent and received, and so is job memory; prepared pushes are used"
-        );
-        println!("where they arrive, without a receive.");
-        println!("Receives posted: the ping-pong goes through the slots (peers: tags) from the last to the first.");
-    }
-    if results.parts.contains(&Part::Collectives) {
-        println!(
-            "collectives: many calls in a row, the root changes with each; time of the slowest rank. Peers that spin"
-        );
-        println!("are not measured with more ranks than cores.");
     }
 }
 
@@ -105,6 +81,17 @@ fn print_bandwidth(results: &Results) {
             best.map_or("-".into(), |s| format!("{:.2}", figure.median() / s.value)),
         );
     }
+}
+
+fn print_phases(results: &Results) {
+    let show = |kind| results.ours.find(kind, 8, 2).map_or("-".into(), |it| show(it.median(), Unit::Nanoseconds));
+    let line =
+        |name: &str, cells: [String; 3]| println!("  {name:<18}{:>16}{:>14}{:>14}", cells[0], cells[1], cells[2]);
+    println!();
+    line("phases of 8 B", ["start", "header in", "data out"].map(str::to_owned));
+    line("  send", [Kind::SendStart, Kind::SendHeaderIn, Kind::SendDataOut].map(show));
+    line("", ["start", "header out", "data in"].map(str::to_owned));
+    line("  receive", [Kind::ReceiveStart, Kind::ReceiveHeaderOut, Kind::ReceiveDataIn].map(show));
 }
 
 fn print_row(results: &Results, row: &Row) {

@@ -59,6 +59,7 @@ impl<'a> Talk<'a> {
         }
         round.note(Kind::SendCall, 8, self.calls(0)?);
         round.note(Kind::ReceiveCall, 8, self.calls(1)?);
+        self.phases(round)?;
         round.note(Kind::SendRate, 8, self.rate()?);
         for bytes in BANDWIDTH_SIZES {
             round.note(Kind::SendBandwidth, bytes, self.private_bandwidth(bytes)?);

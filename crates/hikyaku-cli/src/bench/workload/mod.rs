@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `remote` | pushes, pulls, words, atomic operations, active messages |
 //! | `message` | send and receive |
+//! | `phases` | where the time of a short message goes |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `collective` | what all ranks do together |
 
 mod collective;
 mod message;
+mod phases;
 mod prepared;
 mod remote;
 
