@@ -1,6 +1,8 @@
 //! `hikyaku run`: starts a program as the ranks of a job.
 
 use hikyaku::launch::{Bind, Ending, Launcher, OnDeath, Outcome};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -38,6 +40,10 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS")]
     start_timeout: Option<u64>,
 
+    /// For ScaLAPACK programs: put hikyaku's BLACS in the place of those the program is linked with
+    #[arg(long)]
+    blacs: bool,
+
     /// Say which rank runs where, and how each ended
     #[arg(short, long)]
     verbose: bool,
@@ -70,7 +76,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     config.heap_bytes = arguments.heap.unwrap_or(config.heap_bytes);
     config.ports = arguments.ports.unwrap_or(config.ports);
     config.start_timeout = arguments.start_timeout.map_or(config.start_timeout, Duration::from_secs);
-    let launcher = Launcher::new(&arguments.program[0])
+    let mut launcher = Launcher::new(&arguments.program[0])
         .args(&arguments.program[1..])
         .ranks(arguments.ranks)
         .config(config)
@@ -84,6 +90,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
             OnDeathChoice::End => OnDeath::End,
             OnDeathChoice::Continue => OnDeath::Continue,
         });
+    if arguments.blacs {
+        launcher = launcher.env("LD_PRELOAD", preloaded(&blacs_library()?));
+    }
     let running = launcher.start().map_err(|error| error.to_string())?;
     if arguments.verbose {
         describe(&launcher, &running.processes());
@@ -91,6 +100,26 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     let outcome = running.wait().map_err(|error| error.to_string())?;
     report(&outcome, arguments.verbose);
     Ok(ExitCode::from(outcome.status().clamp(0, 255) as u8))
+}
+
+/// The BLACS, beside this program or where programs are installed with their libraries.
+fn blacs_library() -> Result<PathBuf, String> {
+    const NAME: &str = "libhikyaku_blacs.so";
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let folder = program.parent().unwrap_or(Path::new("/"));
+    let places = [folder.join(NAME), folder.join("../lib").join(NAME)];
+    let found = places.iter().find(|place| place.exists());
+    found.cloned().ok_or_else(|| format!("there is no {NAME} in {} or in ../lib from there", folder.display()))
+}
+
+/// What is to be loaded before everything else: `library`, and what was to be before.
+fn preloaded(library: &Path) -> OsString {
+    let mut all = library.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    all
 }
 
 fn describe(launcher: &Launcher, processes: &[u32]) {

@@ -190,8 +190,7 @@ impl<'j> Group<'j> {
         let freed = || left().map(Ok).or_else(|| gone().map(|error| left().ok_or(error)));
         let myself = By::Rank(self.job.ni.rank);
         self.job.wait_until(myself, None, ANY, Progress::Seldom, freed)??;
-        self.job.ni.give_heap(self.start, self.part_bytes);
-        self.give_stage();
+        self.give_part();
         Ok(())
     }
 
@@ -236,10 +235,7 @@ impl<'j> Group<'j> {
 impl Application {
     /// This rank's: with memory for its part, if it joins, as one of at most `room` members.
     fn new(job: &Job, color: Option<u64>, key: i64, room: usize) -> Application {
-        let part = color.map(|_| match job.ni.far {
-            Some(_) => part_bytes(job, room).and_then(|bytes| job.ni.take_sparse(bytes)),
-            None => job.ni.take_heap(PART_BYTES),
-        });
+        let part = color.map(|_| take_part(job, room));
         let (answer, start) = match part {
             None => (Answer::Stays, 0),
             Some(Ok(start)) => (Answer::Joins, start as u64),
@@ -268,6 +264,14 @@ impl Application {
             .iter()
             .map(|index| Member::find(&job.ni, ranks[*index], all[*index].start, part_bytes))
             .collect::<Result<_>>()?;
+        Group::over(job, members, self.start as usize, all.len()).map(Some)
+    }
+}
+
+impl<'j> Group<'j> {
+    /// A group of `members`, to which this rank belongs with the part at `start` of the segment, which was taken for a group
+    /// of at most `room` members.
+    pub(super) fn over(job: &'j Job, members: Vec<Member>, start: usize, room: usize) -> Result<Group<'j>> {
         let rank = members.iter().position(|member| member.rank == job.rank()).expect("this rank joins");
         let crowded = is_crowded(job);
         let slots = Slots::default();
@@ -276,15 +280,15 @@ impl Application {
             Some(_) => {
                 let parts: Vec<_> = members.iter().map(|member| (member.rank, member.start(&job.ni))).collect();
                 slots.set(Some(Messages::over(job, SLOTS, &parts, rank)));
-                Some(Far::new(all.len())?)
+                Some(Far::new(room)?)
             }
         };
-        Ok(Some(Group {
+        Ok(Group {
             job,
             rank,
             crowded,
-            start: self.start as usize,
-            part_bytes,
+            start,
+            part_bytes: part_bytes(job, room)?,
             far,
             number: Cell::new(0),
             contributed: Cell::new(0),
@@ -301,12 +305,29 @@ impl Application {
             watched: Cell::new(false),
             broken: RefCell::new(None),
             members,
-        }))
+        })
+    }
+
+    /// Gives back the memory of a group that no member uses any more.
+    pub(super) fn give_part(mut self) {
+        if let Some(messages) = self.slots.take() {
+            messages.give_part();
+        }
+        self.job.ni.give_heap(self.start, self.part_bytes);
+        self.give_stage();
+    }
+}
+
+/// Takes memory for a part of a group of at most `room` members.
+pub(super) fn take_part(job: &Job, room: usize) -> Result<usize> {
+    match job.ni.far {
+        Some(_) => part_bytes(job, room).and_then(|bytes| job.ni.take_sparse(bytes)),
+        None => job.ni.take_heap(PART_BYTES),
     }
 }
 
 /// Bytes of a part of a group of at most `room` members.
-fn part_bytes(job: &Job, room: usize) -> Result<usize> {
+pub(super) fn part_bytes(job: &Job, room: usize) -> Result<usize> {
     if job.ni.far.is_some() { far::part_bytes(room) } else { Ok(PART_BYTES) }
 }
 

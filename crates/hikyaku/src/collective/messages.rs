@@ -50,12 +50,10 @@ impl<'j> Group<'j> {
         if self.is_far() {
             messages.await_taken()?;
         }
-        let (start, members) = messages.own_part();
-        let bytes = Messages::bytes_for(messages.slots(), members)?;
-        drop(messages);
+        messages.settle();
         // Afterwards nobody touches the parts of others any more.
         self.barrier()?;
-        self.job.ni.give_heap(start, bytes);
+        messages.give_part();
         Ok(())
     }
 

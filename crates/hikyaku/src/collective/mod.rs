@@ -11,6 +11,7 @@
 //! | file | concept |
 //! |---|---|
 //! | `group` | which ranks, and where their parts are; splitting and freeing |
+//! | `formation` | groups of some ranks, made and given up without the others |
 //! | `part` | the words and buffers of one member |
 //! | `words` | the words by which members follow each other |
 //! | `label` | what a member asks for, to be compared with the others |
@@ -42,6 +43,7 @@ mod direct;
 mod element;
 mod exchange;
 mod far;
+mod formation;
 mod group;
 mod label;
 mod messages;
@@ -63,6 +65,7 @@ mod words;
 pub use crate::job::choice::{Call, Choices, Version};
 pub use crate::job::tune::{Machine, Tuned};
 pub use element::Elements;
+pub use formation::{Formation, Retired};
 pub use group::Group;
 pub use operation::{
     AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,

@@ -215,20 +215,33 @@ impl<'j> Messages<'j> {
     }
 }
 
-impl Messages<'_> {
-    /// Where this rank's part of the segment begins, and for how many members it is.
-    pub(crate) fn own_part(&self) -> (usize, usize) {
-        (self.core.roster.part(&self.core.ni, self.core.me), self.core.size)
+impl<'j> Messages<'j> {
+    /// Gives back the memory of messages that no member uses any more.
+    pub(crate) fn give_part(self) {
+        let core = self.core.clone();
+        drop(self);
+        core.ni.give_heap(core.roster.part(&core.ni, core.me), core.layout.peer_bytes * core.size);
     }
 
     /// The job.
-    pub fn job(&self) -> &Job {
+    pub fn job(&self) -> &'j Job {
         self.job
+    }
+
+    /// The rank in the job of a member.
+    pub(crate) fn rank_of(&self, member: usize) -> Result<usize> {
+        self.core.check(member, 0)?;
+        Ok(self.core.rank_of(member))
     }
 
     /// Slots between every two ranks.
     pub fn slots(&self) -> usize {
         self.core.slots
+    }
+
+    /// This rank's number among those these messages are between.
+    pub fn rank(&self) -> usize {
+        self.core.me
     }
 
     /// Number of ranks these messages are between.

@@ -59,7 +59,7 @@ impl Messages<'_> {
     #[inline]
     pub fn send<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
         let data = bytemuck::cast_slice(data);
-        let at_once = data.len() <= SHORT_MAX && self.mode.get() == Mode::Standard;
+        let at_once = data.len() <= SHORT_MAX && self.mode.get() != Mode::Synchronous;
         if slot < self.core.slots && at_once && self.core.send_short(data, rank, slot) {
             return Ok(());
         }
@@ -84,7 +84,11 @@ impl Messages<'_> {
         // SAFETY: the operation ends, or gives its buffer up, before this call returns.
         let mut op = unsafe { self.core.begin_send(Buffer::of(data), rank, entry)? };
         op.synchronous = mode == Mode::Synchronous;
-        if mode == Mode::Standard && self.core.poke_send(&mut op)? {
+        if let Mode::Spool(_) = mode {
+            self.core.check_spare(data.len())?;
+            op.only_to_waiting = true;
+        }
+        if !op.synchronous && self.core.poke_send(&mut op)? {
             return Ok(());
         }
         self.finish_send(op, mode)
@@ -99,8 +103,9 @@ impl Messages<'_> {
                 other => other,
             };
         };
-        self.core.check_spare(op.buffer.bytes)?;
-        op.only_to_waiting = true;
+        if patience.is_zero() && self.core.spool_send(&op) {
+            return Ok(());
+        }
         match self.await_send(&mut op, Some(patience)) {
             Err(Error::Timeout { .. }) => self.spool_or_wait(op),
             other => other,

@@ -4,23 +4,29 @@ use super::send::SendOp;
 use super::spot::Buffer;
 use super::{Core, Messages};
 use crate::error::{Error, Result};
+use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-/// Sends that were copied, in the order of their calls.
+/// Sends that go on by themselves.
 #[derive(Default)]
 pub(super) struct Spool {
     room: usize,
     used: usize,
-    waiting: VecDeque<Spooled>,
+    /// By (member, entry), in the order of their calls; none is empty.
+    lanes: HashMap<(usize, usize), VecDeque<Spooled>>,
+    /// Sends in all of them.
+    waiting: usize,
     moved: usize,
 }
 
-/// A send and the copy it sends from.
-pub(super) struct Spooled {
-    pub op: SendOp,
-    pub copy: Box<[u8]>,
+/// A send and what it sends from.
+struct Spooled {
+    op: SendOp,
+    _data: Box<[u8]>,
+    /// What it takes of the room: a buffer that was handed over takes none.
+    takes: usize,
 }
 
 /// What [`Messages::check_spool`] reports.
@@ -49,14 +55,56 @@ impl Messages<'_> {
         self.job.progress();
         self.core.move_spooled();
         let mut spool = self.core.spool.borrow_mut();
-        Ok(SpoolReport { moved: std::mem::take(&mut spool.moved), remaining: spool.waiting.len() })
+        Ok(SpoolReport { moved: std::mem::take(&mut spool.moved), remaining: spool.waiting })
+    }
+
+    /// Sends a buffer that is handed over, which therefore need not be copied: never waits, in whatever mode, and needs no
+    /// spare buffer. The message keeps its place among the others of its slot, and is moved on as those in the spare
+    /// buffer are.
+    ///
+    /// ```
+    /// hikyaku::local(2, |job| {
+    ///     let messages = job.messages(1)?;
+    ///     if job.rank() == 0 {
+    ///         (1..=3).try_for_each(|value| messages.send_owned(vec![value; 100_000].into(), 1, 0))?;
+    ///     } else {
+    ///         let mut data = vec![0; 100_000];
+    ///         for value in 1..=3u8 {
+    ///             messages.recv(&mut data, 0, 0)?;
+    ///             assert_eq!(data[99_999], value);
+    ///         }
+    ///     }
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn send_owned(&self, data: Box<[u8]>, rank: usize, slot: usize) -> Result<()> {
+        self.core.check(rank, slot)?;
+        // An offer must be waited for, which a handler cannot.
+        refuse_in_handler()?;
+        self.core.spool_owned(data, 0, rank, slot)?;
+        self.core.move_spooled();
+        Ok(())
+    }
+
+    /// How many sends to a slot have not left yet: those in the spare buffer, and those of buffers that were handed over.
+    pub fn spooled(&self, rank: usize, slot: usize) -> usize {
+        self.core.spool.borrow().lanes.get(&(rank, slot)).map_or(0, VecDeque::len)
     }
 }
 
 impl Drop for Messages<'_> {
-    /// Waits until everything in the spare buffer has been taken, as was promised; only the end of a receiver ends that
-    /// early.
     fn drop(&mut self) {
+        self.settle();
+        // What was offered and not taken may still be read at any moment.
+        self.core.spool.borrow_mut().lanes.drain().for_each(std::mem::forget);
+    }
+}
+
+impl Messages<'_> {
+    /// Waits until everything that goes on by itself has been taken, as was promised; only the end of a receiver ends that
+    /// early.
+    pub fn settle(&self) {
         let first_waiting = || self.core.first_spooled().or_else(|| self.core.pay());
         while let Some(member) = first_waiting().filter(|_| !std::thread::panicking()) {
             let by = By::Rank(self.core.rank_of(member));
@@ -65,11 +113,13 @@ impl Drop for Messages<'_> {
                 (first_waiting() != Some(member)).then_some(())
             });
             if moved.is_err() {
-                break;
+                // What is for a receiver that has ended is given up.
+                self.core.move_spooled();
+                if first_waiting() == Some(member) {
+                    break;
+                }
             }
         }
-        // What was offered and not taken may still be read at any moment.
-        self.core.spool.borrow_mut().waiting.drain(..).for_each(std::mem::forget);
     }
 }
 
@@ -88,70 +138,71 @@ impl Core {
     /// Copies a send that has not begun; false while there is no room.
     pub(super) fn spool_send(&self, op: &SendOp) -> bool {
         let Some(bytes) = op.waiting_bytes() else { return false };
-        let spool = self.spool.borrow_mut();
-        if spool.used + bytes.len() > spool.room {
+        let spool = self.spool.borrow();
+        if bytes.len() > spool.room - spool.used {
             return false;
         }
-        let copy: Box<[u8]> = bytes.into();
-        // SAFETY: the copy stays beside the operation until it is done.
-        let Ok(op) = (unsafe { self.begin_send(Buffer::of(&copy), op.member, op.entry) }) else { return false };
         drop(spool);
-        self.keep_spooled(Spooled { op: op.set_spooled(), copy });
+        if self.spool_owned(bytes.into(), bytes.len(), op.member, op.entry).is_err() {
+            return false;
+        }
         // Offered at once if its slot is free: then the receiver needs nobody's help.
         self.move_spooled();
         true
     }
 
-    /// Keeps a send and its copy until it is done.
-    pub(super) fn keep_spooled(&self, spooled: Spooled) {
+    /// Adds a send of a buffer that was given to it, and `takes` so much of the room.
+    fn spool_owned(&self, data: Box<[u8]>, takes: usize, member: usize, entry: usize) -> Result<()> {
+        // SAFETY: the data stay beside the operation until it is done.
+        let op = unsafe { self.begin_send(Buffer::of(&data), member, entry)? }.set_spooled();
+        self.keep_spooled(op, data, takes);
+        Ok(())
+    }
+
+    /// Keeps a send, and what it sends from, until it is done.
+    pub(super) fn keep_spooled(&self, op: SendOp, data: Box<[u8]>, takes: usize) {
         let mut spool = self.spool.borrow_mut();
-        spool.used += spooled.copy.len();
-        spool.waiting.push_back(spooled);
-        self.spooled.set(spool.waiting.len());
+        spool.used += takes;
+        spool.waiting += 1;
+        self.spooled.set(spool.waiting);
+        spool.lanes.entry((op.member, op.entry)).or_default().push_back(Spooled { op, _data: data, takes });
     }
 
-    /// The receiver of the first of them.
+    /// The receiver of one of them.
     fn first_spooled(&self) -> Option<usize> {
-        self.spool.borrow().waiting.front().map(|spooled| spooled.op.member)
+        self.spool.borrow().lanes.keys().next().map(|(member, _)| *member)
     }
 
-    /// Whether a send to this slot must wait behind one in the spare buffer.
+    /// Whether a send to this slot must wait behind one that goes on by itself.
     #[inline(always)]
     pub(super) fn is_spooled(&self, member: usize, entry: usize) -> bool {
-        self.spooled.get() != 0
-            && self
-                .spool
-                .borrow()
-                .waiting
-                .iter()
-                .any(|spooled| spooled.op.member == member && spooled.op.entry == entry)
+        self.spooled.get() != 0 && self.spool.borrow().lanes.contains_key(&(member, entry))
     }
 
     /// Takes spooled sends as far as they go; those of one slot keep their order.
     #[inline]
     pub(super) fn move_spooled(&self) {
-        if self.spooled.get() == 0 {
-            return;
+        if self.spooled.get() != 0 {
+            self.move_lanes();
         }
+    }
+
+    fn move_lanes(&self) {
         let Ok(mut spool) = self.spool.try_borrow_mut() else { return };
-        let mut index = 0;
-        while index < spool.waiting.len() {
-            let Spooled { op, .. } = &spool.waiting[index];
-            let (member, entry) = (op.member, op.entry);
-            let first = spool.waiting.iter().position(|s| s.op.member == member && s.op.entry == entry) == Some(index);
-            // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
-            let waits = |moved| matches!(moved, Ok(false)) && !self.has_departed(self.rank_of(member));
-            let done = first && !waits(self.poke_send(&mut spool.waiting[index].op));
-            match done {
-                false => index += 1,
-                true => {
-                    if let Some(gone) = spool.waiting.remove(index) {
-                        spool.used -= gone.copy.len();
-                        spool.moved += 1;
-                        self.spooled.set(spool.waiting.len());
-                    }
+        let Spool { lanes, used, waiting, moved, .. } = &mut *spool;
+        lanes.retain(|(member, _), lane| {
+            while let Some(first) = lane.front_mut() {
+                // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
+                if matches!(self.poke_send(&mut first.op), Ok(false)) && !self.has_departed(self.rank_of(*member)) {
+                    return true;
                 }
+                *used -= first.takes;
+                *waiting -= 1;
+                *moved += 1;
+                lane.pop_front();
             }
-        }
+            false
+        });
+        self.spooled.set(*waiting);
     }
 }

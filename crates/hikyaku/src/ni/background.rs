@@ -43,10 +43,11 @@ pub(crate) fn advance(all: bool) -> bool {
     MOVED.set(false);
     for index in 0.. {
         // The list is free while work moves on: it may register more.
-        match UNDER_WAY.with_borrow(|list| list.get(index).map(Weak::upgrade)) {
-            Some(Some(work)) => work.advance(all),
-            Some(None) => {}
-            None => break,
+        match UNDER_WAY.try_with(|list| list.borrow().get(index).map(Weak::upgrade)) {
+            Ok(Some(Some(work))) => work.advance(all),
+            Ok(Some(None)) => {}
+            // A thread that ends may still wait for something, but then the list is gone.
+            Ok(None) | Err(_) => break,
         }
     }
     MOVED.get()

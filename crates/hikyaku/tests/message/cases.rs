@@ -42,6 +42,8 @@ pub const CASES: &[Case] = &[
     ("prepared_transfers_of_every_size", 2, prepared_transfers_of_every_size),
     ("a_prepared_transfer_keeps_its_slot_and_its_buffer", 2, a_prepared_transfer_keeps_its_slot_and_its_buffer),
     ("spooled_sends_survive_their_messages", 2, spooled_sends_survive_their_messages),
+    ("buffers_handed_over_keep_their_place_in_every_mode", 2, buffers_handed_over_keep_their_place_in_every_mode),
+    ("many_spooled_sends_of_many_slots", 2, many_spooled_sends_of_many_slots),
     ("groups_have_slots_of_their_own", 4, groups_have_slots_of_their_own),
 ];
 
@@ -462,6 +464,65 @@ fn spooled_sends_survive_their_messages(job: &Job) -> Result<()> {
             assert!(got == pattern(number, 100_000), "message {number}");
         }
     }
+    job.barrier()
+}
+
+fn buffers_handed_over_keep_their_place_in_every_mode(job: &Job) -> Result<()> {
+    let messages = job.messages(2)?;
+    for mode in [Mode::Standard, Mode::Synchronous, Mode::Spool(Duration::ZERO)] {
+        messages.set_mode(mode);
+        if job.rank() == 0 {
+            // Nobody receives yet, and there is no spare buffer.
+            for (number, bytes) in SIZES.into_iter().enumerate() {
+                messages.send_owned(pattern(number, bytes).into(), 1, 0)?;
+            }
+            assert!(messages.spooled(1, 0) >= SIZES.len() - 1 && messages.spooled(1, 1) == 0);
+            job.barrier()?;
+            // A message of another slot goes past them, one of the same slot waits behind them.
+            messages.set_mode(Mode::Standard);
+            messages.send(&[1u8], 1, 1)?;
+            messages.send(&[2u8], 1, 0)?;
+            assert_eq!(messages.spooled(1, 0), 0);
+        } else {
+            job.barrier()?;
+            messages.recv(&mut [0u8], 0, 1)?;
+            for (number, bytes) in SIZES.into_iter().enumerate() {
+                let mut got = vec![0; bytes + 1];
+                assert_eq!(messages.recv(&mut got, 0, 0)?, bytes);
+                assert!(got[..bytes] == pattern(number, bytes), "message {number}");
+            }
+            let mut last = [0u8];
+            messages.recv(&mut last, 0, 0)?;
+            assert_eq!(last, [2]);
+        }
+        job.barrier()?;
+    }
+    assert!(matches!(messages.send_owned(Box::new([1]), 2, 0), Err(Error::NoSuchRank { rank: 2, .. })));
+    assert!(matches!(messages.send_owned(Box::new([1]), 1, 2), Err(Error::NoSuchSlot { slot: 2, .. })));
+    job.barrier()
+}
+
+fn many_spooled_sends_of_many_slots(job: &Job) -> Result<()> {
+    const SLOTS: usize = 7;
+    const EACH: usize = 1000;
+    let messages = job.messages(SLOTS)?;
+    messages.set_spare(usize::MAX)?;
+    messages.set_mode(Mode::Spool(Duration::ZERO));
+    let peer = 1 - job.rank();
+    for number in 0..EACH {
+        for slot in 0..SLOTS {
+            messages.send(&[number, slot, job.rank()], peer, slot)?;
+        }
+    }
+    for slot in (0..SLOTS).rev() {
+        for number in 0..EACH {
+            let mut got = [0usize; 3];
+            messages.recv(&mut got, peer, slot)?;
+            assert_eq!(got, [number, slot, peer]);
+        }
+    }
+    messages.settle();
+    assert_eq!(messages.check_spool()?.remaining, 0);
     job.barrier()
 }
 

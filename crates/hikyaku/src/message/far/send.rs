@@ -7,7 +7,6 @@ use crate::message::Core;
 use crate::message::layout::EAGER_MAX;
 use crate::message::send::{SendOp, Stage};
 use crate::message::short::SHORT_MAX;
-use crate::message::spool::Spooled;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::route::Target;
 use crate::ni::wait::By;
@@ -168,6 +167,7 @@ impl Core {
         let copy: Box<[u8]> = op.bytes().into();
         // SAFETY: the copy stays beside the operation until it is done.
         let op = unsafe { op.of_copy(&copy) };
-        self.keep_spooled(Spooled { op, copy });
+        let takes = copy.len();
+        self.keep_spooled(op, copy, takes);
     }
 }

@@ -1,0 +1,254 @@
+//! A way from every member of a grid to every other, in which messages keep their order and sends never wait for
+//! receives.
+//!
+//! The messages of a channel take the slots of a pair in turn, so that many may be on the way; what does not find its slot
+//! free goes into the spare buffer of the sender, which grows, and leaves it in a later call.
+//!
+//! ```text
+//!   stream of at most EAGER_MAX bytes      [data]
+//!   longer                                 [announcement] [piece] [piece] ...
+//! ```
+//! An announcement has an odd number of bytes, which no stream of elements has, and tells how many bytes follow and how
+//! long their pieces are. A matrix that lies in one piece is sent from where it is and received where it shall be, in
+//! pieces that are long. Others are copied together, and apart, in short pieces that stay in a cache, while the piece
+//! before is on its way; if the receiver does not keep up, a second announcement says that the rest comes in long ones.
+
+use crate::error::{Outcome, Trouble};
+use crate::matrix::{Matrix, Walk};
+use bytemuck::{Pod, Zeroable};
+use hikyaku::Error;
+use hikyaku::message::{EAGER_MAX, Messages, Mode};
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+/// Channels of a grid: point to point, and one for each scope.
+pub const CHANNELS: usize = 4;
+/// Messages of each that may be on the way from one member to another, whatever their size, without the sender's help: a
+/// sender may do something else for a long time.
+const DEPTHS: [usize; CHANNELS] = [128, 32, 32, 32];
+/// Slots they need.
+pub const SLOTS: usize = first_slot(CHANNELS);
+
+const fn first_slot(channel: usize) -> usize {
+    let (mut slot, mut before) = (0, 0);
+    while before < channel {
+        slot += DEPTHS[before];
+        before += 1;
+    }
+    slot
+}
+
+/// Bytes of a piece of a matrix that lies in one piece: long, so that both sides copy at full speed.
+const PIECE_IN_PLACE: usize = 4 << 20;
+/// Bytes of a piece that is copied together: what needs no receive that waits for it.
+const PIECE_PACKED: usize = EAGER_MAX;
+/// How long such a piece waits for those before it.
+const PACKED_PATIENCE: Duration = Duration::from_micros(20);
+
+/// What goes before a long stream.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C, packed)]
+struct Announcement {
+    bytes: u64,
+    piece: u64,
+    odd: u8,
+}
+
+/// One channel of a grid.
+pub struct Channel {
+    first_slot: usize,
+    depth: usize,
+    /// Whose turn it is, per member.
+    sent: Vec<Cell<usize>>,
+    received: Vec<Cell<usize>>,
+    scratch: RefCell<Box<[u8]>>,
+}
+
+impl Channel {
+    /// Channel `number` of a grid of `size` members.
+    pub fn new(number: usize, size: usize) -> Channel {
+        Channel {
+            first_slot: first_slot(number),
+            depth: DEPTHS[number],
+            sent: vec![Cell::new(0); size],
+            received: vec![Cell::new(0); size],
+            scratch: RefCell::new(vec![0; EAGER_MAX].into()),
+        }
+    }
+
+    fn next_slot(&self, counts: &[Cell<usize>], member: usize) -> usize {
+        let turn = counts[member].get();
+        counts[member].set(if turn + 1 == self.depth { 0 } else { turn + 1 });
+        self.first_slot + turn
+    }
+
+    /// Sends the first `bytes` bytes of the stream of a matrix; returns when the matrix may be changed.
+    pub fn send(&self, messages: &Messages<'_>, matrix: &Matrix, bytes: usize, member: usize) -> Outcome<()> {
+        match matrix.run() {
+            Some(run) => {
+                // SAFETY: elements of the matrix, the caller's to read.
+                let data = unsafe { std::slice::from_raw_parts(run, bytes) };
+                match bytes <= EAGER_MAX {
+                    true => self.put(messages, data, member),
+                    false => self.send_in_place(messages, data, member),
+                }
+            }
+            None if bytes <= EAGER_MAX => {
+                let mut scratch = self.scratch.borrow_mut();
+                matrix.walk().gather(&mut scratch[..bytes]);
+                self.put(messages, &scratch[..bytes], member)
+            }
+            None => self.send_packed(messages, matrix, bytes, member),
+        }
+    }
+
+    fn put(&self, messages: &Messages<'_>, data: &[u8], member: usize) -> Outcome<()> {
+        unless_gone(messages.send(data, member, self.next_slot(&self.sent, member)))
+    }
+
+    /// The same, but waits for a while for a receive that saves it from being copied aside; false if none came.
+    fn put_patiently(&self, messages: &Messages<'_>, data: &[u8], member: usize, patience: Duration) -> Outcome<bool> {
+        // Nobody receives a message of this process while it waits here.
+        let patience = if messages.rank() == member { Duration::ZERO } else { patience };
+        let slot = self.next_slot(&self.sent, member);
+        messages.set_mode(Mode::Spool(patience));
+        let sent = unless_gone(messages.send(data, member, slot));
+        messages.set_mode(Mode::Spool(Duration::ZERO));
+        sent.map(|()| messages.spooled(member, slot) == 0)
+    }
+
+    fn announce(&self, messages: &Messages<'_>, bytes: usize, piece: usize, member: usize) -> Outcome<()> {
+        let announcement = Announcement { bytes: bytes as u64, piece: piece as u64, odd: 0 };
+        self.put(messages, bytemuck::bytes_of(&announcement), member)
+    }
+
+    fn send_in_place(&self, messages: &Messages<'_>, data: &[u8], member: usize) -> Outcome<()> {
+        self.announce(messages, data.len(), PIECE_IN_PLACE, member)?;
+        let mut keeps_up = true;
+        for piece in data.chunks(PIECE_IN_PLACE) {
+            let patience = if keeps_up { patience(piece.len()) } else { Duration::ZERO };
+            keeps_up = self.put_patiently(messages, piece, member, patience)?;
+        }
+        Ok(())
+    }
+
+    fn send_packed(&self, messages: &Messages<'_>, matrix: &Matrix, bytes: usize, member: usize) -> Outcome<()> {
+        self.announce(messages, bytes, PIECE_PACKED, member)?;
+        let mut scratch = self.scratch.borrow_mut();
+        let (mut walk, mut left) = (matrix.walk(), bytes);
+        while left > 0 {
+            let piece = &mut scratch[..PIECE_PACKED.min(left)];
+            walk.gather(piece);
+            left -= piece.len();
+            let keeps_up = self.put_patiently(messages, piece, member, PACKED_PATIENCE)?;
+            if !keeps_up && left > PIECE_PACKED {
+                self.announce(messages, left, PIECE_IN_PLACE, member)?;
+                return self.send_aside(messages, walk, left, member);
+            }
+        }
+        Ok(())
+    }
+
+    /// The rest of a stream, copied aside in long pieces, which the receiver fetches by itself.
+    fn send_aside(&self, messages: &Messages<'_>, mut walk: Walk, bytes: usize, member: usize) -> Outcome<()> {
+        for start in (0..bytes).step_by(PIECE_IN_PLACE) {
+            let mut piece = vec![0; PIECE_IN_PLACE.min(bytes - start)].into_boxed_slice();
+            walk.gather(&mut piece);
+            unless_gone(messages.send_owned(piece, member, self.next_slot(&self.sent, member)))?;
+        }
+        Ok(())
+    }
+
+    /// Receives a stream into a matrix; gives its bytes.
+    pub fn receive(&self, messages: &Messages<'_>, matrix: &Matrix, member: usize) -> Outcome<usize> {
+        let room = matrix.bytes();
+        let slot = self.next_slot(&self.received, member);
+        if let (true, Some(run)) = (room <= EAGER_MAX, matrix.run()) {
+            // SAFETY: elements of the matrix, the caller's to write.
+            let into = unsafe { std::slice::from_raw_parts_mut(run, room) };
+            let bytes = take(messages, into, member, slot)?;
+            return if bytes % 2 == 1 { Err(Trouble::Long { bytes: None, room }) } else { Ok(bytes) };
+        }
+        let mut scratch = self.scratch.borrow_mut();
+        let bytes = take(messages, &mut scratch, member, slot)?;
+        if bytes % 2 == 1 {
+            let announced = Announcement::read(&scratch);
+            drop(scratch);
+            return self.receive_pieces(messages, matrix, announced, member);
+        }
+        if bytes > room {
+            return Err(Trouble::Long { bytes: Some(bytes as u64), room });
+        }
+        matrix.walk().scatter(&scratch[..bytes]);
+        Ok(bytes)
+    }
+
+    fn receive_pieces(
+        &self,
+        messages: &Messages<'_>,
+        matrix: &Matrix,
+        announced: Announcement,
+        member: usize,
+    ) -> Outcome<usize> {
+        let (bytes, room) = (announced.bytes, matrix.bytes());
+        if bytes > room as u64 {
+            return Err(Trouble::Long { bytes: Some(bytes), room });
+        }
+        let (bytes, mut piece) = (bytes as usize, announced.piece as usize);
+        let (run, mut walk) = (matrix.run(), matrix.walk());
+        let mut scratch = self.scratch.borrow_mut();
+        let mut aside = Vec::new();
+        let mut taken = 0;
+        while taken < bytes {
+            let length = piece.clamp(1, bytes - taken);
+            let into: &mut [u8] = match run {
+                // SAFETY: elements of the matrix, the caller's to write.
+                Some(run) => unsafe { std::slice::from_raw_parts_mut(run.add(taken), length) },
+                None if length <= scratch.len() => &mut scratch[..length],
+                None => {
+                    aside.resize(length, 0);
+                    &mut aside
+                }
+            };
+            let got = take(messages, into, member, self.next_slot(&self.received, member))?;
+            if got % 2 == 1 {
+                piece = Announcement::read(into).piece as usize;
+                continue;
+            }
+            if run.is_none() {
+                walk.scatter(&into[..got]);
+            }
+            taken += got;
+        }
+        Ok(bytes)
+    }
+}
+
+impl Announcement {
+    fn read(message: &[u8]) -> Announcement {
+        bytemuck::pod_read_unaligned(&message[..size_of::<Announcement>()])
+    }
+}
+
+fn take(messages: &Messages<'_>, into: &mut [u8], member: usize, slot: usize) -> Outcome<usize> {
+    messages.recv(into, member, slot).map_err(|error| match error {
+        Error::Truncated { bytes, .. } => {
+            let bytes = (bytes % 2 == 0).then_some(bytes as u64);
+            Trouble::Long { bytes, room: into.len() }
+        }
+        other => other.into(),
+    })
+}
+
+/// A message to a process that has ended in good order is received by nobody, which is no error of this one.
+fn unless_gone(sent: hikyaku::Result<()>) -> Outcome<()> {
+    match sent {
+        Err(Error::PeerLeft { .. }) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// How long a send waits for a receive that saves it from copying: about as long as copying half of it takes.
+fn patience(bytes: usize) -> Duration {
+    Duration::from_micros(20) + Duration::from_nanos(bytes as u64 / 16)
+}

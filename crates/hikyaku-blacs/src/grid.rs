@@ -1,0 +1,135 @@
+//! A grid: processes in rows and columns, and what they talk through.
+
+use crate::channel::{CHANNELS, Channel, SLOTS};
+use crate::error::{Outcome, Trouble};
+use crate::scope::{Circle, Scope};
+use crate::topology::Settings;
+use hikyaku::Group;
+use hikyaku::collective::{Formation, Retired};
+use hikyaku::message::{Messages, Mode};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Where a process is in a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Rows of the grid.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+    /// The row of the process.
+    pub row: usize,
+    /// Its column.
+    pub column: usize,
+}
+
+/// A grid that this process belongs to.
+pub struct Grid<'j> {
+    /// Where.
+    pub position: Position,
+    /// The processes, row by row, by their ranks in the job.
+    pub ranks: Rc<[usize]>,
+    formation: Formation<'j>,
+    channels: [Channel; CHANNELS],
+    /// What was set for broadcasts.
+    pub broadcasts: Cell<Settings>,
+    /// What was set for combines.
+    pub combines: Cell<Settings>,
+    /// Results of combines shall be the same in every run. They are.
+    pub repeatable: Cell<i32>,
+    /// They shall be the same at every process. They are.
+    pub coherent: Cell<i32>,
+    /// The last message number that a program asked for.
+    pub message_number: Cell<i32>,
+}
+
+impl<'j> Grid<'j> {
+    /// Forms a grid of `rows` by `columns` processes, given row by row, among them this one. All of them take part, and
+    /// nobody else; they talk in `slot` of `world`.
+    pub fn form(
+        world: &Messages<'j>,
+        slot: usize,
+        ranks: Rc<[usize]>,
+        rows: usize,
+        columns: usize,
+    ) -> Outcome<Grid<'j>> {
+        let rank = world.job().rank();
+        let me = ranks.iter().position(|other| *other == rank).expect("only members form a grid");
+        let position = Position { rows, columns, row: me / columns, column: me % columns };
+        let circle = |scope| position.circle(scope).members();
+        let (row, column) = (circle(Scope::Row), circle(Scope::Column));
+        let formation = Formation::new(world, slot, &ranks, &[&row, &column], SLOTS)?;
+        formation.messages.set_spare(usize::MAX)?;
+        formation.messages.set_mode(Mode::Spool(Duration::ZERO));
+        let default = Settings { rings: 1, branches: 1 };
+        Ok(Grid {
+            position,
+            channels: std::array::from_fn(|number| Channel::new(number, ranks.len())),
+            ranks,
+            formation,
+            broadcasts: Cell::new(default),
+            combines: Cell::new(default),
+            repeatable: Cell::new(0),
+            coherent: Cell::new(0),
+            message_number: Cell::new(0),
+        })
+    }
+
+    /// The processes of a scope.
+    pub fn circle(&self, scope: Scope) -> Circle {
+        self.position.circle(scope)
+    }
+
+    /// The group of a scope; `None` if this process is alone there.
+    pub fn group(&self, scope: Scope) -> Option<&Group<'j>> {
+        match scope {
+            Scope::Row => self.formation.teams[0].as_ref(),
+            Scope::Column => self.formation.teams[1].as_ref(),
+            Scope::All => Some(&self.formation.all),
+        }
+    }
+
+    /// What messages travel by.
+    pub fn messages(&self) -> &Messages<'j> {
+        &self.formation.messages
+    }
+
+    /// The channel of messages from one to one.
+    pub fn point_channel(&self) -> &Channel {
+        &self.channels[0]
+    }
+
+    /// The channel of what the processes of a scope do together.
+    pub fn channel(&self, scope: Scope) -> &Channel {
+        match scope {
+            Scope::Row => &self.channels[1],
+            Scope::Column => &self.channels[2],
+            Scope::All => &self.channels[3],
+        }
+    }
+
+    /// Gives the grid up.
+    pub fn retire(self) -> Retired<'j> {
+        self.formation.retire()
+    }
+}
+
+impl Position {
+    /// The processes of a scope.
+    pub fn circle(&self, scope: Scope) -> Circle {
+        Circle::of(scope, (self.rows, self.columns), (self.row, self.column))
+    }
+
+    /// The member at (`row`, `column`), which a program named `what`.
+    #[inline]
+    pub fn member(&self, row: i32, column: i32, what: [&'static str; 2]) -> Outcome<usize> {
+        if row < 0 || row as usize >= self.rows {
+            return Err(Trouble::Place { what: what[0], value: row, limit: self.rows });
+        }
+        if column < 0 || column as usize >= self.columns {
+            return Err(Trouble::Place { what: what[1], value: column, limit: self.columns });
+        }
+        Ok(row as usize * self.columns + column as usize)
+    }
+}

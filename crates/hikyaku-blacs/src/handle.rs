@@ -1,0 +1,112 @@
+//! System handles: lists of processes that grids are made of.
+//!
+//! Number 0 is all processes. Others are numbered so that none is a number by which an MPI library names a communicator to
+//! Fortran: Open MPI counts from 0, MPICH sets the highest bits but one.
+
+use crate::error::{Outcome, Trouble};
+use crate::mpi;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The number of the second handle.
+const FIRST: i32 = 0x2000_0000;
+
+/// The handles of a process.
+#[derive(Debug)]
+pub struct Handles {
+    world: Rc<[usize]>,
+    others: RefCell<Vec<Option<Rc<[usize]>>>>,
+}
+
+impl Handles {
+    /// With a handle of all processes.
+    pub fn new(world: Rc<[usize]>) -> Handles {
+        Handles { world, others: RefCell::default() }
+    }
+
+    /// The processes of a handle, by their ranks in the job. A number that is none of ours may be an MPI communicator, as
+    /// Fortran knows it.
+    pub fn ranks(&self, handle: i32) -> Outcome<Rc<[usize]>> {
+        if handle == 0 {
+            return Ok(self.world.clone());
+        }
+        let others = self.others.borrow();
+        match index(handle) {
+            Some(index) => others.get(index).cloned().flatten().ok_or(Trouble::Handle(handle)),
+            None => {
+                let mpi = mpi::find().ok_or(Trouble::Handle(handle))?;
+                self.check(mpi.ranks(mpi.communicator_of(handle))?)
+            }
+        }
+    }
+
+    /// A handle of these processes: one there is, or a new one.
+    pub fn add(&self, ranks: Rc<[usize]>) -> i32 {
+        if ranks == self.world {
+            return 0;
+        }
+        let mut others = self.others.borrow_mut();
+        let known = others.iter().position(|other| other.as_ref() == Some(&ranks));
+        let index = known.or_else(|| others.iter().position(Option::is_none)).unwrap_or_else(|| {
+            others.push(None);
+            others.len() - 1
+        });
+        others[index] = Some(ranks);
+        FIRST + index as i32
+    }
+
+    /// A handle of the processes of an MPI communicator, as C knows it; without an MPI library in the process, of all.
+    pub fn of_communicator(&self, communicator: usize) -> Outcome<i32> {
+        match mpi::find() {
+            None => Ok(0),
+            Some(mpi) => Ok(self.add(self.check(mpi.ranks(communicator)?)?)),
+        }
+    }
+
+    /// The MPI communicator of all processes, which is the only one of which it is known that it has not been freed since;
+    /// 0 without an MPI library.
+    pub fn communicator(&self, handle: i32) -> Outcome<usize> {
+        match self.ranks(handle)? == self.world {
+            true => Ok(mpi::find().map_or(0, |mpi| mpi.world())),
+            false => Err(Trouble::Handle(handle)),
+        }
+    }
+
+    /// Forgets a handle; false if there is none. That of all processes stays.
+    pub fn remove(&self, handle: i32) -> bool {
+        let mut others = self.others.borrow_mut();
+        let found = index(handle).and_then(|index| others.get_mut(index)?.take());
+        handle == 0 || found.is_some()
+    }
+
+    /// Ranks that an MPI library gave must be ranks here.
+    fn check(&self, ranks: Vec<usize>) -> Outcome<Rc<[usize]>> {
+        match ranks.iter().all(|rank| self.world.contains(rank)) {
+            true => Ok(ranks.into()),
+            false => Err(Trouble::Communicator("MPI has started more processes than take part here")),
+        }
+    }
+}
+
+fn index(handle: i32) -> Option<usize> {
+    (FIRST..FIRST + (1 << 24)).contains(&handle).then(|| (handle - FIRST) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_shared_and_forgotten() {
+        let handles = Handles::new([0, 1, 2].into());
+        assert_eq!(handles.add([0, 1, 2].into()), 0);
+        let (first, second) = (handles.add([2, 1].into()), handles.add([1].into()));
+        assert!(first != second && first != 0);
+        assert_eq!(handles.add([2, 1].into()), first);
+        assert_eq!(*handles.ranks(first).unwrap(), [2, 1]);
+        assert!(handles.remove(first) && !handles.remove(first) && handles.remove(0));
+        assert!(matches!(handles.ranks(first), Err(Trouble::Handle(handle)) if handle == first));
+        assert_eq!(handles.add([0].into()), first);
+        assert_eq!(*handles.ranks(0).unwrap(), [0, 1, 2]);
+    }
+}

@@ -1,0 +1,217 @@
+//! The part of a matrix that a call is about, as a stream of elements in column-major order.
+//!
+//! On the way from one process to another there is only the stream, so sender and receiver may have different shapes.
+//! What lies in one piece is never copied together.
+
+use std::ops::Range;
+
+/// Which part of a rectangle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// All of it.
+    General,
+    /// The upper trapezoid, with or without its diagonal.
+    Upper {
+        /// The diagonal is left out.
+        unit: bool,
+    },
+    /// The lower trapezoid, likewise.
+    Lower {
+        /// The diagonal is left out.
+        unit: bool,
+    },
+}
+
+impl Shape {
+    /// What `UPLO` and `DIAG` say, in either case.
+    pub fn trapezoid(uplo: u8, diag: u8) -> Shape {
+        let unit = diag.eq_ignore_ascii_case(&b'u');
+        if uplo.eq_ignore_ascii_case(&b'u') { Shape::Upper { unit } } else { Shape::Lower { unit } }
+    }
+}
+
+/// A part of a column-major matrix in memory that somebody else owns.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix {
+    start: *mut u8,
+    /// Bytes of an element.
+    element: usize,
+    rows: usize,
+    columns: usize,
+    /// Elements from one column to the next.
+    stride: usize,
+    shape: Shape,
+}
+
+impl Matrix {
+    /// # Safety
+    /// While the matrix is used, the elements it says are the caller's to read, and to write if they are received into.
+    pub unsafe fn new(start: *mut u8, element: usize, m: i32, n: i32, lda: i32, shape: Shape) -> Matrix {
+        let (rows, columns) = (m.max(0) as usize, n.max(0) as usize);
+        let stride = (lda.max(0) as usize).max(rows);
+        Matrix { start, element, rows, columns: if rows == 0 { 0 } else { columns }, stride, shape }
+    }
+
+    /// A matrix of one column of bytes.
+    ///
+    /// # Safety
+    /// As for [`Matrix::new`].
+    pub unsafe fn bytes_of(data: &mut [u8]) -> Matrix {
+        let (rows, columns) = (data.len(), !data.is_empty() as usize);
+        Matrix { start: data.as_mut_ptr(), element: 1, rows, columns, stride: rows, shape: Shape::General }
+    }
+
+    /// Rows, columns.
+    pub fn size(&self) -> (usize, usize) {
+        (self.rows, self.columns)
+    }
+
+    /// Rows of column `j` that belong to the part.
+    fn column(&self, j: usize) -> Range<usize> {
+        let (m, n) = (self.rows, self.columns);
+        match self.shape {
+            Shape::General => 0..m,
+            // The diagonal ends in the lower right corner of the trapezoid.
+            Shape::Upper { unit } => 0..(m.saturating_sub(n) + j + !unit as usize).min(m),
+            // It begins in the upper left corner, or where the last m columns do.
+            Shape::Lower { unit } if j >= n.saturating_sub(m) => (j - n.saturating_sub(m) + unit as usize).min(m)..m,
+            Shape::Lower { .. } => 0..m,
+        }
+    }
+
+    /// Bytes of the stream.
+    pub fn bytes(&self) -> usize {
+        let elements = match self.shape {
+            Shape::General => self.rows * self.columns,
+            _ => (0..self.columns).map(|j| self.column(j).len()).sum(),
+        };
+        elements * self.element
+    }
+
+    fn address(&self, row: usize, column: usize) -> *mut u8 {
+        self.start.wrapping_add((column * self.stride + row) * self.element)
+    }
+
+    /// The stream as it lies in memory, if it does in one piece.
+    pub fn run(&self) -> Option<*mut u8> {
+        match self.columns {
+            0 => Some(self.start),
+            1 => Some(self.address(self.column(0).start, 0)),
+            _ => (self.shape == Shape::General && self.stride == self.rows).then_some(self.start),
+        }
+    }
+
+    /// A way through the stream, from its beginning.
+    pub fn walk(&self) -> Walk {
+        Walk { matrix: *self, column: 0, passed: 0 }
+    }
+}
+
+/// A place in the stream of a matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk {
+    matrix: Matrix,
+    column: usize,
+    /// Bytes of the column that were passed.
+    passed: usize,
+}
+
+impl Walk {
+    /// The next piece in memory, of at most so many bytes.
+    fn next(&mut self, most: usize) -> Option<(*mut u8, usize)> {
+        while self.column < self.matrix.columns {
+            let rows = self.matrix.column(self.column);
+            let bytes = rows.len() * self.matrix.element;
+            if self.passed < bytes {
+                let piece = (bytes - self.passed).min(most);
+                let start = self.matrix.address(rows.start, self.column).wrapping_add(self.passed);
+                self.passed += piece;
+                return Some((start, piece));
+            }
+            self.column += 1;
+            self.passed = 0;
+        }
+        None
+    }
+
+    /// Copies the next bytes of the stream, as many as there are, together.
+    pub fn gather(&mut self, mut into: &mut [u8]) {
+        while let Some((from, bytes)) = self.next(into.len()).filter(|(_, bytes)| *bytes > 0) {
+            // SAFETY: elements of the matrix, the caller's to read; `next` gives no more than there is room for.
+            unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), bytes) };
+            into = &mut into[bytes..];
+        }
+    }
+
+    /// Copies bytes to where the next ones of the stream belong; as many as fit.
+    pub fn scatter(&mut self, mut from: &[u8]) {
+        while let Some((into, bytes)) = self.next(from.len()).filter(|(_, bytes)| *bytes > 0) {
+            // SAFETY: elements of the matrix, the caller's to write; `next` gives no more than there is.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), into, bytes) };
+            from = &from[bytes..];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The part as a picture, column by column.
+    fn picture(m: i32, n: i32, lda: i32, shape: Shape) -> Vec<String> {
+        let mut data = vec![0u8; (lda.max(m) * n) as usize];
+        // SAFETY: as large as said.
+        let matrix = unsafe { Matrix::new(data.as_mut_ptr(), 1, m, n, lda, shape) };
+        let bytes = matrix.bytes();
+        matrix.walk().scatter(&vec![1; bytes + 5]);
+        assert_eq!(data.iter().map(|byte| *byte as usize).sum::<usize>(), bytes);
+        let letter = |byte: &u8| if *byte == 1 { 'x' } else { '.' };
+        data.chunks(lda.max(m) as usize).map(|column| column.iter().map(letter).collect()).collect()
+    }
+
+    #[test]
+    fn trapezoids() {
+        let (upper, lower) = (Shape::Upper { unit: false }, Shape::Lower { unit: false });
+        assert_eq!(picture(2, 3, 4, Shape::General), ["xx..", "xx..", "xx.."]);
+        assert_eq!(picture(4, 2, 0, upper), ["xxx.", "xxxx"]);
+        assert_eq!(picture(2, 4, 2, upper), ["x.", "xx", "xx", "xx"]);
+        assert_eq!(picture(4, 2, 5, lower), ["xxxx.", ".xxx."]);
+        assert_eq!(picture(2, 4, 2, lower), ["xx", "xx", "xx", ".x"]);
+        assert_eq!(picture(3, 3, 3, Shape::Upper { unit: true }), ["...", "x..", "xx."]);
+        assert_eq!(picture(2, 3, 2, Shape::Lower { unit: true }), ["xx", ".x", ".."]);
+        assert_eq!(picture(1, 1, 1, Shape::Lower { unit: true }), ["."]);
+    }
+
+    #[test]
+    fn streams_pass_through_pieces_of_any_size() {
+        let mut data: Vec<u8> = (0..60).collect();
+        // SAFETY: 5 columns of 6 elements of 2 bytes.
+        let matrix = unsafe { Matrix::new(data.as_mut_ptr(), 2, 4, 5, 6, Shape::Upper { unit: false }) };
+        let mut whole = vec![0; matrix.bytes()];
+        matrix.walk().gather(&mut whole);
+        let mut pieces = Vec::new();
+        let mut walk = matrix.walk();
+        for size in [1, 5, 2, 9, 100] {
+            let mut piece = vec![0; size.min(whole.len() - pieces.len())];
+            walk.gather(&mut piece);
+            pieces.extend(piece);
+        }
+        assert_eq!(pieces, whole);
+        assert_eq!(whole[..6], [0, 1, 12, 13, 14, 15]);
+    }
+
+    #[test]
+    fn what_lies_in_one_piece_is_known_to() {
+        let mut data = [0u8; 100];
+        let mut run = |m, n, lda, shape| {
+            // SAFETY: large enough for all of them.
+            unsafe { Matrix::new(data.as_mut_ptr(), 1, m, n, lda, shape) }.run().map(|run| run as usize)
+        };
+        let start = run(5, 5, 5, Shape::General).unwrap();
+        assert_eq!(run(5, 5, 6, Shape::General), None);
+        assert_eq!(run(5, 1, 9, Shape::General), Some(start));
+        assert_eq!(run(5, 5, 5, Shape::Upper { unit: false }), None);
+        assert_eq!(run(5, 1, 9, Shape::Lower { unit: true }), Some(start + 1));
+        assert_eq!(run(0, 5, 9, Shape::General), Some(start));
+    }
+}

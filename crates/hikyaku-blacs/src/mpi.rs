@@ -1,0 +1,109 @@
+//! The MPI library of the process, if one is loaded and was initialised: it is asked which processes a communicator means.
+//! Nothing of it is linked; a program that uses the BLACS alone needs no MPI.
+//!
+//! Communicators and groups are pointers in Open MPI and integers in MPICH; both travel as words here.
+
+use crate::error::{Outcome, Trouble};
+use std::ffi::{CStr, c_int, c_void};
+
+/// What is needed of an MPI library.
+#[derive(Debug)]
+pub struct Mpi {
+    initialized: unsafe extern "C" fn(*mut c_int) -> c_int,
+    finalized: unsafe extern "C" fn(*mut c_int) -> c_int,
+    comm_group: unsafe extern "C" fn(usize, *mut usize) -> c_int,
+    group_size: unsafe extern "C" fn(usize, *mut c_int) -> c_int,
+    group_free: unsafe extern "C" fn(*mut usize) -> c_int,
+    group_translate_ranks: unsafe extern "C" fn(usize, c_int, *const c_int, usize, *mut c_int) -> c_int,
+    /// Open MPI has a function for it; in MPICH both are the same.
+    comm_f2c: Option<unsafe extern "C" fn(c_int) -> usize>,
+    world: usize,
+    null: usize,
+}
+
+/// `MPI_COMM_WORLD` and `MPI_COMM_NULL` of MPICH, whose ABI fixes them.
+const MPICH_WORLD: usize = 0x4400_0000;
+const MPICH_NULL: usize = 0x0400_0000;
+
+/// The library, if there is one that can be asked.
+#[allow(clippy::missing_transmute_annotations)]
+pub fn find() -> Option<Mpi> {
+    let (open_world, open_null) = (symbol(c"ompi_mpi_comm_world"), symbol(c"ompi_mpi_comm_null"));
+    let (world, null) = match (open_world, open_null) {
+        (Some(world), Some(null)) => (world as usize, null as usize),
+        _ => (MPICH_WORLD, MPICH_NULL),
+    };
+    macro_rules! function {
+        ($name:literal) => {
+            // SAFETY: a function of that name in an MPI library has the type the standard gives it, with handles as words.
+            unsafe { std::mem::transmute::<*mut c_void, _>(symbol($name)?) }
+        };
+    }
+    let mpi = Mpi {
+        initialized: function!(c"MPI_Initialized"),
+        finalized: function!(c"MPI_Finalized"),
+        comm_group: function!(c"MPI_Comm_group"),
+        group_size: function!(c"MPI_Group_size"),
+        group_free: function!(c"MPI_Group_free"),
+        group_translate_ranks: function!(c"MPI_Group_translate_ranks"),
+        comm_f2c: match open_world {
+            Some(_) => Some(function!(c"MPI_Comm_f2c")),
+            None => None,
+        },
+        world,
+        null,
+    };
+    let is = |ask: unsafe extern "C" fn(*mut c_int) -> c_int| {
+        let mut flag = 0;
+        // SAFETY: these two may be called at any time.
+        (unsafe { ask(&mut flag) }) == 0 && flag != 0
+    };
+    (is(mpi.initialized) && !is(mpi.finalized)).then_some(mpi)
+}
+
+fn symbol(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: looks a name up.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+impl Mpi {
+    /// A communicator, as Fortran knows it.
+    pub fn communicator_of(&self, communicator: c_int) -> usize {
+        match self.comm_f2c {
+            // SAFETY: the function of the library.
+            Some(translate) => unsafe { translate(communicator) },
+            None => communicator as u32 as usize,
+        }
+    }
+
+    /// The ranks in the world of the processes of a communicator.
+    pub fn ranks(&self, communicator: usize) -> Outcome<Vec<usize>> {
+        let failed = || Trouble::Communicator("MPI does not know the communicator");
+        if communicator == self.null {
+            return Err(Trouble::Communicator("it would be based on MPI_COMM_NULL"));
+        }
+        let (mut group, mut world, mut size) = (0, 0, 0);
+        // SAFETY: functions of the library with arguments as the standard says.
+        unsafe {
+            let made = (self.comm_group)(communicator, &mut group) == 0
+                && (self.comm_group)(self.world, &mut world) == 0
+                && (self.group_size)(group, &mut size) == 0;
+            if !made {
+                return Err(failed());
+            }
+            let own: Vec<c_int> = (0..size).collect();
+            let mut ranks = vec![-1; own.len()];
+            let translated = (self.group_translate_ranks)(group, size, own.as_ptr(), world, ranks.as_mut_ptr()) == 0;
+            (self.group_free)(&mut group);
+            (self.group_free)(&mut world);
+            let ranks = ranks.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>();
+            ranks.ok().filter(|_| translated).ok_or_else(failed)
+        }
+    }
+
+    /// The communicator of all processes.
+    pub fn world(&self) -> usize {
+        self.world
+    }
+}

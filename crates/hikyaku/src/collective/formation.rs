@@ -1,0 +1,247 @@
+//! Groups of some ranks, made and given up without the others.
+//!
+//! [`Group::split`] is a call of all members of a group. Here only those take part who shall be members: each tells every
+//! other, by messages that exist already, where its parts are. One exchange makes a group of all of them, groups of some
+//! of them, and slots between all of them.
+//!
+//! Giving them up waits for nobody either: a member that has told all others that it will not touch their parts any more
+//! is done, and its own parts are free once all others have told it the same ([`Retired`]).
+
+use super::group::{Group, part_bytes, take_part};
+use super::part::Member;
+use crate::error::{Error, Refusal, Result};
+use crate::job::Job;
+use crate::message::Messages;
+use bytemuck::{Pod, Zeroable};
+
+/// Groups that are formed together at most, besides the one of all members.
+pub const TEAMS_MAX: usize = 4;
+
+/// What was formed.
+#[derive(Debug)]
+pub struct Formation<'j> {
+    /// The group of all members.
+    pub all: Group<'j>,
+    /// The groups of some of them, in the order they were asked for; `None` for a group of this rank alone.
+    pub teams: Vec<Option<Group<'j>>>,
+    /// Slots between all members.
+    pub messages: Messages<'j>,
+}
+
+/// A formation that this rank uses no more.
+#[derive(Debug)]
+pub struct Retired<'j> {
+    formation: Option<Formation<'j>>,
+    /// The others know.
+    told: bool,
+}
+
+/// What a member tells the others: where its parts begin, 0 where it has no memory for one. A short message.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Parts {
+    /// A checksum of what is formed, so that members who mean different things find out.
+    plan: u64,
+    messages: u64,
+    all: u64,
+    teams: [u64; TEAMS_MAX],
+}
+
+/// No part is asked for.
+const UNUSED: u64 = u64::MAX;
+
+impl<'j> Formation<'j> {
+    /// Forms groups of `members`, given by their numbers in `channel`, who all call this with the same list, and nobody
+    /// else. They talk in `slot` of `channel`, in which nobody sends anything else.
+    ///
+    /// Besides the group of all of them, in the order of the list, there may be [`TEAMS_MAX`] teams, each a list of indices
+    /// into `members` with this rank among them: those on a list of one member have the same list at the same place.
+    ///
+    /// ```
+    /// use hikyaku::collective::{Formation, Sum};
+    ///
+    /// hikyaku::local(5, |job| {
+    ///     let channel = job.messages(1)?;
+    ///     if job.rank() == 2 {
+    ///         return Ok(());
+    ///     }
+    ///     // Rows and columns of 2 x 2 ranks.
+    ///     let members = [4, 3, 1, 0];
+    ///     let me = members.iter().position(|rank| *rank == job.rank()).unwrap();
+    ///     let row = [me / 2 * 2, me / 2 * 2 + 1];
+    ///     let column = [me % 2, me % 2 + 2];
+    ///     let formed = Formation::new(&channel, 0, &members, &[&row, &column], 1)?;
+    ///     let mut sum = [me];
+    ///     formed.teams[0].as_ref().unwrap().allreduce(&mut sum, Sum)?;
+    ///     assert_eq!(sum[0], row[0] + row[1]);
+    ///     let mut retired = formed.retire();
+    ///     while !retired.try_free()? {}
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn new(
+        channel: &Messages<'j>,
+        slot: usize,
+        members: &[usize],
+        teams: &[&[usize]],
+        slots: usize,
+    ) -> Result<Formation<'j>> {
+        let job = channel.job();
+        let ranks = members.iter().map(|member| channel.rank_of(*member)).collect::<Result<Vec<usize>>>()?;
+        let me = check_plan(job, &ranks, teams)?;
+        let own = Parts::take(job, checksum(members, slots), members.len(), me, teams, slots);
+        // On an error the parts stay taken: others may know of them.
+        let all = own.exchange(channel, slot, members)?;
+        // All see the same, so all give up or none.
+        if let Some(member) = all.iter().position(Parts::lacks) {
+            own.give(job, members.len(), slots);
+            return Err(Error::Refused { rank: ranks[member], reason: Refusal::OutOfMemory });
+        }
+        form(job, &ranks, me, teams, slots, &all)
+    }
+
+    /// Gives everything up. Sends that were promised to go on by themselves still do, while [`Retired::try_free`] is
+    /// called or this rank waits for anything.
+    pub fn retire(self) -> Retired<'j> {
+        Retired { formation: Some(self), told: false }
+    }
+}
+
+impl Retired<'_> {
+    /// Moves the sends on that go on by themselves; gives how many were not taken yet.
+    pub fn sends_left(&self) -> Result<usize> {
+        self.formation.as_ref().map_or(Ok(0), |formation| Ok(formation.messages.check_spool()?.remaining))
+    }
+
+    /// Takes the way to the end as far as it goes now; true once all memory was given back, or is given back with the job
+    /// because some members are far.
+    pub fn try_free(&mut self) -> Result<bool> {
+        let Some(formation) = &self.formation else { return Ok(true) };
+        let group = &formation.all;
+        if !self.told {
+            if self.sends_left()? > 0 {
+                return Ok(false);
+            }
+            if group.is_far() {
+                // Nobody can tell the others without their help: the memory stays taken until the job ends.
+                self.formation = None;
+                return Ok(true);
+            }
+            let others = (0..group.size()).filter(|member| *member != group.rank());
+            for member in others {
+                group.part(member).leavers.add(1);
+            }
+            self.told = true;
+        }
+        // From here on only the own parts are touched: those of the others may be gone.
+        if (group.part(group.rank()).leavers.get() as usize) < group.size() - 1 {
+            return Ok(false);
+        }
+        let Some(Formation { all, teams, messages }) = self.formation.take() else { return Ok(true) };
+        teams.into_iter().flatten().for_each(Group::give_part);
+        messages.give_part();
+        all.give_part();
+        Ok(true)
+    }
+}
+
+impl Parts {
+    /// Takes memory for the parts of this rank.
+    fn take(job: &Job, plan: u64, size: usize, me: usize, teams: &[&[usize]], slots: usize) -> Parts {
+        let part = || take_part(job, size).map_or(0, |start| start as u64);
+        let bytes = Messages::bytes_for(slots, size);
+        let messages = bytes.and_then(|bytes| job.ni.take_sparse(bytes)).map_or(0, |start| start as u64);
+        let mut parts = Parts { plan, messages, all: part(), teams: [UNUSED; TEAMS_MAX] };
+        for (start, team) in parts.teams.iter_mut().zip(teams) {
+            *start = if **team == [me] { UNUSED } else { part() };
+        }
+        parts
+    }
+
+    /// Whether there was no memory for some of them.
+    fn lacks(&self) -> bool {
+        self.messages == 0 || self.all == 0 || self.teams.contains(&0)
+    }
+
+    /// Gives it back, as far as there was any.
+    fn give(&self, job: &Job, size: usize, slots: usize) {
+        for start in [self.all].iter().chain(&self.teams).filter(|start| !matches!(**start, 0 | UNUSED)) {
+            job.ni.give_heap(*start as usize, part_bytes(job, size).unwrap_or(0));
+        }
+        if let (Ok(bytes), 1..) = (Messages::bytes_for(slots, size), self.messages) {
+            job.ni.give_heap(self.messages as usize, bytes);
+        }
+    }
+
+    /// Tells all others, and hears what they tell.
+    fn exchange(&self, channel: &Messages<'_>, slot: usize, members: &[usize]) -> Result<Vec<Parts>> {
+        const { assert!(size_of::<Parts>() <= 64) };
+        for member in members {
+            channel.send(bytemuck::bytes_of(self), *member, slot)?;
+        }
+        let mut all = vec![Parts::zeroed(); members.len()];
+        for (theirs, member) in all.iter_mut().zip(members) {
+            channel.recv(bytemuck::bytes_of_mut(theirs), *member, slot)?;
+            if theirs.plan != self.plan {
+                let (rank, mine) = (channel.rank_of(*member)?, self.plan);
+                return Err(Error::Mismatch { operation: "formation", rank, mine, theirs: theirs.plan });
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Makes the groups out of what all have told.
+fn form<'j>(
+    job: &'j Job,
+    ranks: &[usize],
+    me: usize,
+    teams: &[&[usize]],
+    slots: usize,
+    all: &[Parts],
+) -> Result<Formation<'j>> {
+    let part = part_bytes(job, ranks.len())?;
+    let group = |list: &[usize], start: &dyn Fn(&Parts) -> u64| -> Result<Group<'j>> {
+        let find = |member: &usize| Member::find(&job.ni, ranks[*member], start(&all[*member]), part);
+        let members = list.iter().map(find).collect::<Result<_>>()?;
+        Group::over(job, members, start(&all[me]) as usize, ranks.len())
+    };
+    let everyone: Vec<usize> = (0..ranks.len()).collect();
+    let made = teams.iter().enumerate().map(|(index, team)| match **team == [me] {
+        true => Ok(None),
+        false => group(team, &|parts| parts.teams[index]).map(Some),
+    });
+    let bytes = Messages::bytes_for(slots, ranks.len())?;
+    let mut places = Vec::with_capacity(ranks.len());
+    for (rank, parts) in ranks.iter().zip(all) {
+        job.ni.check_own_part(*rank, parts.messages, bytes)?;
+        places.push((*rank, parts.messages as usize));
+    }
+    Ok(Formation {
+        teams: made.collect::<Result<_>>()?,
+        all: group(&everyone, &|parts| parts.all)?,
+        messages: Messages::over(job, slots, &places, me),
+    })
+}
+
+/// Refuses impossible lists, before anybody is told of them; gives the place of this rank.
+fn check_plan(job: &Job, ranks: &[usize], teams: &[&[usize]]) -> Result<usize> {
+    let once = |list: &[usize]| (1..list.len()).all(|index| !list[..index].contains(&list[index]));
+    let me = ranks.iter().position(|rank| *rank == job.rank());
+    let me = me.filter(|_| once(ranks) && teams.len() <= TEAMS_MAX);
+    let fits = |me: &usize| {
+        teams.iter().all(|team| once(team) && team.contains(me) && team.iter().all(|index| *index < ranks.len()))
+    };
+    me.filter(fits).ok_or_else(|| {
+        Error::Invalid(format!(
+            "members and teams are lists without repetitions with this rank among them, and at most {TEAMS_MAX} teams"
+        ))
+    })
+}
+
+/// FNV-1a of a list and a number.
+fn checksum(list: &[usize], number: usize) -> u64 {
+    let mix = |sum: u64, value: &usize| (sum ^ *value as u64).wrapping_mul(0x100_0000_01b3);
+    list.iter().chain([&number]).fold(0xcbf2_9ce4_8422_2325, mix)
+}
