@@ -12,12 +12,13 @@ use crate::job::choice::Call;
 use crate::memory::copy;
 
 impl Group<'_> {
-    /// Whether it is this call, and nothing else is chosen for it. Where members share cores the last to arrive combines
-    /// for all.
+    /// Whether it is this call, and nothing else is chosen for it. Members that do not share memory have no entries; where
+    /// they share cores the last to arrive combines for all.
     #[inline(always)]
     pub(super) fn is_short(&self, label: Label) -> bool {
         label.kind == Kind::Allreduce
             && label.bytes <= INLINE_MAX
+            && !self.is_far()
             && (self.size() <= 2 || !self.crowded)
             && !self.choice.is_tree(Call::Allreduce, label.bytes)
     }
