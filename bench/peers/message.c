@@ -3,6 +3,7 @@
  *
  *     send             ping-pong of MPI_Send and MPI_Recv               one-way ns
  *     send_synchronous the same with MPI_Ssend                          one-way ns
+ *     send_prepared    the same with persistent requests                one-way ns
  *     bandwidth        as send, from private memory to private memory   GB/s
  *     rate             windows of 64 messages, one way, then an answer  million/s
  *     send_call        what MPI_Send takes of the sender's time         ns each
@@ -44,6 +45,43 @@ static double ping_pong(long rounds, int (*send)(const void *, int, MPI_Datatype
 
 static double run_send(long rounds) { return ping_pong(rounds, MPI_Send); }
 static double run_send_synchronous(long rounds) { return ping_pong(rounds, MPI_Ssend); }
+
+static MPI_Request prepared_send, prepared_receive;
+
+static void open_prepared(void) {
+    open_private();
+    MPI_Send_init(outbox, words, MPI_UINT64_T, peer, 0, MPI_COMM_WORLD, &prepared_send);
+    MPI_Recv_init(inbox, words, MPI_UINT64_T, peer, 0, MPI_COMM_WORLD, &prepared_receive);
+}
+
+static void close_prepared(void) {
+    MPI_Request_free(&prepared_send);
+    MPI_Request_free(&prepared_receive);
+    close_private();
+}
+
+static void send_prepared(void) {
+    MPI_Start(&prepared_send);
+    MPI_Wait(&prepared_send, MPI_STATUS_IGNORE);
+}
+
+static double run_send_prepared(long rounds) {
+    fill(outbox, rank, 0);
+    memset(inbox, 0, words * 8);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = now();
+    for (long round = 0; round < rounds; round++, stamp += 2) {
+        mark(outbox, stamp + rank);
+        MPI_Start(&prepared_receive);
+        if (rank == 0) send_prepared();
+        MPI_Wait(&prepared_receive, MPI_STATUS_IGNORE);
+        if (rank == 1) send_prepared();
+        expect_mark(inbox, stamp + peer);
+    }
+    double seconds = now() - begin;
+    expect_pattern(inbox, peer, 0);
+    return seconds;
+}
 
 static void post_receives(MPI_Request *requests) {
     for (int slot = 0; slot < slots; slot++)
@@ -192,6 +230,7 @@ static void open_posted(void) {
 const struct test message_tests[] = {
     {"send", "ns", 1, 0, 2, open_private, run_send, close_private},
     {"send_synchronous", "ns", 1, 0, 2, open_private, run_send_synchronous, close_private},
+    {"send_prepared", "ns", 1, 0, 2, open_prepared, run_send_prepared, close_prepared},
     {"bandwidth", "GB/s", 1, 0, 2, open_private, run_send, close_private},
     {"rate", "million/s", 1, 1, 0, open_private, run_stream, close_private},
     {"send_call", "ns", 1, 0, OUTSTANDING_MAX, NULL, run_send_call, NULL},

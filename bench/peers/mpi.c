@@ -1,7 +1,7 @@
 /*
  * The work of `hikyaku bench`, done by MPI.
  *
- *     mpi TEST:BYTES...
+ *     mpi TEST:BYTES:REPETITIONS...
  *
  * Measures the tests in turn; message.c, window.c and collective.c say which there are. Without any it does no more
  * than MPI_Init and MPI_Finalize: the caller holds the clock.
@@ -22,8 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPETITIONS = 15, REPETITIONS_MIN = 3, STREAM_BYTES = 4 << 20, TEST_LIMIT_S = 20 };
-/* Many short repetitions: where others use the machine too, some are left undisturbed. */
+enum { REPETITIONS_MIN = 3, STREAM_BYTES = 4 << 20, TEST_LIMIT_S = 20 };
 static const double REPETITION_S = 0.010, CALIBRATION_S = 0.003;
 static const double ENOUGH_S = 0.6; /* fewer repetitions where they take longer than they should */
 
@@ -138,7 +137,10 @@ static long choose_rounds(const struct test *test) {
 static void measure(const char *request) {
     size_t length = strcspn(request, ":");
     const struct test *test = find(request, length);
-    size_t bytes = request[length] ? strtoull(request + length + 1, NULL, 10) : 0;
+    char *rest = (char *)request + length;
+    size_t bytes = *rest == ':' ? strtoull(rest + 1, &rest, 10) : 0;
+    long repetitions = *rest == ':' ? strtol(rest + 1, &rest, 10) : 1;
+    if (*rest) die("no test is asked for by '%s'", request);
     alarm(TEST_LIMIT_S); /* should the caller be gone, a program that hangs still ends */
     if (bytes % 8) die("BYTES must be a multiple of 8");
     if (test->pair && (ranks != 2 || bytes < 8))
@@ -152,7 +154,7 @@ static void measure(const char *request) {
     if (test->open) test->open();
     double begin = now();
     long rounds = choose_rounds(test);
-    for (int i = 0, more = 1; i < REPETITIONS && more; i++) {
+    for (int i = 0, more = 1; i < repetitions && more; i++) {
         double seconds = run(test, rounds);
         more = i + 1 < REPETITIONS_MIN || now() - begin < ENOUGH_S;
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);

@@ -1,6 +1,8 @@
 //! `hikyaku bench`: the limits of this machine, what the library makes of them, and what the peers found here make of
 //! the same work, in one run.
 
+mod curve;
+mod legend;
 mod limit;
 mod peers;
 mod plan;

@@ -32,6 +32,8 @@ pub enum Test {
     Send,
     /// The same with sends that end when their message is taken.
     SendSynchronous,
+    /// The same with a send and a receive that were set up once and are started again and again.
+    SendPrepared,
     /// A message of the given size and its answer; the size by half of the round trip.
     Bandwidth,
     /// Small messages in one direction, 64 outstanding.
@@ -76,6 +78,7 @@ impl Test {
         match self {
             Test::Send => "send",
             Test::SendSynchronous => "send_synchronous",
+            Test::SendPrepared => "send_prepared",
             Test::Bandwidth => "bandwidth",
             Test::Rate => "rate",
             Test::SendCall => "send_call",
@@ -100,7 +103,8 @@ impl Test {
     /// The unit of the value. GB are 10^9 bytes.
     pub fn unit(self) -> &'static str {
         match self {
-            Test::Send | Test::SendSynchronous | Test::SendCall | Test::ReceiveCall => "ns",
+            Test::Send | Test::SendSynchronous | Test::SendPrepared => "ns",
+            Test::SendCall | Test::ReceiveCall => "ns",
             Test::PostedOne | Test::PostedMany | Test::PostGap => "ns",
             Test::Put | Test::Get | Test::FetchAdd | Test::ActiveMessage => "ns",
             Test::Rate => "million/s",
@@ -129,6 +133,8 @@ pub struct Request {
     pub bytes: usize,
     /// How many processes take part.
     pub ranks: usize,
+    /// One of the many points of a curve: few repetitions will do.
+    pub brief: bool,
 }
 
 /// One figure of one peer: the middle of several repetitions, and how far they lay apart.
@@ -221,7 +227,7 @@ impl Peer {
     /// Whether the peer can do this work here. Peers that wait by spinning take milliseconds per
     /// step once there are more ranks than processors; such a figure would tell nobody anything.
     pub fn supports(&self, request: Request) -> bool {
-        let Request { test, ranks, bytes } = request;
+        let Request { test, ranks, bytes, .. } = request;
         let fits = ranks <= self.machine.cpus.len();
         match self.kind {
             Kind::Ucx { .. } => fits && ranks == 2 && ucx::supports(test, bytes),
@@ -281,14 +287,15 @@ type Values = (Vec<(Request, Vec<f64>)>, Option<String>);
 
 /// Several runs of a command that measures one thing once.
 fn repeat(request: Request, run: impl Fn() -> Result<f64, String>) -> Values {
-    match (0..REPETITIONS).map(|_| run()).collect() {
+    let repetitions = if request.brief { 1 } else { REPETITIONS };
+    match (0..repetitions).map(|_| run()).collect() {
         Ok(values) => (vec![(request, values)], None),
         Err(error) => (Vec::new(), Some(error)),
     }
 }
 
 /// `values` are those of at least one repetition.
-fn summarize(peer: &str, Request { test, bytes, ranks }: Request, mut values: Vec<f64>) -> Sample {
+fn summarize(peer: &str, Request { test, bytes, ranks, .. }: Request, mut values: Vec<f64>) -> Sample {
     values.sort_by(f64::total_cmp);
     let count = values.len();
     Sample {

@@ -78,6 +78,10 @@ pub enum Kind {
     Send,
     /// Send and receive, synchronous mode, one way.
     SendSynchronous,
+    /// The same by transfers that were set up once, standard mode.
+    SendPrepared,
+    /// Pushes that were set up once, each with its flag, seen where they arrive by a spinning peer, one way.
+    PushPrepared,
     /// Messages of 8 bytes, 64 outstanding.
     SendRate,
     /// Ping-pong of messages from private memory to private memory.
@@ -88,6 +92,18 @@ pub enum Kind {
     SendCall,
     /// What a receive takes when its message is there.
     ReceiveCall,
+    /// Phases of a send: the call.
+    SendStart,
+    /// Phases of a send: fetching the header.
+    SendHeaderIn,
+    /// Phases of a send: until the receiver has the data.
+    SendDataOut,
+    /// Phases of a receive: the call.
+    ReceiveStart,
+    /// Phases of a receive: until the sender has the next header.
+    ReceiveHeaderOut,
+    /// Phases of a receive: fetching the data.
+    ReceiveDataIn,
     /// One way, to the only receive that is posted.
     PostedOne,
     /// One way, to the last of many receives that are posted.
@@ -133,6 +149,7 @@ impl Kind {
             Kind::Push => Some(Test::PutBandwidth),
             Kind::Send => Some(Test::Send),
             Kind::SendSynchronous => Some(Test::SendSynchronous),
+            Kind::SendPrepared | Kind::PushPrepared => Some(Test::SendPrepared),
             Kind::SendBandwidth | Kind::SendBandwidthMapped => Some(Test::Bandwidth),
             Kind::SendCall => Some(Test::SendCall),
             Kind::ReceiveCall => Some(Test::ReceiveCall),
@@ -146,6 +163,8 @@ impl Kind {
             Kind::Allreduce => Some(Test::Allreduce),
             Kind::Start => Some(Test::Start),
             Kind::LimitFlag | Kind::LimitHandOver | Kind::LimitCopy | Kind::LimitCopyTwo => None,
+            Kind::SendStart | Kind::SendHeaderIn | Kind::SendDataOut => None,
+            Kind::ReceiveStart | Kind::ReceiveHeaderOut | Kind::ReceiveDataIn => None,
             Kind::Call | Kind::NullCall | Kind::PullBandwidth => None,
         }
     }

@@ -1,5 +1,6 @@
 //! The rows of the table: what is compared with what.
 
+use super::curve;
 use super::peers::Request;
 use super::plan::{Kind, Part};
 use super::workload;
@@ -66,7 +67,7 @@ fn messages(rows: &mut Vec<Row>) {
     let mut row = |name: String, kind, bytes, limit| {
         rows.push(Row { name, kind, bytes, ranks: 2, limit });
     };
-    for bytes in workload::MESSAGE_LATENCY_SIZES {
+    for bytes in [8, 64, 1 << 10, 4 << 10] {
         let limit = match bytes {
             0..=64 => Limit::Flag(1.0),
             _ => Limit::HandOver(bytes),
@@ -74,6 +75,8 @@ fn messages(rows: &mut Vec<Row>) {
         row(format!("{}, one way", size(bytes)), Kind::Send, bytes, Some(limit));
     }
     row("8 B synchronous, one way".into(), Kind::SendSynchronous, 8, Some(Limit::Flag(1.0)));
+    row("8 B prepared, one way".into(), Kind::SendPrepared, 8, Some(Limit::Flag(1.0)));
+    row("8 B prepared push + flag, one way".into(), Kind::PushPrepared, 8, Some(Limit::Flag(1.0)));
     row("8 B, the send call".into(), Kind::SendCall, 8, None);
     row("8 B, the receive call".into(), Kind::ReceiveCall, 8, None);
     row("8 B, 64 outstanding".into(), Kind::SendRate, 8, None);
@@ -81,47 +84,47 @@ fn messages(rows: &mut Vec<Row>) {
     row(format!("8 B to the last of {} posted", workload::POSTED), Kind::PostedMany, 8, Some(Limit::Flag(1.0)));
     row(format!("posting one of {} receives", workload::POSTED), Kind::PostGap, 8, None);
     for (memory, kind) in [("private", Kind::SendBandwidth), ("job", Kind::SendBandwidthMapped)] {
-        for bytes in workload::MESSAGE_BANDWIDTH_SIZES {
+        for bytes in workload::COPY_SIZES {
             row(format!("{} in {memory} memory", size(bytes)), kind, bytes, Some(Limit::CopyTwo(bytes)));
         }
     }
 }
 
 fn collectives(rows: &mut Vec<Row>, crowd: usize) {
-    for (kind, bytes) in workload::collective_sizes(2) {
-        let what = match kind {
-            Kind::JobBarrier => "barrier of the job".to_owned(),
-            Kind::Barrier => "barrier".to_owned(),
-            Kind::Reduce => format!("reduce {}", size(bytes)),
-            Kind::Allreduce => format!("allreduce {}", size(bytes)),
-            _ => format!("broadcast {}", size(bytes)),
-        };
-        let limit = match kind {
-            Kind::JobBarrier | Kind::Barrier => Some(Limit::Flag(1.0)),
-            Kind::Allreduce if bytes == 8 => Some(Limit::Flag(1.0)),
-            Kind::Broadcast | Kind::Reduce => Some(Limit::HandOver(bytes)),
-            Kind::BroadcastBandwidth => Some(Limit::CopyTwo(16 << 20)),
-            _ => None,
-        };
+    let (short, long) = (8 << 10, 8 << 20);
+    let all = [
+        ("barrier of the job".to_owned(), Kind::JobBarrier, 0, Some(Limit::Flag(1.0))),
+        ("barrier".to_owned(), Kind::Barrier, 0, Some(Limit::Flag(1.0))),
+        (format!("broadcast {}", size(short)), Kind::Broadcast, short, Some(Limit::HandOver(short))),
+        (format!("broadcast {}", size(long)), Kind::BroadcastBandwidth, long, Some(Limit::CopyTwo(16 << 20))),
+        (format!("reduce {}", size(short)), Kind::Reduce, short, Some(Limit::HandOver(short))),
+        ("allreduce 8 B".to_owned(), Kind::Allreduce, 8, Some(Limit::Flag(1.0))),
+    ];
+    for (what, kind, bytes, limit) in all {
         for ranks in collective_ranks(crowd) {
-            if workload::collective_sizes(ranks).contains(&(kind, bytes)) {
-                let (name, limit) = (format!("{what}, {ranks} ranks"), limit.filter(|_| ranks == 2));
-                rows.push(Row { name, kind, bytes, ranks, limit });
-            }
+            let (name, limit) = (format!("{what}, {ranks} ranks"), limit.filter(|_| ranks == 2));
+            rows.push(Row { name, kind, bytes, ranks, limit });
         }
     }
+    let name = format!("allreduce {}, 2 ranks", size(long));
+    rows.push(Row { name, kind: Kind::Allreduce, bytes: long, ranks: 2, limit: None });
 }
 
-/// What peers are measured at: the counterparts of the rows, each once.
+/// What peers are measured at: the counterparts of the rows and of the curves' points, each once.
 pub fn requests(parts: &[Part], crowd: usize) -> Vec<Request> {
     /// Pushes that are worth a comparison.
     const PUSHES: [usize; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
     let pushes = if parts.contains(&Part::Remote) { &PUSHES[..] } else { &[] };
-    let of_rows = parts.iter().flat_map(|part| rows(*part, crowd)).map(|row| (row.kind, row.bytes, row.ranks));
-    let mut requests = Vec::new();
-    for (kind, bytes, ranks) in of_rows.chain(pushes.iter().map(|bytes| (Kind::Push, *bytes, 2))) {
-        let request = kind.counterpart().map(|test| Request { test, bytes, ranks });
-        requests.extend(request.filter(|request| !requests.contains(request)));
+    let rows = parts.iter().flat_map(|part| rows(*part, crowd)).map(|row| (row.kind, row.bytes, row.ranks, false));
+    let pushes = pushes.iter().map(|bytes| (Kind::Push, *bytes, 2, false));
+    let points = parts.iter().flat_map(|part| curve::compared_points(*part, crowd));
+    let points = points.map(|(kind, bytes, ranks)| (kind, bytes, ranks, true));
+    let mut requests: Vec<Request> = Vec::new();
+    for (kind, bytes, ranks, brief) in rows.chain(pushes).chain(points) {
+        let Some(test) = kind.counterpart() else { continue };
+        if !requests.iter().any(|known| (known.test, known.bytes, known.ranks) == (test, bytes, ranks)) {
+            requests.push(Request { test, bytes, ranks, brief });
+        }
     }
     requests
 }
@@ -132,5 +135,24 @@ pub fn size(bytes: usize) -> String {
         b if b >= 1 << 20 => format!("{} MB", b >> 20),
         b if b >= 1 << 10 => format!("{} KB", b >> 10),
         b => format!("{b} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::peers::Test;
+
+    #[test]
+    fn peers_repeat_a_point_less_often_unless_it_is_a_row_too() {
+        let requests = requests(&Part::ALL, 16);
+        let of = |test, bytes, ranks| {
+            let same = |it: &&Request| (it.test, it.bytes, it.ranks) == (test, bytes, ranks);
+            requests.iter().filter(same).map(|it| it.brief).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Test::Send, 8, 2), [false]);
+        assert_eq!(of(Test::Send, 16, 2), [true]);
+        assert_eq!(of(Test::Broadcast, 8 << 10, 16), [false]);
+        assert_eq!(of(Test::BroadcastBandwidth, 2 << 20, 16), [true]);
     }
 }

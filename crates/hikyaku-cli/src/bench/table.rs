@@ -1,10 +1,10 @@
 //! The tables a person reads.
 
-use super::Results;
 use super::peers::{Request, Sample};
 use super::plan::{Figure, Kind, Part, Unit, median};
-use super::rows::{Limit, Row, rows, size};
-use super::workload::HAND_OVER_SIZES;
+use super::rows::{Limit, Row, requests, rows, size};
+use super::workload::{COPY_SIZES, HAND_OVER_SIZES};
+use super::{Results, curve, legend};
 
 pub fn print(results: &Results) {
     println!("hikyaku {} on {} cores, ranks as processes bound to cores; medians\n", results.version, results.cores);
@@ -19,32 +19,15 @@ pub fn print(results: &Results) {
         if *part == Part::Remote {
             print_bandwidth(results);
         }
+        if *part == Part::Messages {
+            print_phases(results);
+        }
+        curve::print(results, *part);
     }
-    print_legend(results);
+    legend::print(&results.parts);
     print_peers(results);
     for note in &results.notes {
         println!("note: {note}");
-    }
-}
-
-fn print_legend(results: &Results) {
-    println!(
-        "\nx limit, x peer: our figure divided by the limit's or the best peer's of the same run. Of times (ns, us, ms)"
-    );
-    println!(
-        "less is better, of rates (M/s, GB/s) more is. At best: the least disturbed repetition of each; look there"
-    );
-    println!("when others use the machine too.");
-    if results.parts.contains(&Part::Messages) {
-        println!("messages: half of a ping-pong, buffers of their own on both sides; its limit is both cores copying.");
-        println!("Calls: a send that finds its slot free, a receive that finds its message.");
-        println!("Receives posted: the ping-pong goes through the slots (peers: tags) from the last to the first.");
-    }
-    if results.parts.contains(&Part::Collectives) {
-        println!(
-            "collectives: many calls in a row, the root changes with each; time of the slowest rank. Peers that spin"
-        );
-        println!("are not measured with more ranks than cores.");
     }
 }
 
@@ -59,7 +42,7 @@ fn print_limits(results: &Results) {
             println!("  {what:<34}{:>14}", show(time.median(), Unit::Nanoseconds));
         }
     }
-    for bytes in [64 << 10, 1 << 20, 16 << 20] {
+    for bytes in COPY_SIZES {
         if let (Some(one), Some(two)) =
             (results.ours.find(Kind::LimitCopy, bytes, 2), results.ours.find(Kind::LimitCopyTwo, bytes, 2))
         {
@@ -98,6 +81,17 @@ fn print_bandwidth(results: &Results) {
             best.map_or("-".into(), |s| format!("{:.2}", figure.median() / s.value)),
         );
     }
+}
+
+fn print_phases(results: &Results) {
+    let show = |kind| results.ours.find(kind, 8, 2).map_or("-".into(), |it| show(it.median(), Unit::Nanoseconds));
+    let line =
+        |name: &str, cells: [String; 3]| println!("  {name:<18}{:>16}{:>14}{:>14}", cells[0], cells[1], cells[2]);
+    println!();
+    line("phases of 8 B", ["start", "header in", "data out"].map(str::to_owned));
+    line("  send", [Kind::SendStart, Kind::SendHeaderIn, Kind::SendDataOut].map(show));
+    line("", ["start", "header out", "data in"].map(str::to_owned));
+    line("  receive", [Kind::ReceiveStart, Kind::ReceiveHeaderOut, Kind::ReceiveDataIn].map(show));
 }
 
 fn print_row(results: &Results, row: &Row) {
@@ -142,12 +136,17 @@ fn print_peers(results: &Results) {
     if names.is_empty() {
         return;
     }
-    println!("\npeers in the same run");
+    println!("\npeers in the same run, without the points of the curves");
+    let requests = requests(&results.parts, results.crowd);
+    let is_point = |s: &Sample| {
+        let same = |it: &&Request| (it.test, it.bytes, it.ranks) == (s.test, s.bytes, s.ranks);
+        requests.iter().find(same).is_some_and(|request| request.brief)
+    };
     for name in names {
         let figures: Vec<String> = results
             .peers
             .iter()
-            .filter(|s| s.peer == name)
+            .filter(|s| s.peer == name && !is_point(s))
             .map(|s| {
                 let bytes = if s.bytes > 0 { format!(" {}", size(s.bytes)) } else { String::new() };
                 let ranks = if s.ranks != 2 { format!(" x {}", s.ranks) } else { String::new() };
@@ -159,7 +158,7 @@ fn print_peers(results: &Results) {
 }
 
 /// The best peer at the same work.
-fn best_peer(results: &Results, kind: Kind, bytes: usize, ranks: usize) -> Option<&Sample> {
+pub fn best_peer(results: &Results, kind: Kind, bytes: usize, ranks: usize) -> Option<&Sample> {
     peers_at(results, kind, bytes, ranks).into_iter().reduce(|best, s| {
         let better = if s.test.more_is_better() { s.value > best.value } else { s.value < best.value };
         if better { s } else { best }
@@ -169,8 +168,7 @@ fn best_peer(results: &Results, kind: Kind, bytes: usize, ranks: usize) -> Optio
 /// All peers at the same work.
 fn peers_at(results: &Results, kind: Kind, bytes: usize, ranks: usize) -> Vec<&Sample> {
     let Some(test) = kind.counterpart() else { return Vec::new() };
-    let wanted = Request { test, bytes, ranks };
-    let fits = |s: &&Sample| Request { test: s.test, bytes: s.bytes, ranks: s.ranks } == wanted;
+    let fits = |s: &&Sample| (s.test, s.bytes, s.ranks) == (test, bytes, ranks);
     results.peers.iter().filter(fits).collect()
 }
 
@@ -179,7 +177,7 @@ fn show(value: f64, unit: Unit) -> String {
 }
 
 /// Three digits are all that such a measurement has.
-fn round(value: f64) -> String {
+pub fn round(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),

@@ -54,7 +54,7 @@ impl<'j> Formation<'j> {
     /// Forms groups of `members`, given by their numbers in `channel`, who all call this with the same list, and nobody
     /// else. They talk in `slot` of `channel`, in which nobody sends anything else.
     ///
-    /// Besides the group of all of them, in the order of the list, there may be [`TEAMS_MAX`] teams, each a list of indices
+    /// Besides the group of all of them, in the order of the list, there may be up to four teams, each a list of indices
     /// into `members` with this rank among them: those on a list of one member have the same list at the same place.
     ///
     /// ```

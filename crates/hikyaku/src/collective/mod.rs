@@ -24,6 +24,7 @@
 //! | `source` | a long buffer where it is |
 //! | `operation` | what numbers are combined by |
 //! | `reduce` | reduce, allreduce, scan |
+//! | `short` | allreduce of a few numbers |
 //! | `element` | the same for elements whose type is known only when the program runs |
 //! | `messages` | slots between the members |
 //! | `share` | long reductions, where the buffers are |
@@ -54,6 +55,7 @@ mod reduce;
 mod room;
 mod round;
 mod share;
+mod short;
 mod source;
 mod stage;
 mod tree;

@@ -5,6 +5,7 @@
 //!
 //! * reduce of short pieces, or of few, or where members share cores: the root, as contributions come; the others go on
 //!   at once.
+//! * allreduce of what fits an entry: everybody for itself (see `short`).
 //! * allreduce of short pieces, or of two: everybody for itself, from what all others show.
 //! * allreduce where members share cores: the last to arrive, for all. The others wait once.
 //! * longer pieces: each member one part of the piece for all, and then all, or the root, read the parts.
@@ -31,7 +32,7 @@ const SCRATCH_BYTES: usize = 4096;
 
 /// Private bytes, aligned for every element.
 #[repr(C, align(64))]
-pub(super) struct Scratch<const BYTES: usize = SCRATCH_BYTES>([u8; BYTES]);
+pub(super) struct Scratch<const BYTES: usize = SCRATCH_BYTES>(pub [u8; BYTES]);
 
 /// How members' bytes are combined: an operation without its type.
 pub(super) struct Combination<'f> {
@@ -121,7 +122,10 @@ impl Group<'_> {
             let reason = format!("elements of {element} bytes cannot be combined: 1 to {SCRATCH_BYTES} bytes can");
             return Err(self.refuse(label, reason));
         }
-        self.abandon_on_panic(|| self.combine_bytes(label, data, how))
+        self.abandon_on_panic(|| match self.is_short(label) {
+            true => self.allreduce_short(label, data, how),
+            false => self.combine_bytes(label, data, how),
+        })
     }
 
     #[inline(always)]

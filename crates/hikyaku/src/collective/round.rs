@@ -204,7 +204,19 @@ impl Group<'_> {
     /// Waits until a member has entered the call.
     #[inline(always)]
     pub(super) fn await_member(&self, round: &Round, member: usize) -> Result<()> {
-        self.wait(*round, || match self.has_entered(round, member) {
+        let ask = &self.entry(member, round).ask;
+        for _ in 0..self.short_wait_turns() {
+            if ask.look() == (round.head, round.argument) {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        self.await_member_longer(round, member)
+    }
+
+    #[cold]
+    fn await_member_longer(&self, round: &Round, member: usize) -> Result<()> {
+        self.wait_longer(round, || match self.has_entered(round, member) {
             Ok(false) => None,
             other => Some(other.map(|_| ())),
         })?
@@ -213,20 +225,7 @@ impl Group<'_> {
     /// Waits until all members below `end` have entered the call.
     #[inline(always)]
     pub(super) fn await_members(&self, round: &Round, end: usize) -> Result<()> {
-        let mut next = 0;
-        self.wait(*round, || {
-            while next < end {
-                if next != self.rank() {
-                    match self.has_entered(round, next) {
-                        Ok(true) => {}
-                        Ok(false) => return None,
-                        Err(error) => return Some(Err(error)),
-                    }
-                }
-                next += 1;
-            }
-            Some(Ok(()))
-        })?
+        (0..end).filter(|member| *member != self.rank()).try_for_each(|member| self.await_member(round, member))
     }
 
     /// Everybody has entered this call, so everybody has finished the one before.

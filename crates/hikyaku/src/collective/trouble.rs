@@ -27,8 +27,7 @@ impl Group<'_> {
     /// Waits within a call.
     #[inline(always)]
     pub(super) fn wait<R>(&self, round: Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
-        // Most waits are short where every member has a core; trouble, handlers and sleep can wait so long.
-        for _ in 0..if self.crowded { 1 } else { SHORT_WAIT_TURNS } {
+        for _ in 0..self.short_wait_turns() {
             if let Some(result) = ready() {
                 return Ok(result);
             }
@@ -37,7 +36,14 @@ impl Group<'_> {
         self.wait_longer(&round, ready)
     }
 
-    fn wait_longer<R>(&self, round: &Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
+    /// Looks before a wait does anything else: most waits are short where every member has a core; trouble, handlers and
+    /// sleep can wait so long.
+    #[inline(always)]
+    pub(super) fn short_wait_turns(&self) -> u32 {
+        if self.crowded { 1 } else { SHORT_WAIT_TURNS }
+    }
+
+    pub(super) fn wait_longer<R>(&self, round: &Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
         let departures = &self.job.ni.memory.header().departures;
         let alarm = &self.part(self.rank()).alarm;
         let (mut departed, mut turns) = (0, 0u32);

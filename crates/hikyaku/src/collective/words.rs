@@ -35,10 +35,8 @@ impl Ask {
     /// Shows what the member asks for, after its contribution.
     #[inline(always)]
     pub fn publish(&self, head: u64, argument: u64) {
-        // Calls of a program are often alike. A line that a peer looks at should be written once.
-        if self.argument.load(Ordering::Relaxed) != argument {
-            self.argument.store(argument, Ordering::Relaxed);
-        }
+        // Not compared with what is there: the line may be in the cache of a peer that has looked at it.
+        self.argument.store(argument, Ordering::Relaxed);
         self.head.store(head, Ordering::Release);
     }
 

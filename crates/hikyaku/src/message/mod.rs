@@ -102,6 +102,7 @@ pub enum Mode {
 /// ```
 pub struct Messages<'j> {
     job: &'j Job,
+    mode: Cell<Mode>,
     core: Rc<Core>,
 }
 
@@ -110,16 +111,19 @@ struct Core {
     ni: Arc<Ni>,
     layout: Layout,
     slots: usize,
-    mode: Cell<Mode>,
+    /// Sends wait for their receives here, so most likely at the others too.
+    is_synchronous: Cell<bool>,
     /// Which ranks the members are, and where their parts lie.
     roster: Roster,
     /// How many there are, of which this rank is number `me`.
     size: usize,
     me: usize,
-    /// The near ones, beginning with this member.
+    /// All of them, if all are near. What is done in place looks here only, since an index is all it may cost.
     links: Vec<Link>,
+    /// Otherwise the near ones, beginning with member `first`.
+    beside: Vec<Link>,
     first: usize,
-    /// The others.
+    /// And the others.
     far: FarLinks,
     /// Members whose death was told by a receive from anyone.
     mourned: RefCell<HashSet<usize>>,
@@ -189,16 +193,18 @@ impl<'j> Messages<'j> {
         let layout = Layout::new(DOMAINS * slots);
         let near = link::near(&ni, &roster, me, size);
         let links = link::links(&ni, &roster, (me, size), near.clone(), layout.peer_bytes, DOMAINS * slots);
+        let (links, beside) = if links.len() == size { (links, Vec::new()) } else { (Vec::new(), links) };
         let core = Rc::new(Core {
             ni,
             layout,
             slots,
-            mode: Cell::new(Mode::Standard),
+            is_synchronous: Cell::new(false),
             roster,
             size,
             me,
-            far: FarLinks::new(if links.len() < size { size } else { 0 }),
+            far: FarLinks::new(if beside.is_empty() { 0 } else { size }),
             links,
+            beside,
             first: near.start,
             mourned: RefCell::default(),
             spool: RefCell::default(),
@@ -207,7 +213,7 @@ impl<'j> Messages<'j> {
             turn: Cell::new(0),
         });
         background::register(&core);
-        Messages { job, core }
+        Messages { job, mode: Cell::new(Mode::Standard), core }
     }
 }
 
@@ -248,12 +254,13 @@ impl<'j> Messages<'j> {
 
     /// When sends return.
     pub fn mode(&self) -> Mode {
-        self.core.mode.get()
+        self.mode.get()
     }
 
     /// Sets when sends return. For `Spool`, give it a spare buffer first.
     pub fn set_mode(&self, mode: Mode) {
-        self.core.mode.set(mode);
+        self.mode.set(mode);
+        self.core.is_synchronous.set(mode == Mode::Synchronous);
     }
 }
 
@@ -261,13 +268,13 @@ impl Core {
     /// A near member.
     #[inline(always)]
     fn near(&self, member: usize) -> &Link {
-        &self.links[member.wrapping_sub(self.first)]
+        self.links.get(member).unwrap_or_else(|| &self.beside[member - self.first])
     }
 
     /// Whether a member is reached by packets.
     #[inline(always)]
     fn is_far(&self, member: usize) -> bool {
-        member.wrapping_sub(self.first) >= self.links.len()
+        self.links.is_empty() && member.wrapping_sub(self.first) >= self.beside.len()
     }
 
     /// What this rank keeps to itself about `member`.
@@ -320,20 +327,20 @@ impl Core {
     #[inline(always)]
     fn check(&self, member: usize, slot: usize) -> Result<()> {
         if self.link(member).is_none() {
-            self.check_far(member)?;
+            self.check_member(member)?;
         }
         if slot < self.slots { Ok(()) } else { Err(Error::NoSuchSlot { slot, slots: self.slots }) }
     }
 
-    /// Finds a near member, in a forked child none.
+    /// Finds a member whose messages are sent and received in place, in a forked child none.
     #[inline(always)]
     fn link(&self, member: usize) -> Option<&Link> {
-        self.links.get(member.wrapping_sub(self.first)).filter(|link| link.rank < self.ni.size())
+        self.links.get(member).filter(|link| link.rank < self.ni.size())
     }
 
-    /// Whether a member that is not near is there at all.
+    /// Whether a member that is not found there exists at all.
     #[cold]
-    fn check_far(&self, member: usize) -> Result<()> {
+    fn check_member(&self, member: usize) -> Result<()> {
         // Every rank of the job is out of range in a forked child.
         self.ni.check_rank(self.ni.rank)?;
         if member < self.size { Ok(()) } else { Err(Error::NoSuchRank { rank: member, size: self.size }) }

@@ -171,8 +171,8 @@ impl Core {
 
     /// The lowest slot of `member` in which a message waits that no receive under way is for.
     pub(super) fn find_slot(&self, member: usize) -> Option<usize> {
-        let is_busy = |slot: usize| self.state(member).borrow().receives[slot].is_busy();
-        let mine = if self.is_far(member) { self.far(member).mine(&self.layout) } else { self.mine(member) };
+        let is_busy = |slot: usize| self.has_talked(member) && self.state(member).borrow().receives[slot].is_busy();
+        let mine = if self.is_far(member) { self.own_side(member) } else { self.mine(member) };
         mine.high().find_slot(self.slots, |slot| self.has_message(member, *slot) && !is_busy(*slot))
     }
 

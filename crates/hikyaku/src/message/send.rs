@@ -59,7 +59,7 @@ impl Messages<'_> {
     #[inline]
     pub fn send<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
         let data = bytemuck::cast_slice(data);
-        let at_once = data.len() <= SHORT_MAX && self.core.mode.get() != Mode::Synchronous;
+        let at_once = data.len() <= SHORT_MAX && self.mode.get() != Mode::Synchronous;
         if slot < self.core.slots && at_once && self.core.send_short(data, rank, slot) {
             return Ok(());
         }
@@ -76,7 +76,7 @@ impl Messages<'_> {
     fn send_entry(&self, data: &[u8], rank: usize, slot: usize, entry: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         self.core.enter(rank);
-        let mode = self.core.mode.get();
+        let mode = self.mode.get();
         if mode == Mode::Synchronous || data.len() > EAGER_MAX {
             // It waits once the receiver knows of it, so it is refused before.
             refuse_in_handler()?;

@@ -80,13 +80,16 @@ impl Peer {
     /// Whether all messages of a slot were taken; looks at the peer's word only if it has to.
     #[inline(always)]
     pub fn is_free(&mut self, mine: Side<'_>, entry: usize) -> bool {
-        let send = &self.sends[entry];
-        send.taken >= send.sent || self.look(mine, entry)
+        self.has_taken(entry, || mine.post(entry).look().0)
     }
 
-    fn look(&mut self, mine: Side<'_>, entry: usize) -> bool {
-        let (taken, _) = mine.post(entry).look();
-        self.learn(entry, taken);
+    /// The same, where `look` looks at the peer's word.
+    #[inline(always)]
+    pub fn has_taken(&mut self, entry: usize, look: impl FnOnce() -> u64) -> bool {
+        let send = &self.sends[entry];
+        if send.taken < send.sent {
+            self.learn(entry, look());
+        }
         let send = &self.sends[entry];
         send.taken >= send.sent
     }

@@ -56,26 +56,39 @@ impl Port {
     #[inline]
     pub fn push<T: Pod>(&self, to: Place<'_, T>, data: &[T]) -> Result<()> {
         self.tick();
-        match self.ni.resolve(to, data.len())? {
-            // SAFETY: resolved for that many elements; `data` is private to the caller.
-            Reach::Pointer(target) => unsafe { copy::copy(target, data.as_ptr().cast(), size_of_val(data)) },
-            Reach::Area(area, offset) => self.push_area(area, offset, bytemuck::cast_slice(data), None)?,
-            Reach::Far(target) => self.push_routed(target, bytemuck::cast_slice(data), None)?,
-        }
+        let Some(target) = self.ni.pointer_to(&to, data.len()) else { return self.push_elsewhere(to, data) };
+        // SAFETY: found for that many elements; `data` is private to the caller.
+        unsafe { copy::copy(target, data.as_ptr().cast(), size_of_val(data)) };
         Ok(())
+    }
+
+    /// Out of line, here and below, so that what is compiled in place stays short.
+    #[inline(never)]
+    fn push_elsewhere<T: Pod>(&self, to: Place<'_, T>, data: &[T]) -> Result<()> {
+        match self.ni.resolve(to, data.len())? {
+            Reach::Area(area, offset) => self.push_area(area, offset, bytemuck::cast_slice(data), None),
+            Reach::Far(target) => self.push_routed(target, bytemuck::cast_slice(data), None),
+            Reach::Pointer(_) => unreachable!("pushed in place"),
+        }
     }
 
     /// Reads a place into `into`; done when the call returns.
     #[inline]
     pub fn pull<T: Pod>(&self, from: Place<'_, T>, into: &mut [T]) -> Result<()> {
         self.tick();
-        match self.ni.resolve(from, into.len())? {
-            // SAFETY: resolved for that many elements; `into` is borrowed mutably; any bytes are a valid `T`.
-            Reach::Pointer(source) => unsafe { copy::copy(into.as_mut_ptr().cast(), source, size_of_val(into)) },
-            Reach::Area(area, offset) => self.pull_area(area, offset, bytemuck::cast_slice_mut(into))?,
-            Reach::Far(source) => self.pull_routed(source, bytemuck::cast_slice_mut(into))?,
-        }
+        let Some(source) = self.ni.pointer_to(&from, into.len()) else { return self.pull_elsewhere(from, into) };
+        // SAFETY: found for that many elements; `into` is borrowed mutably; any bytes are a valid `T`.
+        unsafe { copy::copy(into.as_mut_ptr().cast(), source, size_of_val(into)) };
         Ok(())
+    }
+
+    #[inline(never)]
+    fn pull_elsewhere<T: Pod>(&self, from: Place<'_, T>, into: &mut [T]) -> Result<()> {
+        match self.ni.resolve(from, into.len())? {
+            Reach::Area(area, offset) => self.pull_area(area, offset, bytemuck::cast_slice_mut(into)),
+            Reach::Far(source) => self.pull_routed(source, bytemuck::cast_slice_mut(into)),
+            Reach::Pointer(_) => unreachable!("pulled in place"),
+        }
     }
 
     /// Reads one element.
@@ -91,18 +104,22 @@ impl Port {
     #[inline]
     pub fn word(&self, to: Place<'_, u64>, value: u64) -> Result<()> {
         self.tick();
+        let Some(target) = self.ni.pointer_to(&to, 1) else { return self.word_elsewhere(to, value) };
+        if self.has_routed() {
+            self.settle(to.rank)?;
+        }
+        // SAFETY: found for one `u64`, aligned since areas start on a line; accessed atomically.
+        unsafe { AtomicU64::from_ptr(target.cast()) }.store(value, Ordering::Release);
+        self.ni.notify(to.rank, self.ni.watch_of(target));
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn word_elsewhere(&self, to: Place<'_, u64>, value: u64) -> Result<()> {
         match self.ni.resolve(to, 1)? {
-            Reach::Pointer(target) => {
-                if self.has_routed() {
-                    self.settle(to.rank)?;
-                }
-                // SAFETY: resolved for one `u64`, aligned since areas start on a line; accessed atomically.
-                unsafe { AtomicU64::from_ptr(target.cast()) }.store(value, Ordering::Release);
-                self.ni.notify(to.rank, self.ni.watch_of(target));
-                Ok(())
-            }
             Reach::Area(area, offset) => self.word_area(area, offset, value),
             Reach::Far(target) => self.word_routed(target, value),
+            Reach::Pointer(_) => unreachable!("written in place"),
         }
     }
 
@@ -112,21 +129,27 @@ impl Port {
         if to.rank != flag.rank {
             return Err(Error::NotMine { rank: flag.rank });
         }
-        // Both are checked before anything is written.
-        let flag_reach = self.ni.resolve(flag, 1)?;
-        if let (Reach::Pointer(target), Reach::Pointer(word)) = (self.ni.resolve(to, data.len())?, flag_reach) {
-            self.tick();
-            if self.has_routed() {
-                self.settle(to.rank)?;
-            }
-            // SAFETY: resolved for that many elements, and for one aligned `u64` accessed atomically.
-            unsafe {
-                copy::copy(target, data.as_ptr().cast(), size_of_val(data));
-                AtomicU64::from_ptr(word.cast()).store(value, Ordering::Release);
-            }
-            self.ni.notify(flag.rank, self.ni.watch_of(word));
-            return Ok(());
+        let Some(target) = self.ni.pointer_to(&to, data.len()) else {
+            return self.notify_elsewhere(to, data, flag, value);
+        };
+        let Some(word) = self.ni.pointer_to(&flag, 1) else { return self.notify_elsewhere(to, data, flag, value) };
+        self.tick();
+        if self.has_routed() {
+            self.settle(to.rank)?;
         }
+        // SAFETY: found for that many elements, and for one aligned `u64` accessed atomically.
+        unsafe {
+            copy::copy(target, data.as_ptr().cast(), size_of_val(data));
+            AtomicU64::from_ptr(word.cast()).store(value, Ordering::Release);
+        }
+        self.ni.notify(flag.rank, self.ni.watch_of(word));
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn notify_elsewhere<T: Pod>(&self, to: Place<'_, T>, data: &[T], flag: Place<'_, u64>, value: u64) -> Result<()> {
+        // Both are checked before anything is written.
+        self.ni.resolve(flag, 1)?;
         self.push(to, data)?;
         self.word(flag, value)
     }
@@ -168,15 +191,19 @@ impl Port {
     #[inline]
     pub fn atomic(&self, at: Place<'_, u64>, operation: Atomic) -> Result<u64> {
         self.tick();
+        let Some(target) = self.ni.pointer_to(&at, 1) else { return self.atomic_elsewhere(at, operation) };
+        // SAFETY: found for one aligned `u64`, accessed atomically by everyone.
+        let before = operation.perform(unsafe { AtomicU64::from_ptr(target.cast()) });
+        self.ni.notify(at.rank, self.ni.watch_of(target));
+        Ok(before)
+    }
+
+    #[inline(never)]
+    fn atomic_elsewhere(&self, at: Place<'_, u64>, operation: Atomic) -> Result<u64> {
         match self.ni.resolve(at, 1)? {
-            Reach::Pointer(target) => {
-                // SAFETY: resolved for one aligned `u64`, accessed atomically by everyone.
-                let before = operation.perform(unsafe { AtomicU64::from_ptr(target.cast()) });
-                self.ni.notify(at.rank, self.ni.watch_of(target));
-                Ok(before)
-            }
             Reach::Area(area, offset) => self.atomic_area(area, offset, operation),
             Reach::Far(target) => self.atomic_routed(target, operation),
+            Reach::Pointer(_) => unreachable!("done in place"),
         }
     }
 

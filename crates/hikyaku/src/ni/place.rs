@@ -187,37 +187,27 @@ pub(crate) enum Reach<'a> {
 }
 
 impl Ni {
-    /// Checks a place for `count` elements and finds how it is reached.
+    /// The address of `count` elements of symmetric memory that is mapped here: what nearly every operation is about.
+    /// `None` where it is not so simple, or wrong.
     #[inline(always)]
-    pub fn resolve<'a, T>(&self, place: Place<'a, T>, count: usize) -> Result<Reach<'a>> {
-        if !self.is_near(place.rank) {
-            return self.resolve_far(place, count);
-        }
+    pub fn pointer_to<T>(&self, place: &Place<'_, T>, count: usize) -> Option<*mut u8> {
+        let Ground::Symmetric { job, start } = place.ground else { return None };
         // One comparison covers both an index and a count that are too large, without overflow.
         if place.index > place.len || count > place.len - place.index {
-            return Err(out_of_bounds(place.index, count, place.len));
+            return None;
         }
-        let offset = place.index * size_of::<T>();
-        match place.ground {
-            Ground::Symmetric { job, start } => {
-                if job != self.job {
-                    return Err(Error::ForeignArea);
-                }
-                // SAFETY: rank, index and count were checked, and the area lies in the rank's heap.
-                Ok(Reach::Pointer(unsafe { self.heap_address(place.rank, start + offset) }))
-            }
-            Ground::Area(area) => {
-                if area.job != self.job {
-                    return Err(Error::ForeignArea);
-                }
-                Ok(Reach::Area(area, offset))
-            }
+        if !self.is_near(place.rank) || job != self.job {
+            return None;
         }
+        // SAFETY: rank, index and count were checked, and the area lies in the rank's heap.
+        Some(unsafe { self.heap_address(place.rank, start + place.index * size_of::<T>()) })
     }
 
-    /// The same for a rank that is not mapped here, or does not exist.
-    #[cold]
-    fn resolve_far<'a, T>(&self, place: Place<'a, T>, count: usize) -> Result<Reach<'a>> {
+    /// Checks a place for `count` elements and finds how it is reached.
+    pub fn resolve<'a, T>(&self, place: Place<'a, T>, count: usize) -> Result<Reach<'a>> {
+        if let Some(pointer) = self.pointer_to(&place, count) {
+            return Ok(Reach::Pointer(pointer));
+        }
         self.check_rank(place.rank)?;
         if place.index > place.len || count > place.len - place.index {
             return Err(out_of_bounds(place.index, count, place.len));

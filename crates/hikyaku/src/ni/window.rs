@@ -115,3 +115,37 @@ impl Drop for Window {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_leads_its_peer_to_its_bytes_and_nobody_else_anywhere() {
+        crate::local(1, |job| {
+            let (mut first, mut second) = (vec![1u8; 10], vec![2u8; 12]);
+            let find = |peer, name, offset, bytes| job.ni.windows.table().find(peer, name, offset, bytes);
+            // SAFETY: both buffers outlive the window, and are looked at only below.
+            let window = unsafe { Window::open(&job.ni, 5, first.as_mut_ptr(), 10).unwrap() };
+            let name = window.name;
+            assert_eq!(find(5, name, 0, 10), Some(first.as_mut_ptr()));
+            assert_eq!(find(5, name, 10, 0), Some(first.as_mut_ptr().wrapping_add(10)));
+            for (peer, name, offset, bytes) in
+                [(4, name, 0, 1), (5, name + 1, 0, 1), (5, name, 0, 11), (5, name, u64::MAX, 2), (5, 0, 0, 0)]
+            {
+                assert_eq!(find(peer, name, offset, bytes), None);
+            }
+            // SAFETY: as above.
+            unsafe { window.aim(second.as_mut_ptr(), 12) };
+            assert_eq!(find(5, name, 2, 10), Some(second.as_mut_ptr().wrapping_add(2)));
+            drop(window);
+            assert_eq!(find(5, name, 0, 0), None);
+            assert_eq!(second, [[1u8; 10].as_slice(), &[2; 2]].concat(), "what had come was taken along");
+            // SAFETY: as above.
+            let again = unsafe { Window::open(&job.ni, 5, first.as_mut_ptr(), 10).unwrap() };
+            assert_ne!(again.name, name, "an old name leads nowhere");
+            assert_eq!(find(5, name, 0, 0), None);
+        })
+        .unwrap();
+    }
+}

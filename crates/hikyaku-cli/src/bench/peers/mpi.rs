@@ -19,6 +19,11 @@ const SOURCES: [(&str, &str); 5] = [
     ("collective.c", include_str!("../../../../../bench/peers/collective.c")),
 ];
 
+/// How often the program repeats a test: many short repetitions, of which some are left undisturbed where others use the
+/// machine too.
+const REPETITIONS: usize = 15;
+const REPETITIONS_BRIEF: usize = 4;
+
 /// The longest that all tests of one start may take together.
 const BATCH_LIMIT: Duration = Duration::from_secs(60);
 
@@ -91,7 +96,10 @@ pub(super) fn launch(kind: &Kind, machine: &Machine, ranks: usize, folder: &Path
 
 /// Runs some tests and returns the values of their repetitions, as far as they came.
 pub(super) fn measure(mut command: Command, requests: &[Request], folder: &Path) -> Values {
-    command.args(requests.iter().map(|request| format!("{}:{}", request.test.name(), request.bytes)));
+    command.args(requests.iter().map(|Request { test, bytes, brief, .. }| {
+        let repetitions = if *brief { REPETITIONS_BRIEF } else { REPETITIONS };
+        format!("{}:{bytes}:{repetitions}", test.name())
+    }));
     let finished = match process::Running::start(&mut command, folder) {
         Ok(running) => running.finish(BATCH_LIMIT),
         Err(error) => return (Vec::new(), Some(error)),
@@ -134,7 +142,7 @@ pub(super) fn parse_lines(text: &str, requests: &[Request]) -> Values {
             Err(e) => return (values, Some(format!("it printed '{text}': {e}"))),
         };
         let answers = |request: &&Request| {
-            let Request { test, bytes, ranks } = **request;
+            let Request { test, bytes, ranks, .. } = **request;
             (test.name(), bytes, ranks, test.unit()) == (&*line.test, line.bytes, line.ranks, &*line.unit)
         };
         let Some(request) = requests.iter().find(answers).filter(|_| line.value.is_finite()) else {

@@ -25,7 +25,7 @@ fn lines_of_the_program_are_read_and_others_are_not() {
     let text = "[vm:04808] a warning of the launcher\n\
         {\"test\":\"send\",\"bytes\":8,\"ranks\":2,\"value\":443.1960,\"unit\":\"ns\"}\n\
         {\"test\":\"send\",\"bytes\":8,\"ranks\":2,\"value\":541.5978,\"unit\":\"ns\"}\n";
-    let request = |test, bytes| Request { test, bytes, ranks: 2 };
+    let request = |test, bytes| Request { test, bytes, ranks: 2, brief: false };
     let asked = request(Test::Send, 8);
     let values = vec![(asked, vec![443.196, 541.5978])];
     assert_eq!(mpi::parse_lines(text, &[request(Test::Put, 8), asked]), (values, None));
@@ -44,7 +44,7 @@ fn one_start_measures_all_tests_of_a_number_of_ranks() {
     let machine = Machine { cpus: vec![0, 1], cores: 2 };
     let peer = |kind| Peer { name: "a peer".into(), kind, machine: machine.clone(), folder: None };
     let requests = [(Test::Send, 8, 2), (Test::Barrier, 0, 16), (Test::Start, 0, 16), (Test::Put, 8, 2)]
-        .map(|(test, bytes, ranks)| Request { test, bytes, ranks });
+        .map(|(test, bytes, ranks)| Request { test, bytes, ranks, brief: false });
     let [send, barrier, start, put] = requests;
     let open_mpi = peer(Kind::OpenMpi { compiler: command(), launcher: command() });
     assert_eq!(open_mpi.batches(&requests), [vec![send, put], vec![barrier], vec![start]]);
@@ -71,14 +71,15 @@ Final:                   100   1712.287  1737.740  1737.740     9207.36    9207.
 
 #[test]
 fn the_median_lies_between_low_and_high() {
-    let sample = summarize("a peer", Request { test: Test::Send, bytes: 8, ranks: 2 }, vec![3.0, 1.0, 9.0, 2.0]);
+    let request = Request { test: Test::Send, bytes: 8, ranks: 2, brief: false };
+    let sample = summarize("a peer", request, vec![3.0, 1.0, 9.0, 2.0]);
     assert_eq!((sample.low, sample.value, sample.high), (1.0, 2.5, 9.0));
     assert_eq!((sample.repetitions, sample.unit), (4, "ns"));
 }
 
 #[test]
 fn names_are_the_same_in_json() {
-    for test in [Test::FetchAdd, Test::PutBandwidth, Test::ActiveMessage, Test::Send] {
+    for test in [Test::FetchAdd, Test::PutBandwidth, Test::ActiveMessage, Test::Send, Test::SendPrepared] {
         assert_eq!(serde_json::to_string(&test).unwrap(), format!("\"{}\"", test.name()));
     }
 }

@@ -19,16 +19,16 @@ const CALIBRATION_S: f64 = 0.003;
 /// In-place sums double with every call and must stay finite.
 const SUMS_MAX: u64 = 500;
 
+/// The sizes of broadcasts whose time is told.
+pub const BROADCAST_SIZES: [usize; 6] = [8, 32, 128, 512, 2 << 10, 8 << 10];
+/// The sizes of those whose bandwidth is told.
+pub const BROADCAST_BANDWIDTH_SIZES: [usize; 5] = [32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20];
+
 /// What so many ranks measure: kind, and bytes of the data.
-pub fn sizes(ranks: usize) -> Vec<(Kind, usize)> {
-    let mut sizes = vec![
-        (Kind::JobBarrier, 0),
-        (Kind::Barrier, 0),
-        (Kind::Broadcast, 8 << 10),
-        (Kind::BroadcastBandwidth, 8 << 20),
-        (Kind::Reduce, 8 << 10),
-        (Kind::Allreduce, 8),
-    ];
+fn sizes(ranks: usize) -> Vec<(Kind, usize)> {
+    let mut sizes = vec![(Kind::JobBarrier, 0), (Kind::Barrier, 0), (Kind::Reduce, 8 << 10), (Kind::Allreduce, 8)];
+    sizes.extend(BROADCAST_SIZES.map(|bytes| (Kind::Broadcast, bytes)));
+    sizes.extend(BROADCAST_BANDWIDTH_SIZES.map(|bytes| (Kind::BroadcastBandwidth, bytes)));
     if ranks == 2 {
         sizes.push((Kind::Allreduce, 8 << 20));
     }

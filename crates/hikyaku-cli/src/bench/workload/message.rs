@@ -10,12 +10,13 @@ use crate::bench::plan::Kind;
 use hikyaku::message::{Messages, Mode};
 use hikyaku::{Job, Result, Symmetric};
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// The sizes of the latency tests.
-pub const LATENCY_SIZES: [usize; 4] = [8, 64, 1 << 10, 4 << 10];
+pub const LATENCY_SIZES: [usize; 6] = [8, 16, 64, 256, 1 << 10, 4 << 10];
 /// The sizes of the bandwidth tests.
-pub const BANDWIDTH_SIZES: [usize; 3] = [64 << 10, 1 << 20, 16 << 20];
+pub const BANDWIDTH_SIZES: [usize; 6] = [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
 /// Receives that are posted ahead.
 pub const POSTED: usize = 600;
 /// Messages outstanding in the message rate test.
@@ -23,12 +24,14 @@ const OUTSTANDING: usize = 64;
 
 /// The memory the tests use.
 pub struct Talk<'a> {
-    job: &'a Job,
-    messages: Messages<'a>,
+    pub(super) job: &'a Job,
+    pub(super) messages: Messages<'a>,
     /// Private memory to send from and to receive into.
     private: RefCell<[Vec<u64>; 2]>,
     /// Job memory for the same.
     mapped: [Symmetric<u64>; 2],
+    /// Where pushes arrive, each with its flag behind it.
+    pub(super) pushed: Symmetric<u64>,
     /// Makes every message another.
     stamp: Cell<u64>,
 }
@@ -38,7 +41,8 @@ impl<'a> Talk<'a> {
         let words = BANDWIDTH_SIZES.into_iter().max().unwrap_or(8) / 8;
         let mapped = [job.symmetric(words)?, job.symmetric(words)?];
         let private = RefCell::new([limit::large_vector(words), limit::large_vector(words)]);
-        Ok(Talk { job, messages: job.messages(POSTED)?, private, mapped, stamp: Cell::new(0) })
+        let (messages, pushed) = (job.messages(POSTED)?, job.symmetric(words + 1)?);
+        Ok(Talk { job, messages, private, mapped, pushed, stamp: Cell::new(0) })
     }
 
     /// One repetition of everything.
@@ -49,8 +53,13 @@ impl<'a> Talk<'a> {
         self.messages.set_mode(Mode::Synchronous);
         round.note(Kind::SendSynchronous, 8, self.latency(8)?);
         self.messages.set_mode(Mode::Standard);
+        round.note(Kind::SendPrepared, 8, self.prepared_messages()?);
+        for bytes in LATENCY_SIZES.into_iter().chain(BANDWIDTH_SIZES) {
+            round.note(Kind::PushPrepared, bytes, self.prepared_pushes(bytes)?);
+        }
         round.note(Kind::SendCall, 8, self.calls(0)?);
         round.note(Kind::ReceiveCall, 8, self.calls(1)?);
+        self.phases(round)?;
         round.note(Kind::SendRate, 8, self.rate()?);
         for bytes in BANDWIDTH_SIZES {
             round.note(Kind::SendBandwidth, bytes, self.private_bandwidth(bytes)?);
@@ -63,8 +72,15 @@ impl<'a> Talk<'a> {
         Ok(())
     }
 
-    fn peer(&self) -> usize {
+    pub(super) fn peer(&self) -> usize {
         1 - self.job.rank()
+    }
+
+    /// So many stamps that no message has had.
+    pub(super) fn stamps(&self, count: u64) -> Range<u64> {
+        let first = self.stamp.get();
+        self.stamp.set(first + count);
+        first..first + count
     }
 
     /// One way, ns.
@@ -101,10 +117,10 @@ impl<'a> Talk<'a> {
     /// The time of so many round trips.
     fn ping_pong(&self, out: &mut [u64], into: &mut [u64], round_trips: u64) -> Result<Duration> {
         let (job, messages, peer, last) = (self.job, &self.messages, self.peer(), out.len() - 1);
-        let first_stamp = self.stamp.replace(self.stamp.get() + round_trips);
+        let stamps = self.stamps(round_trips);
         job.barrier()?;
         let begin = Instant::now();
-        for stamp in first_stamp..first_stamp + round_trips {
+        for stamp in stamps {
             for turn in 0..2 {
                 if turn == job.rank() {
                     out[0] = stamp;

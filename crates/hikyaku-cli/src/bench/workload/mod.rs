@@ -5,10 +5,14 @@
 //! |---|---|
 //! | `remote` | pushes, pulls, words, atomic operations, active messages |
 //! | `message` | send and receive |
+//! | `phases` | where the time of a short message goes |
+//! | `prepared` | transfers that are set up once and started many times |
 //! | `collective` | what all ranks do together |
 
 mod collective;
 mod message;
+mod phases;
+mod prepared;
 mod remote;
 
 use super::limit;
@@ -16,7 +20,7 @@ use super::plan::{Figure, Figures, Kind, Part};
 use hikyaku::{Job, Result, Symmetric};
 use std::time::{Duration, Instant};
 
-pub use collective::sizes as collective_sizes;
+pub use collective::{BROADCAST_BANDWIDTH_SIZES, BROADCAST_SIZES};
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
 
 /// Repetitions; every test is run once in each, so that a slow moment of the machine hits all alike. They are many and
@@ -32,6 +36,8 @@ const LONG_ROUND_TRIPS: u64 = ROUND_TRIPS / 8;
 /// Bytes moved per repetition of a bandwidth test, at most.
 const BANDWIDTH_BYTES: usize = 96 << 20;
 
+/// The sizes that long messages are compared with memcpy at.
+pub const COPY_SIZES: [usize; 3] = [64 << 10, 1 << 20, 16 << 20];
 /// The sizes that are handed over with nothing around it.
 pub const HAND_OVER_SIZES: [usize; 3] = [1 << 10, 4 << 10, 8 << 10];
 
@@ -111,7 +117,7 @@ fn all_go_on(job: &Job, verdict: &Symmetric<u64>, begin: Instant) -> Result<bool
 fn limit_sizes(parts: &[Part]) -> Vec<usize> {
     match parts.contains(&Part::Remote) {
         true => remote::BANDWIDTH_SIZES.to_vec(),
-        false => message::BANDWIDTH_SIZES.to_vec(),
+        false => COPY_SIZES.to_vec(),
     }
 }
 

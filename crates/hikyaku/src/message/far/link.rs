@@ -74,22 +74,34 @@ impl Core {
     /// A far member.
     pub(in crate::message) fn far(&self, member: usize) -> &FarLink {
         self.far.links[member].get_or_init(|| {
-            let pair = |owner: usize, of: usize| self.roster.part(&self.ni, owner) + of * self.layout.peer_bytes;
-            let (mine, theirs) = (pair(self.me, member), pair(member, self.me));
-            assert!(mine + self.layout.peer_bytes <= self.ni.memory.segment.bytes(), "a part inside the segment");
-            // SAFETY: inside the segment, as asserted: a part holds one pair's words per member.
-            let mine = unsafe { self.ni.memory.segment.base().add(mine) };
-            let (state, desks) =
-                (Peer::new(DOMAINS * self.slots), || (0..DOMAINS * self.slots).map(|_| Desk::default()));
+            let entries = DOMAINS * self.slots;
             Box::new(FarLink {
                 rank: self.rank_of(member),
-                mine,
-                theirs,
-                state: RefCell::new(state),
-                desks: RefCell::new(desks().collect()),
+                mine: self.own_part(member),
+                theirs: self.roster.part(&self.ni, member) + self.me * self.layout.peer_bytes,
+                state: RefCell::new(Peer::new(entries)),
+                desks: RefCell::new((0..entries).map(|_| Desk::default()).collect()),
                 owed: RefCell::default(),
             })
         })
+    }
+
+    /// What this rank holds for a far member.
+    pub(in crate::message) fn own_side(&self, member: usize) -> Side<'_> {
+        // SAFETY: the pair's part of job memory, which stays mapped.
+        unsafe { Side::new(self.own_part(member), &self.layout) }
+    }
+
+    fn own_part(&self, member: usize) -> *mut u8 {
+        let start = self.roster.part(&self.ni, self.me) + member * self.layout.peer_bytes;
+        assert!(start + self.layout.peer_bytes <= self.ni.memory.segment.bytes(), "a part inside the segment");
+        // SAFETY: inside the segment, as asserted: a part holds one pair's words per member.
+        unsafe { self.ni.memory.segment.base().add(start) }
+    }
+
+    /// Whether this rank has ever had to do with a member, other than to look for its messages.
+    pub(in crate::message) fn has_talked(&self, member: usize) -> bool {
+        !self.is_far(member) || self.far.links[member].get().is_some()
     }
 
     /// Writes words to a far member, now or when there is room; nothing overtakes them.

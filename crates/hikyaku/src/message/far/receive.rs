@@ -5,17 +5,17 @@ use super::link::FarLink;
 use super::words::{FarSlot, Notice, Place, Post};
 use crate::error::{Error, Result};
 use crate::memory::copy;
+use crate::message::Core;
 use crate::message::layout::{BOUNCE_COUNT, EAGER_MAX};
 use crate::message::receive::ReceiveOp;
 use crate::message::short::SHORT_MAX;
-use crate::message::{Core, Mode};
 
 impl Core {
     /// Tells the sender where the message is wanted, if it may wait for that: a long one does, and so does every one if
     /// messages are synchronous here.
     #[cold]
     pub(in crate::message) fn post_far(&self, op: &mut ReceiveOp) {
-        if op.buffer.bytes > EAGER_MAX || self.mode.get() == Mode::Synchronous {
+        if op.buffer.bytes > EAGER_MAX || self.is_synchronous.get() {
             self.send_header(op, op.buffer.bytes);
         }
     }
@@ -140,9 +140,12 @@ impl Core {
 
     /// Whether a message waits in a slot of a far member.
     pub(in crate::message) fn has_far_message(&self, member: usize, entry: usize) -> bool {
+        let slot = self.own_side(member).far(entry);
+        if !self.has_talked(member) {
+            return slot.notice(1).is_some();
+        }
         let link = self.far(member);
         let next = link.state.borrow().receives[entry].taken + 1;
-        let slot = link.mine(&self.layout).far(entry);
         slot.notice(next).is_some() || slot.landed(next).is_some() && link.desks.borrow()[entry].left.is_some()
     }
 }

@@ -1,6 +1,7 @@
 //! The promises of a link, over a wire with every fault; and that each rule of the protocol is needed to keep them.
 
 use super::frame::{Body, Frame, HEAD_BYTES};
+use super::link::Refused;
 use super::planted::{Bug, with_bug};
 use super::serial::Serial;
 use super::wire::{Faults, LATENCY_PS, Plan, ROUND_TRIP_PS, run};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// What goes wrong. Nothing by default.
 ///
-/// With anything that concerns the wire, packets travel over [reliable links](super::super::reliable), as they would on
+/// With anything that concerns the wire, packets travel over reliable links, as they would on
 /// a fabric that promises nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {

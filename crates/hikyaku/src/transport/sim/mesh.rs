@@ -52,7 +52,7 @@ impl Mesh {
     fn line(&mut self, here: usize, there: usize) -> &mut Line {
         let settings = &self.settings;
         self.lines.entry((here, there)).or_insert_with(|| Line {
-            link: Link::new(settings.clone(), 1),
+            link: Link::new(*settings, 1),
             backlog: VecDeque::new(),
             alarm: None,
             under_way: 0,

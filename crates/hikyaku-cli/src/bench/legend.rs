@@ -1,0 +1,33 @@
+//! What a reader of the tables has to know.
+
+use super::plan::Part;
+
+const RATIOS: &str = "\
+x limit, x peer: our figure divided by the limit's or the best peer's of the same run. Of times (ns, us, ms)
+less is better, of rates (M/s, GB/s) more is. At best: the least disturbed repetition of each; look there
+when others use the machine too.";
+
+const MESSAGES: &str = "\
+messages: half of a ping-pong, buffers of their own on both sides; its limit is both cores copying.
+Prepared: set up once, started many times; peers: persistent requests.
+Calls: a send that finds its slot free, a receive that finds its message.
+Receives posted: the ping-pong goes through the slots (peers: tags) from the last to the first.
+Phases: start is the call when all it needs is in its core's cache. Header in and data in are what it takes
+longer to fetch from the other core's that its slot is free, or its message. Data out is from the end of the
+send to the end of the receive that waits for it, so that start and data out are one way. Header out is from the
+end of the receive to the end of a send that waits for it; a short message need not.
+Bandwidth: sent and received from job memory, from private memory; prepared pushes are used where they arrive.";
+
+const COLLECTIVES: &str = "\
+collectives: many calls in a row, the root changes with each; time of the slowest rank. Peers that spin
+are not measured with more ranks than cores.";
+
+pub fn print(parts: &[Part]) {
+    println!("\n{RATIOS}");
+    if parts.contains(&Part::Messages) {
+        println!("{MESSAGES}");
+    }
+    if parts.contains(&Part::Collectives) {
+        println!("{COLLECTIVES}");
+    }
+}
