@@ -63,17 +63,17 @@ pub fn print(results: &Results, part: Part) {
     print!("\n  {what:<12}");
     for curve in &curves {
         print!("{:>15}", curve.name);
-        if curve.compared {
+        if curve.compared && results.is_compared() {
             print!(" {:>7}", "x peer");
         }
     }
-    println!("  {}", scale.title());
+    println!("  {}{}", scale.title(), if results.is_compared() { ", # ours, | peer" } else { "" });
     for ((_, bytes), [ours, peer]) in plotted.points.iter().zip(&points) {
         print!("  {:<12}", size(*bytes));
         for curve in &curves {
             let [ours, peer] = at(results, curve, *bytes);
             print!("{:>15}", ours.map_or("-".into(), show));
-            if curve.compared {
+            if curve.compared && results.is_compared() {
                 print!(" {:>7}", ours.zip(peer).map_or("-".into(), |(ours, peer)| format!("{:.2}", ours / peer)));
             }
         }
@@ -94,7 +94,8 @@ fn at(results: &Results, curve: &Curve, bytes: usize) -> [Option<f64>; 2] {
     [ours, peer].map(|value| value.map(bandwidth))
 }
 
-fn show(gigabytes: f64) -> String {
+/// A bandwidth with its unit.
+pub fn show(gigabytes: f64) -> String {
     match gigabytes {
         g if g >= 1.0 => format!("{} GB/s", round(g)),
         g => format!("{} MB/s", round(g * 1e3)),
@@ -115,7 +116,7 @@ impl Scale {
     }
 
     fn title(&self) -> String {
-        format!("{} to {}, # ours, | peer", show(10f64.powf(self.low)), show(10f64.powf(self.high)))
+        format!("{} to {}", show(10f64.powf(self.low)), show(10f64.powf(self.high)))
     }
 
     fn column(&self, value: f64) -> usize {
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn bars_reach_as_far_as_the_logarithm() {
         let scale = Scale::over([0.02, 4.0].iter()).unwrap();
-        assert_eq!(scale.title(), "10.0 MB/s to 10.0 GB/s, # ours, | peer");
+        assert_eq!(scale.title(), "10.0 MB/s to 10.0 GB/s");
         assert_eq!(scale.bar(Some(0.1001), None), "#".repeat(10));
         assert_eq!(scale.bar(Some(0.1001), Some(1.001)), format!("{}{}|", "#".repeat(10), " ".repeat(10)));
         assert_eq!(scale.bar(Some(1.001), Some(0.1001)), format!("{}|{}", "#".repeat(10), "#".repeat(9)));

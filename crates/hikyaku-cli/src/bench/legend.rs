@@ -7,6 +7,12 @@ x limit, x peer: our figure divided by the limit's or the best peer's of the sam
 less is better, of rates (M/s, GB/s) more is. At best: the least disturbed repetition of each; look there
 when others use the machine too.";
 
+const VIRTUAL: &str = "\
+Times are virtual: what the model of the machine charges for each operation. Nothing disturbs them, so each was
+measured once, and the same seed gives the same figures.
+messages: half of a ping-pong, buffers of their own on both sides.
+collectives: many calls in a row, the root changes with each; time of the slowest rank.";
+
 const MESSAGES: &str = "\
 messages: half of a ping-pong, buffers of their own on both sides; its limit is both cores copying.
 Prepared: set up once, started many times; peers: persistent requests.
@@ -22,7 +28,10 @@ const COLLECTIVES: &str = "\
 collectives: many calls in a row, the root changes with each; time of the slowest rank. Peers that spin
 are not measured with more ranks than cores.";
 
-pub fn print(parts: &[Part]) {
+pub fn print(parts: &[Part], compared: bool) {
+    if !compared {
+        return println!("\n{VIRTUAL}");
+    }
     println!("\n{RATIOS}");
     if parts.contains(&Part::Messages) {
         println!("{MESSAGES}");

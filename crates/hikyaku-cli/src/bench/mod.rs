@@ -7,6 +7,7 @@ mod limit;
 mod peers;
 mod plan;
 mod rows;
+mod simulated;
 mod table;
 mod workload;
 
@@ -16,6 +17,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use peers::Sample;
 pub use plan::Part;
 use plan::{Figure, Figures, Kind};
+use simulated::Simulated;
+pub use simulated::simulate;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -55,6 +58,9 @@ const STARTS: usize = 5;
 #[derive(serde::Serialize)]
 struct Results {
     version: &'static str,
+    /// What it was measured on, if that is not this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulated: Option<Simulated>,
     cores: usize,
     parts: Vec<Part>,
     /// Ranks of the crowded tests.
@@ -63,6 +69,13 @@ struct Results {
     peers: Vec<Sample>,
     /// What could not be measured, and why.
     notes: Vec<String>,
+}
+
+impl Results {
+    /// Whether there are limits and peers to compare with: those of this machine.
+    fn is_compared(&self) -> bool {
+        self.simulated.is_none()
+    }
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
@@ -76,6 +89,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     let requests = rows::requests(&parts, crowd);
     let mut results = Results {
         version: env!("CARGO_PKG_VERSION"),
+        simulated: None,
         cores,
         parts,
         crowd,
@@ -117,11 +131,16 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     if peers.is_empty() && !arguments.no_peers {
         results.notes.push("no peers found; try `apt install openmpi-bin libopenmpi-dev mpich ucx-utils`".into());
     }
-    match arguments.json {
-        true => println!("{}", serde_json::to_string_pretty(&results).map_err(|error| error.to_string())?),
-        false => table::print(&results),
-    }
+    show(&results, arguments.json)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn show(results: &Results, json: bool) -> Result<(), String> {
+    match json {
+        true => println!("{}", serde_json::to_string_pretty(results).map_err(|error| error.to_string())?),
+        false => table::print(results),
+    }
+    Ok(())
 }
 
 /// One rank of the benchmark, which measures the named parts; one that measures none starts and ends.
@@ -129,7 +148,7 @@ pub fn rank(parts: &[Part]) -> Result<ExitCode, String> {
     let text = |error: hikyaku::Error| error.to_string();
     let job = Job::start().map_err(text)?;
     if !parts.is_empty() {
-        let figures = workload::measure(&job, parts).map_err(text)?;
+        let figures = workload::measure(&job, parts, workload::Effort::MACHINE).map_err(text)?;
         if job.rank() == 0 {
             println!("{}", serde_json::to_string(&figures).map_err(|error| error.to_string())?);
         }

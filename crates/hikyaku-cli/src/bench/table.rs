@@ -7,24 +7,33 @@ use super::workload::{COPY_SIZES, HAND_OVER_SIZES};
 use super::{Results, curve, legend};
 
 pub fn print(results: &Results) {
-    println!("hikyaku {} on {} cores, ranks as processes bound to cores; medians\n", results.version, results.cores);
-    print_limits(results);
+    match &results.simulated {
+        Some(simulated) => println!("hikyaku {} {simulated}", results.version),
+        None => {
+            println!(
+                "hikyaku {} on {} cores, ranks as processes bound to cores; medians\n",
+                results.version, results.cores
+            );
+            print_limits(results);
+        }
+    }
     for part in &results.parts {
         let heading = part.heading();
-        println!(
-            "\n{heading:<36}{:>12} {:>9}  {:>21}  {:>8} {:>8}",
-            "hikyaku", "x limit", "best peer", "x peer", "at best"
-        );
+        print!("\n{heading:<36}{:>12}", "hikyaku");
+        if results.is_compared() {
+            print!(" {:>9}  {:>21}  {:>8} {:>8}", "x limit", "best peer", "x peer", "at best");
+        }
+        println!();
         rows(*part, results.crowd).iter().for_each(|row| print_row(results, row));
         if *part == Part::Remote {
             print_bandwidth(results);
         }
-        if *part == Part::Messages {
+        if *part == Part::Messages && results.is_compared() {
             print_phases(results);
         }
         curve::print(results, *part);
     }
-    legend::print(&results.parts);
+    legend::print(&results.parts, results.is_compared());
     print_peers(results);
     for note in &results.notes {
         println!("note: {note}");
@@ -57,6 +66,9 @@ fn print_limits(results: &Results) {
 }
 
 fn print_bandwidth(results: &Results) {
+    if !results.is_compared() {
+        return print_bandwidth_alone(results);
+    }
     println!(
         "\n{:<12}{:>12} {:>10} {:>12} {:>10}  {:>21}  {:>8}",
         "  bandwidth", "push", "x memcpy", "pull", "x memcpy", "best peer (put)", "x peer"
@@ -83,6 +95,15 @@ fn print_bandwidth(results: &Results) {
     }
 }
 
+fn print_bandwidth_alone(results: &Results) {
+    println!("\n{:<12}{:>12} {:>12}", "  bandwidth", "push", "pull");
+    for push in results.ours.0.iter().filter(|f| f.kind == Kind::Push) {
+        let pull = results.ours.find(Kind::PullBandwidth, push.bytes, 2);
+        let pull = pull.map_or("-".into(), |pull| curve::show(pull.median()));
+        println!("{:<12}{:>12} {:>12}", format!("  {}", size(push.bytes)), curve::show(push.median()), pull);
+    }
+}
+
 fn print_phases(results: &Results) {
     let show = |kind| results.ours.find(kind, 8, 2).map_or("-".into(), |it| show(it.median(), Unit::Nanoseconds));
     let line =
@@ -97,11 +118,13 @@ fn print_phases(results: &Results) {
 fn print_row(results: &Results, row: &Row) {
     let Some(figure) = results.ours.find(row.kind, row.bytes, row.ranks) else { return };
     let unit = row.kind.unit();
+    print!("{:<36}{:>12}", format!("  {}", row.name), show(figure.median(), unit));
+    if !results.is_compared() {
+        return println!();
+    }
     let best = best_peer(results, row.kind, row.bytes, row.ranks);
     println!(
-        "{:<36}{:>12} {:>9}  {:>21}  {:>8} {:>8}",
-        format!("  {}", row.name),
-        show(figure.median(), unit),
+        " {:>9}  {:>21}  {:>8} {:>8}",
         row.limit.and_then(|limit| to_limit(results, figure, limit)).map_or("-".into(), |it| format!("{it:.2}")),
         best.map_or("-".into(), |s| format!("{} {}", show(s.value, unit), short(&s.peer))),
         best.map_or("-".into(), |s| format!("{:.2}", figure.median() / s.value)),

@@ -6,12 +6,11 @@
 //!
 //! Two words of each result are checked in time, all of them afterwards.
 
-use super::Round;
+use super::{Effort, Round};
 use crate::bench::limit;
 use crate::bench::plan::Kind;
 use hikyaku::collective::{Max, Sum};
 use hikyaku::{Group, Job, Result, Symmetric};
-use std::time::Instant;
 
 /// The time that one repetition is meant to take, and the least that tells how many calls that is.
 const REPETITION_S: f64 = 0.010;
@@ -52,8 +51,9 @@ pub struct Together<'a> {
 }
 
 impl<'a> Together<'a> {
-    pub fn new(job: &'a Job) -> Result<Together<'a>> {
-        let tests = sizes(job.size()).into_iter().map(|(kind, bytes)| Test { kind, bytes, calls: None }).collect();
+    pub fn new(job: &'a Job, effort: Effort) -> Result<Together<'a>> {
+        let tests =
+            sizes(job.size()).into_iter().map(|(kind, bytes)| Test { kind, bytes, calls: effort.calls_for(bytes) }).collect();
         Ok(Together { job, world: job.world()?, flags: job.symmetric(job.size())?, tests, stamp: 1 })
     }
 
@@ -108,11 +108,11 @@ impl<'a> Together<'a> {
     /// The time of the slowest rank per call, seconds.
     fn slowest(&self, calls: u64, mut call: impl FnMut(u64) -> Result<()>) -> Result<f64> {
         self.world.barrier()?;
-        let begin = Instant::now();
+        let begin = self.job.now();
         for number in 0..calls {
             call(number)?;
         }
-        let mut time = [begin.elapsed().as_secs_f64()];
+        let mut time = [(self.job.now() - begin).as_secs_f64()];
         self.world.allreduce(&mut time, Max)?;
         Ok(time[0] / calls as f64)
     }

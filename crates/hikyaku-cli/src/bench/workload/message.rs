@@ -4,14 +4,14 @@
 //! into buffers of its own. Two words of each message say which one it is and are checked in time; all its bytes are
 //! checked afterwards.
 
-use super::{LONG_ROUND_TRIPS, ROUND_TRIPS, Round, check_whole, rounds_for};
+use super::{Effort, Round, check_whole};
 use crate::bench::limit;
 use crate::bench::plan::Kind;
 use hikyaku::message::{Messages, Mode};
 use hikyaku::{Job, Result, Symmetric};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The sizes of the latency tests.
 pub const LATENCY_SIZES: [usize; 6] = [8, 16, 64, 256, 1 << 10, 4 << 10];
@@ -25,6 +25,7 @@ const OUTSTANDING: usize = 64;
 /// The memory the tests use.
 pub struct Talk<'a> {
     pub(super) job: &'a Job,
+    pub(super) effort: Effort,
     pub(super) messages: Messages<'a>,
     /// Private memory to send from and to receive into.
     private: RefCell<[Vec<u64>; 2]>,
@@ -37,12 +38,12 @@ pub struct Talk<'a> {
 }
 
 impl<'a> Talk<'a> {
-    pub fn new(job: &'a Job) -> Result<Talk<'a>> {
+    pub fn new(job: &'a Job, effort: Effort) -> Result<Talk<'a>> {
         let words = BANDWIDTH_SIZES.into_iter().max().unwrap_or(8) / 8;
         let mapped = [job.symmetric(words)?, job.symmetric(words)?];
         let private = RefCell::new([limit::large_vector(words), limit::large_vector(words)]);
         let (messages, pushed) = (job.messages(POSTED)?, job.symmetric(words + 1)?);
-        Ok(Talk { job, messages, private, mapped, pushed, stamp: Cell::new(0) })
+        Ok(Talk { job, effort, messages, private, mapped, pushed, stamp: Cell::new(0) })
     }
 
     /// One repetition of everything.
@@ -59,7 +60,9 @@ impl<'a> Talk<'a> {
         }
         round.note(Kind::SendCall, 8, self.calls(0)?);
         round.note(Kind::ReceiveCall, 8, self.calls(1)?);
-        self.phases(round)?;
+        if self.effort.physical {
+            self.phases(round)?;
+        }
         round.note(Kind::SendRate, 8, self.rate()?);
         for bytes in BANDWIDTH_SIZES {
             round.note(Kind::SendBandwidth, bytes, self.private_bandwidth(bytes)?);
@@ -85,7 +88,7 @@ impl<'a> Talk<'a> {
 
     /// One way, ns.
     fn latency(&self, bytes: usize) -> Result<f64> {
-        let round_trips = if bytes > 64 { LONG_ROUND_TRIPS } else { ROUND_TRIPS };
+        let round_trips = if bytes > 64 { self.effort.long_round_trips() } else { self.effort.round_trips };
         let (mut out, mut into) = (limit::large_vector(bytes / 8), vec![0u64; bytes / 8]);
         Ok(self.ping_pong(&mut out, &mut into, round_trips)?.as_nanos() as f64 / (2 * round_trips) as f64)
     }
@@ -107,7 +110,7 @@ impl<'a> Talk<'a> {
 
     fn bandwidth(&self, out: &mut [u64], into: &mut [u64]) -> Result<f64> {
         let bytes = size_of_val(out);
-        let round_trips = (rounds_for(bytes) / 2).min(200) as u64;
+        let round_trips = (self.effort.rounds_for(bytes) / 2).min(200) as u64;
         out.iter_mut().enumerate().for_each(|(i, word)| *word = limit::pattern(i));
         into.fill(0);
         let time = self.ping_pong(out, into, round_trips)?;
@@ -119,7 +122,7 @@ impl<'a> Talk<'a> {
         let (job, messages, peer, last) = (self.job, &self.messages, self.peer(), out.len() - 1);
         let stamps = self.stamps(round_trips);
         job.barrier()?;
-        let begin = Instant::now();
+        let begin = job.now();
         for stamp in stamps {
             for turn in 0..2 {
                 if turn == job.rank() {
@@ -132,7 +135,7 @@ impl<'a> Talk<'a> {
                 }
             }
         }
-        let time = begin.elapsed();
+        let time = job.now() - begin;
         check_whole(into, "sent");
         job.barrier()?;
         Ok(time)
@@ -146,21 +149,21 @@ impl<'a> Talk<'a> {
         for _ in 0..WINDOWS {
             let stamp = self.stamp.replace(self.stamp.get() + 1) << 16;
             job.barrier()?;
-            let begin = Instant::now();
+            let begin = job.now();
             if job.rank() == from {
                 for slot in 0..OUTSTANDING {
                     messages.send(&[stamp + slot as u64], peer, slot)?;
                 }
-                calling += begin.elapsed();
+                calling += job.now() - begin;
             }
             job.barrier()?;
             if job.rank() != from {
-                let (begin, mut got) = (Instant::now(), [0u64]);
+                let (begin, mut got) = (job.now(), [0u64]);
                 for slot in 0..OUTSTANDING {
                     messages.recv(&mut got, peer, slot)?;
                     assert_eq!(got[0], stamp + slot as u64, "a message was damaged");
                 }
-                calling += begin.elapsed();
+                calling += job.now() - begin;
             }
         }
         job.barrier()?;
@@ -169,11 +172,10 @@ impl<'a> Talk<'a> {
 
     /// Windows of messages of 8 bytes, each in its slot, with an answer per window: million/s.
     fn rate(&self) -> Result<f64> {
-        const WINDOWS: u64 = 600;
-        let (job, messages) = (self.job, &self.messages);
+        let (job, messages, windows) = (self.job, &self.messages, self.effort.windows);
         job.barrier()?;
-        let begin = Instant::now();
-        for window in 0..WINDOWS {
+        let begin = job.now();
+        for window in 0..windows {
             if job.rank() == 0 {
                 for slot in 0..OUTSTANDING {
                     messages.send(&[window + slot as u64], 1, slot)?;
@@ -188,17 +190,18 @@ impl<'a> Talk<'a> {
                 messages.send(&[window], 0, OUTSTANDING)?;
             }
         }
-        let time = begin.elapsed();
+        let time = job.now() - begin;
         job.barrier()?;
-        Ok((WINDOWS * OUTSTANDING as u64) as f64 / time.as_secs_f64() / 1e6)
+        Ok((windows * OUTSTANDING as u64) as f64 / time.as_secs_f64() / 1e6)
     }
 
     /// Ping-pong in which each rank posts its one receive before it sends: one way, ns.
     fn posted_one(&self) -> Result<f64> {
         let (job, messages, peer) = (self.job, &self.messages, self.peer());
+        let round_trips = self.effort.round_trips;
         job.barrier()?;
-        let begin = Instant::now();
-        for round in 0..ROUND_TRIPS {
+        let begin = job.now();
+        for round in 0..round_trips {
             let mut got = [0u64];
             messages.scope(|scope| {
                 let receive = scope.irecv(&mut got, peer, 0)?;
@@ -212,9 +215,9 @@ impl<'a> Talk<'a> {
                 messages.send(&[round], peer, 0)?;
             }
         }
-        let time = begin.elapsed();
+        let time = job.now() - begin;
         job.barrier()?;
-        Ok(time.as_nanos() as f64 / (2 * ROUND_TRIPS) as f64)
+        Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
     }
 
     /// Both ranks post many receives, each on a slot of its own; then a ping-pong goes through the slots, the last
@@ -229,13 +232,13 @@ impl<'a> Talk<'a> {
             job.barrier()?;
             messages.scope(|scope| {
                 let mut receives = Vec::with_capacity(POSTED);
-                let begin = Instant::now();
+                let begin = job.now();
                 for (slot, into) in got.chunks_mut(1).enumerate() {
                     receives.push(scope.irecv(into, peer, slot)?);
                 }
-                posting += begin.elapsed();
+                posting += job.now() - begin;
                 job.barrier()?;
-                let begin = Instant::now();
+                let begin = job.now();
                 for (slot, receive) in receives.into_iter().enumerate().rev() {
                     if job.rank() == 0 {
                         messages.send(&value(slot, 0), peer, slot)?;
@@ -245,7 +248,7 @@ impl<'a> Talk<'a> {
                         messages.send(&value(slot, 1), peer, slot)?;
                     }
                 }
-                talking += begin.elapsed();
+                talking += job.now() - begin;
                 Ok(())
             })?;
             let whole = got.iter().enumerate().all(|(slot, got)| *got == value(slot, peer)[0]);

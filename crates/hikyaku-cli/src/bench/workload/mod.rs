@@ -8,8 +8,10 @@
 //! | `phases` | where the time of a short message goes |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `collective` | what all ranks do together |
+//! | `effort` | how often |
 
 mod collective;
+mod effort;
 mod message;
 mod phases;
 mod prepared;
@@ -21,20 +23,12 @@ use hikyaku::{Job, Result, Symmetric};
 use std::time::{Duration, Instant};
 
 pub use collective::{BROADCAST_BANDWIDTH_SIZES, BROADCAST_SIZES};
+pub use effort::Effort;
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
 
-/// Repetitions; every test is run once in each, so that a slow moment of the machine hits all alike. They are many and
-/// short: where others use the machine too, some are left undisturbed.
-const REPETITIONS: usize = 9;
-/// Fewer, where they take longer than they should.
+/// Fewer repetitions, where they take longer than they should.
 const REPETITIONS_MIN: usize = 3;
 const ENOUGH: Duration = Duration::from_secs(12);
-/// Round trips per repetition of a latency test.
-const ROUND_TRIPS: u64 = 5_000;
-/// The same where data are longer than a line or two.
-const LONG_ROUND_TRIPS: u64 = ROUND_TRIPS / 8;
-/// Bytes moved per repetition of a bandwidth test, at most.
-const BANDWIDTH_BYTES: usize = 96 << 20;
 
 /// The sizes that long messages are compared with memcpy at.
 pub const COPY_SIZES: [usize; 3] = [64 << 10, 1 << 20, 16 << 20];
@@ -58,31 +52,31 @@ impl Round<'_> {
 }
 
 /// Measures the given parts, together with the limits they are compared with. Rank 0 gives the figures.
-pub fn measure(job: &Job, parts: &[Part]) -> Result<Figures> {
+pub fn measure(job: &Job, parts: &[Part], effort: Effort) -> Result<Figures> {
     let mut figures = Figures::default();
     let pair = job.size() == 2;
     let wanted = |part| parts.contains(&part);
-    let remote = if pair && wanted(Part::Remote) { Some(remote::Remote::new(job)?) } else { None };
-    let talk = if pair && wanted(Part::Messages) { Some(message::Talk::new(job)?) } else { None };
-    let mut together = if wanted(Part::Collectives) { Some(collective::Together::new(job)?) } else { None };
+    let remote = if pair && wanted(Part::Remote) { Some(remote::Remote::new(job, effort)?) } else { None };
+    let talk = if pair && wanted(Part::Messages) { Some(message::Talk::new(job, effort)?) } else { None };
+    let mut together = if wanted(Part::Collectives) { Some(collective::Together::new(job, effort)?) } else { None };
     let handed = job.symmetric(limit::HAND_OVER_AREA)?;
-    let words = if pair { limit_sizes(parts).into_iter().max().unwrap_or(0) / 8 } else { 0 };
+    let words = if pair && effort.physical { limit_sizes(parts).into_iter().max().unwrap_or(0) / 8 } else { 0 };
     let (source, mut target) = (limit::large_vector(words), limit::large_vector(words));
-    let (begin, verdict) = (Instant::now(), job.symmetric(1)?);
-    for repetition in 0..=REPETITIONS {
+    let (begin, verdict) = (job.now(), job.symmetric(1)?);
+    for repetition in 0..=effort.repetitions {
         if repetition > REPETITIONS_MIN && !all_go_on(job, &verdict, begin)? {
             break;
         }
         let mut round = Round { figures: &mut figures, ranks: job.size(), counts: repetition > 0 };
-        if pair {
-            round.note(Kind::LimitFlag, 8, limit::hand_over(job, &handed, 0, ROUND_TRIPS)?);
+        if pair && effort.physical {
+            round.note(Kind::LimitFlag, 8, limit::hand_over(job, &handed, 0, effort.round_trips)?);
             for bytes in HAND_OVER_SIZES {
-                let time = limit::hand_over(job, &handed, bytes / 8, LONG_ROUND_TRIPS)?;
+                let time = limit::hand_over(job, &handed, bytes / 8, effort.long_round_trips())?;
                 round.note(Kind::LimitHandOver, bytes, time);
             }
             for bytes in limit_sizes(parts) {
-                let (one, two) =
-                    limit::memcpy(job, &source[..bytes / 8], &mut target[..bytes / 8], rounds_for(bytes) / 2)?;
+                let (source, target) = (&source[..bytes / 8], &mut target[..bytes / 8]);
+                let (one, two) = limit::memcpy(job, source, target, effort.rounds_for(bytes) / 2)?;
                 round.note(Kind::LimitCopy, bytes, one);
                 round.note(Kind::LimitCopyTwo, bytes, two);
             }
@@ -103,7 +97,7 @@ pub fn measure(job: &Job, parts: &[Part]) -> Result<Figures> {
 /// Rank 0 decides for all whether there is time for another repetition.
 fn all_go_on(job: &Job, verdict: &Symmetric<u64>, begin: Instant) -> Result<bool> {
     if job.rank() == 0 {
-        let go_on = begin.elapsed() < ENOUGH;
+        let go_on = job.now() - begin < ENOUGH;
         (0..job.size()).try_for_each(|rank| job.word(verdict.at(rank, 0), go_on as u64))?;
     }
     job.barrier()?;
@@ -119,10 +113,6 @@ fn limit_sizes(parts: &[Part]) -> Vec<usize> {
         true => remote::BANDWIDTH_SIZES.to_vec(),
         false => COPY_SIZES.to_vec(),
     }
-}
-
-fn rounds_for(bytes: usize) -> usize {
-    (BANDWIDTH_BYTES / bytes).clamp(2, 50_000)
 }
 
 /// All words between the first and the last, which every round has checked, are those of the pattern.

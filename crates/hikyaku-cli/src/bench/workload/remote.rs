@@ -1,14 +1,11 @@
 //! Remote operations between two ranks.
 
-use super::{LONG_ROUND_TRIPS, ROUND_TRIPS, Round, check_whole, rounds_for};
+use super::{Effort, Round, check_whole};
 use crate::bench::limit;
 use crate::bench::plan::Kind;
 use hikyaku::{By, Job, Result, Symmetric, Until};
 use std::cell::RefCell;
-use std::time::Instant;
 
-/// Operations per repetition of a one-sided test.
-const OPERATIONS: u64 = 50_000;
 /// Entries of the ring in the message rate test.
 const RING: usize = 1024;
 /// The sizes of the bandwidth tests.
@@ -21,6 +18,7 @@ const NULL: u16 = 3;
 /// The memory the tests use.
 pub struct Remote<'a> {
     job: &'a Job,
+    effort: Effort,
     /// Words of the flag tests; data and flag of a small push share a line.
     flags: Symmetric<u64>,
     ring: Symmetric<u64>,
@@ -31,7 +29,7 @@ pub struct Remote<'a> {
 }
 
 impl<'a> Remote<'a> {
-    pub fn new(job: &'a Job) -> Result<Remote<'a>> {
+    pub fn new(job: &'a Job, effort: Effort) -> Result<Remote<'a>> {
         job.register_handler(PING, |context, message| {
             let _ = context.send(message.source, PONG, message.address, message.arguments, &[]);
         })?;
@@ -45,7 +43,7 @@ impl<'a> Remote<'a> {
         let (own, into) = (limit::large_vector(words), RefCell::new(limit::large_vector(words)));
         let (flags, ring, bulk) = (job.symmetric(4096)?, job.symmetric(2 * RING + 16)?, job.symmetric(words)?);
         job.barrier()?;
-        Ok(Remote { job, flags, ring, bulk, own, into })
+        Ok(Remote { job, effort, flags, ring, bulk, own, into })
     }
 
     /// One repetition of everything.
@@ -72,11 +70,11 @@ impl<'a> Remote<'a> {
 
     /// Ping-pong of a word that is its own flag: half of the round trip, ns.
     fn word(&self) -> Result<f64> {
-        let (job, area, peer) = (self.job, &self.flags, self.peer());
+        let (job, area, peer, round_trips) = (self.job, &self.flags, self.peer(), self.effort.round_trips);
         area.set(128, 0);
         job.barrier()?;
-        let begin = Instant::now();
-        for round in 1..=ROUND_TRIPS {
+        let begin = job.now();
+        for round in 1..=round_trips {
             for turn in 0..2 {
                 if turn == job.rank() {
                     job.word(area.at(peer, 128), round)?;
@@ -85,20 +83,20 @@ impl<'a> Remote<'a> {
                 }
             }
         }
-        let time = begin.elapsed();
+        let time = job.now() - begin;
         job.barrier()?;
-        Ok(time.as_nanos() as f64 / (2 * ROUND_TRIPS) as f64)
+        Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
     }
 
     /// Ping-pong of `words` words and a flag behind them: half of the round trip, ns.
     fn push_flag(&self, words: usize) -> Result<f64> {
         let (job, area, peer) = (self.job, &self.flags, self.peer());
-        let round_trips = if words > 8 { LONG_ROUND_TRIPS } else { ROUND_TRIPS };
+        let round_trips = if words > 8 { self.effort.long_round_trips() } else { self.effort.round_trips };
         let mut data = limit::large_vector(words);
         let mut got = vec![0u64; words];
         area.set(words, 0);
         job.barrier()?;
-        let begin = Instant::now();
+        let begin = job.now();
         for round in 1..=round_trips {
             for turn in 0..2 {
                 if turn == job.rank() {
@@ -112,7 +110,7 @@ impl<'a> Remote<'a> {
                 }
             }
         }
-        let time = begin.elapsed();
+        let time = job.now() - begin;
         check_whole(&got, "pushed");
         job.barrier()?;
         Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
@@ -120,22 +118,22 @@ impl<'a> Remote<'a> {
 
     /// Six words to a handler, which sends them back to another: half of the round trip, ns.
     fn active_message(&self) -> Result<f64> {
-        let job = self.job;
+        let (job, round_trips) = (self.job, self.effort.round_trips);
         let pings = job.handled(PING);
         let pongs = job.handled(PONG);
         job.barrier()?;
-        let begin = Instant::now();
+        let begin = job.now();
         if job.rank() == 0 {
-            for round in 1..=ROUND_TRIPS {
+            for round in 1..=round_trips {
                 job.send(1, PING, round, [1, 2, 3, 4, 5, round], &[])?;
                 job.wait_handled(By::Rank(1), PONG, pongs + round)?;
             }
         } else {
-            job.wait_handled(By::Rank(0), PING, pings + ROUND_TRIPS)?;
+            job.wait_handled(By::Rank(0), PING, pings + round_trips)?;
         }
-        let time = begin.elapsed();
+        let time = job.now() - begin;
         job.barrier()?;
-        Ok(time.as_nanos() as f64 / (2 * ROUND_TRIPS) as f64)
+        Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
     }
 
     /// A call with its reply: the whole round trip, ns.
@@ -149,21 +147,21 @@ impl<'a> Remote<'a> {
     }
 
     fn calls(&self, target: usize) -> Result<f64> {
-        let job = self.job;
+        let (job, round_trips) = (self.job, self.effort.round_trips);
         let before = job.handled(NULL);
         job.barrier()?;
-        let begin = Instant::now();
+        let begin = job.now();
         if job.rank() == 0 {
-            for round in 0..ROUND_TRIPS {
+            for round in 0..round_trips {
                 let reply = job.call(target, NULL, [round; 6], &[])?;
                 assert_eq!(reply, [round; 6], "a reply was damaged");
             }
         } else if target == 1 {
-            job.wait_handled(By::Rank(0), NULL, before + ROUND_TRIPS)?;
+            job.wait_handled(By::Rank(0), NULL, before + round_trips)?;
         }
-        let time = begin.elapsed();
+        let time = job.now() - begin;
         job.barrier()?;
-        Ok(time.as_nanos() as f64 / ROUND_TRIPS as f64)
+        Ok(time.as_nanos() as f64 / round_trips as f64)
     }
 
     /// Reads of 8 bytes, ns each.
@@ -171,10 +169,10 @@ impl<'a> Remote<'a> {
         self.flags.set(0, 4711 + self.job.rank() as u64);
         self.one_sided(|bench| {
             let mut sum = 0;
-            for _ in 0..OPERATIONS {
+            for _ in 0..bench.effort.operations {
                 sum += bench.job.pull_one(bench.flags.at(1, 0))?;
             }
-            assert_eq!(sum, OPERATIONS * 4712, "what was read");
+            assert_eq!(sum, bench.effort.operations * 4712, "what was read");
             Ok(())
         })
     }
@@ -183,42 +181,42 @@ impl<'a> Remote<'a> {
     fn fetch_add(&self) -> Result<f64> {
         self.flags.set(0, 0);
         let time = self.one_sided(|bench| {
-            for count in 0..OPERATIONS {
+            for count in 0..bench.effort.operations {
                 assert_eq!(bench.job.fetch_add(bench.flags.at(1, 0), 1)?, count, "the value from before");
             }
             Ok(())
         })?;
-        assert!(self.job.rank() == 0 || self.flags.get(0) == OPERATIONS, "the sum");
+        assert!(self.job.rank() == 0 || self.flags.get(0) == self.effort.operations, "the sum");
         Ok(time)
     }
 
     fn one_sided(&self, work: impl Fn(&Remote<'_>) -> Result<()>) -> Result<f64> {
-        self.job.barrier()?;
-        let begin = Instant::now();
-        if self.job.rank() == 0 {
+        let job = self.job;
+        job.barrier()?;
+        let begin = job.now();
+        if job.rank() == 0 {
             work(self)?;
         }
-        let time = begin.elapsed();
-        self.job.barrier()?;
-        Ok(time.as_nanos() as f64 / OPERATIONS as f64)
+        let time = job.now() - begin;
+        job.barrier()?;
+        Ok(time.as_nanos() as f64 / self.effort.operations as f64)
     }
 
     /// Words with a notification each into a ring that the peer empties, million/s.
     fn rate(&self) -> Result<f64> {
-        const COUNT: u64 = 200_000;
         /// The peer tells how far it is once per so many entries.
         const CREDIT: u64 = RING as u64 / 4;
-        let (job, ring) = (self.job, &self.ring);
+        let (job, ring, count) = (self.job, &self.ring, self.effort.ring_entries);
         let credit = 2 * RING + 8;
         for entry in 0..RING {
             ring.write(2 * entry, &[0, 0]);
         }
         ring.set(credit, 0);
         job.barrier()?;
-        let begin = Instant::now();
+        let begin = job.now();
         if job.rank() == 0 {
             let mut room = RING as u64;
-            for number in 1..=COUNT {
+            for number in 1..=count {
                 if number > room {
                     let consumed =
                         job.wait_from(By::Rank(1), ring.here(credit), Until::AtLeast(number - RING as u64))?;
@@ -227,26 +225,26 @@ impl<'a> Remote<'a> {
                 let entry = 2 * ((number - 1) % RING as u64) as usize;
                 job.push_notify(ring.at(1, entry), &[number * 3], ring.at(1, entry + 1), number)?;
             }
-            job.wait_from(By::Rank(1), ring.here(credit), Until::AtLeast(COUNT))?;
+            job.wait_from(By::Rank(1), ring.here(credit), Until::AtLeast(count))?;
         } else {
-            for number in 1..=COUNT {
+            for number in 1..=count {
                 let entry = 2 * ((number - 1) % RING as u64) as usize;
                 job.wait_from(By::Rank(0), ring.here(entry + 1), Until::Equal(number))?;
                 assert_eq!(ring.get(entry), number * 3, "an entry was damaged");
-                if number % CREDIT == 0 || number == COUNT {
+                if number % CREDIT == 0 || number == count {
                     job.word(ring.at(0, credit), number)?;
                 }
             }
         }
-        let time = begin.elapsed();
+        let time = job.now() - begin;
         job.barrier()?;
-        Ok(COUNT as f64 / time.as_secs_f64() / 1e6)
+        Ok(count as f64 / time.as_secs_f64() / 1e6)
     }
 
     /// Pushes of one size, GB/s.
     fn push_bandwidth(&self, bytes: usize) -> Result<f64> {
         let words = bytes / 8;
-        let rounds = rounds_for(bytes);
+        let rounds = self.effort.rounds_for(bytes);
         let time = self.timed(|bench| {
             for _ in 0..rounds {
                 bench.job.push(bench.bulk.at(1, 0), &bench.own[..words])?;
@@ -267,7 +265,7 @@ impl<'a> Remote<'a> {
     /// Pulls of one size, GB/s.
     fn pull_bandwidth(&self, bytes: usize) -> Result<f64> {
         let words = bytes / 8;
-        let rounds = rounds_for(bytes);
+        let rounds = self.effort.rounds_for(bytes);
         if self.job.rank() == 1 {
             self.bulk.write(0, &self.own[..words]);
         }
@@ -285,13 +283,14 @@ impl<'a> Remote<'a> {
 
     /// Seconds that rank 0 needs for `work`; rank 1 waits meanwhile.
     fn timed(&self, work: impl FnOnce(&Remote<'_>) -> Result<()>) -> Result<f64> {
-        self.job.barrier()?;
-        let begin = Instant::now();
-        if self.job.rank() == 0 {
+        let job = self.job;
+        job.barrier()?;
+        let begin = job.now();
+        if job.rank() == 0 {
             work(self)?;
         }
-        let time = begin.elapsed().as_secs_f64();
-        self.job.barrier()?;
+        let time = (job.now() - begin).as_secs_f64();
+        job.barrier()?;
         Ok(time)
     }
 }

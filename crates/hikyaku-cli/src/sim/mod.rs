@@ -1,0 +1,77 @@
+//! `hikyaku sim`: programs on machines that are not here, in virtual time.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `bench` | the tables of `hikyaku bench` |
+//! | `machines` | which models there are |
+
+mod bench;
+mod machines;
+
+use hikyaku::sim::Machine;
+use std::process::ExitCode;
+
+/// Run things on a simulated machine, in virtual time.
+///
+/// The library itself runs, unchanged; only what carries its packets is a model: what starting an operation costs, how long
+/// a packet takes, which stages are busy meanwhile. `hikyaku sim machines` lists the models. The same seed is the same run.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Try:\n  hikyaku sim machines                             which machines there are\n  hikyaku sim bench --machine sr8000 --ranks 16    the tables of hikyaku bench"
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Bench(bench::Arguments),
+    Machines(machines::Arguments),
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
+    match arguments.command {
+        Command::Bench(arguments) => bench::run(arguments),
+        Command::Machines(arguments) => machines::run(arguments),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What every simulated job is started with.
+#[derive(clap::Args)]
+struct Place {
+    /// The machine: a name that `hikyaku sim machines` lists, or a file like those
+    #[arg(long, value_name = "NAME", default_value = "ndr", value_parser = machine)]
+    machine: Machine,
+
+    /// Ranks, each on a host of its own
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 16, value_parser = ranks)]
+    ranks: usize,
+
+    /// What everything left to chance follows from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// A shipped machine by its name, or one from a file.
+fn machine(name: &str) -> Result<Machine, String> {
+    match name.ends_with(".toml") {
+        true => {
+            let text = std::fs::read_to_string(name).map_err(|error| format!("cannot read {name}: {error}"))?;
+            Machine::parse(&text)
+        }
+        false => Machine::named(name),
+    }
+    .map_err(|error| match error {
+        hikyaku::Error::Invalid(text) => format!("{text}; or give a file whose name ends in .toml"),
+        other => other.to_string(),
+    })
+}
+
+fn ranks(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(ranks @ 2..=4096) => Ok(ranks),
+        _ => Err("2 to 4096 ranks".into()),
+    }
+}
