@@ -13,27 +13,7 @@ use std::time::Duration;
 /// What a process not in a grid gets instead of a context.
 pub const NOT_IN_CONTEXT: i32 = -1;
 
-/// Everything between the first call and the last.
-///
-/// ```
-/// use hikyaku_blacs::{Blacs, Matrix, Order, Shape};
-///
-/// hikyaku::local(4, |job| {
-///     let blacs = Blacs::new(job).unwrap();
-///     let context = blacs.grid_init(0, Order::Row, 2, 2).unwrap();
-///     let grid = blacs.grid(context).unwrap();
-///     let mut data = [job.rank() as f64; 6];
-///     // SAFETY: 3 rows and 2 columns.
-///     let matrix = unsafe { Matrix::new(data.as_mut_ptr().cast(), 8, 3, 2, 3, Shape::General) };
-///     if job.rank() == 0 {
-///         grid.send(&matrix, 1, 1).unwrap();
-///     } else if job.rank() == 3 {
-///         grid.receive(&matrix, 0, 0).unwrap();
-///         assert_eq!(data, [0.0; 6]);
-///     }
-/// })
-/// .unwrap();
-/// ```
+/// Everything between the first call and the last. `tests/properties.rs` shows how it is used from Rust.
 pub struct Blacs<'j> {
     job: &'j Job,
     /// Where grids are formed.

@@ -166,7 +166,7 @@ impl Step {
         let stride = self.stride(false);
         let mut coordinates = [vec![-7; array.len()], vec![-7; array.len()]];
         let [rows, cols] = &mut coordinates;
-        let places = located.then(|| Coordinates { rows: rows.as_mut_ptr(), columns: cols.as_mut_ptr(), stride });
+        let places = located.then_some(Coordinates { rows: rows.as_mut_ptr(), columns: cols.as_mut_ptr(), stride });
         let matrix = self.matrix(&mut array, false);
         // SAFETY: the matrices of coordinates are as large.
         unsafe { grid.combine::<T>(operation, self.scope, self.topology, &matrix, places, row, column) }.unwrap();
@@ -190,12 +190,12 @@ impl Step {
             })
         };
         self.check(&array, me, false, |i, j| if gets_it { model(i, j).0 } else { self.value(me, i, j) });
-        for at in 0..array.len() {
+        for (at, found) in coordinates[0].iter().zip(&coordinates[1]).enumerate() {
             let (i, j) = (at as i32 % stride, at as i32 / stride);
             let inside = i < self.m && gets_it && located;
             let from = if inside { model(i, j).1 } else { 0 };
             let expected = if inside { ((from / columns) as i32, (from % columns) as i32) } else { (-7, -7) };
-            assert_eq!((coordinates[0][at], coordinates[1][at]), expected, "({i}, {j}) of {me} in {self:?}");
+            assert_eq!((*found.0, *found.1), expected, "({i}, {j}) of {me} in {self:?}");
         }
     }
 }
