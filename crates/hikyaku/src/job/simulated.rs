@@ -44,6 +44,11 @@ pub struct Sim {
     time_limit: Duration,
 }
 
+/// Address space of half a heap, if there is enough.
+const HEAP_BYTES: u64 = 1 << 30;
+/// And of those of all ranks.
+const HEAPS_BYTES: u64 = 1 << 41;
+
 /// What came of it.
 #[derive(Clone, Debug)]
 pub struct Run<R> {
@@ -62,9 +67,9 @@ pub struct Run<R> {
 impl Sim {
     /// A job of `size` ranks on a machine; everything left to chance follows from `seed`.
     pub fn new(machine: Machine, size: usize, seed: u64) -> Sim {
-        // Not the machine that simulates, whose memory and choices may differ.
-        let config =
-            Config { ports: 16, heap_bytes: 1 << 30, start_timeout: Duration::ZERO, choices: Choices::default() };
+        // Not the machine that simulates, whose memory and choices may differ. Address space is all that a large heap costs.
+        let heap_bytes = HEAP_BYTES.min(HEAPS_BYTES / size.max(1) as u64);
+        let config = Config { ports: 16, heap_bytes, start_timeout: Duration::ZERO, choices: Choices::default() };
         Sim {
             machine,
             size,

@@ -147,7 +147,7 @@ impl Group<'_> {
         if let Some((_, why)) = self.alarm().look().filter(|(number, _)| *number <= round.number) {
             return Some(self.alarmed_by(round, why));
         }
-        if self.job.ni.memory.header().departures.load(Ordering::Acquire) == 0 {
+        if self.job.ni.memory.header().deaths.load(Ordering::Acquire) == 0 {
             return None;
         }
         let dead = |rank: usize| self.job.ni.memory.block(rank).life.state() == State::Dead;

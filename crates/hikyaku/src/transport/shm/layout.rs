@@ -36,6 +36,8 @@ pub const CHOICE_WORDS: usize = 24;
 pub struct Header {
     /// Moves on whenever a rank leaves or dies. Read in every wait, hardly ever written.
     pub departures: Line<AtomicU64>,
+    /// How many of them have died.
+    pub deaths: Line<AtomicU64>,
     /// The barrier for crowded cores.
     pub counter: Counter,
     /// Which version of a collective is used; see `job::choice`. Written before any rank joins.
@@ -298,13 +300,22 @@ impl JobMemory {
 
     /// Tells everyone that `rank` has ended, and wakes whoever sleeps.
     pub fn mark_departed(&self, rank: usize, state: State) {
+        self.note_death(state);
         let bells = (0..self.layout.size).map(|peer| &self.block(peer).bell);
         depart(&self.header().departures, &self.block(rank).life.state, state as u64, bells);
     }
 
     /// The same where somebody else wakes them.
     pub fn note_departed(&self, rank: usize, state: State) {
+        self.note_death(state);
         depart(&self.header().departures, &self.block(rank).life.state, state as u64, std::iter::empty());
+    }
+
+    /// Before it is known which rank it is.
+    fn note_death(&self, state: State) {
+        if state == State::Dead {
+            self.header().deaths.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     #[inline(always)]

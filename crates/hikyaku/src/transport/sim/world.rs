@@ -245,14 +245,16 @@ impl World {
             return Next::Run(rank);
         }
         let Some(Reverse(event)) = course.events.pop() else { return Next::Nothing };
+        if let What::Alarm { rank, sleep } = event.what
+            && course.ranks[rank].sleeps != sleep
+        {
+            // Of a sleep that is over: nothing happens.
+            return Next::Went;
+        }
         course.now = event.time;
         course.note(&event);
         match event.what {
-            What::Alarm { rank, sleep } => {
-                if course.ranks[rank].sleeps == sleep {
-                    course.wake(rank, true);
-                }
-            }
+            What::Alarm { rank, .. } => course.wake(rank, true),
             What::Room { rank } => {
                 course.wake(rank, false);
                 if course.ranks[rank].alone > 0 {
