@@ -52,8 +52,10 @@ pub struct Together<'a> {
 
 impl<'a> Together<'a> {
     pub fn new(job: &'a Job, effort: Effort) -> Result<Together<'a>> {
-        let tests =
-            sizes(job.size()).into_iter().map(|(kind, bytes)| Test { kind, bytes, calls: effort.calls_for(bytes) }).collect();
+        let tests = sizes(job.size())
+            .into_iter()
+            .map(|(kind, bytes)| Test { kind, bytes, calls: effort.calls_for(bytes) })
+            .collect();
         Ok(Together { job, world: job.world()?, flags: job.symmetric(job.size())?, tests, stamp: 1 })
     }
 

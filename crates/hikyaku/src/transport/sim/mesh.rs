@@ -95,6 +95,7 @@ impl Course {
                 frame[bit / 8] ^= 1 << (bit % 8);
             }
             for later in fate.copies {
+                self.trace(here, there, "frame", frame.len(), start, arrival + later);
                 self.plan(arrival + later, What::Frame { from: here, to: there, bytes: frame.clone() });
             }
         }
