@@ -5,7 +5,7 @@ use super::faults::{Faults, picoseconds};
 use super::machine::Machine;
 use super::mesh::{self, Mesh};
 use super::passage::Passage;
-use super::wire::{Load, Stages, Wire};
+use super::wire::{Stages, Wire};
 use crate::ni::Ni;
 use crate::ni::message::kind;
 use crate::ni::route::Class;
@@ -466,9 +466,10 @@ impl Course {
             self.post(wire, to, start, &parcel);
             return true;
         }
-        let load = Load::of(&parcel.packet, parcel.payload.len());
+        let for_interface = self.ranks[to].alone > 0;
+        let load = wire.load(&parcel.packet, parcel.payload.len(), self.acting.is_some(), for_interface);
         let arrival = wire.arrival(start, from, to, load, &mut self.stages);
-        let handling = if self.ranks[to].alone > 0 { wire.handler(&parcel.packet) } else { 0 };
+        let handling = if for_interface { wire.handler(&parcel.packet) } else { 0 };
         let arrived = arrival + handling;
         self.trace(from, to, Class::of(&parcel.packet).name(), load.bytes, start, arrived);
         self.plan(arrived, What::Arrival { to, parcel });
