@@ -81,6 +81,7 @@ pub mod sim {
     pub use crate::transport::reliable::Counters;
     pub use crate::transport::sim::faults::{Crash, Faults, Partition, Slow};
     pub use crate::transport::sim::machine::*;
+    pub use crate::transport::sim::passage::Passage;
 }
 
 /// Under the model checker only the protocols exist.

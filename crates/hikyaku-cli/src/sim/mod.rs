@@ -4,9 +4,14 @@
 //! |---|---|
 //! | `bench` | the tables of `hikyaku bench` |
 //! | `machines` | which models there are |
+//! | `timeline`, `trace` | who sent what to whom, as a trace |
+//! | `papers` | the papers' figures beside ours |
 
 mod bench;
 mod machines;
+mod papers;
+mod timeline;
+mod trace;
 
 use hikyaku::sim::Machine;
 use std::process::ExitCode;
@@ -17,7 +22,7 @@ use std::process::ExitCode;
 /// a packet takes, which stages are busy meanwhile. `hikyaku sim machines` lists the models. The same seed is the same run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Try:\n  hikyaku sim machines                             which machines there are\n  hikyaku sim bench --machine sr8000 --ranks 16    the tables of hikyaku bench"
+    after_help = "Try:\n  hikyaku sim machines                             which machines there are\n  hikyaku sim bench --machine sr8000 --ranks 16    the tables of hikyaku bench\n  hikyaku sim timeline ring --ranks 4              a trace of every packet, for Perfetto\n  hikyaku sim papers --out -                       the papers' figures beside simulated ones"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -28,12 +33,16 @@ pub struct Arguments {
 enum Command {
     Bench(bench::Arguments),
     Machines(machines::Arguments),
+    Timeline(timeline::Arguments),
+    Papers(papers::Arguments),
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     match arguments.command {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Machines(arguments) => machines::run(arguments),
+        Command::Timeline(arguments) => timeline::run(arguments),
+        Command::Papers(arguments) => papers::run(arguments),
     }?;
     Ok(ExitCode::SUCCESS)
 }

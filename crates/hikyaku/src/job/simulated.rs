@@ -13,6 +13,7 @@ use crate::transport::sim::endpoint::Endpoint;
 use crate::transport::sim::faults::Faults;
 use crate::transport::sim::fiber::{Ending, Fiber};
 use crate::transport::sim::machine::Machine;
+use crate::transport::sim::passage::Passage;
 use crate::transport::sim::world::{Next, World};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +43,7 @@ pub struct Sim {
     stack_bytes: usize,
     faults: Faults,
     time_limit: Duration,
+    trace: bool,
 }
 
 /// Address space of half a heap, if there is enough.
@@ -62,6 +64,8 @@ pub struct Run<R> {
     pub links: Counters,
     /// A checksum of all events: the same seed gives the same one.
     pub hash: u64,
+    /// What went from where to where, if [`Sim::trace`] asked for it, in the order of sending.
+    pub passages: Vec<Passage>,
 }
 
 impl Sim {
@@ -78,6 +82,7 @@ impl Sim {
             stack_bytes: 512 * 1024,
             faults: Faults::default(),
             time_limit: Duration::MAX,
+            trace: false,
         }
     }
 
@@ -105,6 +110,27 @@ impl Sim {
         self
     }
 
+    /// Whether [`Run::passages`] tells of every packet. Nothing else changes.
+    ///
+    /// ```
+    /// use hikyaku::sim::{Machine, Sim};
+    ///
+    /// let run = Sim::new(Machine::plain(), 2, 1).trace(true).run(|job| {
+    ///     let word = job.symmetric::<u64>(1)?;
+    ///     job.word(word.at(1, 0), 7)?;
+    ///     job.barrier()
+    /// })?;
+    /// for passage in &run.passages {
+    ///     println!("{} from {} to {}: {:?}", passage.what, passage.from, passage.to, passage.arrived - passage.left);
+    /// }
+    /// # assert!(run.passages.iter().any(|it| (it.what, it.from, it.to) == ("word", 1, 0)));
+    /// # hikyaku::Result::Ok(())
+    /// ```
+    pub fn trace(mut self, trace: bool) -> Sim {
+        self.trace = trace;
+        self
+    }
+
     /// Runs `rank` on every rank. Fails if they wait for each other for ever, or if one was killed.
     ///
     /// # Panics
@@ -113,14 +139,15 @@ impl Sim {
         let run = self.run_mortal(rank)?;
         let one = |(rank, result): (usize, Option<R>)| result.ok_or(Error::PeerDead { rank });
         let results = run.results.into_iter().enumerate().map(one).collect::<Result<_>>()?;
-        Ok(Run { results, elapsed: run.elapsed, events: run.events, links: run.links, hash: run.hash })
+        let Run { elapsed, events, links, hash, passages, .. } = run;
+        Ok(Run { results, elapsed, events, links, hash, passages })
     }
 
     /// The same where ranks may be killed: those return nothing.
     pub fn run_mortal<R>(&self, rank: impl Fn(&Job) -> R) -> Result<Run<Option<R>>> {
         let layout = Layout::of_far_ranks(self.size, self.config.ports, self.config.heap_bytes)?;
         let memory = Arc::new(JobMemory::create(layout, self.config.choices.words())?);
-        let world = Arc::new(World::new(self.machine.clone(), memory.clone(), self.seed, &self.faults));
+        let world = Arc::new(World::new(self.machine.clone(), memory.clone(), self.seed, &self.faults, self.trace));
         let job = Chance::new(!self.seed).next().max(1);
         let interface = |rank| {
             let far: Arc<dyn crate::transport::Transport> = Arc::new(Endpoint { world: world.clone(), rank });
@@ -144,7 +171,7 @@ impl Sim {
         let (elapsed, events, hash) = world.summary();
         let ended = |ending: Ending<_>| ending.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let results = endings.into_iter().map(|ending| ending.map(ended).transpose()).collect::<Result<Vec<_>>>()?;
-        Ok(Run { results, elapsed, events, links: world.counters(), hash })
+        Ok(Run { results, elapsed, events, links: world.counters(), hash, passages: world.take_passages() })
     }
 }
 

@@ -105,6 +105,19 @@ impl Class {
             _ => Class::Message,
         }
     }
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Push => "push",
+            Class::Prepared => "prepared push",
+            Class::Pull => "pull",
+            Class::Word => "word",
+            Class::Atomic => "atomic",
+            Class::Message => "message",
+            Class::Answer => "answer",
+        }
+    }
 }
 
 impl Port {

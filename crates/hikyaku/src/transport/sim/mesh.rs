@@ -86,7 +86,7 @@ impl Course {
                 }
             }
             let Some(mut frame) = line.link.next_frame(now) else { break };
-            let load = Load { bytes: frame.len(), at_hand: false };
+            let load = Load { bytes: frame.len(), at_hand: false, kept: false };
             let arrival = wire.arrival(start, here, there, load, &mut self.stages);
             let mesh = self.mesh.as_ref().expect("a wire with faults");
             let fate = mesh.faults.fate(&mut self.chance, here, there, start, delay);
@@ -95,6 +95,7 @@ impl Course {
                 frame[bit / 8] ^= 1 << (bit % 8);
             }
             for later in fate.copies {
+                self.trace(here, there, "frame", frame.len(), start, arrival + later);
                 self.plan(arrival + later, What::Frame { from: here, to: there, bytes: frame.clone() });
             }
         }

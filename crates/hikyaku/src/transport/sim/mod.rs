@@ -20,6 +20,7 @@
 //! | `fiber` | a rank's program with a stack of its own |
 //! | `faults` | what goes wrong |
 //! | `mesh` | reliable links between ranks where it does |
+//! | `passage` | what went from where to where |
 //! | `chance` | random numbers from the seed |
 
 pub(crate) mod chance;
@@ -28,5 +29,6 @@ pub mod faults;
 pub(crate) mod fiber;
 pub mod machine;
 mod mesh;
+pub mod passage;
 mod wire;
 pub(crate) mod world;

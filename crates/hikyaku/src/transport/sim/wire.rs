@@ -29,18 +29,8 @@ pub(super) struct Load {
     pub bytes: usize,
     /// An interface sends it by itself: it need not be read from host memory.
     pub at_hand: bool,
-}
-
-impl Load {
-    pub fn of(packet: &Packet, payload: usize) -> Load {
-        let class = Class::of(packet);
-        let bytes = match class {
-            Class::Push | Class::Prepared | Class::Answer => payload,
-            Class::Word | Class::Atomic | Class::Pull => 8,
-            Class::Message => MESSAGE_BYTES + payload,
-        };
-        Load { bytes, at_hand: class == Class::Answer }
-    }
+    /// It is for a handler that the interface of the target runs: it need not be written to host memory.
+    pub kept: bool,
 }
 
 /// What the host spends on an operation.
@@ -115,6 +105,24 @@ impl Wire {
         Cost { start: time(start + flush), busy: time(busy.max(start) + flush) }
     }
 
+    /// What a packet has to carry. `by_interface`: no program has sent it. `for_interface`: the target's interface runs
+    /// handlers.
+    pub fn load(&self, packet: &Packet, payload: usize, by_interface: bool, for_interface: bool) -> Load {
+        let class = Class::of(packet);
+        let bytes = match class {
+            Class::Push | Class::Prepared | Class::Answer => payload,
+            Class::Word | Class::Atomic | Class::Pull => 8,
+            Class::Message => MESSAGE_BYTES + payload,
+        };
+        let at_hand = class == Class::Answer || by_interface && self.has_processor();
+        Load { bytes, at_hand, kept: class == Class::Message && for_interface && self.has_processor() }
+    }
+
+    /// Whether interfaces run handlers; otherwise hosts do it for them.
+    fn has_processor(&self) -> bool {
+        self.machine.ni.clock > 0.0
+    }
+
     /// What an interface spends to run a handler.
     pub fn handler(&self, packet: &Packet) -> Time {
         if matches!(packet.kind, kind::USER | kind::CALL) { time(self.machine.ni.handler) } else { 0 }
@@ -125,8 +133,16 @@ impl Wire {
         let Machine { host, ni, link, .. } = &self.machine;
         let bytes = load.bytes;
         if from == to {
-            // A rank operates on its own memory through its interface, in order.
-            let each = time(host.copy_start) + transfer(bytes, host.copy_bandwidth);
+            // A rank operates on its own memory through its interface, in order; with a processor of its own, that reads
+            // what the host asks for, and writes what it answers.
+            let copy = || time(host.copy_start) + transfer(bytes, host.copy_bandwidth);
+            let each = match (load.at_hand, load.kept) {
+                _ if !self.has_processor() => copy(),
+                (true, true) => 0,
+                (false, true) => time(ni.dma_read_start) + transfer(bytes, ni.dma_bandwidth),
+                (true, false) => time(ni.dma_write_start) + transfer(bytes, ni.dma_bandwidth),
+                (false, false) => copy(),
+            };
             return Train { first: start, last: start, count: 1 }.pass(each, &mut stages[to].write).last;
         }
         let piece = if ni.packet > 0 { bytes.min(ni.packet) } else { bytes };
@@ -143,10 +159,8 @@ impl Wire {
         let last = (train.last + latency).max(first + (count - 1) * wire_time);
         target.into = last;
         let train = Train { first, last, count };
-        train
-            .pass(time(ni.receive), &mut target.receive)
-            .pass(time(ni.dma_write_start) + move_time, &mut target.write)
-            .last
+        let write_time = if load.kept { 0 } else { time(ni.dma_write_start) + move_time };
+        train.pass(time(ni.receive), &mut target.receive).pass(write_time, &mut target.write).last
     }
 
     /// The first byte between the two ranks of `size` that are farthest from each other, and as long again for what

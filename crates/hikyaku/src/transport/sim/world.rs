@@ -4,9 +4,11 @@ use super::chance::Chance;
 use super::faults::{Faults, picoseconds};
 use super::machine::Machine;
 use super::mesh::{self, Mesh};
-use super::wire::{Load, Stages, Wire};
+use super::passage::Passage;
+use super::wire::{Stages, Wire};
 use crate::ni::Ni;
 use crate::ni::message::kind;
+use crate::ni::route::Class;
 use crate::transport::Parcel;
 use crate::transport::reliable::Counters;
 use crate::transport::shm::layout::{JobMemory, State};
@@ -51,6 +53,8 @@ pub(super) struct Course {
     /// The interface that acts now, instead of a program.
     pub acting: Option<usize>,
     pub chance: Chance,
+    /// What went from where to where, if anybody wants to know.
+    passages: Option<Vec<Passage>>,
 }
 
 /// One rank.
@@ -188,7 +192,7 @@ const VAIN_LOOK: Time = 1000;
 const VAIN_LOOKS_MAX: Time = 100;
 
 impl World {
-    pub fn new(machine: Machine, memory: Arc<JobMemory>, seed: u64, faults: &Faults) -> World {
+    pub fn new(machine: Machine, memory: Arc<JobMemory>, seed: u64, faults: &Faults, trace: bool) -> World {
         let size = memory.layout.size;
         let wire = Wire::new(machine);
         let world = World {
@@ -209,6 +213,7 @@ impl World {
                 crowd: HashMap::new(),
                 acting: None,
                 chance: Chance::new(seed),
+                passages: trace.then(Vec::new),
             }),
             wire,
         };
@@ -368,6 +373,11 @@ impl World {
         self.course().mesh.as_ref().map_or_else(Counters::default, Mesh::counters)
     }
 
+    /// What went from where to where, if that was asked for.
+    pub fn take_passages(&self) -> Vec<Passage> {
+        self.course().passages.take().unwrap_or_default()
+    }
+
     /// (time, events, a checksum of all of them)
     pub fn summary(&self) -> (Duration, u64, u64) {
         let course = self.course();
@@ -458,11 +468,29 @@ impl Course {
             self.post(wire, to, start, &parcel);
             return true;
         }
-        let load = Load::of(&parcel.packet, parcel.payload.len());
+        let for_interface = self.ranks[to].alone > 0;
+        let load = wire.load(&parcel.packet, parcel.payload.len(), self.acting.is_some(), for_interface);
         let arrival = wire.arrival(start, from, to, load, &mut self.stages);
-        let handling = if self.ranks[to].alone > 0 { wire.handler(&parcel.packet) } else { 0 };
-        self.plan(arrival + handling, What::Arrival { to, parcel });
+        let handling = if for_interface { wire.handler(&parcel.packet) } else { 0 };
+        let arrived = arrival + handling;
+        self.trace(from, to, Class::of(&parcel.packet).name(), load.bytes, start, arrived);
+        self.plan(arrived, What::Arrival { to, parcel });
         true
+    }
+
+    /// Notes what goes from where to where.
+    pub(super) fn trace(
+        &mut self,
+        from: usize,
+        to: usize,
+        what: &'static str,
+        bytes: usize,
+        left: Time,
+        arrived: Time,
+    ) {
+        let Some(passages) = &mut self.passages else { return };
+        let [left, arrived] = [left, arrived].map(|time| Duration::from_nanos(time / 1000));
+        passages.push(Passage { from, to, what, bytes, left, arrived });
     }
 
     /// A packet was handled: its sender may have waited for room.

@@ -1,0 +1,104 @@
+//! `hikyaku sim` as a user would: tables, traces, and the page about the papers.
+
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+const HIKYAKU: &str = env!("CARGO_BIN_EXE_hikyaku");
+
+fn sim(arguments: &[&str]) -> Output {
+    Command::new(HIKYAKU).arg("sim").args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// What a command that succeeds prints.
+fn shown(arguments: &[&str]) -> String {
+    let output = sim(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A file of this test's own.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str) -> File {
+        File(std::env::temp_dir().join(format!("hikyaku-{}-{name}", std::process::id())))
+    }
+
+    fn name(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_simulated_machine_has_the_tables_of_a_real_one() {
+    let tables = shown(&["bench", "--machine", "ndr", "--ranks", "4", "--only", "messages", "--only", "collectives"]);
+    for row in ["8 B, one way", "8 B synchronous, one way", "16 MB in job memory", "barrier of the job, 4 ranks"] {
+        assert!(tables.contains(row), "{row}: {tables}");
+    }
+    assert!(tables.contains("simulated ndr") && tables.contains("allreduce 8 B, 4 ranks"), "{tables}");
+    assert!(!tables.contains("peer") && !tables.contains("x limit"), "nothing to compare with: {tables}");
+    assert!(!tables.contains("remote operations"), "only what was asked for: {tables}");
+}
+
+#[test]
+fn figures_are_those_of_the_model_and_the_same_every_time() {
+    let run = || shown(&["bench", "--machine", "sr8000", "-n", "2", "--only", "messages", "--json", "--seed", "7"]);
+    let text = run();
+    assert_eq!(text, run(), "the same seed");
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((json["simulated"]["machine"].as_str(), json["simulated"]["seed"].as_u64()), (Some("sr8000"), Some(7)));
+    let figure = |kind: &str, bytes: u64| {
+        let figures = json["ours"].as_array().unwrap();
+        let figure = figures.iter().find(|it| it["kind"] == kind && it["bytes"] == bytes);
+        figure.unwrap_or_else(|| panic!("no {kind}: {json}"))["values"][0].as_f64().unwrap()
+    };
+    // Data out 8.1, start of the receive 0.5, header in 4.7 us.
+    assert!((figure("send_synchronous", 8) - 13_300.0).abs() < 100.0);
+    // A link of 1000 MB/s.
+    assert!((0.99..=1.0).contains(&figure("send_bandwidth", 16 << 20)));
+}
+
+#[test]
+fn machines_are_listed_and_an_unknown_one_is_told_which_there_are() {
+    let list = shown(&["machines"]);
+    assert!(["sr8000", "myrinet", "ndr"].iter().all(|name| list.lines().any(|line| line.starts_with(name))), "{list}");
+    let output = sim(&["bench", "--machine", "abacus"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("abacus") && error.contains("sr8000, myrinet"), "{error}");
+    let output = sim(&["bench", "--only", "start"]);
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("nothing to measure"));
+}
+
+#[test]
+fn every_arrow_of_a_trace_has_both_ends_inside_slices() {
+    for program in ["barrier", "ring", "broadcast", "allreduce", "call"] {
+        let file = File::new(&format!("{program}.json"));
+        shown(&["timeline", program, "--machine", "ndr", "--ranks", "4", "--out", file.name()]);
+        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file.0).unwrap()).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
+        let names: Vec<_> = of("M").iter().filter_map(|event| event["args"]["name"].as_str()).collect();
+        assert_eq!(names, ["ndr, 4 ranks", "rank 0", "rank 1", "rank 2", "rank 3"]);
+        let (slices, begins, ends) = (of("X"), of("s"), of("f"));
+        assert!(begins.len() >= 8 && begins.len() == ends.len() && slices.len() == 2 * begins.len(), "{program}");
+        let ends: HashMap<u64, &Value> = ends.into_iter().map(|end| (end["id"].as_u64().unwrap(), end)).collect();
+        let time = |event: &Value, field: &str| event[field].as_f64().unwrap();
+        let inside = |arrow: &Value| {
+            let around = |it: &&&Value| it["tid"] == arrow["tid"] && time(it, "ts") == time(arrow, "ts");
+            slices.iter().filter(around).count() == 1
+        };
+        for begin in begins {
+            let end = ends[&begin["id"].as_u64().unwrap()];
+            assert!(inside(begin) && inside(end), "{program}: {begin} {end}");
+            assert!(begin["tid"] == end["tid"] || time(begin, "ts") < time(end, "ts"), "{program}: {begin} {end}");
+        }
+    }
+}
