@@ -3,6 +3,7 @@
 mod bench;
 mod info;
 mod run;
+mod sim;
 mod tune;
 
 use clap::{Parser, Subcommand};
@@ -14,7 +15,7 @@ use std::process::ExitCode;
     name = "hikyaku",
     version,
     about,
-    after_help = "Try:\n  hikyaku bench                     what this machine can do, beside MPI and UCX\n  hikyaku run -n 4 ./program        start a program as 4 ranks\n  hikyaku info                      what was found here, and which path is taken for what\n  hikyaku tune                      measure the collectives' versions here, and use the fastest"
+    after_help = "Try:\n  hikyaku bench                     what this machine can do, beside MPI and UCX\n  hikyaku run -n 4 ./program        start a program as 4 ranks\n  hikyaku info                      what was found here, and which path is taken for what\n  hikyaku tune                      measure the collectives' versions here, and use the fastest\n  hikyaku sim chaos                 random programs in virtual time while things go wrong"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -27,6 +28,7 @@ enum Command {
     Bench(bench::Arguments),
     Info(info::Arguments),
     Tune(tune::Arguments),
+    Sim(sim::Arguments),
     /// One rank of the benchmark or of a probe; started by the other commands.
     #[command(hide = true)]
     Rank {
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(arguments),
         Command::Rank { role: Role::Bench { parts } } => bench::rank(&parts),
         Command::Tune(arguments) => tune::run(arguments),
+        Command::Sim(arguments) => sim::run(arguments),
         Command::Rank { role: Role::Probe } => info::probe_rank(),
         Command::Rank { role: Role::Tune { version, time_ms, max } } => tune::rank(&version, time_ms, max),
     };

@@ -20,6 +20,7 @@ impl Group<'_> {
             && label.bytes <= INLINE_MAX
             && (self.size() <= 2 || !self.crowded)
             && !self.choice.is_tree(Call::Allreduce, label.bytes)
+            && !self.is_far()
     }
 
     #[inline(always)]
