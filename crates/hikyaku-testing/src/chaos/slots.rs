@@ -106,7 +106,8 @@ fn crowd(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let sizes: Vec<usize> = (0..count).map(|_| chance.pick(&SIZES)).collect();
     if me != target {
         let send = |(number, bytes): (usize, &usize)| messages.send_any(&content(me, number, *bytes), target, slot);
-        return Ok(sizes.iter().enumerate().try_for_each(send)?);
+        sizes.iter().enumerate().try_for_each(send)?;
+        return Ok(messages.job().barrier()?);
     }
     let mut numbers = vec![0; size];
     let mut room = vec![0; 40_000];
@@ -117,7 +118,8 @@ fn crowd(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
         check(&room[..received.len], received.rank, number, sizes[number])?;
         numbers[received.rank] += 1;
     }
-    Ok(())
+    // What comes next must not be taken for one of these.
+    Ok(messages.job().barrier()?)
 }
 
 /// From the rank before, whatever the slot; within a slot in order.
