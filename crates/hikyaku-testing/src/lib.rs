@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `cases/` | the cases, one file per theme |
 //! | `support` | what cases need: errors to expect, conditions to wait for |
+//! | `chaos/` | random programs on a simulated machine where random things go wrong |
 //! | `mortal/` | what ranks do while one of them dies |
 //! | `seccomp` | forbidding a process what some kernels forbid, or everything |
 //! | `mpi` | the MPI installations of this machine |
@@ -18,6 +19,7 @@
 //! Rules for a case: it can fail; it waits for conditions, never for time; it may run beside others in one process.
 
 mod cases;
+pub mod chaos;
 pub mod leftovers;
 pub mod mortal;
 pub mod mpi;

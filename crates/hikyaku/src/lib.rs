@@ -69,6 +69,12 @@ mod memory;
 pub mod message;
 #[cfg(not(loom))]
 mod ni;
+/// For tests of tests.
+#[cfg(all(feature = "planted", not(loom)))]
+#[doc(hidden)]
+pub mod planted;
+#[cfg(all(not(feature = "planted"), not(loom)))]
+mod planted;
 #[doc(hidden)]
 pub mod sync;
 #[cfg(not(loom))]

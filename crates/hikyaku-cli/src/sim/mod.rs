@@ -3,11 +3,13 @@
 //! | file | concept |
 //! |---|---|
 //! | `bench` | the tables of `hikyaku bench` |
+//! | `chaos` | random programs while things go wrong |
 //! | `machines` | which models there are |
 //! | `timeline`, `trace` | who sent what to whom, as a trace |
 //! | `papers` | the papers' figures beside ours |
 
 mod bench;
+mod chaos;
 mod machines;
 mod papers;
 mod timeline;
@@ -22,7 +24,7 @@ use std::process::ExitCode;
 /// a packet takes, which stages are busy meanwhile. `hikyaku sim machines` lists the models. The same seed is the same run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Try:\n  hikyaku sim machines                             which machines there are\n  hikyaku sim bench --machine sr8000 --ranks 16    the tables of hikyaku bench\n  hikyaku sim timeline ring --ranks 4              a trace of every packet, for Perfetto\n  hikyaku sim papers --out -                       the papers' figures beside simulated ones"
+    after_help = "Try:\n  hikyaku sim machines                             which machines there are\n  hikyaku sim bench --machine sr8000 --ranks 16    the tables of hikyaku bench\n  hikyaku sim timeline ring --ranks 4              a trace of every packet, for Perfetto\n  hikyaku sim papers --out -                       the papers' figures beside simulated ones\n  hikyaku sim chaos --seeds 1000                   random programs while things go wrong"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -32,6 +34,7 @@ pub struct Arguments {
 #[derive(clap::Subcommand)]
 enum Command {
     Bench(bench::Arguments),
+    Chaos(chaos::Arguments),
     Machines(machines::Arguments),
     Timeline(timeline::Arguments),
     Papers(papers::Arguments),
@@ -39,6 +42,7 @@ enum Command {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     match arguments.command {
+        Command::Chaos(arguments) => return chaos::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Machines(arguments) => machines::run(arguments),
         Command::Timeline(arguments) => timeline::run(arguments),

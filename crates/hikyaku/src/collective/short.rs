@@ -10,6 +10,7 @@ use super::reduce::{Combination, Scratch};
 use crate::error::Result;
 use crate::job::choice::Call;
 use crate::memory::copy;
+use crate::planted::{Bug, planted};
 
 impl Group<'_> {
     /// Whether it is this call, and nothing else is chosen for it. Members that do not share memory have no entries; where
@@ -21,6 +22,7 @@ impl Group<'_> {
             && !self.is_far()
             && (self.size() <= 2 || !self.crowded)
             && !self.choice.is_tree(Call::Allreduce, label.bytes)
+            && (!self.is_far() || planted(Bug::FarTakenForNear))
     }
 
     #[inline(always)]

@@ -10,6 +10,7 @@ use super::collective::Operation;
 use crate::error::{Error, Refusal, Result};
 use crate::ni::route::Target;
 use crate::ni::wait::{By, Progress, Until};
+use crate::planted::{Bug, planted};
 use crate::sync::barrier::{STEP_COUNT, partner};
 use crate::sync::bell::ANY;
 use bytemuck::Pod;
@@ -32,7 +33,7 @@ impl Job {
     pub(super) fn meet(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
         let (rank, size) = (self.rank(), self.size());
         let number = self.barriers.get() + 1;
-        let turn = (number % 2) as usize;
+        let turn = if planted(Bug::MeetingPlaceShared) { 0 } else { (number % 2) as usize };
         let head = number << 8 | operation as u64;
         let asks = (argument, rank as u64);
         let failed = if own.is_err() { rank as u64 + 1 } else { 0 };
@@ -40,6 +41,9 @@ impl Job {
         self.ni.mine().life.arrivals.store(number, Ordering::Release);
         for step in 0.. {
             let Some(peer) = partner(rank, size, step) else { break };
+            if planted(Bug::MeetingShort) && partner(rank, size, step + 1).is_none() {
+                break;
+            }
             let place = self.ni.memory.layout.hearing(peer, turn, step);
             let target = Target::in_segment(&self.ni, peer, place);
             match operation {

@@ -7,6 +7,7 @@ use super::super::room::Room;
 use super::super::round::Round;
 use super::pieces;
 use crate::error::Result;
+use crate::planted::{Bug, planted};
 use crate::sync::barrier::partner;
 
 impl Group<'_> {
@@ -20,6 +21,9 @@ impl Group<'_> {
         let round = self.begin(label)?;
         for step in 0.. {
             let Some(above) = partner(self.rank(), self.size(), step) else { break };
+            if planted(Bug::ButterflyShort) && partner(self.rank(), self.size(), step + 1).is_none() {
+                break;
+            }
             self.tell(&round, above, 0, &[])?;
             self.hear(&round, self.below(1 << step), 0, &mut [])?;
         }
@@ -43,8 +47,13 @@ impl Group<'_> {
                 if self.rank() >= distance {
                     let total = &mut total.bytes()[..piece.len()];
                     self.hear(&round, self.rank() - distance, index, total)?;
-                    (how.combine)(total, piece);
-                    piece.copy_from_slice(total);
+                    match planted(Bug::ScanDisordered) {
+                        true => (how.combine)(piece, total),
+                        false => {
+                            (how.combine)(total, piece);
+                            piece.copy_from_slice(total);
+                        }
+                    }
                 }
                 distance *= 2;
             }

@@ -9,6 +9,7 @@ use crate::message::Core;
 use crate::message::layout::{BOUNCE_COUNT, EAGER_MAX};
 use crate::message::receive::ReceiveOp;
 use crate::message::short::SHORT_MAX;
+use crate::planted::{Bug, planted};
 
 impl Core {
     /// Tells the sender where the message is wanted, if it may wait for that: a long one does, and so does every one if
@@ -41,7 +42,7 @@ impl Core {
             },
         }
         let (window, bytes) = op.header.as_ref().map_or((0, 0), |header| header.told());
-        let refused = link.desks.borrow()[op.entry].refused;
+        let refused = if planted(Bug::RefusalForgotten) { 0 } else { link.desks.borrow()[op.entry].refused };
         let post = Post { taken: op.number - 1, waiting: true, window, bytes, refused };
         self.tell(op.member, link.slot_at(op.entry, FarSlot::POST), &post.words());
     }
@@ -61,7 +62,7 @@ impl Core {
         }
         let Some(notice) = slot.notice(op.number) else { return Ok(None) };
         if notice.bytes > op.buffer.bytes {
-            let refused = (notice.place == Place::Offer).then_some(op.number);
+            let refused = (notice.place == Place::Offer && !planted(Bug::TruncationUntold)).then_some(op.number);
             self.answer(link, op, notice.taken, refused);
             return Err(self.truncated(op, notice.bytes));
         }
@@ -132,7 +133,9 @@ impl Core {
     /// Gives a receive up: when this returns, nobody writes to its buffer any more.
     pub(in crate::message) fn withdraw_far(&self, op: &mut ReceiveOp) {
         let link = self.far(op.member);
-        if let Some(mut header) = op.header.take() {
+        if let Some(mut header) = op.header.take()
+            && !planted(Bug::HeaderDropped)
+        {
             header.leave();
             link.desks.borrow_mut()[op.entry].left = Some(header);
         }

@@ -10,6 +10,7 @@ use crate::message::short::SHORT_MAX;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::route::Target;
 use crate::ni::wait::By;
+use crate::planted::{Bug, planted};
 
 impl Core {
     /// Takes a send as far as it goes now; true when it is done.
@@ -33,7 +34,9 @@ impl Core {
             let mut peer = link.state.borrow_mut();
             peer.learn(entry, post.taken);
             op.number = peer.sends[entry].sent + 1;
-            if peer.sends[entry].taken + 1 < op.number || !op.spooled && self.is_spooled(op.member, entry) {
+            if peer.sends[entry].taken + 1 < op.number && !planted(Bug::SlotReusedEarly)
+                || !op.spooled && self.is_spooled(op.member, entry)
+            {
                 return Ok(false);
             }
         }
@@ -80,7 +83,9 @@ impl Core {
         if !self.publish(link, entry, at, data, notice, op.prepared)? {
             return Ok(false);
         }
-        if let Place::Bounce(buffer) = place {
+        if let Place::Bounce(buffer) = place
+            && !planted(Bug::BounceFreedEarly)
+        {
             peer.hold_bounce(buffer, entry);
         }
         peer.sends[entry].sent = op.number;

@@ -13,8 +13,8 @@
 //! ```
 
 use super::checksum::crc32c;
-use super::planted::{Bug, planted};
 use super::serial::Serial;
+use crate::planted::{Bug, planted};
 
 /// Bytes before the message.
 pub const HEAD_BYTES: usize = 28;

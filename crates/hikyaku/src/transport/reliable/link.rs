@@ -11,10 +11,10 @@
 //! ```
 
 use super::frame::{Body, Frame};
-use super::planted::{Bug, planted};
 use super::receiver::{Arrival, Receiver};
 use super::sender::Sender;
 use super::{Settings, Time};
+use crate::planted::{Bug, planted};
 
 /// Both directions between this rank and one peer.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! The receiving direction of a link: puts messages in order, drops those it had, and decides what to tell the sender.
 
-use super::planted::{Bug, planted};
 use super::serial::Serial;
 use super::{Settings, Time};
+use crate::planted::{Bug, planted};
 use std::collections::VecDeque;
 
 /// The receiving direction.

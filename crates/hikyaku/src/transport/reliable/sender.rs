@@ -1,8 +1,8 @@
 //! The sending direction of a link: holds every message until it is acknowledged, and decides what is sent again.
 
-use super::planted::{Bug, planted};
 use super::serial::Serial;
 use super::{Settings, Time};
+use crate::planted::{Bug, planted};
 use std::collections::VecDeque;
 
 /// The sending direction.

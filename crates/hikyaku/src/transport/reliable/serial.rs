@@ -1,6 +1,6 @@
 //! Serial numbers that wrap around.
 
-use super::planted::{Bug, planted};
+use crate::planted::{Bug, planted};
 
 /// The number of a message in its direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

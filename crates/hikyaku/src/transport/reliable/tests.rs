@@ -2,10 +2,10 @@
 
 use super::frame::{Body, Frame, HEAD_BYTES};
 use super::link::Refused;
-use super::planted::{Bug, with_bug};
 use super::serial::Serial;
 use super::wire::{Faults, LATENCY_PS, Plan, ROUND_TRIP_PS, run};
 use super::*;
+use crate::planted::{Bug, with_bug};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use std::cell::Cell;

@@ -9,6 +9,7 @@ use super::wire::{Stages, Wire};
 use crate::ni::Ni;
 use crate::ni::message::kind;
 use crate::ni::route::Class;
+use crate::planted::{Bug, planted};
 use crate::transport::Parcel;
 use crate::transport::reliable::Counters;
 use crate::transport::shm::layout::{JobMemory, State};
@@ -501,7 +502,7 @@ impl Course {
         if *crowd == 0 {
             self.crowd.remove(&queue);
         }
-        if was_full {
+        if was_full && !planted(Bug::RoomUntold) {
             self.plan(self.now, What::Room { rank: queue.0 });
         }
     }
@@ -540,7 +541,7 @@ impl Course {
 
     pub(super) fn depart_when_quiet(&mut self, rank: usize) {
         let this = &mut self.ranks[rank];
-        if this.under_way == 0
+        if (this.under_way == 0 || planted(Bug::DepartureEarly))
             && let Some(state) = this.departing.take()
         {
             let time = self.now + this.debt;

@@ -1,6 +1,6 @@
 //! Bugs that tests plant, one at a time, to see that each is caught: every rule of the protocol is there for a reason.
 //!
-//! Outside of tests nothing is planted and the questions cost nothing.
+//! Without the feature `planted` and outside of tests nothing is planted, and the questions cost nothing.
 
 /// A rule that is broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,24 +39,56 @@ pub enum Bug {
     SilenceIgnored,
     /// A peer that answers but acknowledges nothing new is taken for unreachable.
     SlownessTakenForSilence,
+    /// An old handle reaches the area that took the place of its own.
+    KeyUnread,
+    /// Operations that are only counted are not waited for.
+    CountUnread,
+    /// The barrier of the job ends one step early.
+    MeetingShort,
+    /// Meetings use the same place every time, and not two in turn.
+    MeetingPlaceShared,
+    /// A message is written though the one before it in its slot was not taken.
+    SlotReusedEarly,
+    /// A bounce buffer counts as free while its message was not taken.
+    BounceFreedEarly,
+    /// A sender is not told that its message was too long.
+    TruncationUntold,
+    /// The next receive says that nothing was refused.
+    RefusalForgotten,
+    /// A receive that is given up closes its window, into which its sender may still write.
+    HeaderDropped,
+    /// The barrier of a group ends one step early.
+    ButterflyShort,
+    /// Members do not compare what they ask for.
+    LabelUnread,
+    /// A member that finds trouble keeps it to itself.
+    AlarmSilent,
+    /// A scan combines in the wrong order.
+    ScanDisordered,
+    /// A short reduction takes far members for near ones.
+    FarTakenForNear,
+    /// A rank that waits for room is not told that there is some.
+    RoomUntold,
+    /// A rank counts as gone while packets of it are under way.
+    DepartureEarly,
 }
 
 /// Whether this bug is planted in this thread.
 #[inline(always)]
 pub fn planted(bug: Bug) -> bool {
-    #[cfg(test)]
+    #[cfg(any(test, feature = "planted"))]
     return switch::PLANTED.get() == Some(bug);
-    #[cfg(not(test))]
+    #[cfg(not(any(test, feature = "planted")))]
     {
         let _ = bug;
         false
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "planted"))]
 pub use switch::with_bug;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "planted"))]
 mod switch {
     use super::Bug;
     use std::cell::Cell;

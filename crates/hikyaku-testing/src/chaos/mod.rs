@@ -1,0 +1,97 @@
+//! Chaos: random programs on a simulated machine where random things go wrong, all from one seed.
+//!
+//! Each workload knows what must come out of it, and says so when something else does. Where nobody dies, every call
+//! succeeds, every promise is kept and all memory comes back; where a rank is killed, every call of the others ends, and
+//! fails only because of a rank that is gone.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `plan` | what a seed stands for: ranks, workload, faults |
+//! | `verdict` | whether what the ranks report is what was promised |
+//! | `trouble` | what a rank reports |
+//! | `chance` | random numbers |
+//! | `memory` | pushes, pulls, words and atomic operations against a model |
+//! | `active` | active messages and calls: exactly once, in order |
+//! | `slots` | messages in slots, of all sizes and modes |
+//! | `together` | collective calls; barriers never pass early |
+//! | `revoked` | areas that come and go: nobody writes after a revocation |
+
+mod active;
+mod chance;
+mod memory;
+mod plan;
+mod revoked;
+mod slots;
+mod together;
+mod trouble;
+mod verdict;
+
+use hikyaku::sim::{Machine, Sim};
+pub use plan::{Plan, Workload};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// What a run took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// What ran.
+    pub workload: Workload,
+    /// Events of the simulation.
+    pub events: u64,
+    /// Messages that links had to send again.
+    pub resent: u64,
+    /// Virtual time.
+    pub elapsed: Duration,
+    /// A checksum of all events.
+    pub hash: u64,
+}
+
+/// A promise was broken.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What was run.
+    pub plan: Plan,
+    /// What broke.
+    pub message: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.plan, self.message)
+    }
+}
+
+/// Virtual time after which a call counts as one that never ends: many times what the slowest seeds take.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Runs what a seed stands for.
+pub fn run(seed: u64) -> Result<Report, Failure> {
+    run_plan(Plan::new(seed, None))
+}
+
+/// Runs a plan.
+pub fn run_plan(plan: Plan) -> Result<Report, Failure> {
+    let sim = Sim::new(Machine::plain(), plan.ranks, plan.seed)
+        .heap_bytes(1 << 24)
+        .stack_bytes(256 * 1024)
+        .faults(plan.faults.clone())
+        .time_limit(LIMIT);
+    let ran = catch_unwind(AssertUnwindSafe(|| sim.run_mortal(|job| plan.workload.run(job, plan.seed))));
+    let judged = match ran {
+        Err(panic) => Err(format!("a panic: {}", text_of(&*panic))),
+        Ok(Err(error)) => Err(error.to_string()),
+        Ok(Ok(run)) => verdict::judge(&plan, &run.results).map(|()| Report {
+            workload: plan.workload,
+            events: run.events,
+            resent: run.links.resent,
+            elapsed: run.elapsed,
+            hash: run.hash,
+        }),
+    };
+    judged.map_err(|message| Failure { plan, message })
+}
+
+fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("of no words")
+}

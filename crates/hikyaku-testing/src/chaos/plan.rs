@@ -1,0 +1,190 @@
+//! What a seed stands for.
+
+use super::chance::Chance;
+use super::trouble::{Outcome, promise};
+use super::{active, memory, revoked, slots, together};
+use hikyaku::sim::{Crash, Faults, Partition, Slow};
+use hikyaku::{Error, Job};
+use std::fmt;
+use std::time::Duration;
+
+/// What the ranks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Workload {
+    /// Pushes, pulls, words, atomic operations.
+    Memory,
+    /// Active messages and calls.
+    Active,
+    /// Messages in slots.
+    Slots,
+    /// Collective calls.
+    Together,
+    /// Areas that come and go.
+    Revoked,
+    /// Some of the above, one after the other.
+    Mixture,
+}
+
+impl Workload {
+    /// All of them.
+    pub const ALL: [Workload; 6] =
+        [Workload::Memory, Workload::Active, Workload::Slots, Workload::Together, Workload::Revoked, Workload::Mixture];
+
+    /// As in `--workload`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Memory => "memory",
+            Workload::Active => "active",
+            Workload::Slots => "slots",
+            Workload::Together => "together",
+            Workload::Revoked => "revoked",
+            Workload::Mixture => "mixture",
+        }
+    }
+
+    /// One rank's part. In the end all memory must have come back.
+    pub(super) fn run(self, job: &Job, seed: u64) -> Outcome {
+        let before = free_memory(job)?;
+        match self {
+            Workload::Mixture => {
+                let mut chance = Chance::new(seed, 7);
+                for part in 0..2 + chance.below(2) as u64 {
+                    chance.pick(&Workload::ALL[..5]).perform(job, Chance::new(seed, 100 + part).next())?;
+                }
+            }
+            _ => self.perform(job, seed)?,
+        }
+        job.sync()?;
+        job.barrier()?;
+        let after = free_memory(job)?;
+        promise!(before == after, "a leak: {before:?} bytes were free, and {after:?} are");
+        if self == Workload::Together && seed.is_multiple_of(4) {
+            together::disagreement(job, seed)?;
+        }
+        // All have looked before anyone leaves.
+        Ok(job.barrier()?)
+    }
+
+    fn perform(self, job: &Job, seed: u64) -> Outcome {
+        match self {
+            Workload::Memory => memory::run(job, seed),
+            Workload::Active => active::run(job, seed),
+            Workload::Slots => slots::run(job, seed),
+            Workload::Together => together::run(job, seed),
+            Workload::Revoked => revoked::run(job, seed),
+            Workload::Mixture => unreachable!("a mixture of others"),
+        }
+    }
+}
+
+/// The largest free parts of this rank's heaps, as told to those who ask for too much.
+fn free_memory(job: &Job) -> Outcome<[u64; 2]> {
+    let told = |error: Option<Error>| match error {
+        Some(Error::NoMemory { available, .. }) => Ok(available),
+        Some(other) => Err(other),
+        None => Err(Error::Invalid("more memory than there is".into())),
+    };
+    let symmetric = told(job.symmetric::<u8>(1 << 40).err())?;
+    Ok([symmetric, told(job.area::<u8>(0, 1 << 40).err())?])
+}
+
+/// What a seed stands for.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The seed.
+    pub seed: u64,
+    /// Ranks.
+    pub ranks: usize,
+    /// What they do.
+    pub workload: Workload,
+    /// What goes wrong.
+    pub faults: Faults,
+}
+
+impl Plan {
+    /// The plan of a seed, with another workload if one is given.
+    pub fn new(seed: u64, workload: Option<Workload>) -> Plan {
+        let mut chance = Chance::new(seed, 1);
+        let chosen = chance.pick(&Workload::ALL);
+        // Mostly few: what goes wrong between three ranks is found sooner than between eight.
+        let ranks = chance.pick(&[2, 2, 3, 3, 3, 4, 4, 5, 6, 7, 8]);
+        Plan { seed, ranks, workload: workload.unwrap_or(chosen), faults: faults(&mut chance, ranks) }
+    }
+
+    /// Whether a rank is killed.
+    pub fn is_mortal(&self) -> bool {
+        !self.faults.crashes.is_empty()
+    }
+}
+
+/// When the script of a run plays: most runs take some hundred microseconds.
+fn moment(chance: &mut Chance) -> Duration {
+    let most = chance.pick(&[20_000, 200_000, 2_000_000]);
+    Duration::from_nanos(chance.below(most) as u64)
+}
+
+fn faults(chance: &mut Chance, ranks: usize) -> Faults {
+    let mut faults = Faults::default();
+    // One run in eight is on a perfect wire: there the library is on its own.
+    if !chance.once_in(8) {
+        let mut level = || if chance.once_in(3) { 0.0 } else { 0.3 * chance.fraction() };
+        (faults.loss, faults.duplication) = (level(), level());
+        (faults.reordering, faults.corruption) = (level(), level());
+        if chance.once_in(4) {
+            faults.delay = Duration::from_nanos(1000 + chance.below(100_000) as u64);
+        }
+        for _ in 0..if chance.once_in(3) { 1 + chance.below(2) } else { 0 } {
+            let start = moment(chance);
+            faults.partitions.push(Partition {
+                ranks: (0..ranks).filter(|_| chance.once_in(2)).collect(),
+                both_ways: chance.once_in(2),
+                start,
+                // Links give up after some milliseconds without a sign of life.
+                end: start + Duration::from_nanos(chance.below(500_000) as u64),
+            });
+        }
+        if chance.once_in(5) {
+            faults.crashes.push(Crash { rank: chance.below(ranks), at: moment(chance) });
+        }
+    }
+    if chance.once_in(3) {
+        faults.slow.push(Slow { rank: chance.below(ranks), factor: 1.0 + 50.0 * chance.fraction() });
+    }
+    if chance.once_in(3) {
+        faults.buffers = Some(1 + chance.below(8));
+    }
+    faults
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Plan { seed, ranks, workload, faults } = self;
+        write!(f, "seed {seed} ({} on {ranks} ranks", workload.name())?;
+        let chances = [
+            ("loss", faults.loss),
+            ("duplication", faults.duplication),
+            ("reordering", faults.reordering),
+            ("corruption", faults.corruption),
+        ];
+        for (name, chance) in chances.iter().filter(|(_, chance)| *chance > 0.0) {
+            write!(f, ", {name} {:.0} %", chance * 100.0)?;
+        }
+        if !faults.delay.is_zero() {
+            write!(f, ", delays up to {:?}", faults.delay)?;
+        }
+        for cut in &faults.partitions {
+            let ways = if cut.both_ways { "from and to" } else { "from" };
+            write!(f, ", nothing {ways} {:?} in {:?} to {:?}", cut.ranks, cut.start, cut.end)?;
+        }
+        for slow in &faults.slow {
+            write!(f, ", rank {} {:.0} times as slow", slow.rank, slow.factor)?;
+        }
+        if let Some(buffers) = faults.buffers {
+            write!(f, ", {buffers} packets per queue")?;
+        }
+        for crash in &faults.crashes {
+            write!(f, ", rank {} dies after {:?}", crash.rank, crash.at)?;
+        }
+        write!(f, ")")
+    }
+}

@@ -1,0 +1,54 @@
+//! Chaos: some seeds of each workload, and the same seed is the same run.
+
+use hikyaku_testing::chaos::{self, Plan, Workload};
+use hikyaku_testing::watchdog;
+
+fn check(workload: Workload) {
+    watchdog::watched(workload.name(), || {
+        for seed in 0..60 {
+            if let Err(failure) = chaos::run_plan(Plan::new(seed, Some(workload))) {
+                panic!("{failure}");
+            }
+        }
+    });
+}
+
+#[test]
+fn memory() {
+    check(Workload::Memory);
+}
+
+#[test]
+fn active() {
+    check(Workload::Active);
+}
+
+#[test]
+fn slots() {
+    check(Workload::Slots);
+}
+
+#[test]
+fn together() {
+    check(Workload::Together);
+}
+
+#[test]
+fn revoked() {
+    check(Workload::Revoked);
+}
+
+#[test]
+fn mixture() {
+    check(Workload::Mixture);
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    for seed in 0..20 {
+        let run = || chaos::run(seed).unwrap_or_else(|failure| panic!("{failure}"));
+        let first = run();
+        assert!(first.events > 100, "{first:?}");
+        assert_eq!(first, run(), "seed {seed}");
+    }
+}
