@@ -56,7 +56,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
 struct Place {
     /// The machine: a name that `hikyaku sim machines` lists, or a file like those
     #[arg(long, value_name = "NAME", default_value = "ndr", value_parser = machine)]
-    machine: Machine,
+    machine: Box<Machine>,
 
     /// Ranks, each on a host of its own
     #[arg(short = 'n', long, value_name = "N", default_value_t = 16, value_parser = ranks)]
@@ -68,7 +68,7 @@ struct Place {
 }
 
 /// A shipped machine by its name, or one from a file.
-fn machine(name: &str) -> Result<Machine, String> {
+fn machine(name: &str) -> Result<Box<Machine>, String> {
     match name.ends_with(".toml") {
         true => {
             let text = std::fs::read_to_string(name).map_err(|error| format!("cannot read {name}: {error}"))?;
@@ -76,6 +76,7 @@ fn machine(name: &str) -> Result<Machine, String> {
         }
         false => Machine::named(name),
     }
+    .map(Box::new)
     .map_err(|error| match error {
         hikyaku::Error::Invalid(text) => format!("{text}; or give a file whose name ends in .toml"),
         other => other.to_string(),

@@ -40,7 +40,7 @@ enum Program {
 }
 
 pub fn run(Arguments { place, program, out }: Arguments) -> Result<(), String> {
-    let sim = Sim::new(place.machine.clone(), place.ranks, place.seed).trace(true);
+    let sim = Sim::new((*place.machine).clone(), place.ranks, place.seed).trace(true);
     let run = sim.run(|job| program.run(job)).map_err(|error| error.to_string())?;
     run.results.into_iter().collect::<hikyaku::Result<()>>().map_err(|error| error.to_string())?;
     let title = format!("{}, {} ranks", place.machine.name, place.ranks);

@@ -59,8 +59,9 @@ fn section(
     }
     writeln!(page, "\nWhat the papers say, and how the numbers come about:\n")?;
     for Figure { what, ranks, quote, note, .. } in figures {
+        let nodes = if *ranks > 0 { format!(", {ranks} nodes") } else { String::new() };
         let note = if note.is_empty() { String::new() } else { format!(" {}.", note.trim_end_matches('.')) };
-        writeln!(page, "* {what}, {ranks} nodes: \"{quote}\".{note}")?;
+        writeln!(page, "* {what}{nodes}: \"{quote}\".{note}")?;
     }
     Ok(())
 }
