@@ -2,7 +2,7 @@
 
 use super::chance::Chance;
 use super::trouble::{Outcome, Trouble, promise};
-use hikyaku::collective::Sum;
+use hikyaku::collective::{Max, Sum};
 use hikyaku::{Error, Group, Job};
 
 pub fn run(job: &Job, seed: u64) -> Outcome {
@@ -136,12 +136,13 @@ fn call(group: &Group<'_>, chance: &mut Chance) -> Outcome {
 /// One member asks for something else: all are told, nobody waits for ever. The memory of such a group does not come back.
 pub fn disagreement(job: &Job, seed: u64) -> Outcome {
     let mut chance = Chance::new(seed, 8);
-    let (odd, kind) = (chance.below(job.size()), chance.below(3));
+    let (odd, kind) = (chance.below(job.size()), chance.below(4));
     let group = job.world()?;
     let is_odd = job.rank() == odd;
     let mut data = vec![1u64; 4];
     let called = match kind {
         0 if is_odd => group.barrier(),
+        3 if is_odd => group.allreduce(&mut data, Max),
         1 => group.allreduce(&mut data[..if is_odd { 3 } else { 4 }], Sum),
         2 => group
             .allgather(&[1u64; 4][..if is_odd { 2 } else { 4 }], &mut vec![0; if is_odd { 2 } else { 4 } * job.size()]),
