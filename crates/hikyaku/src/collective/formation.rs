@@ -71,9 +71,9 @@ impl<'j> Formation<'j> {
     ///     let row = [me / 2 * 2, me / 2 * 2 + 1];
     ///     let column = [me % 2, me % 2 + 2];
     ///     let formed = Formation::new(&channel, 0, &members, &[&row, &column], 1)?;
-    ///     let mut sum = [me];
+    ///     let mut sum = [me as u64];
     ///     formed.teams[0].as_ref().unwrap().allreduce(&mut sum, Sum)?;
-    ///     assert_eq!(sum[0], row[0] + row[1]);
+    ///     assert_eq!(sum[0] as usize, row[0] + row[1]);
     ///     let mut retired = formed.retire();
     ///     while !retired.try_free()? {}
     ///     hikyaku::Result::Ok(())
