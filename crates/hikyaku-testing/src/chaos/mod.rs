@@ -50,7 +50,7 @@ pub struct Report {
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// What was run.
-    pub plan: Plan,
+    pub plan: Box<Plan>,
     /// What broke.
     pub message: String,
 }
@@ -88,7 +88,7 @@ pub fn run_plan(plan: Plan) -> Result<Report, Failure> {
             hash: run.hash,
         }),
     };
-    judged.map_err(|message| Failure { plan, message })
+    judged.map_err(|message| Failure { plan: Box::new(plan), message })
 }
 
 fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
