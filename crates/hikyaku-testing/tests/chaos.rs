@@ -45,10 +45,13 @@ fn mixture() {
 
 #[test]
 fn the_same_seed_is_the_same_run() {
+    let mut events = 0;
     for seed in 0..20 {
         let run = || chaos::run(seed).unwrap_or_else(|failure| panic!("{failure}"));
         let first = run();
-        assert!(first.events > 100, "{first:?}");
+        events += first.events;
         assert_eq!(first, run(), "seed {seed}");
     }
+    // A rank that dies at once makes a short run; not all do.
+    assert!(events > 20_000, "{events}");
 }
