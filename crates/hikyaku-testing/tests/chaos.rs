@@ -53,5 +53,5 @@ fn the_same_seed_is_the_same_run() {
         assert_eq!(first, run(), "seed {seed}");
     }
     // A rank that dies at once makes a short run; not all do.
-    assert!(events > 20_000, "{events}");
+    assert!(events > 10_000, "{events}");
 }
