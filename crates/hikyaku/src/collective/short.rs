@@ -19,7 +19,6 @@ impl Group<'_> {
     pub(super) fn is_short(&self, label: Label) -> bool {
         label.kind == Kind::Allreduce
             && label.bytes <= INLINE_MAX
-            && !self.is_far()
             && (self.size() <= 2 || !self.crowded)
             && !self.choice.is_tree(Call::Allreduce, label.bytes)
             && (!self.is_far() || planted(Bug::FarTakenForNear))
