@@ -1,8 +1,9 @@
 //! Reliable links between all ranks, over a wire with faults: what was sent arrives once and in order.
 
+use super::agenda::What;
 use super::faults::Faults;
 use super::wire::{Load, Wire};
-use super::world::{Course, Time, What};
+use super::world::{Course, Time};
 use crate::transport::Parcel;
 use crate::transport::reliable::{Counters, Link, Refusal, Settings};
 use crate::transport::shm::ring::{ARGUMENT_COUNT, Packet};

@@ -14,7 +14,8 @@
 //! | file | concept |
 //! |---|---|
 //! | `machine` | what operations cost: a model, read from a file |
-//! | `world` | time, events, which rank is ready |
+//! | `world` | time, which rank is ready, what becomes of packets |
+//! | `agenda` | what will happen when |
 //! | `wire` | the way of a packet: when it leaves and arrives |
 //! | `endpoint` | one rank's view of it: the transport |
 //! | `fiber` | a rank's program with a stack of its own |
@@ -23,6 +24,7 @@
 //! | `passage` | what went from where to where |
 //! | `chance` | random numbers from the seed |
 
+mod agenda;
 pub(crate) mod chance;
 pub(crate) mod endpoint;
 pub mod faults;

@@ -1,5 +1,6 @@
-//! Time, events, and which rank is ready to run.
+//! Time, which rank is ready to run, and what becomes of packets.
 
+use super::agenda::{Agenda, What};
 use super::chance::Chance;
 use super::faults::{Faults, picoseconds};
 use super::machine::Machine;
@@ -14,8 +15,7 @@ use crate::transport::Parcel;
 use crate::transport::reliable::Counters;
 use crate::transport::shm::layout::{JobMemory, State};
 use crate::transport::shm::ring::Packet;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -37,11 +37,7 @@ pub(crate) struct World {
 /// What changes.
 pub(super) struct Course {
     pub now: Time,
-    events: BinaryHeap<Reverse<Event>>,
-    /// Events so far: those of the same time happen in the order of their making.
-    made: u64,
-    happened: u64,
-    hash: u64,
+    agenda: Agenda,
     ready: VecDeque<usize>,
     pub ranks: Vec<Rank>,
     pub stages: Vec<Stages>,
@@ -104,73 +100,12 @@ enum Phase {
     Ended,
 }
 
-struct Event {
-    time: Time,
-    number: u64,
-    what: What,
-}
-
-pub(super) enum What {
-    /// A frame arrives at the other end of a link.
-    Frame {
-        from: usize,
-        to: usize,
-        bytes: Vec<u8>,
-    },
-    /// The end `here` of a link to `there` has waited long enough.
-    Tick {
-        here: usize,
-        there: usize,
-    },
-    /// A rank dies.
-    Crash {
-        rank: usize,
-    },
-    Alarm {
-        rank: usize,
-        sleep: u64,
-    },
-    Arrival {
-        to: usize,
-        parcel: Parcel,
-    },
-    /// A rank that waits for room looks again.
-    Room {
-        rank: usize,
-    },
-    /// An interface tries again what a handler put off.
-    Retry {
-        rank: usize,
-    },
-    Departure {
-        rank: usize,
-        state: State,
-    },
-}
-
 impl Rank {
     /// Whether the interface does what a packet asks for, without the program; not before what came earlier.
     fn by_interface(&self, parcel: &Parcel) -> bool {
         let by_itself = |packet: &Packet| self.alone > 0 || packet.kind > kind::CALL;
         let behind = |earlier: &Parcel| earlier.source == parcel.source && by_itself(&earlier.packet);
         by_itself(&parcel.packet) && !self.inbox.iter().any(behind)
-    }
-}
-
-impl PartialEq for Event {
-    fn eq(&self, other: &Event) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Event {}
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Event) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Event {
-    fn cmp(&self, other: &Event) -> std::cmp::Ordering {
-        (self.time, self.number).cmp(&(other.time, other.number))
     }
 }
 
@@ -202,10 +137,7 @@ impl World {
             interfaces: OnceLock::new(),
             state: Mutex::new(Course {
                 now: 0,
-                events: BinaryHeap::new(),
-                made: 0,
-                happened: 0,
-                hash: 0xcbf2_9ce4_8422_2325,
+                agenda: Agenda::default(),
                 ready: (0..size).collect(),
                 ranks: (0..size).map(|rank| Rank { slowness: faults.slowness(rank), ..Rank::default() }).collect(),
                 stages: vec![Stages::default(); size],
@@ -250,16 +182,11 @@ impl World {
         if let Some(rank) = course.ready.pop_front() {
             return Next::Run(rank);
         }
-        let Some(Reverse(event)) = course.events.pop() else { return Next::Nothing };
-        if let What::Alarm { rank, sleep } = event.what
-            && course.ranks[rank].sleeps != sleep
-        {
-            // Of a sleep that is over: nothing happens.
-            return Next::Went;
-        }
-        course.now = event.time;
-        course.note(&event);
-        match event.what {
+        let Course { agenda, ranks, .. } = &mut *course;
+        let is_over = |rank: usize, sleep| ranks[rank].sleeps != sleep;
+        let Some((time, what)) = agenda.next(is_over) else { return Next::Nothing };
+        course.now = time;
+        match what {
             What::Alarm { rank, .. } => course.wake(rank, true),
             What::Room { rank } => {
                 course.wake(rank, false);
@@ -382,14 +309,14 @@ impl World {
     /// (time, events, a checksum of all of them)
     pub fn summary(&self) -> (Duration, u64, u64) {
         let course = self.course();
-        (Duration::from_nanos(course.now / 1000), course.happened, course.hash)
+        let (events, hash) = course.agenda.summary();
+        (Duration::from_nanos(course.now / 1000), events, hash)
     }
 }
 
 impl Course {
     pub(super) fn plan(&mut self, time: Time, what: What) {
-        self.made += 1;
-        self.events.push(Reverse(Event { time: time.max(self.now), number: self.made, what }));
+        self.agenda.plan(time.max(self.now), what);
     }
 
     /// An interface that works by itself tries what was put off again.
@@ -546,35 +473,6 @@ impl Course {
         {
             let time = self.now + this.debt;
             self.plan(time, What::Departure { rank, state });
-        }
-    }
-
-    /// Adds an event to the checksum (FNV-1a).
-    fn note(&mut self, event: &Event) {
-        self.happened += 1;
-        let mut add = |bytes: &[u8]| {
-            for byte in bytes {
-                self.hash = (self.hash ^ *byte as u64).wrapping_mul(0x100_0000_01b3);
-            }
-        };
-        add(&event.time.to_le_bytes());
-        match &event.what {
-            What::Alarm { rank, .. } => add(&(*rank as u64).to_le_bytes()),
-            What::Room { rank } | What::Retry { rank } => add(&(*rank as u64).to_le_bytes()),
-            What::Tick { here, there } => add(&[*here as u8, *there as u8]),
-            What::Crash { rank } => add(&[*rank as u8]),
-            What::Frame { to, bytes, .. } => {
-                add(&(*to as u64).to_le_bytes());
-                add(&bytes[..bytes.len().min(64)]);
-            }
-            What::Departure { rank, state } => add(&[*rank as u8, *state as u8]),
-            What::Arrival { to, parcel } => {
-                add(&(*to as u64).to_le_bytes());
-                add(&(parcel.source as u64).to_le_bytes());
-                add(&parcel.packet.handler.to_le_bytes());
-                parcel.packet.arguments.iter().for_each(|word| add(&word.to_le_bytes()));
-                add(&parcel.payload[..parcel.payload.len().min(64)]);
-            }
         }
     }
 }
