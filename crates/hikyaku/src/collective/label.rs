@@ -102,6 +102,11 @@ pub(super) fn same_number(head: u64, other: u64) -> bool {
     (head ^ other) >> NUMBER_SHIFT == 0
 }
 
+/// By how many calls a head is earlier than another.
+pub(super) fn calls_before(head: u64, other: u64) -> u64 {
+    ((other >> NUMBER_SHIFT) as u32).wrapping_sub((head >> NUMBER_SHIFT) as u32) as u64
+}
+
 /// What two members that disagree ask for: whichever of kind, operation, size and root differs first, or if none does,
 /// the history; and a name for it.
 pub(super) fn difference(mine: (u64, u64), theirs: (u64, u64)) -> (&'static str, u64, u64) {

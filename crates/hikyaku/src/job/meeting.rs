@@ -28,6 +28,9 @@ struct Heard {
     failed: u64,
 }
 
+/// In place of an operation.
+const NOTHING: u64 = 0xff;
+
 impl Job {
     /// Waits until all ranks have come to this call; succeeds everywhere or nowhere.
     pub(super) fn meet(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
@@ -48,7 +51,9 @@ impl Job {
             let target = Target::in_segment(&self.ni, peer, place);
             match operation {
                 // Nothing to compare: the cheapest of all operations.
-                Operation::Barrier => self.word_quietly(target, head)?,
+                Operation::Barrier if heard.other == 0 => self.word_quietly(target, head)?,
+                // What nobody asks for: whoever hears it knows that not all ask for the same.
+                Operation::Barrier => self.word_quietly(target, number << 8 | NOTHING)?,
                 _ => self.push_then(target, &[], place, &heard.words(head))?,
             }
             let below = (rank + size - (1 << step)) % size;
@@ -125,5 +130,22 @@ impl Heard {
         self.most = self.most.max((most, most_rank));
         self.other = self.other.max(other);
         self.failed = self.failed.max(failed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sim::{Faults, Machine, Sim};
+
+    /// More than a packet holds, to every distance.
+    #[test]
+    fn what_is_shared_may_be_long() {
+        let mine = |rank: usize| -> [u64; 1024] { std::array::from_fn(|at| (rank << 32 | at) as u64) };
+        let run = Sim::new(Machine::plain(), 13, 1).faults(Faults::of_wire(0.1)).run(|job| {
+            let all = job.share(mine(job.rank())).unwrap();
+            assert!(all.iter().enumerate().all(|(rank, got)| *got == mine(rank)));
+            job.barrier().unwrap();
+        });
+        run.unwrap();
     }
 }

@@ -145,6 +145,7 @@ impl Sim {
 
     /// The same where ranks may be killed: those return nothing.
     pub fn run_mortal<R>(&self, rank: impl Fn(&Job) -> R) -> Result<Run<Option<R>>> {
+        self.faults.check(self.size)?;
         let layout = Layout::of_far_ranks(self.size, self.config.ports, self.config.heap_bytes)?;
         let memory = Arc::new(JobMemory::create(layout, self.config.choices.words())?);
         let world = Arc::new(World::new(self.machine.clone(), memory.clone(), self.seed, &self.faults, self.trace));
@@ -211,6 +212,10 @@ fn turns<R>(world: &World, mut fibers: Vec<Option<Fiber<'_, R>>>, limit: Duratio
     // Whatever they do while they are unwound ends at once.
     world.end_all();
     drop(fibers);
+    // A panic is the better explanation.
+    if let Some(panic) = endings.into_iter().flatten().find_map(Ending::err) {
+        std::panic::resume_unwind(panic);
+    }
     let first: Vec<_> = stuck.iter().take(8).map(usize::to_string).collect();
     let more = if stuck.len() > first.len() { " ..." } else { "" };
     let now = world.summary().0;

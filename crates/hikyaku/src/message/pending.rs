@@ -6,6 +6,7 @@
 
 use super::receive::ReceiveOp;
 use super::send::SendOp;
+use super::short::SHORT_WAIT_TURNS;
 use super::spot::Buffer;
 use super::{Core, Messages};
 use crate::error::{Error, Result};
@@ -180,8 +181,12 @@ impl Core {
 impl Messages<'_> {
     /// Waits for the operation of a slot; gives the bytes that came. On an error nobody uses its buffer any more.
     pub(super) fn wait_flight(&self, member: usize, entry: usize, way: Way) -> Result<usize> {
-        if let Some(bytes) = self.core.test(member, entry, way)? {
-            return Ok(bytes);
+        // Most likely it ends soon: what else a wait does can wait so long.
+        for _ in 0..if self.job.ni.crowded { 1 } else { SHORT_WAIT_TURNS } {
+            if let Some(bytes) = self.core.test(member, entry, way)? {
+                return Ok(bytes);
+            }
+            std::hint::spin_loop();
         }
         let by = By::Rank(self.core.rank_of(member));
         let waited = self.job.wait_until(by, None, ANY, Progress::Seldom, || {

@@ -7,6 +7,7 @@ use super::Messages;
 use super::pending::Way;
 use super::receive::ReceiveOp;
 use super::send::SendOp;
+use super::short::SHORT_MAX;
 use super::spot::Buffer;
 use crate::error::Result;
 use bytemuck::Pod;
@@ -88,12 +89,17 @@ impl<T: Pod> PreparedSend<'_, T> {
     /// Starts the send. Fails while the last one is under way.
     #[inline]
     pub fn start(&mut self) -> Result<()> {
+        let (core, op) = (&self.messages.core, &self.op);
+        let data = bytemuck::cast_slice(&self.data);
+        if data.len() <= SHORT_MAX && core.send_short(data, op.member, op.entry, true) {
+            return Ok(());
+        }
         self.check_idle()?;
-        self.messages.core.enter(self.op.member);
+        core.enter(op.member);
         // A pointer of this start: those of earlier ones ended when the data were lent out.
-        let op = self.op.again(Buffer::of(bytemuck::cast_slice(&self.data)));
+        let next = op.again(Buffer::of(data));
         // SAFETY: the box stays, and is not changed while the operation is under way.
-        unsafe { self.messages.core.start_out(op).map(drop) }
+        unsafe { core.start_out(next).map(drop) }
     }
 
     /// Waits until the send has ended; at once if none is under way.

@@ -60,7 +60,7 @@ impl Messages<'_> {
     pub fn send<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
         let data = bytemuck::cast_slice(data);
         let at_once = data.len() <= SHORT_MAX && self.mode.get() != Mode::Synchronous;
-        if slot < self.core.slots && at_once && self.core.send_short(data, rank, slot) {
+        if slot < self.core.slots && at_once && self.core.send_short(data, rank, slot, false) {
             return Ok(());
         }
         self.send_entry(data, rank, slot, slot)

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 pub(super) const SHORT_MAX: usize = 64;
 
 /// Looks at a slot before a receive becomes an operation: about a microsecond.
-const SHORT_WAIT_TURNS: u32 = 24;
+pub(super) const SHORT_WAIT_TURNS: u32 = 24;
 
 /// What a look at a slot found.
 enum Look {
@@ -28,14 +28,19 @@ enum Look {
 }
 
 impl Core {
-    /// Sends a short message if it can go at once.
+    /// Sends a short message if it can go at once. `prepared`: for the prepared send that the slot belongs to.
     #[inline(always)]
-    pub(super) fn send_short(&self, data: &[u8], member: usize, entry: usize) -> bool {
+    pub(super) fn send_short(&self, data: &[u8], member: usize, entry: usize, prepared: bool) -> bool {
         let Some(link) = self.link(member) else { return false };
         let peer = &mut *link.state.borrow_mut();
         let mine = self.mine_of(link);
         let Some(send) = peer.sends.get_mut(entry) else { return false };
-        if send.is_busy() || send.chain != 0 || self.spooled.get() != 0 || self.has_departures() {
+        if send.under_way.is_some()
+            || send.reserved != prepared
+            || send.chain != 0
+            || self.spooled.get() != 0
+            || self.has_departures()
+        {
             return false;
         }
         if send.taken < send.sent {

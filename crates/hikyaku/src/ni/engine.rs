@@ -147,12 +147,12 @@ impl Engine {
         worked
     }
 
-    /// Handles what has come from far ranks; what is put off keeps what follows it from the same rank waiting.
+    /// Handles what has come from far ranks; what is put off may keep what follows it waiting.
     fn run_far(&mut self, ni: &Ni, far: &dyn Transport) -> bool {
         let (mut put_off, mut worked) = (Vec::<Parcel>::new(), false);
         while let Some(parcel) = far.receive() {
             worked = true;
-            if put_off.iter().any(|earlier| earlier.source == parcel.source) || !self.take(ni, &parcel) {
+            if put_off.iter().any(|earlier| parcel.waits_behind(earlier)) || !self.take(ni, &parcel) {
                 put_off.push(parcel);
             } else {
                 far.consumed(&parcel);

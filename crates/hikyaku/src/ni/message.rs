@@ -86,6 +86,7 @@ impl Port {
     /// zeros if it does not).
     pub fn call(&self, rank: usize, handler: u16, arguments: Arguments, payload: &[u8]) -> Result<Arguments> {
         refuse_in_handler()?;
+        let _calling = self.begin_call(rank)?;
         let slot = &self.ni.calls[self.index];
         let token = slot.open(self.index);
         let packet =
@@ -93,6 +94,15 @@ impl Port {
         self.submit(rank, &packet, payload)?;
         self.await_answer(rank, token)?;
         Ok(slot.words())
+    }
+
+    /// Waits until no other call of this port is under way: what goes on in the background has some of its own.
+    pub(super) fn begin_call(&self, rank: usize) -> Result<Calling<'_>> {
+        if self.calls.get() {
+            self.wait_until(By::Rank(rank), None, ANY, Progress::Always, || (!self.calls.get()).then_some(()))?;
+        }
+        self.calls.set(true);
+        Ok(Calling(&self.calls))
     }
 
     /// Waits for the answer to `token` from `rank`.
@@ -140,6 +150,15 @@ impl Port {
             self.ni.check_departed(By::Rank(rank))?;
         }
         Ok(())
+    }
+}
+
+/// A port's call is under way until this is dropped.
+pub(super) struct Calling<'p>(&'p Cell<bool>);
+
+impl Drop for Calling<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
     }
 }
 

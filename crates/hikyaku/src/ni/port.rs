@@ -23,6 +23,8 @@ pub struct Port {
     pub(crate) routed: Cell<bool>,
     /// Remote operations since the last look for messages.
     idle_ops: Cell<u32>,
+    /// A call is under way.
+    pub(super) calls: Cell<bool>,
 }
 
 impl std::fmt::Debug for Port {
@@ -45,6 +47,7 @@ impl Port {
             index,
             routed: Cell::new(false),
             idle_ops: Cell::new(0),
+            calls: Cell::new(false),
         })
     }
 

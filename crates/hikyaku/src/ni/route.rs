@@ -17,6 +17,7 @@ use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::planted::{Bug, planted};
 use crate::sync::bell::ANY;
+use crate::transport::TAIL_BYTES_MAX;
 use crate::transport::shm::cross;
 use crate::transport::shm::layout::AreaKind;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet};
@@ -276,14 +277,19 @@ impl Port {
     /// Writes `data`, then `tail` (words) at `then`, an offset in the segment, of which the first word is written last:
     /// whoever sees it sees everything. Nobody answers: for protocols whose other side answers in its own way.
     pub(crate) fn push_then(&self, to: Target, data: &[u8], then: usize, tail: &[u64]) -> Result<()> {
-        let payload = [data, bytemuck::cast_slice(tail)].concat();
-        let operands = [then as u64, tail.len() as u64];
-        self.submit(to.rank, &packet(to, verb::PUSH_THEN, UNANSWERED, operands, &payload), &payload)
+        let max = self.ni.payload_max(to.rank);
+        let last = data.len().div_ceil(max).max(1) - 1;
+        let (first, rest) = data.split_at(last * max);
+        for (number, piece) in first.chunks(max).enumerate() {
+            self.submit(to.rank, &quiet_push(to.plus(number * max), piece), piece)?;
+        }
+        let (packet, payload) = quiet_push_then(to.plus(first.len()), rest, then, tail);
+        self.submit(to.rank, &packet, &payload)
     }
 
     /// Writes a word that nobody answers for.
     pub(crate) fn word_quietly(&self, to: Target, value: u64) -> Result<()> {
-        self.submit(to.rank, &packet(to, verb::WORD, UNANSWERED, [value, 0], &[]), &[])
+        self.submit(to.rank, &quiet_word(to, value), &[])
     }
 
     /// What a far rank knows of its area `id`: key, kind, start, bytes.
@@ -317,6 +323,7 @@ impl Port {
     /// Sends an operation and waits for its answer: the first word.
     fn ask(&self, at: Target, verb: u16, operands: [u64; 2]) -> Result<u64> {
         super::message::refuse_in_handler()?;
+        let _calling = self.begin_call(at.rank)?;
         let slot = &self.ni.calls[self.index];
         let token = slot.open(self.index);
         self.submit(at.rank, &packet(at, verb, token, operands, &[]), &[])?;
@@ -335,6 +342,21 @@ fn packet(at: Target, verb: u16, token: u64, operands: [u64; 2], payload: &[u8])
     let arguments = [at.area as u64, at.key, at.offset, operands[0], operands[1], 0];
     // The number of bytes matters to rings only, which carry few.
     Packet { handler: verb, kind: kind::ROUTED, payload_bytes: payload.len() as u16, address: token, arguments }
+}
+
+fn quiet_push(to: Target, data: &[u8]) -> Packet {
+    packet(to, verb::PUSH, UNANSWERED, [0; 2], data)
+}
+
+fn quiet_word(to: Target, value: u64) -> Packet {
+    packet(to, verb::WORD, UNANSWERED, [value, 0], &[])
+}
+
+/// The packet, and its payload with the tail.
+fn quiet_push_then(to: Target, data: &[u8], then: usize, tail: &[u64]) -> (Packet, Vec<u8>) {
+    debug_assert!(size_of_val(tail) <= TAIL_BYTES_MAX);
+    let payload = [data, bytemuck::cast_slice(tail)].concat();
+    (packet(to, verb::PUSH_THEN, UNANSWERED, [then as u64, tail.len() as u64], &payload), payload)
 }
 
 /// The owner's side: performs a routed operation on its memory and answers.
@@ -506,20 +528,19 @@ impl Ni {
         tail: &[u64],
         prepared: bool,
     ) -> Result<bool> {
-        let payload = [data, bytemuck::cast_slice(tail)].concat();
-        let mut packet = packet(to, verb::PUSH_THEN, UNANSWERED, [then as u64, tail.len() as u64], &payload);
+        let (mut packet, payload) = quiet_push_then(to, data, then, tail);
         packet.arguments[5] = if prepared { PREPARED } else { 0 };
         self.try_far(to.rank, &packet, &payload)
     }
 
     /// A push; false while there is no room.
     pub(crate) fn try_push(&self, to: Target, data: &[u8]) -> Result<bool> {
-        self.try_far(to.rank, &packet(to, verb::PUSH, UNANSWERED, [0; 2], data), data)
+        self.try_far(to.rank, &quiet_push(to, data), data)
     }
 
     /// [`Port::word_quietly`]; false while there is no room.
     pub(crate) fn try_word(&self, to: Target, value: u64) -> Result<bool> {
-        self.try_far(to.rank, &packet(to, verb::WORD, UNANSWERED, [value, 0], &[]), &[])
+        self.try_far(to.rank, &quiet_word(to, value), &[])
     }
 
     fn try_far(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {

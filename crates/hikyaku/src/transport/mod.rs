@@ -13,6 +13,7 @@ pub mod shm;
 pub mod sim;
 
 use crate::error::Result;
+use crate::ni::message::kind;
 use shm::layout::State;
 use shm::ring::Packet;
 use std::time::Instant;
@@ -37,7 +38,7 @@ pub(crate) trait Transport: Send + Sync {
     /// Whether [`Transport::receive`] would give something.
     fn has_arrived(&self) -> bool;
 
-    /// Payload bytes of one packet of the library at most.
+    /// Payload bytes of one packet of the library at most, beside up to [`TAIL_BYTES_MAX`] that follow them.
     fn payload_max(&self) -> usize;
 
     /// The time here.
@@ -72,10 +73,22 @@ pub(crate) trait Transport: Send + Sync {
     fn random(&self) -> Result<u64>;
 }
 
+/// Bytes of the words that a packet may carry behind its payload.
+pub(crate) const TAIL_BYTES_MAX: usize = 64;
+
 /// A packet that has arrived.
 #[derive(Debug)]
 pub(crate) struct Parcel {
     pub source: usize,
     pub packet: Packet,
     pub payload: Box<[u8]>,
+}
+
+impl Parcel {
+    /// Whether it is not taken before an earlier one: a message after everything its sender did before, but what concerns
+    /// memory alone not after a message, whose handler may wait for just that.
+    pub fn waits_behind(&self, earlier: &Parcel) -> bool {
+        let is_message = |parcel: &Parcel| parcel.packet.kind <= kind::CALL;
+        earlier.source == self.source && (is_message(self) || !is_message(earlier))
+    }
 }

@@ -5,7 +5,7 @@
 //! long wait it asks what the other is about: both may wait for room for messages that nobody will take.
 
 use super::super::group::Group;
-use super::super::label::{difference, same_number};
+use super::super::label::{calls_before, difference, same_number};
 use super::super::round::Round;
 use super::super::trouble::PATROL;
 use crate::error::{Error, Result};
@@ -121,7 +121,9 @@ impl Group<'_> {
         for (mine, theirs) in self.alarm().asks.iter().zip(theirs) {
             let mine = mine.each_ref().map(|word| word.load(Ordering::Relaxed));
             if same_number(theirs[0], mine[0]) && theirs != mine {
-                return Err(self.disagree(&Round { head: mine[0], argument: mine[1], ..*round }, member, theirs));
+                let number = round.number - calls_before(mine[0], round.head);
+                let earlier = Round { number, head: mine[0], argument: mine[1], ..*round };
+                return Err(self.disagree(&earlier, member, theirs));
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Reliable links: messages exactly once and in order over a wire that loses, repeats, reorders and damages them.
 //!
-//! Rests on: nothing. No socket, clock, thread or randomness: the caller brings the frames and the time, so the same
+//! Rests on: nothing (but `planted`, in tests). No socket, clock, thread or randomness: the caller brings the frames and the time, so the same
 //! code runs over datagrams and in the simulator.
 //! Leaves out: routing (the caller knows which [`Link`] a frame is for), cutting up long messages, and fitting the window
 //! and the timeout to a busy network ([`Settings`] are fixed).

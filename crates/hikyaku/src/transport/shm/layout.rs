@@ -170,14 +170,14 @@ const RING_BYTES: usize = size_of::<Ring>().next_multiple_of(PAGE_BYTES);
 const RESERVATION_MAX: u64 = 1 << 43;
 
 impl Layout {
-    /// The same without rings: for ranks that are all far from each other.
-    pub fn of_far_ranks(size: usize, ports: usize, heap_half_bytes: u64) -> Result<Layout> {
-        Layout::with_rings(size, ports, heap_half_bytes, false)
-    }
-
     /// Lays a job out; `heap_half_bytes` 0 means as much as the machine has memory.
     pub fn new(size: usize, ports: usize, heap_half_bytes: u64) -> Result<Layout> {
         Layout::with_rings(size, ports, heap_half_bytes, true)
+    }
+
+    /// The same without rings: for ranks that are all far from each other.
+    pub fn of_far_ranks(size: usize, ports: usize, heap_half_bytes: u64) -> Result<Layout> {
+        Layout::with_rings(size, ports, heap_half_bytes, false)
     }
 
     fn with_rings(size: usize, ports: usize, heap_half_bytes: u64, rings: bool) -> Result<Layout> {

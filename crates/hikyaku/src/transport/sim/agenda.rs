@@ -90,17 +90,14 @@ impl Agenda {
         self.events.push(Reverse(Event { time, number: self.planned, what }));
     }
 
-    /// The next event and its time. An alarm of a sleep that `is_over` (rank, sleep) is none.
-    pub fn next(&mut self, is_over: impl Fn(usize, u64) -> bool) -> Option<(Time, What)> {
+    /// The next event and its time; one that concerns nobody any more is none.
+    pub fn next(&mut self, concerns_nobody: impl Fn(&What) -> bool) -> Option<(Time, What)> {
         loop {
             let Reverse(event) = self.events.pop()?;
-            if let What::Alarm { rank, sleep } = event.what
-                && is_over(rank, sleep)
-            {
-                continue;
+            if !concerns_nobody(&event.what) {
+                self.note(&event);
+                return Some((event.time, event.what));
             }
-            self.note(&event);
-            return Some((event.time, event.what));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::chance::Chance;
 use super::world::Time;
+use crate::error::{Error, Result};
 use std::time::Duration;
 
 /// What goes wrong. Nothing by default.
@@ -72,6 +73,16 @@ impl Faults {
     /// The same chances for loss, duplication and reordering.
     pub fn of_wire(probability: f64) -> Faults {
         Faults { loss: probability, duplication: probability, reordering: probability, ..Faults::default() }
+    }
+
+    /// Fails if they concern ranks that do not exist.
+    pub(crate) fn check(&self, size: usize) -> Result<()> {
+        let cut_off = self.partitions.iter().flat_map(|partition| &partition.ranks).copied();
+        let crashing = self.crashes.iter().map(|crash| crash.rank);
+        match cut_off.chain(crashing).chain(self.slow.iter().map(|slow| slow.rank)).find(|rank| *rank >= size) {
+            Some(rank) => Err(Error::NoSuchRank { rank, size }),
+            None => Ok(()),
+        }
     }
 
     /// Whether frames may not arrive as they were sent, or not at all.

@@ -4,9 +4,9 @@ use super::agenda::What;
 use super::faults::Faults;
 use super::wire::{Load, Wire};
 use super::world::{Course, Time};
-use crate::transport::Parcel;
 use crate::transport::reliable::{Counters, Link, Refusal, Settings};
 use crate::transport::shm::ring::{ARGUMENT_COUNT, Packet};
+use crate::transport::{Parcel, TAIL_BYTES_MAX};
 use std::collections::{HashMap, VecDeque};
 
 /// Payload of a packet at most: one that is lost is sent again as a whole.
@@ -38,8 +38,8 @@ impl Mesh {
     /// Over ways that take at most `way`.
     pub fn new(faults: Faults, way: Time) -> Mesh {
         let longest = if faults.delay.is_zero() { 10 * way } else { super::faults::picoseconds(faults.delay) };
-        let settings =
-            Settings { message_bytes_max: PAYLOAD_MAX + PACKET_BYTES, ..Settings::for_round_trip(2 * (way + longest)) };
+        let message_bytes_max = PACKET_BYTES + PAYLOAD_MAX + TAIL_BYTES_MAX;
+        let settings = Settings { message_bytes_max, ..Settings::for_round_trip(2 * (way + longest)) };
         Mesh { faults, settings, delay: longest, lines: HashMap::new(), past: Counters::default() }
     }
 
@@ -112,20 +112,20 @@ impl Course {
         }
     }
 
-    /// The time of a link has come.
-    pub(super) fn tick(&mut self, wire: &Wire, here: usize, there: usize) {
-        let now = self.now;
-        let Some(line) = self.mesh.as_mut().and_then(|mesh| mesh.lines.get_mut(&(here, there))) else { return };
+    /// The time of a link has come; false if its other end cannot be reached any more.
+    pub(super) fn tick(&mut self, wire: &Wire, here: usize, there: usize) -> bool {
+        let (now, dead) = (self.now, self.ranks[here].dead);
+        let line = self.mesh.as_mut().and_then(|mesh| mesh.lines.get_mut(&(here, there)));
+        let Some(line) = line.filter(|_| !dead) else { return true };
         if line.alarm == Some(now) {
             line.alarm = None;
         }
         line.link.tick(now);
         if line.link.is_broken() {
-            // A rank that cannot be reached counts as dead, and is ended.
-            self.plan(now, What::Crash { rank: there });
-            return;
+            return false;
         }
         self.pump(wire, here, there, now);
+        true
     }
 
     /// A frame has come; gives the packets that are complete now.
@@ -150,15 +150,16 @@ impl Course {
         let mut waiting: Vec<_> =
             mesh.lines.keys().copied().filter(|(here, there)| *here == rank || *there == rank).collect();
         waiting.sort_unstable();
-        for key in waiting {
-            let mesh = self.mesh.as_mut().expect("as before");
-            let line = mesh.lines.remove(&key).expect("just seen");
-            mesh.past += line.link.counters();
-            if key.0 != rank {
-                self.ranks[key.0].under_way -= line.under_way;
-                self.depart_when_quiet(key.0);
-            }
-        }
+        waiting.into_iter().for_each(|(here, there)| self.forget_link(here, there));
+    }
+
+    /// What `here` has to send to `there` is lost.
+    pub(super) fn forget_link(&mut self, here: usize, there: usize) {
+        let Some(mesh) = &mut self.mesh else { return };
+        let Some(line) = mesh.lines.remove(&(here, there)) else { return };
+        mesh.past += line.link.counters();
+        self.ranks[here].under_way -= line.under_way;
+        self.depart_when_quiet(here);
     }
 }
 

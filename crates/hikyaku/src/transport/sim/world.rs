@@ -104,7 +104,7 @@ impl Rank {
     /// Whether the interface does what a packet asks for, without the program; not before what came earlier.
     fn by_interface(&self, parcel: &Parcel) -> bool {
         let by_itself = |packet: &Packet| self.alone > 0 || packet.kind > kind::CALL;
-        let behind = |earlier: &Parcel| earlier.source == parcel.source && by_itself(&earlier.packet);
+        let behind = |earlier: &Parcel| parcel.waits_behind(earlier) && by_itself(&earlier.packet);
         by_itself(&parcel.packet) && !self.inbox.iter().any(behind)
     }
 }
@@ -183,8 +183,13 @@ impl World {
             return Next::Run(rank);
         }
         let Course { agenda, ranks, .. } = &mut *course;
-        let is_over = |rank: usize, sleep| ranks[rank].sleeps != sleep;
-        let Some((time, what)) = agenda.next(is_over) else { return Next::Nothing };
+        let concerns_nobody = |what: &What| match *what {
+            What::Alarm { rank, sleep } => ranks[rank].sleeps != sleep,
+            What::Crash { rank } => ranks[rank].dead || ranks[rank].phase == Phase::Ended,
+            What::Retry { rank } => ranks[rank].dead,
+            _ => false,
+        };
+        let Some((time, what)) = agenda.next(concerns_nobody) else { return Next::Nothing };
         course.now = time;
         match what {
             What::Alarm { rank, .. } => course.wake(rank, true),
@@ -199,7 +204,16 @@ impl World {
                 drop(course);
                 self.retry(rank);
             }
-            What::Tick { here, there } => course.tick(&self.wire, here, there),
+            What::Tick { here, there } => {
+                if course.tick(&self.wire, here, there) {
+                    return Next::Went;
+                }
+                // A rank that cannot be reached counts as dead, and is ended.
+                if course.kill(there, &self.wire) {
+                    return Next::Kill(there);
+                }
+                course.forget_link(here, there);
+            }
             What::Frame { from, to, bytes } => {
                 let parcels = course.receive_frame(&self.wire, from, to, &bytes);
                 drop(course);
@@ -454,8 +468,10 @@ impl Course {
         if self.ranks[rank].phase == Phase::Ended || self.ranks[rank].dead {
             return false;
         }
-        self.ranks[rank].dead = true;
-        self.ranks[rank].phase = Phase::Ended;
+        let this = &mut self.ranks[rank];
+        (this.dead, this.phase) = (true, Phase::Ended);
+        // No alarm is for it any more.
+        this.sleeps += 1;
         self.ready.retain(|ready| *ready != rank);
         self.plan(self.now + wire.news(), What::Departure { rank, state: State::Dead });
         true

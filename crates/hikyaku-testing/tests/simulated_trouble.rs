@@ -1,0 +1,198 @@
+//! What must hold in virtual time when things go wrong in ways that chance rarely finds.
+
+use hikyaku::sim::{Crash, Faults, Machine, Partition, Sim};
+use hikyaku::{By, Error, Job, Result, Symmetric, Until};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+const HANDLER: u16 = 1;
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The program does nothing for a while; nobody writes the word.
+fn rest(job: &Job, word: &Symmetric<u64>, time: Duration) {
+    let waited = job.wait_for(By::Rank(job.rank()), word.here(0), Until::Equal(1), Some(time));
+    assert!(matches!(waited, Err(Error::Timeout { .. })), "{waited:?}");
+}
+
+/// A packet of the longest kind carries words behind its payload.
+#[test]
+fn messages_as_long_as_packets_arrive_over_a_wire_with_faults() {
+    let sim = Sim::new(Machine::plain(), 2, 1).faults(Faults::of_wire(0.01)).time_limit(100 * SECOND);
+    let run = sim.run(|job| {
+        let messages = job.messages(1)?;
+        let lengths = (1..=2).flat_map(|packets| (0..=4).map(move |less| packets * 32 * 1024 - 8 * less));
+        for bytes in lengths {
+            let text: Vec<u8> = (0..bytes).map(|at| (at * 7 + bytes) as u8).collect();
+            if job.rank() == 0 {
+                job.barrier()?;
+                messages.send(&text, 1, 0)?;
+            } else {
+                let mut got = vec![0u8; bytes];
+                messages.scope(|scope| {
+                    let receive = scope.irecv(&mut got, 0, 0)?;
+                    job.barrier()?;
+                    scope.wait_receive(receive).map(drop)
+                })?;
+                assert!(got == text, "{bytes} bytes");
+            }
+        }
+        job.barrier()
+    });
+    run.unwrap().results.into_iter().collect::<Result<Vec<()>>>().unwrap();
+}
+
+/// A collective in the background asks the others what they are about after a while; the program has calls of its own.
+#[test]
+fn calls_of_the_program_and_of_a_collective_in_the_background_do_not_mix() {
+    let run = Sim::new(Machine::plain(), 2, 1).time_limit(100 * SECOND).run(|job| {
+        let table = job.symmetric::<u64>(1)?;
+        table.set(0, 7 + job.rank() as u64);
+        let world = job.world()?;
+        job.barrier()?;
+        if job.rank() == 1 {
+            rest(job, &table, SECOND);
+            world.barrier()?;
+        } else {
+            let end = job.now() + Duration::from_millis(900);
+            world.scope(|scope| {
+                let barrier = scope.ibarrier()?;
+                while job.now() < end {
+                    assert_eq!(job.pull_one(table.at(1, 0))?, 8);
+                }
+                scope.wait(barrier)
+            })?;
+        }
+        job.barrier()
+    });
+    run.unwrap().results.into_iter().collect::<Result<Vec<()>>>().unwrap();
+}
+
+/// A handler may wait for something that its program does only after an answer from the same rank.
+#[test]
+fn answers_do_not_wait_behind_a_message_that_was_put_off() {
+    let run = Sim::new(Machine::plain(), 2, 1).time_limit(10 * SECOND).run(|job| {
+        let (table, handled) = (job.symmetric::<u64>(1)?, Arc::new(job.symmetric::<u64>(1)?));
+        let allowed = Arc::new(AtomicBool::new(false));
+        let (allow, done) = (allowed.clone(), handled.clone());
+        job.register_handler(HANDLER, move |context, _| match allow.load(Ordering::SeqCst) {
+            true => done.set(0, 1),
+            false => context.retry_later(),
+        })?;
+        let ni = job.start_ni_thread()?;
+        job.barrier()?;
+        job.send(1 - job.rank(), HANDLER, 0, [0; 6], &[])?;
+        rest(job, &table, Duration::from_millis(1));
+        job.pull_one(table.at(1 - job.rank(), 0))?;
+        allowed.store(true, Ordering::SeqCst);
+        job.wait(handled.here(0), Until::Equal(1))?;
+        drop(ni);
+        job.barrier()
+    });
+    run.unwrap().results.into_iter().collect::<Result<Vec<()>>>().unwrap();
+}
+
+/// What was lost on its way to a rank that has ended since does not keep its sender from leaving.
+#[test]
+fn a_rank_leaves_though_its_last_words_reach_nobody() {
+    let cut = Partition { ranks: vec![1], both_ways: true, start: Duration::from_millis(1), end: Duration::MAX };
+    let faults = Faults { partitions: vec![cut], ..Faults::default() };
+    let run = Sim::new(Machine::plain(), 3, 1).faults(faults).time_limit(1000 * SECOND).run_mortal(|job| {
+        let word = job.symmetric::<u64>(1).unwrap();
+        job.barrier().unwrap();
+        match job.rank() {
+            0 => {
+                rest(job, &word, Duration::from_millis(2));
+                let _ = job.word(word.at(1, 0), 7);
+            }
+            1 => {}
+            _ => {
+                let waited = job.wait_from(By::Rank(0), word.here(0), Until::Equal(1));
+                assert!(matches!(waited, Err(Error::PeerLeft { rank: 0 })), "{waited:?}");
+            }
+        }
+    });
+    assert!(run.unwrap().results[2].is_some());
+}
+
+#[test]
+fn faults_of_ranks_that_do_not_exist_are_refused() {
+    let faults = Faults { crashes: vec![Crash { rank: 9, at: SECOND }], ..Faults::default() };
+    let run = Sim::new(Machine::plain(), 4, 1).faults(faults).run(|_| ());
+    assert!(matches!(run, Err(Error::NoSuchRank { rank: 9, size: 4 })), "{run:?}");
+}
+
+/// Whoever asks for something else: nobody believes that all was well.
+#[test]
+fn a_barrier_that_meets_something_else_fails_everywhere() {
+    for odd in 0..4 {
+        let run = Sim::new(Machine::plain(), 4, 1).run(|job| {
+            let got = if job.rank() == odd { job.symmetric::<u64>(1).map(drop) } else { job.barrier() };
+            assert!(matches!(got, Err(Error::Mismatch { .. })), "rank {}, {odd} is odd: {got:?}", job.rank());
+        });
+        run.unwrap();
+    }
+}
+
+#[test]
+fn a_killed_rank_runs_no_handler_any_more() {
+    let (attempts, killed) = (Arc::new(AtomicU64::new(0)), Duration::from_millis(1));
+    let faults = Faults { crashes: vec![Crash { rank: 0, at: killed }], ..Faults::default() };
+    let run = Sim::new(Machine::plain(), 2, 1).faults(faults).time_limit(10 * SECOND).run_mortal(|job| {
+        let begin = job.now();
+        let word = job.symmetric::<u64>(1).unwrap();
+        let tries = attempts.clone();
+        job.register_handler(HANDLER, move |context, _| {
+            tries.fetch_add(1, Ordering::Relaxed);
+            context.retry_later();
+        })
+        .unwrap();
+        let _ni = job.start_ni_thread().unwrap();
+        job.barrier().unwrap();
+        if job.rank() == 1 {
+            job.send(0, HANDLER, 0, [0; 6], &[]).unwrap();
+            while job.now() - begin < killed {}
+            let then = attempts.load(Ordering::Relaxed);
+            assert!(then > 0, "it did run");
+            while job.now() - begin < 3 * killed {}
+            assert_eq!(attempts.load(Ordering::Relaxed), then);
+        } else {
+            rest(job, &word, SECOND);
+        }
+    });
+    assert!(run.unwrap().results[1].is_some());
+}
+
+#[test]
+fn a_run_ends_with_its_last_rank() {
+    let faults = Faults { crashes: vec![Crash { rank: 0, at: 3600 * SECOND }], ..Faults::default() };
+    let run = Sim::new(Machine::plain(), 2, 1).faults(faults).run(|job| job.barrier().unwrap()).unwrap();
+    assert!(run.elapsed < SECOND, "{:?}", run.elapsed);
+    let faults = Faults { crashes: vec![Crash { rank: 0, at: Duration::from_millis(1) }], ..Faults::default() };
+    let run = Sim::new(Machine::plain(), 2, 1).faults(faults).run_mortal(|job| {
+        let word = job.symmetric::<u64>(1).unwrap();
+        if job.rank() == 0 {
+            rest(job, &word, 3600 * SECOND);
+        }
+    });
+    let run = run.unwrap();
+    assert!(run.elapsed < SECOND, "{:?}", run.elapsed);
+}
+
+#[test]
+fn a_panic_is_not_lost_because_others_wait_for_ever() {
+    let stuck = Cell::new(0);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        Sim::new(Machine::plain(), 3, 1).run(|job| {
+            let word = job.symmetric::<u64>(1).unwrap();
+            if job.rank() == 1 {
+                panic!("on purpose");
+            }
+            stuck.set(stuck.get() + 1);
+            let _ = job.wait_from(By::Rank(2 - job.rank()), word.here(0), Until::Equal(1));
+        })
+    }));
+    assert_eq!(outcome.unwrap_err().downcast_ref::<&str>(), Some(&"on purpose"));
+    assert_eq!(stuck.get(), 2);
+}
