@@ -26,8 +26,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     let answers = String::from_utf8_lossy(&outcome.output[0].output).into_owned();
     let direct = answers.contains("private=direct");
 
-    println!("hikyaku {} (format {})\n", env!("CARGO_PKG_VERSION"), facts.format);
-    println!("This machine");
+    say!("hikyaku {} (format {})\n", env!("CARGO_PKG_VERSION"), facts.format);
+    say!("This machine");
     line("cores for ranks", &format!("{} ({})", facts.cores.len(), join(&facts.cores)));
     line("memory", &format!("{:.1} GiB", facts.memory_bytes as f64 / (1u64 << 30) as f64));
     line(
@@ -44,9 +44,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
             false => "forbidden between ranks (seccomp, Yama, namespaces, or HIKYAKU_CROSS=off)",
         },
     );
-    println!("\nTransports");
+    say!("\nTransports");
     line("mapped memory", "ranks of this host, as threads (hikyaku::local) or processes (hikyaku run)");
-    println!("\nA job of {} ranks here", arguments.ranks);
+    say!("\nA job of {} ranks here", arguments.ranks);
     match launcher.bind(Bind::Core).cores() {
         Some(cores) => line("binding", &format!("one core each: {}", join(&cores))),
         None => line("binding", &format!("none: {} ranks do not fit {} cores", arguments.ranks, facts.cores.len())),
@@ -65,7 +65,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
             false => "flags in a butterfly: one cache line handed over per step",
         },
     );
-    println!("\nPaths");
+    say!("\nPaths");
     line("symmetric memory, areas", "a pointer: loads, stores and atomics in place, any size");
     line("  up to 16 bytes", "two moves");
     line("  17 bytes to 2 KB", "16 bytes at a time");
@@ -96,7 +96,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
             false => "through job memory, since private memory cannot be reached",
         },
     );
-    println!("\nCollectives of all {} ranks", arguments.ranks);
+    say!("\nCollectives of all {} ranks", arguments.ranks);
     crate::tune::explain(arguments.ranks, crowded).iter().for_each(|(name, text)| line(name, text));
     Ok(ExitCode::SUCCESS)
 }
@@ -107,7 +107,7 @@ pub fn probe_rank() -> Result<ExitCode, String> {
     let peer = job.size() - 1;
     let direct = job.reaches_private_memory(peer).map_err(|error| error.to_string())?;
     if job.rank() == 0 {
-        println!("private={}", if direct { "direct" } else { "messages" });
+        say!("private={}", if direct { "direct" } else { "messages" });
     }
     job.barrier().map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
@@ -120,7 +120,7 @@ fn launcher(role: &str) -> Result<Launcher, String> {
 }
 
 fn line(name: &str, text: &str) {
-    println!("  {name:<30} {text}");
+    say!("  {name:<30} {text}");
 }
 
 fn join(numbers: &[usize]) -> String {

@@ -1,5 +1,8 @@
 //! The `hikyaku` program: starts jobs, measures, and explains what the library does on this machine.
 
+#[macro_use]
+mod say;
+
 mod bench;
 mod info;
 mod run;

@@ -48,6 +48,13 @@ fn a_simulated_machine_has_the_tables_of_a_real_one() {
     assert!(!tables.contains("remote operations"), "only what was asked for: {tables}");
 }
 
+/// More ranks than calls of a collective: some never are its root.
+#[test]
+fn a_benchmark_may_have_more_ranks_than_calls() {
+    let page = shown(&["bench", "--ranks", "17", "--only", "collectives"]);
+    assert!(page.contains("reduce"), "{page}");
+}
+
 #[test]
 fn figures_are_those_of_the_model_and_the_same_every_time() {
     let run = || shown(&["bench", "--machine", "sr8000", "-n", "2", "--only", "messages", "--json", "--seed", "7"]);

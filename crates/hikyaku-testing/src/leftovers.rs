@@ -6,7 +6,7 @@ pub fn files() -> Vec<String> {
     for folder in ["/dev/shm", "/tmp"] {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.contains("hikyaku") && !name.contains("peers") {
+            if name.contains("hikyaku") {
                 found.push(name);
             }
         }

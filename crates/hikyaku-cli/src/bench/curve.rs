@@ -60,24 +60,24 @@ pub fn print(results: &Results, part: Part) {
     let points: Vec<[Option<f64>; 2]> = plotted.points.iter().map(|(_, bytes)| at(results, plotted, *bytes)).collect();
     let Some(scale) = Scale::over(points.iter().flatten().flatten()) else { return };
     let what = if part == Part::Messages { "bandwidth" } else { "broadcast" };
-    print!("\n  {what:<12}");
+    say_on!("\n  {what:<12}");
     for curve in &curves {
-        print!("{:>15}", curve.name);
+        say_on!("{:>15}", curve.name);
         if curve.compared && results.is_compared() {
-            print!(" {:>7}", "x peer");
+            say_on!(" {:>7}", "x peer");
         }
     }
-    println!("  {}{}", scale.title(), if results.is_compared() { ", # ours, | peer" } else { "" });
+    say!("  {}{}", scale.title(), if results.is_compared() { ", # ours, | peer" } else { "" });
     for ((_, bytes), [ours, peer]) in plotted.points.iter().zip(&points) {
-        print!("  {:<12}", size(*bytes));
+        say_on!("  {:<12}", size(*bytes));
         for curve in &curves {
             let [ours, peer] = at(results, curve, *bytes);
-            print!("{:>15}", ours.map_or("-".into(), show));
+            say_on!("{:>15}", ours.map_or("-".into(), show));
             if curve.compared && results.is_compared() {
-                print!(" {:>7}", ours.zip(peer).map_or("-".into(), |(ours, peer)| format!("{:.2}", ours / peer)));
+                say_on!(" {:>7}", ours.zip(peer).map_or("-".into(), |(ours, peer)| format!("{:.2}", ours / peer)));
             }
         }
-        println!("  {}", scale.bar(*ours, *peer));
+        say!("  {}", scale.bar(*ours, *peer));
     }
 }
 

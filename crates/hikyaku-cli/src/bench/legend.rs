@@ -30,13 +30,13 @@ are not measured with more ranks than cores.";
 
 pub fn print(parts: &[Part], compared: bool) {
     if !compared {
-        return println!("\n{VIRTUAL}");
+        return say!("\n{VIRTUAL}");
     }
-    println!("\n{RATIOS}");
+    say!("\n{RATIOS}");
     if parts.contains(&Part::Messages) {
-        println!("{MESSAGES}");
+        say!("{MESSAGES}");
     }
     if parts.contains(&Part::Collectives) {
-        println!("{COLLECTIVES}");
+        say!("{COLLECTIVES}");
     }
 }

@@ -140,7 +140,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
 
 fn show(results: &Results, json: bool) -> Result<(), String> {
     match json {
-        true => println!("{}", serde_json::to_string_pretty(results).map_err(|error| error.to_string())?),
+        true => say!("{}", serde_json::to_string_pretty(results).map_err(|error| error.to_string())?),
         false => table::print(results),
     }
     Ok(())
@@ -153,7 +153,7 @@ pub fn rank(parts: &[Part]) -> Result<ExitCode, String> {
     if !parts.is_empty() {
         let figures = workload::measure(&job, parts, workload::Effort::MACHINE).map_err(text)?;
         if job.rank() == 0 {
-            println!("{}", serde_json::to_string(&figures).map_err(|error| error.to_string())?);
+            say!("{}", serde_json::to_string(&figures).map_err(|error| error.to_string())?);
         }
     }
     Ok(ExitCode::SUCCESS)

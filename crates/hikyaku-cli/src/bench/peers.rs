@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::plan::median;
 use machine::Machine;
 use process::Folder;
 
@@ -295,18 +296,16 @@ fn repeat(request: Request, run: impl Fn() -> Result<f64, String>) -> Values {
 }
 
 /// `values` are those of at least one repetition.
-fn summarize(peer: &str, Request { test, bytes, ranks, .. }: Request, mut values: Vec<f64>) -> Sample {
-    values.sort_by(f64::total_cmp);
-    let count = values.len();
+fn summarize(peer: &str, Request { test, bytes, ranks, .. }: Request, values: Vec<f64>) -> Sample {
     Sample {
         peer: peer.to_owned(),
         test,
         bytes,
         ranks,
-        value: (values[(count - 1) / 2] + values[count / 2]) / 2.0,
-        low: values[0],
-        high: values[count - 1],
-        repetitions: count,
+        value: median(&values),
+        low: values.iter().copied().fold(f64::INFINITY, f64::min),
+        high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        repetitions: values.len(),
         unit: test.unit(),
     }
 }

@@ -235,9 +235,12 @@ impl Figures {
     }
 }
 
-/// The middle value.
+/// The middle value, or the mean of the two in the middle; NaN of none.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    match sorted.len() {
+        0 => f64::NAN,
+        count => (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0,
+    }
 }

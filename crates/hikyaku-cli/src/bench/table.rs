@@ -8,22 +8,23 @@ use super::{Results, curve, legend};
 
 pub fn print(results: &Results) {
     match &results.simulated {
-        Some(simulated) => println!("hikyaku {} {simulated}", results.version),
+        Some(simulated) => say!("hikyaku {} {simulated}", results.version),
         None => {
-            println!(
+            say!(
                 "hikyaku {} on {} cores, ranks as processes bound to cores; medians\n",
-                results.version, results.cores
+                results.version,
+                results.cores
             );
             print_limits(results);
         }
     }
     for part in &results.parts {
         let heading = part.heading();
-        print!("\n{heading:<36}{:>12}", "hikyaku");
+        say_on!("\n{heading:<36}{:>12}", "hikyaku");
         if results.is_compared() {
-            print!(" {:>9}  {:>21}  {:>8} {:>8}", "x limit", "best peer", "x peer", "at best");
+            say_on!(" {:>9}  {:>21}  {:>8} {:>8}", "x limit", "best peer", "x peer", "at best");
         }
-        println!();
+        say!();
         rows(*part, results.crowd).iter().for_each(|row| print_row(results, row));
         if *part == Part::Remote {
             print_bandwidth(results);
@@ -36,26 +37,26 @@ pub fn print(results: &Results) {
     legend::print(&results.parts, results.is_compared());
     print_peers(results);
     for note in &results.notes {
-        println!("note: {note}");
+        say!("note: {note}");
     }
 }
 
 fn print_limits(results: &Results) {
-    println!("limits of this machine");
+    say!("limits of this machine");
     if let Some(flag) = results.ours.find(Kind::LimitFlag, 8, 2) {
-        println!("  flag between two cores, one way     {:>12}", show(flag.median(), Unit::Nanoseconds));
+        say!("  flag between two cores, one way     {:>12}", show(flag.median(), Unit::Nanoseconds));
     }
     for bytes in HAND_OVER_SIZES {
         if let Some(time) = results.ours.find(Kind::LimitHandOver, bytes, 2) {
             let what = format!("{} and a flag, one way", size(bytes));
-            println!("  {what:<34}{:>14}", show(time.median(), Unit::Nanoseconds));
+            say!("  {what:<34}{:>14}", show(time.median(), Unit::Nanoseconds));
         }
     }
     for bytes in COPY_SIZES {
         if let (Some(one), Some(two)) =
             (results.ours.find(Kind::LimitCopy, bytes, 2), results.ours.find(Kind::LimitCopyTwo, bytes, 2))
         {
-            println!(
+            say!(
                 "  memcpy {:>6}: one core {:>12}, two cores together {:>12}",
                 size(bytes),
                 show(one.median(), Unit::GigabytesPerSecond),
@@ -69,9 +70,15 @@ fn print_bandwidth(results: &Results) {
     if !results.is_compared() {
         return print_bandwidth_alone(results);
     }
-    println!(
+    say!(
         "\n{:<12}{:>12} {:>10} {:>12} {:>10}  {:>21}  {:>8}",
-        "  bandwidth", "push", "x memcpy", "pull", "x memcpy", "best peer (put)", "x peer"
+        "  bandwidth",
+        "push",
+        "x memcpy",
+        "pull",
+        "x memcpy",
+        "best peer (put)",
+        "x peer"
     );
     for figure in results.ours.0.iter().filter(|f| f.kind == Kind::Push) {
         let bytes = figure.bytes;
@@ -82,7 +89,7 @@ fn print_bandwidth(results: &Results) {
         };
         let ratio = |f: &Figure| median(&f.values.iter().zip(&limit.values).map(|(v, l)| v / l).collect::<Vec<_>>());
         let best = best_peer(results, Kind::Push, bytes, 2);
-        println!(
+        say!(
             "{:<12}{:>12} {:>10.2} {:>12} {:>10.2}  {:>21}  {:>8}",
             format!("  {}", size(bytes)),
             show(figure.median(), Unit::GigabytesPerSecond),
@@ -96,19 +103,18 @@ fn print_bandwidth(results: &Results) {
 }
 
 fn print_bandwidth_alone(results: &Results) {
-    println!("\n{:<12}{:>12} {:>12}", "  bandwidth", "push", "pull");
+    say!("\n{:<12}{:>12} {:>12}", "  bandwidth", "push", "pull");
     for push in results.ours.0.iter().filter(|f| f.kind == Kind::Push) {
         let pull = results.ours.find(Kind::PullBandwidth, push.bytes, 2);
         let pull = pull.map_or("-".into(), |pull| curve::show(pull.median()));
-        println!("{:<12}{:>12} {:>12}", format!("  {}", size(push.bytes)), curve::show(push.median()), pull);
+        say!("{:<12}{:>12} {:>12}", format!("  {}", size(push.bytes)), curve::show(push.median()), pull);
     }
 }
 
 fn print_phases(results: &Results) {
     let show = |kind| results.ours.find(kind, 8, 2).map_or("-".into(), |it| show(it.median(), Unit::Nanoseconds));
-    let line =
-        |name: &str, cells: [String; 3]| println!("  {name:<18}{:>16}{:>14}{:>14}", cells[0], cells[1], cells[2]);
-    println!();
+    let line = |name: &str, cells: [String; 3]| say!("  {name:<18}{:>16}{:>14}{:>14}", cells[0], cells[1], cells[2]);
+    say!();
     line("phases of 8 B", ["start", "header in", "data out"].map(str::to_owned));
     line("  send", [Kind::SendStart, Kind::SendHeaderIn, Kind::SendDataOut].map(show));
     line("", ["start", "header out", "data in"].map(str::to_owned));
@@ -118,12 +124,12 @@ fn print_phases(results: &Results) {
 fn print_row(results: &Results, row: &Row) {
     let Some(figure) = results.ours.find(row.kind, row.bytes, row.ranks) else { return };
     let unit = row.kind.unit();
-    print!("{:<36}{:>12}", format!("  {}", row.name), show(figure.median(), unit));
+    say_on!("{:<36}{:>12}", format!("  {}", row.name), show(figure.median(), unit));
     if !results.is_compared() {
-        return println!();
+        return say!();
     }
     let best = best_peer(results, row.kind, row.bytes, row.ranks);
-    println!(
+    say!(
         " {:>9}  {:>21}  {:>8} {:>8}",
         row.limit.and_then(|limit| to_limit(results, figure, limit)).map_or("-".into(), |it| format!("{it:.2}")),
         best.map_or("-".into(), |s| format!("{} {}", show(s.value, unit), short(&s.peer))),
@@ -159,7 +165,7 @@ fn print_peers(results: &Results) {
     if names.is_empty() {
         return;
     }
-    println!("\npeers in the same run, without the points of the curves");
+    say!("\npeers in the same run, without the points of the curves");
     let requests = requests(&results.parts, results.crowd);
     let is_point = |s: &Sample| {
         let same = |it: &&Request| (it.test, it.bytes, it.ranks) == (s.test, s.bytes, s.ranks);
@@ -176,7 +182,7 @@ fn print_peers(results: &Results) {
                 format!("{}{bytes}{ranks}: {} {}", s.test.name(), round(s.value), s.unit)
             })
             .collect();
-        println!("  {name}\n    {}", figures.join(", "));
+        say!("  {name}\n    {}", figures.join(", "));
     }
 }
 

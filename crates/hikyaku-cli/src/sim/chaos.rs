@@ -77,7 +77,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < count) {
             let plan = Plan::new(first.wrapping_add(seed), arguments.workload);
             if arguments.verbose {
-                bar.suspend(|| println!("{plan}"));
+                bar.suspend(|| say!("{plan}"));
             }
             let ran = run_plan(plan);
             let mut findings = findings.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -98,17 +98,17 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     failures.sort_by_key(|failure| failure.plan.seed);
     for failure in &failures {
         let forced = arguments.workload.map(|workload| format!(" --workload {}", workload.name())).unwrap_or_default();
-        println!("\nFAILED {failure}");
-        println!("  again: hikyaku sim chaos --seed {}{forced} --verbose", failure.plan.seed);
+        say!("\nFAILED {failure}");
+        say!("  again: hikyaku sim chaos --seed {}{forced} --verbose", failure.plan.seed);
     }
-    println!("\n{count} seeds from {first}: {} failed, {:.1} s", failures.len(), begin.elapsed().as_secs_f64());
+    say!("\n{count} seeds from {first}: {} failed, {:.1} s", failures.len(), begin.elapsed().as_secs_f64());
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn print_table(sums: &BTreeMap<Workload, Sum>) {
-    println!("{:<10} {:>8} {:>12} {:>12} {:>14}", "workload", "runs", "events", "resent", "virtual time");
+    say!("{:<10} {:>8} {:>12} {:>12} {:>14}", "workload", "runs", "events", "resent", "virtual time");
     for (workload, sum) in sums {
         let Sum { runs, events, resent, elapsed } = sum;
-        println!("{:<10} {runs:>8} {events:>12} {resent:>12} {:>12.3} s", workload.name(), elapsed.as_secs_f64());
+        say!("{:<10} {runs:>8} {events:>12} {resent:>12} {:>12.3} s", workload.name(), elapsed.as_secs_f64());
     }
 }

@@ -8,7 +8,7 @@ pub struct Arguments {}
 
 pub fn run(Arguments {}: Arguments) -> Result<(), String> {
     for machine in Machine::shipped() {
-        println!("{:<16}{}\n{:<16}{}", machine.name, machine.title, "", machine.source);
+        say!("{:<16}{}\n{:<16}{}", machine.name, machine.title, "", machine.source);
     }
     Ok(())
 }

@@ -47,8 +47,8 @@ pub fn run(Arguments { place, program, out }: Arguments) -> Result<(), String> {
     std::fs::write(&out, trace(&title, place.ranks, &run.passages).to_string())
         .map_err(|error| format!("cannot write {}: {error}", out.display()))?;
     let last = run.passages.iter().map(|passage| passage.arrived).max().unwrap_or_default();
-    println!("{} packets in {last:?} of virtual time: {}", run.passages.len(), out.display());
-    println!("open it in https://ui.perfetto.dev");
+    say!("{} packets in {last:?} of virtual time: {}", run.passages.len(), out.display());
+    say!("open it in https://ui.perfetto.dev");
     Ok(())
 }
 

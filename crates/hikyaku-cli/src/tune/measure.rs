@@ -68,7 +68,7 @@ fn measure(version: Version, time: Duration, max: usize) -> Result<()> {
         }
         times.sort_by(f64::total_cmp);
         if world.rank() == 0 {
-            println!("{} {bytes} {:e}", call.name(), times[BATCHES / 2]);
+            say!("{} {bytes} {:e}", call.name(), times[BATCHES / 2]);
         }
     }
     Ok(())

@@ -78,7 +78,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let tuned = Tuned { machine: Machine::here(), measured: now.as_secs(), choices };
     tuned.save(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    println!("\nStored in {}; `hikyaku info -n N` explains it.", path.display());
+    say!("\nStored in {}; `hikyaku info -n N` explains it.", path.display());
     Ok(ExitCode::SUCCESS)
 }
 

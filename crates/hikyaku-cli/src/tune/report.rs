@@ -4,17 +4,17 @@ use super::Finding;
 use hikyaku::collective::{Call, Version};
 
 pub fn print(findings: &[Finding]) {
-    print!("{:>5}  {:<10} {:>7}", "ranks", "call", "size");
-    Version::ALL.iter().for_each(|version| print!(" {:>10}", version.name()));
-    println!("   chosen");
+    say_on!("{:>5}  {:<10} {:>7}", "ranks", "call", "size");
+    Version::ALL.iter().for_each(|version| say_on!(" {:>10}", version.name()));
+    say!("   chosen");
     for finding in findings {
         let bytes = if finding.call == Call::Barrier { String::new() } else { size(finding.bytes) };
-        print!("{:>5}  {:<10} {bytes:>7}", finding.ranks, finding.call.name());
+        say_on!("{:>5}  {:<10} {bytes:>7}", finding.ranks, finding.call.name());
         for version in Version::ALL {
             let seconds = time_of(finding, version);
-            print!(" {:>10}", seconds.map_or_else(|| "-".into(), microseconds));
+            say_on!(" {:>10}", seconds.map_or_else(|| "-".into(), microseconds));
         }
-        println!("   {}", verdict(finding));
+        say!("   {}", verdict(finding));
     }
 }
 

@@ -5,7 +5,7 @@ use super::rank::Pipes;
 use crate::error::{Error, Result};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Timespec;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,13 +67,14 @@ fn forward(pipes: Vec<Pipes>, tag: bool, capture: bool, ended: &AtomicBool) -> V
             streams.push(Stream { pipe, rank, is_error, line: Vec::new() });
         }
     }
+    // False when nobody reads any more.
     let mut show = |stream: &Stream, bytes: &[u8]| {
-        if capture {
-            let rank = &mut captured[stream.rank];
-            if stream.is_error { &mut rank.errors } else { &mut rank.output }.extend_from_slice(bytes);
-        } else {
-            print(stream, bytes, tag);
+        if !capture {
+            return print(stream, bytes, tag);
         }
+        let rank = &mut captured[stream.rank];
+        if stream.is_error { &mut rank.errors } else { &mut rank.output }.extend_from_slice(bytes);
+        true
     };
     let mut deadline = None;
     while !streams.is_empty() {
@@ -114,8 +115,9 @@ fn forward(pipes: Vec<Pipes>, tag: bool, capture: bool, ended: &AtomicBool) -> V
                     };
                     let rest = stream.line.split_off(whole);
                     let lines = std::mem::replace(&mut stream.line, rest);
-                    if !lines.is_empty() {
-                        show(stream, &lines);
+                    if !lines.is_empty() && !show(stream, &lines) {
+                        // The rank learns it as it would without us.
+                        streams.swap_remove(index);
                     }
                 }
                 Err(_) => {}
@@ -135,8 +137,8 @@ fn poll(streams: &[Stream]) -> Vec<usize> {
     (0..streams.len()).filter(|index| !polled[*index].revents().is_empty()).collect()
 }
 
-/// Writes whole lines at once; a reader that has gone away is no reason to end the job.
-fn print(stream: &Stream, bytes: &[u8], tag: bool) {
+/// Writes whole lines at once; false if the reader has gone away, which is a reason to end only for ranks that print.
+fn print(stream: &Stream, bytes: &[u8], tag: bool) -> bool {
     let mut text = Vec::with_capacity(bytes.len() + 16);
     if tag {
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -146,10 +148,11 @@ fn print(stream: &Stream, bytes: &[u8], tag: bool) {
     } else {
         text.extend_from_slice(bytes);
     }
-    let _ = if stream.is_error {
+    let written = if stream.is_error {
         std::io::stderr().lock().write_all(&text)
     } else {
         let mut out = std::io::stdout().lock();
         out.write_all(&text).and_then(|()| out.flush())
     };
+    !written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

@@ -170,7 +170,10 @@ impl<'a> Together<'a> {
             assert!(total[0] == sum && total[last] == sum, "a sum was damaged");
             Ok(())
         })?;
-        check_sums(&total, world.size(), 1.0);
+        // One that never was the root has no sums.
+        if (world.rank() as u64) < calls {
+            check_sums(&total, world.size(), 1.0);
+        }
         Ok(seconds)
     }
 

@@ -245,6 +245,10 @@ impl<'a> Remote<'a> {
     fn push_bandwidth(&self, bytes: usize) -> Result<f64> {
         let words = bytes / 8;
         let rounds = self.effort.rounds_for(bytes);
+        if self.job.rank() == 1 {
+            // What earlier ones left there.
+            self.bulk.write(0, &vec![0; words]);
+        }
         let time = self.timed(|bench| {
             for _ in 0..rounds {
                 bench.job.push(bench.bulk.at(1, 0), &bench.own[..words])?;
@@ -255,8 +259,6 @@ impl<'a> Remote<'a> {
             let got = &mut self.into.borrow_mut()[..words];
             self.bulk.read(0, got);
             assert!(*got == self.own[..words], "pushed bytes of size {bytes}");
-            got.fill(0);
-            self.bulk.write(0, got);
         }
         self.job.barrier()?;
         Ok((bytes * rounds) as f64 / time / 1e9)

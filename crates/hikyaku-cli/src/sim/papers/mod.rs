@@ -32,10 +32,10 @@ pub fn run(Arguments { out, measured }: Arguments) -> Result<(), String> {
     let measured = measured.as_deref().map(Measured::read).transpose()?;
     let page = page::write(measured.as_ref())?;
     if out.as_os_str() == "-" {
-        print!("{page}");
+        say_on!("{page}");
         return Ok(());
     }
     std::fs::write(&out, page).map_err(|error| format!("cannot write {}: {error}", out.display()))?;
-    println!("{}", out.display());
+    say!("{}", out.display());
     Ok(())
 }
