@@ -253,6 +253,8 @@ impl Core {
     #[inline(always)]
     fn take_eager(&self, op: &mut ReceiveOp, told: Told) -> Result<Option<usize>> {
         if told.bytes > op.buffer.bytes {
+            // For a sender that waits until it was taken.
+            self.mine(op.member).deal(op.entry).refuse(op.number);
             return Err(self.truncated(op, told.bytes));
         }
         if told.kind == Kind::Bounce && told.bytes <= EAGER_MAX {

@@ -173,7 +173,10 @@ impl Core {
         match op.stage {
             Stage::Start => unreachable!("started just now"),
             Stage::Sent if !op.synchronous => Ok(true),
-            Stage::Sent => Ok(self.near(op.member).state.borrow_mut().is_free(self.mine(op.member), op.entry)),
+            Stage::Sent if !self.near(op.member).state.borrow_mut().is_free(self.mine(op.member), op.entry) => {
+                Ok(false)
+            }
+            Stage::Sent => self.taken_or_refused(op).map(|()| true),
             Stage::Offered => self.help(op),
         }
     }
@@ -237,15 +240,7 @@ impl Core {
         let (taken, waiting) = mine.post(entry).look();
         if taken >= number {
             self.near(member).state.borrow_mut().learn(entry, taken);
-            return match deal.was_refused(number) {
-                true => Err(Error::Truncated {
-                    from: self.ni.rank,
-                    to: self.rank_of(member),
-                    slot: entry % self.slots,
-                    bytes: op.buffer.bytes,
-                }),
-                false => Ok(true),
-            };
+            return self.taken_or_refused(op).map(|()| true);
         }
         if !waiting || taken + 1 != number {
             return Ok(false);
@@ -266,6 +261,15 @@ impl Core {
             return Ok(deal.done(number, chunks.count));
         }
         Ok(false)
+    }
+
+    /// The receiver is done with a message: has it taken it?
+    fn taken_or_refused(&self, op: &SendOp) -> Result<()> {
+        if !self.theirs(op.member).deal(op.entry).was_refused(op.number) {
+            return Ok(());
+        }
+        let (to, slot) = (self.rank_of(op.member), op.entry % self.slots);
+        Err(Error::Truncated { from: self.ni.rank, to, slot, bytes: op.buffer.bytes })
     }
 
     /// Gives a send up: when this returns, nobody reads its buffer any more. One that was offered may be taken at any

@@ -220,11 +220,14 @@ fn receives_from_any_rank_keep_each_senders_order_and_hold_floods_back(job: &Job
 
 fn a_message_that_does_not_fit_is_an_error_and_writes_nothing(job: &Job) -> Result<()> {
     let messages = job.messages(2)?;
-    for (bytes, room) in [(8, 7), (64, 10), (5000, 100), (100_000, 50), (100_000, 99_999)] {
+    let sizes = [(8, 7), (64, 10), (5000, 100), (100_000, 50), (100_000, 99_999)];
+    let modes = [Mode::Standard, Mode::Synchronous];
+    for ((bytes, room), mode) in sizes.into_iter().flat_map(|sizes| modes.map(|mode| (sizes, mode))) {
         if job.rank() == 0 {
+            messages.set_mode(mode);
             let sent = messages.send(&vec![1u8; bytes], 1, 1);
-            // A short message has left before anybody could say that it does not fit.
-            if bytes > EAGER_MAX {
+            // A short message that nobody waits for has left before anybody could say that it does not fit.
+            if bytes > EAGER_MAX || mode == Mode::Synchronous {
                 assert!(matches!(sent, Err(Error::Truncated { to: 1, slot: 1, .. })), "{sent:?}");
             }
         } else {
