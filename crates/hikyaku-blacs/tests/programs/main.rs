@@ -1,6 +1,9 @@
 //! Compiles the programs of `tests/c` and `tests/fortran` against the library and runs them as the ranks of jobs. They
 //! check themselves.
 
+mod ends;
+mod scalapack;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
