@@ -124,6 +124,20 @@ fn misuse_ends_the_job_and_says_why() {
     }
 }
 
+/// Every line of the benchmark's program ran, and what it moved was right.
+#[test]
+fn the_benchmark_measures_the_library() {
+    let mut bench = Command::new("timeout");
+    bench.args(["--kill-after=10", PATIENCE_SECONDS]).arg(built().join("hikyaku"));
+    let said = text(&succeed(bench.args(["bench", "--only", "blacs", "--no-peers"])).stdout);
+    for row in
+        ["8 B, one way", "16 MB in one piece", "a sub-matrix", "an upper triangle", "gridinfo", "sum) 8 KB, 4 ranks"]
+    {
+        assert!(said.contains(row), "{row}: {said}");
+    }
+    assert!(!said.contains("note:"), "{said}");
+}
+
 /// The names of Netlib's BLACS, and nothing else.
 #[test]
 fn the_library_has_the_names_of_the_blacs() {
