@@ -1,71 +1,22 @@
 /*
- * The work of `hikyaku bench --only blacs`: linked with ScaLAPACK, and run with whatever BLACS are loaded first.
+ * The work of `hikyaku bench --only blacs`, done by whatever BLACS it is linked with, or are loaded before those.
  *
- *     blacs TEST:SIZE...
+ *     blacs TEST:BYTES:REPETITIONS...
  *
- *     latency     ping-pong of Cdgesd2d and Cdgerv2d, a matrix of one column        one-way ns   bytes
- *     bandwidth   the same                                                          GB/s         bytes
- *     submatrix   columns of 8 KB out of a matrix with twice as many rows           GB/s         bytes
- *     triangle    the upper triangle of a square matrix                             GB/s         bytes, about
- *     gridinfo    Cblacs_gridinfo                                                   ns           0
- *     broadcast   Cdgebs2d and Cdgebr2d to all, topology ' '                        us           bytes
- *     combine     Cdgsum2d of all for all, topology ' '                             us           bytes
- *     lu, cholesky, qr, eigenvalues   a factorization of ScaLAPACK, blocks of 64    ms           order
+ *     blacs_send        ping-pong of Cdgesd2d and Cdgerv2d, a matrix of one column     one-way ns
+ *     blacs_bandwidth   the same                                                       GB/s
+ *     blacs_submatrix   columns of 8 KB out of a matrix with twice as many rows        GB/s
+ *     blacs_triangle    the upper triangle of a square matrix, of about so many bytes  GB/s
+ *     blacs_gridinfo    Cblacs_gridinfo                                                ns
+ *     blacs_broadcast   Cdgebs2d and Cdgebr2d to all, topology ' '                     us
+ *     blacs_combine     Cdgsum2d of all for all, topology ' '                          us
  *
  * Rank 0 prints one line of JSON per repetition. What arrives is checked after each repetition.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "blacs.h"
 
-void Cblacs_pinfo(int *, int *);
-void Cblacs_get(int, int, int *);
-void Cblacs_gridinit(int *, char *, int, int);
-void Cblacs_gridinfo(int, int *, int *, int *, int *);
-void Cblacs_gridexit(int);
-void Cblacs_barrier(int, char *);
-void Cblacs_exit(int);
-void Cblacs_abort(int, int);
-void Cdgesd2d(int, int, int, double *, int, int, int);
-void Cdgerv2d(int, int, int, double *, int, int, int);
-void Cdtrsd2d(int, char *, char *, int, int, double *, int, int, int);
-void Cdtrrv2d(int, char *, char *, int, int, double *, int, int, int);
-void Cdgebs2d(int, char *, char *, int, int, double *, int);
-void Cdgebr2d(int, char *, char *, int, int, double *, int, int, int);
-void Cdgsum2d(int, char *, char *, int, int, double *, int, int, int);
-
-int numroc_(int *, int *, int *, int *, int *);
-void descinit_(int *, int *, int *, int *, int *, int *, int *, int *, int *, int *);
-void pdgetrf_(int *, int *, double *, int *, int *, int *, int *, int *);
-void pdpotrf_(char *, int *, double *, int *, int *, int *, int *);
-void pdgeqrf_(int *, int *, double *, int *, int *, int *, double *, double *, int *, int *);
-void pdsyev_(char *, char *, int *, double *, int *, int *, int *, double *, double *, int *, int *, int *, double *,
-             int *, int *);
-
-enum { REPETITIONS = 11, ROWS = 1024, BLOCK = 64 };
+enum { ROWS = 1024, GRIDINFOS = 100000 };
 static const double REPETITION_S = 0.01;
-
-static int rank, ranks, context, rows, columns, row, column;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void die(const char *what) {
-    fprintf(stderr, "blacs: rank %d: %s\n", rank, what);
-    Cblacs_abort(context, 1);
-}
-
-static double *allocate(size_t count) {
-    double *data = malloc(count * sizeof *data);
-    if (!data) die("no memory");
-    for (size_t i = 0; i < count; i++) data[i] = -1;
-    return data;
-}
 
 /* A matrix to be sent: m by n, or its upper triangle. */
 struct matrix {
@@ -113,15 +64,11 @@ static long agree(double value) {
     return (long)value;
 }
 
-static void report(const char *test, long size, double value) {
-    if (rank == 0) printf("{\"test\":\"%s\",\"size\":%ld,\"ranks\":%d,\"value\":%.6g}\n", test, size, ranks, value);
-}
-
-static void messages(const char *test, long bytes) {
+static void messages(const char *test, long bytes, int repetitions) {
     int count = bytes / 8;
     struct matrix out = {count, 1, count, 0, NULL};
-    if (!strcmp(test, "submatrix")) out = (struct matrix){ROWS, count / ROWS, 2 * ROWS, 0, NULL};
-    if (!strcmp(test, "triangle")) {
+    if (!strcmp(test, "blacs_submatrix")) out = (struct matrix){ROWS, count / ROWS, 2 * ROWS, 0, NULL};
+    if (!strcmp(test, "blacs_triangle")) {
         int order = (int)sqrt(2.0 * count);
         out = (struct matrix){order, order, order, 1, NULL};
         count = order * (order + 1) / 2;
@@ -132,26 +79,27 @@ static void messages(const char *test, long bytes) {
     fill(&out, 100 + rank);
     double once = ping_pong(&out, &in, 20) / 20;
     long rounds = agree(REPETITION_S / once + 1);
-    for (int i = 0; i < REPETITIONS; i++) {
+    for (int i = 0; i < repetitions; i++) {
         fill(&out, rank + 10 * i);
         double one_way = ping_pong(&out, &in, rounds) / rounds / 2;
         if (rank < 2) expect(&in, 1 - rank + 10 * i);
-        report(test, bytes, !strcmp(test, "latency") ? one_way * 1e9 : 8e-9 * count / one_way);
+        if (!strcmp(test, "blacs_send")) report(test, bytes, one_way * 1e9, "ns");
+        else report(test, bytes, 8e-9 * count / one_way, "GB/s");
     }
     free(out.data);
     free(in.data);
 }
 
-static void gridinfo(void) {
-    for (int i = 0; i < REPETITIONS; i++) {
+static void gridinfo(int repetitions) {
+    for (int i = 0; i < repetitions; i++) {
         int r, c, mr, mc, sum = 0;
         double begin = now();
-        for (int k = 0; k < 1000000; k++) {
+        for (int k = 0; k < GRIDINFOS; k++) {
             Cblacs_gridinfo(context, &r, &c, &mr, &mc);
             sum += mr + mc;
         }
-        report("gridinfo", 0, (now() - begin) * 1e3);
-        if (sum != 1000000 * (row + column)) die("wrong position");
+        report("blacs_gridinfo", 0, (now() - begin) * 1e9 / GRIDINFOS, "ns");
+        if (sum != GRIDINFOS * (row + column)) die("wrong position");
     }
 }
 
@@ -160,7 +108,7 @@ static double together(const char *test, double *data, int count, long rounds) {
     double begin = now();
     for (long i = 0; i < rounds; i++) {
         int root = i % ranks;
-        if (!strcmp(test, "combine")) Cdgsum2d(context, "A", " ", count, 1, data, count, -1, -1);
+        if (!strcmp(test, "blacs_combine")) Cdgsum2d(context, "A", " ", count, 1, data, count, -1, -1);
         else if (rank == root) Cdgebs2d(context, "A", " ", count, 1, data, count);
         else Cdgebr2d(context, "A", " ", count, 1, data, count, root / columns, root % columns);
     }
@@ -168,18 +116,18 @@ static double together(const char *test, double *data, int count, long rounds) {
     return now() - begin;
 }
 
-static void collective(const char *test, long bytes) {
-    int count = bytes / 8, sums = !strcmp(test, "combine");
+static void collective(const char *test, long bytes, int repetitions) {
+    int count = bytes / 8, sums = !strcmp(test, "blacs_combine");
     double *data = allocate(count);
     for (int k = 0; k < count; k++) data[k] = 0;
     long rounds = agree(REPETITION_S / (together(test, data, count, 20) / 20) + 1);
-    for (int i = 0; i < REPETITIONS; i++) {
+    for (int i = 0; i < repetitions; i++) {
         /* Sums of zeros stay what they are; a broadcast takes over what rank 0 has. */
         for (int k = 0; k < count; k++) data[k] = sums ? 0 : rank * 1000.0 + i + k;
         double seconds = together(test, data, count, rounds);
         for (int k = 0; k < count; k++)
             if (data[k] != (sums ? 0 : i + k)) die("wrong data");
-        report(test, bytes, seconds / rounds * 1e6);
+        report(test, bytes, seconds / rounds * 1e6, "us");
     }
     if (sums) {
         for (int k = 0; k < count; k++) data[k] = rank + k;
@@ -190,68 +138,12 @@ static void collective(const char *test, long bytes) {
     free(data);
 }
 
-static void factorization(const char *test, int n) {
-    int zero = 0, one = 1, block = BLOCK, info = 0, descriptor[9];
-    int m_local = numroc_(&n, &block, &row, &zero, &rows), n_local = numroc_(&n, &block, &column, &zero, &columns);
-    int lda = m_local > 1 ? m_local : 1, lwork = -1;
-    descinit_(descriptor, &n, &n, &block, &block, &zero, &zero, &context, &lda, &info);
-    size_t size = (size_t)lda * (n_local > 1 ? n_local : 1);
-    double *a = allocate(size), *z = allocate(size), *tau = allocate(n + BLOCK), *w = allocate(n), query = 0;
-    int *pivots = malloc((m_local + BLOCK) * sizeof *pivots);
-    for (int repetition = 0; repetition < 3; repetition++) {
-        /* Symmetric, and positive by its diagonal. */
-        for (int j = 0; j < n_local; j++)
-            for (int i = 0; i < m_local; i++) {
-                long gi = ((long)i / BLOCK * rows + row) * BLOCK + i % BLOCK;
-                long gj = ((long)j / BLOCK * columns + column) * BLOCK + j % BLOCK;
-                a[(size_t)j * lda + i] = gi == gj ? n : (double)((gi * gj + gi + gj) % 97) / 97;
-            }
-        double *work = NULL;
-        if (!strcmp(test, "qr")) {
-            lwork = -1;
-            pdgeqrf_(&n, &n, a, &one, &one, descriptor, tau, &query, &lwork, &info);
-        }
-        if (!strcmp(test, "eigenvalues")) {
-            lwork = -1;
-            pdsyev_("N", "L", &n, a, &one, &one, descriptor, w, z, &one, &one, descriptor, &query, &lwork, &info);
-        }
-        lwork = (int)query;
-        work = allocate(lwork + 1);
-        Cblacs_barrier(context, "A");
-        double begin = now();
-        if (!strcmp(test, "lu")) pdgetrf_(&n, &n, a, &one, &one, descriptor, pivots, &info);
-        if (!strcmp(test, "cholesky")) pdpotrf_("L", &n, a, &one, &one, descriptor, &info);
-        if (!strcmp(test, "qr")) pdgeqrf_(&n, &n, a, &one, &one, descriptor, tau, work, &lwork, &info);
-        if (!strcmp(test, "eigenvalues"))
-            pdsyev_("N", "L", &n, a, &one, &one, descriptor, w, z, &one, &one, descriptor, work, &lwork, &info);
-        Cblacs_barrier(context, "A");
-        if (info) die("the factorization failed");
-        report(test, n, (now() - begin) * 1e3);
-        free(work);
-    }
-    free(a), free(z), free(tau), free(w), free(pivots);
+static void run(const char *test, long bytes, int repetitions) {
+    if (!strcmp(test, "blacs_gridinfo")) gridinfo(repetitions);
+    else if (!strcmp(test, "blacs_broadcast") || !strcmp(test, "blacs_combine")) collective(test, bytes, repetitions);
+    else messages(test, bytes, repetitions);
 }
 
 int main(int count, char **tests) {
-    Cblacs_pinfo(&rank, &ranks);
-    Cblacs_get(0, 0, &context);
-    rows = ranks == 4 ? 2 : 1;
-    Cblacs_gridinit(&context, "R", rows, ranks / rows);
-    Cblacs_gridinfo(context, &rows, &columns, &row, &column);
-    for (int i = 1; i < count; i++) {
-        char *colon = strchr(tests[i], ':');
-        if (!colon) die("TEST:SIZE is wanted");
-        *colon = 0;
-        const char *test = tests[i];
-        long size = atol(colon + 1);
-        if (!strcmp(test, "gridinfo")) gridinfo();
-        else if (!strcmp(test, "broadcast") || !strcmp(test, "combine")) collective(test, size);
-        else if (!strcmp(test, "latency") || !strcmp(test, "bandwidth") || !strcmp(test, "submatrix") ||
-                 !strcmp(test, "triangle"))
-            messages(test, size);
-        else factorization(test, (int)size);
-    }
-    Cblacs_gridexit(context);
-    Cblacs_exit(0);
-    return 0;
+    return run_all(count, tests, run);
 }

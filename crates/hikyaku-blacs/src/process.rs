@@ -25,6 +25,7 @@ pub fn blacs() -> &'static Blacs<'static> {
 }
 
 /// The same, if this thread has them already.
+#[inline(always)]
 pub fn known() -> Option<&'static Blacs<'static>> {
     let blacs = BLACS.load(Ordering::Relaxed);
     // SAFETY: made by this thread, and never taken away.

@@ -156,13 +156,10 @@ symbols! {
     "Cblacs_gridinfo", "blacs_gridinfo_" =>
         (context: number, rows: numbers, columns: numbers, row: numbers, column: numbers)
     {
-        let position = process::blacs().position(context);
-        // SAFETY: the program's to write.
-        unsafe {
-            rows.write_unaligned(position[0]);
-            columns.write_unaligned(position[1]);
-            row.write_unaligned(position[2]);
-            column.write_unaligned(position[3]);
+        // Programs ask all the time: the first call, which joins the job, is out of the way.
+        match process::known() {
+            Some(blacs) => tell_position(blacs.position(context), [rows, columns, row, column]),
+            None => first_gridinfo(context, rows, columns, row, column),
         }
     }
     "Cblacs_pnum", "blacs_pnum_" => (context: number, row: number, column: number) -> c_int {
@@ -239,6 +236,26 @@ fn pinfo(rank: *mut c_int, size: *mut c_int) {
         give(rank, blacs.rank());
         give(size, blacs.size());
     }
+}
+
+#[inline(always)]
+fn tell_position(position: [c_int; 4], to: [*mut c_int; 4]) {
+    for (to, value) in to.into_iter().zip(position) {
+        // SAFETY: the program's to write.
+        unsafe { to.write_unaligned(value) };
+    }
+}
+
+/// Arguments as the interface has them: the call is a jump.
+#[cold]
+extern "C" fn first_gridinfo(
+    context: c_int,
+    rows: *mut c_int,
+    columns: *mut c_int,
+    row: *mut c_int,
+    column: *mut c_int,
+) {
+    tell_position(process::blacs().position(context), [rows, columns, row, column]);
 }
 
 fn next_message_number(context: c_int) -> c_int {

@@ -103,7 +103,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
 }
 
 /// The BLACS, beside this program or where programs are installed with their libraries.
-fn blacs_library() -> Result<PathBuf, String> {
+pub fn blacs_library() -> Result<PathBuf, String> {
     const NAME: &str = "libhikyaku_blacs.so";
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = program.parent().unwrap_or(Path::new("/"));

@@ -43,7 +43,7 @@ fn curves(part: Part, crowd: usize) -> Vec<Curve> {
             let curve = |ranks| Curve { name: format!("{ranks} ranks"), ranks, points: points.clone(), compared: true };
             collective_ranks(crowd).into_iter().map(curve).collect()
         }
-        Part::Remote | Part::Start => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

@@ -25,8 +25,18 @@ end of the receive to the end of a send that waits for it; a short message need 
 Bandwidth: sent and received from job memory, from private memory; prepared pushes are used where they arrive.";
 
 const COLLECTIVES: &str = "\
-collectives: many calls in a row, the root changes with each; time of the slowest rank. Peers that spin
-are not measured with more ranks than cores.";
+collectives: many calls in a row, the root changes with each; time of the slowest rank.";
+
+const BLACS: &str = "\
+BLACS: the same program on hikyaku's and on those of MPI, in turn; half of a ping-pong; broadcasts and sums to all, as above.
+Sub-matrices are columns of 8 KB of a matrix with twice as many rows. Goals, x peer: 8 B at most 0.46, 16 MB in one
+piece at least 1.69, sub-matrices at least 1.3; gridinfo at most 5 ns.";
+
+const SCALAPACK: &str = "\
+ScaLAPACK: the factorization alone, order 2000, blocks of 64, one thread of the BLAS per rank; the same program on hikyaku's
+BLACS and on those of MPI, in turn. Results are checked.";
+
+const CROWDED: &str = "Peers that spin are not measured with more ranks than cores.";
 
 pub fn print(parts: &[Part], compared: bool) {
     if !compared {
@@ -38,5 +48,14 @@ pub fn print(parts: &[Part], compared: bool) {
     }
     if parts.contains(&Part::Collectives) {
         say!("{COLLECTIVES}");
+    }
+    if parts.contains(&Part::Blacs) {
+        say!("{BLACS}");
+    }
+    if parts.contains(&Part::Scalapack) {
+        say!("{SCALAPACK}");
+    }
+    if parts.iter().any(|part| matches!(part, Part::Collectives | Part::Blacs | Part::Scalapack)) {
+        say!("{CROWDED}");
     }
 }

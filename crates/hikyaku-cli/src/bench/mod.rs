@@ -1,6 +1,7 @@
 //! `hikyaku bench`: the limits of this machine, what the library makes of them, and what the peers found here make of
 //! the same work, in one run.
 
+mod blacs;
 mod curve;
 mod legend;
 mod limit;
@@ -29,8 +30,8 @@ use std::time::{Duration, Instant};
 /// Measure this machine's limits, hikyaku, and the MPI and UCX peers found here, all in one run.
 ///
 /// Figures are medians; the columns to look at are the ratios, since they hold on a noisy machine too. A ratio to the
-/// limit of 1.0 means that nothing could be faster. Everything together takes about a minute and a half; `--only` runs
-/// a part of it.
+/// limit of 1.0 means that nothing could be faster. Everything together takes about two minutes; `--only` runs a part of
+/// it. Whole ScaLAPACK programs take many minutes, and are run by `--only scalapack` alone.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print everything as JSON instead of tables
@@ -86,8 +87,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     if cores < 2 {
         return Err("the benchmark needs two cores for two ranks; this process may use only one".into());
     }
-    let parts: Vec<Part> =
-        Part::ALL.into_iter().filter(|part| arguments.only.is_empty() || arguments.only.contains(part)).collect();
+    let wanted = |part: &Part| match arguments.only.is_empty() {
+        true => *part != Part::Scalapack,
+        false => arguments.only.contains(part),
+    };
+    let parts: Vec<Part> = Part::ALL.into_iter().filter(wanted).collect();
     let crowd = arguments.crowd;
     let requests = rows::requests(&parts, crowd);
     let mut results = Results {
@@ -111,7 +115,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     if results.parts.contains(&Part::Start) {
         results.ours.add(measure_start(crowd, &progress)?);
     }
-    for peer in &mut peers {
+    for peer in peers.iter_mut().filter(|peer| !peer.batches(&requests).is_empty()) {
         step(&progress, &format!("{}: compiling", peer.name));
         if let Err(error) = peer.prepare() {
             results.notes.push(error);
@@ -130,6 +134,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         // Once more after the peers: what is compared was then measured on both sides of them.
         measure_ours(&mut results, &progress)?;
     }
+    blacs::measure(&mut results, &peers, &progress);
     progress.finish_and_clear();
     if peers.is_empty() && !arguments.no_peers {
         results.notes.push("no peers found; try `apt install openmpi-bin libopenmpi-dev mpich ucx-utils`".into());
@@ -162,10 +167,10 @@ pub fn rank(parts: &[Part]) -> Result<ExitCode, String> {
 /// Everything of ours but starting: two ranks measure all parts, more of them what any number of ranks can do.
 fn measure_ours(results: &mut Results, progress: &ProgressBar) -> Result<(), String> {
     for ranks in rows::collective_ranks(results.crowd) {
-        step(progress, &format!("hikyaku: {ranks} ranks"));
-        let measured = |part: &Part| if ranks == 2 { *part != Part::Start } else { *part == Part::Collectives };
+        let measured = |part: &Part| if ranks == 2 { part.is_native() } else { *part == Part::Collectives };
         let parts: Vec<Part> = results.parts.iter().copied().filter(measured).collect();
         if !parts.is_empty() {
+            step(progress, &format!("hikyaku: {ranks} ranks"));
             measure(&parts, ranks)?.0.into_iter().for_each(|figure| results.ours.add(figure));
         }
     }

@@ -7,6 +7,7 @@
 //! in `bench/peers`, and `ucx_perftest`. Each peer gets the settings that serve it best on a
 //! single machine. Leaves out the choice of tests and sizes, and the table.
 
+mod blacs;
 mod machine;
 mod mpi;
 mod process;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::plan::median;
+pub use blacs::{Program, Runner, runners};
 use machine::Machine;
 use process::Folder;
 
@@ -71,6 +73,28 @@ pub enum Test {
     Allreduce,
     /// The whole command that starts and ends a program which does nothing.
     Start,
+    /// BLACS: a matrix of one column and its answer; half of the round trip.
+    BlacsSend,
+    /// BLACS: the same; the size by half of the round trip.
+    BlacsBandwidth,
+    /// BLACS: the same for columns of a matrix that has more rows.
+    BlacsSubmatrix,
+    /// BLACS: the same for the upper triangle of a square.
+    BlacsTriangle,
+    /// BLACS: asking for the own place in a grid.
+    BlacsGridinfo,
+    /// BLACS: a matrix of one process copied to all of the grid; they take turns.
+    BlacsBroadcast,
+    /// BLACS: the matrices of all added up at all.
+    BlacsCombine,
+    /// ScaLAPACK: an LU factorization; instead of a size, here and in the next ones, the order of the matrix.
+    Lu,
+    /// ScaLAPACK: a Cholesky factorization.
+    Cholesky,
+    /// ScaLAPACK: a QR factorization.
+    Qr,
+    /// ScaLAPACK: the eigenvalues of a symmetric matrix.
+    Eigenvalues,
 }
 
 impl Test {
@@ -98,6 +122,17 @@ impl Test {
             Test::Reduce => "reduce",
             Test::Allreduce => "allreduce",
             Test::Start => "start",
+            Test::BlacsSend => "blacs_send",
+            Test::BlacsBandwidth => "blacs_bandwidth",
+            Test::BlacsSubmatrix => "blacs_submatrix",
+            Test::BlacsTriangle => "blacs_triangle",
+            Test::BlacsGridinfo => "blacs_gridinfo",
+            Test::BlacsBroadcast => "blacs_broadcast",
+            Test::BlacsCombine => "blacs_combine",
+            Test::Lu => "lu",
+            Test::Cholesky => "cholesky",
+            Test::Qr => "qr",
+            Test::Eigenvalues => "eigenvalues",
         }
     }
 
@@ -111,7 +146,10 @@ impl Test {
             Test::Rate => "million/s",
             Test::Bandwidth | Test::PutBandwidth | Test::BroadcastBandwidth => "GB/s",
             Test::Barrier | Test::Broadcast | Test::Reduce | Test::Allreduce => "us",
-            Test::Start => "ms",
+            Test::BlacsSend | Test::BlacsGridinfo => "ns",
+            Test::BlacsBandwidth | Test::BlacsSubmatrix | Test::BlacsTriangle => "GB/s",
+            Test::BlacsBroadcast | Test::BlacsCombine => "us",
+            Test::Start | Test::Lu | Test::Cholesky | Test::Qr | Test::Eigenvalues => "ms",
         }
     }
 
@@ -122,7 +160,14 @@ impl Test {
 
     /// Whether any number of ranks do it together.
     fn is_collective(self) -> bool {
-        matches!(self, Test::Barrier | Test::Broadcast | Test::BroadcastBandwidth | Test::Reduce | Test::Allreduce)
+        let native =
+            matches!(self, Test::Barrier | Test::Broadcast | Test::BroadcastBandwidth | Test::Reduce | Test::Allreduce);
+        native || matches!(self, Test::BlacsBroadcast | Test::BlacsCombine) || self.is_factorization()
+    }
+
+    /// Whether it has the order of a matrix instead of a size.
+    pub fn is_factorization(self) -> bool {
+        matches!(self, Test::Lu | Test::Cholesky | Test::Qr | Test::Eigenvalues)
     }
 }
 
@@ -225,7 +270,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Whether the peer can do this work here. Peers that wait by spinning take milliseconds per
+    /// Whether the peer can do this work here; the BLACS are another program's. Peers that wait by spinning take milliseconds per
     /// step once there are more ranks than processors; such a figure would tell nobody anything.
     pub fn supports(&self, request: Request) -> bool {
         let Request { test, ranks, bytes, .. } = request;
@@ -267,10 +312,10 @@ impl Peer {
                 repeat(batch[0], || run(batch[0]))
             }
             Kind::OpenMpi { .. } | Kind::Mpich { .. } => {
-                let launch = || mpi::launch(&self.kind, &self.machine, batch[0].ranks, folder.path());
+                let launch = || mpi::launch(&self.kind, &self.machine, batch[0].ranks, "mpi", folder.path());
                 match batch[0].test {
                     Test::Start => repeat(batch[0], || mpi::measure_start(launch(), folder.path())),
-                    _ => mpi::measure(launch(), batch, folder.path()),
+                    _ => mpi::measure(launch(), batch, mpi::repetitions, folder.path()),
                 }
             }
         };
@@ -284,7 +329,7 @@ impl Peer {
 }
 
 /// The values of each request, and what went wrong.
-type Values = (Vec<(Request, Vec<f64>)>, Option<String>);
+pub type Values = (Vec<(Request, Vec<f64>)>, Option<String>);
 
 /// Several runs of a command that measures one thing once.
 fn repeat(request: Request, run: impl Fn() -> Result<f64, String>) -> Values {
@@ -296,7 +341,7 @@ fn repeat(request: Request, run: impl Fn() -> Result<f64, String>) -> Values {
 }
 
 /// `values` are those of at least one repetition.
-fn summarize(peer: &str, Request { test, bytes, ranks, .. }: Request, values: Vec<f64>) -> Sample {
+pub fn summarize(peer: &str, Request { test, bytes, ranks, .. }: Request, values: Vec<f64>) -> Sample {
     Sample {
         peer: peer.to_owned(),
         test,

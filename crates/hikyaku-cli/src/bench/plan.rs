@@ -15,10 +15,20 @@ pub enum Part {
     Collectives,
     /// Start and end of a job
     Start,
+    /// The BLACS, beside those of MPI
+    Blacs,
+    /// Factorizations of ScaLAPACK on them; takes many minutes, so only if it is asked for
+    Scalapack,
 }
 
 impl Part {
-    pub const ALL: [Part; 4] = [Part::Remote, Part::Messages, Part::Collectives, Part::Start];
+    pub const ALL: [Part; 6] =
+        [Part::Remote, Part::Messages, Part::Collectives, Part::Start, Part::Blacs, Part::Scalapack];
+
+    /// Whether the ranks of a job of ours measure it, by the library alone.
+    pub fn is_native(self) -> bool {
+        matches!(self, Part::Remote | Part::Messages | Part::Collectives)
+    }
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -27,6 +37,8 @@ impl Part {
             Part::Messages => "messages",
             Part::Collectives => "collectives",
             Part::Start => "start",
+            Part::Blacs => "blacs",
+            Part::Scalapack => "scalapack",
         }
     }
 
@@ -36,6 +48,8 @@ impl Part {
             Part::Messages => "messages",
             Part::Collectives => "collectives",
             Part::Start => "jobs",
+            Part::Blacs => "BLACS",
+            Part::Scalapack => "ScaLAPACK",
         }
     }
 }
@@ -122,6 +136,28 @@ pub enum Kind {
     Allreduce,
     /// Start and end of a job.
     Start,
+    /// BLACS: a matrix of one column sent and received, one way.
+    BlacsSend,
+    /// BLACS: the same, its size by its time.
+    BlacsBandwidth,
+    /// BLACS: the same for columns of a matrix that has more rows.
+    BlacsSubmatrix,
+    /// BLACS: the same for an upper triangle.
+    BlacsTriangle,
+    /// BLACS: asking for the own place in a grid.
+    BlacsGridinfo,
+    /// BLACS: a broadcast to all of a grid.
+    BlacsBroadcast,
+    /// BLACS: the sum of all of a grid, for all.
+    BlacsCombine,
+    /// ScaLAPACK: an LU factorization, of the order that stands for the bytes, as in the next ones.
+    Lu,
+    /// ScaLAPACK: a Cholesky factorization.
+    Cholesky,
+    /// ScaLAPACK: a QR factorization.
+    Qr,
+    /// ScaLAPACK: the eigenvalues of a symmetric matrix.
+    Eigenvalues,
 }
 
 impl Kind {
@@ -131,9 +167,11 @@ impl Kind {
             Kind::LimitCopy | Kind::LimitCopyTwo | Kind::Push | Kind::PullBandwidth => Unit::GigabytesPerSecond,
             Kind::SendBandwidth | Kind::SendBandwidthMapped => Unit::GigabytesPerSecond,
             Kind::BroadcastBandwidth => Unit::GigabytesPerSecond,
+            Kind::BlacsBandwidth | Kind::BlacsSubmatrix | Kind::BlacsTriangle => Unit::GigabytesPerSecond,
             Kind::Rate | Kind::SendRate => Unit::MillionPerSecond,
             Kind::JobBarrier | Kind::Barrier | Kind::Broadcast | Kind::Reduce | Kind::Allreduce => Unit::Microseconds,
-            Kind::Start => Unit::Milliseconds,
+            Kind::BlacsBroadcast | Kind::BlacsCombine => Unit::Microseconds,
+            Kind::Start | Kind::Lu | Kind::Cholesky | Kind::Qr | Kind::Eigenvalues => Unit::Milliseconds,
             _ => Unit::Nanoseconds,
         }
     }
@@ -162,6 +200,17 @@ impl Kind {
             Kind::Reduce => Some(Test::Reduce),
             Kind::Allreduce => Some(Test::Allreduce),
             Kind::Start => Some(Test::Start),
+            Kind::BlacsSend => Some(Test::BlacsSend),
+            Kind::BlacsBandwidth => Some(Test::BlacsBandwidth),
+            Kind::BlacsSubmatrix => Some(Test::BlacsSubmatrix),
+            Kind::BlacsTriangle => Some(Test::BlacsTriangle),
+            Kind::BlacsGridinfo => Some(Test::BlacsGridinfo),
+            Kind::BlacsBroadcast => Some(Test::BlacsBroadcast),
+            Kind::BlacsCombine => Some(Test::BlacsCombine),
+            Kind::Lu => Some(Test::Lu),
+            Kind::Cholesky => Some(Test::Cholesky),
+            Kind::Qr => Some(Test::Qr),
+            Kind::Eigenvalues => Some(Test::Eigenvalues),
             Kind::LimitFlag | Kind::LimitHandOver | Kind::LimitCopy | Kind::LimitCopyTwo => None,
             Kind::SendStart | Kind::SendHeaderIn | Kind::SendDataOut => None,
             Kind::ReceiveStart | Kind::ReceiveHeaderOut | Kind::ReceiveDataIn => None,

@@ -44,6 +44,8 @@ pub fn rows(part: Part, crowd: usize) -> Vec<Row> {
             let name = format!("start and end of {crowd} ranks");
             rows.push(Row { name, kind: Kind::Start, bytes: 0, ranks: crowd, limit: None });
         }
+        Part::Blacs => blacs(&mut rows),
+        Part::Scalapack => scalapack(&mut rows),
     }
     rows
 }
@@ -110,12 +112,54 @@ fn collectives(rows: &mut Vec<Row>, crowd: usize) {
     rows.push(Row { name, kind: Kind::Allreduce, bytes: long, ranks: 2, limit: None });
 }
 
+/// The numbers of processes of a grid.
+const GRIDS: [usize; 2] = [2, 4];
+
+fn blacs(rows: &mut Vec<Row>) {
+    let mut row = |name: String, kind, bytes, ranks| {
+        rows.push(Row { name, kind, bytes, ranks, limit: None });
+    };
+    row("8 B, one way".into(), Kind::BlacsSend, 8, 2);
+    for bytes in workload::COPY_SIZES {
+        row(format!("{} in one piece", size(bytes)), Kind::BlacsBandwidth, bytes, 2);
+    }
+    for bytes in [64 << 10, 1 << 20] {
+        row(format!("{} of columns, a sub-matrix", size(bytes)), Kind::BlacsSubmatrix, bytes, 2);
+    }
+    row("1 MB, an upper triangle".into(), Kind::BlacsTriangle, 1 << 20, 2);
+    row("place in the grid (gridinfo)".into(), Kind::BlacsGridinfo, 0, 2);
+    for (what, kind, sizes) in [
+        ("broadcast", Kind::BlacsBroadcast, &[8, 8 << 10, 1 << 20][..]),
+        ("combine (sum)", Kind::BlacsCombine, &[8, 8 << 10]),
+    ] {
+        for bytes in sizes {
+            for ranks in GRIDS {
+                row(format!("{what} {}, {ranks} ranks", size(*bytes)), kind, *bytes, ranks);
+            }
+        }
+    }
+}
+
+fn scalapack(rows: &mut Vec<Row>) {
+    const ORDER: usize = 2000;
+    for (what, kind) in
+        [("LU", Kind::Lu), ("Cholesky", Kind::Cholesky), ("QR", Kind::Qr), ("symmetric eigenvalues", Kind::Eigenvalues)]
+    {
+        for ranks in GRIDS {
+            let name = format!("{what}, {ranks} ranks");
+            rows.push(Row { name, kind, bytes: ORDER, ranks, limit: None });
+        }
+    }
+}
+
 /// What peers are measured at: the counterparts of the rows and of the curves' points, each once.
 pub fn requests(parts: &[Part], crowd: usize) -> Vec<Request> {
     /// Pushes that are worth a comparison.
     const PUSHES: [usize; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
     let pushes = if parts.contains(&Part::Remote) { &PUSHES[..] } else { &[] };
-    let rows = parts.iter().flat_map(|part| rows(*part, crowd)).map(|row| (row.kind, row.bytes, row.ranks, false));
+    let by_one_program = |part: &&Part| part.is_native() || **part == Part::Start;
+    let rows = parts.iter().filter(by_one_program).flat_map(|part| rows(*part, crowd));
+    let rows = rows.map(|row| (row.kind, row.bytes, row.ranks, false));
     let pushes = pushes.iter().map(|bytes| (Kind::Push, *bytes, 2, false));
     let points = parts.iter().flat_map(|part| curve::compared_points(*part, crowd));
     let points = points.map(|(kind, bytes, ranks)| (kind, bytes, ranks, true));

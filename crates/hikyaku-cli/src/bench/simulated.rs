@@ -23,10 +23,10 @@ impl std::fmt::Display for Simulated {
 
 /// Measures the given parts, all of them if none is given, and prints the tables of [`super::run`].
 pub fn simulate(machine: &Machine, ranks: usize, seed: u64, only: &[Part], json: bool) -> Result<(), String> {
-    let wanted = |part: &Part| *part != Part::Start && (only.is_empty() || only.contains(part));
+    let wanted = |part: &Part| part.is_native() && (only.is_empty() || only.contains(part));
     let parts: Vec<Part> = Part::ALL.into_iter().filter(wanted).collect();
     if parts.is_empty() {
-        return Err("a simulated job starts in no time: nothing to measure; try --only messages".into());
+        return Err("only remote operations, messages and collectives are simulated; try --only messages".into());
     }
     let mut ours = Figures::default();
     for size in rows::collective_ranks(ranks).into_iter().filter(|size| *size <= ranks) {

@@ -42,10 +42,9 @@ pub fn print(results: &Results) {
 }
 
 fn print_limits(results: &Results) {
+    let Some(flag) = results.ours.find(Kind::LimitFlag, 8, 2) else { return };
     say!("limits of this machine");
-    if let Some(flag) = results.ours.find(Kind::LimitFlag, 8, 2) {
-        say!("  flag between two cores, one way     {:>12}", show(flag.median(), Unit::Nanoseconds));
-    }
+    say!("  flag between two cores, one way     {:>12}", show(flag.median(), Unit::Nanoseconds));
     for bytes in HAND_OVER_SIZES {
         if let Some(time) = results.ours.find(Kind::LimitHandOver, bytes, 2) {
             let what = format!("{} and a flag, one way", size(bytes));
@@ -160,8 +159,12 @@ fn to_limit(results: &Results, figure: &Figure, limit: Limit) -> Option<f64> {
 }
 
 fn print_peers(results: &Results) {
-    let mut names: Vec<&str> = results.peers.iter().map(|s| s.peer.as_str()).collect();
-    names.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for sample in &results.peers {
+        if !names.contains(&sample.peer.as_str()) {
+            names.push(&sample.peer);
+        }
+    }
     if names.is_empty() {
         return;
     }
@@ -177,7 +180,11 @@ fn print_peers(results: &Results) {
             .iter()
             .filter(|s| s.peer == name && !is_point(s))
             .map(|s| {
-                let bytes = if s.bytes > 0 { format!(" {}", size(s.bytes)) } else { String::new() };
+                let bytes = match s.bytes {
+                    0 => String::new(),
+                    order if s.test.is_factorization() => format!(" {order}"),
+                    bytes => format!(" {}", size(bytes)),
+                };
                 let ranks = if s.ranks != 2 { format!(" x {}", s.ranks) } else { String::new() };
                 format!("{}{bytes}{ranks}: {} {}", s.test.name(), round(s.value), s.unit)
             })

@@ -1,6 +1,7 @@
 //! MPI peers: the embedded program, compiled by the peer's own compiler command and started by its
 //! own launcher. The program repeats each test and prints one line of JSON per repetition.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -25,7 +26,7 @@ const REPETITIONS: usize = 15;
 const REPETITIONS_BRIEF: usize = 4;
 
 /// The longest that all tests of one start may take together.
-const BATCH_LIMIT: Duration = Duration::from_secs(60);
+const BATCH_LIMIT: Duration = Duration::from_secs(90);
 
 /// Name and family of the installation that a launcher belongs to; nothing if it is none we know.
 pub(super) fn identify(compiler: &Path, launcher: &Path, folder: &Path) -> Option<(String, Kind)> {
@@ -55,9 +56,20 @@ pub(super) fn parse_version(text: &str) -> Option<(String, bool)> {
 
 /// Compiles the program into `folder`.
 pub(super) fn compile(compiler: &Path, folder: &Path) -> Result<(), String> {
+    compile_files(compiler, &SOURCES, "mpi", &[], folder)
+}
+
+/// Writes files to `folder`, and compiles those of C to a program there, with some libraries.
+pub(super) fn compile_files(
+    compiler: &Path,
+    files: &[(&str, &str)],
+    program: &str,
+    libraries: &[OsString],
+    folder: &Path,
+) -> Result<(), String> {
     let mut command = Command::new(compiler);
-    command.arg("-O2").arg("-o").arg(folder.join("mpi"));
-    for (name, text) in SOURCES {
+    command.arg("-O2").arg("-o").arg(folder.join(program));
+    for (name, text) in files {
         let path = folder.join(name);
         std::fs::write(&path, text)
             .map_err(|e| format!("the program could not be written to {}: {e}", path.display()))?;
@@ -65,13 +77,14 @@ pub(super) fn compile(compiler: &Path, folder: &Path) -> Result<(), String> {
             command.arg(path);
         }
     }
+    command.args(libraries);
     process::run(&mut command, &format!("compiling with {}", compiler.display()), folder)?;
     Ok(())
 }
 
-/// The launcher with all options that place `ranks` on the machine, and the program; the tests are
+/// The launcher with all options that place `ranks` on the machine, and the program in `folder`; the tests are
 /// still to be added.
-pub(super) fn launch(kind: &Kind, machine: &Machine, ranks: usize, folder: &Path) -> Command {
+pub(super) fn launch(kind: &Kind, machine: &Machine, ranks: usize, program: &str, folder: &Path) -> Command {
     let cores_suffice = ranks <= machine.cores;
     let cpus_suffice = ranks <= machine.cpus.len();
     let (launcher, placement): (&Path, &[&str]) = match kind {
@@ -84,7 +97,7 @@ pub(super) fn launch(kind: &Kind, machine: &Machine, ranks: usize, folder: &Path
         Kind::Ucx { perftest } => (perftest, &[]),
     };
     let mut command = Command::new(launcher);
-    command.arg("-n").arg(ranks.to_string()).args(placement).arg(folder.join("mpi"));
+    command.arg("-n").arg(ranks.to_string()).args(placement).arg(folder.join(program));
     // Files that a stopped run leaves behind go away with the folder.
     command.env("TMPDIR", folder);
     // Open MPI does not run for root unless told twice that this is meant.
@@ -94,12 +107,19 @@ pub(super) fn launch(kind: &Kind, machine: &Machine, ranks: usize, folder: &Path
     command
 }
 
+/// How often a test is repeated in one run of the program.
+pub(super) fn repetitions(request: &Request) -> usize {
+    if request.brief { REPETITIONS_BRIEF } else { REPETITIONS }
+}
+
 /// Runs some tests and returns the values of their repetitions, as far as they came.
-pub(super) fn measure(mut command: Command, requests: &[Request], folder: &Path) -> Values {
-    command.args(requests.iter().map(|Request { test, bytes, brief, .. }| {
-        let repetitions = if *brief { REPETITIONS_BRIEF } else { REPETITIONS };
-        format!("{}:{bytes}:{repetitions}", test.name())
-    }));
+pub(super) fn measure(
+    mut command: Command,
+    requests: &[Request],
+    repetitions: impl Fn(&Request) -> usize,
+    folder: &Path,
+) -> Values {
+    command.args(requests.iter().map(|it| format!("{}:{}:{}", it.test.name(), it.bytes, repetitions(it))));
     let finished = match process::Running::start(&mut command, folder) {
         Ok(running) => running.finish(BATCH_LIMIT),
         Err(error) => return (Vec::new(), Some(error)),

@@ -108,7 +108,7 @@ impl Finished {
             .map(str::trim)
             .filter(|it| !it.is_empty() && !it.starts_with(['|', '+', '-'])) // no tables
             .collect();
-        if let Some(own) = lines.iter().find(|line| line.starts_with("mpi: rank")) {
+        if let Some(own) = lines.iter().find(|line| line.starts_with("mpi: rank") || line.starts_with("blacs: rank")) {
             return format!("it printed: {own}");
         }
         match &lines[lines.len().saturating_sub(LINES_SHOWN)..] {

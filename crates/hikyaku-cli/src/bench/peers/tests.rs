@@ -79,7 +79,9 @@ fn the_median_lies_between_low_and_high() {
 
 #[test]
 fn names_are_the_same_in_json() {
-    for test in [Test::FetchAdd, Test::PutBandwidth, Test::ActiveMessage, Test::Send, Test::SendPrepared] {
+    let native = [Test::FetchAdd, Test::PutBandwidth, Test::ActiveMessage, Test::Send, Test::SendPrepared];
+    let blacs = [Test::BlacsSend, Test::BlacsSubmatrix, Test::BlacsGridinfo, Test::BlacsCombine, Test::Eigenvalues];
+    for test in native.into_iter().chain(blacs) {
         assert_eq!(serde_json::to_string(&test).unwrap(), format!("\"{}\"", test.name()));
     }
 }

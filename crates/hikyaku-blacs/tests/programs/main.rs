@@ -1,6 +1,9 @@
 //! Compiles the programs of `tests/c` and `tests/fortran` against the library and runs them as the ranks of jobs. They
 //! check themselves.
 
+mod ends;
+mod scalapack;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -119,6 +122,20 @@ fn misuse_ends_the_job_and_says_why() {
         let ended = if what == "long" { 1 } else { 0 };
         assert!(out.contains(&format!("rank {ended} was here")), "{what}: {out}");
     }
+}
+
+/// Every line of the benchmark's program ran, and what it moved was right.
+#[test]
+fn the_benchmark_measures_the_library() {
+    let mut bench = Command::new("timeout");
+    bench.args(["--kill-after=10", PATIENCE_SECONDS]).arg(built().join("hikyaku"));
+    let said = text(&succeed(bench.args(["bench", "--only", "blacs", "--no-peers"])).stdout);
+    for row in
+        ["8 B, one way", "16 MB in one piece", "a sub-matrix", "an upper triangle", "gridinfo", "sum) 8 KB, 4 ranks"]
+    {
+        assert!(said.contains(row), "{row}: {said}");
+    }
+    assert!(!said.contains("note:"), "{said}");
 }
 
 /// The names of Netlib's BLACS, and nothing else.

@@ -1,0 +1,185 @@
+//! A program that is ended in the middle of its traffic leaves nothing behind: no process, no file, no memory.
+
+use crate::{built, compile, text};
+use hikyaku_testing::leftovers;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Nothing is there any more this long after the job was told to end.
+const BOUND: Duration = Duration::from_secs(1);
+/// What the ranks of `traffic.c` do.
+const TRAFFIC: [&str; 5] = ["messages", "spools", "broadcasts", "combines", "grids"];
+/// Every process of a job finds its own name in this variable.
+const MARK: &str = "HIKYAKU_TEST_JOB";
+
+/// A job whose ranks are in the middle of their traffic.
+struct Traffic {
+    what: String,
+    launcher: Child,
+    said: BufReader<ChildStdout>,
+    /// Of the ranks.
+    processes: Vec<i32>,
+    /// The memory they share, by its number.
+    memory: BTreeSet<String>,
+    /// Where it may write; empty at the start.
+    folder: PathBuf,
+    files: Vec<String>,
+}
+
+impl Traffic {
+    fn start(what: &str, ranks: usize, options: &[&str], life_us: u64) -> Traffic {
+        let program = compile("c/traffic.c");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traffic-files");
+        std::fs::create_dir_all(&folder).unwrap();
+        let files = leftovers::files();
+        let mut command = Command::new(built().join("hikyaku"));
+        command.args(["run", "--blacs", "-n", &ranks.to_string()]).args(options).arg("--");
+        command.arg(program).args([what, &life_us.to_string()]);
+        command.env(MARK, mark()).env("TMPDIR", &folder).current_dir(&folder);
+        let mut launcher = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(launcher.stdout.take().unwrap());
+        let mut processes = vec![0; ranks];
+        for _ in 0..ranks {
+            let mut line = String::new();
+            said.read_line(&mut line).unwrap();
+            let numbers: Vec<i32> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+            let &[rank, process] = numbers.as_slice() else { panic!("{what}: {line}{}", errors(&mut launcher)) };
+            processes[rank as usize] = process;
+        }
+        let memory: BTreeSet<String> = processes.iter().flat_map(|process| shared_memory(*process)).collect();
+        Traffic {
+            what: format!("{what}, {ranks} ranks, {options:?}"),
+            launcher,
+            said,
+            processes,
+            memory,
+            folder,
+            files,
+        }
+    }
+
+    /// Waits for the end of everything, and checks that nothing is left; gives the launcher's status and errors.
+    fn end(mut self, begin: Instant) -> (ExitStatus, String) {
+        let status = self.launcher.wait().unwrap();
+        // The pipe closes when nobody has it any more.
+        self.said.read_to_string(&mut String::new()).unwrap();
+        let errors = errors(&mut self.launcher);
+        let what = &self.what;
+        loop {
+            let (processes, holders) = (marked(), holders(&self.memory));
+            if processes.is_empty() && holders.is_empty() {
+                break;
+            }
+            assert!(begin.elapsed() < 5 * BOUND, "{what}: left are {processes:?}, {holders:?}");
+        }
+        assert!(begin.elapsed() < BOUND, "{what}: ended only after {:?}", begin.elapsed());
+        assert_eq!(leftovers::files(), self.files, "{what}");
+        assert_eq!(std::fs::read_dir(&self.folder).unwrap().count(), 0, "{what}: files in {}", self.folder.display());
+        (status, errors)
+    }
+}
+
+fn errors(launcher: &mut Child) -> String {
+    let mut bytes = Vec::new();
+    launcher.stderr.take().unwrap().read_to_end(&mut bytes).unwrap();
+    text(&bytes)
+}
+
+fn mark() -> String {
+    format!("of-{}", std::process::id())
+}
+
+fn kill(process: i32) -> Instant {
+    // SAFETY: a signal to a process that was started here and is not reaped yet.
+    assert_eq!(unsafe { libc::kill(process, libc::SIGKILL) }, 0);
+    Instant::now()
+}
+
+fn all_processes() -> impl Iterator<Item = i32> {
+    std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Processes of the job, whosever children they are by now; not this one, where the variable is not set.
+fn marked() -> Vec<i32> {
+    let mark = format!("{MARK}={}", mark());
+    let environment = |process: &i32| std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    all_processes()
+        .filter(|process| environment(process).split(|byte| *byte == 0).any(|it| it == mark.as_bytes()))
+        .collect()
+}
+
+/// The shared segments that a process has mapped, by inode.
+fn shared_memory(process: i32) -> BTreeSet<String> {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+    let segments = maps.lines().filter(|line| line.contains("/memfd:hikyaku"));
+    segments.filter_map(|line| line.split_whitespace().nth(4)).map(str::to_owned).collect()
+}
+
+fn holders(memory: &BTreeSet<String>) -> Vec<i32> {
+    all_processes().filter(|process| !shared_memory(*process).is_disjoint(memory)).collect()
+}
+
+/// Moments that look random and are the same in every run.
+fn moments() -> impl Iterator<Item = Duration> {
+    std::iter::successors(Some(0x2545_f491_4f6c_dd1du64), |last| {
+        let mut next = *last;
+        next ^= next << 13;
+        next ^= next >> 7;
+        next ^= next << 17;
+        Some(next)
+    })
+    .map(|number| Duration::from_micros(number % 20_000))
+}
+
+#[test]
+fn one_rank_killed() {
+    let mut moments = moments();
+    for what in TRAFFIC {
+        for (ranks, victim, options) in [
+            (2, 1, &[][..]),
+            (4, 0, &[]),
+            (4, 3, &[]),
+            (2, 0, &["--on-death", "continue"]),
+            (4, 2, &["--on-death", "continue"]),
+        ] {
+            let traffic = Traffic::start(what, ranks, options, 0);
+            assert!(!traffic.memory.is_empty(), "{what}: ranks share memory");
+            std::thread::sleep(moments.next().unwrap());
+            let begin = kill(traffic.processes[victim]);
+            let (status, errors) = traffic.end(begin);
+            assert_eq!(status.code(), Some(128 + 9), "{what}, {ranks} ranks, {options:?}: {errors}");
+        }
+    }
+}
+
+#[test]
+fn blacs_abort() {
+    let mut moments = moments();
+    for what in TRAFFIC {
+        for ranks in [1, 2, 4] {
+            let life = moments.next().unwrap().max(Duration::from_micros(1));
+            let traffic = Traffic::start(what, ranks, &[], life.as_micros() as u64);
+            // What was begun is done before the call.
+            let begin = Instant::now() + life;
+            let (status, errors) = traffic.end(begin);
+            assert_eq!(status.code(), Some(42), "{what}, {ranks} ranks: {errors}");
+            assert!(errors.contains("exiting with error #42"), "{what}: {errors}");
+        }
+    }
+}
+
+#[test]
+fn the_launcher_killed() {
+    let mut moments = moments();
+    for what in TRAFFIC {
+        for ranks in [2, 4] {
+            let traffic = Traffic::start(what, ranks, &[], 0);
+            std::thread::sleep(moments.next().unwrap());
+            let begin = kill(traffic.launcher.id() as i32);
+            traffic.end(begin);
+        }
+    }
+}
