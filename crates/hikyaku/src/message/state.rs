@@ -1,6 +1,7 @@
 //! What each side keeps to itself: how many messages it has sent and taken in each slot, and what is under way.
 
 use super::layout::{BOUNCE_COUNT, Side};
+use super::node::{End, Reached};
 use super::pending::Ticket;
 use super::slot::ACK_MODULUS;
 
@@ -28,8 +29,8 @@ pub(super) struct Sending {
     pub taken: u64,
     /// The bounce buffer of the last message, while it is not taken.
     pub bounce: Option<u8>,
-    /// The last node of the chain of this slot, while messages go by it; 0 else.
-    pub chain: usize,
+    /// How far the chain of this slot goes.
+    pub chain: End,
     /// The non-blocking send under way.
     pub under_way: Option<Ticket>,
     /// The slot belongs to a prepared send.
@@ -40,8 +41,8 @@ pub(super) struct Sending {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receiving {
     pub taken: u64,
-    /// The node of the last message, if it came by the chain of this slot; 0 else.
-    pub chain: u64,
+    /// How far the chain of this slot was followed.
+    pub chain: Reached,
     /// The non-blocking receive under way.
     pub under_way: Option<Ticket>,
     /// The slot belongs to a prepared receive.
