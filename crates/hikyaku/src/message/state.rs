@@ -27,6 +27,8 @@ pub(super) struct Sending {
     pub sent: u64,
     /// Messages the peer has taken, as far as is known.
     pub taken: u64,
+    /// The same when the peer's last message came by its head: what the next head tells is not older.
+    confirmed: u64,
     /// The bounce buffer of the last message, while it is not taken.
     pub bounce: Option<u8>,
     /// How far the chain of this slot goes.
@@ -111,11 +113,11 @@ impl Peer {
     /// The same, told modulo [`ACK_MODULUS`].
     #[inline(always)]
     pub fn learn_modulo(&mut self, entry: usize, taken: u64) {
-        let known = self.sends[entry].taken;
-        let more = taken.wrapping_sub(known) % ACK_MODULUS;
-        if more != 0 {
-            self.learn(entry, known + more);
-        }
+        // Reckoned from what it cannot be older than: if the number has come round since, this is too few, never too many.
+        let confirmed = self.sends[entry].confirmed;
+        self.learn(entry, confirmed + taken.wrapping_sub(confirmed) % ACK_MODULUS);
+        let send = &mut self.sends[entry];
+        send.confirmed = send.taken;
     }
 
     /// A free bounce buffer, now held by the next message of `entry`, and the how-manieth use of it this is.
@@ -150,5 +152,34 @@ impl Peer {
     pub fn warm_bounce(&mut self) -> Option<usize> {
         self.warm = self.free.trailing_zeros() as usize % BOUNCE_COUNT;
         (self.free != 0).then_some(self.warm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A head that lies for long tells an old number, which must not be taken for one that is still to come.
+    #[test]
+    fn an_old_head_confirms_nothing_new() {
+        for ahead in [1, 2, ACK_MODULUS - 1, ACK_MODULUS, ACK_MODULUS + 1, 3 * ACK_MODULUS] {
+            let mut peer = Peer::new(1);
+            // All but one were taken, of which the posts have told; the head was written before.
+            peer.sends[0].sent = 100 + ahead;
+            peer.learn(0, 99 + ahead);
+            peer.learn_modulo(0, 100 % ACK_MODULUS);
+            assert_eq!(peer.sends[0].taken, 99 + ahead, "{ahead}");
+        }
+    }
+
+    #[test]
+    fn heads_confirm_across_the_turn_of_their_numbers() {
+        let mut peer = Peer::new(1);
+        for step in 1..100 {
+            let taken = step * (ACK_MODULUS / 3);
+            peer.sends[0].sent = taken + step % 2;
+            peer.learn_modulo(0, taken % ACK_MODULUS);
+            assert_eq!(peer.sends[0].taken, taken);
+        }
     }
 }
