@@ -38,6 +38,8 @@ pub const CASES: &[(&str, Case)] = &[
     ("group_gather", exchange::gather),
     ("group_scatter", exchange::scatter),
     ("group_alltoall", exchange::alltoall),
+    ("group_exchange_of_sizeless_elements", exchange::of_sizeless_elements),
+    ("group_reduction_of_sizeless_elements", reduction::of_sizeless_elements),
     ("group_by_choice", membership::by_choice),
     ("group_split", membership::split),
     ("group_freed_and_made_again", membership::freed_and_made_again),

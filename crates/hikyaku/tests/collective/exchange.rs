@@ -86,3 +86,19 @@ pub fn alltoall(job: &Job) {
         assert!(into == row(&|from, index| cell(from, job.rank(), index)), "{len}");
     }
 }
+
+/// Elements without a size have no bytes to carry, but the calls are calls.
+pub fn of_sizeless_elements(job: &Job) {
+    let world = job.world().unwrap();
+    let (mut mine, mut all) = ([(); 2], vec![(); 2 * job.size()]);
+    world.broadcast(&mut mine, 0).unwrap();
+    world.gather(&mine, &mut all, 0).unwrap();
+    world.allgather(&mine, &mut all).unwrap();
+    world.scatter(&all, &mut mine, 0).unwrap();
+    world.alltoall(&all.clone(), &mut all).unwrap();
+    world.scope(|scope| scope.wait(scope.ibroadcast(&mut mine, 0)?)).unwrap();
+    // All have come, and the group is as it was.
+    let mut ranks = vec![0; job.size()];
+    world.allgather(&[job.rank()], &mut ranks).unwrap();
+    assert!(ranks.into_iter().eq(0..job.size()));
+}

@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use hikyaku::collective::{
     AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,
 };
-use hikyaku::{Group, Job};
+use hikyaku::{Error, Group, Job};
 use std::fmt::Debug;
 
 pub fn reduce(job: &Job) {
@@ -158,4 +158,16 @@ pub fn scan(job: &Job) {
         world.scan(&mut data, Sum).unwrap();
         assert!(data == sum_of(0..job.rank() + 1, len), "{len}");
     }
+}
+
+/// There is nothing to combine, as every member is told.
+pub fn of_sizeless_elements(job: &Job) {
+    let expect_refusal = |call: &dyn Fn(&Group<'_>) -> hikyaku::Result<()>| {
+        let refused = call(&job.world().unwrap());
+        assert!(matches!(&refused, Err(Error::Invalid(reason)) if reason.contains("0 bytes")), "{refused:?}");
+    };
+    fn nothing(_: &mut [()], _: &[()]) {}
+    expect_refusal(&|group| group.reduce(&mut [(); 2], nothing, 0));
+    expect_refusal(&|group| group.allreduce(&mut [(); 2], nothing));
+    expect_refusal(&|group| group.scan(&mut [(); 2], nothing));
 }
