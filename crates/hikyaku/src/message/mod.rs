@@ -223,8 +223,8 @@ impl<'j> Messages<'j> {
     /// Gives back the memory of messages that no member uses any more.
     pub(crate) fn give_part(self) {
         let core = self.core.clone();
-        core.give_tails();
         drop(self);
+        core.give_tails();
         core.ni.give_heap(core.roster.part(&core.ni, core.me), core.layout.peer_bytes * core.size);
     }
 

@@ -29,14 +29,21 @@ pub(super) struct Sending {
     pub taken: u64,
     /// The same when the peer's last message came by its head: what the next head tells is not older.
     confirmed: u64,
-    /// The bounce buffer of the last message, while it is not taken.
-    pub bounce: Option<u8>,
+    /// The bounce buffer of the last message that needed one, while it is not taken.
+    pub bounce: Option<Held>,
     /// How far the chain of this slot goes.
     pub chain: End,
     /// The non-blocking send under way.
     pub under_way: Option<Ticket>,
     /// The slot belongs to a prepared send.
     pub reserved: bool,
+}
+
+/// A bounce buffer and the number of the message in it, behind which there may be others in a chain.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    buffer: u8,
+    number: u64,
 }
 
 /// The receiving side of one slot.
@@ -104,8 +111,8 @@ impl Peer {
         // A peer's number: more than was sent means nothing.
         if taken > send.taken && taken <= send.sent {
             send.taken = taken;
-            if let Some(buffer) = send.bounce.take_if(|_| taken == send.sent) {
-                self.free |= 1 << buffer;
+            if let Some(held) = send.bounce.take_if(|held| held.number <= taken) {
+                self.free |= 1 << held.buffer;
             }
         }
     }
@@ -142,7 +149,8 @@ impl Peer {
     pub fn hold_bounce(&mut self, buffer: usize, entry: usize) -> u64 {
         self.free &= !(1 << buffer);
         self.holders[buffer] = entry as u32;
-        self.sends[entry].bounce = Some(buffer as u8);
+        let send = &mut self.sends[entry];
+        send.bounce = Some(Held { buffer: buffer as u8, number: send.sent + 1 });
         self.turns[buffer] += 1;
         self.turns[buffer]
     }
@@ -181,5 +189,17 @@ mod tests {
             peer.learn_modulo(0, taken % ACK_MODULUS);
             assert_eq!(peer.sends[0].taken, taken);
         }
+    }
+
+    #[test]
+    fn a_bounce_buffer_is_free_when_its_own_message_was_taken() {
+        let mut peer = Peer::new(1);
+        let buffer = peer.free_bounce(|_| unreachable!("all are free")).unwrap();
+        peer.hold_bounce(buffer, 0);
+        // Two more behind it, in a chain.
+        peer.sends[0].sent = 3;
+        assert_ne!(peer.free_bounce(|_| unreachable!("others are free")), Some(buffer));
+        peer.learn(0, 1);
+        assert_eq!(peer.free_bounce(|_| unreachable!("one is free")), Some(buffer));
     }
 }
