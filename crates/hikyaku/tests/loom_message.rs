@@ -4,6 +4,7 @@
 
 mod model;
 
+use hikyaku::message::node::{End, Link, Node, Reached};
 use hikyaku::message::search::{High, find_member};
 use hikyaku::message::slot::{Deal, Head, Kind, Marks, Post, Told, bounce_of, bounce_value};
 use hikyaku::sync::bell::{ANY, Bell};
@@ -292,6 +293,112 @@ fn spooled_sends_are_moved_by_any_wait() {
         }
         // Only now comes what the sender waits for.
         answer.put(1, 7, peer);
+        sender.join().unwrap();
+    });
+}
+
+/// Nodes of the sender; the place of each is its index and 1.
+struct Nodes([(Node, Memory<u64>); 2]);
+
+impl Nodes {
+    fn at(&self, start: u64) -> &(Node, Memory<u64>) {
+        &self.0[start as usize - 1]
+    }
+}
+
+/// The sender's side of a slot with a chain: what `spool` and `chain` keep.
+struct Chained<'a> {
+    slot: &'a Slot,
+    link: &'a Link,
+    nodes: &'a Nodes,
+    end: End,
+    sent: u64,
+    /// (node, number of its message) of those not known to be taken.
+    lane: VecDeque<(u64, u64)>,
+    /// The last one that was.
+    tail: Option<u64>,
+    free: Vec<u64>,
+}
+
+impl Chained<'_> {
+    /// A node is given back when a later one was taken. Its memory may then serve for anything.
+    fn give_back(&mut self) {
+        let taken = self.slot.post.look().0;
+        while let Some((node, _)) = self.lane.pop_front_if(|(_, number)| *number <= taken) {
+            if let Some(passed) = self.tail.replace(node) {
+                self.nodes.at(passed).1.set(0);
+                self.free.push(passed);
+            }
+        }
+    }
+
+    fn send(&mut self, value: u64, own: &Bell, receiver: &Bell) {
+        self.give_back();
+        self.sent += 1;
+        if self.lane.is_empty() && self.slot.is_free(self.sent - 1) {
+            self.end.leave(self.link);
+            return self.slot.put(self.sent, value, receiver);
+        }
+        let start = wait_until(own, || {
+            self.give_back();
+            self.free.pop()
+        });
+        let (node, bytes) = self.nodes.at(start);
+        node.describe(self.sent, 8);
+        bytes.set(value);
+        self.end.append(start, self.link, |last| &self.nodes.at(last).0);
+        receiver.ring(FENCES, ANY);
+        self.lane.push_back((start, self.sent));
+    }
+}
+
+/// A sender that never waits for its slot, with memory for two messages in its chain, and a receiver that takes what is in
+/// the head or the chain and sleeps when there is nothing. Every message comes once and in order, and nobody looks at a node
+/// that was given back.
+///
+/// Fails if `Link::lead` stores relaxed or `Link::follow` loads relaxed; if a chain is left after the head was published, or
+/// not at all; if a new chain is not led to; if a node is appended where the receiver does not look, or keeps its old
+/// `next`; if a node is given back as soon as its own message was taken; if the receiver stays in a chain after a message
+/// that came by the head, or goes back to its beginning after each node; if the sender does not ring after appending.
+#[test]
+fn messages_of_a_chain_are_all_found() {
+    const MESSAGES: u64 = 5;
+    explore(2, || {
+        let nodes = Nodes([(Node::new(), Memory::new(0)), (Node::new(), Memory::new(0))]);
+        let shared = Arc::new(([Bell::new(), Bell::new()], Slot::new(), Link::new(), nodes));
+        let sender = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let ([own, receiver], slot, link, nodes) = &*shared;
+                let (lane, tail, free) = (VecDeque::new(), None, vec![1, 2]);
+                let mut chained = Chained { slot, link, nodes, end: End::default(), sent: 0, lane, tail, free };
+                (1..=MESSAGES).for_each(|number| chained.send(number * 10, own, receiver));
+            })
+        };
+        let ([sender_bell, own], slot, link, nodes) = &*shared;
+        let mut reached = Reached::default();
+        for number in 1..=MESSAGES {
+            let in_chain = wait_until(own, || match slot.head.look(number) {
+                Some(_) => Some(None),
+                None => reached.find(number, link, |start| Some(&nodes.at(start).0)).map(Some),
+            });
+            let value = match in_chain {
+                None => {
+                    reached = Reached::default();
+                    slot.take(number, sender_bell)
+                }
+                Some(start) => {
+                    let (node, bytes) = nodes.at(start);
+                    assert_eq!(node.bytes(), 8);
+                    let value = bytes.get();
+                    reached = Reached::at(start);
+                    slot.post.publish(number, false);
+                    sender_bell.ring(FENCES, ANY);
+                    value
+                }
+            };
+            assert_eq!(value, number * 10, "lost or out of order");
+        }
         sender.join().unwrap();
     });
 }

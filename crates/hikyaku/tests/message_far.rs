@@ -29,6 +29,32 @@ fn idle(job: &Job) -> Result<()> {
     (0..4000).try_for_each(|_| job.poll(word.at(0)).map(drop))
 }
 
+/// The copy of a send that was given up is the library's own affair: the program's spare buffer stays as empty as it was.
+#[test]
+fn what_goes_on_from_a_copy_takes_no_room_of_the_spare_buffer() {
+    two_ranks(|job, messages| {
+        if job.rank() == 0 {
+            messages.set_spare(1000)?;
+            let mut send = messages.prepare_send(pattern(1, 100_000), 1, 0)?;
+            send.start()?;
+            idle(job)?;
+            drop(send);
+            messages.set_mode(Mode::Spool(Duration::ZERO));
+            messages.send(&pattern(2, 900), 1, 0)?;
+            assert_eq!(messages.spooled(1, 0), 2);
+            messages.set_spare(900)?;
+            return job.barrier();
+        }
+        job.barrier()?;
+        for (number, bytes) in [(1, 100_000), (2, 900)] {
+            let mut got = vec![0; bytes];
+            assert_eq!(messages.recv(&mut got, 0, 0)?, bytes);
+            assert!(got == pattern(number, bytes), "message {number}");
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn what_a_given_up_receive_was_sent_belongs_to_the_next_one() {
     const TOLD: usize = 100_000;

@@ -90,6 +90,7 @@ impl<'j> Formation<'j> {
         let job = channel.job();
         let ranks = members.iter().map(|member| channel.rank_of(*member)).collect::<Result<Vec<usize>>>()?;
         let me = check_plan(job, &ranks, teams)?;
+        Messages::bytes_for(slots, members.len())?;
         let own = Parts::take(job, checksum(members, slots), members.len(), me, teams, slots);
         // On an error the parts stay taken: others may know of them.
         let all = own.exchange(channel, slot, members)?;
@@ -178,17 +179,21 @@ impl Parts {
     fn exchange(&self, channel: &Messages<'_>, slot: usize, members: &[usize]) -> Result<Vec<Parts>> {
         const { assert!(size_of::<Parts>() <= 64) };
         for member in members {
-            channel.send(bytemuck::bytes_of(self), *member, slot)?;
+            // In whatever mode, and whoever has ended: nobody shall wait for what a member did not tell any more.
+            channel.send_owned(bytemuck::bytes_of(self).into(), *member, slot)?;
         }
         let mut all = vec![Parts::zeroed(); members.len()];
         for (theirs, member) in all.iter_mut().zip(members) {
             channel.recv(bytemuck::bytes_of_mut(theirs), *member, slot)?;
-            if theirs.plan != self.plan {
+        }
+        // All were heard, so nothing is left in the slot whatever they said.
+        match all.iter().zip(members).find(|(theirs, _)| theirs.plan != self.plan) {
+            None => Ok(all),
+            Some((&Parts { plan: theirs, .. }, member)) => {
                 let (rank, mine) = (channel.rank_of(*member)?, self.plan);
-                return Err(Error::Mismatch { operation: "formation", rank, mine, theirs: theirs.plan });
+                Err(Error::Mismatch { operation: "formation", rank, mine, theirs })
             }
         }
-        Ok(all)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What lies where: each rank holds, for every peer, the words of all slots and some bounce buffers.
 
-use super::chain::Link;
 use super::far::words::FarSlot;
+use super::node::Link;
 use super::search::High;
 use super::slot::{Deal, Head, Marks, PIECE_BYTES, PIECE_COUNT, Payload, Post, Spot};
 use crate::sync::Shared;

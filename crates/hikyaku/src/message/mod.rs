@@ -26,7 +26,8 @@
 //! | `eager` | short messages that leave nothing under way |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `quiet` | when nothing is under way any more |
-//! | `chain` | messages behind one that was not taken yet, which the receiver finds by itself |
+//! | `node` | the words of a chain: messages behind one that was not taken yet, which the receiver finds by itself |
+//! | `chain` | sending and receiving by it |
 //! | `spool` | the spare buffer of sends that have waited long enough |
 
 mod bounce;
@@ -37,6 +38,7 @@ mod far;
 mod layout;
 mod link;
 mod look;
+pub(crate) mod node;
 mod pending;
 mod prepared;
 mod quiet;
@@ -221,8 +223,8 @@ impl<'j> Messages<'j> {
     /// Gives back the memory of messages that no member uses any more.
     pub(crate) fn give_part(self) {
         let core = self.core.clone();
-        core.give_tails();
         drop(self);
+        core.give_tails();
         core.ni.give_heap(core.roster.part(&core.ni, core.me), core.layout.peer_bytes * core.size);
     }
 

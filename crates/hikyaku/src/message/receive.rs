@@ -60,7 +60,8 @@ pub struct Received {
 }
 
 impl Messages<'_> {
-    /// Receives from slot `slot` of `rank`; gives the number of elements that came, which may be fewer than fit.
+    /// Receives from slot `slot` of `rank`; gives the number of elements that came, which may be fewer than fit. Of elements
+    /// without a size that is 0.
     #[inline]
     pub fn recv<T: Pod>(&self, into: &mut [T], rank: usize, slot: usize) -> Result<usize> {
         let into = bytemuck::cast_slice_mut(into);

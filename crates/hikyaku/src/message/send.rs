@@ -195,7 +195,7 @@ impl Core {
         if entry < self.slots {
             self.theirs(member).high().raise(&mut peer.high, entry);
         }
-        self.leave_chain(member, &mut peer, entry);
+        peer.sends[entry].chain.leave(self.theirs(member).link(entry));
         if buffer.bytes <= SHORT_MAX {
             self.put_short(self.near(member), &mut peer, op.bytes(), entry);
             op.number = peer.sends[entry].sent;

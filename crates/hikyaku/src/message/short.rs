@@ -6,6 +6,7 @@
 use super::Core;
 use super::layout::{EAGER_MAX, Side};
 use super::link::Link;
+use super::node::Reached;
 use super::slot::{Kind, Told};
 use super::state::Peer;
 use crate::memory::copy;
@@ -37,7 +38,7 @@ impl Core {
         let Some(send) = peer.sends.get_mut(entry) else { return false };
         if send.under_way.is_some()
             || send.reserved != prepared
-            || send.chain != 0
+            || send.chain.is_open()
             || self.spooled.get() != 0
             || self.has_departures()
         {
@@ -106,7 +107,7 @@ impl Core {
             return Look::Other;
         }
         let Some(told) = mine.head(entry).look(number) else {
-            return if receive.chain == 0 { Look::Nothing } else { Look::Other };
+            return if receive.chain.is_inside() { Look::Other } else { Look::Nothing };
         };
         let source = self.place_of(mine, entry, &told).filter(|_| told.bytes <= into.len());
         let Some(source) = source else { return Look::Other };
@@ -131,7 +132,7 @@ impl Core {
     #[inline(always)]
     pub(super) fn settle(&self, link: &Link, peer: &mut Peer, entry: usize, number: u64, told: Told) {
         peer.receives[entry].taken = number;
-        peer.receives[entry].chain = 0;
+        peer.receives[entry].chain = Reached::default();
         peer.learn_modulo(entry, told.taken);
         self.theirs_of(link).post(entry).publish(number, false);
         self.ni.notify(link.rank, crate::sync::bell::ANY);

@@ -58,7 +58,9 @@ const NUMBER_BITS: u32 = 24;
 const ACK_BITS: u32 = 20;
 /// Counts of messages taken are told modulo this.
 pub const ACK_MODULUS: u64 = 1 << ACK_BITS;
-const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;
+/// Numbers of messages are told modulo this.
+pub const NUMBER_COUNT: u64 = 1 << NUMBER_BITS;
+const NUMBER_MASK: u64 = NUMBER_COUNT - 1;
 
 impl Head {
     /// Publishes message `number`; what lies elsewhere was written before.

@@ -27,7 +27,7 @@ pub(super) struct Spool {
 /// A send that goes on by itself.
 struct Spooled {
     way: Way,
-    /// What it takes of the room: a buffer that was handed over takes none.
+    /// What it takes of the room: a buffer that was handed over, or that belongs to a send that was given up, takes none.
     takes: usize,
 }
 

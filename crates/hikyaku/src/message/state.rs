@@ -1,6 +1,7 @@
 //! What each side keeps to itself: how many messages it has sent and taken in each slot, and what is under way.
 
 use super::layout::{BOUNCE_COUNT, Side};
+use super::node::{End, Reached};
 use super::pending::Ticket;
 use super::slot::ACK_MODULUS;
 
@@ -26,22 +27,31 @@ pub(super) struct Sending {
     pub sent: u64,
     /// Messages the peer has taken, as far as is known.
     pub taken: u64,
-    /// The bounce buffer of the last message, while it is not taken.
-    pub bounce: Option<u8>,
-    /// The last node of the chain of this slot, while messages go by it; 0 else.
-    pub chain: usize,
+    /// The same when the peer's last message came by its head: what the next head tells is not older.
+    confirmed: u64,
+    /// The bounce buffer of the last message that needed one, while it is not taken.
+    pub bounce: Option<Held>,
+    /// How far the chain of this slot goes.
+    pub chain: End,
     /// The non-blocking send under way.
     pub under_way: Option<Ticket>,
     /// The slot belongs to a prepared send.
     pub reserved: bool,
 }
 
+/// A bounce buffer and the number of the message in it, behind which there may be others in a chain.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    buffer: u8,
+    number: u64,
+}
+
 /// The receiving side of one slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receiving {
     pub taken: u64,
-    /// The node of the last message, if it came by the chain of this slot; 0 else.
-    pub chain: u64,
+    /// How far the chain of this slot was followed.
+    pub chain: Reached,
     /// The non-blocking receive under way.
     pub under_way: Option<Ticket>,
     /// The slot belongs to a prepared receive.
@@ -101,8 +111,8 @@ impl Peer {
         // A peer's number: more than was sent means nothing.
         if taken > send.taken && taken <= send.sent {
             send.taken = taken;
-            if let Some(buffer) = send.bounce.take_if(|_| taken == send.sent) {
-                self.free |= 1 << buffer;
+            if let Some(held) = send.bounce.take_if(|held| held.number <= taken) {
+                self.free |= 1 << held.buffer;
             }
         }
     }
@@ -110,11 +120,11 @@ impl Peer {
     /// The same, told modulo [`ACK_MODULUS`].
     #[inline(always)]
     pub fn learn_modulo(&mut self, entry: usize, taken: u64) {
-        let known = self.sends[entry].taken;
-        let more = taken.wrapping_sub(known) % ACK_MODULUS;
-        if more != 0 {
-            self.learn(entry, known + more);
-        }
+        // Reckoned from what it cannot be older than: if the number has come round since, this is too few, never too many.
+        let confirmed = self.sends[entry].confirmed;
+        self.learn(entry, confirmed + taken.wrapping_sub(confirmed) % ACK_MODULUS);
+        let send = &mut self.sends[entry];
+        send.confirmed = send.taken;
     }
 
     /// A free bounce buffer, now held by the next message of `entry`, and the how-manieth use of it this is.
@@ -139,7 +149,8 @@ impl Peer {
     pub fn hold_bounce(&mut self, buffer: usize, entry: usize) -> u64 {
         self.free &= !(1 << buffer);
         self.holders[buffer] = entry as u32;
-        self.sends[entry].bounce = Some(buffer as u8);
+        let send = &mut self.sends[entry];
+        send.bounce = Some(Held { buffer: buffer as u8, number: send.sent + 1 });
         self.turns[buffer] += 1;
         self.turns[buffer]
     }
@@ -149,5 +160,46 @@ impl Peer {
     pub fn warm_bounce(&mut self) -> Option<usize> {
         self.warm = self.free.trailing_zeros() as usize % BOUNCE_COUNT;
         (self.free != 0).then_some(self.warm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A head that lies for long tells an old number, which must not be taken for one that is still to come.
+    #[test]
+    fn an_old_head_confirms_nothing_new() {
+        for ahead in [1, 2, ACK_MODULUS - 1, ACK_MODULUS, ACK_MODULUS + 1, 3 * ACK_MODULUS] {
+            let mut peer = Peer::new(1);
+            // All but one were taken, of which the posts have told; the head was written before.
+            peer.sends[0].sent = 100 + ahead;
+            peer.learn(0, 99 + ahead);
+            peer.learn_modulo(0, 100 % ACK_MODULUS);
+            assert_eq!(peer.sends[0].taken, 99 + ahead, "{ahead}");
+        }
+    }
+
+    #[test]
+    fn heads_confirm_across_the_turn_of_their_numbers() {
+        let mut peer = Peer::new(1);
+        for step in 1..100 {
+            let taken = step * (ACK_MODULUS / 3);
+            peer.sends[0].sent = taken + step % 2;
+            peer.learn_modulo(0, taken % ACK_MODULUS);
+            assert_eq!(peer.sends[0].taken, taken);
+        }
+    }
+
+    #[test]
+    fn a_bounce_buffer_is_free_when_its_own_message_was_taken() {
+        let mut peer = Peer::new(1);
+        let buffer = peer.free_bounce(|_| unreachable!("all are free")).unwrap();
+        peer.hold_bounce(buffer, 0);
+        // Two more behind it, in a chain.
+        peer.sends[0].sent = 3;
+        assert_ne!(peer.free_bounce(|_| unreachable!("others are free")), Some(buffer));
+        peer.learn(0, 1);
+        assert_eq!(peer.free_bounce(|_| unreachable!("one is free")), Some(buffer));
     }
 }

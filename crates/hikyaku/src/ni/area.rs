@@ -311,14 +311,19 @@ impl Ni {
     /// its own.
     pub(crate) fn check_own_part(&self, rank: usize, start: u64, bytes: usize) -> Result<()> {
         self.check_rank(rank)?;
-        let layout = &self.memory.layout;
-        let heap = (layout.heap(rank) + layout.heap_half_bytes) as u64;
-        let end = heap + layout.heap_half_bytes as u64;
-        let fits = start.checked_add(bytes as u64).is_some_and(|last| start >= heap && last <= end);
-        if fits && start.is_multiple_of(crate::memory::segment::PAGE_BYTES as u64) {
+        let whole_pages = start.is_multiple_of(crate::memory::segment::PAGE_BYTES as u64);
+        if whole_pages && self.owns(rank, start, bytes as u64) {
             return Ok(());
         }
         Err(Error::PeerMisbehaved { rank, what: "a part outside its memory" })
+    }
+
+    /// Whether a part of the segment lies in the half of a rank's heap that is its own.
+    pub(crate) fn owns(&self, rank: usize, start: u64, bytes: u64) -> bool {
+        let layout = &self.memory.layout;
+        let heap = (layout.heap(rank) + layout.heap_half_bytes) as u64;
+        let end = heap + layout.heap_half_bytes as u64;
+        start.checked_add(bytes).is_some_and(|last| start >= heap && last <= end)
     }
 
     /// No operation under way writes its status into this part of the segment any more: it is about to be freed.

@@ -1,6 +1,9 @@
 //! Messages by slots: every mode and size, and misuse. Each case is what every rank runs; `message.rs` runs them on
 //! threads, the conformance suite as processes.
 
+#[path = "sizeless.rs"]
+mod sizeless;
+
 use hikyaku::message::{EAGER_MAX, Mode, Received};
 use hikyaku::{Error, Job, Result};
 use std::time::Duration;
@@ -45,6 +48,10 @@ pub const CASES: &[Case] = &[
     ("buffers_handed_over_keep_their_place_in_every_mode", 2, buffers_handed_over_keep_their_place_in_every_mode),
     ("many_spooled_sends_of_many_slots", 2, many_spooled_sends_of_many_slots),
     ("groups_have_slots_of_their_own", 4, groups_have_slots_of_their_own),
+    ("sizeless_elements_in_every_mode", 2, sizeless::in_every_mode),
+    ("sizeless_elements_from_anywhere", 2, sizeless::from_anywhere),
+    ("sizeless_elements_under_way", 2, sizeless::under_way),
+    ("sizeless_elements_prepared", 2, sizeless::prepared),
 ];
 
 const SIZES: [usize; 13] = [0, 1, 7, 8, 9, 63, 64, 65, 1000, EAGER_MAX, EAGER_MAX + 1, 100_000, 1_000_003];

@@ -172,7 +172,6 @@ impl Core {
         let copy: Box<[u8]> = op.bytes().into();
         // SAFETY: the copy stays beside the operation until it is done.
         let op = unsafe { op.of_copy(&copy) };
-        let takes = copy.len();
-        self.keep_spooled(op, copy, takes);
+        self.keep_spooled(op, copy, 0);
     }
 }
