@@ -115,7 +115,7 @@ pub fn probe_rank() -> Result<ExitCode, String> {
 
 /// A launcher of this very program in another role.
 fn launcher(role: &str) -> Result<Launcher, String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let program = crate::this_program()?;
     Ok(Launcher::new(program).args(["rank", role]).capture(true))
 }
 

@@ -60,6 +60,11 @@ enum Role {
     },
 }
 
+/// This program, to be started as a launcher or as the ranks of a job.
+fn this_program() -> Result<std::path::PathBuf, String> {
+    std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))
+}
+
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run(arguments) => run::run(arguments),

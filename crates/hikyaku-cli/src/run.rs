@@ -105,7 +105,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
 /// The BLACS, beside this program or where programs are installed with their libraries.
 pub fn blacs_library() -> Result<PathBuf, String> {
     const NAME: &str = "libhikyaku_blacs.so";
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = crate::this_program()?;
     let folder = program.parent().unwrap_or(Path::new("/"));
     let places = [folder.join(NAME), folder.join("../lib").join(NAME)];
     let found = places.iter().find(|place| place.exists());

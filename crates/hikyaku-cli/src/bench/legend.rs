@@ -13,9 +13,12 @@ measured once, and the same seed gives the same figures.
 messages: half of a ping-pong, buffers of their own on both sides.
 collectives: many calls in a row, the root changes with each; time of the slowest rank.";
 
+const REMOTE: &str = "\
+Pushes into a ring: peers have no notified put, so they send messages, 64 outstanding.";
+
 const MESSAGES: &str = "\
 messages: half of a ping-pong, buffers of their own on both sides; its limit is both cores copying.
-Prepared: set up once, started many times; peers: persistent requests.
+Prepared: set up once, started many times; peers: persistent requests, and for pushes a put.
 Calls: a send that finds its slot free, a receive that finds its message.
 Receives posted: the ping-pong goes through the slots (peers: tags) from the last to the first.
 Phases: start is the call when all it needs is in its core's cache. Header in and data in are what it takes
@@ -26,6 +29,9 @@ Bandwidth: sent and received from job memory, from private memory; prepared push
 
 const COLLECTIVES: &str = "\
 collectives: many calls in a row, the root changes with each; time of the slowest rank.";
+
+const SCALING: &str = "\
+collectives over the ranks: as above, by whatever is chosen here (see `hikyaku info`), and by trees of messages alone.";
 
 const BLACS: &str = "\
 BLACS: the same program on hikyaku's and on those of MPI, in turn; half of a ping-pong; broadcasts and sums to all, as above.
@@ -43,11 +49,17 @@ pub fn print(parts: &[Part], compared: bool) {
         return say!("\n{VIRTUAL}");
     }
     say!("\n{RATIOS}");
+    if parts.contains(&Part::Remote) {
+        say!("{REMOTE}");
+    }
     if parts.contains(&Part::Messages) {
         say!("{MESSAGES}");
     }
-    if parts.contains(&Part::Collectives) {
+    if parts.iter().any(|part| matches!(part, Part::Collectives | Part::Scaling)) {
         say!("{COLLECTIVES}");
+    }
+    if parts.contains(&Part::Scaling) {
+        say!("{SCALING}");
     }
     if parts.contains(&Part::Blacs) {
         say!("{BLACS}");
@@ -55,7 +67,7 @@ pub fn print(parts: &[Part], compared: bool) {
     if parts.contains(&Part::Scalapack) {
         say!("{SCALAPACK}");
     }
-    if parts.iter().any(|part| matches!(part, Part::Collectives | Part::Blacs | Part::Scalapack)) {
+    if parts.iter().any(|part| matches!(part, Part::Collectives | Part::Scaling | Part::Blacs | Part::Scalapack)) {
         say!("{CROWDED}");
     }
 }

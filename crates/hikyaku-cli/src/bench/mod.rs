@@ -13,8 +13,10 @@ mod simulated;
 mod table;
 mod workload;
 
-use hikyaku::Job;
+use crate::this_program;
+use hikyaku::collective::{Choices, Version};
 use hikyaku::launch::Launcher;
+use hikyaku::{Config, Job};
 use indicatif::{ProgressBar, ProgressStyle};
 pub use measured::Measured;
 use peers::Sample;
@@ -24,14 +26,15 @@ use plan::{Figure, Figures};
 use simulated::Simulated;
 pub use simulated::simulate;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// Measure this machine's limits, hikyaku, and the MPI and UCX peers found here, all in one run.
 ///
 /// Figures are medians; the columns to look at are the ratios, since they hold on a noisy machine too. A ratio to the
 /// limit of 1.0 means that nothing could be faster. Everything together takes about two minutes; `--only` runs a part of
-/// it. Whole ScaLAPACK programs take many minutes, and are run by `--only scalapack` alone.
+/// it. Collectives over the number of ranks, and whole ScaLAPACK programs, which take many minutes, are measured by
+/// `--only scaling` and `--only scalapack` alone.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print everything as JSON instead of tables
@@ -88,7 +91,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         return Err("the benchmark needs two cores for two ranks; this process may use only one".into());
     }
     let wanted = |part: &Part| match arguments.only.is_empty() {
-        true => *part != Part::Scalapack,
+        true => part.is_usual(),
         false => arguments.only.contains(part),
     };
     let parts: Vec<Part> = Part::ALL.into_iter().filter(wanted).collect();
@@ -108,7 +111,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     step(&progress, "looking for peers");
     let mut peers = if arguments.no_peers { Vec::new() } else { peers::find(&arguments.peer_folders) };
     let batches: usize = peers.iter().map(|peer| peer.batches(&requests).len() + 1).sum();
-    let ours = 1 + rows::collective_ranks(crowd).len() * if peers.is_empty() { 1 } else { 2 };
+    let ours = 1 + our_jobs(&results).len() * if peers.is_empty() { 1 } else { 2 };
     progress.set_length((ours + batches) as u64);
 
     measure_ours(&mut results, &progress)?;
@@ -164,22 +167,49 @@ pub fn rank(parts: &[Part]) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Everything of ours but starting: two ranks measure all parts, more of them what any number of ranks can do.
+/// A job of ours that measures.
+struct OurJob {
+    ranks: usize,
+    parts: Vec<Part>,
+    /// Only collectives by trees.
+    trees: bool,
+}
+
+/// One for each number of ranks, which measures all parts that so many can, and those that use trees.
+fn our_jobs(results: &Results) -> Vec<OurJob> {
+    let sizes = |part: &Part| rows::job_sizes(*part, results.crowd);
+    let mut all: Vec<usize> = results.parts.iter().flat_map(sizes).collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut jobs = Vec::new();
+    for ranks in all {
+        let parts: Vec<Part> = results.parts.iter().copied().filter(|part| sizes(part).contains(&ranks)).collect();
+        let scaling = parts.contains(&Part::Scaling);
+        jobs.push(OurJob { ranks, parts, trees: false });
+        jobs.extend(scaling.then(|| OurJob { ranks, parts: vec![Part::Scaling], trees: true }));
+    }
+    jobs
+}
+
+/// Everything of ours but starting.
 fn measure_ours(results: &mut Results, progress: &ProgressBar) -> Result<(), String> {
-    for ranks in rows::collective_ranks(results.crowd) {
-        let measured = |part: &Part| if ranks == 2 { part.is_native() } else { *part == Part::Collectives };
-        let parts: Vec<Part> = results.parts.iter().copied().filter(measured).collect();
-        if !parts.is_empty() {
-            step(progress, &format!("hikyaku: {ranks} ranks"));
-            measure(&parts, ranks)?.0.into_iter().for_each(|figure| results.ours.add(figure));
+    for job in our_jobs(results) {
+        step(progress, &format!("hikyaku: {} ranks{}", job.ranks, if job.trees { ", trees" } else { "" }));
+        for figure in measure(&job)?.0 {
+            let kind = if job.trees { figure.kind.by_tree() } else { Some(figure.kind) };
+            kind.into_iter().for_each(|kind| results.ours.add(Figure { kind, ..figure.clone() }));
         }
     }
     Ok(())
 }
 
 /// Runs this program as the ranks of a job and reads the figures rank 0 prints.
-fn measure(parts: &[Part], ranks: usize) -> Result<Figures, String> {
-    let outcome = launcher(parts, ranks)?.run().map_err(|error| error.to_string())?;
+fn measure(OurJob { ranks, parts, trees }: &OurJob) -> Result<Figures, String> {
+    let mut launcher = launcher(parts, *ranks)?;
+    if *trees {
+        launcher = launcher.config(Config { choices: Choices::all(Version::Tree), ..Config::default() });
+    }
+    let outcome = launcher.run().map_err(|error| error.to_string())?;
     if let Some(rank) = outcome.first_failure {
         let errors = String::from_utf8_lossy(&outcome.output[rank].errors).trim().to_owned();
         return Err(format!("rank {rank} of {ranks} failed: {errors}"));
@@ -187,16 +217,19 @@ fn measure(parts: &[Part], ranks: usize) -> Result<Figures, String> {
     serde_json::from_slice(&outcome.output[0].output).map_err(|error| format!("figures of {ranks} ranks: {error}"))
 }
 
-/// Start and end of a job that does nothing, ms.
+/// Start and end of a job that does nothing, by the command that a user would give, ms.
 fn measure_start(ranks: usize, progress: &ProgressBar) -> Result<Figure, String> {
-    let launcher = launcher(&[], ranks)?;
+    let program = this_program()?;
+    let mut command = Command::new(&program);
+    command.args(["run", "-n", &ranks.to_string()]).arg(&program).args(["rank", "bench"]).stdin(Stdio::null());
     let mut values = Vec::new();
     step(progress, "hikyaku: start and end of a job");
     for _ in 0..STARTS {
         let begin = Instant::now();
-        let outcome = launcher.run().map_err(|error| error.to_string())?;
-        if outcome.status() != 0 {
-            return Err(format!("a job of {ranks} ranks did not start"));
+        let outcome = command.output().map_err(|error| format!("{command:?} did not start: {error}"))?;
+        if !outcome.status.success() {
+            let errors = String::from_utf8_lossy(&outcome.stderr).trim().to_owned();
+            return Err(format!("a job of {ranks} ranks did not start: {errors}"));
         }
         values.push(begin.elapsed().as_secs_f64() * 1e3);
     }
@@ -204,8 +237,7 @@ fn measure_start(ranks: usize, progress: &ProgressBar) -> Result<Figure, String>
 }
 
 fn launcher(parts: &[Part], ranks: usize) -> Result<Launcher, String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-    let launcher = Launcher::new(program).args(["rank", "bench"]).args(parts.iter().map(|part| part.name()));
+    let launcher = Launcher::new(this_program()?).args(["rank", "bench"]).args(parts.iter().map(|part| part.name()));
     Ok(launcher.ranks(ranks).capture(true))
 }
 

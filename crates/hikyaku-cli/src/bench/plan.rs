@@ -13,6 +13,8 @@ pub enum Part {
     Messages,
     /// Barrier, broadcast, reductions
     Collectives,
+    /// Barrier, broadcast and reduce over the number of ranks, by trees too; only if it is asked for
+    Scaling,
     /// Start and end of a job
     Start,
     /// The BLACS, beside those of MPI
@@ -22,12 +24,17 @@ pub enum Part {
 }
 
 impl Part {
-    pub const ALL: [Part; 6] =
-        [Part::Remote, Part::Messages, Part::Collectives, Part::Start, Part::Blacs, Part::Scalapack];
+    pub const ALL: [Part; 7] =
+        [Part::Remote, Part::Messages, Part::Collectives, Part::Scaling, Part::Start, Part::Blacs, Part::Scalapack];
+
+    /// Whether it is measured without being asked for.
+    pub fn is_usual(self) -> bool {
+        !matches!(self, Part::Scaling | Part::Scalapack)
+    }
 
     /// Whether the ranks of a job of ours measure it, by the library alone.
     pub fn is_native(self) -> bool {
-        matches!(self, Part::Remote | Part::Messages | Part::Collectives)
+        matches!(self, Part::Remote | Part::Messages | Part::Collectives | Part::Scaling)
     }
 
     /// The name on the command line.
@@ -36,6 +43,7 @@ impl Part {
             Part::Remote => "remote",
             Part::Messages => "messages",
             Part::Collectives => "collectives",
+            Part::Scaling => "scaling",
             Part::Start => "start",
             Part::Blacs => "blacs",
             Part::Scalapack => "scalapack",
@@ -47,6 +55,7 @@ impl Part {
             Part::Remote => "remote operations",
             Part::Messages => "messages",
             Part::Collectives => "collectives",
+            Part::Scaling => "collectives over the ranks",
             Part::Start => "jobs",
             Part::Blacs => "BLACS",
             Part::Scalapack => "ScaLAPACK",
@@ -134,6 +143,12 @@ pub enum Kind {
     Reduce,
     /// Sum of all contributions at all ranks.
     Allreduce,
+    /// The barrier of a group, by a tree of messages.
+    BarrierTree,
+    /// Broadcast by a tree of messages: its time.
+    BroadcastTree,
+    /// Sum of all contributions at one rank, by a tree of messages.
+    ReduceTree,
     /// Start and end of a job.
     Start,
     /// BLACS: a matrix of one column sent and received, one way.
@@ -170,16 +185,27 @@ impl Kind {
             Kind::BlacsBandwidth | Kind::BlacsSubmatrix | Kind::BlacsTriangle => Unit::GigabytesPerSecond,
             Kind::Rate | Kind::SendRate => Unit::MillionPerSecond,
             Kind::JobBarrier | Kind::Barrier | Kind::Broadcast | Kind::Reduce | Kind::Allreduce => Unit::Microseconds,
+            Kind::BarrierTree | Kind::BroadcastTree | Kind::ReduceTree => Unit::Microseconds,
             Kind::BlacsBroadcast | Kind::BlacsCombine => Unit::Microseconds,
             Kind::Start | Kind::Lu | Kind::Cholesky | Kind::Qr | Kind::Eigenvalues => Unit::Milliseconds,
             _ => Unit::Nanoseconds,
         }
     }
 
+    /// The same work by a tree of messages, where that is told apart.
+    pub fn by_tree(self) -> Option<Kind> {
+        match self {
+            Kind::Barrier => Some(Kind::BarrierTree),
+            Kind::Broadcast => Some(Kind::BroadcastTree),
+            Kind::Reduce => Some(Kind::ReduceTree),
+            _ => None,
+        }
+    }
+
     /// The same work, done by a peer.
     pub fn counterpart(self) -> Option<Test> {
         match self {
-            Kind::Word | Kind::PushFlag => Some(Test::Put),
+            Kind::Word | Kind::PushFlag | Kind::PushPrepared => Some(Test::Put),
             Kind::ActiveMessage => Some(Test::ActiveMessage),
             Kind::Pull => Some(Test::Get),
             Kind::FetchAdd => Some(Test::FetchAdd),
@@ -187,17 +213,17 @@ impl Kind {
             Kind::Push => Some(Test::PutBandwidth),
             Kind::Send => Some(Test::Send),
             Kind::SendSynchronous => Some(Test::SendSynchronous),
-            Kind::SendPrepared | Kind::PushPrepared => Some(Test::SendPrepared),
+            Kind::SendPrepared => Some(Test::SendPrepared),
             Kind::SendBandwidth | Kind::SendBandwidthMapped => Some(Test::Bandwidth),
             Kind::SendCall => Some(Test::SendCall),
             Kind::ReceiveCall => Some(Test::ReceiveCall),
             Kind::PostedOne => Some(Test::PostedOne),
             Kind::PostedMany => Some(Test::PostedMany),
             Kind::PostGap => Some(Test::PostGap),
-            Kind::JobBarrier | Kind::Barrier => Some(Test::Barrier),
-            Kind::Broadcast => Some(Test::Broadcast),
+            Kind::JobBarrier | Kind::Barrier | Kind::BarrierTree => Some(Test::Barrier),
+            Kind::Broadcast | Kind::BroadcastTree => Some(Test::Broadcast),
             Kind::BroadcastBandwidth => Some(Test::BroadcastBandwidth),
-            Kind::Reduce => Some(Test::Reduce),
+            Kind::Reduce | Kind::ReduceTree => Some(Test::Reduce),
             Kind::Allreduce => Some(Test::Allreduce),
             Kind::Start => Some(Test::Start),
             Kind::BlacsSend => Some(Test::BlacsSend),

@@ -33,6 +33,23 @@ pub fn collective_ranks(crowd: usize) -> Vec<usize> {
     ranks
 }
 
+/// The numbers of ranks over which collectives are shown: powers of two, and some that are none.
+fn scaling_ranks(crowd: usize) -> Vec<usize> {
+    let mut ranks: Vec<usize> = [2, 3, 4, 6, 8, 9, 12].into_iter().filter(|ranks| *ranks < crowd).collect();
+    ranks.push(crowd);
+    ranks
+}
+
+/// The numbers of ranks of our jobs that measure a part.
+pub fn job_sizes(part: Part, crowd: usize) -> Vec<usize> {
+    match part {
+        Part::Remote | Part::Messages => vec![2],
+        Part::Collectives => collective_ranks(crowd),
+        Part::Scaling => scaling_ranks(crowd),
+        Part::Start | Part::Blacs | Part::Scalapack => Vec::new(),
+    }
+}
+
 /// All rows of a part, in the order of the table. Bandwidth of remote operations has a table of its own.
 pub fn rows(part: Part, crowd: usize) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -40,6 +57,7 @@ pub fn rows(part: Part, crowd: usize) -> Vec<Row> {
         Part::Remote => remote(&mut rows),
         Part::Messages => messages(&mut rows),
         Part::Collectives => collectives(&mut rows, crowd),
+        Part::Scaling => scaling(&mut rows, crowd),
         Part::Start => {
             let name = format!("start and end of {crowd} ranks");
             rows.push(Row { name, kind: Kind::Start, bytes: 0, ranks: crowd, limit: None });
@@ -110,6 +128,22 @@ fn collectives(rows: &mut Vec<Row>, crowd: usize) {
     }
     let name = format!("allreduce {}, 2 ranks", size(long));
     rows.push(Row { name, kind: Kind::Allreduce, bytes: long, ranks: 2, limit: None });
+}
+
+fn scaling(rows: &mut Vec<Row>, crowd: usize) {
+    for (kind, bytes) in workload::SCALING {
+        for (kind, by) in [(Some(kind), ""), (kind.by_tree(), ", by a tree")] {
+            for ranks in scaling_ranks(crowd) {
+                let what = match kind {
+                    Some(Kind::Barrier | Kind::BarrierTree) => "barrier".to_owned(),
+                    Some(Kind::Broadcast | Kind::BroadcastTree) => format!("broadcast {}", size(bytes)),
+                    _ => format!("reduce {}", size(bytes)),
+                };
+                let name = format!("{what}, {ranks} ranks{by}");
+                rows.extend(kind.map(|kind| Row { name, kind, bytes, ranks, limit: None }));
+            }
+        }
+    }
 }
 
 /// The numbers of processes of a grid.

@@ -23,7 +23,8 @@ impl std::fmt::Display for Simulated {
 
 /// Measures the given parts, all of them if none is given, and prints the tables of [`super::run`].
 pub fn simulate(machine: &Machine, ranks: usize, seed: u64, only: &[Part], json: bool) -> Result<(), String> {
-    let wanted = |part: &Part| part.is_native() && (only.is_empty() || only.contains(part));
+    let possible = |part: &Part| matches!(part, Part::Remote | Part::Messages | Part::Collectives);
+    let wanted = |part: &Part| possible(part) && (only.is_empty() || only.contains(part));
     let parts: Vec<Part> = Part::ALL.into_iter().filter(wanted).collect();
     if parts.is_empty() {
         return Err("only remote operations, messages and collectives are simulated; try --only messages".into());

@@ -110,7 +110,7 @@ fn progress(jobs: usize) -> ProgressBar {
 
 /// One job in which every call uses `version`.
 fn job(ranks: usize, version: Version, arguments: &Arguments) -> Result<Vec<Figure>, String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let program = crate::this_program()?;
     let config = Config { choices: Choices::all(version), ..Config::default() };
     let (time, max) = (arguments.time.to_string(), arguments.max.to_string());
     let launcher = Launcher::new(program).args(["rank", "tune", version.name(), &time, &max]);

@@ -147,7 +147,7 @@ impl Runner {
     }
 
     fn start_ours(&self, ranks: usize) -> Result<Command, String> {
-        let hikyaku = env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+        let hikyaku = crate::this_program()?;
         let mut command = Command::new(hikyaku);
         command
             .args(["run", "--blacs", "-n", &ranks.to_string(), "--"])

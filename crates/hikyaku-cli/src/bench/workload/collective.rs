@@ -8,7 +8,7 @@
 
 use super::{Effort, Round};
 use crate::bench::limit;
-use crate::bench::plan::Kind;
+use crate::bench::plan::{Kind, Part};
 use hikyaku::collective::{Max, Sum};
 use hikyaku::{Group, Job, Result, Symmetric};
 
@@ -23,7 +23,18 @@ pub const BROADCAST_SIZES: [usize; 6] = [8, 32, 128, 512, 2 << 10, 8 << 10];
 /// The sizes of those whose bandwidth is told.
 pub const BROADCAST_BANDWIDTH_SIZES: [usize; 5] = [32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20];
 
+/// What is shown over the number of ranks.
+pub const SCALING: [(Kind, usize); 3] = [(Kind::Barrier, 0), (Kind::Broadcast, 8 << 10), (Kind::Reduce, 8 << 10)];
+
 /// What so many ranks measure: kind, and bytes of the data.
+pub fn tests(parts: &[Part], ranks: usize) -> Vec<(Kind, usize)> {
+    let mut tests = if parts.contains(&Part::Collectives) { sizes(ranks) } else { Vec::new() };
+    if parts.contains(&Part::Scaling) {
+        tests.extend(SCALING.into_iter().filter(|test| !tests.contains(test)).collect::<Vec<_>>());
+    }
+    tests
+}
+
 fn sizes(ranks: usize) -> Vec<(Kind, usize)> {
     let mut sizes = vec![(Kind::JobBarrier, 0), (Kind::Barrier, 0), (Kind::Reduce, 8 << 10), (Kind::Allreduce, 8)];
     sizes.extend(BROADCAST_SIZES.map(|bytes| (Kind::Broadcast, bytes)));
@@ -51,11 +62,9 @@ pub struct Together<'a> {
 }
 
 impl<'a> Together<'a> {
-    pub fn new(job: &'a Job, effort: Effort) -> Result<Together<'a>> {
-        let tests = sizes(job.size())
-            .into_iter()
-            .map(|(kind, bytes)| Test { kind, bytes, calls: effort.calls_for(bytes) })
-            .collect();
+    pub fn new(job: &'a Job, tests: Vec<(Kind, usize)>, effort: Effort) -> Result<Together<'a>> {
+        let tests =
+            tests.into_iter().map(|(kind, bytes)| Test { kind, bytes, calls: effort.calls_for(bytes) }).collect();
         Ok(Together { job, world: job.world()?, flags: job.symmetric(job.size())?, tests, stamp: 1 })
     }
 

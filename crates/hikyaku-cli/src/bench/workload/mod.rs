@@ -22,7 +22,7 @@ use super::plan::{Figure, Figures, Kind, Part};
 use hikyaku::{Job, Result, Symmetric};
 use std::time::{Duration, Instant};
 
-pub use collective::{BROADCAST_BANDWIDTH_SIZES, BROADCAST_SIZES};
+pub use collective::{BROADCAST_BANDWIDTH_SIZES, BROADCAST_SIZES, SCALING};
 pub use effort::Effort;
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
 
@@ -58,7 +58,8 @@ pub fn measure(job: &Job, parts: &[Part], effort: Effort) -> Result<Figures> {
     let wanted = |part| parts.contains(&part);
     let remote = if pair && wanted(Part::Remote) { Some(remote::Remote::new(job, effort)?) } else { None };
     let talk = if pair && wanted(Part::Messages) { Some(message::Talk::new(job, effort)?) } else { None };
-    let mut together = if wanted(Part::Collectives) { Some(collective::Together::new(job, effort)?) } else { None };
+    let tests = collective::tests(parts, job.size());
+    let mut together = if tests.is_empty() { None } else { Some(collective::Together::new(job, tests, effort)?) };
     let handed = job.symmetric(limit::HAND_OVER_AREA)?;
     let words = if pair && effort.physical { limit_sizes(parts).into_iter().max().unwrap_or(0) / 8 } else { 0 };
     let (source, mut target) = (limit::large_vector(words), limit::large_vector(words));
