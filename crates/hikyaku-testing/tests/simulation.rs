@@ -139,33 +139,54 @@ fn the_clock_is_virtual() {
     assert!(run.elapsed.as_secs() >= 86_400 && real.elapsed().as_secs() < 3600);
 }
 
-/// Thousands of ranks, in a minute and 8 GB. Without optimization an eighth of them, for the sake of time.
-#[test]
-fn thousands_of_ranks() {
-    const RANKS: usize = if cfg!(debug_assertions) { 512 } else { 4096 };
+/// Without optimization an eighth of them, for the sake of time.
+const MANY: usize = if cfg!(debug_assertions) { 512 } else { 4096 };
+
+/// Runs a program on thousands of ranks, in a minute and 8 GB.
+fn check_many(name: &str, heap_bytes: u64, program: impl Fn(&Job) -> hikyaku::Result<()>) {
     let real = std::time::Instant::now();
-    let run = watchdog::watched("thousands of ranks", || {
-        Sim::new(Machine::plain(), RANKS, 1).heap_bytes(1 << 20).run(|job| {
-            let (rank, size) = (job.rank(), job.size());
-            let table = job.symmetric::<u64>(2)?;
-            for round in 1..=10 {
-                job.push(table.at((rank + 1) % size, 0), &[(rank * round) as u64])?;
-                job.push(table.at((rank + size - 1) % size, 1), &[(rank * round) as u64])?;
-                job.barrier()?;
-                let below = (rank + size - 1) % size * round;
-                let above = (rank + 1) % size * round;
-                assert_eq!(table.to_vec(), [below as u64, above as u64]);
-                job.barrier()?;
-            }
-            hikyaku::Result::Ok(())
-        })
-    });
+    let run = watchdog::watched(name, || Sim::new(Machine::plain(), MANY, 1).heap_bytes(heap_bytes).run(program));
     let run = run.unwrap();
     run.results.into_iter().collect::<hikyaku::Result<Vec<()>>>().unwrap();
     let (seconds, kilobytes) = (real.elapsed().as_secs_f64(), peak_kilobytes());
-    println!("{RANKS} ranks, {} events: {seconds:.1} s, {} MB", run.events, kilobytes / 1024);
+    println!("{name}, {MANY} ranks, {} events: {seconds:.1} s, {} MB", run.events, kilobytes / 1024);
     assert!(kilobytes < 8 << 20, "{kilobytes} KB of memory");
     assert!(seconds < 60.0, "{seconds} s");
+}
+
+#[test]
+fn thousands_of_ranks() {
+    check_many("neighbours", 1 << 20, |job| {
+        let (rank, size) = (job.rank(), job.size());
+        let table = job.symmetric::<u64>(2)?;
+        for round in 1..=10 {
+            job.push(table.at((rank + 1) % size, 0), &[(rank * round) as u64])?;
+            job.push(table.at((rank + size - 1) % size, 1), &[(rank * round) as u64])?;
+            job.barrier()?;
+            let below = (rank + size - 1) % size * round;
+            let above = (rank + 1) % size * round;
+            assert_eq!(table.to_vec(), [below as u64, above as u64]);
+            job.barrier()?;
+        }
+        Ok(())
+    });
+}
+
+/// The group of all of them, each time with another root.
+#[test]
+fn thousands_of_members() {
+    check_many("members", 1 << 29, |job| {
+        let world = job.world()?;
+        let content = |round: usize| -> Vec<u64> { (0..1024).map(|index| (round << 32 | index) as u64).collect() };
+        for round in 0..5 {
+            let root = round * 1000 % world.size();
+            let mut data = if world.rank() == root { content(round) } else { vec![0; 1024] };
+            world.barrier()?;
+            world.broadcast(&mut data, root)?;
+            assert_eq!(data, content(round));
+        }
+        world.free()
+    });
 }
 
 /// The most memory this process ever had.
