@@ -1,6 +1,6 @@
 //! Virtual time itself: the same seed is the same run, what cannot be is reported, and thousands of ranks fit.
 
-use hikyaku::sim::{Machine, Run, Sim};
+use hikyaku::sim::{Faults, Machine, Run, Sim};
 use hikyaku::{Atomic, By, Error, Job, Until};
 use hikyaku_testing::watchdog;
 
@@ -137,6 +137,51 @@ fn the_clock_is_virtual() {
     let run = run.unwrap();
     assert!(run.results.iter().all(|passed| passed.as_secs() >= 86_400), "{:?}", run.results);
     assert!(run.elapsed.as_secs() >= 86_400 && real.elapsed().as_secs() < 3600);
+}
+
+/// Over a wire that loses frames packets are short: messages around several of them arrive whole.
+#[test]
+fn messages_as_long_as_some_packets() {
+    const PACKET: usize = 32 * 1024;
+    let run = Sim::new(Machine::plain(), 2, 1).faults(Faults::of_wire(0.05)).run(|job| {
+        let messages = job.messages(1)?;
+        for bytes in (2 * PACKET - 30..=2 * PACKET + 1).chain([PACKET]) {
+            let content: Vec<u8> = (0..bytes).map(|index| (index / 7 + bytes) as u8).collect();
+            let mut into = vec![0; bytes];
+            match job.rank() {
+                0 => messages.send(&content, 1, 0)?,
+                _ => drop(messages.recv(&mut into, 0, 0)?),
+            }
+            assert!(job.rank() == 0 || into == content, "{bytes} bytes");
+        }
+        job.barrier()
+    });
+    run.unwrap().results.into_iter().collect::<hikyaku::Result<Vec<()>>>().unwrap();
+}
+
+/// The processor of an interface runs one handler at a time.
+#[test]
+fn handlers_of_an_interface_queue_up() {
+    let mut machine = Machine::plain();
+    (machine.ni.clock, machine.ni.handler) = (100.0, 5.0);
+    let run = Sim::new(machine, 4, 1).trace(true).run(|job| {
+        job.register_handler(HANDLER, |_, _| {})?;
+        let interface = job.start_ni_thread()?;
+        job.barrier()?;
+        if job.rank() > 0 {
+            job.send(0, HANDLER, 0, [0; 6], &[])?;
+        } else {
+            job.wait_handled(By::Anyone, HANDLER, 3)?;
+        }
+        job.barrier()?;
+        drop(interface);
+        hikyaku::Result::Ok(())
+    });
+    let messages = run.unwrap().passages.into_iter().filter(|passage| passage.what == "message");
+    let mut handled: Vec<_> = messages.map(|message| message.arrived.as_nanos()).collect();
+    handled.sort_unstable();
+    // They were sent at the same time.
+    assert_eq!([handled[1] - handled[0], handled[2] - handled[1]], [5000, 5000], "{handled:?}");
 }
 
 /// Without optimization an eighth of them, for the sake of time.

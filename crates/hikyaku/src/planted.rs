@@ -43,6 +43,10 @@ pub enum Bug {
     KeyUnread,
     /// Operations that are only counted are not waited for.
     CountUnread,
+    /// An atomic operation is done twice.
+    AtomicTwice,
+    /// A comparison is not made: the word is swapped whatever it holds.
+    ComparisonSkipped,
     /// The barrier of the job ends one step early.
     MeetingShort,
     /// Meetings use the same place every time, and not two in turn.
@@ -67,6 +71,10 @@ pub enum Bug {
     ScanDisordered,
     /// A short reduction takes far members for near ones.
     FarTakenForNear,
+    /// The network's barrier is not waited for.
+    GateOpen,
+    /// The root of a broadcast by the network does not wait until a buffer was taken.
+    CastUnanswered,
     /// A rank that waits for room is not told that there is some.
     RoomUntold,
     /// A rank counts as gone while packets of it are under way.

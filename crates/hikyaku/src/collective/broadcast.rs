@@ -40,7 +40,10 @@ impl Group<'_> {
         let data: &mut [u8] = bytemuck::cast_slice_mut(data);
         let label = Label::new(Kind::Broadcast, data.len()).root(root);
         self.check_root(label)?;
-        if (self.is_far() || self.choice.is_tree(Call::Broadcast, data.len())) && self.tree_broadcast(label, data)? {
+        if self.is_far() {
+            return self.far_broadcast(label, data);
+        }
+        if self.choice.is_tree(Call::Broadcast, data.len()) && self.tree_broadcast(label, data)? {
             return Ok(());
         }
         match data.len() {

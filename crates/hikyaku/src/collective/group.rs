@@ -280,7 +280,7 @@ impl<'j> Group<'j> {
             Some(_) => {
                 let parts: Vec<_> = members.iter().map(|member| (member.rank, member.start(&job.ni))).collect();
                 slots.set(Some(Messages::over(job, SLOTS, &parts, rank)));
-                Some(Far::new(room)?)
+                Some(Far::new(job, &members, room)?)
             }
         };
         Ok(Group {
@@ -328,7 +328,7 @@ pub(super) fn take_part(job: &Job, room: usize) -> Result<usize> {
 
 /// Bytes of a part of a group of at most `room` members.
 pub(super) fn part_bytes(job: &Job, room: usize) -> Result<usize> {
-    if job.ni.far.is_some() { far::part_bytes(room) } else { Ok(PART_BYTES) }
+    if job.ni.far.is_some() { far::part_bytes(job, room) } else { Ok(PART_BYTES) }
 }
 
 #[cfg(not(test))]

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::memory::copy;
 
 /// Bytes of one of the two buffers.
-const HALF_BYTES: usize = 256 * 1024;
+pub(super) const HALF_BYTES: usize = 256 * 1024;
 const STAGE_BYTES: usize = 2 * HALF_BYTES;
 
 impl Group<'_> {

@@ -139,6 +139,20 @@ impl<'j> Group<'j> {
     }
 }
 
+/// How far above its parent a place of the tree lies.
+#[inline(always)]
+pub(super) fn lowest(place: usize, size: usize) -> usize {
+    if place == 0 { size.next_power_of_two() } else { place & place.wrapping_neg() }
+}
+
+/// How far above a place its children lie, the farthest first: it has the most to pass on.
+#[inline(always)]
+pub(super) fn steps(place: usize, size: usize) -> impl Iterator<Item = usize> {
+    let steps =
+        std::iter::successors(Some(lowest(place, size) / 2), |step| Some(step / 2)).take_while(|step| *step > 0);
+    steps.filter(move |step| place + step < size)
+}
+
 impl Climb<'_, '_> {
     /// This member reads nothing of the call any more.
     fn finish(&self) {
@@ -173,14 +187,12 @@ impl Climb<'_, '_> {
         // The tree is that of the first member, turned.
         let place = (self.group.rank() + size - root) % size;
         let member = |place: usize| (place + root) % size;
-        let lowest = if place == 0 { size.next_power_of_two() } else { place & place.wrapping_neg() };
+        let lowest = lowest(place, size);
         self.pieces(data, |index, piece| {
             if place != 0 {
                 self.receive(member(place - lowest), index, piece)?;
             }
-            // The farthest first: it has the most to pass on.
-            let steps = std::iter::successors(Some(lowest / 2), |step| Some(step / 2)).take_while(|step| *step > 0);
-            steps.filter(|step| place + step < size).try_for_each(|step| self.send(member(place + step), index, piece))
+            steps(place, size).try_for_each(|step| self.send(member(place + step), index, piece))
         })
     }
 

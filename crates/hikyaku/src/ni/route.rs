@@ -18,6 +18,7 @@ use crate::memory::copy;
 use crate::planted::{Bug, planted};
 use crate::sync::bell::ANY;
 use crate::transport::TAIL_BYTES_MAX;
+use crate::transport::hardware::Multicast;
 use crate::transport::shm::cross;
 use crate::transport::shm::layout::AreaKind;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet};
@@ -63,6 +64,9 @@ const SEGMENT: u32 = u32::MAX;
 
 /// In place of an area: a window of the rank. Its key is the window's name.
 const WINDOW: u32 = u32::MAX - 1;
+
+/// In place of an area: the rank's part of the segment, from the beginning of its heap on. The same for all ranks.
+const HEAP: u32 = u32::MAX - 2;
 
 impl Target {
     pub fn in_window(rank: usize, name: u64, offset: usize) -> Target {
@@ -400,7 +404,10 @@ fn perform(ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> std::resu
         verb::PUSH_THEN => {
             let tail_bytes = b.saturating_mul(8).min(payload.len() as u64) as usize;
             let (data, tail) = payload.split_at(payload.len() - tail_bytes);
-            let then = find_in_segment(ni, a, tail.len() as u64).filter(|then| (*then as usize).is_multiple_of(8));
+            let then = if id == HEAP as u64 { ni.memory.layout.heap(ni.rank) as u64 } else { 0 }.checked_add(a);
+            let then = then
+                .and_then(|then| find_in_segment(ni, then, tail.len() as u64))
+                .filter(|then| (*then as usize).is_multiple_of(8));
             let (target, then) = find(data.len() as u64).zip(then).ok_or(Refusal::OutOfBounds)?;
             let (first, rest) = tail.split_at(tail.len().min(8));
             // SAFETY: as above; the word is aligned, and accessed atomically.
@@ -426,18 +433,23 @@ fn perform(ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> std::resu
             }
             // SAFETY: as above; aligned, and accessed atomically.
             let word = unsafe { AtomicU64::from_ptr(target.cast()) };
-            words[0] = match packet.handler {
+            let operation = match packet.handler {
                 verb::WORD => {
                     word.store(a, Ordering::Release);
-                    0
+                    None
                 }
-                verb::ADD => Atomic::Add(a).perform(word),
-                verb::SWAP => Atomic::Swap(a).perform(word),
-                verb::COMPARE_SWAP => Atomic::CompareSwap { old: a, new: b }.perform(word),
-                verb::AND => Atomic::And(a).perform(word),
-                verb::OR => Atomic::Or(a).perform(word),
-                _ => Atomic::Xor(a).perform(word),
+                verb::ADD => Some(Atomic::Add(a)),
+                verb::SWAP => Some(Atomic::Swap(a)),
+                verb::COMPARE_SWAP if planted(Bug::ComparisonSkipped) => Some(Atomic::Swap(b)),
+                verb::COMPARE_SWAP => Some(Atomic::CompareSwap { old: a, new: b }),
+                verb::AND => Some(Atomic::And(a)),
+                verb::OR => Some(Atomic::Or(a)),
+                _ => Some(Atomic::Xor(a)),
             };
+            words[0] = operation.map_or(0, |operation| operation.perform(word));
+            if let Some(operation) = operation.filter(|_| planted(Bug::AtomicTwice)) {
+                operation.perform(word);
+            }
             ni.notify(ni.rank, ni.watch_of(target));
         }
         _ => return Err(Refusal::OutOfBounds),
@@ -448,6 +460,10 @@ fn perform(ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> std::resu
 /// The address of bytes of this rank that a peer named; none of it is believed.
 fn find(ni: &Ni, id: u64, key: u64, offset: u64, bytes: u64) -> Option<*mut u8> {
     if id == SEGMENT as u64 {
+        return find_in_segment(ni, offset, bytes).filter(|_| key == ni.job);
+    }
+    if id == HEAP as u64 {
+        let offset = offset.checked_add(ni.memory.layout.heap(ni.rank) as u64)?;
         return find_in_segment(ni, offset, bytes).filter(|_| key == ni.job);
     }
     let area = ni.look_up(ni.rank, id.min(u32::MAX as u64) as u32).ok();
@@ -531,6 +547,22 @@ impl Ni {
         let (mut packet, payload) = quiet_push_then(to, data, then, tail);
         packet.arguments[5] = if prepared { PREPARED } else { 0 };
         self.try_far(to.rank, &packet, &payload)
+    }
+
+    /// The same at all other ranks at once, at offsets from the beginning of their heaps.
+    pub(crate) fn try_multicast_then(
+        &self,
+        network: &dyn Multicast,
+        to: usize,
+        data: &[u8],
+        then: usize,
+        tail: &[u64],
+    ) -> Result<bool> {
+        self.check_rank(self.rank)?;
+        // The packet names no rank.
+        let to = Target { rank: self.rank, area: HEAP, key: self.job, offset: to as u64 };
+        let (packet, payload) = quiet_push_then(to, data, then, tail);
+        network.multicast(&packet, &payload)
     }
 
     /// A push; false while there is no room.

@@ -6,16 +6,19 @@
 //! [`shm`] is mapped memory: every rank of a host maps one segment, so a remote reference is a pointer and needs
 //! no transport call at all. Ranks that are not mapped are *far*: a [`Transport`] carries packets to their network
 //! interfaces, which do what the packets ask for. [`sim`] is one in virtual time. [`reliable`] makes links out of wires
-//! that lose frames.
+//! that lose frames. [`hardware`] is what some networks do for all ranks at once.
 
+pub(crate) mod hardware;
 pub(crate) mod reliable;
 pub mod shm;
 pub mod sim;
 
 use crate::error::Result;
 use crate::ni::message::kind;
+use hardware::{Multicast, NetworkBarrier};
 use shm::layout::State;
 use shm::ring::Packet;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// How one rank reaches far ranks. Packets between two ranks arrive once each, in order.
@@ -38,6 +41,16 @@ pub(crate) trait Transport: Send + Sync {
     /// Whether [`Transport::receive`] would give something.
     fn has_arrived(&self) -> bool;
 
+    /// How the network reaches all ranks at once, if it does.
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        None
+    }
+
+    /// How the network finds out that all ranks have come, if it does.
+    fn network_barrier(&self) -> Option<&dyn NetworkBarrier> {
+        None
+    }
+
     /// Payload bytes of one packet of the library at most, beside up to [`TAIL_BYTES_MAX`] that follow them.
     fn payload_max(&self) -> usize;
 
@@ -46,6 +59,9 @@ pub(crate) trait Transport: Send + Sync {
 
     /// The program has entered a call of the library that communicates.
     fn call(&self) {}
+
+    /// The program has copied so many bytes within its own memory.
+    fn copied(&self, _bytes: usize) {}
 
     /// This rank looks at its memory: what has arrived by now must be there.
     fn look(&self);
@@ -81,7 +97,8 @@ pub(crate) const TAIL_BYTES_MAX: usize = 64;
 pub(crate) struct Parcel {
     pub source: usize,
     pub packet: Packet,
-    pub payload: Box<[u8]>,
+    /// Shared by those it was sent to at once.
+    pub payload: Arc<[u8]>,
 }
 
 impl Parcel {

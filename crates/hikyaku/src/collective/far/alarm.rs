@@ -1,6 +1,6 @@
 //! Calls of a far group that do not fit together, and members that end.
 //!
-//! A member waits for one other at a time. It sees the end of that one, and it sees its alarm: whoever finds out that a
+//! A member waits for one other at a time, or at the network's barrier for all. It sees the end of that one, and it sees its alarm: whoever finds out that a
 //! call can never be complete writes into the alarm of every member why. A death is known to all without that. After a
 //! long wait it asks what the other is about: both may wait for room for messages that nobody will take.
 
@@ -15,6 +15,7 @@ use crate::planted::{Bug, planted};
 use crate::sync::Shared;
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -80,6 +81,16 @@ impl Group<'_> {
         &self,
         round: &Round,
         member: usize,
+        ready: impl FnMut() -> Option<Result<R>>,
+    ) -> Result<R> {
+        self.wait_for_members(round, member..member + 1, ready)
+    }
+
+    /// Waits within a call for something that takes all of `members`.
+    pub(super) fn wait_for_members<R>(
+        &self,
+        round: &Round,
+        members: Range<usize>,
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
         let myself = By::Rank(self.job.ni.rank);
@@ -93,7 +104,7 @@ impl Group<'_> {
                 };
                 let trouble = || match left {
                     Some(_) => self.alarm_or_death(round),
-                    None => self.trouble(round, member),
+                    None => self.trouble(round, members.clone()),
                 };
                 // What was done before counts.
                 done.or_else(|| trouble().map(|trouble| ready().and_then(Result::ok).ok_or(trouble)))
@@ -102,7 +113,7 @@ impl Group<'_> {
             match self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, look) {
                 Err(Error::Timeout { .. }) => match left {
                     Some(rank) => return Err(self.give_up(round, Error::PeerLeft { rank })),
-                    None => self.patrol(round, member)?,
+                    None => members.clone().try_for_each(|member| self.patrol(round, member))?,
                 },
                 Ok(Err(Error::PeerLeft { rank })) if left.is_none() => left = Some(rank),
                 waited => return waited.and_then(|result| result).map_err(|error| self.give_up(round, error)),
@@ -113,6 +124,9 @@ impl Group<'_> {
     /// Asks what a member is about: the two may have gone different ways some calls ago.
     #[cold]
     fn patrol(&self, round: &Round, member: usize) -> Result<()> {
+        if member == self.rank() {
+            return Ok(());
+        }
         let mut theirs = [[0u64; 2]; ASKS];
         let place = self.place_of(member) + std::mem::offset_of!(Alarm, asks);
         let target = Target::in_segment(&self.job.ni, self.members[member].rank, place);
@@ -137,8 +151,9 @@ impl Group<'_> {
     }
 
     /// Why the call can never be complete, if that is so.
-    fn trouble(&self, round: &Round, member: usize) -> Option<Error> {
-        let departed = || self.job.ni.check_departed(By::Rank(self.members[member].rank)).err();
+    fn trouble(&self, round: &Round, mut members: Range<usize>) -> Option<Error> {
+        let departed =
+            || members.find_map(|member| self.job.ni.check_departed(By::Rank(self.members[member].rank)).err());
         // In this order: one that left because another died is not the cause.
         self.alarm_or_death(round).or_else(departed)
     }
@@ -211,8 +226,7 @@ impl Group<'_> {
     }
 
     fn alarm(&self) -> &Alarm {
-        // SAFETY: a page of this rank's own part, by the layout of it; made of atomics.
-        unsafe { &*self.members[self.rank()].at::<Alarm>(self.alarm_offset()) }
+        self.own(self.alarm_offset())
     }
 
     fn alarm_offset(&self) -> usize {

@@ -5,6 +5,7 @@ use super::super::label::Label;
 use super::super::reduce::Combination;
 use super::super::room::Room;
 use super::super::round::Round;
+use super::long::is_long;
 use super::pieces;
 use crate::error::Result;
 use crate::planted::{Bug, planted};
@@ -16,9 +17,12 @@ impl Group<'_> {
         (self.rank() + self.size() - distance) % self.size()
     }
 
-    /// A butterfly of empty messages.
+    /// The network's own barrier, or a butterfly of empty messages.
     pub(in super::super) fn far_barrier(&self, label: Label) -> Result<()> {
         let round = self.begin(label)?;
+        if let Some(gate) = self.gate(label) {
+            return self.pass_gate(&round, gate);
+        }
         for step in 0.. {
             let Some(above) = partner(self.rank(), self.size(), step) else { break };
             if planted(Bug::ButterflyShort) && partner(self.rank(), self.size(), step + 1).is_none() {
@@ -28,6 +32,16 @@ impl Group<'_> {
             self.hear(&round, self.below(1 << step), 0, &mut [])?;
         }
         Ok(())
+    }
+
+    /// By the network's multicast, or a tree.
+    #[cold]
+    pub(in super::super) fn far_broadcast(&self, label: Label, data: &mut [u8]) -> Result<()> {
+        match self.cast() {
+            Some(cast) => self.cast_broadcast(label, cast, data),
+            None if is_long(data.len()) => self.long_broadcast(label, data),
+            None => self.tree_broadcast(label, data).map(drop),
+        }
     }
 
     /// In step `k` a member passes on what it has of the `2^k` members up to it, so the order of ranks is kept.

@@ -27,7 +27,7 @@ pub(super) enum What {
     Frame {
         from: usize,
         to: usize,
-        bytes: Vec<u8>,
+        bytes: Box<[u8]>,
     },
     /// The end `here` of a link to `there` has waited long enough.
     Tick {
@@ -44,7 +44,12 @@ pub(super) enum What {
     },
     Arrival {
         to: usize,
-        parcel: Parcel,
+        /// Elsewhere, since events are moved about.
+        parcel: Box<Parcel>,
+    },
+    /// All ranks have come to the network's barrier of this color.
+    Passed {
+        color: u64,
     },
     /// A rank that waits for room looks again.
     Room {
@@ -119,6 +124,7 @@ impl Agenda {
         match &event.what {
             What::Alarm { rank: who, .. } | What::Crash { rank: who } => add(&rank(*who)),
             What::Room { rank: who } | What::Retry { rank: who } => add(&rank(*who)),
+            What::Passed { color } => add(&color.to_le_bytes()),
             What::Tick { here, there } => add(&[rank(*here), rank(*there)].concat()),
             What::Departure { rank: who, state } => {
                 add(&rank(*who));

@@ -5,6 +5,7 @@ use super::world::{World, queue};
 use crate::error::{Error, Result};
 use crate::ni::coroutine;
 use crate::ni::message::refuse_in_handler;
+use crate::transport::hardware::{Multicast, NetworkBarrier};
 use crate::transport::shm::layout::State;
 use crate::transport::shm::ring::Packet;
 use crate::transport::{Parcel, Transport};
@@ -47,6 +48,14 @@ impl Transport for Endpoint {
         !self.world.course().ranks[self.rank].inbox.is_empty()
     }
 
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        self.world.wire.broadcast(self.world.size()).map(|_| self as _)
+    }
+
+    fn network_barrier(&self) -> Option<&dyn NetworkBarrier> {
+        self.world.wire.barrier(self.world.size()).map(|_| self as _)
+    }
+
     fn payload_max(&self) -> usize {
         self.world.course().payload_max()
     }
@@ -58,6 +67,10 @@ impl Transport for Endpoint {
 
     fn call(&self) {
         self.world.course().ranks[self.rank].debt += self.world.wire.call();
+    }
+
+    fn copied(&self, bytes: usize) {
+        self.world.course().ranks[self.rank].debt += self.world.wire.copy(bytes);
     }
 
     fn look(&self) {

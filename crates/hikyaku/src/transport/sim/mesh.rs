@@ -87,7 +87,7 @@ impl Course {
                 }
             }
             let Some(mut frame) = line.link.next_frame(now) else { break };
-            let load = Load { bytes: frame.len(), at_hand: false, kept: false };
+            let load = Load { bytes: frame.len(), at_hand: false, kept: false, handling: 0 };
             let arrival = wire.arrival(start, here, there, load, &mut self.stages);
             let mesh = self.mesh.as_ref().expect("a wire with faults");
             let fate = mesh.faults.fate(&mut self.chance, here, there, start, delay);
@@ -97,7 +97,7 @@ impl Course {
             }
             for later in fate.copies {
                 self.trace(here, there, "frame", frame.len(), start, arrival + later);
-                self.plan(arrival + later, What::Frame { from: here, to: there, bytes: frame.clone() });
+                self.plan(arrival + later, What::Frame { from: here, to: there, bytes: frame.as_slice().into() });
             }
         }
         self.set_alarm(here, there);
@@ -172,7 +172,7 @@ fn encode(parcel: &Parcel) -> Box<[u8]> {
     bytes.push(*kind);
     bytes.extend(address.to_le_bytes());
     arguments.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
-    bytes.extend(&parcel.payload);
+    bytes.extend(&*parcel.payload);
     bytes.into()
 }
 

@@ -19,6 +19,7 @@
 //! | `wire` | the way of a packet: when it leaves and arrives |
 //! | `endpoint` | one rank's view of it: the transport |
 //! | `fiber` | a rank's program with a stack of its own |
+//! | `hardware` | what the network does for all at once |
 //! | `faults` | what goes wrong |
 //! | `mesh` | reliable links between ranks where it does |
 //! | `passage` | what went from where to where |
@@ -29,6 +30,7 @@ pub(crate) mod chance;
 pub(crate) mod endpoint;
 pub mod faults;
 pub(crate) mod fiber;
+mod hardware;
 pub mod machine;
 mod mesh;
 pub mod passage;

@@ -1,10 +1,10 @@
 //! The way of a packet: what its initiator spends, when it leaves, when it arrives.
 //!
 //! An operation passes stages, each of which does one thing at a time: reading host memory, the link out, the link in,
-//! receiving, writing host memory. A long one is cut into packets, which follow each other through the stages. So
+//! receiving, writing host memory, running a handler. A long one is cut into packets, which follow each other through the stages. So
 //! operations of one rank on another keep their order.
 
-use super::machine::{Machine, Topology};
+use super::machine::{HardwareBroadcast, Machine, Shape, Topology};
 use super::world::{PICOSECONDS, Time};
 use crate::ni::message::kind;
 use crate::ni::route::Class;
@@ -21,6 +21,8 @@ pub(super) struct Stages {
     into: Time,
     receive: Time,
     write: Time,
+    /// Running handlers.
+    processor: Time,
 }
 
 /// What is to be carried.
@@ -31,6 +33,8 @@ pub(super) struct Load {
     pub at_hand: bool,
     /// It is for a handler that the interface of the target runs: it need not be written to host memory.
     pub kept: bool,
+    /// What the interface of the target spends on its handler.
+    pub handling: Time,
 }
 
 /// What the host spends on an operation.
@@ -72,14 +76,21 @@ impl Train {
         *free = last;
         Train { first, last, ..self }
     }
-}
 
-impl Wire {
-    pub fn new(machine: Machine) -> Wire {
-        Wire { machine }
+    fn of_one(time: Time) -> Train {
+        Train { first: time, last: time, count: 1 }
     }
 
-    /// What a look at memory costs; never nothing, so that a program that only looks makes time go on.
+    /// When the handler of the whole, if there is one, has run after those of everything that came before.
+    fn handled(self, load: Load, target: &mut Stages) -> Time {
+        match load.handling {
+            0 => self.last,
+            handling => Train::of_one(self.last).pass(handling, &mut target.processor).last,
+        }
+    }
+}
+
+/// What a look at memory costs; never nothing, so that a program that only looks makes time go on.
     pub fn poll(&self) -> Time {
         time(self.machine.host.poll).max(1000)
     }
@@ -115,7 +126,8 @@ impl Wire {
             Class::Message => MESSAGE_BYTES + payload,
         };
         let at_hand = class == Class::Answer || by_interface && self.has_processor();
-        Load { bytes, at_hand, kept: class == Class::Message && for_interface && self.has_processor() }
+        let kept = class == Class::Message && for_interface && self.has_processor();
+        Load { bytes, at_hand, kept, handling: if for_interface { self.handler(packet) } else { 0 } }
     }
 
     /// Whether interfaces run handlers; otherwise hosts do it for them.
@@ -124,43 +136,117 @@ impl Wire {
     }
 
     /// What an interface spends to run a handler.
-    pub fn handler(&self, packet: &Packet) -> Time {
+    fn handler(&self, packet: &Packet) -> Time {
         if matches!(packet.kind, kind::USER | kind::CALL) { time(self.machine.ni.handler) } else { 0 }
     }
 
-    /// When an operation that the interface has at `start` has changed the memory of its target.
+    /// When an operation that the interface has at `start` has changed the memory of its target, or its handler has run.
     pub fn arrival(&self, start: Time, from: usize, to: usize, load: Load, stages: &mut [Stages]) -> Time {
-        let Machine { host, ni, link, .. } = &self.machine;
+        let Machine { ni, link, .. } = &self.machine;
         let bytes = load.bytes;
         if from == to {
             // A rank operates on its own memory through its interface, in order; with a processor of its own, that reads
             // what the host asks for, and writes what it answers.
-            let copy = || time(host.copy_start) + transfer(bytes, host.copy_bandwidth);
             let each = match (load.at_hand, load.kept) {
-                _ if !self.has_processor() => copy(),
+                _ if !self.has_processor() => self.copy(bytes),
                 (true, true) => 0,
                 (false, true) => time(ni.dma_read_start) + transfer(bytes, ni.dma_bandwidth),
                 (true, false) => time(ni.dma_write_start) + transfer(bytes, ni.dma_bandwidth),
-                (false, false) => copy(),
+                (false, false) => self.copy(bytes),
             };
-            return Train { first: start, last: start, count: 1 }.pass(each, &mut stages[to].write).last;
+            return Train::of_one(start).pass(each, &mut stages[to].write).handled(load, &mut stages[to]);
         }
-        let piece = if ni.packet > 0 { bytes.min(ni.packet) } else { bytes };
-        let count = bytes.div_ceil(piece.max(1)).max(1) as Time;
-        let (move_time, wire_time) = (transfer(piece, ni.dma_bandwidth), transfer(piece, link.bandwidth));
-        let read_time = if load.at_hand { 0 } else { time(ni.dma_read_start) + move_time };
-        let train = Train { first: start, last: start, count };
+        let train = self.leave(start, load, link.bandwidth, &mut stages[from]);
+        self.enter(train, self.latency(from, to), load, &mut stages[to])
+    }
+
+    /// The same for all of `targets` at once, by the network's own broadcast, for which all of it may have to pass one
+    /// crossbar.
+    pub fn arrivals(
+        &self,
+        start: Time,
+        from: usize,
+        targets: &[usize],
+        load: Load,
+        stages: &mut [Stages],
+        crossbar: &mut Time,
+    ) -> Vec<Time> {
+        let broadcast = self.machine.hardware.broadcast.as_ref().expect("asked for where there is one");
         let source = &mut stages[from];
-        let train = train.pass(read_time, &mut source.read).pass(time(ni.send + ni.gap) + wire_time, &mut source.out);
-        // Bytes come in while they still go out, unless others come in.
-        let target = &mut stages[to];
-        let latency = self.latency(from, to);
+        if broadcast.serial {
+            source.out = source.out.max(*crossbar);
+        }
+        let train = self.leave(start, load, broadcast.bandwidth, source);
+        *crossbar = source.out;
+        targets.iter().map(|to| self.enter(train, self.latency(from, *to), load, &mut stages[*to])).collect()
+    }
+
+    /// Passes the stages of the host that sends.
+    fn leave(&self, start: Time, load: Load, bandwidth: f64, source: &mut Stages) -> Train {
+        let ni = &self.machine.ni;
+        let (piece, count) = self.cut(load.bytes);
+        let read_time = if load.at_hand { 0 } else { time(ni.dma_read_start) + transfer(piece, ni.dma_bandwidth) };
+        let out_time = time(ni.send + ni.gap) + transfer(piece, bandwidth);
+        let train = Train { first: start, last: start, count };
+        train.pass(read_time, &mut source.read).pass(out_time, &mut source.out)
+    }
+
+    /// Passes the stages of the host that it is for. Bytes come in while they still go out, unless others come in.
+    fn enter(&self, train: Train, latency: Time, load: Load, target: &mut Stages) -> Time {
+        let ni = &self.machine.ni;
+        let (piece, count) = self.cut(load.bytes);
+        let wire_time = transfer(piece, self.machine.link.bandwidth);
         let first = (train.first + latency).max(target.into + wire_time);
         let last = (train.last + latency).max(first + (count - 1) * wire_time);
         target.into = last;
-        let train = Train { first, last, count };
-        let write_time = if load.kept { 0 } else { time(ni.dma_write_start) + move_time };
-        train.pass(time(ni.receive), &mut target.receive).pass(write_time, &mut target.write).last
+        let write_time = if load.kept { 0 } else { time(ni.dma_write_start) + transfer(piece, ni.dma_bandwidth) };
+        let train = Train { first, last, count }.pass(time(ni.receive), &mut target.receive);
+        train.pass(write_time, &mut target.write).handled(load, target)
+    }
+
+    /// Bytes of a packet, and how many there are.
+    fn cut(&self, bytes: usize) -> (usize, Time) {
+        let packet = self.machine.ni.packet;
+        let piece = if packet > 0 { bytes.min(packet) } else { bytes };
+        (piece, bytes.div_ceil(piece.max(1)).max(1) as Time)
+    }
+
+    /// What the host spends on a copy within its memory.
+    pub fn copy(&self, bytes: usize) -> Time {
+        let host = &self.machine.host;
+        time(host.copy_start) + transfer(bytes, host.copy_bandwidth)
+    }
+
+    /// What the host spends before the network's own broadcast beyond a push: the copy into a static buffer, where there are
+    /// such, and the start.
+    pub fn broadcast_start(&self, bytes: usize) -> Time {
+        let broadcast = self.machine.hardware.broadcast.as_ref().expect("asked for where there is one");
+        time(broadcast.start) + if broadcast.buffers > 0 { self.copy(bytes) } else { 0 }
+    }
+
+    /// The network's own broadcast, if it serves a job of `size` ranks.
+    pub fn broadcast(&self, size: usize) -> Option<&HardwareBroadcast> {
+        let broadcast = self.machine.hardware.broadcast.as_ref();
+        broadcast.filter(|broadcast| self.is_served(broadcast.shape, size))
+    }
+
+    /// How long the network's own barrier takes from the last arrival on, if it serves a job of `size` ranks.
+    pub fn barrier(&self, size: usize) -> Option<Time> {
+        let barrier = self.machine.hardware.barrier.as_ref();
+        barrier.filter(|barrier| self.is_served(barrier.shape, size)).map(|barrier| time(barrier.time))
+    }
+
+    /// Whether ranks, one on each host from the first on, fill a shape. The other conditions hold by themselves: nobody else
+    /// is there.
+    fn is_served(&self, shape: Shape, size: usize) -> bool {
+        match shape {
+            Shape::Any => true,
+            Shape::Rectangle => {
+                let hosts = self.machine.link.dims.iter().product();
+                let row = self.machine.link.dims.first().copied().unwrap_or(usize::MAX);
+                size <= row || size <= hosts && size.is_multiple_of(row)
+            }
+        }
     }
 
     /// The first byte between the two ranks of `size` that are farthest from each other, and as long again for what

@@ -3,6 +3,7 @@
 use super::agenda::{Agenda, What};
 use super::chance::Chance;
 use super::faults::{Faults, picoseconds};
+use super::hardware::Hardware;
 use super::machine::Machine;
 use super::mesh::{self, Mesh};
 use super::passage::Passage;
@@ -44,12 +45,14 @@ pub(super) struct Course {
     /// Links over a wire with faults; `None`: nothing is ever lost.
     pub mesh: Option<Mesh>,
     /// Packets of one rank to another that may be under way or not handled.
-    crowd_max: usize,
+    pub(super) crowd_max: usize,
     /// Packets under way or not handled. Those that wait for a program do not keep out those that wait for nobody.
-    crowd: HashMap<Queue, usize>,
+    pub(super) crowd: HashMap<Queue, usize>,
     /// The interface that acts now, instead of a program.
     pub acting: Option<usize>,
     pub chance: Chance,
+    /// What the network does for all at once.
+    pub hardware: Hardware,
     /// What went from where to where, if anybody wants to know.
     passages: Option<Vec<Passage>>,
 }
@@ -65,6 +68,8 @@ pub(super) struct Rank {
     /// Moves on with every sleep, so that an old alarm wakes nobody.
     sleeps: u64,
     pub inbox: VecDeque<Parcel>,
+    /// Colors of the network's barrier that it has passed, and does not know of.
+    pub passed: Vec<u64>,
     /// How often its interface was asked to run handlers when messages arrive.
     alone: usize,
     /// Its interface is about to try again what was put off.
@@ -146,6 +151,7 @@ impl World {
                 crowd: HashMap::new(),
                 acting: None,
                 chance: Chance::new(seed),
+                hardware: Hardware::default(),
                 passages: trace.then(Vec::new),
             }),
             wire,
@@ -165,6 +171,11 @@ impl World {
     pub(super) fn course(&self) -> MutexGuard<'_, Course> {
         // A rank that panics holds it for no longer than a call, which leaves it as it should be.
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Number of ranks.
+    pub(super) fn size(&self) -> usize {
+        self.memory.layout.size
     }
 
     pub(super) fn instant(&self, time: Time) -> Instant {
@@ -234,8 +245,9 @@ impl World {
             }
             What::Arrival { to, parcel } => {
                 drop(course);
-                self.deliver(to, parcel);
+                self.deliver(to, *parcel);
             }
+            What::Passed { color } => course.pass_barrier(color),
         }
         Next::Went
     }
@@ -347,7 +359,7 @@ impl Course {
         }
     }
 
-    fn wake(&mut self, rank: usize, alarm: bool) {
+    pub(super) fn wake(&mut self, rank: usize, alarm: bool) {
         if !alarm {
             self.ranks[rank].vain_looks = 0;
         }
@@ -412,11 +424,9 @@ impl Course {
         }
         let for_interface = self.ranks[to].alone > 0;
         let load = wire.load(&parcel.packet, parcel.payload.len(), self.acting.is_some(), for_interface);
-        let arrival = wire.arrival(start, from, to, load, &mut self.stages);
-        let handling = if for_interface { wire.handler(&parcel.packet) } else { 0 };
-        let arrived = arrival + handling;
+        let arrived = wire.arrival(start, from, to, load, &mut self.stages);
         self.trace(from, to, Class::of(&parcel.packet).name(), load.bytes, start, arrived);
-        self.plan(arrived, What::Arrival { to, parcel });
+        self.plan(arrived, What::Arrival { to, parcel: Box::new(parcel) });
         true
     }
 
