@@ -39,6 +39,11 @@ fn revoked() {
 }
 
 #[test]
+fn locks() {
+    check(Workload::Locks);
+}
+
+#[test]
 fn mixture() {
     check(Workload::Mixture);
 }

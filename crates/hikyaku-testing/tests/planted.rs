@@ -1,7 +1,7 @@
 //! Bugs are planted in the protocols, one at a time: chaos catches each within a thousand seeds.
 
 use hikyaku::planted::{Bug, with_bug};
-use hikyaku_testing::chaos;
+use hikyaku_testing::chaos::{self, Plan, Workload};
 
 /// Those that a program can notice. The others cost time or memory only, or need a link that begins a second life: the
 /// tests of links catch them.
@@ -16,6 +16,8 @@ const BUGS: &[Bug] = &[
     Bug::TimeoutsIgnored,
     Bug::KeyUnread,
     Bug::CountUnread,
+    Bug::AtomicTwice,
+    Bug::ComparisonSkipped,
     Bug::MeetingShort,
     Bug::MeetingPlaceShared,
     Bug::SlotReusedEarly,
@@ -28,6 +30,8 @@ const BUGS: &[Bug] = &[
     Bug::AlarmSilent,
     Bug::ScanDisordered,
     Bug::FarTakenForNear,
+    Bug::GateOpen,
+    Bug::CastUnanswered,
     Bug::RoomUntold,
     Bug::DepartureEarly,
 ];
@@ -49,6 +53,17 @@ fn every_planted_bug_is_caught() {
         }
     }
     assert!(missed.is_empty(), "not caught within {SEEDS} seeds: {missed:?}");
+}
+
+/// A lock is no better than what it is built of.
+#[test]
+fn locks_notice_broken_atomic_operations() {
+    for bug in [Bug::AtomicTwice, Bug::ComparisonSkipped] {
+        let broken = |seed| chaos::run_plan(Plan::new(seed, Some(Workload::Locks))).err();
+        let caught = with_bug(bug, || (0..SEEDS).find_map(broken)).unwrap_or_else(|| panic!("{bug:?} was not caught"));
+        println!("{:<24} {:>6}  {}", format!("{bug:?}"), caught.plan.seed + 1, caught.message);
+        assert!(caught.message.contains("locks") || caught.message.contains("wait for ever"), "{caught}");
+    }
 }
 
 /// The same seeds find nothing where nothing is planted.

@@ -15,9 +15,11 @@
 //! | `slots` | messages in slots, of all sizes and modes |
 //! | `together` | collective calls; barriers never pass early |
 //! | `revoked` | areas that come and go: nobody writes after a revocation |
+//! | `locks` | locks of remote atomic operations: exclusive and fair |
 
 mod active;
 mod chance;
+mod locks;
 mod memory;
 mod plan;
 mod revoked;
@@ -26,7 +28,7 @@ mod together;
 mod trouble;
 mod verdict;
 
-use hikyaku::sim::{Machine, Sim};
+use hikyaku::sim::Sim;
 pub use plan::{Plan, Workload};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -71,7 +73,7 @@ pub fn run(seed: u64) -> Result<Report, Failure> {
 
 /// Runs a plan.
 pub fn run_plan(plan: Plan) -> Result<Report, Failure> {
-    let sim = Sim::new(Machine::plain(), plan.ranks, plan.seed)
+    let sim = Sim::new(plan.machine(), plan.ranks, plan.seed)
         .heap_bytes(1 << 24)
         .stack_bytes(256 * 1024)
         .faults(plan.faults.clone())

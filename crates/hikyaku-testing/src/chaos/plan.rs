@@ -2,8 +2,8 @@
 
 use super::chance::Chance;
 use super::trouble::{Outcome, promise};
-use super::{active, memory, revoked, slots, together};
-use hikyaku::sim::{Crash, Faults, Partition, Slow};
+use super::{active, locks, memory, revoked, slots, together};
+use hikyaku::sim::{Crash, Faults, Hardware, HardwareBarrier, HardwareBroadcast, Machine, Partition, Shape, Slow};
 use hikyaku::{By, Error, Job};
 use std::fmt;
 use std::time::Duration;
@@ -21,14 +21,23 @@ pub enum Workload {
     Together,
     /// Areas that come and go.
     Revoked,
+    /// Locks.
+    Locks,
     /// Some of the above, one after the other.
     Mixture,
 }
 
 impl Workload {
     /// All of them.
-    pub const ALL: [Workload; 6] =
-        [Workload::Memory, Workload::Active, Workload::Slots, Workload::Together, Workload::Revoked, Workload::Mixture];
+    pub const ALL: [Workload; 7] = [
+        Workload::Memory,
+        Workload::Active,
+        Workload::Slots,
+        Workload::Together,
+        Workload::Revoked,
+        Workload::Locks,
+        Workload::Mixture,
+    ];
 
     /// As in `--workload`.
     pub fn name(self) -> &'static str {
@@ -38,6 +47,7 @@ impl Workload {
             Workload::Slots => "slots",
             Workload::Together => "together",
             Workload::Revoked => "revoked",
+            Workload::Locks => "locks",
             Workload::Mixture => "mixture",
         }
     }
@@ -50,7 +60,7 @@ impl Workload {
             Workload::Mixture => {
                 let mut chance = Chance::new(seed, 7);
                 for part in 0..2 + chance.below(2) as u64 {
-                    chance.pick(&Workload::ALL[..5]).perform(job, Chance::new(seed, 100 + part).next())?;
+                    chance.pick(&Workload::ALL[..6]).perform(job, Chance::new(seed, 100 + part).next())?;
                 }
             }
             _ => self.perform(job, seed)?,
@@ -72,6 +82,7 @@ impl Workload {
             Workload::Slots => slots::run(job, seed),
             Workload::Together => together::run(job, seed),
             Workload::Revoked => revoked::run(job, seed),
+            Workload::Locks => locks::run(job, seed),
             Workload::Mixture => unreachable!("a mixture of others"),
         }
     }
@@ -107,6 +118,8 @@ pub struct Plan {
     pub ranks: usize,
     /// What they do.
     pub workload: Workload,
+    /// The network has a broadcast and a barrier of its own.
+    pub hardware: bool,
     /// What goes wrong.
     pub faults: Faults,
 }
@@ -118,7 +131,29 @@ impl Plan {
         let chosen = chance.pick(&Workload::ALL);
         // Mostly few: what goes wrong between three ranks is found sooner than between eight.
         let ranks = chance.pick(&[2, 2, 3, 3, 3, 4, 4, 5, 6, 7, 8]);
-        Plan { seed, ranks, workload: workload.unwrap_or(chosen), faults: faults(&mut chance, ranks) }
+        let hardware = Chance::new(seed, 10).once_in(3);
+        Plan { seed, ranks, workload: workload.unwrap_or(chosen), hardware, faults: faults(&mut chance, ranks) }
+    }
+
+    /// The machine it runs on: one of round numbers.
+    pub(super) fn machine(&self) -> Machine {
+        let mut machine = Machine::plain();
+        if self.hardware {
+            let condition = || "none".to_owned();
+            let barrier = HardwareBarrier { time: 1.0, shape: Shape::Any, condition: condition() };
+            let broadcast = HardwareBroadcast {
+                start: 0.0,
+                bandwidth: 10_000.0,
+                buffers: 2,
+                // So that most broadcasts take several.
+                buffer_bytes: 1000,
+                serial: true,
+                shape: Shape::Any,
+                condition: condition(),
+            };
+            machine.hardware = Hardware { barrier: Some(barrier), broadcast: Some(broadcast) };
+        }
+        machine
     }
 
     /// Whether a rank is killed.
@@ -168,8 +203,11 @@ fn faults(chance: &mut Chance, ranks: usize) -> Faults {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plan { seed, ranks, workload, faults } = self;
+        let Plan { seed, ranks, workload, hardware, faults } = self;
         write!(f, "seed {seed} ({} on {ranks} ranks", workload.name())?;
+        if *hardware {
+            write!(f, ", broadcast and barrier by the network")?;
+        }
         let chances = [
             ("loss", faults.loss),
             ("duplication", faults.duplication),

@@ -66,11 +66,15 @@ fn composed(members: usize, len: usize) -> Vec<[u64; 2]> {
 /// One call of any kind, and what must come out of it.
 fn call(group: &Group<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (group.rank(), group.size());
-    let (root, len) = (chance.below(size), chance.pick(&[0, 1, 2, 30, 500, 1500]));
+    let (root, mut len) = (chance.below(size), chance.pick(&[0, 1, 2, 30, 500, 1500]));
+    let kind = chance.below(10);
+    if kind == 0 && chance.once_in(4) {
+        // So long that it goes straight from buffer to buffer.
+        len = 20_000;
+    }
     let block = |member: usize| -> Vec<u64> { (0..len).map(|index| value(member, index)).collect() };
     let blocks = || -> Vec<u64> { (0..size).flat_map(block).collect() };
     let sums = || -> Vec<u64> { (0..len).map(|index| (0..size).map(|member| value(member, index)).sum()).collect() };
-    let kind = chance.below(10);
     let (got, expected) = match kind {
         0 => {
             let mut data = if me == root { block(root) } else { vec![0; len] };
