@@ -2,7 +2,7 @@
 
 use super::figure::Figure;
 use hikyaku::message::{Messages, Mode};
-use hikyaku::sim::{Machine, Sim};
+use hikyaku::sim::{Hardware, Machine, Sim};
 use hikyaku::{By, Job, Result, Until};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -28,7 +28,19 @@ pub fn simulate(figure: &Figure) -> Option<Result<f64>> {
         "fmpl-bandwidth" | "blacs-bandwidth" => {
             run(&|job| ping_pong(job, bytes).map(|times| times.one_way)).map(|time| bandwidth(bytes, time))
         }
-        "fmpl-broadcast-tree" => run(&|job| tree_broadcast(job, bytes)).map(|time| bandwidth(bytes, time)),
+        "fmpl-broadcast-hardware"
+        | "fmpl-broadcast-buffers-64k"
+        | "fmpl-broadcast-buffers-1m"
+        | "fmpl-broadcast-buffers-4m" => machine().and_then(|machine| {
+            let time = self::run(with_buffers(machine, figure.buffer), ranks, &|job| broadcast(job, bytes))?;
+            Ok(bandwidth(bytes, time))
+        }),
+        "fmpl-broadcast-tree" => machine().and_then(|machine| {
+            let machine = Machine { hardware: Hardware::default(), ..machine };
+            Ok(bandwidth(bytes, self::run(machine, ranks, &|job| broadcast(job, bytes))?))
+        }),
+        "fmpl-broadcast-short" => run(&|job| broadcast(job, bytes)).map(microseconds),
+        "fmpl-barrier" => run(&group_barrier).map(microseconds),
         "am-overhead" => run(&|job| own_call(job, false)).map(microseconds),
         "am-reply" => run(&|job| own_call(job, true)).map(microseconds),
         "am-barrier-2" | "am-barrier-4" | "am-barrier-8" => run(&interface_barrier).map(microseconds),
@@ -163,25 +175,42 @@ fn posted_ahead(job: &Job, bytes: usize) -> Result<(Duration, Duration)> {
     Ok(times)
 }
 
-/// Section 5.2: a binomial tree, the whole message in each step.
-fn tree_broadcast(job: &Job, bytes: usize) -> Result<Duration> {
-    let (rank, size) = (job.rank(), job.size());
-    let messages = synchronous(job, 1)?;
-    let mut data = vec![if rank == 0 { 7u8 } else { 0 }; bytes];
-    job.barrier()?;
-    let begin = job.now();
-    let mut distance = size.next_power_of_two() / 2;
-    while distance > 0 {
-        if rank.is_multiple_of(2 * distance) && rank + distance < size {
-            messages.send(&data, rank + distance, 0)?;
-        } else if rank % (2 * distance) == distance {
-            messages.recv(&mut data, rank - distance, 0)?;
-        }
-        distance /= 2;
+/// The machine with static buffers of so many bytes for its broadcast; 0: of the library's own size.
+fn with_buffers(mut machine: Machine, bytes: usize) -> Machine {
+    if let Some(broadcast) = &mut machine.hardware.broadcast {
+        broadcast.buffer_bytes = bytes;
     }
-    let time = since(job, begin);
-    assert!(data.iter().all(|byte| *byte == 7), "what rank 0 has");
-    job.barrier()?;
+    machine
+}
+
+/// Section 6.3: again and again, each time with another root.
+fn broadcast(job: &Job, bytes: usize) -> Result<Duration> {
+    const ROUNDS: usize = 4;
+    let world = job.world()?;
+    let mut data = vec![0u8; bytes];
+    world.barrier()?;
+    let begin = job.now();
+    for root in 0..ROUNDS {
+        if job.rank() == root {
+            data.fill(root as u8 + 1);
+        }
+        world.broadcast(&mut data, root)?;
+        assert!(data.iter().all(|byte| *byte == root as u8 + 1), "what the root has");
+    }
+    let time = since(job, begin) / ROUNDS as u32;
+    world.free()?;
+    Ok(time)
+}
+
+/// Section 6.2: barriers of all, one after the other.
+fn group_barrier(job: &Job) -> Result<Duration> {
+    const ROUNDS: u32 = 20;
+    let world = job.world()?;
+    world.barrier()?;
+    let begin = job.now();
+    (0..ROUNDS).try_for_each(|_| world.barrier())?;
+    let time = since(job, begin) / ROUNDS;
+    world.free()?;
     Ok(time)
 }
 

@@ -15,6 +15,8 @@ pub struct Figure {
     pub ranks: usize,
     #[serde(default)]
     pub bytes: usize,
+    #[serde(default)]
+    pub buffer: usize,
     pub value: Option<f64>,
     pub unit: String,
     pub status: Status,

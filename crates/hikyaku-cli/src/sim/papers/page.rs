@@ -18,8 +18,9 @@ So a difference below is a difference: of the library's protocol from the paper'
 * **predicted**: follows from parameters that do not contain it. This is what counts.
 * **input**: a parameter of the model, or what one was worked out from. A simulated number only shows that the model holds
   what was put in.
-* **depends on what is not said**, **cannot be derived**, **no number is given**, **another library**: not simulated; the notes
-  say why, and what the readings are.
+* **depends on what is not said**: the notes say on what, and what the readings are. A simulated number is one of them.
+* **no number is given**: a simulated number has nothing to be compared with.
+* **cannot be derived**, **another library**: not simulated.
 
 *Here* is this library on the machine that wrote the page, with the best peer in brackets: another machine, decades later, all
 ranks on one host. It shows what became of the same operation, not whether a prediction was right.
