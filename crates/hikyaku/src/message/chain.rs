@@ -45,6 +45,13 @@ impl Core {
         peer.is_free(self.mine(member), entry) || peer.sends[entry].taken >= node.number
     }
 
+    /// The message of an own node was taken, but its receiver may still look there for the next one: gives back the memory
+    /// of the bytes, which may be many.
+    pub(super) fn empty_node(&self, node: &Own) {
+        let header = size_of::<Node>();
+        self.ni.memory.segment.release(node.start + header, node.bytes - header);
+    }
+
     /// Gives an own node back, which the receiver does not look at any more.
     pub(super) fn give_node(&self, node: Own) {
         self.ni.give_heap(node.start, node.bytes);

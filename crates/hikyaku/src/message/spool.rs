@@ -18,7 +18,7 @@ pub(super) struct Spool {
     /// By (member, entry), in the order of their calls; none is empty.
     lanes: HashMap<(usize, usize), VecDeque<Spooled>>,
     /// The last node of each chain that was taken: the receiver may still look there for the next.
-    tails: HashMap<(usize, usize), Own>,
+    pub(super) tails: HashMap<(usize, usize), Own>,
     /// Sends in all lanes.
     waiting: usize,
     moved: usize,
@@ -244,10 +244,12 @@ impl Core {
                 *used -= first.takes;
                 *waiting -= 1;
                 *moved += 1;
-                if let Some(Spooled { way: Way::Found(node), .. }) = lane.pop_front()
-                    && let Some(passed) = tails.insert((*member, *entry), node)
-                {
+                let Some(Spooled { way: Way::Found(node), .. }) = lane.pop_front() else { continue };
+                if let Some(passed) = tails.insert((*member, *entry), node) {
                     self.give_node(passed);
+                }
+                if lane.is_empty() {
+                    self.empty_node(&node);
                 }
             }
             false

@@ -1,6 +1,7 @@
 //! What a peer writes where chains begin and go on is believed only as far as it does no harm.
 
 use crate::error::{Error, Result};
+use crate::memory::segment::PAGE_BYTES;
 use crate::message::node::{End, Node};
 use crate::message::{Messages, Mode};
 use crate::{Config, Job};
@@ -172,4 +173,28 @@ fn left_after(rounds: usize) -> Vec<usize> {
 #[test]
 fn chains_give_their_memory_back() {
     assert_eq!(left_after(1), left_after(5));
+}
+
+#[test]
+fn the_last_node_keeps_its_place_and_not_its_memory() {
+    const BYTES: usize = 10 * PAGE_BYTES;
+    run(2, |job| {
+        let messages = job.messages(1)?;
+        if job.rank() == 0 {
+            (0..3).try_for_each(|_| messages.send_owned(vec![7; BYTES].into(), 1, 0))?;
+            messages.settle();
+            let last = messages.core.spool.borrow().tails[&(1, 0)];
+            // SAFETY: inside the node, which is still this rank's.
+            let byte = |at: usize| unsafe { job.ni.memory.segment.base().add(last.start + at).read_volatile() };
+            // Pages that were given back read as zero.
+            assert!((PAGE_BYTES..BYTES).all(|at| byte(at) == 0));
+        } else {
+            for _ in 0..3 {
+                let mut into = vec![0u8; BYTES];
+                messages.recv(&mut into, 0, 0)?;
+                assert!(into.iter().all(|byte| *byte == 7));
+            }
+        }
+        job.barrier()
+    });
 }
