@@ -95,6 +95,15 @@ impl<'j> Grid<'j> {
         &self.formation.messages
     }
 
+    /// Moves sends on; gives how many others may still take. Those of this process to itself are not waited for: it cannot
+    /// receive them meanwhile.
+    pub fn sends_left(&self) -> Outcome<usize> {
+        let left = self.formation.sends_left()?;
+        let messages = self.messages();
+        let to_itself = (0..messages.slots()).map(|slot| messages.spooled(messages.rank(), slot)).sum::<usize>();
+        Ok(left - to_itself)
+    }
+
     /// The channel of messages from one to one.
     pub fn point_channel(&self) -> &Channel {
         &self.channels[0]

@@ -55,7 +55,7 @@ unsafe extern "C" {
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
     if let (0, Some(blacs)) = (status, known()) {
         // An error has nobody left to tell.
-        let _ = blacs.settle();
+        let _ = blacs.end();
     }
 }
 
