@@ -108,7 +108,8 @@ impl Running {
         }
         let output = self.output.take().map(Forwarder::finish).unwrap_or_default();
         let endings = self.ranks.iter().filter_map(|rank| rank.ending).collect();
-        Ok(Outcome { endings, first_failure: self.first_failure, output })
+        let joined = self.ranks.iter().map(|rank| rank.welcomed).collect();
+        Ok(Outcome { endings, first_failure: self.first_failure, joined, output })
     }
 
     /// Waits for the next event and handles it.
