@@ -54,7 +54,7 @@ impl<'j> Blacs<'j> {
             contexts: RefCell::default(),
             positions: Cell::default(),
             retired: RefCell::default(),
-            handles: Handles::new((0..job.size()).collect()),
+            handles: Handles::new(job.rank(), job.size()),
         })
     }
 

@@ -4,7 +4,7 @@
 //! Fortran: Open MPI counts from 0, MPICH sets the highest bits but one.
 
 use crate::error::{Outcome, Trouble};
-use crate::mpi;
+use crate::mpi::{self, Mpi};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -14,14 +14,16 @@ const FIRST: i32 = 0x2000_0000;
 /// The handles of a process.
 #[derive(Debug)]
 pub struct Handles {
+    /// This process's rank in the job.
+    rank: usize,
     world: Rc<[usize]>,
     others: RefCell<Vec<Option<Rc<[usize]>>>>,
 }
 
 impl Handles {
-    /// With a handle of all processes.
-    pub fn new(world: Rc<[usize]>) -> Handles {
-        Handles { world, others: RefCell::default() }
+    /// Those of process `rank` of `size`: one of all processes.
+    pub fn new(rank: usize, size: usize) -> Handles {
+        Handles { rank, world: (0..size).collect(), others: RefCell::default() }
     }
 
     /// The processes of a handle, by their ranks in the job. A number that is none of ours may be an MPI communicator, as
@@ -34,8 +36,8 @@ impl Handles {
         match index(handle) {
             Some(index) => others.get(index).cloned().flatten().ok_or(Trouble::Handle(handle)),
             None => {
-                let mpi = mpi::find().ok_or(Trouble::Handle(handle))?;
-                self.check(mpi.ranks(mpi.communicator_of(handle))?)
+                let mpi = self.mpi()?.ok_or(Trouble::Handle(handle))?;
+                Ok(mpi.ranks(mpi.communicator_of(handle))?.into())
             }
         }
     }
@@ -57,9 +59,9 @@ impl Handles {
 
     /// A handle of the processes of an MPI communicator, as C knows it; without an MPI library in the process, of all.
     pub fn of_communicator(&self, communicator: usize) -> Outcome<i32> {
-        match mpi::find() {
+        match self.mpi()? {
             None => Ok(0),
-            Some(mpi) => Ok(self.add(self.check(mpi.ranks(communicator)?)?)),
+            Some(mpi) => Ok(self.add(mpi.ranks(communicator)?.into())),
         }
     }
 
@@ -67,7 +69,7 @@ impl Handles {
     /// 0 without an MPI library.
     pub fn communicator(&self, handle: i32) -> Outcome<usize> {
         match self.ranks(handle)? == self.world {
-            true => Ok(mpi::find().map_or(0, |mpi| mpi.world())),
+            true => Ok(self.mpi()?.map_or(0, |mpi| mpi.world())),
             false => Err(Trouble::Handle(handle)),
         }
     }
@@ -79,11 +81,13 @@ impl Handles {
         handle == 0 || found.is_some()
     }
 
-    /// Ranks that an MPI library gave must be ranks here.
-    fn check(&self, ranks: Vec<usize>) -> Outcome<Rc<[usize]>> {
-        match ranks.iter().all(|rank| self.world.contains(rank)) {
-            true => Ok(ranks.into()),
-            false => Err(Trouble::Communicator("MPI has started more processes than take part here")),
+    /// The MPI library of the process, if there is one. Its ranks must be the ranks here: a process that another launcher has
+    /// started is a world of its own to most of them.
+    fn mpi(&self) -> Outcome<Option<Mpi>> {
+        let Some(mpi) = mpi::find() else { return Ok(None) };
+        match mpi.place() == Some((self.rank, self.world.len())) {
+            true => Ok(Some(mpi)),
+            false => Err(Trouble::Communicator("MPI has not started these processes as one job; use mpirun")),
         }
     }
 }
@@ -98,7 +102,7 @@ mod tests {
 
     #[test]
     fn handles_are_shared_and_forgotten() {
-        let handles = Handles::new([0, 1, 2].into());
+        let handles = Handles::new(0, 3);
         assert_eq!(handles.add([0, 1, 2].into()), 0);
         let (first, second) = (handles.add([2, 1].into()), handles.add([1].into()));
         assert!(first != second && first != 0);

@@ -47,9 +47,12 @@ fn succeed(command: &mut Command) -> Output {
 }
 
 fn compile(source: &str) -> PathBuf {
+    compile_by(if source.ends_with(".c") { "gcc" } else { "gfortran" }, source)
+}
+
+fn compile_by(compiler: &str, source: &str) -> PathBuf {
     let source = folder().join("tests").join(source);
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.file_stem().unwrap());
-    let compiler = if source.extension().unwrap() == "c" { "gcc" } else { "gfortran" };
     let mut command = Command::new(compiler);
     command.args(["-O1", "-g", "-Wall", "-Werror", "-Wno-unused-function", "-o"]).arg(&program).arg(&source);
     command.arg(format!("-L{0}", built().display())).arg(format!("-Wl,-rpath,{}", built().display()));
@@ -89,6 +92,19 @@ fn combines() {
 #[test]
 fn fortran() {
     runs("fortran/interface.f", &[1, 2, 4]);
+}
+
+#[test]
+fn communicators_are_handles_where_mpi_has_started_the_ranks() {
+    let program = compile_by("mpicc.openmpi", "c/communicators.c");
+    let mut mpirun = Command::new("timeout");
+    mpirun.args(["--kill-after=10", PATIENCE_SECONDS, "mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]);
+    mpirun.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    succeed(mpirun.args(["-n", "3"]).arg(&program));
+    // To MPI each of these ranks is alone in the world.
+    let output = job(&program, 2).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("MPI has not started these processes as one job"), "{output:?}");
 }
 
 #[test]
