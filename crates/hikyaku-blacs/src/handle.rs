@@ -17,7 +17,14 @@ pub struct Handles {
     /// This process's rank in the job.
     rank: usize,
     world: Rc<[usize]>,
-    others: RefCell<Vec<Option<Rc<[usize]>>>>,
+    others: RefCell<Vec<Option<Handle>>>,
+}
+
+/// A handle that a program may have got several times, and gives back as often.
+#[derive(Debug)]
+struct Handle {
+    ranks: Rc<[usize]>,
+    uses: usize,
 }
 
 impl Handles {
@@ -34,7 +41,10 @@ impl Handles {
         }
         let others = self.others.borrow();
         match index(handle) {
-            Some(index) => others.get(index).cloned().flatten().ok_or(Trouble::Handle(handle)),
+            Some(index) => {
+                let found = others.get(index).and_then(Option::as_ref);
+                found.map(|found| found.ranks.clone()).ok_or(Trouble::Handle(handle))
+            }
             None => {
                 let mpi = self.mpi()?.ok_or(Trouble::Handle(handle))?;
                 Ok(mpi.ranks(mpi.communicator_of(handle))?.into())
@@ -48,12 +58,12 @@ impl Handles {
             return 0;
         }
         let mut others = self.others.borrow_mut();
-        let known = others.iter().position(|other| other.as_ref() == Some(&ranks));
+        let known = others.iter().position(|other| other.as_ref().is_some_and(|other| other.ranks == ranks));
         let index = known.or_else(|| others.iter().position(Option::is_none)).unwrap_or_else(|| {
             others.push(None);
             others.len() - 1
         });
-        others[index] = Some(ranks);
+        others[index].get_or_insert(Handle { ranks, uses: 0 }).uses += 1;
         FIRST + index as i32
     }
 
@@ -74,11 +84,16 @@ impl Handles {
         }
     }
 
-    /// Forgets a handle; false if there is none. That of all processes stays.
+    /// Forgets a handle that was added as often as it is removed; false if there is none. That of all processes stays.
     pub fn remove(&self, handle: i32) -> bool {
         let mut others = self.others.borrow_mut();
-        let found = index(handle).and_then(|index| others.get_mut(index)?.take());
-        handle == 0 || found.is_some()
+        let place = index(handle).and_then(|index| others.get_mut(index)).filter(|place| place.is_some());
+        let Some(place) = place else { return handle == 0 };
+        place.take_if(|handle| {
+            handle.uses -= 1;
+            handle.uses == 0
+        });
+        true
     }
 
     /// The MPI library of the process, if there is one. Its ranks must be the ranks here: a process that another launcher has
@@ -107,6 +122,8 @@ mod tests {
         let (first, second) = (handles.add([2, 1].into()), handles.add([1].into()));
         assert!(first != second && first != 0);
         assert_eq!(handles.add([2, 1].into()), first);
+        assert_eq!(*handles.ranks(first).unwrap(), [2, 1]);
+        assert!(handles.remove(first));
         assert_eq!(*handles.ranks(first).unwrap(), [2, 1]);
         assert!(handles.remove(first) && !handles.remove(first) && handles.remove(0));
         assert!(matches!(handles.ranks(first), Err(Trouble::Handle(handle)) if handle == first));
