@@ -114,6 +114,20 @@ static void separate(void) {
     }
 }
 
+/* By messages, a broadcast that is shorter than what is received into fills the beginning, at everybody. */
+static void shorter_broadcasts(void) {
+    char *tops[] = {"I", "D", "S", "M", "F", "H", "T", "2"};
+    for (unsigned k = 0; k < sizeof tops / sizeof *tops; k++) {
+        double three[3] = {k + 1, k + 2, k + 3}, five[5] = {-1, -1, -1, -1, -1};
+        if (rank == 0) {
+            Cdgebs2d(context, "A", tops[k], 3, 1, three, 3);
+        } else {
+            Cdgebr2d(context, "A", tops[k], 5, 1, five, 5, 0, 0);
+            CHECK(!memcmp(five, three, sizeof three) && five[3] == -1 && five[4] == -1);
+        }
+    }
+}
+
 int main(void) {
     Cblacs_pinfo(&rank, &size);
     context = grid(1, size);
@@ -123,6 +137,7 @@ int main(void) {
     shapes();
     trapezoids();
     separate();
+    shorter_broadcasts();
     Cblacs_freebuff(context, 1);
     /* What was sent is received, even if the sender has ended without a word. */
     double last[20000], got[20000];
