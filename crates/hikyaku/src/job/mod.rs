@@ -79,6 +79,13 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// How long ranks wait for each other at the start: at most some hundred years, which clocks can be added to.
+    pub(crate) fn start_patience(&self) -> Duration {
+        self.start_timeout.min(Duration::from_secs(u32::MAX as u64))
+    }
+}
+
 /// A number of bytes such as `64M`.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, shift) = match text.chars().last()? {
@@ -158,5 +165,20 @@ impl Drop for Job {
             Some(far) => far.depart(state),
             None => self.ni.memory.mark_departed(self.ni.rank, state),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Config;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn any_start_timeout_can_be_waited_for() {
+        let config = Config { start_timeout: Duration::MAX, ..Config::default() };
+        assert!(Instant::now().checked_add(config.start_patience()).is_some());
+        assert!(u64::try_from(config.start_patience().as_millis()).is_ok());
+        let config = Config { start_timeout: Duration::from_secs(7), ..config };
+        assert_eq!(config.start_patience(), Duration::from_secs(7));
     }
 }

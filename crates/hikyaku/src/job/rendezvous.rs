@@ -40,7 +40,8 @@ struct Deadline {
 
 /// This rank's place in the job, and the job's memory.
 pub(super) fn meet(exchange: &dyn Exchange, config: &Config) -> Result<(Welcome, JobMemory)> {
-    let deadline = Deadline { at: Instant::now() + config.start_timeout, after: config.start_timeout };
+    let patience = config.start_patience();
+    let deadline = Deadline { at: Instant::now() + patience, after: patience };
     if exchange.spans_hosts()? {
         return Err(several_hosts());
     }
@@ -70,7 +71,7 @@ fn lead(exchange: &dyn Exchange, config: &Config, deadline: &Deadline) -> Result
         // Launchers bind ranks to cores, so that each sees its own only.
         crowded: (size > cores) as u64,
         launcher: rustix::process::getppid().map_or(0, |process| process.as_raw_pid() as u64),
-        start_timeout_ms: config.start_timeout.as_millis() as u64,
+        start_timeout_ms: config.start_patience().as_millis() as u64,
         ..Welcome::new()
     };
     for (rank, socket) in (1..).zip(gathering.arrived.iter().flatten()) {

@@ -62,7 +62,7 @@ impl Running {
             fences: Fences::for_processes() as u64,
             crowded: (layout.size > topology::cores().len()) as u64,
             launcher: std::process::id() as u64,
-            start_timeout_ms: launcher.config.start_timeout.as_millis() as u64,
+            start_timeout_ms: launcher.config.start_patience().as_millis() as u64,
             ..Welcome::new()
         };
         let signals = if launcher.supervise { Some(Signals::take()?) } else { None };
