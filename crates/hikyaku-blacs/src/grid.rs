@@ -3,6 +3,7 @@
 use crate::channel::{CHANNELS, Channel, SLOTS};
 use crate::error::{Outcome, Trouble};
 use crate::scope::{Circle, Scope};
+use crate::settings::MESSAGE_NUMBER_MAX;
 use crate::topology::Settings;
 use hikyaku::Group;
 use hikyaku::collective::{Formation, Retired};
@@ -40,8 +41,8 @@ pub struct Grid<'j> {
     pub repeatable: Cell<i32>,
     /// They shall be the same at every process. They are.
     pub coherent: Cell<i32>,
-    /// The last message number that a program asked for.
-    pub message_number: Cell<i32>,
+    /// The next message numbers that a program may ask for, of each scope.
+    message_numbers: [Cell<i32>; 3],
 }
 
 impl<'j> Grid<'j> {
@@ -72,7 +73,7 @@ impl<'j> Grid<'j> {
             combines: Cell::new(default),
             repeatable: Cell::new(0),
             coherent: Cell::new(0),
-            message_number: Cell::new(0),
+            message_numbers: Default::default(),
         })
     }
 
@@ -116,6 +117,14 @@ impl<'j> Grid<'j> {
             Scope::Column => &self.channels[2],
             Scope::All => &self.channels[3],
         }
+    }
+
+    /// The next message number of a scope.
+    pub fn next_message_number(&self, scope: u8) -> Outcome<i32> {
+        let counter = &self.message_numbers[Scope::of(scope)? as usize];
+        let number = counter.get();
+        counter.set(if number == MESSAGE_NUMBER_MAX { 0 } else { number + 1 });
+        Ok(number)
     }
 
     /// Gives the grid up.

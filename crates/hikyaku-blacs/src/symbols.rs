@@ -14,7 +14,7 @@ use crate::matrix::{Matrix, Shape};
 use crate::mpi;
 use crate::process;
 use crate::scope::Scope;
-use crate::settings::{Answer, MESSAGE_NUMBER_MAX};
+use crate::settings::Answer;
 use hikyaku::collective::{Complex32, Complex64};
 use std::ffi::{c_double, c_int, c_void};
 
@@ -212,11 +212,11 @@ symbols! {
     "Ckrecvid", "krecvid_" => (_context: number, _row: number, _column: number) -> c_int {
         POINT_TO_POINT
     }
-    "Ckbsid", "kbsid_" => (context: number, _scope: letter) -> c_int {
-        next_message_number(context)
+    "Ckbsid", "kbsid_" => (context: number, scope: letter) -> c_int {
+        on_grid(context, "KBSID", |grid| grid.next_message_number(scope))
     }
-    "Ckbrid", "kbrid_" => (context: number, _scope: letter, _row: number, _column: number) -> c_int {
-        next_message_number(context)
+    "Ckbrid", "kbrid_" => (context: number, scope: letter, _row: number, _column: number) -> c_int {
+        on_grid(context, "KBRID", |grid| grid.next_message_number(scope))
     }
     "Cdcputime00", "dcputime00_" => () -> c_double {
         seconds(libc::CLOCK_PROCESS_CPUTIME_ID)
@@ -256,14 +256,6 @@ extern "C" fn first_gridinfo(
     column: *mut c_int,
 ) {
     tell_position(process::blacs().position(context), [rows, columns, row, column]);
-}
-
-fn next_message_number(context: c_int) -> c_int {
-    on_grid(context, "KBSID", |grid| {
-        let number = grid.message_number.get();
-        grid.message_number.set(if number == MESSAGE_NUMBER_MAX { 0 } else { number + 1 });
-        Ok(number)
-    })
 }
 
 fn seconds(clock: libc::clockid_t) -> c_double {

@@ -121,7 +121,9 @@ static void settings(void) {
     Cblacs_get(-1, 1, numbers);
     CHECK(numbers[0] == 0 && numbers[1] >= 32767);
     CHECK(Cksendid(context, 0, 0) == Ckrecvid(context, 0, 0));
-    CHECK(Ckbsid(context, "A") != Ckbrid(context, "A", 0, 0));
+    /* Each scope counts for itself. */
+    CHECK(Ckbsid(context, "A") == 0 && Ckbsid(context, "r") == 0 && Ckbsid(context, "C") == 0);
+    CHECK(Ckbrid(context, "a", 0, 0) == 1 && Ckbrid(context, "R", 0, 0) == 1 && Ckbsid(context, "A") == 2);
     double wall = Cdwalltime00(), processor = Cdcputime00();
     for (volatile int i = 0; i < 1000000; i++) {}
     CHECK(Cdwalltime00() > wall && Cdcputime00() >= processor);

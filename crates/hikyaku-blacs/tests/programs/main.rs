@@ -118,6 +118,7 @@ fn misuse_ends_the_job_and_says_why() {
     for (what, status, says) in [
         ("topology", 1, "BLACS ERROR 'Unknown topology 'x''\nfrom {0,0}, pnum=0, Contxt=0, in igebs2d."),
         ("scope", 1, "BLACS ERROR 'Unknown scope 'q''"),
+        ("number", 1, "BLACS ERROR 'Unknown scope 'q''\nfrom {0,0}, pnum=0, Contxt=0, in KBRID."),
         ("gridexit", 1, "BLACS ERROR 'Trying to exit non-existent context -1'\nfrom {-1,-1}, pnum=0, Contxt=-1"),
         ("context", 1, "BLACS ERROR 'Invalid context handle: 77'"),
         ("destination", 1, "BLACS ERROR 'CDEST out of range; CDEST=3, NPCOL=3'"),
