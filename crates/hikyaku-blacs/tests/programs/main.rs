@@ -52,7 +52,10 @@ fn compile(source: &str) -> PathBuf {
 
 fn compile_by(compiler: &str, source: &str) -> PathBuf {
     let source = folder().join("tests").join(source);
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.file_stem().unwrap());
+    // Tests run at the same time, and some use the same program.
+    let (name, test) = (source.file_stem().unwrap().to_str().unwrap(), std::thread::current());
+    let test = test.name().unwrap_or("test").replace("::", "-");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{test}"));
     let mut command = Command::new(compiler);
     command.args(["-O1", "-g", "-Wall", "-Werror", "-Wno-unused-function", "-o"]).arg(&program).arg(&source);
     command.arg(format!("-L{0}", built().display())).arg(format!("-Wl,-rpath,{}", built().display()));
