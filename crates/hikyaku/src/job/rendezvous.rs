@@ -9,6 +9,7 @@
 //!                              <--- socket ----     Arrival (rank, secret, cores)
 //!   all have come
 //!                              ---- socket --->     Welcome + descriptor of the memory
+//!                                                   or who is missing
 //! ```
 //! Both ends check that the other belongs to the same user. The socket is closed before the job begins.
 
@@ -30,6 +31,8 @@ use std::time::{Duration, Instant};
 
 /// Connections that may wait to be looked at.
 const BACKLOG: i32 = 4096;
+/// How much longer than rank 0 the others wait, to hear from it who is missing.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// When ranks that have not come are missed.
 struct Deadline {
@@ -59,7 +62,7 @@ fn lead(exchange: &dyn Exchange, config: &Config, deadline: &Deadline) -> Result
     let layout = memory.layout;
     let mut gathering = Gathering::new(&listener, card.secret, size);
     while !gathering.is_complete() {
-        gathering.advance(deadline)?;
+        gathering.advance(deadline).inspect_err(|error| gathering.refuse(error))?;
     }
     let cores = gathering.cores.iter().map(|word| word.count_ones() as usize).sum();
     let welcome = Welcome {
@@ -103,13 +106,19 @@ fn follow(exchange: &dyn Exchange, deadline: &Deadline) -> Result<(Welcome, JobM
     let arrival =
         Arrival { hello: Hello::new(), rank: exchange.rank() as u64, secret: card.secret, cores: topology::allowed() };
     wire::send(socket.as_fd(), &arrival, None).map_err(|_| gone())?;
-    if !poll(&mut [PollFd::new(&socket, PollFlags::IN)], deadline)? {
+    let deadline = Deadline { at: deadline.at + ANSWER_TIME, ..*deadline };
+    if !poll(&mut [PollFd::new(&socket, PollFlags::IN)], &deadline)? {
         return Err(Error::Launcher { reason: "rank 0 has not answered in time".into() });
     }
     let (welcome, file) = wire::receive::<Welcome>(socket.as_fd())?.ok_or_else(gone)?;
-    let (true, Some(file)) = (welcome.is_valid() && welcome.rank == arrival.rank, file) else {
-        return Err(Error::Launcher { reason: "rank 0 speaks another protocol".into() });
-    };
+    let other_protocol = || Error::Launcher { reason: "rank 0 speaks another protocol".into() };
+    if !welcome.is_valid() {
+        return Err(other_protocol());
+    }
+    if let Some(error) = welcome.refused() {
+        return Err(error);
+    }
+    let file = file.filter(|_| welcome.rank == arrival.rank).ok_or_else(other_protocol)?;
     let layout = welcome.layout()?;
     Ok((welcome, JobMemory { segment: Segment::open(file, layout.total_bytes())?, layout }))
 }
@@ -187,6 +196,18 @@ impl<'a> Gathering<'a> {
         if let Some(place) = place.filter(|place| fits && place.is_none()) {
             *place = Some(socket);
             self.cores.iter_mut().zip(arrival.cores).for_each(|(all, theirs)| *all |= theirs);
+        }
+    }
+
+    /// Tells those who have come who is missing. Whoever comes later finds nobody.
+    fn refuse(&self, error: &Error) {
+        let refusal = match error {
+            Error::PeerDead { rank } => Welcome::refusal(*rank, None),
+            Error::StartTimeout { missing, after } if !missing.is_empty() => Welcome::refusal(missing[0], Some(*after)),
+            _ => return,
+        };
+        for socket in self.arrived.iter().flatten() {
+            let _ = wire::send(socket.as_fd(), &refusal, None);
         }
     }
 
@@ -316,5 +337,36 @@ mod tests {
         let newer = Card { format: FORMAT + 1, host: "host".into(), name: 1, secret: 2 };
         let error = Card::parse(&newer.to_string()).unwrap_err().to_string();
         assert!(error.contains("rebuild"), "{error}");
+    }
+
+    /// Two of three others have come to rank 0.
+    #[test]
+    fn those_who_have_come_hear_who_is_missing() {
+        let card = Card { format: FORMAT, host: "host".into(), name: random().unwrap(), secret: 5 };
+        let listener = listen(&card).unwrap();
+        let mut gathering = Gathering::new(&listener, card.secret, 4);
+        let in_time = Deadline { at: Instant::now() + Duration::from_secs(20), after: Duration::from_secs(20) };
+        let [first, second] = [1, 2].map(|rank| {
+            let socket = new_socket().unwrap();
+            rustix::net::connect(&socket, &card.address().unwrap()).unwrap();
+            let arrival = Arrival { hello: Hello::new(), rank, secret: card.secret, cores: topology::allowed() };
+            wire::send(socket.as_fd(), &arrival, None).unwrap();
+            socket
+        });
+        while gathering.arrived.iter().flatten().count() < 2 {
+            gathering.advance(&in_time).unwrap();
+        }
+        let heard = |socket: &OwnedFd| wire::receive::<Welcome>(socket.as_fd()).unwrap().unwrap().0.refused();
+        let too_late = Deadline { at: Instant::now(), after: Duration::from_secs(20) };
+        let error = gathering.advance(&too_late).unwrap_err();
+        gathering.refuse(&error);
+        for socket in [&first, &second] {
+            assert!(matches!(heard(socket), Some(Error::StartTimeout { missing, .. }) if missing == [3]));
+        }
+        drop(second);
+        let error = gathering.advance(&in_time).unwrap_err();
+        gathering.refuse(&error);
+        assert!(matches!(heard(&first), Some(Error::PeerDead { rank: 2 })));
+        assert!(Welcome { size: 2, ..Welcome::new() }.refused().is_none());
     }
 }

@@ -17,6 +17,7 @@ use rustix::net::{
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 /// Names the inherited socket.
 pub const SOCKET_VARIABLE: &str = "HIKYAKU_SOCKET";
@@ -76,6 +77,22 @@ impl Welcome {
 
     pub fn is_valid(&self) -> bool {
         self.magic == MAGIC
+    }
+
+    /// Says instead that there will be no job without `rank`, which has not come for so long, or has died.
+    pub fn refusal(rank: usize, not_for: Option<Duration>) -> Welcome {
+        let start_timeout_ms = not_for.map_or(0, |time| time.as_millis().max(1) as u64);
+        Welcome { rank: rank as u64, start_timeout_ms, ..Welcome::new() }
+    }
+
+    /// What a refusal says.
+    pub fn refused(&self) -> Option<Error> {
+        let rank = self.rank as usize;
+        match (self.size, self.start_timeout_ms) {
+            (0, 0) => Some(Error::PeerDead { rank }),
+            (0, time) => Some(Error::StartTimeout { missing: vec![rank], after: Duration::from_millis(time) }),
+            _ => None,
+        }
     }
 
     /// The layout of the memory that comes with it.
