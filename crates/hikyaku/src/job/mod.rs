@@ -34,6 +34,7 @@ pub(crate) mod tune;
 mod watch;
 pub(crate) mod wire;
 
+pub use exit::at_exit;
 pub use local::{local, local_with};
 pub use simulated::{Run, Sim};
 
