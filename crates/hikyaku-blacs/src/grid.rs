@@ -82,6 +82,19 @@ impl<'j> Grid<'j> {
         self.position.circle(scope)
     }
 
+    /// The number in a scope of the process at (`row`, `column`), which a program named `what`. The coordinate that is the
+    /// same for all of a scope need not be right.
+    pub fn number_in(&self, circle: Circle, row: i32, column: i32, what: [&'static str; 2]) -> Outcome<usize> {
+        let at = self.position;
+        let (row, column) = match circle.scope {
+            Scope::Row => (at.row as i32, column),
+            Scope::Column => (row, at.column as i32),
+            Scope::All => (row, column),
+        };
+        let member = at.member(row, column, what)?;
+        Ok(circle.number(at.columns, member / at.columns, member % at.columns))
+    }
+
     /// The group of a scope; `None` if this process is alone there.
     pub fn group(&self, scope: Scope) -> Option<&Group<'j>> {
         match scope {
