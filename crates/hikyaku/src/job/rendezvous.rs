@@ -23,7 +23,6 @@ use crate::sync::fence::Fences;
 use crate::transport::shm::layout::{FORMAT, JobMemory, Layout};
 use bytemuck::{Pod, Zeroable};
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::Timespec;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::os::fd::{AsFd, OwnedFd};
@@ -106,8 +105,7 @@ fn follow(exchange: &dyn Exchange, deadline: &Deadline) -> Result<(Welcome, JobM
     let arrival =
         Arrival { hello: Hello::new(), rank: exchange.rank() as u64, secret: card.secret, cores: topology::allowed() };
     wire::send(socket.as_fd(), &arrival, None).map_err(|_| gone())?;
-    let deadline = Deadline { at: deadline.at + ANSWER_TIME, ..*deadline };
-    if !poll(&mut [PollFd::new(&socket, PollFlags::IN)], &deadline)? {
+    if !wire::await_input(&mut [PollFd::new(&socket, PollFlags::IN)], deadline.at + ANSWER_TIME)? {
         return Err(Error::Launcher { reason: "rank 0 has not answered in time".into() });
     }
     let (welcome, file) = wire::receive::<Welcome>(socket.as_fd())?.ok_or_else(gone)?;
@@ -169,7 +167,7 @@ impl<'a> Gathering<'a> {
         let strangers = self.strangers.iter().enumerate().map(|(index, it)| (Source::Stranger(index), it));
         let sources: Vec<_> = [(Source::Listener, self.listener)].into_iter().chain(ranks).chain(strangers).collect();
         let mut polled: Vec<_> = sources.iter().map(|(_, socket)| PollFd::new(*socket, PollFlags::IN)).collect();
-        if !poll(&mut polled, deadline)? {
+        if !wire::await_input(&mut polled, deadline.at)? {
             let missing = (1..=self.arrived.len()).filter(|rank| self.arrived[rank - 1].is_none()).collect();
             return Err(Error::StartTimeout { missing, after: deadline.after });
         }
@@ -300,19 +298,6 @@ fn listen(card: &Card) -> Result<OwnedFd> {
 fn new_socket() -> Result<OwnedFd> {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(|e| Error::system("socket", e))
-}
-
-/// Waits for one of the descriptors; false when the time is over.
-fn poll(polled: &mut [PollFd<'_>], deadline: &Deadline) -> Result<bool> {
-    loop {
-        let left = deadline.at.saturating_duration_since(Instant::now());
-        let wait = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ };
-        match rustix::event::poll(polled, Some(&wait)) {
-            Ok(count) => return Ok(count > 0),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(Error::system("poll", error)),
-        }
-    }
 }
 
 #[cfg(test)]
