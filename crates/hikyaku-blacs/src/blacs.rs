@@ -54,7 +54,7 @@ impl<'j> Blacs<'j> {
             contexts: RefCell::default(),
             positions: Cell::default(),
             retired: RefCell::default(),
-            handles: Handles::new((0..job.size()).collect()),
+            handles: Handles::new(job.rank(), job.size()),
         })
     }
 
@@ -142,23 +142,31 @@ impl<'j> Blacs<'j> {
         let mut contexts = self.contexts.borrow_mut();
         let grid = usize::try_from(context).ok().and_then(|context| contexts.get_mut(context)?.take());
         drop(contexts);
-        let grid = grid.ok_or(Trouble::Exit(context))?;
+        if self.position(context) == NOWHERE {
+            return Err(Trouble::Exit(context));
+        }
         self.set_position(context as usize, NOWHERE);
-        self.retired.borrow_mut().push(grid.retire());
+        self.retired.borrow_mut().extend(grid.map(Grid::retire));
         self.free_retired()
     }
 
-    /// Gives all grids up, and waits until all their messages were taken.
+    /// Gives all grids up, and waits until all messages were taken that somebody may still receive.
     pub fn exit(&self) -> Outcome<()> {
-        self.settle()?;
-        let grids = std::mem::take(&mut *self.contexts.borrow_mut());
+        self.end()?;
         self.positions.set(&[]);
+        Ok(())
+    }
+
+    /// The same at the end of the process. The contexts can still be left: what a program does at its end may come later.
+    pub fn end(&self) -> Outcome<()> {
+        let grids = std::mem::take(&mut *self.contexts.borrow_mut());
         self.retired.borrow_mut().extend(grids.into_iter().flatten().map(Grid::retire));
+        self.settle()?;
         self.free_retired()
     }
 
-    /// Waits until all messages were taken, or their receivers have ended. While the process ends nothing goes on by
-    /// itself any more, so all grids are looked at in turn.
+    /// Waits until all messages to others were taken, or their receivers have left the grid or ended. While the process ends
+    /// nothing goes on by itself any more, so all grids are looked at in turn.
     pub fn settle(&self) -> Outcome<()> {
         while self.sends_left()? > 0 {
             std::thread::sleep(SETTLE_PAUSE);
@@ -170,7 +178,7 @@ impl<'j> Blacs<'j> {
     fn sends_left(&self) -> Outcome<usize> {
         let mut left = 0;
         for grid in self.contexts.borrow().iter().flatten() {
-            left += grid.messages().check_spool()?.remaining;
+            left += grid.sends_left()?;
         }
         for retired in self.retired.borrow().iter() {
             left += retired.sends_left()?;

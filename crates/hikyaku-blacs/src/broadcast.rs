@@ -23,15 +23,7 @@ impl Grid<'_> {
     /// Receives what the process at (`row`, `column`) sends to all of a scope.
     pub fn receive_broadcast(&self, scope: u8, topology: u8, matrix: &Matrix, row: i32, column: i32) -> Outcome<()> {
         let (circle, topology) = self.plan(scope, topology)?;
-        let columns = self.position.columns;
-        // The coordinate that is the same for all of a scope need not be right.
-        let (row, column) = match circle.scope {
-            Scope::Row => (self.position.row as i32, column),
-            Scope::Column => (row, self.position.column as i32),
-            Scope::All => (row, column),
-        };
-        let member = self.position.member(row, column, ["RSRC", "CSRC"])?;
-        let source = circle.number(columns, member / columns, member % columns);
+        let source = self.number_in(circle, row, column, ["RSRC", "CSRC"])?;
         if source == circle.me {
             return Err(Trouble::OwnBroadcast);
         }

@@ -34,12 +34,6 @@ pub struct Coordinates {
     pub stride: i32,
 }
 
-/// A combine under way: bytes of values, each perhaps with a distance, and how two of them become one.
-struct Combination<'f> {
-    element: usize,
-    fold: &'f dyn Fn(&mut [u8], &[u8]),
-}
-
 /// A distance, as it travels behind its value.
 type Distance = u32;
 const DISTANCE_BYTES: usize = size_of::<Distance>();
@@ -65,7 +59,7 @@ impl Grid<'_> {
         let topology = Topology::of(topology, self.combines.get())?;
         let root = match row == -1 || column == -1 {
             true => None,
-            false => Some(self.destination(circle, row, column)?),
+            false => Some(self.number_in(circle, row, column, ["RDEST", "CDEST"])?),
         };
         let gets_it = root.is_none_or(|root| root == circle.me);
         let Some(coordinates) = coordinates else {
@@ -74,8 +68,8 @@ impl Grid<'_> {
         let distance = (circle.size + circle.me - root.unwrap_or(0)) % circle.size;
         let mut pairs = pair(matrix, size_of::<T>(), distance as Distance);
         let fold = |total: &mut [u8], input: &[u8]| fold_pairs::<T>(operation, total, input);
-        let how = Combination { element: size_of::<T>() + DISTANCE_BYTES, fold: &fold };
-        self.combine_bytes(circle, topology, &mut pairs, &how, root)?;
+        let how = Elements::new(size_of::<T>() + DISTANCE_BYTES, &fold);
+        self.combine_bytes(circle, topology, &mut pairs, how, root)?;
         if gets_it {
             let place =
                 |distance: Distance| self.place_of(circle, (root.unwrap_or(0) + distance as usize) % circle.size);
@@ -95,31 +89,19 @@ impl Grid<'_> {
         gets_it: bool,
     ) -> Outcome<()> {
         let fold = |total: &mut [u8], input: &[u8]| fold_values::<T>(operation, total, input);
-        let how = Combination { element: size_of::<T>(), fold: &fold };
+        let how = Elements::new(size_of::<T>(), &fold);
         if let (Some(run), Topology::Default) = (matrix.run(), topology) {
             // SAFETY: elements of the matrix, the caller's. Groups leave those of other members than the root alone.
             let values = unsafe { std::slice::from_raw_parts_mut(run, matrix.bytes()) };
-            return self.combine_bytes(circle, topology, values, &how, root);
+            return self.combine_bytes(circle, topology, values, how, root);
         }
         let mut values = vec![0; matrix.bytes()];
         matrix.walk().gather(&mut values);
-        self.combine_bytes(circle, topology, &mut values, &how, root)?;
+        self.combine_bytes(circle, topology, &mut values, how, root)?;
         if gets_it {
             matrix.walk().scatter(&values);
         }
         Ok(())
-    }
-
-    /// The number in a scope of the process that gets the result.
-    fn destination(&self, circle: Circle, row: i32, column: i32) -> Outcome<usize> {
-        let columns = self.position.columns;
-        let (row, column) = match circle.scope {
-            Scope::Row => (self.position.row as i32, column),
-            Scope::Column => (row, self.position.column as i32),
-            Scope::All => (row, column),
-        };
-        let member = self.position.member(row, column, ["RDEST", "CDEST"])?;
-        Ok(circle.number(columns, member / columns, member % columns))
     }
 
     /// The coordinates in the grid of a number in a scope.
@@ -133,7 +115,7 @@ impl Grid<'_> {
         circle: Circle,
         topology: Topology,
         data: &mut [u8],
-        how: &Combination<'_>,
+        how: Elements<'_>,
         root: Option<usize>,
     ) -> Outcome<()> {
         // Nothing to combine for anybody.
@@ -141,12 +123,8 @@ impl Grid<'_> {
             return Ok(());
         }
         match (topology, root, self.group(circle.scope)) {
-            (Topology::Default, None, Some(group)) => {
-                Ok(group.allreduce_elements(data, Elements::new(how.element, how.fold))?)
-            }
-            (Topology::Default, Some(root), Some(group)) => {
-                Ok(group.reduce_elements(data, Elements::new(how.element, how.fold), root)?)
-            }
+            (Topology::Default, None, Some(group)) => Ok(group.allreduce_elements(data, how)?),
+            (Topology::Default, Some(root), Some(group)) => Ok(group.reduce_elements(data, how, root)?),
             (Topology::Hypercube, None, _) => self.exchange(circle, data, how),
             _ => self.combine_by_messages(circle, topology, data, how, root),
         }
@@ -158,7 +136,7 @@ impl Grid<'_> {
         circle: Circle,
         topology: Topology,
         data: &mut [u8],
-        how: &Combination<'_>,
+        how: Elements<'_>,
         root: Option<usize>,
     ) -> Outcome<()> {
         let (size, to) = (circle.size, root.unwrap_or(0));
@@ -188,7 +166,7 @@ impl Grid<'_> {
     }
 
     /// All exchange what they have, in pairs; those beyond the last power of 2 through a partner.
-    fn exchange(&self, circle: Circle, data: &mut [u8], how: &Combination<'_>) -> Outcome<()> {
+    fn exchange(&self, circle: Circle, data: &mut [u8], how: Elements<'_>) -> Outcome<()> {
         let cube = 1 << circle.size.ilog2();
         let me = circle.me;
         if me >= cube {
@@ -209,16 +187,16 @@ impl Grid<'_> {
             if other < me {
                 data.swap_with_slice(&mut theirs);
             }
-            (how.fold)(data, &theirs);
+            how.combine(data, &theirs);
             bit <<= 1;
         }
         partner.map_or(Ok(()), |partner| self.tell(circle, partner, data))
     }
 
-    fn fold_from(&self, circle: Circle, number: usize, data: &mut [u8], how: &Combination<'_>) -> Outcome<()> {
+    fn fold_from(&self, circle: Circle, number: usize, data: &mut [u8], how: Elements<'_>) -> Outcome<()> {
         let mut theirs = vec![0; data.len()];
         self.hear(circle, number, &mut theirs)?;
-        (how.fold)(data, &theirs);
+        how.combine(data, &theirs);
         Ok(())
     }
 

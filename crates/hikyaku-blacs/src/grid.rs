@@ -3,6 +3,7 @@
 use crate::channel::{CHANNELS, Channel, SLOTS};
 use crate::error::{Outcome, Trouble};
 use crate::scope::{Circle, Scope};
+use crate::settings::MESSAGE_NUMBER_MAX;
 use crate::topology::Settings;
 use hikyaku::Group;
 use hikyaku::collective::{Formation, Retired};
@@ -40,8 +41,8 @@ pub struct Grid<'j> {
     pub repeatable: Cell<i32>,
     /// They shall be the same at every process. They are.
     pub coherent: Cell<i32>,
-    /// The last message number that a program asked for.
-    pub message_number: Cell<i32>,
+    /// The next message numbers that a program may ask for, of each scope.
+    message_numbers: [Cell<i32>; 3],
 }
 
 impl<'j> Grid<'j> {
@@ -72,13 +73,26 @@ impl<'j> Grid<'j> {
             combines: Cell::new(default),
             repeatable: Cell::new(0),
             coherent: Cell::new(0),
-            message_number: Cell::new(0),
+            message_numbers: Default::default(),
         })
     }
 
     /// The processes of a scope.
     pub fn circle(&self, scope: Scope) -> Circle {
         self.position.circle(scope)
+    }
+
+    /// The number in a scope of the process at (`row`, `column`), which a program named `what`. The coordinate that is the
+    /// same for all of a scope need not be right.
+    pub fn number_in(&self, circle: Circle, row: i32, column: i32, what: [&'static str; 2]) -> Outcome<usize> {
+        let at = self.position;
+        let (row, column) = match circle.scope {
+            Scope::Row => (at.row as i32, column),
+            Scope::Column => (row, at.column as i32),
+            Scope::All => (row, column),
+        };
+        let member = at.member(row, column, what)?;
+        Ok(circle.number(at.columns, member / at.columns, member % at.columns))
     }
 
     /// The group of a scope; `None` if this process is alone there.
@@ -95,6 +109,15 @@ impl<'j> Grid<'j> {
         &self.formation.messages
     }
 
+    /// Moves sends on; gives how many others may still take. Those of this process to itself are not waited for: it cannot
+    /// receive them meanwhile.
+    pub fn sends_left(&self) -> Outcome<usize> {
+        let left = self.formation.sends_left()?;
+        let messages = self.messages();
+        let to_itself = (0..messages.slots()).map(|slot| messages.spooled(messages.rank(), slot)).sum::<usize>();
+        Ok(left - to_itself)
+    }
+
     /// The channel of messages from one to one.
     pub fn point_channel(&self) -> &Channel {
         &self.channels[0]
@@ -107,6 +130,14 @@ impl<'j> Grid<'j> {
             Scope::Column => &self.channels[2],
             Scope::All => &self.channels[3],
         }
+    }
+
+    /// The next message number of a scope.
+    pub fn next_message_number(&self, scope: u8) -> Outcome<i32> {
+        let counter = &self.message_numbers[Scope::of(scope)? as usize];
+        let number = counter.get();
+        counter.set(if number == MESSAGE_NUMBER_MAX { 0 } else { number + 1 });
+        Ok(number)
     }
 
     /// Gives the grid up.

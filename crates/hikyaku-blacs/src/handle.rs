@@ -4,7 +4,7 @@
 //! Fortran: Open MPI counts from 0, MPICH sets the highest bits but one.
 
 use crate::error::{Outcome, Trouble};
-use crate::mpi;
+use crate::mpi::{self, Mpi};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -14,14 +14,23 @@ const FIRST: i32 = 0x2000_0000;
 /// The handles of a process.
 #[derive(Debug)]
 pub struct Handles {
+    /// This process's rank in the job.
+    rank: usize,
     world: Rc<[usize]>,
-    others: RefCell<Vec<Option<Rc<[usize]>>>>,
+    others: RefCell<Vec<Option<Handle>>>,
+}
+
+/// A handle that a program may have got several times, and gives back as often.
+#[derive(Debug)]
+struct Handle {
+    ranks: Rc<[usize]>,
+    uses: usize,
 }
 
 impl Handles {
-    /// With a handle of all processes.
-    pub fn new(world: Rc<[usize]>) -> Handles {
-        Handles { world, others: RefCell::default() }
+    /// Those of process `rank` of `size`: one of all processes.
+    pub fn new(rank: usize, size: usize) -> Handles {
+        Handles { rank, world: (0..size).collect(), others: RefCell::default() }
     }
 
     /// The processes of a handle, by their ranks in the job. A number that is none of ours may be an MPI communicator, as
@@ -32,10 +41,13 @@ impl Handles {
         }
         let others = self.others.borrow();
         match index(handle) {
-            Some(index) => others.get(index).cloned().flatten().ok_or(Trouble::Handle(handle)),
+            Some(index) => {
+                let found = others.get(index).and_then(Option::as_ref);
+                found.map(|found| found.ranks.clone()).ok_or(Trouble::Handle(handle))
+            }
             None => {
-                let mpi = mpi::find().ok_or(Trouble::Handle(handle))?;
-                self.check(mpi.ranks(mpi.communicator_of(handle))?)
+                let mpi = self.mpi()?.ok_or(Trouble::Handle(handle))?;
+                Ok(mpi.ranks(mpi.communicator_of(handle))?.into())
             }
         }
     }
@@ -46,20 +58,20 @@ impl Handles {
             return 0;
         }
         let mut others = self.others.borrow_mut();
-        let known = others.iter().position(|other| other.as_ref() == Some(&ranks));
+        let known = others.iter().position(|other| other.as_ref().is_some_and(|other| other.ranks == ranks));
         let index = known.or_else(|| others.iter().position(Option::is_none)).unwrap_or_else(|| {
             others.push(None);
             others.len() - 1
         });
-        others[index] = Some(ranks);
+        others[index].get_or_insert(Handle { ranks, uses: 0 }).uses += 1;
         FIRST + index as i32
     }
 
     /// A handle of the processes of an MPI communicator, as C knows it; without an MPI library in the process, of all.
     pub fn of_communicator(&self, communicator: usize) -> Outcome<i32> {
-        match mpi::find() {
+        match self.mpi()? {
             None => Ok(0),
-            Some(mpi) => Ok(self.add(self.check(mpi.ranks(communicator)?)?)),
+            Some(mpi) => Ok(self.add(mpi.ranks(communicator)?.into())),
         }
     }
 
@@ -67,23 +79,30 @@ impl Handles {
     /// 0 without an MPI library.
     pub fn communicator(&self, handle: i32) -> Outcome<usize> {
         match self.ranks(handle)? == self.world {
-            true => Ok(mpi::find().map_or(0, |mpi| mpi.world())),
+            true => Ok(self.mpi()?.map_or(0, |mpi| mpi.world())),
             false => Err(Trouble::Handle(handle)),
         }
     }
 
-    /// Forgets a handle; false if there is none. That of all processes stays.
+    /// Forgets a handle that was added as often as it is removed; false if there is none. That of all processes stays.
     pub fn remove(&self, handle: i32) -> bool {
         let mut others = self.others.borrow_mut();
-        let found = index(handle).and_then(|index| others.get_mut(index)?.take());
-        handle == 0 || found.is_some()
+        let place = index(handle).and_then(|index| others.get_mut(index)).filter(|place| place.is_some());
+        let Some(place) = place else { return handle == 0 };
+        place.take_if(|handle| {
+            handle.uses -= 1;
+            handle.uses == 0
+        });
+        true
     }
 
-    /// Ranks that an MPI library gave must be ranks here.
-    fn check(&self, ranks: Vec<usize>) -> Outcome<Rc<[usize]>> {
-        match ranks.iter().all(|rank| self.world.contains(rank)) {
-            true => Ok(ranks.into()),
-            false => Err(Trouble::Communicator("MPI has started more processes than take part here")),
+    /// The MPI library of the process, if there is one. Its ranks must be the ranks here: a process that another launcher has
+    /// started is a world of its own to most of them.
+    fn mpi(&self) -> Outcome<Option<Mpi>> {
+        let Some(mpi) = mpi::find() else { return Ok(None) };
+        match mpi.place() == Some((self.rank, self.world.len())) {
+            true => Ok(Some(mpi)),
+            false => Err(Trouble::Communicator("MPI has not started these processes as one job; use mpirun")),
         }
     }
 }
@@ -98,11 +117,13 @@ mod tests {
 
     #[test]
     fn handles_are_shared_and_forgotten() {
-        let handles = Handles::new([0, 1, 2].into());
+        let handles = Handles::new(0, 3);
         assert_eq!(handles.add([0, 1, 2].into()), 0);
         let (first, second) = (handles.add([2, 1].into()), handles.add([1].into()));
         assert!(first != second && first != 0);
         assert_eq!(handles.add([2, 1].into()), first);
+        assert_eq!(*handles.ranks(first).unwrap(), [2, 1]);
+        assert!(handles.remove(first));
         assert_eq!(*handles.ranks(first).unwrap(), [2, 1]);
         assert!(handles.remove(first) && !handles.remove(first) && handles.remove(0));
         assert!(matches!(handles.ranks(first), Err(Trouble::Handle(handle)) if handle == first));

@@ -4,6 +4,7 @@
 //! What lies in one piece is never copied together.
 
 use std::ops::Range;
+use std::ptr::NonNull;
 
 /// Which part of a rectangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,10 +93,13 @@ impl Matrix {
         self.start.wrapping_add((column * self.stride + row) * self.element)
     }
 
-    /// The stream as it lies in memory, if it does in one piece.
+    /// The stream as it lies in memory, if it does in one piece. Never null: a program may pass no matrix at all where none
+    /// of it is wanted.
     pub fn run(&self) -> Option<*mut u8> {
+        const NOWHERE: *mut u8 = NonNull::dangling().as_ptr();
         match self.columns {
-            0 => Some(self.start),
+            0 => Some(NOWHERE),
+            1 if self.column(0).is_empty() => Some(NOWHERE),
             1 => Some(self.address(self.column(0).start, 0)),
             _ => (self.shape == Shape::General && self.stride == self.rows).then_some(self.start),
         }
@@ -212,6 +216,15 @@ mod tests {
         assert_eq!(run(5, 1, 9, Shape::General), Some(start));
         assert_eq!(run(5, 5, 5, Shape::Upper { unit: false }), None);
         assert_eq!(run(5, 1, 9, Shape::Lower { unit: true }), Some(start + 1));
-        assert_eq!(run(0, 5, 9, Shape::General), Some(start));
+    }
+
+    #[test]
+    fn no_matrix_at_all_has_an_empty_stream() {
+        for (m, n, shape) in [(0, 5, Shape::General), (5, 0, Shape::General), (1, 1, Shape::Upper { unit: true })] {
+            // SAFETY: none of it is used.
+            let matrix = unsafe { Matrix::new(std::ptr::null_mut(), 8, m, n, 1, shape) };
+            assert_eq!(matrix.bytes(), 0);
+            assert!(matrix.run().is_some_and(|run| !run.is_null()));
+        }
     }
 }

@@ -14,6 +14,7 @@ pub struct Mpi {
     finalize: unsafe extern "C" fn() -> c_int,
     comm_group: unsafe extern "C" fn(usize, *mut usize) -> c_int,
     group_size: unsafe extern "C" fn(usize, *mut c_int) -> c_int,
+    group_rank: unsafe extern "C" fn(usize, *mut c_int) -> c_int,
     group_free: unsafe extern "C" fn(*mut usize) -> c_int,
     group_translate_ranks: unsafe extern "C" fn(usize, c_int, *const c_int, usize, *mut c_int) -> c_int,
     /// Open MPI has a function for it; in MPICH both are the same.
@@ -46,6 +47,7 @@ pub fn find() -> Option<Mpi> {
         finalize: function!(c"MPI_Finalize"),
         comm_group: function!(c"MPI_Comm_group"),
         group_size: function!(c"MPI_Group_size"),
+        group_rank: function!(c"MPI_Group_rank"),
         group_free: function!(c"MPI_Group_free"),
         group_translate_ranks: function!(c"MPI_Group_translate_ranks"),
         comm_f2c: match open_world {
@@ -77,6 +79,22 @@ impl Mpi {
             Some(translate) => unsafe { translate(communicator) },
             None => communicator as u32 as usize,
         }
+    }
+
+    /// This process's rank among all that MPI has started, and their number.
+    pub fn place(&self) -> Option<(usize, usize)> {
+        let (mut world, mut rank, mut size) = (0, -1, -1);
+        // SAFETY: functions of the library with arguments as the standard says.
+        unsafe {
+            if (self.comm_group)(self.world, &mut world) != 0 {
+                return None;
+            }
+            // What fails leaves its -1.
+            (self.group_rank)(world, &mut rank);
+            (self.group_size)(world, &mut size);
+            (self.group_free)(&mut world);
+        }
+        Some((rank.try_into().ok()?, size.try_into().ok()?))
     }
 
     /// The ranks in the world of the processes of a communicator.

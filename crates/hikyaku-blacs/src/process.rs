@@ -37,25 +37,22 @@ fn join() {
     if THREAD.compare_exchange(0, thread(), Ordering::AcqRel, Ordering::Acquire).is_err() {
         abort::fail(&Trouble::Thread, None, "BLACS");
     }
-    let joined = || -> Outcome<Blacs<'static>> { Blacs::new(Box::leak(Box::new(Job::start()?))) };
+    let joined = || -> Outcome<Blacs<'static>> {
+        let blacs = Blacs::new(Box::leak(Box::new(Job::start()?)))?;
+        hikyaku::at_exit(settle_at_exit)?;
+        Ok(blacs)
+    };
     match joined() {
         Ok(blacs) => BLACS.store(Box::into_raw(Box::new(blacs)), Ordering::Release),
         Err(trouble) => abort::fail(&trouble, None, "BLACS_PINFO"),
     }
-    // SAFETY: registers a function that stays.
-    unsafe { on_exit(at_exit, null_mut()) };
-}
-
-unsafe extern "C" {
-    /// As `atexit`, but the function is told the exit status.
-    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
 /// A program may end without a word. What it has sent is received all the same, if it ends well.
-extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+extern "C" fn settle_at_exit(status: c_int, _: *mut c_void) {
     if let (0, Some(blacs)) = (status, known()) {
         // An error has nobody left to tell.
-        let _ = blacs.settle();
+        let _ = blacs.end();
     }
 }
 

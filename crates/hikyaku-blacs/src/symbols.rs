@@ -14,7 +14,7 @@ use crate::matrix::{Matrix, Shape};
 use crate::mpi;
 use crate::process;
 use crate::scope::Scope;
-use crate::settings::{Answer, MESSAGE_NUMBER_MAX};
+use crate::settings::Answer;
 use hikyaku::collective::{Complex32, Complex64};
 use std::ffi::{c_double, c_int, c_void};
 
@@ -212,11 +212,11 @@ symbols! {
     "Ckrecvid", "krecvid_" => (_context: number, _row: number, _column: number) -> c_int {
         POINT_TO_POINT
     }
-    "Ckbsid", "kbsid_" => (context: number, _scope: letter) -> c_int {
-        next_message_number(context)
+    "Ckbsid", "kbsid_" => (context: number, scope: letter) -> c_int {
+        on_grid(context, "KBSID", |grid| grid.next_message_number(scope))
     }
-    "Ckbrid", "kbrid_" => (context: number, _scope: letter, _row: number, _column: number) -> c_int {
-        next_message_number(context)
+    "Ckbrid", "kbrid_" => (context: number, scope: letter, _row: number, _column: number) -> c_int {
+        on_grid(context, "KBRID", |grid| grid.next_message_number(scope))
     }
     "Cdcputime00", "dcputime00_" => () -> c_double {
         seconds(libc::CLOCK_PROCESS_CPUTIME_ID)
@@ -256,14 +256,6 @@ extern "C" fn first_gridinfo(
     column: *mut c_int,
 ) {
     tell_position(process::blacs().position(context), [rows, columns, row, column]);
-}
-
-fn next_message_number(context: c_int) -> c_int {
-    on_grid(context, "KBSID", |grid| {
-        let number = grid.message_number.get();
-        grid.message_number.set(if number == MESSAGE_NUMBER_MAX { 0 } else { number + 1 });
-        Ok(number)
-    })
 }
 
 fn seconds(clock: libc::clockid_t) -> c_double {
@@ -309,64 +301,9 @@ unsafe extern "C" fn number_of_handle(handle: *const c_int) -> c_int {
 /// The calls of one type.
 macro_rules! typed {
     ($type:ty, $letter:literal) => {
+        moving!($type, $letter, "ge", (), Shape::General);
+        moving!($type, $letter, "tr", (uplo, diag), Shape::trapezoid(uplo, diag));
         symbols! {
-            concat!("C", $letter, "gesd2d"), concat!($letter, "gesd2d_") =>
-                (context: number, m: number, n: number, a: elements, lda: number, row: number, column: number)
-            {
-                let matrix = matrix::<$type>(a, m, n, lda, Shape::General);
-                on_grid(context, concat!($letter, "gesd2d"), |grid| grid.send(&matrix, row, column))
-            }
-            concat!("C", $letter, "gerv2d"), concat!($letter, "gerv2d_") =>
-                (context: number, m: number, n: number, a: elements, lda: number, row: number, column: number)
-            {
-                let matrix = matrix::<$type>(a, m, n, lda, Shape::General);
-                on_grid(context, concat!($letter, "gerv2d"), |grid| grid.receive(&matrix, row, column))
-            }
-            concat!("C", $letter, "trsd2d"), concat!($letter, "trsd2d_") =>
-                (context: number, uplo: letter, diag: letter, m: number, n: number, a: elements, lda: number,
-                 row: number, column: number)
-            {
-                let matrix = matrix::<$type>(a, m, n, lda, Shape::trapezoid(uplo, diag));
-                on_grid(context, concat!($letter, "trsd2d"), |grid| grid.send(&matrix, row, column))
-            }
-            concat!("C", $letter, "trrv2d"), concat!($letter, "trrv2d_") =>
-                (context: number, uplo: letter, diag: letter, m: number, n: number, a: elements, lda: number,
-                 row: number, column: number)
-            {
-                let matrix = matrix::<$type>(a, m, n, lda, Shape::trapezoid(uplo, diag));
-                on_grid(context, concat!($letter, "trrv2d"), |grid| grid.receive(&matrix, row, column))
-            }
-            concat!("C", $letter, "gebs2d"), concat!($letter, "gebs2d_") =>
-                (context: number, scope: letter, top: letter, m: number, n: number, a: elements, lda: number)
-            {
-                let matrix = matrix::<$type>(a, m, n, lda, Shape::General);
-                on_grid(context, concat!($letter, "gebs2d"), |grid| grid.broadcast(scope, top, &matrix))
-            }
-            concat!("C", $letter, "gebr2d"), concat!($letter, "gebr2d_") =>
-                (context: number, scope: letter, top: letter, m: number, n: number, a: elements, lda: number,
-                 row: number, column: number)
-            {
-                let matrix = matrix::<$type>(a, m, n, lda, Shape::General);
-                on_grid(context, concat!($letter, "gebr2d"), |grid| {
-                    grid.receive_broadcast(scope, top, &matrix, row, column)
-                })
-            }
-            concat!("C", $letter, "trbs2d"), concat!($letter, "trbs2d_") =>
-                (context: number, scope: letter, top: letter, uplo: letter, diag: letter, m: number, n: number,
-                 a: elements, lda: number)
-            {
-                let matrix = matrix::<$type>(a, m, n, lda, Shape::trapezoid(uplo, diag));
-                on_grid(context, concat!($letter, "trbs2d"), |grid| grid.broadcast(scope, top, &matrix))
-            }
-            concat!("C", $letter, "trbr2d"), concat!($letter, "trbr2d_") =>
-                (context: number, scope: letter, top: letter, uplo: letter, diag: letter, m: number, n: number,
-                 a: elements, lda: number, row: number, column: number)
-            {
-                let matrix = matrix::<$type>(a, m, n, lda, Shape::trapezoid(uplo, diag));
-                on_grid(context, concat!($letter, "trbr2d"), |grid| {
-                    grid.receive_broadcast(scope, top, &matrix, row, column)
-                })
-            }
             concat!("C", $letter, "gsum2d"), concat!($letter, "gsum2d_") =>
                 (context: number, scope: letter, top: letter, m: number, n: number, a: elements, lda: number,
                  row: number, column: number)
@@ -377,26 +314,63 @@ macro_rules! typed {
                     unsafe { grid.combine::<$type>(Operation::Sum, scope, top, &matrix, None, row, column) }
                 })
             }
-            concat!("C", $letter, "gamx2d"), concat!($letter, "gamx2d_") =>
-                (context: number, scope: letter, top: letter, m: number, n: number, a: elements, lda: number,
-                 ra: numbers, ca: numbers, stride: number, row: number, column: number)
+        }
+        extreme!($type, $letter, "gamx2d", Operation::Largest);
+        extreme!($type, $letter, "gamn2d", Operation::Smallest);
+    };
+}
+
+/// Those that move matrices of one shape, which letters may tell.
+macro_rules! moving {
+    ($type:ty, $letter:literal, $kind:literal, ($($told:ident),*), $shape:expr) => {
+        symbols! {
+            concat!("C", $letter, $kind, "sd2d"), concat!($letter, $kind, "sd2d_") =>
+                (context: number, $($told: letter,)* m: number, n: number, a: elements, lda: number,
+                 row: number, column: number)
             {
-                let matrix = matrix::<$type>(a, m, n, lda, Shape::General);
-                let coordinates = coordinates(ra, ca, stride);
-                on_grid(context, concat!($letter, "gamx2d"), |grid| {
-                    // SAFETY: the program's to write, if they are wanted.
-                    unsafe { grid.combine::<$type>(Operation::Largest, scope, top, &matrix, coordinates, row, column) }
+                let matrix = matrix::<$type>(a, m, n, lda, $shape);
+                on_grid(context, concat!($letter, $kind, "sd2d"), |grid| grid.send(&matrix, row, column))
+            }
+            concat!("C", $letter, $kind, "rv2d"), concat!($letter, $kind, "rv2d_") =>
+                (context: number, $($told: letter,)* m: number, n: number, a: elements, lda: number,
+                 row: number, column: number)
+            {
+                let matrix = matrix::<$type>(a, m, n, lda, $shape);
+                on_grid(context, concat!($letter, $kind, "rv2d"), |grid| grid.receive(&matrix, row, column))
+            }
+            concat!("C", $letter, $kind, "bs2d"), concat!($letter, $kind, "bs2d_") =>
+                (context: number, scope: letter, top: letter, $($told: letter,)* m: number, n: number, a: elements,
+                 lda: number)
+            {
+                let matrix = matrix::<$type>(a, m, n, lda, $shape);
+                on_grid(context, concat!($letter, $kind, "bs2d"), |grid| grid.broadcast(scope, top, &matrix))
+            }
+            concat!("C", $letter, $kind, "br2d"), concat!($letter, $kind, "br2d_") =>
+                (context: number, scope: letter, top: letter, $($told: letter,)* m: number, n: number, a: elements,
+                 lda: number, row: number, column: number)
+            {
+                let matrix = matrix::<$type>(a, m, n, lda, $shape);
+                on_grid(context, concat!($letter, $kind, "br2d"), |grid| {
+                    grid.receive_broadcast(scope, top, &matrix, row, column)
                 })
             }
-            concat!("C", $letter, "gamn2d"), concat!($letter, "gamn2d_") =>
+        }
+    };
+}
+
+/// One that looks for an extreme.
+macro_rules! extreme {
+    ($type:ty, $letter:literal, $name:literal, $operation:expr) => {
+        symbols! {
+            concat!("C", $letter, $name), concat!($letter, $name, "_") =>
                 (context: number, scope: letter, top: letter, m: number, n: number, a: elements, lda: number,
                  ra: numbers, ca: numbers, stride: number, row: number, column: number)
             {
                 let matrix = matrix::<$type>(a, m, n, lda, Shape::General);
                 let coordinates = coordinates(ra, ca, stride);
-                on_grid(context, concat!($letter, "gamn2d"), |grid| {
+                on_grid(context, concat!($letter, $name), |grid| {
                     // SAFETY: the program's to write, if they are wanted.
-                    unsafe { grid.combine::<$type>(Operation::Smallest, scope, top, &matrix, coordinates, row, column) }
+                    unsafe { grid.combine::<$type>($operation, scope, top, &matrix, coordinates, row, column) }
                 })
             }
         }

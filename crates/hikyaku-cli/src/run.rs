@@ -91,7 +91,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
             OnDeathChoice::Continue => OnDeath::Continue,
         });
     if arguments.blacs {
-        launcher = launcher.env("LD_PRELOAD", preloaded(&blacs_library()?));
+        launcher = launcher.env("LD_PRELOAD", preloaded(&blacs_library()?)?);
     }
     let running = launcher.start().map_err(|error| error.to_string())?;
     if arguments.verbose {
@@ -99,6 +99,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     }
     let outcome = running.wait().map_err(|error| error.to_string())?;
     report(&outcome, arguments.verbose);
+    if arguments.blacs && outcome.status() == 0 && !outcome.joined.contains(&true) {
+        return Err("no rank has called hikyaku's BLACS: is the program linked with a shared ScaLAPACK?".into());
+    }
     Ok(ExitCode::from(outcome.status().clamp(0, 255) as u8))
 }
 
@@ -112,14 +115,18 @@ pub fn blacs_library() -> Result<PathBuf, String> {
     found.cloned().ok_or_else(|| format!("there is no {NAME} in {} or in ../lib from there", folder.display()))
 }
 
-/// What is to be loaded before everything else: `library`, and what was to be before.
-fn preloaded(library: &Path) -> OsString {
+/// What is to be loaded before everything else: `library`, and what was to be before. Of a path with one of the characters
+/// that separate them there, the system would load nothing, and the program would run as many jobs of one rank.
+fn preloaded(library: &Path) -> Result<OsString, String> {
     let mut all = library.as_os_str().to_owned();
+    if all.as_encoded_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
+        return Err(format!("{} cannot be preloaded: its path has a space or a colon", library.display()));
+    }
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         all.push(":");
         all.push(others);
     }
-    all
+    Ok(all)
 }
 
 fn describe(launcher: &Launcher, processes: &[u32]) {

@@ -173,3 +173,36 @@ fn info_and_help_say_what_they_should() {
         assert!(help.contains(word));
     }
 }
+
+/// `hikyaku` in a folder of its own, beside something that is called as the BLACS are.
+fn beside_strange_blacs(folder: &str) -> Command {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::hard_link(HIKYAKU, folder.join("hikyaku")).unwrap();
+    std::fs::write(folder.join("libhikyaku_blacs.so"), "no library").unwrap();
+    let mut command = Command::new(folder.join("hikyaku"));
+    command.args(["run", "--blacs", "-n", "2"]);
+    command
+}
+
+#[test]
+fn blacs_that_cannot_be_preloaded_are_refused() {
+    for folder in ["with space", "with:colon"] {
+        let output = beside_strange_blacs(folder).args(["echo", "started"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(out(&output), "");
+        assert!(err(&output).contains("cannot be preloaded: its path has a space or a colon"), "{}", err(&output));
+    }
+}
+
+#[test]
+fn programs_that_do_not_use_the_blacs_are_told_so() {
+    let output = beside_strange_blacs("strange").arg("true").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("no rank has called hikyaku's BLACS"), "{}", err(&output));
+    // What failed for another reason says that alone.
+    let output = beside_strange_blacs("strange").args(["sh", "-c", "exit 3"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(!err(&output).contains("BLACS"), "{}", err(&output));
+}

@@ -126,7 +126,7 @@ pub mod transport {
 pub use self::{
     collective::Group,
     error::{Error, Refusal, Result},
-    job::{Config, Job, local, local_with, parse_bytes},
+    job::{Config, Job, at_exit, local, local_with, parse_bytes},
     ni::area::{Area, RemoteArea},
     ni::block::Block,
     ni::engine::{Context, Message},

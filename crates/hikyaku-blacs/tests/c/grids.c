@@ -83,12 +83,19 @@ static void halves(void) {
     Cblacs_gridexit(context);
 }
 
+/* More messages than there are slots for, short and long ones, which nobody will receive. */
+static void unwanted(int context, int peer) {
+    static int data[20000];
+    for (int i = 0; i < 20; i++) Cigesd2d(context, 1, 1, data, 1, peer, 0);
+    Cigesd2d(context, 20000, 1, data, 20000, peer, 0);
+}
+
 /* Grids come and go, with messages left in them that were received, or never will be. */
 static void many(void) {
     for (int i = 0; i < 200; i++) {
         int context = grid(size, 1), value = i, got = -1, peer = (rank + 1) % size;
         Cigesd2d(context, 1, 1, &value, 1, peer, 0);
-        if (i % 3 == 0) Cigesd2d(context, 1, 1, &value, 1, peer, 0);
+        if (i % 3 == 0) unwanted(context, peer), unwanted(context, rank);
         Cigerv2d(context, 1, 1, &got, 1, (rank + size - 1) % size, 0);
         CHECK(got == i);
         Cblacs_gridexit(context);
@@ -114,14 +121,22 @@ static void settings(void) {
     Cblacs_get(-1, 1, numbers);
     CHECK(numbers[0] == 0 && numbers[1] >= 32767);
     CHECK(Cksendid(context, 0, 0) == Ckrecvid(context, 0, 0));
-    CHECK(Ckbsid(context, "A") != Ckbrid(context, "A", 0, 0));
+    /* Each scope counts for itself. */
+    CHECK(Ckbsid(context, "A") == 0 && Ckbsid(context, "r") == 0 && Ckbsid(context, "C") == 0);
+    CHECK(Ckbrid(context, "a", 0, 0) == 1 && Ckbrid(context, "R", 0, 0) == 1 && Ckbsid(context, "A") == 2);
     double wall = Cdwalltime00(), processor = Cdcputime00();
     for (volatile int i = 0; i < 1000000; i++) {}
     CHECK(Cdwalltime00() > wall && Cdcputime00() >= processor);
     Cblacs_gridexit(context);
 }
 
+static int last;
+
+/* What is done at the end may come after the end of the BLACS. */
+static void leave_last(void) { Cblacs_gridexit(last); }
+
 int main(void) {
+    atexit(leave_last);
     Cblacs_pinfo(&rank, &size);
     expect_info(-1, -1, -1, -1, -1);
     expect_info(1000, -1, -1, -1, -1);
@@ -132,11 +147,16 @@ int main(void) {
     many();
     settings();
     /* A program may go on after an exit that says so, and end without one. */
-    int before = grid(1, size);
+    int before = grid(size, 1);
+    unwanted(before, (rank + 1) % size);
+    unwanted(before, rank);
     Cblacs_exit(1);
     expect_info(before, -1, -1, -1, -1);
     int context = grid(1, size), sum = 1;
     Cigsum2d(context, "A", " ", 1, 1, &sum, 1, -1, -1);
     CHECK(sum == size);
+    last = grid(size, 1);
+    unwanted(last, (rank + 1) % size);
+    unwanted(last, rank);
     return 0;
 }

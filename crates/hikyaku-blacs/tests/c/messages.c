@@ -43,7 +43,7 @@ static void shapes(void) {
     int four[4] = {1, 2, 3, 4}, square[6] = {-1, -1, -1, -1, -1, -1}, lone = -1;
     Cigesd2d(context, 4, 1, four, 4, 0, next);
     Cigesd2d(context, 2, 1, four, 2, 0, next);
-    Cigesd2d(context, 0, 5, four, 1, 0, next);
+    Cigesd2d(context, 0, 5, NULL, 1, 0, next);
     Cigesd2d(context, 1, 1, four, 1, 0, next);
     Cigerv2d(context, 2, 2, square, 3, 0, previous);
     int expected[6] = {1, 2, -1, 3, 4, -1};
@@ -57,6 +57,17 @@ static void shapes(void) {
     CHECK(lone == -1);
     Cigerv2d(context, 1, 1, &lone, 1, 0, previous);
     CHECK(lone == 1);
+    /* Nothing may be received into nothing. */
+    Cigesd2d(context, 3, 0, NULL, 3, 0, next);
+    Citrsd2d(context, "U", "U", 1, 1, NULL, 1, 0, next);
+    Cigerv2d(context, 0, 0, NULL, 1, 0, previous);
+    Citrrv2d(context, "L", "U", 1, 1, NULL, 1, 0, previous);
+    for (int t = 0; t < 2; t++) {
+        char *top = t ? "I" : " ";
+        if (rank == 0) Cigebs2d(context, "A", top, 0, 1, NULL, 1);
+        else Cigebr2d(context, "A", top, 0, 1, NULL, 1, 0, 0);
+        Cigsum2d(context, "A", top, 0, 1, NULL, 1, -1, 0);
+    }
     /* A leading dimension that is too small means that columns follow each other. */
     Cigesd2d(context, 2, 2, four, 0, 0, next);
     memset(square, -1, sizeof square);
@@ -103,6 +114,20 @@ static void separate(void) {
     }
 }
 
+/* By messages, a broadcast that is shorter than what is received into fills the beginning, at everybody. */
+static void shorter_broadcasts(void) {
+    char *tops[] = {"I", "D", "S", "M", "F", "H", "T", "2"};
+    for (unsigned k = 0; k < sizeof tops / sizeof *tops; k++) {
+        double three[3] = {k + 1, k + 2, k + 3}, five[5] = {-1, -1, -1, -1, -1};
+        if (rank == 0) {
+            Cdgebs2d(context, "A", tops[k], 3, 1, three, 3);
+        } else {
+            Cdgebr2d(context, "A", tops[k], 5, 1, five, 5, 0, 0);
+            CHECK(!memcmp(five, three, sizeof three) && five[3] == -1 && five[4] == -1);
+        }
+    }
+}
+
 int main(void) {
     Cblacs_pinfo(&rank, &size);
     context = grid(1, size);
@@ -112,6 +137,7 @@ int main(void) {
     shapes();
     trapezoids();
     separate();
+    shorter_broadcasts();
     Cblacs_freebuff(context, 1);
     /* What was sent is received, even if the sender has ended without a word. */
     double last[20000], got[20000];

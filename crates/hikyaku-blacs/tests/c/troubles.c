@@ -14,6 +14,7 @@ int main(int count, char **arguments) {
     if (rank != 0) for (;;) {}
     if (!strcmp(what, "topology")) Cigebs2d(context, "A", "X", 1, 1, a, 1);
     if (!strcmp(what, "scope")) Cigebs2d(context, "Q", " ", 1, 1, a, 1);
+    if (!strcmp(what, "number")) Ckbrid(context, "Q", 0, 0);
     if (!strcmp(what, "gridexit")) Cblacs_gridexit(-1);
     if (!strcmp(what, "context")) Cblacs_barrier(77, "A");
     if (!strcmp(what, "destination")) Cigesd2d(context, 1, 1, a, 1, 0, size);

@@ -1,4 +1,5 @@
-*     The Fortran 77 interface: every kind of call, of every type. Any number of ranks.
+*     The Fortran 77 interface: every kind of call, each with one type, and
+*     every type. Any number of ranks.
       PROGRAM BLACS
       INTEGER CONTXT, RANK, SIZE, ROWS, COLS, ROW, COL, NEXT, PREV, I
       INTEGER IA(2,3), RA(1), CA(1)
@@ -34,6 +35,8 @@
       CALL CHECK( DA(1,2).EQ.PREV .AND. DA(2,2).EQ.RANK, 4 )
 *     Broadcasts
       SA(1) = RANK + 5
+      C(1) = CMPLX( REAL( RANK ), 1.0 )
+      C(2) = CMPLX( 2.0, REAL( -RANK ) )
       IF( RANK.EQ.SIZE-1 ) THEN
          CALL SGEBS2D( CONTXT, 'All', ' ', 1, 1, SA, 1 )
          CALL CTRBS2D( CONTXT, 'Row', 'T', 'L', 'N', 2, 1, C, 2 )
@@ -43,6 +46,8 @@
      $                 SIZE-1 )
       END IF
       CALL CHECK( SA(1).EQ.SIZE+4, 5 )
+      CALL CHECK( C(1).EQ.CMPLX( REAL( SIZE-1 ), 1.0 ) .AND.
+     $            C(2).EQ.CMPLX( 2.0, REAL( 1-SIZE ) ), 11 )
 *     Combines
       ZA(1) = DCMPLX( 1.0D0, DBLE( RANK ) )
       ZA(2) = DCMPLX( DBLE( RANK ), 0.0D0 )

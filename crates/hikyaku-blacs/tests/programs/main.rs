@@ -47,9 +47,15 @@ fn succeed(command: &mut Command) -> Output {
 }
 
 fn compile(source: &str) -> PathBuf {
+    compile_by(if source.ends_with(".c") { "gcc" } else { "gfortran" }, source)
+}
+
+fn compile_by(compiler: &str, source: &str) -> PathBuf {
     let source = folder().join("tests").join(source);
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.file_stem().unwrap());
-    let compiler = if source.extension().unwrap() == "c" { "gcc" } else { "gfortran" };
+    // Tests run at the same time, and some use the same program.
+    let (name, test) = (source.file_stem().unwrap().to_str().unwrap(), std::thread::current());
+    let test = test.name().unwrap_or("test").replace("::", "-");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{test}"));
     let mut command = Command::new(compiler);
     command.args(["-O1", "-g", "-Wall", "-Werror", "-Wno-unused-function", "-o"]).arg(&program).arg(&source);
     command.arg(format!("-L{0}", built().display())).arg(format!("-Wl,-rpath,{}", built().display()));
@@ -92,6 +98,19 @@ fn fortran() {
 }
 
 #[test]
+fn communicators_are_handles_where_mpi_has_started_the_ranks() {
+    let program = compile_by("mpicc.openmpi", "c/communicators.c");
+    let mut mpirun = Command::new("timeout");
+    mpirun.args(["--kill-after=10", PATIENCE_SECONDS, "mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]);
+    mpirun.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    succeed(mpirun.args(["-n", "3"]).arg(&program));
+    // To MPI each of these ranks is alone in the world.
+    let output = job(&program, 2).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("MPI has not started these processes as one job"), "{output:?}");
+}
+
+#[test]
 fn a_program_started_alone_is_a_grid_of_one() {
     succeed(&mut Command::new(compile("c/combines.c")));
 }
@@ -102,6 +121,7 @@ fn misuse_ends_the_job_and_says_why() {
     for (what, status, says) in [
         ("topology", 1, "BLACS ERROR 'Unknown topology 'x''\nfrom {0,0}, pnum=0, Contxt=0, in igebs2d."),
         ("scope", 1, "BLACS ERROR 'Unknown scope 'q''"),
+        ("number", 1, "BLACS ERROR 'Unknown scope 'q''\nfrom {0,0}, pnum=0, Contxt=0, in KBRID."),
         ("gridexit", 1, "BLACS ERROR 'Trying to exit non-existent context -1'\nfrom {-1,-1}, pnum=0, Contxt=-1"),
         ("context", 1, "BLACS ERROR 'Invalid context handle: 77'"),
         ("destination", 1, "BLACS ERROR 'CDEST out of range; CDEST=3, NPCOL=3'"),

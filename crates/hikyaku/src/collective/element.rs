@@ -33,6 +33,11 @@ impl<'f> Elements<'f> {
         Elements { bytes: size_of::<T>(), code: O::CODE, combine }
     }
 
+    /// Combines the second slice into the first, of the same length.
+    pub fn combine(&self, total: &mut [u8], input: &[u8]) {
+        (self.combine)(total, input);
+    }
+
     fn how(&self) -> Combination<'f> {
         Combination { element: self.bytes, combine: self.combine }
     }

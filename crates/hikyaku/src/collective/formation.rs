@@ -5,7 +5,8 @@
 //! of them, and slots between all of them.
 //!
 //! Giving them up waits for nobody either: a member that has told all others that it will not touch their parts any more
-//! is done, and its own parts are free once all others have told it the same ([`Retired`]).
+//! is done, and its own parts are free once all others have told it the same ([`Retired`]). Messages to members that have
+//! given up too are received by nobody, so they are given up as well.
 
 use super::group::{Group, part_bytes, take_part};
 use super::part::Member;
@@ -102,17 +103,30 @@ impl<'j> Formation<'j> {
         form(job, &ranks, me, teams, slots, &all)
     }
 
+    /// Moves the sends on that go on by themselves; gives how many were not taken yet and may still be.
+    pub fn sends_left(&self) -> Result<usize> {
+        if !self.all.is_far() {
+            self.messages.give_up(|member| self.all.part(member).deaf.get() != 0);
+        }
+        Ok(self.messages.check_spool()?.remaining)
+    }
+
     /// Gives everything up. Sends that were promised to go on by themselves still do, while [`Retired::try_free`] is
-    /// called or this rank waits for anything.
+    /// called or this rank waits for anything, until their receivers have given up too.
     pub fn retire(self) -> Retired<'j> {
+        // Nobody can receive by the messages any more, unless a receive was started before.
+        if !self.all.is_far() && self.messages.is_idle() {
+            self.all.part(self.all.rank()).deaf.set(1);
+        }
         Retired { formation: Some(self), told: false }
     }
 }
 
 impl Retired<'_> {
-    /// Moves the sends on that go on by themselves; gives how many were not taken yet.
+    /// As [`Formation::sends_left`].
     pub fn sends_left(&self) -> Result<usize> {
-        self.formation.as_ref().map_or(Ok(0), |formation| Ok(formation.messages.check_spool()?.remaining))
+        // Once the others know, none is left, and their parts may be gone.
+        self.formation.as_ref().filter(|_| !self.told).map_or(Ok(0), Formation::sends_left)
     }
 
     /// Takes the way to the end as far as it goes now; true once all memory was given back, or is given back with the job
@@ -249,4 +263,62 @@ fn check_plan(job: &Job, ranks: &[usize], teams: &[&[usize]]) -> Result<usize> {
 fn checksum(list: &[usize], number: usize) -> u64 {
     let mix = |sum: u64, value: &usize| (sum ^ *value as u64).wrapping_mul(0x100_0000_01b3);
     list.iter().chain([&number]).fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// Short and long ones, to the others and to oneself.
+    #[test]
+    fn messages_that_nobody_receives_hold_nobody() {
+        crate::local(3, |job| {
+            let channel = job.messages(1)?;
+            let formed = Formation::new(&channel, 0, &[0, 1, 2], &[], 1)?;
+            for member in 0..3 {
+                for bytes in [8, 100_000, 8, 100_000] {
+                    formed.messages.send_owned(vec![0; bytes].into(), member, 0)?;
+                }
+            }
+            let mut retired = formed.retire();
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while !retired.try_free()? {
+                assert!(Instant::now() < deadline, "{} sends left", retired.sends_left()?);
+                std::thread::yield_now();
+            }
+            Ok::<(), Error>(())
+        })
+        .unwrap();
+    }
+
+    /// A member that has left still sends what the others receive.
+    #[test]
+    fn what_was_sent_before_leaving_is_received() {
+        crate::local(2, |job| {
+            let channel = job.messages(1)?;
+            let formed = Formation::new(&channel, 0, &[0, 1], &[], 1)?;
+            if job.rank() == 0 {
+                (1..=4u8).try_for_each(|value| formed.messages.send_owned(vec![value; 100_000].into(), 1, 0))?;
+                let mut retired = formed.retire();
+                job.barrier()?;
+                while !retired.try_free()? {
+                    std::thread::yield_now();
+                }
+            } else {
+                job.barrier()?;
+                let mut got = vec![0; 100_000];
+                for value in 1..=4u8 {
+                    formed.messages.recv(&mut got, 0, 0)?;
+                    assert_eq!(got[99_999], value);
+                }
+                let mut retired = formed.retire();
+                while !retired.try_free()? {
+                    std::thread::yield_now();
+                }
+            }
+            Ok::<(), Error>(())
+        })
+        .unwrap();
+    }
 }

@@ -32,6 +32,8 @@ pub(super) struct Part {
     pub alarm: Line<AtomicU64>,
     /// Members that will not touch this part any more. Written by peers.
     pub leavers: Counter,
+    /// Not 0 once the member receives no messages any more. Written by the member.
+    pub deaf: Mark,
     /// The last call in which others must not read this member's own buffer any more. Written by the member.
     pub closed: Mark,
     /// Chunks of a long buffer that this member receives, claimed by it and by whoever helps.

@@ -23,7 +23,7 @@ struct AtExit {
 pub(super) fn say_goodbye_to(launcher: Box<dyn Exchange>) -> Result<&'static dyn Exchange> {
     let entry = AtExit { process: std::process::id(), launcher, part: OnceLock::new() };
     let entry = AT_EXIT.get_or_init(|| entry);
-    register()?;
+    at_exit(run)?;
     Ok(&*entry.launcher)
 }
 
@@ -44,26 +44,28 @@ extern "C" fn run(status: c_int, _: *mut c_void) {
     entry.launcher.say_goodbye();
 }
 
-/// By `on_exit`, which tells the status, where the C library has it.
-fn register() -> Result<()> {
+/// Has a function called when the process ends by `exit` or by returning from `main`: with the status, and nothing else. For
+/// libraries that programs in other languages load; the one with the function stays loaded. Where the C library cannot tell
+/// the status, the function is not called.
+pub fn at_exit(function: extern "C" fn(c_int, *mut c_void)) -> Result<()> {
     type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
     // SAFETY: a terminated name.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"on_exit".as_ptr()) };
     // SAFETY: null, or the address of a function that has this signature.
     let Some(on_exit) = (unsafe { std::mem::transmute::<*mut c_void, Option<OnExit>>(found) }) else { return Ok(()) };
-    stay_loaded();
-    // SAFETY: `run` takes what it is given and stays loaded.
-    match unsafe { on_exit(run, std::ptr::null_mut()) } {
+    stay_loaded(function as *const c_void);
+    // SAFETY: the function takes what it is given and stays loaded.
+    match unsafe { on_exit(function, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(Error::System { call: "on_exit", errno: libc::ENOMEM }),
     }
 }
 
-/// If this code is in a shared library, it must not be unloaded before the end.
-fn stay_loaded() {
+/// If the code is in a shared library, it must not be unloaded before the end.
+fn stay_loaded(code: *const c_void) {
     let mut here = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: an address of this code, and a place for the answer.
-    if unsafe { libc::dladdr(run as *const c_void, here.as_mut_ptr()) } == 0 {
+    // SAFETY: an address of code, and a place for the answer.
+    if unsafe { libc::dladdr(code, here.as_mut_ptr()) } == 0 {
         return;
     }
     // SAFETY: filled by the call, and zeroed before. Loading what is loaded changes only its flags.

@@ -34,6 +34,7 @@ pub(crate) mod tune;
 mod watch;
 pub(crate) mod wire;
 
+pub use exit::at_exit;
 pub use local::{local, local_with};
 pub use simulated::{Run, Sim};
 
@@ -76,6 +77,13 @@ impl Default for Config {
             start_timeout: Duration::from_secs(number("HIKYAKU_START_TIMEOUT").unwrap_or(30)),
             choices: tune::Tuned::here().map_or_else(Choices::default, |tuned| tuned.choices),
         }
+    }
+}
+
+impl Config {
+    /// How long ranks wait for each other at the start: at most some hundred years, which clocks can be added to.
+    pub(crate) fn start_patience(&self) -> Duration {
+        self.start_timeout.min(Duration::from_secs(u32::MAX as u64))
     }
 }
 
@@ -158,5 +166,20 @@ impl Drop for Job {
             Some(far) => far.depart(state),
             None => self.ni.memory.mark_departed(self.ni.rank, state),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Config;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn any_start_timeout_can_be_waited_for() {
+        let config = Config { start_timeout: Duration::MAX, ..Config::default() };
+        assert!(Instant::now().checked_add(config.start_patience()).is_some());
+        assert!(u64::try_from(config.start_patience().as_millis()).is_ok());
+        let config = Config { start_timeout: Duration::from_secs(7), ..config };
+        assert_eq!(config.start_patience(), Duration::from_secs(7));
     }
 }

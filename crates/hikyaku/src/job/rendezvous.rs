@@ -9,6 +9,7 @@
 //!                              <--- socket ----     Arrival (rank, secret, cores)
 //!   all have come
 //!                              ---- socket --->     Welcome + descriptor of the memory
+//!                                                   or who is missing
 //! ```
 //! Both ends check that the other belongs to the same user. The socket is closed before the job begins.
 
@@ -22,7 +23,6 @@ use crate::sync::fence::Fences;
 use crate::transport::shm::layout::{FORMAT, JobMemory, Layout};
 use bytemuck::{Pod, Zeroable};
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::Timespec;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::os::fd::{AsFd, OwnedFd};
@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 
 /// Connections that may wait to be looked at.
 const BACKLOG: i32 = 4096;
+/// How much longer than rank 0 the others wait, to hear from it who is missing.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 /// When ranks that have not come are missed.
 struct Deadline {
@@ -40,7 +42,8 @@ struct Deadline {
 
 /// This rank's place in the job, and the job's memory.
 pub(super) fn meet(exchange: &dyn Exchange, config: &Config) -> Result<(Welcome, JobMemory)> {
-    let deadline = Deadline { at: Instant::now() + config.start_timeout, after: config.start_timeout };
+    let patience = config.start_patience();
+    let deadline = Deadline { at: Instant::now() + patience, after: patience };
     if exchange.spans_hosts()? {
         return Err(several_hosts());
     }
@@ -58,7 +61,7 @@ fn lead(exchange: &dyn Exchange, config: &Config, deadline: &Deadline) -> Result
     let layout = memory.layout;
     let mut gathering = Gathering::new(&listener, card.secret, size);
     while !gathering.is_complete() {
-        gathering.advance(deadline)?;
+        gathering.advance(deadline).inspect_err(|error| gathering.refuse(error))?;
     }
     let cores = gathering.cores.iter().map(|word| word.count_ones() as usize).sum();
     let welcome = Welcome {
@@ -70,7 +73,7 @@ fn lead(exchange: &dyn Exchange, config: &Config, deadline: &Deadline) -> Result
         // Launchers bind ranks to cores, so that each sees its own only.
         crowded: (size > cores) as u64,
         launcher: rustix::process::getppid().map_or(0, |process| process.as_raw_pid() as u64),
-        start_timeout_ms: config.start_timeout.as_millis() as u64,
+        start_timeout_ms: config.start_patience().as_millis() as u64,
         ..Welcome::new()
     };
     for (rank, socket) in (1..).zip(gathering.arrived.iter().flatten()) {
@@ -102,13 +105,18 @@ fn follow(exchange: &dyn Exchange, deadline: &Deadline) -> Result<(Welcome, JobM
     let arrival =
         Arrival { hello: Hello::new(), rank: exchange.rank() as u64, secret: card.secret, cores: topology::allowed() };
     wire::send(socket.as_fd(), &arrival, None).map_err(|_| gone())?;
-    if !poll(&mut [PollFd::new(&socket, PollFlags::IN)], deadline)? {
+    if !wire::await_input(&mut [PollFd::new(&socket, PollFlags::IN)], deadline.at + ANSWER_TIME)? {
         return Err(Error::Launcher { reason: "rank 0 has not answered in time".into() });
     }
     let (welcome, file) = wire::receive::<Welcome>(socket.as_fd())?.ok_or_else(gone)?;
-    let (true, Some(file)) = (welcome.is_valid() && welcome.rank == arrival.rank, file) else {
-        return Err(Error::Launcher { reason: "rank 0 speaks another protocol".into() });
-    };
+    let other_protocol = || Error::Launcher { reason: "rank 0 speaks another protocol".into() };
+    if !welcome.is_valid() {
+        return Err(other_protocol());
+    }
+    if let Some(error) = welcome.refused() {
+        return Err(error);
+    }
+    let file = file.filter(|_| welcome.rank == arrival.rank).ok_or_else(other_protocol)?;
     let layout = welcome.layout()?;
     Ok((welcome, JobMemory { segment: Segment::open(file, layout.total_bytes())?, layout }))
 }
@@ -159,7 +167,7 @@ impl<'a> Gathering<'a> {
         let strangers = self.strangers.iter().enumerate().map(|(index, it)| (Source::Stranger(index), it));
         let sources: Vec<_> = [(Source::Listener, self.listener)].into_iter().chain(ranks).chain(strangers).collect();
         let mut polled: Vec<_> = sources.iter().map(|(_, socket)| PollFd::new(*socket, PollFlags::IN)).collect();
-        if !poll(&mut polled, deadline)? {
+        if !wire::await_input(&mut polled, deadline.at)? {
             let missing = (1..=self.arrived.len()).filter(|rank| self.arrived[rank - 1].is_none()).collect();
             return Err(Error::StartTimeout { missing, after: deadline.after });
         }
@@ -186,6 +194,18 @@ impl<'a> Gathering<'a> {
         if let Some(place) = place.filter(|place| fits && place.is_none()) {
             *place = Some(socket);
             self.cores.iter_mut().zip(arrival.cores).for_each(|(all, theirs)| *all |= theirs);
+        }
+    }
+
+    /// Tells those who have come who is missing. Whoever comes later finds nobody.
+    fn refuse(&self, error: &Error) {
+        let refusal = match error {
+            Error::PeerDead { rank } => Welcome::refusal(*rank, None),
+            Error::StartTimeout { missing, after } if !missing.is_empty() => Welcome::refusal(missing[0], Some(*after)),
+            _ => return,
+        };
+        for socket in self.arrived.iter().flatten() {
+            let _ = wire::send(socket.as_fd(), &refusal, None);
         }
     }
 
@@ -280,19 +300,6 @@ fn new_socket() -> Result<OwnedFd> {
         .map_err(|e| Error::system("socket", e))
 }
 
-/// Waits for one of the descriptors; false when the time is over.
-fn poll(polled: &mut [PollFd<'_>], deadline: &Deadline) -> Result<bool> {
-    loop {
-        let left = deadline.at.saturating_duration_since(Instant::now());
-        let wait = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ };
-        match rustix::event::poll(polled, Some(&wait)) {
-            Ok(count) => return Ok(count > 0),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(Error::system("poll", error)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,5 +322,36 @@ mod tests {
         let newer = Card { format: FORMAT + 1, host: "host".into(), name: 1, secret: 2 };
         let error = Card::parse(&newer.to_string()).unwrap_err().to_string();
         assert!(error.contains("rebuild"), "{error}");
+    }
+
+    /// Two of three others have come to rank 0.
+    #[test]
+    fn those_who_have_come_hear_who_is_missing() {
+        let card = Card { format: FORMAT, host: "host".into(), name: random().unwrap(), secret: 5 };
+        let listener = listen(&card).unwrap();
+        let mut gathering = Gathering::new(&listener, card.secret, 4);
+        let in_time = Deadline { at: Instant::now() + Duration::from_secs(20), after: Duration::from_secs(20) };
+        let [first, second] = [1, 2].map(|rank| {
+            let socket = new_socket().unwrap();
+            rustix::net::connect(&socket, &card.address().unwrap()).unwrap();
+            let arrival = Arrival { hello: Hello::new(), rank, secret: card.secret, cores: topology::allowed() };
+            wire::send(socket.as_fd(), &arrival, None).unwrap();
+            socket
+        });
+        while gathering.arrived.iter().flatten().count() < 2 {
+            gathering.advance(&in_time).unwrap();
+        }
+        let heard = |socket: &OwnedFd| wire::receive::<Welcome>(socket.as_fd()).unwrap().unwrap().0.refused();
+        let too_late = Deadline { at: Instant::now(), after: Duration::from_secs(20) };
+        let error = gathering.advance(&too_late).unwrap_err();
+        gathering.refuse(&error);
+        for socket in [&first, &second] {
+            assert!(matches!(heard(socket), Some(Error::StartTimeout { missing, .. }) if missing == [3]));
+        }
+        drop(second);
+        let error = gathering.advance(&in_time).unwrap_err();
+        gathering.refuse(&error);
+        assert!(matches!(heard(&first), Some(Error::PeerDead { rank: 2 })));
+        assert!(Welcome { size: 2, ..Welcome::new() }.refused().is_none());
     }
 }

@@ -11,12 +11,15 @@
 use crate::error::{Error, Result};
 use crate::transport::shm::layout::{FORMAT, Layout};
 use bytemuck::{Pod, Zeroable};
+use rustix::event::PollFd;
+use rustix::fs::Timespec;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 /// Names the inherited socket.
 pub const SOCKET_VARIABLE: &str = "HIKYAKU_SOCKET";
@@ -78,6 +81,22 @@ impl Welcome {
         self.magic == MAGIC
     }
 
+    /// Says instead that there will be no job without `rank`, which has not come for so long, or has died.
+    pub fn refusal(rank: usize, not_for: Option<Duration>) -> Welcome {
+        let start_timeout_ms = not_for.map_or(0, |time| time.as_millis().max(1) as u64);
+        Welcome { rank: rank as u64, start_timeout_ms, ..Welcome::new() }
+    }
+
+    /// What a refusal says.
+    pub fn refused(&self) -> Option<Error> {
+        let rank = self.rank as usize;
+        match (self.size, self.start_timeout_ms) {
+            (0, 0) => Some(Error::PeerDead { rank }),
+            (0, time) => Some(Error::StartTimeout { missing: vec![rank], after: Duration::from_millis(time) }),
+            _ => None,
+        }
+    }
+
     /// The layout of the memory that comes with it.
     pub fn layout(&self) -> Result<Layout> {
         let layout = Layout::new(self.size as usize, self.ports as usize, self.heap_half_bytes)?;
@@ -137,6 +156,19 @@ pub fn receive<T: Pod>(socket: BorrowedFd<'_>) -> Result<Option<(T, Option<Owned
         0 => Ok(None),
         bytes if bytes == size_of::<T>() => Ok(Some((message, descriptor))),
         _ => Err(Error::Launcher { reason: "the other end speaks another protocol".into() }),
+    }
+}
+
+/// Waits until there is something on one of the descriptors; false when the time is over.
+pub fn await_input(polled: &mut [PollFd<'_>], deadline: Instant) -> Result<bool> {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let wait = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ };
+        match rustix::event::poll(polled, Some(&wait)) {
+            Ok(count) => return Ok(count > 0),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Error::system("poll", error)),
+        }
     }
 }
 

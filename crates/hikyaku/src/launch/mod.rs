@@ -88,6 +88,8 @@ pub struct Outcome {
     pub endings: Vec<Ending>,
     /// The rank that failed first, if one did.
     pub first_failure: Option<usize>,
+    /// Whether each rank took part in the job, as programs without the library do not.
+    pub joined: Vec<bool>,
     /// What each rank printed, if it was captured.
     pub output: Vec<Captured>,
 }

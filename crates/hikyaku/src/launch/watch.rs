@@ -62,7 +62,7 @@ impl Running {
             fences: Fences::for_processes() as u64,
             crowded: (layout.size > topology::cores().len()) as u64,
             launcher: std::process::id() as u64,
-            start_timeout_ms: launcher.config.start_timeout.as_millis() as u64,
+            start_timeout_ms: launcher.config.start_patience().as_millis() as u64,
             ..Welcome::new()
         };
         let signals = if launcher.supervise { Some(Signals::take()?) } else { None };
@@ -108,7 +108,8 @@ impl Running {
         }
         let output = self.output.take().map(Forwarder::finish).unwrap_or_default();
         let endings = self.ranks.iter().filter_map(|rank| rank.ending).collect();
-        Ok(Outcome { endings, first_failure: self.first_failure, output })
+        let joined = self.ranks.iter().map(|rank| rank.welcomed).collect();
+        Ok(Outcome { endings, first_failure: self.first_failure, joined, output })
     }
 
     /// Waits for the next event and handles it.

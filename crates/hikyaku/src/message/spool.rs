@@ -99,6 +99,12 @@ impl Messages<'_> {
         Ok(())
     }
 
+    /// Moves what can be moved, and gives up what is for members that receive nothing any more. Their buffers are freed, so
+    /// these members have no receive under way either.
+    pub(crate) fn give_up(&self, is_deaf: impl Fn(usize) -> bool) {
+        self.core.move_lanes(is_deaf);
+    }
+
     /// How many sends to a slot have not left yet: those in the spare buffer, and those of buffers that were handed over.
     pub fn spooled(&self, rank: usize, slot: usize) -> usize {
         self.core.spool.borrow().lanes.get(&(rank, slot)).map_or(0, VecDeque::len)
@@ -224,11 +230,12 @@ impl Core {
     #[inline]
     pub(super) fn move_spooled(&self) {
         if self.spooled.get() != 0 {
-            self.move_lanes();
+            self.move_lanes(|member| self.has_departed(self.rank_of(member)));
         }
     }
 
-    fn move_lanes(&self) {
+    /// The same, and gives up what is for members that are gone.
+    fn move_lanes(&self, is_gone: impl Fn(usize) -> bool) {
         let Ok(mut spool) = self.spool.try_borrow_mut() else { return };
         let Spool { lanes, tails, used, waiting, moved, .. } = &mut *spool;
         lanes.retain(|(member, entry), lane| {
@@ -238,7 +245,7 @@ impl Core {
                     Way::Helped { op, .. } => matches!(self.poke_send(op), Ok(false)),
                     Way::Found(node) => !self.is_taken(*member, *entry, node),
                 };
-                if waits && !self.has_departed(self.rank_of(*member)) {
+                if waits && !is_gone(*member) {
                     return true;
                 }
                 *used -= first.takes;

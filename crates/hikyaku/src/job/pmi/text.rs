@@ -14,8 +14,8 @@
 
 use super::{Exchange, mapping, mpi, nobody_came, unusable};
 use crate::error::{Error, Result};
+use crate::job::wire;
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::Timespec;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -87,7 +87,7 @@ impl Text {
     fn read_line(&self, deadline: Instant) -> Result<Option<String>> {
         let mut line = Vec::new();
         while line.last() != Some(&b'\n') {
-            if !self.await_input(deadline)? {
+            if !wire::await_input(&mut [PollFd::new(&self.socket, PollFlags::IN)], deadline)? {
                 return Ok(None);
             }
             let mut buffer = [0; 1024];
@@ -109,18 +109,6 @@ impl Text {
             }
         }
         String::from_utf8(line).map(Some).map_err(|_| unusable(PROTOCOL, "it does not send text"))
-    }
-
-    fn await_input(&self, deadline: Instant) -> Result<bool> {
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let wait = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as _ };
-            match rustix::event::poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&wait)) {
-                Ok(ready) => return Ok(ready > 0),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(Error::system("poll", error)),
-            }
-        }
     }
 }
 
