@@ -142,10 +142,10 @@ impl Grid<'_> {
         }
         match (topology, root, self.group(circle.scope)) {
             (Topology::Default, None, Some(group)) => {
-                Ok(group.allreduce_elements(data, Elements::new(how.element, how.fold))?)
+                Ok(group.allreduce_elements(data, Elements::new(how.element), how.fold)?)
             }
             (Topology::Default, Some(root), Some(group)) => {
-                Ok(group.reduce_elements(data, Elements::new(how.element, how.fold), root)?)
+                Ok(group.reduce_elements(data, Elements::new(how.element), how.fold, root)?)
             }
             (Topology::Hypercube, None, _) => self.exchange(circle, data, how),
             _ => self.combine_by_messages(circle, topology, data, how, root),
