@@ -94,8 +94,14 @@ impl Transfer {
         // SAFETY: the caller's promise.
         unsafe {
             match self.way {
-                Way::Out => Ok(comm.messages.isend_reserved(self.buf.cast(), self.size, rank, slot)?),
-                Way::In => Ok(comm.messages.irecv_reserved(self.buf.cast(), self.size, rank, slot)?),
+                Way::Out => {
+                    let data = source(self.buf, self.size)?;
+                    Ok(comm.messages.isend_reserved(data.as_ptr(), data.len(), rank, slot)?)
+                }
+                Way::In => {
+                    let into = target(self.buf, self.size)?;
+                    Ok(comm.messages.irecv_reserved(into.as_mut_ptr(), into.len(), rank, slot)?)
+                }
                 Way::InAny => comm.start_receive(self.buf, self.size, self.peer, self.mai),
             }
         }

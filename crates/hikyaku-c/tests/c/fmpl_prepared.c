@@ -91,6 +91,20 @@ static void any_slot(void) {
     OK(fmpl_request_free(&receive));
 }
 
+static void nothing(void) {
+    fmpl_request send, receive;
+    size_t count = 9;
+    OK(fmpl_send_init(NULL, 0, next, 1, WORLD, &send));
+    OK(fmpl_recv_init(NULL, 0, before, 1, WORLD, &receive));
+    OK(fmpl_start(receive));
+    OK(fmpl_start(send));
+    OK(fmpl_wait(receive));
+    OK(fmpl_get_count(&count));
+    GIVES(0, count);
+    OK(fmpl_request_free(&send));
+    OK(fmpl_request_free(&receive));
+}
+
 static void wrong(void) {
     fmpl_request req;
     fmpl_comm group;
@@ -143,6 +157,7 @@ int main(void) {
     rounds(out, in, 5000);
     rounds(out, in, sizeof in);
     any_slot();
+    nothing();
     wrong();
     memory();
     OK(fmpl_barrier(WORLD));
