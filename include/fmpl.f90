@@ -17,7 +17,7 @@
 !   gone when a non-blocking call returns. Give such buffers the attribute asynchronous, so that the compiler knows that
 !   they change while the program computes.
 ! * Sizes are in bytes, as integers of 4 or 8 bytes. A size of 4 bytes that is negative is an error.
-! * Functions that combine (FMPL_DSUM) and prepared transfers are integers. A function of the program is a subroutine
+! * Functions that combine (FMPL_DSUM) and requests are integers. A function of the program is a subroutine
 !   fn(inout, in, count), where count is an integer that says how many elements the two arrays have.
 ! * fmpl_malloc gives a type(c_ptr), for c_f_pointer.
 ! * fmpl_strerror and fmpl_last_error fill a text, with blanks behind it.
@@ -31,6 +31,7 @@ module fmpl
 
     integer, parameter :: FMPL_COMM_WORLD = 0
     integer, parameter :: FMPL_COMM_NULL = -1
+    integer, parameter :: FMPL_COLOR_NONE = -1
     integer, parameter :: FMPL_TAG_ANY = -1
     integer, parameter :: FMPL_SYNC = -1
     integer, parameter :: FMPL_STANDARD = -2
@@ -153,6 +154,15 @@ module fmpl
             import :: SHORT
             integer(SHORT), intent(out) :: comm
             integer(SHORT), intent(in) :: key
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_comm_split(comm, color, key, part, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: comm, color, key
+            integer(SHORT), intent(out) :: part
             integer(SHORT), intent(out) :: ier
         end subroutine
     end interface
@@ -710,6 +720,225 @@ module fmpl
             integer(LONG), intent(in) :: size
             type(*) :: into(*)
             integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    ! ---- together, while the program computes
+
+    interface
+        subroutine fmpl_ibarrier(comm, req, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_ibcast
+        subroutine fmpl_ibcast(buf, size, root, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), asynchronous :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_ibcast_long(buf, size, root, comm, req, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*), asynchronous :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_ireduce(buf, count, func, root, comm, work, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DIR$ IGNORE_TKR work
+            type(*), asynchronous :: buf(*)
+            integer(SHORT), intent(in) :: count, func, root, comm
+            type(*) :: work(*)
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_iallreduce(buf, count, func, comm, work, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DIR$ IGNORE_TKR work
+            type(*), asynchronous :: buf(*)
+            integer(SHORT), intent(in) :: count, func, comm
+            type(*) :: work(*)
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_iscan(buf, count, func, comm, work, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DIR$ IGNORE_TKR work
+            type(*), asynchronous :: buf(*)
+            integer(SHORT), intent(in) :: count, func, comm
+            type(*) :: work(*)
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_igather
+        subroutine fmpl_igather(mine, size, all, root, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in), asynchronous :: mine(*)
+            integer(SHORT), intent(in) :: size
+            type(*), asynchronous :: all(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_igather_long(mine, size, all, root, comm, req, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in), asynchronous :: mine(*)
+            integer(LONG), intent(in) :: size
+            type(*), asynchronous :: all(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_iallgather
+        subroutine fmpl_iallgather(mine, size, all, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in), asynchronous :: mine(*)
+            integer(SHORT), intent(in) :: size
+            type(*), asynchronous :: all(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_iallgather_long(mine, size, all, comm, req, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in), asynchronous :: mine(*)
+            integer(LONG), intent(in) :: size
+            type(*), asynchronous :: all(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_iscatter
+        subroutine fmpl_iscatter(all, size, mine, root, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in), asynchronous :: all(*)
+            integer(SHORT), intent(in) :: size
+            type(*), asynchronous :: mine(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_iscatter_long(all, size, mine, root, comm, req, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in), asynchronous :: all(*)
+            integer(LONG), intent(in) :: size
+            type(*), asynchronous :: mine(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_ialltoall
+        subroutine fmpl_ialltoall(blocks, size, into, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: blocks
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: blocks
+            !DIR$ IGNORE_TKR blocks
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in), asynchronous :: blocks(*)
+            integer(SHORT), intent(in) :: size
+            type(*), asynchronous :: into(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_ialltoall_long(blocks, size, into, comm, req, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: blocks
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: blocks
+            !DIR$ IGNORE_TKR blocks
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in), asynchronous :: blocks(*)
+            integer(LONG), intent(in) :: size
+            type(*), asynchronous :: into(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: req
             integer(SHORT), intent(out) :: ier
         end subroutine
     end interface

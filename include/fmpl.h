@@ -55,7 +55,7 @@ enum {
     FMPL_ERR_TRUNCATED = -8,    /* a message longer than the receive's buffer; nothing was written */
     FMPL_ERR_COMM = -9,         /* no group, or one that this rank does not belong to */
     FMPL_ERR_FUNC = -10,        /* no function */
-    FMPL_ERR_REQUEST = -11,     /* no prepared transfer */
+    FMPL_ERR_REQUEST = -11,     /* no request: freed, or a call that was waited for */
     FMPL_ERR_INVALID = -12,     /* a null pointer, or an argument that makes no sense */
     FMPL_ERR_UNDER_WAY = -13,   /* operations have to end first */
     FMPL_ERR_INSIDE = -14,      /* a call inside a handler or a function that combines */
@@ -92,8 +92,9 @@ typedef int fmpl_comm;
 int fmpl_init(void *ma, void *fa, int count);
 
 /* Ends FMPL. All ranks call it; it waits until all have, and until every send in a spare buffer was received. Groups,
- * functions, prepared transfers and memory from fmpl_malloc are gone afterwards. With operations under way it fails
- * with FMPL_ERR_UNDER_WAY and ends nothing; after any other error (a peer has died) it is ended all the same. */
+ * functions, prepared transfers and memory from fmpl_malloc are gone afterwards. With operations under way, or ended
+ * and not yet waited for, it fails with FMPL_ERR_UNDER_WAY and ends nothing; after any other error (a peer has died) it
+ * is ended all the same. */
 int fmpl_finalize(void);
 
 /* This rank's number in the group, and the number of its members. */
@@ -104,8 +105,14 @@ int fmpl_comm_size(fmpl_comm comm, int *size);
  * call it; those that do not join get FMPL_COMM_NULL. A group has slots of its own, as many as fmpl_init made. */
 int fmpl_comm_create(fmpl_comm *comm, int key);
 
+/* Splits a group: members that give the same color, which is not negative, form a new group, `part`, numbered in the
+ * order of their keys, those of equal keys in the order of their ranks in `comm`. Who gives FMPL_COLOR_NONE gets
+ * FMPL_COMM_NULL. All members of `comm` call it. */
+#define FMPL_COLOR_NONE (-1)
+int fmpl_comm_split(fmpl_comm comm, int color, int key, fmpl_comm *part);
+
 /* Frees a group; `comm` becomes FMPL_COMM_NULL. All its members call it. It waits for them, and until every send in the
- * spare buffer was received. */
+ * spare buffer was received. With operations under way it fails as fmpl_finalize does. */
 int fmpl_comm_free(fmpl_comm *comm);
 
 /* ---- send and receive ----------------------------------------------------------------------------------------- */
@@ -114,7 +121,7 @@ int fmpl_comm_free(fmpl_comm *comm);
  * and peer); messages of one slot keep their order.
  *
  * For fmpl_recv, `mai` may be FMPL_TAG_ANY: then it takes the next message of that rank, whatever its slot, except
- * those that a receive under way is for. No order is promised between such receives and others. */
+ * those that a receive under way or a prepared one is for. No order is promised between such receives and others. */
 #define FMPL_TAG_ANY (-1)
 int fmpl_send(const void *buf, size_t size, int dst, int mai, fmpl_comm comm);
 int fmpl_recv(void *buf, size_t size, int src, int mai, fmpl_comm comm);
@@ -164,15 +171,24 @@ int fmpl_irecv_wait(int src, int mai, fmpl_comm comm);
 int fmpl_isend_test(int dst, int mai, fmpl_comm comm, int *flag);
 int fmpl_irecv_test(int src, int mai, fmpl_comm comm, int *flag);
 
-/* Transfers that are described once and started many times. fmpl_start is fmpl_isend or fmpl_irecv, fmpl_wait and
- * fmpl_test are the calls above. A request can be freed when it has ended; it names none afterwards. */
+/* A prepared transfer, or a collective call under way (fmpl_ibarrier and those after it). */
 typedef struct fmpl_request {
     int id;
 } fmpl_request;
 
+/* Transfers that are described once and started many times. fmpl_start is fmpl_isend or fmpl_irecv. The slot belongs to
+ * the request, in its direction, until it is freed: preparing another transfer there, and every other send or receive,
+ * gives FMPL_ERR_BUSY. Only with FMPL_TAG_ANY there is no slot to keep. */
 int fmpl_send_init(const void *buf, size_t size, int dst, int mai, fmpl_comm comm, fmpl_request *req);
 int fmpl_recv_init(void *buf, size_t size, int src, int mai, fmpl_comm comm, fmpl_request *req);
 int fmpl_start(fmpl_request req);
+
+/* fmpl_wait waits until the transfer or call has ended; fmpl_test looks instead, as those above. A prepared transfer can
+ * be started again afterwards, and waiting for one that is not under way returns at once; the request of a collective
+ * call names none once the program has heard that it ended.
+ *
+ * fmpl_request_free is for prepared transfers; it also forgets a collective call that has ended, whatever became of it.
+ * What is under way cannot be freed (FMPL_ERR_UNDER_WAY). The request names none afterwards. */
 int fmpl_wait(fmpl_request req);
 int fmpl_test(fmpl_request req, int *flag);
 int fmpl_request_free(fmpl_request *req);
@@ -227,6 +243,24 @@ int fmpl_gather(const void *mine, size_t size, void *all, int root, fmpl_comm co
 int fmpl_allgather(const void *mine, size_t size, void *all, fmpl_comm comm);
 int fmpl_scatter(const void *all, size_t size, void *mine, int root, fmpl_comm comm);
 int fmpl_alltoall(const void *blocks, size_t size, void *into, fmpl_comm comm);
+
+/* The same calls while the program computes: each gives a request, for fmpl_wait or fmpl_test. Its buffers belong to the
+ * call until it has ended. Wrong arguments are told at once, everything else (a member that died, a mismatch) when the
+ * call is waited for.
+ *
+ * Calls of a group are done in the order in which they were started, the blocking ones included, which first wait for
+ * those started before; calls of different groups do not wait for each other. They move on in fmpl_test, in every call
+ * that waits, whatever it waits for, and in hk_progress. A function of the program runs in those calls, on a stack of
+ * 256 KB; fmpl_func_free does not take it away from calls that were started. */
+int fmpl_ibarrier(fmpl_comm comm, fmpl_request *req);
+int fmpl_ibcast(void *buf, size_t size, int root, fmpl_comm comm, fmpl_request *req);
+int fmpl_ireduce(void *buf, int count, fmpl_func func, int root, fmpl_comm comm, void *work, fmpl_request *req);
+int fmpl_iallreduce(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work, fmpl_request *req);
+int fmpl_iscan(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work, fmpl_request *req);
+int fmpl_igather(const void *mine, size_t size, void *all, int root, fmpl_comm comm, fmpl_request *req);
+int fmpl_iallgather(const void *mine, size_t size, void *all, fmpl_comm comm, fmpl_request *req);
+int fmpl_iscatter(const void *all, size_t size, void *mine, int root, fmpl_comm comm, fmpl_request *req);
+int fmpl_ialltoall(const void *blocks, size_t size, void *into, fmpl_comm comm, fmpl_request *req);
 
 /* ---- memory --------------------------------------------------------------------------------------------------- */
 

@@ -18,6 +18,8 @@
       parameter (FMPL_COMM_WORLD=0)
       integer FMPL_COMM_NULL
       parameter (FMPL_COMM_NULL=-1)
+      integer FMPL_COLOR_NONE
+      parameter (FMPL_COLOR_NONE=-1)
       integer FMPL_TAG_ANY
       parameter (FMPL_TAG_ANY=-1)
       integer FMPL_SYNC

@@ -38,6 +38,13 @@ pub struct Coordinates {
 type Distance = u32;
 const DISTANCE_BYTES: usize = size_of::<Distance>();
 
+/// How elements are combined that are only bytes: `fold` takes its second slice into the first.
+#[derive(Clone, Copy)]
+struct Combination<'f> {
+    elements: Elements,
+    fold: &'f dyn Fn(&mut [u8], &[u8]),
+}
+
 impl Grid<'_> {
     /// Combines matrices; the result is at the process at (`row`, `column`), or at all if one of them is -1. The others keep
     /// theirs.
@@ -68,7 +75,7 @@ impl Grid<'_> {
         let distance = (circle.size + circle.me - root.unwrap_or(0)) % circle.size;
         let mut pairs = pair(matrix, size_of::<T>(), distance as Distance);
         let fold = |total: &mut [u8], input: &[u8]| fold_pairs::<T>(operation, total, input);
-        let how = Elements::new(size_of::<T>() + DISTANCE_BYTES, &fold);
+        let how = Combination { elements: Elements::new(size_of::<T>() + DISTANCE_BYTES), fold: &fold };
         self.combine_bytes(circle, topology, &mut pairs, how, root)?;
         if gets_it {
             let place =
@@ -89,7 +96,7 @@ impl Grid<'_> {
         gets_it: bool,
     ) -> Outcome<()> {
         let fold = |total: &mut [u8], input: &[u8]| fold_values::<T>(operation, total, input);
-        let how = Elements::new(size_of::<T>(), &fold);
+        let how = Combination { elements: Elements::new(size_of::<T>()), fold: &fold };
         if let (Some(run), Topology::Default) = (matrix.run(), topology) {
             // SAFETY: elements of the matrix, the caller's. Groups leave those of other members than the root alone.
             let values = unsafe { std::slice::from_raw_parts_mut(run, matrix.bytes()) };
@@ -115,7 +122,7 @@ impl Grid<'_> {
         circle: Circle,
         topology: Topology,
         data: &mut [u8],
-        how: Elements<'_>,
+        how: Combination<'_>,
         root: Option<usize>,
     ) -> Outcome<()> {
         // Nothing to combine for anybody.
@@ -123,8 +130,10 @@ impl Grid<'_> {
             return Ok(());
         }
         match (topology, root, self.group(circle.scope)) {
-            (Topology::Default, None, Some(group)) => Ok(group.allreduce_elements(data, how)?),
-            (Topology::Default, Some(root), Some(group)) => Ok(group.reduce_elements(data, how, root)?),
+            (Topology::Default, None, Some(group)) => Ok(group.allreduce_elements(data, how.elements, how.fold)?),
+            (Topology::Default, Some(root), Some(group)) => {
+                Ok(group.reduce_elements(data, how.elements, how.fold, root)?)
+            }
             (Topology::Hypercube, None, _) => self.exchange(circle, data, how),
             _ => self.combine_by_messages(circle, topology, data, how, root),
         }
@@ -136,7 +145,7 @@ impl Grid<'_> {
         circle: Circle,
         topology: Topology,
         data: &mut [u8],
-        how: Elements<'_>,
+        how: Combination<'_>,
         root: Option<usize>,
     ) -> Outcome<()> {
         let (size, to) = (circle.size, root.unwrap_or(0));
@@ -166,7 +175,7 @@ impl Grid<'_> {
     }
 
     /// All exchange what they have, in pairs; those beyond the last power of 2 through a partner.
-    fn exchange(&self, circle: Circle, data: &mut [u8], how: Elements<'_>) -> Outcome<()> {
+    fn exchange(&self, circle: Circle, data: &mut [u8], how: Combination<'_>) -> Outcome<()> {
         let cube = 1 << circle.size.ilog2();
         let me = circle.me;
         if me >= cube {
@@ -187,16 +196,16 @@ impl Grid<'_> {
             if other < me {
                 data.swap_with_slice(&mut theirs);
             }
-            how.combine(data, &theirs);
+            (how.fold)(data, &theirs);
             bit <<= 1;
         }
         partner.map_or(Ok(()), |partner| self.tell(circle, partner, data))
     }
 
-    fn fold_from(&self, circle: Circle, number: usize, data: &mut [u8], how: Elements<'_>) -> Outcome<()> {
+    fn fold_from(&self, circle: Circle, number: usize, data: &mut [u8], how: Combination<'_>) -> Outcome<()> {
         let mut theirs = vec![0; data.len()];
         self.hear(circle, number, &mut theirs)?;
-        how.combine(data, &theirs);
+        (how.fold)(data, &theirs);
         Ok(())
     }
 

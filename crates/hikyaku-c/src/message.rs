@@ -3,10 +3,10 @@
 //! A handler in C gets a pointer to its context, which is never followed before it was found to be the one of the
 //! handler that runs on this thread now: one kept for later is refused.
 
-use crate::entry::{give, guarded, required, source, with_job, with_port};
+use crate::entry::{Code, give, guarded, required, source, with_job, with_port};
 use crate::error::Failure;
 use crate::thread;
-use core_hikyaku::{ARGUMENT_COUNT, Arguments, Context, Error, HANDLER_COUNT, Message, PAYLOAD_MAX};
+use core_hikyaku::{ARGUMENT_COUNT, Arguments, Context, Error, HANDLER_COUNT, Message, PAYLOAD_MAX, Port};
 use std::ffi::{c_int, c_void};
 
 // The header says so.
@@ -90,6 +90,24 @@ pub extern "C" fn hk_handler_remove(id: u16) -> c_int {
     with_job(|job| Ok(job.unregister_handler(id)?))
 }
 
+/// Runs a call that sends words and a payload.
+///
+/// # Safety
+/// They can be read; `arguments` may be null.
+#[inline(always)]
+unsafe fn with_message<C: Code>(
+    arguments: *const Arguments,
+    payload: *const c_void,
+    payload_bytes: usize,
+    send: impl FnOnce(&Port, Arguments, &[u8]) -> core_hikyaku::Result<C>,
+) -> c_int {
+    with_port(|port| {
+        // SAFETY: the caller's promise.
+        let (words, payload) = unsafe { (words(arguments), source(payload, payload_bytes)?) };
+        Ok(send(port, words, payload)?)
+    })
+}
+
 /// Sends a message, waiting for room.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hk_send(
@@ -100,11 +118,9 @@ pub unsafe extern "C" fn hk_send(
     payload: *const c_void,
     payload_bytes: usize,
 ) -> c_int {
-    with_port(|port| {
-        // SAFETY: the caller's to read.
-        let (words, payload) = unsafe { (words(arguments), source(payload, payload_bytes)?) };
-        Ok(port.send(rank as usize, handler, address, words, payload)?)
-    })
+    let send = |port: &Port, words, payload: &[u8]| port.send(rank as usize, handler, address, words, payload);
+    // SAFETY: the caller's to read.
+    unsafe { with_message(arguments, payload, payload_bytes, send) }
 }
 
 /// Sends a message if there is room.
@@ -117,11 +133,9 @@ pub unsafe extern "C" fn hk_try_send(
     payload: *const c_void,
     payload_bytes: usize,
 ) -> c_int {
-    with_port(|port| {
-        // SAFETY: the caller's to read.
-        let (words, payload) = unsafe { (words(arguments), source(payload, payload_bytes)?) };
-        Ok(port.try_send(rank as usize, handler, address, words, payload)?)
-    })
+    let send = |port: &Port, words, payload: &[u8]| port.try_send(rank as usize, handler, address, words, payload);
+    // SAFETY: the caller's to read.
+    unsafe { with_message(arguments, payload, payload_bytes, send) }
 }
 
 /// Runs a handler of a peer and waits for its reply.
@@ -134,14 +148,14 @@ pub unsafe extern "C" fn hk_call(
     payload_bytes: usize,
     reply: *mut Arguments,
 ) -> c_int {
-    with_port(|port| {
-        // SAFETY: the caller's to read.
-        let (words, payload) = unsafe { (words(arguments), source(payload, payload_bytes)?) };
+    let call = |port: &Port, words, payload: &[u8]| {
         let answer = port.call(rank as usize, handler, words, payload)?;
         // SAFETY: null, or the caller's to write.
         unsafe { give(reply, answer) };
         Ok(())
-    })
+    };
+    // SAFETY: the caller's to read.
+    unsafe { with_message(arguments, payload, payload_bytes, call) }
 }
 
 /// Inside a handler: sends a further message.

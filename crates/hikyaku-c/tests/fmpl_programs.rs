@@ -54,6 +54,21 @@ fn fmpl_collective_calls() {
 }
 
 #[test]
+fn fmpl_collective_calls_that_are_started() {
+    alone("fmpl_started.c");
+    job("fmpl_started.c", &[1, 2, 3, 4]);
+}
+
+/// By other protocols for long data.
+#[test]
+fn fmpl_collective_calls_that_are_started_without_system_calls() {
+    let program = compile_shared(&source("fmpl_started.c"), "-routed");
+    succeed(
+        patiently(&built().join("hikyaku")).args(["run", "-n", "3", "--"]).arg(&program).env("HIKYAKU_CROSS", "off"),
+    );
+}
+
+#[test]
 fn fmpl_prepared_transfers_and_memory() {
     alone("fmpl_prepared.c");
     job("fmpl_prepared.c", &[1, 2, 3, 4]);
@@ -175,7 +190,7 @@ fn the_fortran_files_and_the_library_agree() {
         let value = value.split("/*").next().unwrap().trim().trim_matches(['(', ')']);
         expected.insert(format!("fmpl_{}", name.to_lowercase()), value.parse().unwrap());
     }
-    assert_eq!(expected.len(), 44 + 24 + 5);
+    assert_eq!(expected.len(), 44 + 24 + 6);
     let module = read("include/fmpl.f90");
     assert_eq!(fortran_constants(&module), expected);
     assert_eq!(fortran_constants(&read("include/fmplf.h")), expected);

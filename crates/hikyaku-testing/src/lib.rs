@@ -214,6 +214,7 @@ macro_rules! for_each_case {
                 wrong_ranks_and_slots_are_refused_by_every_call: 2,
                 empty_messages_arrive: 2,
                 different_collectives_never_match: 3,
+                different_collectives_under_way_never_match: 3,
                 different_collectives_of_two_never_match: 2,
                 roots_sizes_and_operations_are_compared: 3,
                 roots_sizes_and_operations_of_two_are_compared: 2,

@@ -5,11 +5,11 @@
 use super::comm::Comm;
 use super::entry::{count, with_comm};
 use super::error::{Outcome, Trouble};
-use super::function::Handle;
+use super::function::{Function, Handle};
+use super::job::Fmpl;
 use crate::entry::{source, target};
 use crate::error::Failure;
 use core_hikyaku::Error;
-use core_hikyaku::collective::Elements;
 use std::ffi::{c_int, c_void};
 
 /// Waits for all members.
@@ -38,13 +38,12 @@ pub unsafe extern "C" fn fmpl_reduce(
     comm: c_int,
     _work: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's to read and write.
-    unsafe {
-        combine(buf, count, func, comm, |comm, data, how| {
-            let root = comm.root(root)?;
-            Ok(comm.group.reduce_elements(data, how, root)?)
-        })
-    }
+    with_comm(comm, |fmpl, comm| {
+        // SAFETY: the caller's to read and write.
+        let (data, by) = unsafe { fmpl.numbers(buf, count, func)? };
+        let root = comm.root(root)?;
+        Ok(comm.group.reduce_elements(data, by.elements, &|total, input| by.combine(total, input), root)?)
+    })
 }
 
 /// Combines the numbers of all members at all.
@@ -56,8 +55,11 @@ pub unsafe extern "C" fn fmpl_allreduce(
     comm: c_int,
     _work: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's to read and write.
-    unsafe { combine(buf, count, func, comm, |comm, data, how| Ok(comm.group.allreduce_elements(data, how)?)) }
+    with_comm(comm, |fmpl, comm| {
+        // SAFETY: the caller's to read and write.
+        let (data, by) = unsafe { fmpl.numbers(buf, count, func)? };
+        Ok(comm.group.allreduce_elements(data, by.elements, &|total, input| by.combine(total, input))?)
+    })
 }
 
 /// Combines the numbers of all members up to this one.
@@ -69,32 +71,10 @@ pub unsafe extern "C" fn fmpl_scan(
     comm: c_int,
     _work: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's to read and write.
-    unsafe { combine(buf, count, func, comm, |comm, data, how| Ok(comm.group.scan_elements(data, how)?)) }
-}
-
-/// Runs a reduction of `number` elements at `buf`.
-///
-/// # Safety
-/// They can be read and written.
-unsafe fn combine(
-    buf: *mut c_void,
-    number: c_int,
-    func: Handle,
-    comm: c_int,
-    run: impl FnOnce(&Comm, &mut [u8], Elements<'_>) -> Outcome<()>,
-) -> c_int {
     with_comm(comm, |fmpl, comm| {
-        let found = fmpl.function(func)?;
-        let (bytes, align) = found.element();
-        let number = count(number, "the count")?;
-        let bytes = number.checked_mul(bytes).ok_or(Failure::Size(usize::MAX))?;
-        if !buf.addr().is_multiple_of(align) {
-            return Err(Trouble::Misaligned("the buffer"));
-        }
-        // SAFETY: the caller's promise.
-        let data = unsafe { target(buf, bytes)? };
-        found.with_elements(|how| run(comm, data, how))
+        // SAFETY: the caller's to read and write.
+        let (data, by) = unsafe { fmpl.numbers(buf, count, func)? };
+        Ok(comm.group.scan_elements(data, by.elements, &|total, input| by.combine(total, input))?)
     })
 }
 
@@ -108,11 +88,9 @@ pub unsafe extern "C" fn fmpl_gather(
     comm: c_int,
 ) -> c_int {
     with_comm(comm, |_, comm| {
-        let root = comm.root(root)?;
-        let bytes = if comm.group.rank() == root { comm.blocks(size)? } else { 0 };
-        apart(mine, size, all, bytes)?;
-        // SAFETY: the caller's to read and write, and apart.
-        let (mine, all) = unsafe { (source(mine, size)?, target(all, bytes)?) };
+        let (root, bytes) = comm.blocks_at(root, size)?;
+        // SAFETY: the caller's to read and write.
+        let (mine, all) = unsafe { apart(mine, size, all, bytes)? };
         Ok(comm.group.gather(mine, all, root)?)
     })
 }
@@ -122,9 +100,8 @@ pub unsafe extern "C" fn fmpl_gather(
 pub unsafe extern "C" fn fmpl_allgather(mine: *const c_void, size: usize, all: *mut c_void, comm: c_int) -> c_int {
     with_comm(comm, |_, comm| {
         let bytes = comm.blocks(size)?;
-        apart(mine, size, all, bytes)?;
-        // SAFETY: the caller's to read and write, and apart.
-        let (mine, all) = unsafe { (source(mine, size)?, target(all, bytes)?) };
+        // SAFETY: the caller's to read and write.
+        let (mine, all) = unsafe { apart(mine, size, all, bytes)? };
         Ok(comm.group.allgather(mine, all)?)
     })
 }
@@ -139,11 +116,9 @@ pub unsafe extern "C" fn fmpl_scatter(
     comm: c_int,
 ) -> c_int {
     with_comm(comm, |_, comm| {
-        let root = comm.root(root)?;
-        let bytes = if comm.group.rank() == root { comm.blocks(size)? } else { 0 };
-        apart(all, bytes, mine, size)?;
-        // SAFETY: the caller's to read and write, and apart.
-        let (all, mine) = unsafe { (source(all, bytes)?, target(mine, size)?) };
+        let (root, bytes) = comm.blocks_at(root, size)?;
+        // SAFETY: the caller's to read and write.
+        let (all, mine) = unsafe { apart(all, bytes, mine, size)? };
         Ok(comm.group.scatter(all, mine, root)?)
     })
 }
@@ -153,33 +128,71 @@ pub unsafe extern "C" fn fmpl_scatter(
 pub unsafe extern "C" fn fmpl_alltoall(blocks: *const c_void, size: usize, into: *mut c_void, comm: c_int) -> c_int {
     with_comm(comm, |_, comm| {
         let bytes = comm.blocks(size)?;
-        apart(blocks, bytes, into, bytes)?;
-        // SAFETY: the caller's to read and write, and apart.
-        let (blocks, into) = unsafe { (source(blocks, bytes)?, target(into, bytes)?) };
+        // SAFETY: the caller's to read and write.
+        let (blocks, into) = unsafe { apart(blocks, bytes, into, bytes)? };
         Ok(comm.group.alltoall(blocks, into)?)
     })
 }
 
+impl Fmpl {
+    /// What a reduction works on: `number` elements at `buf`, and what they are combined by.
+    ///
+    /// # Safety
+    /// They can be read and written as long as the call goes on.
+    pub unsafe fn numbers<'a>(
+        &self,
+        buf: *mut c_void,
+        number: c_int,
+        func: Handle,
+    ) -> Outcome<(&'a mut [u8], Function)> {
+        let function = self.function(func)?;
+        let number = count(number, "the count")?;
+        let bytes = number.checked_mul(function.elements.bytes()).ok_or(Failure::Size(usize::MAX))?;
+        if !buf.addr().is_multiple_of(function.align) {
+            return Err(Trouble::Misaligned("the buffer"));
+        }
+        // SAFETY: the caller's promise.
+        Ok((unsafe { target(buf, bytes)? }, function))
+    }
+}
+
 impl Comm {
     /// The root, if there is such a member.
-    fn root(&self, root: c_int) -> Outcome<usize> {
+    pub fn root(&self, root: c_int) -> Outcome<usize> {
         let (rank, size) = (root as usize, self.group.size());
         if rank < size { Ok(rank) } else { Err(Error::NoSuchRank { rank, size }.into()) }
     }
 
+    /// The root, and the bytes of a block of every member where it is this rank, else none.
+    pub fn blocks_at(&self, root: c_int, size: usize) -> Outcome<(usize, usize)> {
+        let root = self.root(root)?;
+        Ok((root, if self.group.rank() == root { self.blocks(size)? } else { 0 }))
+    }
+
     /// Bytes of a block of every member.
-    fn blocks(&self, size: usize) -> Outcome<usize> {
+    pub fn blocks(&self, size: usize) -> Outcome<usize> {
         let bytes = size.checked_mul(self.group.size()).filter(|bytes| *bytes <= isize::MAX as usize);
         bytes.ok_or(Failure::Size(size).into())
     }
 }
 
-/// Refuses buffers that overlap.
-fn apart(from: *const c_void, from_bytes: usize, into: *mut c_void, into_bytes: usize) -> Outcome<()> {
-    let (from, into) = (from.addr(), into.addr());
+/// The two buffers of a call, which may not overlap.
+///
+/// # Safety
+/// The first can be read and the second written as long as the call goes on.
+pub unsafe fn apart<'a>(
+    from: *const c_void,
+    from_bytes: usize,
+    into: *mut c_void,
+    into_bytes: usize,
+) -> Outcome<(&'a [u8], &'a mut [u8])> {
     let overlap = from_bytes > 0
         && into_bytes > 0
-        && from < into.saturating_add(into_bytes)
-        && into < from.saturating_add(from_bytes);
-    if overlap { Err(Trouble::Overlap) } else { Ok(()) }
+        && from.addr() < into.addr().saturating_add(into_bytes)
+        && into.addr() < from.addr().saturating_add(from_bytes);
+    if overlap {
+        return Err(Trouble::Overlap);
+    }
+    // SAFETY: the caller's promise; and they are apart.
+    Ok(unsafe { (source(from, from_bytes)?, target(into, into_bytes)?) })
 }

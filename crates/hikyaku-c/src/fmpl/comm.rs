@@ -1,21 +1,28 @@
 //! Groups: some ranks with slots of their own, numbered from 0.
 
-use super::entry::{with_comm, with_fmpl};
+use super::entry::{count, with_comm, with_fmpl};
 use super::error::{Outcome, Trouble};
-use super::job::{WORLD, refuse_in_fork};
+use super::job::{Fmpl, WORLD, refuse_in_fork};
 use super::pending::AnyReceive;
 use crate::entry::{give, required};
 use core_hikyaku::Group;
+use core_hikyaku::collective::Scope;
 use core_hikyaku::message::{Messages, Mode};
 use std::cell::RefCell;
 use std::ffi::c_int;
+use std::rc::Rc;
 
 /// `FMPL_COMM_NULL`: no group.
 pub const NO_COMM: c_int = -1;
+/// `FMPL_COLOR_NONE`: joins no group.
+const NO_COLOR: c_int = -1;
 
 /// One group.
 pub struct Comm {
-    pub group: Group<'static>,
+    /// Non-blocking calls. They refer to the group, which is dropped after them.
+    pub calls: Scope<'static, 'static>,
+    /// Stays where it is when this moves.
+    pub group: Rc<Group<'static>>,
     pub messages: Messages<'static>,
     /// Receives under way that are for any slot: one per source at most.
     pub any: RefCell<Vec<AnyReceive>>,
@@ -39,7 +46,15 @@ impl Comm {
     /// Makes the slots of a group.
     pub fn new(group: Group<'static>, slots: usize) -> Outcome<Comm> {
         match group.messages(slots) {
-            Ok(messages) => Ok(Comm { group, messages, any: RefCell::default() }),
+            Ok(messages) => {
+                let group = Rc::new(group);
+                // SAFETY: `calls` goes before `group`, so the group outlives whatever refers to it.
+                let lasting: &'static Group<'static> = unsafe { &*Rc::as_ptr(&group) };
+                // SAFETY: the group is not moved; it and the scope stay until all calls were waited for (`is_idle`), as the
+                // program has promised of the buffers.
+                let calls = unsafe { lasting.open_scope() };
+                Ok(Comm { calls, group, messages, any: RefCell::default() })
+            }
             Err(error) => {
                 // All members have the same trouble; the first error tells more.
                 let _ = group.free();
@@ -50,14 +65,15 @@ impl Comm {
 
     /// Gives the slots and the group back, together with the other members.
     pub fn free(self) -> Outcome<()> {
-        let Comm { group, messages, .. } = self;
+        let Comm { calls, group, messages, .. } = self;
+        drop(calls);
         group.free_messages(messages)?;
-        Ok(group.free()?)
+        Ok(Rc::into_inner(group).expect("nobody else has it").free()?)
     }
 
     /// Whether nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.messages.is_idle() && self.any.borrow().is_empty()
+        self.messages.is_idle() && self.any.borrow().is_empty() && self.calls.is_idle()
     }
 
     pub fn set_sending(&self, sending: Sending) -> Outcome<()> {
@@ -96,15 +112,43 @@ pub unsafe extern "C" fn fmpl_comm_create(comm: *mut c_int, key: c_int) -> c_int
         required(comm, "the group to be given")?;
         // SAFETY: not null, and the caller's to write.
         unsafe { give(comm, NO_COMM) };
-        let Some(group) = fmpl.job.group(key != 0)? else { return Ok(()) };
-        let made = Comm::new(group, fmpl.slots)?;
-        made.set_sending(fmpl.sending.get())?;
-        // SAFETY: no group of the table is held here.
-        let number = unsafe { fmpl.change_comms(|comms| comms.add(made)) }.ok_or(Trouble::Full("groups"))?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(comm, number) };
+        let made = fmpl.job.group(key != 0)?;
+        // SAFETY: not null, and the caller's to write; no group of the table is held here.
+        unsafe { give(comm, fmpl.enter(made)?) };
         Ok(())
     })
+}
+
+/// Makes groups of the members that give the same color. All members call it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fmpl_comm_split(comm: c_int, color: c_int, key: c_int, part: *mut c_int) -> c_int {
+    with_fmpl(|fmpl| {
+        required(part, "the group to be given")?;
+        // SAFETY: not null, and the caller's to write.
+        unsafe { give(part, NO_COMM) };
+        let color = match color {
+            NO_COLOR => None,
+            color => Some(count(color, "the color")? as u64),
+        };
+        let made = fmpl.comm(comm)?.group.split(color, key.into())?;
+        // SAFETY: not null, and the caller's to write; no group of the table is held here.
+        unsafe { give(part, fmpl.enter(made)?) };
+        Ok(())
+    })
+}
+
+impl Fmpl {
+    /// Makes the slots of a group that this rank joins, if it does; gives the group's number.
+    ///
+    /// # Safety
+    /// The caller holds no group of the table.
+    unsafe fn enter(&self, group: Option<Group<'static>>) -> Outcome<c_int> {
+        let Some(group) = group else { return Ok(NO_COMM) };
+        let made = Comm::new(group, self.slots)?;
+        made.set_sending(self.sending.get())?;
+        // SAFETY: the caller's promise.
+        unsafe { self.change_comms(|comms| comms.add(made)) }.ok_or(Trouble::Full("groups"))
+    }
 }
 
 /// Frees a group. All its members call it.

@@ -32,7 +32,7 @@ codes! {
     FMPL_ERR_TRUNCATED = -8, c"the message is longer than the receive's buffer; nothing was written";
     FMPL_ERR_COMM = -9, c"the number names no group that this rank belongs to";
     FMPL_ERR_FUNC = -10, c"the handle names no function";
-    FMPL_ERR_REQUEST = -11, c"the handle names no prepared transfer";
+    FMPL_ERR_REQUEST = -11, c"the handle names no request";
     FMPL_ERR_INVALID = -12, c"an argument makes no sense";
     FMPL_ERR_UNDER_WAY = -13, c"an operation is under way that has to end first";
     FMPL_ERR_INSIDE = -14, c"a handler or a combining function may not communicate";
@@ -106,7 +106,7 @@ impl fmt::Display for Trouble {
             Trouble::Comm(comm) => write!(f, "{comm} names no group that this rank belongs to; was it freed?"),
             Trouble::World => f.write_str("FMPL_COMM_WORLD is freed by fmpl_finalize"),
             Trouble::Func(id) => write!(f, "{id} names no function that can be combined by; was it freed?"),
-            Trouble::Request(id) => write!(f, "{id} names no prepared transfer; was it freed?"),
+            Trouble::Request(id) => write!(f, "{id} names no such request; was it freed, or waited for?"),
             Trouble::Slots(count) => write!(f, "1 to {SLOTS_MAX} slots per pair, not {count}"),
             Trouble::Negative(what, value) => write!(f, "{what}: {value} is negative"),
             Trouble::Large(bytes) => write!(f, "{bytes} is more than this integer holds; use a longer one"),

@@ -6,7 +6,7 @@
 use super::entry::{count, guarded, with_fmpl};
 use super::error::{self, Outcome, Trouble};
 use super::function::{self, Combine};
-use super::prepared;
+use super::request;
 use crate::entry::{give, required};
 use crate::error::Failure;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -66,11 +66,11 @@ arguments! {
     Func: *const c_int => function::Handle, |from| Ok(function::Handle { id: unsafe { read(from)? } });
     /// The number of a function that is given back.
     GiveFunc: *mut c_int => *mut function::Handle, |from| Ok(from.cast());
-    /// A prepared transfer, by its number.
+    /// A request, by its number.
     // SAFETY: an integer of the program.
-    Req: *const c_int => prepared::Handle, |from| Ok(prepared::Handle { id: unsafe { read(from)? } });
-    /// The number of a prepared transfer that is given back.
-    GiveReq: *mut c_int => *mut prepared::Handle, |from| Ok(from.cast());
+    Req: *const c_int => request::Handle, |from| Ok(request::Handle { id: unsafe { read(from)? } });
+    /// The number of a request that is given back.
+    GiveReq: *mut c_int => *mut request::Handle, |from| Ok(from.cast());
 }
 
 /// A number of bytes, as an integer of 4 or 8 bytes.
@@ -120,7 +120,8 @@ macro_rules! procedures {
 /// The calls by name.
 mod calls {
     pub use crate::fmpl::{
-        collective::*, comm::*, function::fmpl_func_free, job::*, message::*, pending::*, prepared::*,
+        collective::*, comm::*, function::fmpl_func_free, job::*, message::*, pending::*, prepared::*, request::*,
+        started::*,
     };
 }
 
@@ -133,6 +134,7 @@ mod plain {
         fmpl_comm_rank(comm: Int, rank: Give);
         fmpl_comm_size(comm: Int, size: Give);
         fmpl_comm_create(comm: Give, key: Int);
+        fmpl_comm_split(comm: Int, color: Int, key: Int, part: Give);
         fmpl_comm_free(comm: Give);
         fmpl_sendbuf_check(nsend: Give, nspool: Give);
         fmpl_get_source(src: Give);
@@ -150,6 +152,10 @@ mod plain {
         fmpl_allreduce(buf: Buffer, count: Int, func: Func, comm: Int, work: Buffer);
         fmpl_scan(buf: Buffer, count: Int, func: Func, comm: Int, work: Buffer);
         fmpl_func_free(func: GiveFunc);
+        fmpl_ibarrier(comm: Int, req: GiveReq);
+        fmpl_ireduce(buf: Buffer, count: Int, func: Func, root: Int, comm: Int, work: Buffer, req: GiveReq);
+        fmpl_iallreduce(buf: Buffer, count: Int, func: Func, comm: Int, work: Buffer, req: GiveReq);
+        fmpl_iscan(buf: Buffer, count: Int, func: Func, comm: Int, work: Buffer, req: GiveReq);
     }
 }
 
@@ -171,6 +177,11 @@ macro_rules! sized {
             fmpl_allgather(mine: Data, size: Bytes, all: Buffer, comm: Int);
             fmpl_scatter(all: Data, size: Bytes, mine: Buffer, root: Int, comm: Int);
             fmpl_alltoall(blocks: Data, size: Bytes, into: Buffer, comm: Int);
+            fmpl_ibcast(buf: Buffer, size: Bytes, root: Int, comm: Int, req: GiveReq);
+            fmpl_igather(mine: Data, size: Bytes, all: Buffer, root: Int, comm: Int, req: GiveReq);
+            fmpl_iallgather(mine: Data, size: Bytes, all: Buffer, comm: Int, req: GiveReq);
+            fmpl_iscatter(all: Data, size: Bytes, mine: Buffer, root: Int, comm: Int, req: GiveReq);
+            fmpl_ialltoall(blocks: Data, size: Bytes, into: Buffer, comm: Int, req: GiveReq);
         }
 
         /// The bytes of the last receive.

@@ -25,87 +25,50 @@ const NO_FUNC: Handle = Handle { id: 0 };
 /// Functions of the program have numbers from here on.
 const FIRST_OWN: c_int = 1 << 30;
 
-/// A function of the program.
+/// A function, with the elements it combines.
 #[derive(Clone, Copy, Debug)]
 pub struct Function {
-    pub combine: Combine,
-    pub element: usize,
+    pub elements: Elements,
+    /// At multiples of how many bytes they lie.
+    pub align: usize,
+    combine: Combine,
 }
 
 /// Fortran gives the count by address.
 #[derive(Clone, Copy, Debug)]
 pub enum Combine {
+    Library(fn(&mut [u8], &[u8])),
     C(unsafe extern "C" fn(*mut c_void, *const c_void, c_int)),
     Fortran(unsafe extern "C" fn(*mut c_void, *const c_void, *const c_int)),
 }
 
 impl Function {
-    /// Combines elements; the function may not make calls meanwhile.
-    fn run(&self, total: &mut [u8], input: &[u8]) {
-        let count = (total.len() / self.element) as c_int;
-        let (total, input) = (total.as_mut_ptr().cast(), input.as_ptr().cast());
-        // SAFETY: a function of the program that takes these; both hold `count` elements.
-        thread::without_fmpl(|| unsafe {
-            match self.combine {
-                Combine::C(combine) => combine(total, input, count),
-                Combine::Fortran(combine) => combine(total, input, &count),
-            }
-        });
-    }
-}
-
-/// A function found by its handle.
-pub enum Found {
-    Known(Known),
-    Own(Function),
-}
-
-/// Combines the second bytes into the first.
-type Combining<'f> = &'f dyn Fn(&mut [u8], &[u8]);
-
-/// A function of the library.
-#[derive(Clone, Copy)]
-pub struct Known {
-    pub bytes: usize,
-    pub align: usize,
-    /// Describes `combine` to the library.
-    elements: fn(Combining<'_>) -> Elements<'_>,
-    combine: fn(&mut [u8], &[u8]),
-}
-
-impl Known {
-    fn new<T: Pod, O: Operation<T> + Default>() -> Known {
+    /// One of the library's.
+    fn known<T: Pod, O: Operation<T> + Default>() -> Function {
         fn combine<T: Pod, O: Operation<T> + Default>(total: &mut [u8], input: &[u8]) {
             // What is empty may lie anywhere.
             if !total.is_empty() {
                 O::default().combine(bytemuck::cast_slice_mut(total), bytemuck::cast_slice(input));
             }
         }
-        Known {
-            bytes: size_of::<T>(),
-            align: align_of::<T>(),
-            elements: |combine| Elements::known::<T, O>(combine),
-            combine: combine::<T, O>,
-        }
-    }
-}
-
-impl Found {
-    /// Bytes of an element, and at multiples of how many bytes it lies.
-    pub fn element(&self) -> (usize, usize) {
-        match self {
-            Found::Known(known) => (known.bytes, known.align),
-            Found::Own(function) => (function.element, 1),
-        }
+        let elements = Elements::known::<T, O>();
+        Function { elements, align: align_of::<T>(), combine: Combine::Library(combine::<T, O>) }
     }
 
-    /// Runs a reduction with it.
-    pub fn with_elements<R>(&self, run: impl FnOnce(Elements<'_>) -> R) -> R {
-        match self {
-            Found::Known(known) => run((known.elements)(&known.combine)),
-            Found::Own(function) => {
-                let combine = |total: &mut [u8], input: &[u8]| function.run(total, input);
-                run(Elements::new(function.element, &combine))
+    /// Combines elements; a function of the program may not make calls meanwhile.
+    pub fn combine(&self, total: &mut [u8], input: &[u8]) {
+        let count = || (total.len() / self.elements.bytes()) as c_int;
+        match self.combine {
+            Combine::Library(combine) => combine(total, input),
+            Combine::C(combine) => {
+                let (count, total, input) = (count(), total.as_mut_ptr().cast(), input.as_ptr().cast());
+                // SAFETY: a function of the program that takes these; both hold `count` elements.
+                thread::without_fmpl(|| unsafe { combine(total, input, count) });
+            }
+            Combine::Fortran(combine) => {
+                let (count, total, input) = (count(), total.as_mut_ptr().cast(), input.as_ptr().cast());
+                // SAFETY: as above.
+                thread::without_fmpl(|| unsafe { combine(total, input, &count) });
             }
         }
     }
@@ -119,9 +82,9 @@ macro_rules! functions {
             pub static $name: Handle = Handle { id: $id };
         )*
 
-        fn known(id: c_int) -> Option<Known> {
+        fn known(id: c_int) -> Option<Function> {
             Some(match id {
-                $($id => Known::new::<$type, $operation>(),)*
+                $($id => Function::known::<$type, $operation>(),)*
                 _ => return None,
             })
         }
@@ -178,12 +141,12 @@ functions! {
 
 impl Fmpl {
     /// The function of a handle.
-    pub fn function(&self, func: Handle) -> Outcome<Found> {
-        if func.id < FIRST_OWN {
-            return known(func.id).map(Found::Known).ok_or(Trouble::Func(func.id));
-        }
-        let own = self.functions.borrow().get(func.id - FIRST_OWN).copied();
-        own.map(Found::Own).ok_or(Trouble::Func(func.id))
+    pub fn function(&self, func: Handle) -> Outcome<Function> {
+        let found = match func.id < FIRST_OWN {
+            true => known(func.id),
+            false => self.functions.borrow().get(func.id - FIRST_OWN).copied(),
+        };
+        found.ok_or(Trouble::Func(func.id))
     }
 
     /// Enters a function of the program.
@@ -191,7 +154,7 @@ impl Fmpl {
         if element == 0 {
             return Err(Failure::Size(0).into());
         }
-        let added = self.functions.borrow_mut().add(Function { combine, element });
+        let added = self.functions.borrow_mut().add(Function { elements: Elements::new(element), align: 1, combine });
         added.map(|number| Handle { id: FIRST_OWN + number }).ok_or(Trouble::Full("functions"))
     }
 }

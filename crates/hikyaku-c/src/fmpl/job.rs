@@ -5,7 +5,8 @@ use super::entry::{guarded, with_fmpl};
 use super::error::{Outcome, Trouble};
 use super::function::Function;
 use super::memory::Blocks;
-use super::prepared::Request;
+use super::prepared::Transfer;
+use super::started::Call;
 use super::table::Table;
 use crate::error::Failure;
 use crate::process::{self, Interface};
@@ -33,7 +34,8 @@ pub struct Fmpl {
     pub sending: Cell<Sending>,
     pub last: Cell<Last>,
     pub functions: RefCell<Table<Function>>,
-    pub requests: RefCell<Table<Request>>,
+    pub transfers: RefCell<Table<Transfer>>,
+    pub calls: RefCell<Table<Call>>,
     pub blocks: RefCell<Blocks>,
 }
 
@@ -116,7 +118,8 @@ fn begin(slots: usize) -> Outcome<()> {
         sending: Cell::default(),
         last: Cell::new(Last { bytes: 0, source: -1, index: -1 }),
         functions: RefCell::default(),
-        requests: RefCell::default(),
+        transfers: RefCell::default(),
+        calls: RefCell::default(),
         blocks: RefCell::default(),
     });
     STARTED.store(true, Ordering::Release);
@@ -144,7 +147,7 @@ pub extern "C" fn fmpl_finalize() -> c_int {
         let fmpl = unsafe { Box::from_raw(fmpl.cast_mut()) };
         // All ranks have made their groups in the same order; the world is the last to go.
         let freed = fmpl.comms.into_inner().into_all().rev().map(Comm::free).fold(Ok(()), Outcome::and);
-        drop((fmpl.requests, fmpl.functions, fmpl.blocks));
+        drop((fmpl.transfers, fmpl.calls, fmpl.functions, fmpl.blocks));
         process::leave(Interface::Fmpl)?;
         freed
     })

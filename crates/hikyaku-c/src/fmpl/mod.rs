@@ -15,8 +15,10 @@
 //! | `message` | blocking send and receive, the spare buffer |
 //! | `pending` | non-blocking send and receive |
 //! | `prepared` | transfers set up once and started many times |
+//! | `request` | the names of those, and of collective calls under way |
 //! | `function` | what reductions combine by |
 //! | `collective` | barrier, broadcast, reductions, blocks |
+//! | `started` | the same without blocking |
 //! | `memory` | memory that all ranks of the host map |
 //! | `fortran` | the same calls for Fortran |
 
@@ -31,6 +33,8 @@ mod memory;
 mod message;
 mod pending;
 mod prepared;
+mod request;
+mod started;
 mod table;
 
 pub use job::Fmpl;

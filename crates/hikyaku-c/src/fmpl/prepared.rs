@@ -1,26 +1,19 @@
-//! Transfers whose description never changes: set up once, started many times.
+//! Transfers whose description never changes: set up once, started many times. The slot of one belongs to it until it is
+//! freed; a receive of any slot has none.
 
+use super::comm::Comm;
 use super::entry::with_fmpl;
 use super::error::{Outcome, Trouble};
 use super::job::Fmpl;
 use super::message::TAG_ANY;
+use super::request::Handle;
 use crate::entry::{give, required, source, target};
 use core_hikyaku::Error;
 use std::ffi::{c_int, c_void};
 
-/// `fmpl_request`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Handle {
-    pub id: c_int,
-}
-
-/// Names none.
-const NO_REQUEST: Handle = Handle { id: -1 };
-
 /// What is done again and again.
 #[derive(Clone, Copy, Debug)]
-pub struct Request {
+pub struct Transfer {
     way: Way,
     buf: *mut c_void,
     size: usize,
@@ -33,34 +26,100 @@ pub struct Request {
 enum Way {
     Out,
     In,
+    /// In from any slot.
+    InAny,
 }
 
 impl Fmpl {
     #[inline(always)]
-    fn request(&self, request: Handle) -> Outcome<Request> {
-        self.requests.borrow().get(request.id).copied().ok_or(Trouble::Request(request.id))
+    pub fn transfer(&self, request: Handle) -> Outcome<Transfer> {
+        self.transfers.borrow().get(request.id).copied().ok_or(Trouble::Request(request.id))
     }
 
-    /// Checks and keeps a description.
-    fn prepare(&self, request: Request) -> Outcome<Handle> {
-        let comm = self.comm(request.comm)?;
-        let (rank, size) = (request.peer as usize, comm.group.size());
-        if rank >= size {
-            return Err(Error::NoSuchRank { rank, size }.into());
+    /// Keeps a description, and its slot.
+    fn prepare(&self, transfer: Transfer) -> Outcome<Handle> {
+        if self.transfers.borrow().is_full() {
+            return Err(Trouble::Full("prepared transfers"));
         }
-        let slot = request.mai as usize;
-        if slot >= self.slots && (request.mai, request.way) != (TAG_ANY, Way::In) {
-            return Err(Error::NoSuchSlot { slot, slots: self.slots }.into());
-        }
-        let id = self.requests.borrow_mut().add(request).ok_or(Trouble::Full("prepared transfers"))?;
+        transfer.reserve(self.comm(transfer.comm)?)?;
+        let id = self.transfers.borrow_mut().add(transfer).expect("there is room");
         Ok(Handle { id })
     }
 
-    fn ended(&self, request: Request) -> Outcome<bool> {
-        let comm = self.comm(request.comm)?;
-        match request.way {
-            Way::Out => Ok(comm.messages.isend_test(request.peer as usize, request.mai as usize)?),
-            Way::In => comm.test_receive(self, request.peer, request.mai),
+    /// Forgets a description; false if the transfer is under way.
+    pub fn free_transfer(&self, request: Handle) -> Outcome<bool> {
+        let transfer = self.transfer(request)?;
+        // What belongs to a group that is gone has ended.
+        if let Ok(comm) = self.comm(transfer.comm) {
+            if !transfer.test(self)? {
+                return Ok(false);
+            }
+            transfer.release(comm)?;
+        }
+        self.transfers.borrow_mut().remove(request.id);
+        Ok(true)
+    }
+}
+
+impl Transfer {
+    /// Peer and slot.
+    #[inline(always)]
+    fn place(&self) -> (usize, usize) {
+        (self.peer as usize, self.mai as usize)
+    }
+
+    fn reserve(&self, comm: &Comm) -> Outcome<()> {
+        let ((rank, slot), size) = (self.place(), comm.group.size());
+        match self.way {
+            Way::Out => Ok(comm.messages.reserve_send(rank, slot)?),
+            Way::In => Ok(comm.messages.reserve_recv(rank, slot)?),
+            Way::InAny if rank < size => Ok(()),
+            Way::InAny => Err(Error::NoSuchRank { rank, size }.into()),
+        }
+    }
+
+    fn release(&self, comm: &Comm) -> Outcome<()> {
+        let (rank, slot) = self.place();
+        match self.way {
+            Way::Out => Ok(comm.messages.release_send(rank, slot)?),
+            Way::In => Ok(comm.messages.release_recv(rank, slot)?),
+            Way::InAny => Ok(()),
+        }
+    }
+
+    /// # Safety
+    /// The buffer is the transfer's until it has ended.
+    unsafe fn start(&self, comm: &Comm) -> Outcome<()> {
+        let (rank, slot) = self.place();
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.way {
+                Way::Out => {
+                    let data = source(self.buf, self.size)?;
+                    Ok(comm.messages.isend_reserved(data.as_ptr(), data.len(), rank, slot)?)
+                }
+                Way::In => {
+                    let into = target(self.buf, self.size)?;
+                    Ok(comm.messages.irecv_reserved(into.as_mut_ptr(), into.len(), rank, slot)?)
+                }
+                Way::InAny => comm.start_receive(self.buf, self.size, self.peer, self.mai),
+            }
+        }
+    }
+
+    pub fn wait(&self, fmpl: &Fmpl) -> Outcome<()> {
+        let ((rank, slot), comm) = (self.place(), fmpl.comm(self.comm)?);
+        match self.way {
+            Way::Out => Ok(comm.messages.isend_wait(rank, slot)?),
+            Way::In | Way::InAny => comm.wait_receive(fmpl, self.peer, self.mai),
+        }
+    }
+
+    pub fn test(&self, fmpl: &Fmpl) -> Outcome<bool> {
+        let ((rank, slot), comm) = (self.place(), fmpl.comm(self.comm)?);
+        match self.way {
+            Way::Out => Ok(comm.messages.isend_test(rank, slot)?),
+            Way::In | Way::InAny => comm.test_receive(fmpl, self.peer, self.mai),
         }
     }
 }
@@ -79,8 +138,7 @@ pub unsafe extern "C" fn fmpl_send_init(
         required(req, "the request to be given")?;
         // SAFETY: the caller's to read.
         unsafe { source(buf, size)? };
-        let request = Request { way: Way::Out, buf: buf.cast_mut(), size, peer: dst, mai, comm };
-        let handle = fmpl.prepare(request)?;
+        let handle = fmpl.prepare(Transfer { way: Way::Out, buf: buf.cast_mut(), size, peer: dst, mai, comm })?;
         // SAFETY: not null, and the caller's to write.
         unsafe { give(req, handle) };
         Ok(())
@@ -101,7 +159,8 @@ pub unsafe extern "C" fn fmpl_recv_init(
         required(req, "the request to be given")?;
         // SAFETY: the caller's to write.
         unsafe { target(buf, size)? };
-        let handle = fmpl.prepare(Request { way: Way::In, buf, size, peer: src, mai, comm })?;
+        let way = if mai == TAG_ANY { Way::InAny } else { Way::In };
+        let handle = fmpl.prepare(Transfer { way, buf, size, peer: src, mai, comm })?;
         // SAFETY: not null, and the caller's to write.
         unsafe { give(req, handle) };
         Ok(())
@@ -112,58 +171,8 @@ pub unsafe extern "C" fn fmpl_recv_init(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fmpl_start(req: Handle) -> c_int {
     with_fmpl(|fmpl| {
-        let Request { way, buf, size, peer, mai, comm } = fmpl.request(req)?;
-        let comm = fmpl.comm(comm)?;
-        // SAFETY: the buffer is the transfer's until it has ended, as the caller promised.
-        unsafe {
-            match way {
-                Way::Out => comm.start_send(buf, size, peer, mai),
-                Way::In => comm.start_receive(buf, size, peer, mai),
-            }
-        }
-    })
-}
-
-/// Waits for a prepared transfer.
-#[unsafe(no_mangle)]
-pub extern "C" fn fmpl_wait(req: Handle) -> c_int {
-    with_fmpl(|fmpl| {
-        let request = fmpl.request(req)?;
-        let comm = fmpl.comm(request.comm)?;
-        match request.way {
-            Way::Out => Ok(comm.messages.isend_wait(request.peer as usize, request.mai as usize)?),
-            Way::In => comm.wait_receive(fmpl, request.peer, request.mai),
-        }
-    })
-}
-
-/// Whether a prepared transfer has ended.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_test(req: Handle, flag: *mut c_int) -> c_int {
-    with_fmpl(|fmpl| {
-        required(flag, "the flag to be given")?;
-        let ended = fmpl.ended(fmpl.request(req)?)?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(flag, ended as c_int) };
-        Ok(())
-    })
-}
-
-/// Gives a description back.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_request_free(req: *mut Handle) -> c_int {
-    with_fmpl(|fmpl| {
-        required(req, "the request")?;
-        // SAFETY: not null, and the caller's to read.
-        let handle = unsafe { req.read() };
-        let request = fmpl.request(handle)?;
-        // What belongs to a group that is gone has ended.
-        if fmpl.comm(request.comm).is_ok() && !fmpl.ended(request)? {
-            return Err(Trouble::UnderWay("fmpl_request_free"));
-        }
-        fmpl.requests.borrow_mut().remove(handle.id);
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(req, NO_REQUEST) };
-        Ok(())
+        let transfer = fmpl.transfer(req)?;
+        // SAFETY: as the caller promised when it was prepared.
+        unsafe { transfer.start(fmpl.comm(transfer.comm)?) }
     })
 }

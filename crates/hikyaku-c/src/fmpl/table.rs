@@ -47,6 +47,11 @@ impl<T> Table<T> {
         Some(place.number)
     }
 
+    /// Whether nothing can be entered.
+    pub fn is_full(&self) -> bool {
+        self.places.len() > PLACE_MASK as usize && self.places.iter().all(|place| place.thing.is_some())
+    }
+
     /// Takes a thing out.
     pub fn remove(&mut self, number: c_int) -> Option<T> {
         self.get(number)?;

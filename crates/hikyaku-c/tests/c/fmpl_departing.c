@@ -5,6 +5,7 @@
 
 int main(int argc, char **argv) {
     int rank, size, code, x = 0;
+    fmpl_request req;
     CHECK(argc == 2);
     OK(fmpl_init(NULL, NULL, 1));
     OK(fmpl_comm_rank(WORLD, &rank));
@@ -19,6 +20,8 @@ int main(int argc, char **argv) {
     FAILS(code, "rank 2", fmpl_irecv(&x, sizeof x, size - 1, FMPL_TAG_ANY, WORLD));
     OK(fmpl_irecv(&x, sizeof x, size - 1, 0, WORLD));
     FAILS(code, "rank 2", fmpl_irecv_wait(size - 1, 0, WORLD));
+    OK(fmpl_ibarrier(WORLD, &req));
+    FAILS(code, "rank 2", fmpl_wait(req));
     FAILS(code, "rank 2", fmpl_barrier(WORLD));
     /* The two that are left still talk. */
     OK(fmpl_send(&rank, sizeof rank, 1 - rank, 0, WORLD));

@@ -3,6 +3,52 @@
 
 static int rank, size;
 
+/* Groups of groups: by color, in the order of keys. */
+static void split(void) {
+    fmpl_comm half, lonely, pair;
+    int r, s, value, got, last = rank == size - 1;
+    OK(fmpl_comm_split(WORLD, rank % 2, -rank, &half));
+    OK(fmpl_comm_rank(half, &r));
+    OK(fmpl_comm_size(half, &s));
+    GIVES((size + 1 - rank % 2) / 2, s);
+    /* The highest first. */
+    GIVES(s - 1 - rank / 2, r);
+    value = rank;
+    OK(fmpl_send(&value, sizeof value, (r + 1) % s, 1, half));
+    OK(fmpl_recv(&got, sizeof got, (r + s - 1) % s, 1, half));
+    GIVES(rank % 2 + 2 * (s - 1 - (r + s - 1) % s), got);
+    value = rank;
+    OK(fmpl_bcast(&value, sizeof value, 0, half));
+    GIVES(rank % 2 + 2 * (s - 1), value);
+
+    /* The last rank joins none; the others are numbered as before. */
+    OK(fmpl_comm_split(WORLD, last ? FMPL_COLOR_NONE : 1 << 30, 5, &lonely));
+    CHECK((lonely == FMPL_COMM_NULL) == last);
+    if (!last) {
+        OK(fmpl_comm_rank(lonely, &r));
+        OK(fmpl_comm_size(lonely, &s));
+        CHECK(r == rank && s == size - 1);
+        OK(fmpl_comm_free(&lonely));
+    }
+
+    /* Parts of a part. Wrong arguments are not heard by the others. */
+    FAILS(FMPL_ERR_INVALID, "the color: -2 is negative", fmpl_comm_split(half, -2, 0, &pair));
+    GIVES(FMPL_COMM_NULL, pair);
+    FAILS(FMPL_ERR_INVALID, "null", fmpl_comm_split(half, 0, 0, NULL));
+    FAILS(FMPL_ERR_COMM, "-1", fmpl_comm_split(FMPL_COMM_NULL, 0, 0, &pair));
+    OK(fmpl_comm_rank(half, &r));
+    OK(fmpl_comm_split(half, r / 2, 0, &pair));
+    value = 1;
+    OK(fmpl_allreduce(&value, 1, fmpl_isum, pair, NULL));
+    OK(fmpl_comm_size(pair, &s));
+    GIVES(s, value);
+    OK(fmpl_comm_free(&half));
+    /* Groups do not need the one they came from. */
+    OK(fmpl_barrier(pair));
+    OK(fmpl_comm_free(&pair));
+    GIVES(FMPL_COMM_NULL, pair);
+}
+
 int main(void) {
     fmpl_comm odd, all, none, old;
     int r, s, i, value, got, spooled;
@@ -85,10 +131,14 @@ int main(void) {
     FAILS(FMPL_ERR_COMM, "freed", fmpl_barrier(old));
     FAILS(FMPL_ERR_COMM, "fmpl_finalize", fmpl_comm_free(&(fmpl_comm){WORLD}));
 
+    split();
+
     /* Memory of freed groups is used again. */
     for (i = 0; i < 200; i++) {
-        fmpl_comm again;
+        fmpl_comm again, part;
         OK(fmpl_comm_create(&again, 1));
+        OK(fmpl_comm_split(again, rank % 3, 0, &part));
+        OK(fmpl_comm_free(&part));
         OK(fmpl_comm_free(&again));
     }
     OK(fmpl_finalize());

@@ -21,7 +21,9 @@ int main() {
                 fmpl_func_create(add, sizeof small, &own) == FMPL_SUCCESS &&
                 fmpl_scan(&small, 1, own, FMPL_COMM_WORLD, nullptr) == FMPL_SUCCESS && small == 3 &&
                 fmpl_send_init(&out, sizeof out, 0, 0, FMPL_COMM_WORLD, &request) == FMPL_SUCCESS &&
-                fmpl_request_free(&request) == FMPL_SUCCESS && fmpl_finalize() == FMPL_SUCCESS &&
+                fmpl_request_free(&request) == FMPL_SUCCESS &&
+                fmpl_ibarrier(FMPL_COMM_WORLD, &request) == FMPL_SUCCESS && fmpl_wait(request) == FMPL_SUCCESS &&
+                fmpl_finalize() == FMPL_SUCCESS &&
                 std::strcmp(fmpl_strerror(FMPL_SUCCESS), "all is well") == 0;
     return good ? 0 : 1;
 }

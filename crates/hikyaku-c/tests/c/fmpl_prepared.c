@@ -5,6 +5,18 @@ enum { ROUNDS = 50 };
 
 static int rank, size, next, before;
 
+/* Slot 0 belongs to a prepared send and a prepared receive, under way or not. */
+static void only_for_the_prepared(char *out, char *in, size_t bytes) {
+    fmpl_request req = {-5};
+    FAILS(FMPL_ERR_BUSY, "in use", fmpl_send_init(out, bytes, next, 0, WORLD, &req));
+    FAILS(FMPL_ERR_BUSY, "in use", fmpl_recv_init(in, bytes, before, 0, WORLD, &req));
+    GIVES(-5, req.id);
+    FAILS(FMPL_ERR_BUSY, "in use", fmpl_send(out, bytes, next, 0, WORLD));
+    FAILS(FMPL_ERR_BUSY, "in use", fmpl_isend(out, bytes, next, 0, WORLD));
+    FAILS(FMPL_ERR_BUSY, "in use", fmpl_recv(in, bytes, before, 0, WORLD));
+    FAILS(FMPL_ERR_BUSY, "in use", fmpl_irecv(in, bytes, before, 0, WORLD));
+}
+
 static void rounds(char *out, char *in, size_t bytes) {
     fmpl_request send, receive, old;
     int round, flag;
@@ -12,12 +24,14 @@ static void rounds(char *out, char *in, size_t bytes) {
     OK(fmpl_send_init(out, bytes, next, 0, WORLD, &send));
     OK(fmpl_recv_init(in, bytes, before, 0, WORLD, &receive));
     OK(fmpl_wait(send));
+    only_for_the_prepared(out, in, bytes);
     for (round = 0; round < ROUNDS; round++) {
         OK(fmpl_start(receive));
         FAILS(FMPL_ERR_BUSY, "in use", fmpl_start(receive));
         if (round == 0) {
             /* Nobody has sent yet. */
             FAILS(FMPL_ERR_UNDER_WAY, "fmpl_request_free", fmpl_request_free(&receive));
+            only_for_the_prepared(out, in, bytes);
             OK(fmpl_barrier(WORLD));
         }
         memset(out, rank + round, bytes);
@@ -44,6 +58,11 @@ static void rounds(char *out, char *in, size_t bytes) {
     FAILS(FMPL_ERR_REQUEST, "freed", fmpl_wait(old));
     FAILS(FMPL_ERR_REQUEST, "freed", fmpl_test(old, &flag));
     FAILS(FMPL_ERR_REQUEST, "freed", fmpl_request_free(&old));
+    /* The slot is free again. */
+    OK(fmpl_irecv(in, bytes, before, 0, WORLD));
+    FAILS(FMPL_ERR_BUSY, "in use", fmpl_recv_init(in, bytes, before, 0, WORLD, &receive));
+    OK(fmpl_send(out, bytes, next, 0, WORLD));
+    OK(fmpl_irecv_wait(before, 0, WORLD));
 }
 
 static void any_slot(void) {
@@ -55,6 +74,34 @@ static void any_slot(void) {
     OK(fmpl_wait(receive));
     OK(fmpl_get_index(&slot));
     CHECK(got == before && slot == 1);
+    OK(fmpl_request_free(&receive));
+
+    /* It takes no message of a slot that a prepared receive keeps, though that was not started. */
+    OK(fmpl_recv_init(&got, sizeof got, before, 0, WORLD, &receive));
+    OK(fmpl_barrier(WORLD));
+    OK(fmpl_send(&value, sizeof value, next, 0, WORLD));
+    value += 100;
+    OK(fmpl_send(&value, sizeof value, next, 1, WORLD));
+    OK(fmpl_barrier(WORLD));
+    OK(fmpl_recv(&got, sizeof got, before, FMPL_TAG_ANY, WORLD));
+    GIVES(before + 100, got);
+    OK(fmpl_start(receive));
+    OK(fmpl_wait(receive));
+    GIVES(before, got);
+    OK(fmpl_request_free(&receive));
+}
+
+static void nothing(void) {
+    fmpl_request send, receive;
+    size_t count = 9;
+    OK(fmpl_send_init(NULL, 0, next, 1, WORLD, &send));
+    OK(fmpl_recv_init(NULL, 0, before, 1, WORLD, &receive));
+    OK(fmpl_start(receive));
+    OK(fmpl_start(send));
+    OK(fmpl_wait(receive));
+    OK(fmpl_get_count(&count));
+    GIVES(0, count);
+    OK(fmpl_request_free(&send));
     OK(fmpl_request_free(&receive));
 }
 
@@ -110,6 +157,7 @@ int main(void) {
     rounds(out, in, 5000);
     rounds(out, in, sizeof in);
     any_slot();
+    nothing();
     wrong();
     memory();
     OK(fmpl_barrier(WORLD));

@@ -65,6 +65,35 @@
       call fmpl_allreduce(i, 1, func, FMPL_COMM_WORLD, work, ier)
       call check(i, ranks)
 
+      i = 1
+      call fmpl_iallreduce(i, 1, func, FMPL_COMM_WORLD, work, send, ier)
+      call check(ier, FMPL_SUCCESS)
+      call fmpl_wait(send, ier)
+      call check(ier, FMPL_SUCCESS)
+      call check(i, ranks)
+      call fmpl_wait(send, ier)
+      call check(ier, FMPL_ERR_REQUEST)
+      call fmpl_ibcast(x, 800, 0, FMPL_COMM_WORLD, send, ier)
+      call check(ier, FMPL_SUCCESS)
+      flag = 0
+ 30   if (flag .eq. 0) then
+         call fmpl_test(send, flag, ier)
+         call check(ier, FMPL_SUCCESS)
+         go to 30
+      end if
+      if (x(100) .ne. 100) stop 4
+
+      call fmpl_comm_split(FMPL_COMM_WORLD, mod(rank, 2), -rank, comm,
+     &                     ier)
+      call check(ier, FMPL_SUCCESS)
+      call fmpl_comm_rank(comm, i, ier)
+      call check(i, (ranks - 1 - rank) / 2)
+      call fmpl_comm_free(comm, ier)
+      call check(ier, FMPL_SUCCESS)
+      call fmpl_comm_split(FMPL_COMM_WORLD, FMPL_COLOR_NONE, 0, comm,
+     &                     ier)
+      call check(comm, FMPL_COMM_NULL)
+
       call fmpl_comm_create(comm, 1, ier)
       call fmpl_barrier(comm, ier)
       call check(ier, FMPL_SUCCESS)

@@ -24,6 +24,7 @@ program module_test
     call groups
     call reductions
     call blocks
+    call started
     call memory
     call misuse
 
@@ -215,6 +216,20 @@ contains
             call ok(ier)
             call expect(odd == FMPL_COMM_NULL, 'the group is gone')
         end if
+
+        ! The last first, and rank 0 in none.
+        call fmpl_comm_split(W, merge(FMPL_COLOR_NONE, 3, rank == 0), -rank, odd, ier)
+        call ok(ier)
+        call expect((odd == FMPL_COMM_NULL) .eqv. rank == 0, 'rank 0 joins none')
+        if (odd /= FMPL_COMM_NULL) then
+            call fmpl_comm_size(odd, members, ier)
+            call fmpl_comm_rank(odd, mine, ier)
+            call expect(members == ranks - 1 .and. mine == ranks - 1 - rank, 'ranks in the order of keys')
+            call fmpl_comm_free(odd, ier)
+            call ok(ier)
+        end if
+        call fmpl_comm_split(W, -9, 0, odd, ier)
+        call failed(FMPL_ERR_INVALID, '-9 is negative')
     end subroutine
 
     ! The element with more digits counts; the order of ranks matters.
@@ -294,6 +309,92 @@ contains
         call fmpl_alltoall(all_of, 12, into, W, ier)
         call ok(ier)
         call expect(all(into(2, :) == [(10 * r + rank, r = 0, ranks - 1)]), 'the block for this rank of everyone')
+    end subroutine
+
+    ! The same calls while the program computes.
+    subroutine started
+        integer, asynchronous :: mine(3), all_of(3, ranks), into(3, ranks), pairs(2, 500), root_has(3)
+        real(8), asynchronous :: x(1000), y(1000), z(10)
+        integer :: reqs(4), func, flag, r, expected
+        call fmpl_ibarrier(W, reqs(1), ier)
+        call ok(ier)
+        root_has = merge(7, -1, rank == 0)
+        call fmpl_ibcast(root_has, 12, 0, W, reqs(2), ier)
+        call ok(ier)
+        call fmpl_wait(reqs(2), ier)
+        call ok(ier)
+        call fmpl_wait(reqs(1), ier)
+        call ok(ier)
+        call expect(all(root_has == 7), 'the numbers of the root')
+        call fmpl_wait(reqs(1), ier)
+        call failed(FMPL_ERR_REQUEST, 'waited for')
+
+        x = rank
+        y = rank
+        z = 2
+        pairs(1, :) = rank + 1
+        pairs(2, :) = 1
+        call fmpl_func_create(append, 8, func, ier)
+        call ok(ier)
+        call fmpl_ireduce(x, 1000, FMPL_DSUM, 0, W, 0, reqs(1), ier)
+        call ok(ier)
+        call fmpl_iallreduce(y, 1000, FMPL_DMAX, W, 0, reqs(2), ier)
+        call ok(ier)
+        call fmpl_iscan(z, 3, FMPL_DPROD, W, 0, reqs(3), ier)
+        call ok(ier)
+        call fmpl_iallreduce(pairs, 500, func, W, 0, reqs(4), ier)
+        call ok(ier)
+        do r = 4, 1, -1
+            flag = 0
+            do while (flag == 0)
+                call fmpl_test(reqs(r), flag, ier)
+                call ok(ier)
+            end do
+        end do
+        call expect(all(x == merge(ranks * (ranks - 1) / 2, rank, rank == 0)), 'the sum at the root')
+        call expect(all(y == ranks - 1), 'the largest absolute value')
+        call expect(all(z(1:3) == 2d0**(rank + 1)) .and. z(4) == 2, 'products up to this rank')
+        expected = 0
+        do r = 1, ranks
+            expected = expected * 10 + r
+        end do
+        call expect(all(pairs(1, :) == expected) .and. all(pairs(2, :) == ranks), 'a function of the program')
+        call fmpl_func_free(func, ier)
+        call ok(ier)
+
+        mine = rank
+        all_of = -1
+        call fmpl_igather(mine, 12_8, all_of, ranks - 1, W, reqs(1), ier)
+        call ok(ier)
+        call fmpl_wait(reqs(1), ier)
+        call ok(ier)
+        if (rank == ranks - 1) call expect(all(all_of(1, :) == [(r, r = 0, ranks - 1)]), 'all blocks at the root')
+        call fmpl_iallgather(mine, 12, all_of, W, reqs(1), ier)
+        call ok(ier)
+        call fmpl_wait(reqs(1), ier)
+        call ok(ier)
+        call expect(all(all_of(3, :) == [(r, r = 0, ranks - 1)]), 'all blocks')
+        mine = -1
+        call fmpl_iscatter(all_of, 12_8, mine, 0, W, reqs(1), ier)
+        call ok(ier)
+        call fmpl_wait(reqs(1), ier)
+        call ok(ier)
+        call expect(all(mine == rank), 'the own block')
+        do r = 1, ranks
+            all_of(:, r) = 10 * rank + r - 1
+        end do
+        call fmpl_ialltoall(all_of, 12, into, W, reqs(1), ier)
+        call ok(ier)
+        call fmpl_finalize(ier)
+        call failed(FMPL_ERR_UNDER_WAY, 'fmpl_finalize')
+        call fmpl_barrier(W, ier)
+        call ok(ier)
+        call fmpl_request_free(reqs(1), ier)
+        call ok(ier)
+        call expect(reqs(1) == -1, 'the request is gone')
+        call expect(all(into(2, :) == [(10 * r + rank, r = 0, ranks - 1)]), 'the block for this rank of everyone')
+        call fmpl_ibcast(x, -8_8, 0, W, reqs(1), ier)
+        call failed(FMPL_ERR_INVALID, 'negative')
     end subroutine
 
     subroutine memory

@@ -53,6 +53,8 @@ pub fn wrong_ranks_and_slots_are_refused_by_every_call(job: &Job) {
         expect_error!(messages.recv_any_slot(&mut room, rank), Error::NoSuchRank { .. });
         expect_error!(messages.scope(|scope| scope.isend(&[1u8], rank, 0)), Error::NoSuchRank { .. });
         expect_error!(messages.scope(|scope| scope.irecv(&mut room, rank, 0)), Error::NoSuchRank { .. });
+        expect_error!(messages.prepare_send([1u8], rank, 0), Error::NoSuchRank { .. });
+        expect_error!(messages.prepare_recv([1u8], rank, 0), Error::NoSuchRank { .. });
     }
     for slot in [3, 6, SLOTS_MAX, usize::MAX] {
         expect_error!(messages.send(&[1u8], peer, slot), Error::NoSuchSlot { slots: 3, .. });
@@ -61,6 +63,8 @@ pub fn wrong_ranks_and_slots_are_refused_by_every_call(job: &Job) {
         expect_error!(messages.recv_any(&mut room, slot), Error::NoSuchSlot { slots: 3, .. });
         expect_error!(messages.scope(|scope| scope.isend(&[1u8], peer, slot)), Error::NoSuchSlot { .. });
         expect_error!(messages.scope(|scope| scope.irecv(&mut room, peer, slot)), Error::NoSuchSlot { .. });
+        expect_error!(messages.prepare_send([1u8], peer, slot), Error::NoSuchSlot { .. });
+        expect_error!(messages.prepare_recv([1u8], peer, slot), Error::NoSuchSlot { .. });
     }
     exchange(job, &messages, 2, 1);
     job.barrier().unwrap();
@@ -114,6 +118,43 @@ const KINDS: &[Collective] = &[
     ("split", |world| world.split(None, 0).map(drop)),
 ];
 
+/// The same, started and waited for.
+const STARTED: &[Collective] = &[
+    ("started barrier", |world| world.scope(|scope| scope.wait(scope.ibarrier()?))),
+    ("started broadcast", |world| {
+        let mut data = [0u64; 3];
+        world.scope(|scope| scope.wait(scope.ibroadcast(&mut data, 0)?))
+    }),
+    ("started reduce", |world| {
+        let mut data = [0u64; 3];
+        world.scope(|scope| scope.wait(scope.ireduce(&mut data, Sum, 0)?))
+    }),
+    ("started allreduce", |world| {
+        let mut data = [0u64; 3];
+        world.scope(|scope| scope.wait(scope.iallreduce(&mut data, Sum)?))
+    }),
+    ("started scan", |world| {
+        let mut data = [0u64; 3];
+        world.scope(|scope| scope.wait(scope.iscan(&mut data, Sum)?))
+    }),
+    ("started gather", |world| {
+        let mut all = vec![0u64; 3 * world.size()];
+        world.scope(|scope| scope.wait(scope.igather(&[0; 3], &mut all, 0)?))
+    }),
+    ("started allgather", |world| {
+        let mut all = vec![0u64; 3 * world.size()];
+        world.scope(|scope| scope.wait(scope.iallgather(&[0; 3], &mut all)?))
+    }),
+    ("started scatter", |world| {
+        let (all, mut mine) = (vec![0u64; 3 * world.size()], [0; 3]);
+        world.scope(|scope| scope.wait(scope.iscatter(&all, &mut mine, 0)?))
+    }),
+    ("started alltoall", |world| {
+        let (blocks, mut into) = (vec![0u64; 3 * world.size()], vec![0; 3 * world.size()]);
+        world.scope(|scope| scope.wait(scope.ialltoall(&blocks, &mut into)?))
+    }),
+];
+
 /// The last rank makes the one call, all others the other: everybody gets the error.
 fn expect_mismatch(job: &Job, what: &str, call: impl Fn(&Group<'_>, bool) -> Result<()>) {
     let world = job.world().unwrap();
@@ -144,6 +185,19 @@ pub fn different_collectives_never_match(job: &Job) {
                 false => call(world).and_then(|()| barrier(world)),
             });
         }
+    }
+}
+
+pub fn different_collectives_under_way_never_match(job: &Job) {
+    for (index, (name, call)) in STARTED.iter().enumerate() {
+        let (other_name, other_call) = STARTED[(index + 1) % STARTED.len()];
+        expect_mismatch(
+            job,
+            &format!("{name}, {other_name}"),
+            |world, odd| {
+                if odd { other_call(world) } else { call(world) }
+            },
+        );
     }
 }
 
@@ -235,11 +289,21 @@ pub fn waiting_calls_in_a_handler_are_refused_whole(job: &Job) {
         results.push(("long receive", messages.recv(&mut vec![0u8; 100_000], peer, 0).map(drop)));
         results.push(("receive from any", messages.recv_any(&mut [0u8], 0).map(drop)));
         results.push(("receive of any slot", messages.recv_any_slot(&mut [0u8], peer).map(drop)));
+        results.push(("long send under way", messages.scope(|scope| scope.isend(&long, peer, 0)).map(drop)));
+        let mut room = vec![0u8; 100_000];
+        results.push(("receive under way", messages.scope(|scope| scope.irecv(&mut room, peer, 0)).map(drop)));
+        let prepared = messages.prepare_send(long.clone(), peer, 0).and_then(|mut send| send.start());
+        results.push(("prepared long send", prepared));
+        let prepared = messages.prepare_recv(long.clone(), peer, 0).and_then(|mut receive| {
+            receive.start()?;
+            receive.wait().map(drop)
+        });
+        results.push(("prepared receive", prepared));
         results.push(("messages", job.messages(1).map(drop)));
         results.push(("group", job.group(true).map(drop)));
-        results.extend(KINDS.iter().map(|(name, call)| (*name, call(world))));
+        results.extend(KINDS.iter().chain(STARTED).map(|(name, call)| (*name, call(world))));
     });
-    assert_eq!(results.len(), 9 + KINDS.len());
+    assert_eq!(results.len(), 13 + KINDS.len() + STARTED.len());
     for (name, result) in results {
         assert!(matches!(result, Err(Error::InHandler)), "{name}: {result:?}");
     }
@@ -267,12 +331,14 @@ pub fn messages_and_collectives_in_a_forked_child_are_refused(job: &Job) {
             refused(messages.recv_any_slot(&mut [0u8], peer)),
             refused(messages.scope(|scope| scope.isend(&long, peer, 0))),
             refused(messages.scope(|scope| scope.irecv(&mut room, peer, 0))),
+            refused(messages.prepare_send([1u8], peer, 0)),
+            refused(messages.prepare_recv([1u8], peer, 0)),
             refused(messages.check_spool()),
             refused(job.messages(1)),
             refused(job.messages(0)),
             refused(job.group(true)),
         ];
-        let calls = KINDS.iter().map(|(_, call)| refused(call(&world)));
+        let calls = KINDS.iter().chain(STARTED).map(|(_, call)| refused(call(&world)));
         attempts.into_iter().chain(calls).position(|is_refused| !is_refused).map_or(0, |step| step as i32 + 1)
     });
     assert_eq!(verdict, 0, "step of the child");

@@ -3,48 +3,41 @@
 use super::group::Group;
 use super::label::{Kind, Label};
 use super::operation::{FUNCTION, Operation};
+use super::pending::{Handle, Scope};
 use super::reduce::Combination;
 use crate::error::Result;
 
-/// How elements are combined that are only bytes here.
-#[derive(Clone, Copy)]
-pub struct Elements<'f> {
+/// What is known of elements that are only bytes here.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements {
     bytes: usize,
     code: u8,
-    combine: &'f dyn Fn(&mut [u8], &[u8]),
 }
 
-impl std::fmt::Debug for Elements<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Elements").field("bytes", &self.bytes).finish_non_exhaustive()
-    }
-}
+/// Combines its second slice into the first.
+type Combine<'f> = &'f dyn Fn(&mut [u8], &[u8]);
 
-impl<'f> Elements<'f> {
-    /// Elements of `bytes` bytes, combined by a function of the program: its second slice into the first, which has the
-    /// same length, a multiple of `bytes`. The second lies at a multiple of 64 bytes, and the first as the data that
-    /// were given, at whole elements from their beginning.
-    pub fn new(bytes: usize, combine: &'f dyn Fn(&mut [u8], &[u8])) -> Elements<'f> {
-        Elements { bytes, code: FUNCTION, combine }
+impl Elements {
+    /// Elements of `bytes` bytes, combined by a function of the program.
+    pub fn new(bytes: usize) -> Elements {
+        Elements { bytes, code: FUNCTION }
     }
 
-    /// The same for one of the operations of this module, which the members then compare.
-    pub fn known<T, O: Operation<T>>(combine: &'f dyn Fn(&mut [u8], &[u8])) -> Elements<'f> {
-        Elements { bytes: size_of::<T>(), code: O::CODE, combine }
+    /// Elements combined by one of the operations of this module, which the members then compare.
+    pub fn known<T, O: Operation<T>>() -> Elements {
+        Elements { bytes: size_of::<T>(), code: O::CODE }
     }
 
-    /// Combines the second slice into the first, of the same length.
-    pub fn combine(&self, total: &mut [u8], input: &[u8]) {
-        (self.combine)(total, input);
-    }
-
-    fn how(&self) -> Combination<'f> {
-        Combination { element: self.bytes, combine: self.combine }
+    /// Bytes of an element.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 
 impl Group<'_> {
-    /// [`Group::reduce`] of elements that are bytes. `data` holds whole elements.
+    /// [`Group::reduce`] of elements that are bytes. `data` holds whole elements; `combine` gets slices of equal length, and
+    /// combines the second into the first. The second lies at a multiple of 64 bytes, and the first as `data`, at whole
+    /// elements from its beginning.
     ///
     /// ```
     /// use hikyaku::collective::Elements;
@@ -58,34 +51,59 @@ impl Group<'_> {
     ///         }
     ///     };
     ///     let mut data = [1, 7, 7, 2, 7, 7];
-    ///     world.reduce_elements(&mut data, Elements::new(3, &add), 0)?;
+    ///     world.reduce_elements(&mut data, Elements::new(3), &add, 0)?;
     ///     assert_eq!(data, if job.rank() == 0 { [3, 7, 7, 6, 7, 7] } else { [1, 7, 7, 2, 7, 7] });
     ///     hikyaku::Result::Ok(())
     /// })
     /// .unwrap();
     /// ```
-    pub fn reduce_elements(&self, data: &mut [u8], elements: Elements<'_>, root: usize) -> Result<()> {
+    pub fn reduce_elements(
+        &self,
+        data: &mut [u8],
+        elements: Elements,
+        combine: &dyn Fn(&mut [u8], &[u8]),
+        root: usize,
+    ) -> Result<()> {
         self.settle()?;
+        self.run_reduce_elements(data, elements, combine, root)
+    }
+
+    fn run_reduce_elements(
+        &self,
+        data: &mut [u8],
+        elements: Elements,
+        combine: Combine<'_>,
+        root: usize,
+    ) -> Result<()> {
         let label = self.label(Kind::Reduce, data, elements)?.root(root);
         self.check_root(label)?;
-        self.combine_elements(label, data, &elements.how())
+        self.combine_elements(label, data, &Combination { element: elements.bytes, combine })
     }
 
     /// [`Group::allreduce`] likewise.
-    pub fn allreduce_elements(&self, data: &mut [u8], elements: Elements<'_>) -> Result<()> {
+    pub fn allreduce_elements(
+        &self,
+        data: &mut [u8],
+        elements: Elements,
+        combine: &dyn Fn(&mut [u8], &[u8]),
+    ) -> Result<()> {
         self.settle()?;
-        let label = self.label(Kind::Allreduce, data, elements)?;
-        self.combine_elements(label, data, &elements.how())
+        self.run_elements(Kind::Allreduce, data, elements, combine)
     }
 
     /// [`Group::scan`] likewise.
-    pub fn scan_elements(&self, data: &mut [u8], elements: Elements<'_>) -> Result<()> {
+    pub fn scan_elements(&self, data: &mut [u8], elements: Elements, combine: &dyn Fn(&mut [u8], &[u8])) -> Result<()> {
         self.settle()?;
-        let label = self.label(Kind::Scan, data, elements)?;
-        self.combine_elements(label, data, &elements.how())
+        self.run_elements(Kind::Scan, data, elements, combine)
     }
 
-    fn label(&self, kind: Kind, data: &[u8], elements: Elements<'_>) -> Result<Label> {
+    /// Without a root.
+    fn run_elements(&self, kind: Kind, data: &mut [u8], elements: Elements, combine: Combine<'_>) -> Result<()> {
+        let label = self.label(kind, data, elements)?;
+        self.combine_elements(label, data, &Combination { element: elements.bytes, combine })
+    }
+
+    fn label(&self, kind: Kind, data: &[u8], elements: Elements) -> Result<Label> {
         let label = Label::new(kind, data.len()).code(elements.code);
         match data.len().is_multiple_of(elements.bytes.max(1)) {
             true => Ok(label),
@@ -94,5 +112,55 @@ impl Group<'_> {
                 Err(self.refuse(label, reason))
             }
         }
+    }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Starts [`Group::reduce_elements`].
+    ///
+    /// ```
+    /// use hikyaku::collective::Elements;
+    ///
+    /// hikyaku::local(3, |job| {
+    ///     let world = job.world()?;
+    ///     let mut data = [job.rank() as u8; 4];
+    ///     world.scope(|scope| {
+    ///         let keep_last = |total: &mut [u8], input: &[u8]| total.copy_from_slice(input);
+    ///         let call = scope.ireduce_elements(&mut data, Elements::new(2), keep_last, 0)?;
+    ///         scope.wait(call)
+    ///     })?;
+    ///     assert_eq!(data, [if job.rank() == 0 { 2 } else { job.rank() as u8 }; 4]);
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn ireduce_elements(
+        &self,
+        data: &'env mut [u8],
+        elements: Elements,
+        combine: impl Fn(&mut [u8], &[u8]) + 'env,
+        root: usize,
+    ) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_reduce_elements(data, elements, &combine, root))
+    }
+
+    /// Starts [`Group::allreduce_elements`].
+    pub fn iallreduce_elements(
+        &self,
+        data: &'env mut [u8],
+        elements: Elements,
+        combine: impl Fn(&mut [u8], &[u8]) + 'env,
+    ) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_elements(Kind::Allreduce, data, elements, &combine))
+    }
+
+    /// Starts [`Group::scan_elements`].
+    pub fn iscan_elements(
+        &self,
+        data: &'env mut [u8],
+        elements: Elements,
+        combine: impl Fn(&mut [u8], &[u8]) + 'env,
+    ) -> Result<Handle<'scope>> {
+        self.start(move |group| group.run_elements(Kind::Scan, data, elements, &combine))
     }
 }

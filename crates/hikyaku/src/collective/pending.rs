@@ -59,15 +59,23 @@ impl Group<'_> {
     /// If `work` panics, calls under way are given up: the other members get an error, and the group is of no use any
     /// more.
     pub fn scope<'env, R>(&self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
-        if !self.watched.replace(true) {
-            background::register(&self.queue);
-        }
-        let scope = Scope { group: self, tickets: RefCell::default(), env: PhantomData };
+        // SAFETY: the scope ends with all its calls, before anything they borrow does.
+        let scope = unsafe { self.open_scope() };
         let result = work(&scope);
         // On a panic in `work` the scope's destructor does the same.
         let ended = scope.end();
         let result = result?;
         ended.map(|()| result)
+    }
+
+    /// A scope that a promise keeps instead of the compiler, for interfaces to other languages. Dropping it gives up the
+    /// calls that are under way, as a panic in [`Group::scope`] does.
+    ///
+    /// # Safety
+    /// Until a call has ended, as [`Scope::wait`] or [`Scope::test`] says, its buffers, the scope and the group exist, and the
+    /// group is not moved.
+    pub unsafe fn open_scope<'scope, 'env>(&'scope self) -> Scope<'scope, 'env> {
+        Scope { group: self, tickets: RefCell::default(), env: PhantomData }
     }
 }
 
@@ -87,18 +95,18 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// })
     /// .unwrap();
     /// ```
-    pub fn ibarrier(&'scope self) -> Result<Handle<'scope>> {
+    pub fn ibarrier(&self) -> Result<Handle<'scope>> {
         self.start(move |group| group.run_barrier())
     }
 
     /// Starts [`Group::broadcast`].
-    pub fn ibroadcast<T: Pod>(&'scope self, data: &'env mut [T], root: usize) -> Result<Handle<'scope>> {
+    pub fn ibroadcast<T: Pod>(&self, data: &'env mut [T], root: usize) -> Result<Handle<'scope>> {
         self.start(move |group| group.run_broadcast(data, root))
     }
 
     /// Starts [`Group::reduce`].
     pub fn ireduce<T: Pod, O: Operation<T> + 'env>(
-        &'scope self,
+        &self,
         data: &'env mut [T],
         operation: O,
         root: usize,
@@ -108,7 +116,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Starts [`Group::allreduce`].
     pub fn iallreduce<T: Pod, O: Operation<T> + 'env>(
-        &'scope self,
+        &self,
         data: &'env mut [T],
         operation: O,
     ) -> Result<Handle<'scope>> {
@@ -116,31 +124,27 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Starts [`Group::scan`].
-    pub fn iscan<T: Pod, O: Operation<T> + 'env>(
-        &'scope self,
-        data: &'env mut [T],
-        operation: O,
-    ) -> Result<Handle<'scope>> {
+    pub fn iscan<T: Pod, O: Operation<T> + 'env>(&self, data: &'env mut [T], operation: O) -> Result<Handle<'scope>> {
         self.start(move |group| group.run_scan(data, operation))
     }
 
     /// Starts [`Group::gather`].
-    pub fn igather<T: Pod>(&'scope self, mine: &'env [T], all: &'env mut [T], root: usize) -> Result<Handle<'scope>> {
+    pub fn igather<T: Pod>(&self, mine: &'env [T], all: &'env mut [T], root: usize) -> Result<Handle<'scope>> {
         self.start(move |group| group.run_gather(mine, all, root))
     }
 
     /// Starts [`Group::allgather`].
-    pub fn iallgather<T: Pod>(&'scope self, mine: &'env [T], all: &'env mut [T]) -> Result<Handle<'scope>> {
+    pub fn iallgather<T: Pod>(&self, mine: &'env [T], all: &'env mut [T]) -> Result<Handle<'scope>> {
         self.start(move |group| group.run_allgather(mine, all))
     }
 
     /// Starts [`Group::scatter`].
-    pub fn iscatter<T: Pod>(&'scope self, all: &'env [T], mine: &'env mut [T], root: usize) -> Result<Handle<'scope>> {
+    pub fn iscatter<T: Pod>(&self, all: &'env [T], mine: &'env mut [T], root: usize) -> Result<Handle<'scope>> {
         self.start(move |group| group.run_scatter(all, mine, root))
     }
 
     /// Starts [`Group::alltoall`].
-    pub fn ialltoall<T: Pod>(&'scope self, blocks: &'env [T], into: &'env mut [T]) -> Result<Handle<'scope>> {
+    pub fn ialltoall<T: Pod>(&self, blocks: &'env [T], into: &'env mut [T]) -> Result<Handle<'scope>> {
         self.start(move |group| group.run_alltoall(blocks, into))
     }
 
@@ -154,17 +158,27 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Whether a call has ended, without waiting; moves it on.
     pub fn test(&self, handle: &Handle<'scope>) -> Result<bool> {
-        let queue = &self.group.queue;
+        let (ni, queue) = (&self.group.job.ni, &self.group.queue);
+        // In a forked child nothing ever ends.
+        ni.check_rank(ni.rank)?;
         if !queue.has_ended(handle.ticket) {
             self.group.job.progress();
         }
         queue.error(handle.ticket).map_or(Ok(queue.has_ended(handle.ticket)), Err)
     }
 
-    fn start(&'scope self, call: impl FnOnce(&Group<'_>) -> Result<()> + 'env) -> Result<Handle<'scope>> {
+    /// Whether all calls were waited for.
+    pub fn is_idle(&self) -> bool {
+        self.tickets.borrow().is_empty()
+    }
+
+    pub(super) fn start(&self, call: impl FnOnce(&Group<'_>) -> Result<()> + 'env) -> Result<Handle<'scope>> {
         let group = self.group;
         refuse_in_handler()?;
         group.job.ni.check_rank(group.job.ni.rank)?;
+        if !group.watched.replace(true) {
+            background::register(&group.queue);
+        }
         let work: Box<dyn FnOnce() -> Outcome + 'scope> =
             Box::new(move || match catch_unwind(AssertUnwindSafe(|| call(group))) {
                 Ok(result) => result.map_err(Failure::Error),

@@ -1,14 +1,14 @@
 //! Transfers whose description never changes: set up once, started many times (F16).
 //!
 //! A prepared transfer owns its buffer, and its slot belongs to it as long as it exists, so that a start has nothing to
-//! check and nothing to look up.
+//! check and nothing to look up. Interfaces to other languages reserve the slot alone.
 
-use super::Messages;
 use super::pending::Way;
 use super::receive::ReceiveOp;
 use super::send::SendOp;
 use super::short::SHORT_MAX;
 use super::spot::Buffer;
+use super::{Core, Messages};
 use crate::error::Result;
 use bytemuck::Pod;
 
@@ -17,7 +17,8 @@ use bytemuck::Pod;
 pub struct PreparedSend<'m, T: Pod> {
     messages: &'m Messages<'m>,
     data: Box<[T]>,
-    op: SendOp,
+    member: usize,
+    entry: usize,
 }
 
 /// A receive that can be started again and again; see [`Messages::prepare_recv`].
@@ -25,7 +26,77 @@ pub struct PreparedSend<'m, T: Pod> {
 pub struct PreparedReceive<'m, T: Pod> {
     messages: &'m Messages<'m>,
     data: Box<[T]>,
-    op: ReceiveOp,
+    member: usize,
+    entry: usize,
+}
+
+impl Core {
+    /// Keeps a slot for prepared transfers; fails if it is in use.
+    fn reserve(&self, member: usize, entry: usize, way: Way) -> Result<()> {
+        let mut peer = self.state(member).borrow_mut();
+        let (is_busy, reserved) = match way {
+            Way::Out => (peer.sends[entry].is_busy(), &mut peer.sends[entry].reserved),
+            Way::In => (peer.receives[entry].is_busy(), &mut peer.receives[entry].reserved),
+        };
+        if is_busy {
+            return Err(self.slot_busy(member, entry));
+        }
+        *reserved = true;
+        Ok(())
+    }
+
+    /// Ends what is under way there, and gives the slot back.
+    fn release(&self, member: usize, entry: usize, way: Way) {
+        self.abandon(member, entry, way);
+        let mut peer = self.state(member).borrow_mut();
+        match way {
+            Way::Out => peer.sends[entry].reserved = false,
+            Way::In => peer.receives[entry].reserved = false,
+        }
+    }
+
+    /// Starts a send of a reserved slot; fails while the last one is under way.
+    ///
+    /// # Safety
+    /// The buffer stays as it is until the operation has ended.
+    #[inline(always)]
+    unsafe fn start_reserved_out(&self, buffer: Buffer, member: usize, entry: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let data = unsafe { std::slice::from_raw_parts(buffer.start, buffer.bytes) };
+        if data.len() <= SHORT_MAX && self.send_short(data, member, entry, true) {
+            return Ok(());
+        }
+        self.check_idle(member, entry)?;
+        self.enter(member);
+        // SAFETY: the caller's promise.
+        unsafe { self.start_out(SendOp::prepared(buffer, member, entry)).map(drop) }
+    }
+
+    /// Whether no send of a reserved slot is under way.
+    #[inline(always)]
+    fn check_idle(&self, member: usize, entry: usize) -> Result<()> {
+        let is_idle = self.state(member).borrow().sends[entry].under_way.is_none();
+        if is_idle { Ok(()) } else { Err(self.slot_busy(member, entry)) }
+    }
+
+    /// Starts a receive of a reserved slot; fails while the last one is under way.
+    ///
+    /// # Safety
+    /// The buffer stays, and nobody else uses it, until the operation has ended.
+    #[inline(always)]
+    unsafe fn start_reserved_in(&self, buffer: Buffer, member: usize, entry: usize) -> Result<()> {
+        self.enter(member);
+        let peer = self.state(member).borrow();
+        let receive = &peer.receives[entry];
+        if receive.under_way.is_some() {
+            return Err(self.slot_busy(member, entry));
+        }
+        let op = ReceiveOp::new(buffer, member, entry, receive.taken + 1);
+        drop(peer);
+        // SAFETY: the caller's promise.
+        unsafe { self.start_in(op) };
+        Ok(())
+    }
 }
 
 impl Messages<'_> {
@@ -60,12 +131,8 @@ impl Messages<'_> {
         rank: usize,
         slot: usize,
     ) -> Result<PreparedSend<'_, T>> {
-        self.core.check(rank, slot)?;
-        let data = data.into();
-        // SAFETY: the box stays until the prepared send is dropped, which ends the operation.
-        let op = unsafe { self.core.begin_send(Buffer::of(bytemuck::cast_slice(&data)), rank, slot)? };
-        self.core.state(rank).borrow_mut().sends[slot].reserved = true;
-        Ok(PreparedSend { messages: self, data, op })
+        self.reserve_send(rank, slot)?;
+        Ok(PreparedSend { messages: self, data: data.into(), member: rank, entry: slot })
     }
 
     /// Prepares receives into `data` from slot `slot` of `rank`. No other receive may use the slot until it is dropped.
@@ -75,13 +142,55 @@ impl Messages<'_> {
         rank: usize,
         slot: usize,
     ) -> Result<PreparedReceive<'_, T>> {
+        self.reserve_recv(rank, slot)?;
+        Ok(PreparedReceive { messages: self, data: data.into(), member: rank, entry: slot })
+    }
+
+    /// Reserves a slot for sends from memory that no borrow protects: the ground of [`Messages::prepare_send`], for
+    /// interfaces to other languages. Other sends of the slot fail until [`Messages::release_send`].
+    pub fn reserve_send(&self, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
-        let mut data = data.into();
-        let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(&mut data));
-        // SAFETY: the box stays until the prepared receive is dropped, which ends the operation.
-        let op = unsafe { self.core.begin_receive(buffer, rank, slot)? };
-        self.core.state(rank).borrow_mut().receives[slot].reserved = true;
-        Ok(PreparedReceive { messages: self, data, op })
+        self.core.reserve(rank, slot, Way::Out)
+    }
+
+    /// Reserves a slot for receives likewise, until [`Messages::release_recv`].
+    pub fn reserve_recv(&self, rank: usize, slot: usize) -> Result<()> {
+        self.core.check(rank, slot)?;
+        self.core.reserve(rank, slot, Way::In)
+    }
+
+    /// Gives up the send under way from a reserved slot, if there is one, and makes the slot free for others.
+    pub fn release_send(&self, rank: usize, slot: usize) -> Result<()> {
+        self.core.check(rank, slot)?;
+        self.core.release(rank, slot, Way::Out);
+        Ok(())
+    }
+
+    /// The same for receives.
+    pub fn release_recv(&self, rank: usize, slot: usize) -> Result<()> {
+        self.core.check(rank, slot)?;
+        self.core.release(rank, slot, Way::In);
+        Ok(())
+    }
+
+    /// [`Messages::isend`] of a slot that was reserved; fails while the last one is under way.
+    ///
+    /// # Safety
+    /// As for [`Messages::isend`].
+    pub unsafe fn isend_reserved(&self, data: *const u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
+        self.core.check(rank, slot)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.core.start_reserved_out(Buffer { start: data.cast_mut(), bytes }, rank, slot) }
+    }
+
+    /// [`Messages::irecv`] of a slot that was reserved; fails while the last one is under way.
+    ///
+    /// # Safety
+    /// As for [`Messages::irecv`].
+    pub unsafe fn irecv_reserved(&self, into: *mut u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
+        self.core.check(rank, slot)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.core.start_reserved_in(Buffer { start: into, bytes }, rank, slot) }
     }
 }
 
@@ -89,27 +198,20 @@ impl<T: Pod> PreparedSend<'_, T> {
     /// Starts the send. Fails while the last one is under way.
     #[inline]
     pub fn start(&mut self) -> Result<()> {
-        let (core, op) = (&self.messages.core, &self.op);
-        let data = bytemuck::cast_slice(&self.data);
-        if data.len() <= SHORT_MAX && core.send_short(data, op.member, op.entry, true) {
-            return Ok(());
-        }
-        self.check_idle()?;
-        core.enter(op.member);
         // A pointer of this start: those of earlier ones ended when the data were lent out.
-        let next = op.again(Buffer::of(data));
+        let buffer = Buffer::of(bytemuck::cast_slice(&self.data));
         // SAFETY: the box stays, and is not changed while the operation is under way.
-        unsafe { core.start_out(next).map(drop) }
+        unsafe { self.messages.core.start_reserved_out(buffer, self.member, self.entry) }
     }
 
     /// Waits until the send has ended; at once if none is under way.
     pub fn wait(&mut self) -> Result<()> {
-        self.messages.wait_flight(self.op.member, self.op.entry, Way::Out).map(drop)
+        self.messages.wait_flight(self.member, self.entry, Way::Out).map(drop)
     }
 
     /// Whether the send has ended.
     pub fn test(&mut self) -> Result<bool> {
-        self.messages.test_flight(self.op.member, self.op.entry, Way::Out).map(|ended| ended.is_some())
+        self.messages.test_flight(self.member, self.entry, Way::Out).map(|ended| ended.is_some())
     }
 
     /// What is sent.
@@ -119,15 +221,8 @@ impl<T: Pod> PreparedSend<'_, T> {
 
     /// The same, to change it; fails while a send is under way.
     pub fn data_mut(&mut self) -> Result<&mut [T]> {
-        self.check_idle()?;
+        self.messages.core.check_idle(self.member, self.entry)?;
         Ok(&mut self.data)
-    }
-
-    #[inline(always)]
-    fn check_idle(&self) -> Result<()> {
-        let (core, op) = (&self.messages.core, &self.op);
-        let idle = core.state(op.member).borrow().sends[op.entry].under_way.is_none();
-        if idle { Ok(()) } else { Err(core.slot_busy(op.member, op.entry)) }
     }
 }
 
@@ -135,45 +230,32 @@ impl<T: Pod> PreparedReceive<'_, T> {
     /// Starts the receive; the send can begin at once. Fails while the last one is under way.
     #[inline]
     pub fn start(&mut self) -> Result<()> {
-        let (core, op) = (&self.messages.core, &self.op);
-        core.enter(op.member);
-        let peer = core.state(op.member).borrow();
-        if peer.receives[op.entry].under_way.is_some() {
-            return Err(core.slot_busy(op.member, op.entry));
-        }
         let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(&mut self.data));
-        let next = op.again(buffer, peer.receives[op.entry].taken + 1);
-        drop(peer);
         // SAFETY: the box stays, and is not used while the operation is under way.
-        unsafe { core.start_in(next) };
-        Ok(())
+        unsafe { self.messages.core.start_reserved_in(buffer, self.member, self.entry) }
     }
 
     /// Waits until the receive has ended; gives what came, nothing if none was under way.
     pub fn wait(&mut self) -> Result<&[T]> {
-        let bytes = self.messages.wait_flight(self.op.member, self.op.entry, Way::In)?;
+        let bytes = self.messages.wait_flight(self.member, self.entry, Way::In)?;
         Ok(&self.data[..bytes / size_of::<T>().max(1)])
     }
 
     /// What came, once the receive has ended.
     pub fn test(&mut self) -> Result<Option<&[T]>> {
-        let ended = self.messages.test_flight(self.op.member, self.op.entry, Way::In)?;
+        let ended = self.messages.test_flight(self.member, self.entry, Way::In)?;
         Ok(ended.map(|bytes| &self.data[..bytes / size_of::<T>().max(1)]))
     }
 }
 
 impl<T: Pod> Drop for PreparedSend<'_, T> {
     fn drop(&mut self) {
-        let core = &self.messages.core;
-        core.abandon(self.op.member, self.op.entry, Way::Out);
-        core.state(self.op.member).borrow_mut().sends[self.op.entry].reserved = false;
+        self.messages.core.release(self.member, self.entry, Way::Out);
     }
 }
 
 impl<T: Pod> Drop for PreparedReceive<'_, T> {
     fn drop(&mut self) {
-        let core = &self.messages.core;
-        core.abandon(self.op.member, self.op.entry, Way::In);
-        core.state(self.op.member).borrow_mut().receives[self.op.entry].reserved = false;
+        self.messages.core.release(self.member, self.entry, Way::In);
     }
 }

@@ -31,10 +31,10 @@ pub(super) struct ReceiveOp {
 }
 
 impl ReceiveOp {
-    /// The same receive, for message `number`, into `buffer`.
+    /// A receive of message `number` that has not begun.
     #[inline(always)]
-    pub fn again(&self, buffer: Buffer, number: u64) -> ReceiveOp {
-        ReceiveOp { buffer, number, copied: 0, posted: false, staged: None, header: None, ..*self }
+    pub fn new(buffer: Buffer, member: usize, entry: usize, number: u64) -> ReceiveOp {
+        ReceiveOp { member, entry, buffer, number, copied: 0, posted: false, staged: None, header: None }
     }
 
     /// The number of the message it is for.
@@ -196,8 +196,7 @@ impl Core {
         if receive.is_busy() {
             return Err(self.slot_busy(member, entry));
         }
-        let number = receive.taken + 1;
-        Ok(ReceiveOp { member, entry, buffer, number, copied: 0, posted: false, staged: None, header: None })
+        Ok(ReceiveOp::new(buffer, member, entry, receive.taken + 1))
     }
 
     /// Tells the sender of a long message where it is wanted, so that it can begin without this rank (F5).

@@ -145,20 +145,7 @@ impl Core {
         if self.state(member).borrow().sends[entry].is_busy() {
             return Err(self.slot_busy(member, entry));
         }
-        Ok(SendOp {
-            member,
-            entry,
-            buffer,
-            stage: Stage::Start,
-            synchronous: false,
-            only_to_waiting: false,
-            may_offer: false,
-            spooled: false,
-            prepared: false,
-            number: 0,
-            landed: 0,
-            staged: None,
-        })
+        Ok(SendOp::new(buffer, member, entry))
     }
 
     /// Takes a send as far as it goes now; true when it is done.
@@ -317,10 +304,28 @@ impl Buffer {
 }
 
 impl SendOp {
-    /// The same send, once more, of what `buffer` holds now.
     #[inline(always)]
-    pub fn again(&self, buffer: Buffer) -> SendOp {
-        SendOp { buffer, stage: Stage::Start, prepared: true, landed: 0, staged: None, ..*self }
+    fn new(buffer: Buffer, member: usize, entry: usize) -> SendOp {
+        SendOp {
+            member,
+            entry,
+            buffer,
+            stage: Stage::Start,
+            synchronous: false,
+            only_to_waiting: false,
+            may_offer: false,
+            spooled: false,
+            prepared: false,
+            number: 0,
+            landed: 0,
+            staged: None,
+        }
+    }
+
+    /// A send that was described before.
+    #[inline(always)]
+    pub fn prepared(buffer: Buffer, member: usize, entry: usize) -> SendOp {
+        SendOp { prepared: true, ..SendOp::new(buffer, member, entry) }
     }
 
     /// From now on it may be offered, whatever its size.

@@ -90,7 +90,12 @@ impl Train {
     }
 }
 
-/// What a look at memory costs; never nothing, so that a program that only looks makes time go on.
+impl Wire {
+    pub fn new(machine: Machine) -> Wire {
+        Wire { machine }
+    }
+
+    /// What a look at memory costs; never nothing, so that a program that only looks makes time go on.
     pub fn poll(&self) -> Time {
         time(self.machine.host.poll).max(1000)
     }
