@@ -48,7 +48,7 @@ fn the_network_serves_rectangles_only() {
             assert_eq!(time(&machine, ranks, call), time(&without(&machine), ranks, call), "{name} of {ranks}");
         }
     }
-    assert!(time(&machine, 16, Group::barrier) < Duration::from_micros(6));
+    assert!(time(&machine, 16, |world| world.barrier()) < Duration::from_micros(6));
 }
 
 /// Broadcasts of all lengths around the size of a buffer, by each root in turn, and barriers between them.
