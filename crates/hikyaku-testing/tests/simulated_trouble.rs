@@ -93,6 +93,31 @@ fn answers_do_not_wait_behind_a_message_that_was_put_off() {
     run.unwrap().results.into_iter().collect::<Result<Vec<()>>>().unwrap();
 }
 
+/// What one rank does to another happens in order, also where handlers take time.
+#[test]
+fn a_word_does_not_overtake_a_message() {
+    for machine in Machine::shipped() {
+        let run = Sim::new(machine, 2, 1).run(|job| {
+            let word = job.symmetric::<u64>(1)?;
+            let handled = Arc::new(AtomicBool::new(false));
+            let done = handled.clone();
+            job.register_handler(HANDLER, move |_, _| done.store(true, Ordering::SeqCst))?;
+            let ni = job.start_ni_thread()?;
+            job.barrier()?;
+            if job.rank() == 0 {
+                job.send(1, HANDLER, 0, [0; 6], &[])?;
+                job.word(word.at(1, 0), 1)?;
+            } else {
+                job.wait(word.here(0), Until::Equal(1))?;
+                assert!(handled.load(Ordering::SeqCst), "the word was faster");
+            }
+            drop(ni);
+            job.barrier()
+        });
+        run.unwrap().results.into_iter().collect::<Result<Vec<()>>>().unwrap();
+    }
+}
+
 /// What was lost on its way to a rank that has ended since does not keep its sender from leaving.
 #[test]
 fn a_rank_leaves_though_its_last_words_reach_nobody() {
