@@ -33,11 +33,13 @@ fn time(machine: &Machine, ranks: usize, call: impl Fn(&Group<'_>) -> Result<()>
     times.into_iter().max().unwrap()
 }
 
+type Call = fn(&Group<'_>) -> Result<()>;
+
 /// The SR8000 of 8 x 2 hosts has them for 2 to 8 hosts and for 16.
 #[test]
 fn the_network_serves_rectangles_only() {
     let machine = Machine::named("sr8000").unwrap();
-    let calls: [(&str, fn(&Group<'_>) -> Result<()>); 2] =
+    let calls: [(&str, Call); 2] =
         [("barrier", |world| world.barrier()), ("broadcast", |world| world.broadcast(&mut [7u8; 100], 0))];
     for (name, call) in calls {
         for ranks in [2, 3, 8, 16] {
@@ -127,14 +129,13 @@ fn a_death_ends_every_wait() {
 /// Members that ask for different things are told, though the network's barrier compares nothing.
 #[test]
 fn calls_that_do_not_fit_together_fail_everywhere() {
-    let odd_ones: [fn(&Group<'_>) -> Result<()>; 4] = [
+    let odd_ones: [Call; 4] = [
         |group| group.barrier(),
         |group| group.broadcast(&mut [0u64; 3], 0),
         |group| group.broadcast(&mut [0u64; 4], 1),
         |group| group.allreduce(&mut [0u64; 4], hikyaku::collective::Sum),
     ];
-    let others: [fn(&Group<'_>) -> Result<()>; 2] =
-        [|group| group.barrier(), |group| group.broadcast(&mut [0u64; 4], 0)];
+    let others: [Call; 2] = [|group| group.barrier(), |group| group.broadcast(&mut [0u64; 4], 0)];
     for (kind, other) in others.into_iter().enumerate() {
         for (odd_kind, odd) in odd_ones.into_iter().enumerate().filter(|(odd_kind, _)| (*odd_kind, kind) != (0, 0)) {
             for odd_rank in 0..3 {

@@ -4,8 +4,11 @@ use super::choice::Choices;
 use super::{Config, Job};
 use crate::error::{Error, Result};
 use crate::ni::background::{self, UnderWay};
+use crate::ni::coroutine;
+use crate::ni::message::refuse_in_handler;
 use crate::ni::{Ni, Settings};
 use crate::sync::fence::Fences;
+use crate::transport::Interface;
 use crate::transport::reliable::Counters;
 use crate::transport::shm::layout::{JobMemory, Layout};
 use crate::transport::sim::chance::Chance;
@@ -151,12 +154,14 @@ impl Sim {
         let world = Arc::new(World::new(self.machine.clone(), memory.clone(), self.seed, &self.faults, self.trace));
         let job = Chance::new(!self.seed).next().max(1);
         let interface = |rank| {
-            let far: Arc<dyn crate::transport::Transport> = Arc::new(Endpoint { world: world.clone(), rank });
+            let far: Arc<dyn crate::transport::Transport> =
+                Arc::new(Endpoint { world: world.clone(), rank, is_beside });
             let fences = Fences::for_threads();
             Ni::new(memory.clone(), Settings { rank, job, fences, crowded: false, threads: false, far: Some(far) })
         };
         let interfaces = (0..self.size).map(interface).collect::<Result<Vec<_>>>()?;
-        world.connect(&interfaces);
+        let weak = |ni: &Arc<Ni>| Arc::downgrade(&(ni.clone() as Arc<dyn Interface>));
+        world.connect(interfaces.iter().map(weak).collect());
         let program = |ni: Arc<Ni>| {
             let rank = &rank;
             move || {
@@ -174,6 +179,10 @@ impl Sim {
         let results = endings.into_iter().map(|ending| ending.map(ended).transpose()).collect::<Result<Vec<_>>>()?;
         Ok(Run { results, elapsed, events, links: world.counters(), hash, passages: world.take_passages() })
     }
+}
+
+fn is_beside() -> bool {
+    coroutine::is_inside() || refuse_in_handler().is_err()
 }
 
 /// Lets the programs run, each when its time has come. A rank that was killed has no ending.

@@ -1,10 +1,11 @@
 //! Receiving active messages: handlers run one at a time, whichever thread of the rank finds the messages.
 
-use super::message::{Arguments, HANDLER_COUNT, InHandler, check_content, kind};
+use super::message::{Arguments, HANDLER_COUNT, InHandler, check_content};
 use super::port::Lane;
 use super::{NI_PORT, Ni, route};
 use crate::error::{Error, Refusal, Result};
 use crate::sync::bell::ANY;
+use crate::transport::packet::kind;
 use crate::transport::shm::layout::Layout;
 use crate::transport::shm::ring::{Consumer, LINE_COUNT, PAYLOAD_MAX, Packet};
 use crate::transport::{Parcel, Transport};

@@ -5,6 +5,7 @@ use super::port::Port;
 use super::wait::{By, Progress};
 use crate::error::{Error, Refusal, Result};
 use crate::sync::bell::ANY;
+use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
 pub use crate::transport::shm::ring::{ARGUMENT_COUNT, PAYLOAD_MAX};
 use std::cell::Cell;
@@ -15,20 +16,6 @@ pub const HANDLER_COUNT: u16 = 256;
 
 /// The words of an active message.
 pub type Arguments = [u64; ARGUMENT_COUNT];
-
-/// What a message means to the library.
-pub(crate) mod kind {
-    /// Runs a user's handler.
-    pub const USER: u8 = 0;
-    /// Runs a user's handler, which replies; the address is the token of the call.
-    pub const CALL: u8 = 1;
-    /// Answers a call or a routed operation; the address is its token, argument 0 the refusal, if any.
-    pub const ANSWER: u8 = 2;
-    /// Tells that a message had no handler.
-    pub const REFUSED: u8 = 3;
-    /// An operation on memory that only its owner reaches; see `route`.
-    pub const ROUTED: u8 = 4;
-}
 
 impl Port {
     /// Registers a handler under `id` (0 to 255) on this rank. Register on all ranks, then [`crate::Job::barrier`], before

@@ -52,6 +52,7 @@ use crate::sync::fence::Fences;
 use crate::transport::Transport;
 use crate::transport::shm::layout::{Block, JobMemory};
 use crate::transport::shm::ring;
+use crate::transport::{Interface, Parcel};
 use account::Account;
 use call::CallSlot;
 use engine::Engine;
@@ -124,6 +125,16 @@ pub(crate) struct Settings {
     pub threads: bool,
     /// Of a rank that has no other mapped.
     pub far: Option<Arc<dyn Transport>>,
+}
+
+impl Interface for Ni {
+    fn take(&self, parcel: &Parcel) -> bool {
+        self.engine().take(self, parcel)
+    }
+
+    fn progress(&self) {
+        Ni::progress(self);
+    }
 }
 
 impl Ni {

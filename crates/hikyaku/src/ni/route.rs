@@ -8,7 +8,6 @@ use super::account::{Account, StatusWord};
 use super::area::Opened;
 use super::call::CallSlot;
 use super::engine::{Outbox, answer, refuse};
-use super::message::kind;
 use super::operation::Atomic;
 use super::port::Port;
 use super::wait::{By, Progress};
@@ -19,35 +18,16 @@ use crate::planted::{Bug, planted};
 use crate::sync::bell::ANY;
 use crate::transport::TAIL_BYTES_MAX;
 use crate::transport::hardware::Multicast;
+use crate::transport::packet::{PREPARED, kind, verb};
 use crate::transport::shm::cross;
 use crate::transport::shm::layout::AreaKind;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a routed message asks for: its handler field.
-mod verb {
-    pub const PUSH: u16 = 0;
-    pub const PULL: u16 = 1;
-    pub const WORD: u16 = 2;
-    /// And the following ones, in the order of `Atomic`.
-    pub const ADD: u16 = 3;
-    pub const SWAP: u16 = 4;
-    pub const COMPARE_SWAP: u16 = 5;
-    pub const AND: u16 = 6;
-    pub const OR: u16 = 7;
-    pub const XOR: u16 = 8;
-    /// A push, and then some words elsewhere.
-    pub const PUSH_THEN: u16 = 9;
-    /// Asks for an area by its id.
-    pub const OPEN: u16 = 10;
-}
-
 /// Marks the token of a push or word, whose answer is only counted.
 const COUNTED: u64 = 1 << 63;
 /// In place of the token of an operation that nobody answers.
 const UNANSWERED: u64 = 0;
-/// The last argument of a push that was described before.
-const PREPARED: u64 = 1;
 
 /// Bytes that only their owner's network interface reaches, as it finds them.
 #[derive(Clone, Copy, Debug)]
@@ -83,46 +63,6 @@ impl Target {
 
     fn plus(self, bytes: usize) -> Target {
         Target { offset: self.offset + bytes as u64, ..self }
-    }
-}
-
-/// What kind of work a packet is for whoever carries it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
-    Push,
-    /// A push whose description was made before.
-    Prepared,
-    Pull,
-    Word,
-    Atomic,
-    Message,
-    Answer,
-}
-
-impl Class {
-    pub fn of(packet: &Packet) -> Class {
-        match (packet.kind, packet.handler) {
-            (kind::ANSWER | kind::REFUSED, _) => Class::Answer,
-            (kind::ROUTED, verb::PUSH_THEN) if packet.arguments[5] == PREPARED => Class::Prepared,
-            (kind::ROUTED, verb::PUSH | verb::PUSH_THEN) => Class::Push,
-            (kind::ROUTED, verb::PULL | verb::OPEN) => Class::Pull,
-            (kind::ROUTED, verb::WORD) => Class::Word,
-            (kind::ROUTED, _) => Class::Atomic,
-            _ => Class::Message,
-        }
-    }
-
-    /// What people call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Class::Push => "push",
-            Class::Prepared => "prepared push",
-            Class::Pull => "pull",
-            Class::Word => "word",
-            Class::Atomic => "atomic",
-            Class::Message => "message",
-            Class::Answer => "answer",
-        }
     }
 }
 

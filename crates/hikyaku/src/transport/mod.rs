@@ -9,13 +9,14 @@
 //! that lose frames. [`hardware`] is what some networks do for all ranks at once.
 
 pub(crate) mod hardware;
+pub(crate) mod packet;
 pub(crate) mod reliable;
 pub mod shm;
 pub mod sim;
 
 use crate::error::Result;
-use crate::ni::message::kind;
 use hardware::{Multicast, NetworkBarrier};
+use packet::kind;
 use shm::layout::State;
 use shm::ring::Packet;
 use std::sync::Arc;
@@ -87,6 +88,15 @@ pub(crate) trait Transport: Send + Sync {
 
     /// A random number that is not 0.
     fn random(&self) -> Result<u64>;
+}
+
+/// A network interface, as a transport sees it that makes one act without its program.
+pub(crate) trait Interface: Send + Sync {
+    /// Does what a packet asks for; false if it must wait.
+    fn take(&self, parcel: &Parcel) -> bool;
+
+    /// Does what waits.
+    fn progress(&self);
 }
 
 /// Bytes of the words that a packet may carry behind its payload.

@@ -3,8 +3,6 @@
 use super::fiber;
 use super::world::{World, queue};
 use crate::error::{Error, Result};
-use crate::ni::coroutine;
-use crate::ni::message::refuse_in_handler;
 use crate::transport::hardware::{Multicast, NetworkBarrier};
 use crate::transport::shm::layout::State;
 use crate::transport::shm::ring::Packet;
@@ -16,12 +14,14 @@ use std::time::Instant;
 pub(crate) struct Endpoint {
     pub world: Arc<World>,
     pub rank: usize,
+    /// Whether a handler runs, or work beside the program, which stops by itself.
+    pub is_beside: fn() -> bool,
 }
 
 impl Endpoint {
-    /// Whether the program can stop here: not in a handler, nor in work beside the program, which stops by itself.
+    /// Whether the program can stop here.
     fn can_stop(&self) -> bool {
-        fiber::can_stop() && !coroutine::is_inside() && refuse_in_handler().is_ok()
+        fiber::can_stop() && !(self.is_beside)()
     }
 }
 

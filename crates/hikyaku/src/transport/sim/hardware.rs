@@ -8,9 +8,9 @@ use super::endpoint::Endpoint;
 use super::wire::Wire;
 use super::world::{Course, Time, queue};
 use crate::error::Result;
-use crate::ni::route::Class;
 use crate::transport::Parcel;
 use crate::transport::hardware::{Multicast, NetworkBarrier};
+use crate::transport::packet::Class;
 use crate::transport::shm::ring::Packet;
 use std::collections::HashMap;
 

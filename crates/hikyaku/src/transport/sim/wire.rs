@@ -6,8 +6,8 @@
 
 use super::machine::{HardwareBroadcast, Machine, Shape, Topology};
 use super::world::{PICOSECONDS, Time};
-use crate::ni::message::kind;
-use crate::ni::route::Class;
+use crate::transport::packet::Class;
+use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
 
 /// Bytes of an active message besides its payload: handler, address, six arguments of a word of 32 bits.

@@ -8,14 +8,13 @@ use super::machine::Machine;
 use super::mesh::{self, Mesh};
 use super::passage::Passage;
 use super::wire::{Stages, Wire};
-use crate::ni::Ni;
-use crate::ni::message::kind;
-use crate::ni::route::Class;
 use crate::planted::{Bug, planted};
-use crate::transport::Parcel;
+use crate::transport::packet::Class;
+use crate::transport::packet::kind;
 use crate::transport::reliable::Counters;
 use crate::transport::shm::layout::{JobMemory, State};
 use crate::transport::shm::ring::Packet;
+use crate::transport::{Interface, Parcel};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -30,7 +29,7 @@ pub(crate) struct World {
     /// What instants are reckoned from.
     epoch: Instant,
     memory: Arc<JobMemory>,
-    interfaces: OnceLock<Vec<Weak<Ni>>>,
+    interfaces: OnceLock<Vec<Weak<dyn Interface>>>,
     pub(super) wire: Wire,
     state: Mutex<Course>,
 }
@@ -163,8 +162,7 @@ impl World {
     }
 
     /// The interfaces of all ranks.
-    pub fn connect(&self, interfaces: &[Arc<Ni>]) {
-        let interfaces = interfaces.iter().map(Arc::downgrade).collect();
+    pub fn connect(&self, interfaces: Vec<Weak<dyn Interface>>) {
         assert!(self.interfaces.set(interfaces).is_ok(), "connected once");
     }
 
@@ -263,7 +261,7 @@ impl World {
         let by_interface = self.course().ranks[to].by_interface(&parcel);
         let taken = match ni.filter(|_| by_interface) {
             None => false,
-            Some(ni) => self.act(to, || ni.engine().take(&ni, &parcel)),
+            Some(ni) => self.act(to, || ni.take(&parcel)),
         };
         let mut course = self.course();
         match taken {
