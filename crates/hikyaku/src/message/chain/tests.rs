@@ -138,6 +138,10 @@ fn a_chain_that_is_full_goes_on_by_the_head() {
     });
 }
 
+fn largest_free(job: &Job) -> usize {
+    job.ni.own_heap.lock().unwrap().largest_free()
+}
+
 /// What is left of the heap after `rounds` rounds of many messages in a chain, all of which were taken.
 fn left_after(rounds: usize) -> Vec<usize> {
     let config = Config { heap_bytes: 4 << 20, ..Config::default() };
@@ -165,7 +169,7 @@ fn left_after(rounds: usize) -> Vec<usize> {
             }
             world.free_messages(messages)?;
         }
-        Ok(job.ni.own_heap.lock().unwrap().largest_free())
+        Ok(largest_free(job))
     };
     crate::local_with(2, config, body).unwrap().into_iter().map(|left| left.unwrap()).collect()
 }
@@ -197,4 +201,26 @@ fn the_last_node_keeps_its_place_and_not_its_memory() {
         }
         job.barrier()
     });
+}
+
+#[test]
+fn the_chain_of_a_dead_receiver_is_given_back() {
+    let ended = std::panic::catch_unwind(|| {
+        let _ = crate::local(2, |job| {
+            let messages = job.messages(1).unwrap();
+            let before = largest_free(job);
+            if job.rank() == 0 {
+                (0..20).for_each(|_| messages.send_owned(vec![1; 10_000].into(), 1, 0).unwrap());
+                assert!(largest_free(job) < before);
+            }
+            job.barrier().unwrap();
+            assert_eq!(job.rank(), 0, "this rank dies");
+            messages.settle();
+            assert_eq!(messages.check_spool().unwrap().remaining, 0);
+            messages.core.give_tails();
+            assert_eq!(largest_free(job), before);
+        });
+    });
+    let message = ended.unwrap_err();
+    assert!(message.downcast_ref::<String>().unwrap().contains("this rank dies"), "{message:?}");
 }
