@@ -88,8 +88,9 @@ fn errors(launcher: &mut Child) -> String {
     text(&bytes)
 }
 
+/// Jobs of other tests run at the same time.
 fn mark() -> String {
-    format!("of-{}", std::process::id())
+    format!("of-{}-{:?}", std::process::id(), std::thread::current().id())
 }
 
 fn kill(process: i32) -> Instant {
