@@ -52,6 +52,18 @@ fn fault_1_and_12_a_death_ends_sends_that_wait_for_room() {
     check_survivors("full-ring", 3, "survived");
 }
 
+/// Others may learn of a death by their own system calls, and end of it, before the launcher looks.
+#[test]
+fn fault_1_a_killed_rank_is_the_one_that_failed() {
+    let script = r#"[ "$HIKYAKU_RANK" = 1 ] && kill -9 $$; exit 3"#;
+    let running = Launcher::new("sh").args(["-c", script]).ranks(3).capture(true).start().unwrap();
+    let is_over = |process: &u32| std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap().contains(") Z ");
+    wait_for("the end of the ranks", || running.processes().iter().all(is_over).then_some(()));
+    let outcome = running.wait().unwrap();
+    assert_eq!((outcome.first_failure, outcome.status()), (Some(1), 128 + 9));
+    assert_eq!(outcome.endings[0], Ending::Exited(3));
+}
+
 #[test]
 fn a_rank_that_exits_without_a_word_has_left() {
     let outcome = job("exit", 3).run().unwrap();

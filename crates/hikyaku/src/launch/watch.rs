@@ -28,7 +28,7 @@ pub struct Running {
     on_death: OnDeath,
     output: Option<Forwarder>,
     signals: Option<Signals>,
-    first_failure: Option<usize>,
+    first_failure: Option<Failure>,
     ending: Stage,
     asked_to_end: bool,
 }
@@ -37,6 +37,14 @@ impl std::fmt::Debug for Running {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Running").field("processes", &self.processes()).finish_non_exhaustive()
     }
+}
+
+/// The end of a rank that was not a good one.
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    rank: usize,
+    seen: Instant,
+    crashed: bool,
 }
 
 /// How far the ranks are on the way to their end.
@@ -109,7 +117,8 @@ impl Running {
         let output = self.output.take().map(Forwarder::finish).unwrap_or_default();
         let endings = self.ranks.iter().filter_map(|rank| rank.ending).collect();
         let joined = self.ranks.iter().map(|rank| rank.welcomed).collect();
-        Ok(Outcome { endings, first_failure: self.first_failure, joined, output })
+        let first_failure = self.first_failure.map(|failure| failure.rank);
+        Ok(Outcome { endings, first_failure, joined, output })
     }
 
     /// Waits for the next event and handles it.
@@ -186,11 +195,24 @@ impl Running {
         if ending == Ending::Exited(0) {
             return;
         }
-        if self.first_failure.is_none() {
-            self.first_failure = Some(index);
-        }
+        self.note_failure(index, ending);
         if let (OnDeath::End, Stage::Running) = (self.on_death, self.ending) {
             self.ending = Stage::LastWords(Instant::now() + LAST_WORDS);
+        }
+    }
+
+    /// A rank that crashes says nothing, and others may learn of it, and exit, before its end is seen here: it came first.
+    fn note_failure(&mut self, rank: usize, ending: Ending) {
+        const CRASHES: [i32; 5] = [libc::SIGKILL, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+        let asked = self.asked_to_end || matches!(self.ending, Stage::Asked(_) | Stage::Killed);
+        let crashed = !asked && matches!(ending, Ending::Killed(signal) if CRASHES.contains(&signal));
+        let failure = Failure { rank, seen: Instant::now(), crashed };
+        let is_first = match &self.first_failure {
+            Some(first) => crashed && !first.crashed && failure.seen - first.seen < LAST_WORDS,
+            None => true,
+        };
+        if is_first {
+            self.first_failure = Some(failure);
         }
     }
 
