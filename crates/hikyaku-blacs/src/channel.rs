@@ -12,6 +12,7 @@
 //! long their pieces are. A matrix that lies in one piece is sent from where it is and received where it shall be, in
 //! pieces that are long. Others are copied together, and apart, in short pieces that stay in a cache, while the piece
 //! before is on its way; if the receiver does not keep up, a second announcement says that the rest comes in long ones.
+//! Where columns are long, short pieces are cut so that they begin with them, and need not be copied together.
 
 use crate::error::{Outcome, Trouble};
 use crate::matrix::{Matrix, Walk};
@@ -41,6 +42,8 @@ const fn first_slot(channel: usize) -> usize {
 const PIECE_IN_PLACE: usize = 4 << 20;
 /// Bytes of a piece that is copied together: what needs no receive that waits for it.
 const PIECE_PACKED: usize = EAGER_MAX;
+/// Columns are cut into pieces of at least so many: one more message costs as much as copying about as many.
+const PIECE_OF_COLUMN: usize = PIECE_PACKED / 2;
 /// How long such a piece waits for those before it.
 const PACKED_PATIENCE: Duration = Duration::from_micros(20);
 
@@ -132,13 +135,23 @@ impl Channel {
     }
 
     fn send_packed(&self, messages: &Messages<'_>, matrix: &Matrix, bytes: usize, member: usize) -> Outcome<()> {
-        self.announce(messages, bytes, PIECE_PACKED, member)?;
+        let of_column = matrix.share_of_column(PIECE_PACKED).filter(|share| *share >= PIECE_OF_COLUMN);
+        let most = of_column.unwrap_or(PIECE_PACKED);
+        self.announce(messages, bytes, most, member)?;
         let mut scratch = self.scratch.borrow_mut();
         let (mut walk, mut left) = (matrix.walk(), bytes);
         while left > 0 {
-            let piece = &mut scratch[..PIECE_PACKED.min(left)];
-            walk.gather(piece);
-            left -= piece.len();
+            let in_column = if of_column.is_some() { walk.left_of_column() } else { left };
+            let length = most.min(left).min(in_column);
+            let piece = match walk.pass(length) {
+                // SAFETY: elements of the matrix, the caller's to read.
+                Some(start) => unsafe { std::slice::from_raw_parts(start, length) },
+                None => {
+                    walk.gather(&mut scratch[..length]);
+                    &scratch[..length]
+                }
+            };
+            left -= length;
             let keeps_up = self.put_patiently(messages, piece, member, PACKED_PATIENCE)?;
             if !keeps_up && left > PIECE_PACKED {
                 self.announce(messages, left, PIECE_IN_PLACE, member)?;
@@ -200,9 +213,11 @@ impl Channel {
         let mut taken = 0;
         while taken < bytes {
             let length = piece.clamp(1, bytes - taken);
-            let into: &mut [u8] = match run {
+            let mut ahead = walk;
+            let in_place = run.map(|run| run.wrapping_add(taken)).or_else(|| ahead.pass(length));
+            let into: &mut [u8] = match in_place {
                 // SAFETY: elements of the matrix, the caller's to write.
-                Some(run) => unsafe { std::slice::from_raw_parts_mut(run.add(taken), length) },
+                Some(start) => unsafe { std::slice::from_raw_parts_mut(start, length) },
                 None if length <= scratch.len() => &mut scratch[..length],
                 None => {
                     aside.resize(length, 0);
@@ -214,8 +229,9 @@ impl Channel {
                 piece = Announcement::read(into).piece as usize;
                 continue;
             }
-            if run.is_none() {
-                walk.scatter(&into[..got]);
+            match in_place {
+                Some(_) => walk.skip(got),
+                None => walk.scatter(&into[..got]),
             }
             taken += got;
         }

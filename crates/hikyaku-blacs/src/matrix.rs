@@ -105,6 +105,12 @@ impl Matrix {
         }
     }
 
+    /// Columns that are all alike, in equal parts of at most so many bytes: bytes of a part.
+    pub fn share_of_column(&self, most: usize) -> Option<usize> {
+        let parts = (self.rows * self.element).div_ceil(most).max(1);
+        (self.shape == Shape::General).then(|| self.rows.div_ceil(parts) * self.element)
+    }
+
     /// A way through the stream, from its beginning.
     pub fn walk(&self) -> Walk {
         Walk { matrix: *self, column: 0, passed: 0 }
@@ -136,6 +142,29 @@ impl Walk {
             self.passed = 0;
         }
         None
+    }
+
+    /// Bytes of the stream up to the end of a column that is not passed yet.
+    pub fn left_of_column(&mut self) -> usize {
+        match self.next(0) {
+            Some(_) => self.matrix.column(self.column).len() * self.matrix.element - self.passed,
+            None => 0,
+        }
+    }
+
+    /// Passes the next bytes of the stream, if they lie in one piece: where.
+    pub fn pass(&mut self, bytes: usize) -> Option<*mut u8> {
+        if self.left_of_column() < bytes {
+            return None;
+        }
+        self.next(bytes).map(|(start, _)| start)
+    }
+
+    /// Passes the next bytes of the stream, as many as there are.
+    pub fn skip(&mut self, mut bytes: usize) {
+        while let Some((_, passed)) = self.next(bytes).filter(|(_, passed)| *passed > 0) {
+            bytes -= passed;
+        }
     }
 
     /// Copies the next bytes of the stream, as many as there are, together.
@@ -202,6 +231,26 @@ mod tests {
         }
         assert_eq!(pieces, whole);
         assert_eq!(whole[..6], [0, 1, 12, 13, 14, 15]);
+    }
+
+    #[test]
+    fn columns_are_passed_in_place() {
+        let mut data = [0u8; 60];
+        // SAFETY: 3 columns of 20 elements.
+        let matrix = unsafe { Matrix::new(data.as_mut_ptr(), 1, 10, 3, 20, Shape::General) };
+        let start = |at: usize| Some(data.as_ptr().wrapping_add(at).cast_mut());
+        let mut walk = matrix.walk();
+        assert_eq!((walk.left_of_column(), walk.pass(6)), (10, start(0)));
+        assert_eq!((walk.left_of_column(), walk.pass(6)), (4, None));
+        assert_eq!(walk.pass(4), start(6));
+        assert_eq!((walk.left_of_column(), walk.pass(10)), (10, start(20)));
+        walk.skip(3);
+        assert_eq!(walk.pass(7), start(43));
+        assert_eq!((walk.left_of_column(), walk.pass(1)), (0, None));
+        assert_eq!([3, 5, 9, 10].map(|most| matrix.share_of_column(most)), [3, 5, 5, 10].map(Some));
+        // SAFETY: as large.
+        let triangle = unsafe { Matrix::new(data.as_mut_ptr(), 1, 7, 7, 7, Shape::Upper { unit: false }) };
+        assert_eq!(triangle.share_of_column(7), None);
     }
 
     #[test]
