@@ -92,6 +92,8 @@ int main(int count, char **arguments) {
         if (life && rank == size - 1 && microseconds() - begin >= life) {
             /* The others wait for it, and what it sends to itself is never received. */
             Cdgesd2d(context, LONG / 4, 2, out, LONG / 2, 0, rank);
+            printf("aborts\n");
+            fflush(stdout);
             Cblacs_abort(context, 42);
         }
     }

@@ -1,23 +1,26 @@
 //! A program that is ended in the middle of its traffic leaves nothing behind: no process, no file, no memory.
 
 use crate::{built, compile, text};
-use hikyaku_testing::leftovers;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Nothing is there any more this long after the job was told to end.
 const BOUND: Duration = Duration::from_secs(1);
 /// What the ranks of `traffic.c` do.
 const TRAFFIC: [&str; 5] = ["messages", "spools", "broadcasts", "combines", "grids"];
-/// Every process of a job finds its own name in this variable.
+/// Every process of a job has this variable, with the job's own value.
 const MARK: &str = "HIKYAKU_TEST_JOB";
 
 /// A job whose ranks are in the middle of their traffic.
 struct Traffic {
     what: String,
+    mark: String,
     launcher: Child,
     said: BufReader<ChildStdout>,
     /// Of the ranks.
@@ -26,19 +29,22 @@ struct Traffic {
     memory: BTreeSet<String>,
     /// Where it may write; empty at the start.
     folder: PathBuf,
-    files: Vec<String>,
+    /// What was in the place for shared memory before.
+    files: BTreeSet<OsString>,
 }
 
 impl Traffic {
     fn start(what: &str, ranks: usize, options: &[&str], life_us: u64) -> Traffic {
-        let program = compile("c/traffic.c");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traffic-files");
+        static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| compile("c/traffic.c"));
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let mark = format!("{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("traffic-{mark}"));
         std::fs::create_dir_all(&folder).unwrap();
-        let files = leftovers::files();
+        let files = shared_files();
         let mut command = Command::new(built().join("hikyaku"));
         command.args(["run", "--blacs", "-n", &ranks.to_string()]).args(options).arg("--");
-        command.arg(program).args([what, &life_us.to_string()]);
-        command.env(MARK, mark()).env("TMPDIR", &folder).current_dir(&folder);
+        command.arg(&*PROGRAM).args([what, &life_us.to_string()]);
+        command.env(MARK, &mark).env("TMPDIR", &folder).current_dir(&folder);
         let mut launcher = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(launcher.stdout.take().unwrap());
         let mut processes = vec![0; ranks];
@@ -52,6 +58,7 @@ impl Traffic {
         let memory: BTreeSet<String> = processes.iter().flat_map(|process| shared_memory(*process)).collect();
         Traffic {
             what: format!("{what}, {ranks} ranks, {options:?}"),
+            mark,
             launcher,
             said,
             processes,
@@ -69,15 +76,16 @@ impl Traffic {
         let errors = errors(&mut self.launcher);
         let what = &self.what;
         loop {
-            let (processes, holders) = (marked(), holders(&self.memory));
+            let (processes, holders) = (marked(&self.mark), holders(&self.memory));
             if processes.is_empty() && holders.is_empty() {
                 break;
             }
             assert!(begin.elapsed() < 5 * BOUND, "{what}: left are {processes:?}, {holders:?}");
         }
         assert!(begin.elapsed() < BOUND, "{what}: ended only after {:?}", begin.elapsed());
-        assert_eq!(leftovers::files(), self.files, "{what}");
-        assert_eq!(std::fs::read_dir(&self.folder).unwrap().count(), 0, "{what}: files in {}", self.folder.display());
+        assert_eq!(shared_files(), self.files, "{what}");
+        // Fails if there is anything in it.
+        std::fs::remove_dir(&self.folder).unwrap_or_else(|error| panic!("{what}: {}: {error}", self.folder.display()));
         (status, errors)
     }
 }
@@ -86,11 +94,6 @@ fn errors(launcher: &mut Child) -> String {
     let mut bytes = Vec::new();
     launcher.stderr.take().unwrap().read_to_end(&mut bytes).unwrap();
     text(&bytes)
-}
-
-/// Jobs of other tests run at the same time.
-fn mark() -> String {
-    format!("of-{}-{:?}", std::process::id(), std::thread::current().id())
 }
 
 fn kill(process: i32) -> Instant {
@@ -104,8 +107,8 @@ fn all_processes() -> impl Iterator<Item = i32> {
 }
 
 /// Processes of the job, whosever children they are by now; not this one, where the variable is not set.
-fn marked() -> Vec<i32> {
-    let mark = format!("{MARK}={}", mark());
+fn marked(mark: &str) -> Vec<i32> {
+    let mark = format!("{MARK}={mark}");
     let environment = |process: &i32| std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
     all_processes()
         .filter(|process| environment(process).split(|byte| *byte == 0).any(|it| it == mark.as_bytes()))
@@ -117,6 +120,12 @@ fn shared_memory(process: i32) -> BTreeSet<String> {
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
     let segments = maps.lines().filter(|line| line.contains("/memfd:hikyaku"));
     segments.filter_map(|line| line.split_whitespace().nth(4)).map(str::to_owned).collect()
+}
+
+/// Files of ours for shared memory.
+fn shared_files() -> BTreeSet<OsString> {
+    let names = std::fs::read_dir("/dev/shm").unwrap().flatten().map(|entry| entry.file_name());
+    names.filter(|name| name.to_string_lossy().contains("hikyaku")).collect()
 }
 
 fn holders(memory: &BTreeSet<String>) -> Vec<i32> {
@@ -162,10 +171,12 @@ fn blacs_abort() {
     for what in TRAFFIC {
         for ranks in [1, 2, 4] {
             let life = moments.next().unwrap().max(Duration::from_micros(1));
-            let traffic = Traffic::start(what, ranks, &[], life.as_micros() as u64);
+            let mut traffic = Traffic::start(what, ranks, &[], life.as_micros() as u64);
             // What was begun is done before the call.
-            let begin = Instant::now() + life;
-            let (status, errors) = traffic.end(begin);
+            let mut line = String::new();
+            traffic.said.read_line(&mut line).unwrap();
+            assert_eq!(line, "aborts\n", "{what}, {ranks} ranks");
+            let (status, errors) = traffic.end(Instant::now());
             assert_eq!(status.code(), Some(42), "{what}, {ranks} ranks: {errors}");
             assert!(errors.contains("exiting with error #42"), "{what}: {errors}");
         }
