@@ -56,7 +56,7 @@ fn measure_part(results: &mut Results, part: Part, runners: &[Runner], progress:
 /// The rows of a part, as ours and as what is asked of the program.
 fn work(part: Part) -> Vec<(Kind, Request)> {
     let asked = |row: rows::Row| {
-        Some((row.kind, Request { test: row.kind.counterpart()?, bytes: row.bytes, ranks: row.ranks, brief: true }))
+        Some((row.kind, Request { test: row.kind.counterpart()?, bytes: row.bytes, ranks: row.ranks, brief: false }))
     };
     rows::rows(part, 0).into_iter().filter_map(asked).collect()
 }
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn rounds_add_up() {
-        let request = Request { test: Test::Lu, bytes: 2000, ranks: 2, brief: true };
+        let request = Request { test: Test::Lu, bytes: 2000, ranks: 2, brief: false };
         let mut measured = Vec::new();
         add(&mut measured, vec![(request, vec![1.0])]);
         add(&mut measured, vec![(Request { ranks: 4, ..request }, vec![2.0]), (request, vec![3.0])]);
