@@ -1,8 +1,8 @@
 //! The way of a packet: what its initiator spends, when it leaves, when it arrives.
 //!
 //! An operation passes stages, each of which does one thing at a time: reading host memory, the link out, the link in,
-//! receiving, writing host memory, running a handler. A long one is cut into packets, which follow each other through the stages. So
-//! operations of one rank on another keep their order.
+//! receiving, writing host memory, running a handler. A long one is cut into packets, which follow each other through the
+//! stages. So operations of one rank on another keep their order.
 
 use super::machine::{HardwareBroadcast, Machine, Shape, Topology};
 use super::world::{PICOSECONDS, Time};
