@@ -20,7 +20,7 @@ impl Group<'_> {
     /// The network's own barrier, or a butterfly of empty messages.
     pub(in super::super) fn far_barrier(&self, label: Label) -> Result<()> {
         let round = self.begin(label)?;
-        if let Some(gate) = self.gate(label) {
+        if let Some(gate) = self.gate(&round) {
             return self.pass_gate(&round, gate);
         }
         for step in 0.. {

@@ -1,10 +1,9 @@
 //! The network's own barrier, for groups of all ranks.
 //!
-//! Nothing is told along the way, so it serves plain barriers only, whose members can differ in nothing but what they did
-//! before: the next call with messages, of which freeing the group is one, finds that out.
+//! Nothing is told along the way, so what a member asks for, and asked for before, is part of the color: members who differ
+//! never pass, and find out why as everyone does who has waited for long.
 
 use super::super::group::Group;
-use super::super::label::{Kind, Label};
 use super::super::round::Round;
 use crate::error::Result;
 use crate::planted::{Bug, planted};
@@ -18,9 +17,10 @@ pub(super) struct Gate<'g> {
 
 impl Group<'_> {
     /// The network's barrier, if it serves this call.
-    pub(super) fn gate(&self, label: Label) -> Option<Gate<'_>> {
+    pub(super) fn gate(&self, round: &Round) -> Option<Gate<'_>> {
         // No two groups lie at the same place.
-        let color = self.far.as_ref()?.common_start.filter(|_| label.kind == Kind::Barrier)? as u64;
+        let place = self.far.as_ref()?.common_start? as u64;
+        let color = place << 16 | round.checksum() as u64;
         let network = self.job.ni.far.as_ref()?.network_barrier()?;
         Some(Gate { network, color })
     }
