@@ -17,6 +17,7 @@ pub const CASES: &[Case] = &[
     ("a_rank_sends_to_itself", 1, a_rank_sends_to_itself),
     ("a_synchronous_send_waits_for_its_receive", 2, a_synchronous_send_waits_for_its_receive),
     ("buffered_sends_return_at_once_and_leave_by_themselves", 2, buffered_sends_return_at_once_and_leave_by_themselves),
+    ("a_send_is_spooled_when_its_time_is_over", 2, a_send_is_spooled_when_its_time_is_over),
     (
         "a_full_spare_buffer_makes_sends_wait_and_loses_nothing",
         2,
@@ -150,6 +151,37 @@ fn buffered_sends_return_at_once_and_leave_by_themselves(job: &Job) -> Result<()
         }
     }
     job.barrier()
+}
+
+fn a_send_is_spooled_when_its_time_is_over(job: &Job) -> Result<()> {
+    let messages = job.messages(1)?;
+    messages.set_spare(1_000_000)?;
+    // One whose receive comes in time, and one that waits in vain. The time of the first is never over.
+    for time in [Duration::from_secs(1000), Duration::from_millis(20)] {
+        let (data, mut got) = (pattern(6, 100_000), vec![0; 100_000]);
+        let in_time = time > Duration::from_secs(1);
+        if job.rank() == 0 {
+            messages.set_mode(Mode::Spool(time));
+            let begin = job.now();
+            messages.send(&data, 1, 0)?;
+            let (elapsed, report) = (job.now() - begin, messages.check_spool()?);
+            match in_time {
+                true => assert_eq!((report.moved, report.remaining), (0, 0), "not spooled"),
+                false => assert_eq!((elapsed >= time, report.remaining), (true, 1), "{elapsed:?}"),
+            }
+        } else if in_time {
+            std::thread::sleep(Duration::from_millis(20));
+            messages.recv(&mut got, 0, 0)?;
+        }
+        job.barrier()?;
+        if job.rank() == 1 && !in_time {
+            messages.recv(&mut got, 0, 0)?;
+        }
+        assert!(job.rank() == 0 || got == data);
+        messages.settle();
+        job.barrier()?;
+    }
+    Ok(())
 }
 
 fn a_full_spare_buffer_makes_sends_wait_and_loses_nothing(job: &Job) -> Result<()> {
