@@ -7,7 +7,7 @@
 
 use super::cases::pattern;
 use hikyaku::message::{Messages, Mode, PreparedReceive, PreparedSend, ReceiveHandle, Scope, SendHandle};
-use hikyaku::{Job, Result};
+use hikyaku::{By, Error, Event, Job, Result};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub struct Step {
     pub bytes: usize,
     pub sending: Sending,
     pub receiving: Receiving,
-    /// Steps by which an early receive is ahead.
+    /// Steps by which an early receive is ahead; others come late by a time of so many units, so that messages gather.
     pub ahead: usize,
 }
 
@@ -137,6 +137,7 @@ pub fn follow(job: &Job, steps: &[Step]) -> Result<usize> {
         messages[1].scope(|second| {
             messages[2].scope(|third| {
                 let mut walk = Walk {
+                    job,
                     me: job.rank(),
                     size: job.size(),
                     steps,
@@ -172,6 +173,7 @@ pub fn follow(job: &Job, steps: &[Step]) -> Result<usize> {
 
 /// A rank on its way.
 struct Walk<'s, 'env> {
+    job: &'s Job,
     me: usize,
     size: usize,
     steps: &'env [Step],
@@ -199,10 +201,25 @@ impl Walk<'_, '_> {
         if self.steps[number].from == self.me {
             self.send(number)?;
         }
+        if self.steps[number].to == self.me && !self.taken[number] {
+            self.come_late(self.steps[number])?;
+        }
         while self.steps[number].to == self.me && !self.taken[number] {
             self.receive(number)?;
         }
         Ok(())
+    }
+
+    /// Lets time pass; in a simulation nothing else does.
+    fn come_late(&self, step: Step) -> Result<()> {
+        if step.receiving == Receiving::Early || step.ahead == 0 {
+            return Ok(());
+        }
+        let time = Duration::from_micros(20 * step.ahead as u64);
+        match self.job.wait_any(By::Rank(self.me), &[Event::Handler(0, u64::MAX)], Some(time)) {
+            Err(Error::Timeout { .. }) => Ok(()),
+            other => panic!("{other:?} instead of a timeout"),
+        }
     }
 
     /// What a rank of the job is called in a group, and the other way round.
