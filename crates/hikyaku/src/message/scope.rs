@@ -101,7 +101,7 @@ impl Messages<'_> {
     /// # }).unwrap();
     /// ```
     ///
-    /// and neither can be one that ends before the scope.
+    /// and one that ends before the scope cannot be used at all.
     ///
     /// ```compile_fail,E0597
     /// # hikyaku::local(2, |job| {
