@@ -13,9 +13,13 @@ impl File {
         File(std::env::temp_dir().join(format!("hikyaku-{}-{name}.toml", std::process::id())))
     }
 
-    fn hikyaku(&self, arguments: &[&str]) -> Output {
+    fn attempt(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(HIKYAKU);
-        let output = command.args(arguments).env("HIKYAKU_TUNE", &self.0).stdin(Stdio::null()).output().unwrap();
+        command.args(arguments).env("HIKYAKU_TUNE", &self.0).stdin(Stdio::null()).output().unwrap()
+    }
+
+    fn hikyaku(&self, arguments: &[&str]) -> Output {
+        let output = self.attempt(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         output
     }
@@ -63,7 +67,8 @@ fn what_was_measured_is_shown_stored_and_used() {
     assert!(!out(&file.hikyaku(&["info", "-n", "9"])).contains("(measured)"));
 }
 
-/// Every rank of a job uses the table of whoever started it: a job by trees alone ends.
+/// Every rank of a job uses the table of whoever started it. One that measures says so if another version is used than
+/// the one that it was told.
 #[test]
 fn a_stored_choice_is_used_by_all_ranks() {
     let file = File::new("trees");
@@ -73,8 +78,12 @@ fn a_stored_choice_is_used_by_all_ranks() {
     std::fs::write(&file.0, trees.replace(" 2 64 ", " 4 64 ")).unwrap();
     let info = out(&file.hikyaku(&["info", "-n", "3"]));
     assert!(info.contains("tree: a tree of messages (measured)"), "{info}");
-    let figures = out(&file.hikyaku(&["run", "-n", "3", HIKYAKU, "rank", "tune", "buffers", "1", "8"]));
+    let by = |version| ["run", "-n", "3", "--on-death", "continue", HIKYAKU, "rank", "tune", version, "1", "8"];
+    let figures = out(&file.hikyaku(&by("tree")));
     assert_eq!(figures.lines().count(), 4, "{figures}");
+    let refused = file.attempt(&by("buffers"));
+    let told = err(&refused).matches("barrier of 0 bytes is done by tree, not by buffers").count();
+    assert_eq!((told, out(&refused).as_str()), (3, ""), "{}", err(&refused));
 }
 
 #[test]

@@ -24,11 +24,22 @@ fn fault_11_many_ranks_on_few_cores_make_progress() {
 }
 
 #[test]
-fn fault_11_ranks_that_wait_for_a_message_or_a_barrier_use_no_processor_time() {
-    // With fewer ranks than cores they spin at first.
-    for ranks in [2, 16] {
-        let outcome = run(&["idle"], ranks, "on");
-        print!("{}", String::from_utf8_lossy(&outcome.output[1].output));
+fn fault_11_ranks_that_wait_for_a_message_or_a_collective_use_no_processor_time() {
+    // With fewer ranks than cores they spin at first. Of two ranks one waits, in the way that is named.
+    for (first, ranks) in [("0", 2), ("3", 2), ("5", 2), ("0", 16)] {
+        let outcome = run(&["idle", first], ranks, "on");
+        for output in &outcome.output[1..] {
+            print!("{}", String::from_utf8_lossy(&output.output));
+        }
+    }
+}
+
+#[test]
+fn fault_12_members_that_run_ahead_are_held_back_and_lose_nothing() {
+    for name in ["broadcast 1", "broadcast 500", "broadcast 20000", "reduce 1", "reduce 500", "reduce 20000"] {
+        for cross in ["on", "off"] {
+            run(&["ahead", name], 3, cross);
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Faults 1 and 3 for messages and collectives: a rank is killed at random moments of every kind of call. The others
 //! learn of it by name, and go on.
 
+use hikyaku::Config;
+use hikyaku::collective::{Choices, Version};
 use hikyaku::launch::{Ending, Launcher, OnDeath, Outcome};
 use hikyaku_testing::{leftovers, mortal, watchdog::watched};
 use std::time::Duration;
@@ -12,11 +14,16 @@ const NEVER: Duration = Duration::from_secs(2);
 
 /// Runs one job whose last rank dies after `life`; gives how long after that the last survivor learned of it.
 fn kill_one(name: &str, ranks: usize, cross: &str, life: Duration) -> Duration {
+    kill_one_by(Config::default(), name, ranks, cross, life)
+}
+
+fn kill_one_by(config: Config, name: &str, ranks: usize, cross: &str, life: Duration) -> Duration {
     let what = format!("{name}, {ranks} ranks, cross {cross}, killed after {life:?}");
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_mortal"))
         .args([name, &life.as_micros().to_string()])
         .ranks(ranks)
         .env("HIKYAKU_CROSS", cross)
+        .config(config)
         .on_death(OnDeath::Continue)
         .capture(true);
     let outcome = watched(&what, || launcher.run().unwrap());
@@ -77,6 +84,21 @@ fn fault_1_a_death_in_every_kind_of_message_and_collective() {
     // Beside other programs a single one may take longer.
     assert!(median < SOON, "most survivors learned only after {median:?}");
     assert_eq!(leftovers::files(), before, "something was left behind");
+}
+
+/// Every version of the calls that have several.
+#[test]
+fn fault_1_a_death_in_every_version_of_a_collective() {
+    let mut random = Random(0xda94_2042_e4dd_58b5);
+    let calls = ["barrier", "broadcast", "reduce", "allreduce"];
+    let calls = calls.into_iter().chain(["long broadcast", "long reduce", "long allreduce", "long non-blocking calls"]);
+    for (version, name) in Version::ALL.into_iter().flat_map(|version| calls.clone().map(move |name| (version, name))) {
+        let config = Config { choices: Choices::all(version), ..Config::default() };
+        for (ranks, cross) in [(2, "on"), (4, "on"), (4, "off")] {
+            println!("{name} by {}, {ranks} ranks, cross {cross}", version.name());
+            kill_one_by(config, name, ranks, cross, Duration::from_micros(random.below(5000)));
+        }
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use hikyaku_testing::mpi::{self, Family, Mpi, RANK_IN_SHELL, said};
 use hikyaku_testing::{case, leftovers};
 use rustix::net::{self, AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use std::cell::RefCell;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
@@ -22,10 +23,12 @@ fn folder(name: &str) -> PathBuf {
 
 /// Runs a role of the victim; what each rank printed. Launchers end the survivors of a death at once; a shell between them
 /// and the rank keeps it from them for long enough to hear what the survivors say.
+/// Nothing of ours is left in the folder for temporary files.
 fn run_victim(mpi: &Mpi, ranks: usize, role: &str) -> Vec<String> {
-    let folder = folder(role);
+    let (folder, temporary) = (folder(role), folder("temporary"));
     let script = format!(r#""$0" {role} > {} 2>&1; sleep 1"#, folder.join(RANK_IN_SHELL).display());
-    mpi.patiently(ranks).args(["sh", "-c", &script, VICTIM]).output().unwrap();
+    mpi.patiently(ranks).args(["sh", "-c", &script, VICTIM]).env("TMPDIR", &temporary).output().unwrap();
+    assert_eq!(leftovers::files_in(&[&temporary]), [""; 0]);
     (0..ranks).map(|rank| fs::read_to_string(folder.join(rank.to_string())).unwrap()).collect()
 }
 
@@ -77,14 +80,15 @@ fn cases_of_every_kind() {
 
 #[test]
 fn a_death_reaches_everyone_who_waits() {
-    let before = leftovers::files();
+    let shared = || leftovers::files_in(&[Path::new("/dev/shm")]);
+    let before = shared();
     for mpi in mpi::installations() {
         for role in ["barrier", "flag", "handler", "full-ring"] {
             let printed = run_victim(&mpi, 4, role);
             assert!(printed[..3].iter().all(|text| text.contains("survived")), "{mpi:?} {role}: {printed:?}");
         }
     }
-    assert_eq!(leftovers::files(), before);
+    assert_eq!(shared(), before);
 }
 
 #[test]
@@ -184,16 +188,22 @@ fn strangers_do_not_disturb_the_start() {
             r#"while [ {RANK_IN_SHELL} = 1 ] && [ ! -e {} ]; do sleep 0.05; done; exec "$0" start"#,
             gate.display()
         );
-        let mut command = mpi.patiently(2);
-        let running = command.args(["sh", "-c", &script, VICTIM]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let sockets = || {
+        let all = || {
             let list = fs::read_to_string("/proc/net/unix").unwrap();
             let names = list.lines().filter_map(|line| line.split_once("@hikyaku-"));
             names.map(|(_, name)| format!("hikyaku-{}", name.trim())).collect::<Vec<_>>()
         };
-        eventually(Duration::from_secs(30), "rank 0 listens", || !sockets().is_empty());
-        let strangers: Vec<OwnedFd> =
-            sockets().iter().flat_map(|name| (0..50).map(|bytes| come(name, bytes))).collect();
+        let before = all();
+        let mut command = mpi.patiently(2);
+        let running = command.args(["sh", "-c", &script, VICTIM]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        // Other jobs of this machine may come and go meanwhile.
+        let new = || all().into_iter().filter(|name| !before.contains(name)).collect::<Vec<_>>();
+        let strangers = RefCell::new(Vec::new());
+        eventually(Duration::from_secs(30), "rank 0 listens", || {
+            let come_to = |name: &String| (0..50).filter_map(|bytes| come(name, bytes)).collect::<Vec<_>>();
+            strangers.borrow_mut().extend(new().iter().flat_map(come_to));
+            !strangers.borrow().is_empty()
+        });
         fs::write(&gate, "").unwrap();
         let output = running.unwrap().wait_with_output().unwrap();
         assert!(output.status.success(), "{mpi:?}: {}", said(&output));
@@ -201,12 +211,15 @@ fn strangers_do_not_disturb_the_start() {
     }
 }
 
-/// Connects and says so many bytes that mean nothing.
-fn come(name: &str, bytes: usize) -> OwnedFd {
+/// Connects and says so many bytes that mean nothing; `None` if nobody listens there any more.
+fn come(name: &str, bytes: usize) -> Option<OwnedFd> {
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
-    net::connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
+    match net::connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()) {
+        Err(rustix::io::Errno::CONNREFUSED) => return None,
+        other => other.unwrap(),
+    }
     if bytes > 0 {
         net::send(&socket, &vec![0x77; 8 * bytes], SendFlags::NOSIGNAL).unwrap();
     }
-    socket
+    Some(socket)
 }

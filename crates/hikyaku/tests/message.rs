@@ -2,12 +2,18 @@
 
 #[path = "message/cases.rs"]
 mod cases;
+#[path = "message/programs.rs"]
+#[allow(dead_code)]
+mod programs;
+#[path = "message/random.rs"]
+mod random;
 
 use cases::pattern;
-use hikyaku::message::{EAGER_MAX, Mode};
+use hikyaku::message::{Mode, SpoolReport};
 use hikyaku::sim::{Faults, Machine, Sim};
-use hikyaku::{Error, Job, Result};
+use hikyaku::{By, Error, Event, Job, Result, Until};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -101,85 +107,78 @@ fn one_dies(job: &Job) {
         .unwrap();
 }
 
-/// One message of a random program.
-#[derive(Clone, Debug)]
-struct Step {
-    from: usize,
-    to: usize,
-    slot: usize,
-    bytes: usize,
-    mode: u8,
-    any_slot: bool,
-    any_rank: bool,
-    /// Between the members of a group, in which the ranks are numbered the other way round.
-    in_group: bool,
-}
-
-fn step(ranks: usize) -> impl Strategy<Value = Step> {
-    let size = prop_oneof![4 => 0usize..100, 2 => 100usize..EAGER_MAX + 50, 1 => EAGER_MAX..300_000];
-    (0..ranks, 1..ranks, 0usize..4, size, 0u8..4, prop::bool::weighted(0.15), prop::bool::weighted(0.15), any::<bool>())
-        .prop_map(move |(from, distance, slot, bytes, mode, any_slot, any_rank, in_group)| {
-            let to = (from + distance) % ranks;
-            Step { from, to, slot, bytes, mode, any_slot: any_slot && !any_rank, any_rank, in_group }
-        })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
-
-    /// All ranks go through one list of messages; each does its part of each. Whatever the modes and sizes, every receive
-    /// gets the bytes of its own send.
-    #[test]
-    fn random_programs_deliver_what_the_list_says(steps in prop::collection::vec(step(3), 1..60)) {
-        run(3, |job| follow(job, &steps));
-    }
-
-    /// The same between far ranks, and in the same order every time.
-    #[test]
-    fn random_programs_between_far_ranks(steps in prop::collection::vec(step(3), 1..60), seed in any::<u64>()) {
-        simulate(MACHINES[seed as usize % MACHINES.len()], 3, seed, |job| follow(job, &steps));
-    }
-}
-
-fn follow(job: &Job, steps: &[Step]) -> Result<()> {
-    let group = job.world()?.split(Some(0), -(job.rank() as i64))?.expect("all join");
-    let (between_ranks, between_members) = (job.messages(4)?, group.messages(4)?);
-    between_ranks.set_spare(10_000_000)?;
-    between_members.set_spare(10_000_000)?;
-    for (number, step) in steps.iter().enumerate() {
-        let messages = if step.in_group { &between_members } else { &between_ranks };
-        let name = |rank: usize| if step.in_group { job.size() - 1 - rank } else { rank };
-        messages.set_mode(match step.mode {
-            0 => Mode::Synchronous,
-            1 => Mode::Spool(Duration::ZERO),
-            2 => Mode::Spool(Duration::from_micros(50)),
-            _ => Mode::Standard,
+/// Runs random programs; some of their receives must have had a choice.
+fn check_programs(ranks: usize, run: impl Fn(u64, &(dyn Fn(&Job) -> Result<()> + Sync))) {
+    let config = ProptestConfig { cases: 40, source_file: Some(file!()), ..ProptestConfig::default() };
+    let choices = AtomicUsize::new(0);
+    let checked = TestRunner::new(config).run(&(random::program(ranks), any::<u64>()), |(steps, seed)| {
+        run(seed, &|job| {
+            choices.fetch_add(programs::follow(job, &steps)?, Ordering::Relaxed);
+            Ok(())
         });
-        let data = pattern(number, step.bytes);
-        if job.rank() == step.from {
-            match step.any_rank {
-                true => messages.send_any(&data, name(step.to), step.slot)?,
-                false => messages.send(&data, name(step.to), step.slot)?,
-            }
-        }
-        if job.rank() == step.to {
-            let mut got = vec![0; step.bytes];
-            let len = match (step.any_rank, step.any_slot) {
-                (true, _) => messages.recv_any(&mut got, step.slot)?.len,
-                (false, true) => messages.recv_any_slot(&mut got, name(step.from))?.len,
-                (false, false) => messages.recv(&mut got, name(step.from), step.slot)?,
-            };
-            assert_eq!(len, step.bytes, "message {number}");
-            assert!(got == data, "message {number}: {step:?}");
-        }
-        // Receives that do not name what they want must not see a later message.
-        if step.any_rank || step.any_slot {
+        Ok(())
+    });
+    checked.unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(choices.into_inner() > 0, "no receive ever had a choice");
+}
+
+#[test]
+fn random_programs_of_two() {
+    check_programs(2, |_, body| run(2, body));
+}
+
+#[test]
+fn random_programs_of_four() {
+    check_programs(4, |_, body| run(4, body));
+}
+
+/// The same between far ranks, and in the same order every time.
+#[test]
+fn random_programs_between_far_ranks() {
+    check_programs(4, |seed, body| simulate(MACHINES[seed as usize % MACHINES.len()], 4, seed, body));
+}
+
+/// A send waits for its receive for exactly as long as it was told, and is spooled only then.
+#[test]
+fn the_time_of_a_spooled_send_is_exact() {
+    const TIME: Duration = Duration::from_millis(20);
+    // The time a send is given, when its receive comes, when the send returns, whether it was spooled.
+    let turns = [
+        (TIME, Some(TIME / 2), TIME / 2, false),
+        (TIME, None, TIME, true),
+        (Duration::ZERO, Some(TIME / 2), Duration::ZERO, true),
+        (Duration::ZERO, None, Duration::ZERO, true),
+    ];
+    simulate("plain", 2, 0, |job| {
+        let (messages, never) = (job.messages(1)?, job.symmetric::<u64>(1)?);
+        messages.set_spare(1_000_000)?;
+        for (time, receive, returns, spooled) in turns {
+            let mut got = vec![0; 100_000];
             job.barrier()?;
+            if job.rank() == 0 {
+                messages.set_mode(Mode::Spool(time));
+                let begin = job.now();
+                messages.send(&pattern(1, 100_000), 1, 0)?;
+                let elapsed = job.now() - begin;
+                assert!(elapsed >= returns && elapsed < returns + TIME / 10, "{time:?}, {receive:?}: {elapsed:?}");
+                let SpoolReport { moved, remaining } = messages.check_spool()?;
+                assert_eq!(moved + remaining, spooled as usize, "{time:?}, {receive:?}");
+            }
+            if let (1, Some(moment)) = (job.rank(), receive) {
+                let slept = job.wait_any(By::Anyone, &[Event::Word(never.here(0), Until::Equal(1))], Some(moment));
+                assert!(matches!(slept, Err(Error::Timeout { .. })), "{slept:?}");
+                messages.recv(&mut got, 0, 0)?;
+            }
+            job.barrier()?;
+            if let (1, None) = (job.rank(), receive) {
+                messages.recv(&mut got, 0, 0)?;
+            }
+            messages.settle();
+            messages.check_spool()?;
+            assert!(job.rank() == 0 || got == pattern(1, 100_000));
         }
-    }
-    while between_ranks.check_spool()?.remaining + between_members.check_spool()?.remaining > 0 {}
-    group.free_messages(between_members)?;
-    job.barrier()
+        job.barrier()
+    });
 }
 
 /// A sender that has buffered its messages computes, or waits in another library: the receiver finds them by itself.

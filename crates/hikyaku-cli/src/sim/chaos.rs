@@ -101,7 +101,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         say!("\nFAILED {failure}");
         say!("  again: hikyaku sim chaos --seed {}{forced} --verbose", failure.plan.seed);
     }
-    say!("\n{count} seeds from {first}: {} failed, {:.1} s", failures.len(), begin.elapsed().as_secs_f64());
+    let ran = sums.values().map(|sum| sum.runs).sum::<u64>() + failures.len() as u64;
+    let stopped =
+        if ran < count { format!(" of {count}, stopped after {FAILURES_MAX} failures") } else { String::new() };
+    let seconds = begin.elapsed().as_secs_f64();
+    say!("\n{ran} seeds from {first}{stopped}: {} failed, {seconds:.1} s", failures.len());
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -1,7 +1,7 @@
 //! One rank of a job that measures: all calls and sizes of one version.
 
 use hikyaku::collective::{Call, Choices, Group, Sum, Version};
-use hikyaku::{Job, Result};
+use hikyaku::{Error, Job, Result};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,14 @@ fn measure(version: Version, time: Duration, max: usize) -> Result<()> {
     let job = Job::start()?;
     let world = job.world()?;
     for (call, bytes) in cases(max).into_iter().filter(|(call, bytes)| call.versions(*bytes).contains(&version)) {
+        let used = world.version(call, bytes);
+        if used != version {
+            let (call, used) = (call.name(), used.name());
+            return Err(Error::Invalid(format!(
+                "{call} of {bytes} bytes is done by {used}, not by {}",
+                version.name()
+            )));
+        }
         let mut data = vec![0.0f64; bytes / 8];
         batch(&world, call, &mut data, 1)?;
         let once = batch(&world, call, &mut data, 1)?;

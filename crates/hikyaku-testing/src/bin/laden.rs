@@ -3,7 +3,7 @@
 
 use hikyaku::collective::Sum;
 use hikyaku::message::{Messages, Mode};
-use hikyaku::{Job, Result, Until};
+use hikyaku::{Group, Job, Result, Until};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,9 @@ fn main() {
     let job = Job::start().unwrap();
     match arguments[1].as_str() {
         "busy" => busy(&job),
-        "idle" => idle(&job),
+        "idle" => idle(&job, arguments[2].parse().unwrap()),
         "flood" => flood(&job, &arguments[2]),
+        "ahead" => run_ahead(&job, &arguments[2]),
         other => panic!("no such role: {other}"),
     }
     .unwrap();
@@ -47,24 +48,52 @@ fn busy(job: &Job) -> Result<()> {
     Ok(())
 }
 
-/// All wait for rank 0: half of them in a receive, the others in a barrier. Tells how much processor time that takes.
-fn idle(job: &Job) -> Result<()> {
-    let (messages, world) = (job.messages(1)?, job.world()?);
-    world.barrier()?;
+/// Ways to wait for rank 0.
+type Wait = fn(&Messages<'_>, &Group<'_>) -> Result<()>;
+const WAITS: [(&str, Wait); 7] = [
+    ("receive", |messages, _| messages.recv(&mut [0u8], 0, 0).map(drop)),
+    ("barrier", |_, world| world.barrier()),
+    ("receive from any rank", |messages, _| messages.recv_any(&mut [0u8], 0).map(drop)),
+    ("receive of any slot", |messages, _| messages.recv_any_slot(&mut [0u8], 0).map(drop)),
+    ("receive under way", |messages, _| {
+        let mut room = [0u8; 100_000];
+        messages.scope(|scope| scope.wait_receive(scope.irecv(&mut room, 0, 0)?).map(drop))
+    }),
+    ("barrier under way", |_, world| world.scope(|scope| scope.wait(scope.ibarrier()?))),
+    ("end of a scope", |_, world| {
+        let mut data = [0u64; 4];
+        world.scope(|scope| scope.ibroadcast(&mut data, 0).map(drop))
+    }),
+];
+
+/// All wait for rank 0, in all ways beginning with `first`. Tells how much processor time that takes.
+fn idle(job: &Job, first: usize) -> Result<()> {
+    let messages = job.messages(1)?;
+    let way = |rank: usize| (first + rank - 1) % WAITS.len();
+    // A group for each rank that waits for rank 0 in a collective call, and for all others.
+    let groups = (1..job.size()).map(|rank| job.group(job.rank() == 0 || job.rank() == rank));
+    let groups = groups.collect::<Result<Vec<_>>>()?;
+    job.barrier()?;
     if job.rank() == 0 {
         std::thread::sleep(Duration::from_secs(5));
-        (1..job.size()).step_by(2).try_for_each(|rank| messages.send(&[1u8], rank, 0))?;
-        return world.barrier();
+        for (rank, group) in (1..).zip(groups.into_iter().flatten()) {
+            match WAITS[way(rank)].0 {
+                "receive from any rank" => messages.send_any(&[1u8], rank, 0)?,
+                name if name.starts_with("receive") => messages.send(&[1u8], rank, 0)?,
+                "end of a scope" => group.broadcast(&mut [1u64; 4], 0)?,
+                _ => group.barrier()?,
+            }
+        }
+        return job.barrier();
     }
+    let (name, wait) = WAITS[way(job.rank())];
+    let group = groups[job.rank() - 1].as_ref().expect("this rank joins");
     let (begin, before) = (Instant::now(), processor_time());
-    if job.rank() % 2 == 1 {
-        messages.recv(&mut [0u8], 0, 0)?;
-    }
-    world.barrier()?;
+    wait(&messages, group)?;
     let share = (processor_time() - before).as_secs_f64() / begin.elapsed().as_secs_f64();
-    println!("idle share {:.3} %", share * 100.0);
-    assert!(share < 0.01, "an idle rank used {:.2} % of a core", share * 100.0);
-    Ok(())
+    println!("{name}: idle share {:.3} %", share * 100.0);
+    assert!(share < 0.01, "{name}: an idle rank used {:.2} % of a core", share * 100.0);
+    job.barrier()
 }
 
 fn processor_time() -> Duration {
@@ -140,6 +169,50 @@ fn flood(job: &Job, name: &str) -> Result<()> {
             std::thread::yield_now();
         }
     }
+    job.barrier()
+}
+
+/// Calls that a member may be ahead of one that sleeps: as many as have a place in its part. A long one takes several.
+const AHEAD_MAX: u64 = 8;
+
+/// The others call a collective of one kind over and over, of which rank 0 takes no part until nothing moves any more.
+fn run_ahead(job: &Job, name: &str) -> Result<()> {
+    const COUNT: u64 = 500;
+    let (world, last) = (job.world()?, job.size() - 1);
+    let (progress, begun) = (job.symmetric::<u64>(job.size())?, job.symmetric::<u64>(1)?);
+    let (kind, len) = name.split_once(' ').expect("a kind and a length");
+    let mut data = vec![0; len.parse().expect("a number")];
+    let mut call = |number: u64| -> Result<()> {
+        data.fill(number + job.rank() as u64);
+        let expected = match kind {
+            // Rank 0 reads, so the root must keep what it has not read yet.
+            "broadcast" => world.broadcast(&mut data, last).map(|()| number + last as u64)?,
+            // The others write, and rank 0 has not taken it yet.
+            _ => world.reduce(&mut data, Sum, 0).map(|()| (0..job.size() as u64).map(|rank| number + rank).sum())?,
+        };
+        let is_told = kind == "broadcast" || job.rank() == 0;
+        assert!(!is_told || data.iter().all(|word| *word == expected), "{name}: call {number}");
+        Ok(())
+    };
+    // Whatever is made at the first call is there.
+    (0..3).try_for_each(&mut call)?;
+    job.barrier()?;
+    let before = (own_memory(), job_memory());
+    if job.rank() == 0 {
+        job.wait(begun.here(0), Until::Equal(last as u64))?;
+        await_stillness(|| progress.to_vec());
+        let ahead = progress.to_vec();
+        assert!(ahead.iter().all(|calls| *calls <= AHEAD_MAX), "{name}: {ahead:?} calls returned");
+        println!("{ahead:?} calls ahead");
+    } else {
+        job.fetch_add(begun.at(0, 0), 1)?;
+    }
+    for number in 3..COUNT {
+        call(number)?;
+        job.word(progress.at(0, job.rank()), number - 2)?;
+    }
+    let grown = (own_memory().saturating_sub(before.0), job_memory().saturating_sub(before.1));
+    assert!(grown.0 < GROWTH_MAX && grown.1 < GROWTH_MAX, "{name}: memory grew by {grown:?}");
     job.barrier()
 }
 

@@ -5,18 +5,24 @@
 //! calls are forbidden only while they take turns, told by a word that they watch without the library's help: then
 //! every message is there when its receive looks, and every receive when its long message is sent.
 
-use hikyaku::message::Messages;
+use hikyaku::message::{Messages, Mode, PreparedReceive, PreparedSend, Received};
 use hikyaku::{Job, Result, Symmetric};
 use hikyaku_testing::{seccomp, watchdog};
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Messages under way at the same time: no more than have a buffer each.
 const SLOTS: usize = 8;
+/// The first of the slots that belong to prepared transfers, one for each size.
+const PREPARED: usize = SLOTS;
 const ROUNDS: u64 = 50;
 /// In words: in a head, in a line, in a bounce buffer; the longest that is sent without its receive.
 const SHORT: [usize; 4] = [1, 8, 128, 1024];
+/// Slots whose messages are received from any, and one whose receive is posted before.
+const ANY: [usize; 4] = [0, 1, 2, 3];
+const POSTED: usize = 4;
 /// 1 MB, in words.
 const LONG: usize = 128 * 1024;
 
@@ -24,7 +30,8 @@ fn main() {
     watchdog::watch_process();
     let job = Job::start().expect("started by a launcher");
     let fault = std::env::args().nth(1).unwrap_or_default();
-    let pair = Pair::new(&job).expect("memory for all");
+    let messages = job.messages(SLOTS + SHORT.len()).expect("memory for all");
+    let pair = Pair::new(&job, &messages).expect("memory for all");
     run(&pair, &fault).expect("messages arrive");
     // The job is not left in order, nor anything dropped: that would take system calls.
     let text = b"steady\n";
@@ -57,7 +64,9 @@ fn run(pair: &Pair<'_>, fault: &str) -> Result<()> {
 
 struct Pair<'a> {
     job: &'a Job,
-    messages: Messages<'a>,
+    messages: &'a Messages<'a>,
+    /// By size.
+    prepared: [RefCell<(PreparedSend<'a, u64>, PreparedReceive<'a, u64>)>; SHORT.len()],
     /// Word 0 says whose turn it is.
     turns: Symmetric<u64>,
     turn: Cell<u64>,
@@ -66,10 +75,16 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    fn new(job: &'a Job) -> Result<Pair<'a>> {
+    fn new(job: &'a Job, messages: &'a Messages<'a>) -> Result<Pair<'a>> {
         let long = [job.symmetric(LONG)?, job.symmetric(LONG)?];
-        let (messages, turns) = (job.messages(SLOTS)?, job.symmetric(1)?);
-        Ok(Pair { job, messages, turns, turn: Cell::new(0), long })
+        messages.set_spare(1 << 20)?;
+        let prepare = |index: usize| {
+            let (peer, slot, words) = (1 - job.rank(), PREPARED + index, SHORT[index]);
+            let send = messages.prepare_send(vec![0; words], peer, slot)?;
+            Ok(RefCell::new((send, messages.prepare_recv(vec![0; words], peer, slot)?)))
+        };
+        let prepared = [prepare(0)?, prepare(1)?, prepare(2)?, prepare(3)?];
+        Ok(Pair { job, messages, prepared, turns: job.symmetric(1)?, turn: Cell::new(0), long })
     }
 
     fn peer(&self) -> usize {
@@ -89,6 +104,18 @@ impl<'a> Pair<'a> {
                         Ok(())
                     },
                 )?;
+            }
+            for index in 0..SHORT.len() {
+                let mut posted = [0; 1024];
+                let at_will = || {};
+                match self.job.rank() {
+                    0 => self.send_in_every_form(round, index, true)?,
+                    _ => self.receive_in_every_form(round, index, true, &mut posted, at_will)?,
+                }
+                match self.job.rank() {
+                    0 => self.receive_in_every_form(round, index, true, &mut posted, at_will)?,
+                    _ => self.send_in_every_form(round, index, true)?,
+                }
             }
             let [out, into] = self.long();
             out.fill(round);
@@ -116,6 +143,9 @@ impl<'a> Pair<'a> {
             for words in SHORT {
                 self.short_in_turns(round, words)?;
             }
+            for index in 0..SHORT.len() {
+                self.forms_in_turns(round, index)?;
+            }
             self.long_in_turns(round)?;
             if fault == "call" && round == ROUNDS - 1 {
                 rustix::thread::sched_yield();
@@ -139,6 +169,74 @@ impl<'a> Pair<'a> {
             }
         }
         self.take_turns(1);
+        Ok(())
+    }
+
+    fn forms_in_turns(&self, round: u64, index: usize) -> Result<()> {
+        if self.job.rank() == 0 {
+            self.take_turns(1);
+            self.send_in_every_form(round, index, false)?;
+            self.take_turns(2);
+        } else {
+            self.receive_in_every_form(round, index, false, &mut [0; 1024], || self.take_turns(2))?;
+            self.take_turns(1);
+        }
+        Ok(())
+    }
+
+    /// Messages of one size in all the forms there are. A synchronous one waits for its receive.
+    fn send_in_every_form(&self, round: u64, index: usize, synchronous: bool) -> Result<()> {
+        let (messages, peer) = (self.messages, self.peer());
+        let data = [round; 1024];
+        let data = &data[..SHORT[index]];
+        messages.send(data, peer, ANY[0])?;
+        // SAFETY: waited for below, while the data are there.
+        unsafe { messages.isend(data.as_ptr().cast(), size_of_val(data), peer, ANY[1])? };
+        messages.set_mode(Mode::Spool(Duration::ZERO));
+        messages.send(data, peer, ANY[2])?;
+        messages.set_mode(Mode::Standard);
+        messages.send_any(data, peer, 0)?;
+        messages.send(data, peer, POSTED)?;
+        let prepared = &mut self.prepared[index].borrow_mut().0;
+        prepared.data_mut()?.fill(round);
+        prepared.start()?;
+        if synchronous {
+            messages.set_mode(Mode::Synchronous);
+            messages.send(data, peer, ANY[3])?;
+            messages.set_mode(Mode::Standard);
+        }
+        messages.isend_wait(peer, ANY[1])?;
+        prepared.wait()
+    }
+
+    /// The receives of [`Pair::send_in_every_form`]: from any slot, from any rank, posted before, prepared. `meanwhile` is
+    /// called when one was posted.
+    fn receive_in_every_form(
+        &self,
+        round: u64,
+        index: usize,
+        synchronous: bool,
+        posted: &mut [u64; 1024],
+        meanwhile: impl Fn(),
+    ) -> Result<()> {
+        let (messages, peer, words) = (self.messages, self.peer(), SHORT[index]);
+        let check = |data: &[u64]| assert!(data.iter().all(|word| *word == round), "round {round} of {words} words");
+        // SAFETY: waited for below, while the room is there and nobody uses it.
+        unsafe { messages.irecv(posted.as_mut_ptr().cast(), size_of_val(posted), peer, POSTED)? };
+        meanwhile();
+        let mut buffer = [0; 1024];
+        for _ in 0..if synchronous { 4 } else { 3 } {
+            let Received { slot, len, .. } = messages.recv_any_slot(&mut buffer, peer)?;
+            assert!(ANY.contains(&slot) && len == words, "{len} words in slot {slot}");
+            check(&buffer[..len]);
+        }
+        assert_eq!(messages.recv_any(&mut buffer, 0)?, Received { rank: peer, slot: 0, len: words });
+        check(&buffer[..words]);
+        assert_eq!(messages.irecv_wait(peer, POSTED)?, 8 * words);
+        check(&posted[..words]);
+        let prepared = &mut self.prepared[index].borrow_mut().1;
+        prepared.start()?;
+        check(prepared.wait()?);
         Ok(())
     }
 

@@ -7,6 +7,8 @@ use hikyaku::{Error, Job, Refusal, RemoteArea, Until};
 const AREA: u32 = 1;
 const NEXT: u32 = 2;
 const LEN: usize = 64;
+/// What the owner writes once nobody else may.
+const OWN: u64 = 0xffff;
 
 pub fn run(job: &Job, seed: u64) -> Outcome {
     let mut chance = Chance::new(seed, 4);
@@ -35,13 +37,16 @@ pub fn run(job: &Job, seed: u64) -> Outcome {
         for _ in 0..patience {
             job.progress();
         }
-        // Whoever writes now writes where it may not.
-        let content = area.into_vec();
+        // Whoever writes now writes where it may not: to the vector, or to what takes the area's place.
+        let mut content = area.into_vec();
         promise!(content.iter().all(|word| [round, round + 1000].contains(word)), "revoked: {content:?} in the area");
+        content.fill(OWN);
         let next = job.area::<u64>(NEXT, LEN)?;
         let again = job.area::<u64>(AREA, LEN)?;
         job.barrier()?;
         job.barrier()?;
+        let kept = std::hint::black_box(&content).iter().all(|word| *word == OWN);
+        promise!(kept, "revoked: a vector was written after the revocation");
         for area in [next, again] {
             promise!(area.to_vec() == [0; LEN], "revoked: something was written after the revocation");
         }

@@ -35,17 +35,34 @@ pub fn run(job: &Job, seed: u64) -> Outcome {
     Ok(world.free()?)
 }
 
-/// What a message contains; a receiver that sees anything else has lost or mixed messages.
-fn content(from: usize, number: usize, bytes: usize) -> Vec<u8> {
-    let mut chance = Chance::new(from as u64 + 1, (number * 100_000 + bytes) as u64);
-    let words: Vec<u64> = (0..bytes.div_ceil(8)).map(|_| chance.next()).collect();
-    bytemuck::cast_slice(&words)[..bytes].to_vec()
+/// A message. Everything about it decides its content, so that a receiver notices whichever other one it gets.
+#[derive(Clone, Copy)]
+struct Letter {
+    /// Drawn for each phase.
+    stamp: u64,
+    from: usize,
+    to: usize,
+    slot: usize,
+    /// Among those of this slot.
+    number: usize,
+    bytes: usize,
 }
 
-fn check(got: &[u8], from: usize, number: usize, bytes: usize) -> Outcome {
-    promise!(got.len() == bytes, "slots: {} bytes from rank {from} came instead of {bytes}", got.len());
-    promise!(got == content(from, number, bytes), "slots: message {number} of rank {from}, {bytes} bytes, is damaged");
-    Ok(())
+impl Letter {
+    fn content(&self) -> Vec<u8> {
+        let [from, to, slot, number] = [self.from, self.to, self.slot, self.number].map(|part| part as u64);
+        let mut chance = Chance::new(self.stamp, from << 48 | to << 32 | slot << 16 | number);
+        let words: Vec<u64> = (0..self.bytes.div_ceil(8)).map(|_| chance.next()).collect();
+        bytemuck::cast_slice(&words)[..self.bytes].to_vec()
+    }
+
+    fn check(&self, got: &[u8]) -> Outcome {
+        let Letter { from, slot, number, bytes, .. } = *self;
+        promise!(got.len() == bytes, "slots: {} bytes from rank {from} came instead of {bytes}", got.len());
+        let same = got == self.content();
+        promise!(same, "slots: message {number} of rank {from} in slot {slot}, {bytes} bytes, is damaged");
+        Ok(())
+    }
 }
 
 /// Ranks this one sends to and receives from, if all look `shift` ranks ahead.
@@ -57,33 +74,34 @@ fn neighbours(messages: &Messages<'_>, shift: usize) -> (usize, usize) {
 /// Some messages of random pairs, all under way at the same time, twice.
 fn all_at_once(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (messages.job().rank(), messages.size());
-    for turn in 0..2 {
-        // (from, to, slot, bytes); one of each slot of a pair at a time.
-        let mut all: Vec<[usize; 4]> = Vec::new();
+    let stamp = chance.next();
+    for number in 0..2 {
+        // One of each slot of a pair at a time.
+        let mut all: Vec<Letter> = Vec::new();
         for _ in 0..1 + chance.below(2 * size) {
             let [from, to, slot] = [chance.below(size), chance.below(size), chance.below(SLOTS)];
             let bytes = chance.pick(&SIZES);
-            if from != to && !all.iter().any(|known| known[..3] == [from, to, slot]) {
-                all.push([from, to, slot, bytes]);
+            if from != to && !all.iter().any(|known| [known.from, known.to, known.slot] == [from, to, slot]) {
+                all.push(Letter { stamp, from, to, slot, number, bytes });
             }
         }
-        let sends: Vec<_> = all.iter().filter(|message| message[0] == me).collect();
-        let data: Vec<_> = sends.iter().map(|send| content(me, turn * SLOTS + send[2], send[3])).collect();
-        let receives: Vec<_> = all.iter().filter(|message| message[1] == me).collect();
-        let mut rooms: Vec<_> = receives.iter().map(|receive| vec![0xeeu8; receive[3] + 5]).collect();
+        let sends: Vec<_> = all.iter().filter(|letter| letter.from == me).collect();
+        let data: Vec<_> = sends.iter().map(|letter| letter.content()).collect();
+        let receives: Vec<_> = all.iter().filter(|letter| letter.to == me).collect();
+        let mut rooms: Vec<_> = receives.iter().map(|letter| vec![0xeeu8; letter.bytes + 5]).collect();
         let receive_first = chance.once_in(2);
         let mut unused: Vec<&mut [u8]> = rooms.iter_mut().map(Vec::as_mut_slice).collect();
         let lengths = messages.scope(|scope| {
             let mut start = || {
                 let both = receives.iter().zip(unused.drain(..));
-                both.map(|(receive, room)| scope.irecv(room, receive[0], receive[2]))
+                both.map(|(letter, room)| scope.irecv(room, letter.from, letter.slot))
                     .collect::<hikyaku::Result<Vec<_>>>()
             };
             let early = if receive_first { start()? } else { Vec::new() };
             let sent: Vec<_> = sends
                 .iter()
                 .zip(&data)
-                .map(|(send, data)| scope.isend(data, send[1], send[2]))
+                .map(|(letter, data)| scope.isend(data, letter.to, letter.slot))
                 .collect::<hikyaku::Result<_>>()?;
             let late = start()?;
             let received = early.into_iter().chain(late).map(|handle| scope.wait_receive(handle));
@@ -91,8 +109,8 @@ fn all_at_once(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
             sent.into_iter().try_for_each(|handle| scope.wait_send(handle))?;
             Ok(received)
         })?;
-        for ((receive, room), len) in receives.iter().zip(&rooms).zip(lengths) {
-            check(&room[..len], receive[0], turn * SLOTS + receive[2], receive[3])?;
+        for ((letter, room), len) in receives.iter().zip(&rooms).zip(lengths) {
+            letter.check(&room[..len])?;
             promise!(room[len..].iter().all(|byte| *byte == 0xee), "slots: written behind a message");
         }
     }
@@ -104,9 +122,10 @@ fn crowd(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (messages.job().rank(), messages.size());
     let (target, slot, count) = (chance.below(size), chance.below(SLOTS), 1 + chance.below(3));
     let sizes: Vec<usize> = (0..count).map(|_| chance.pick(&SIZES)).collect();
+    let stamp = chance.next();
+    let letter = |from, number| Letter { stamp, from, to: target, slot, number, bytes: sizes[number] };
     if me != target {
-        let send = |(number, bytes): (usize, &usize)| messages.send_any(&content(me, number, *bytes), target, slot);
-        sizes.iter().enumerate().try_for_each(send)?;
+        (0..count).try_for_each(|number| messages.send_any(&letter(me, number).content(), target, slot))?;
         return Ok(messages.job().barrier()?);
     }
     let mut numbers = vec![0; size];
@@ -115,7 +134,7 @@ fn crowd(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
         let received = messages.recv_any(&mut room, slot)?;
         let number = numbers[received.rank];
         promise!(received.rank != me && number < count, "slots: a message of rank {} too many", received.rank);
-        check(&room[..received.len], received.rank, number, sizes[number])?;
+        letter(received.rank, number).check(&room[..received.len])?;
         numbers[received.rank] += 1;
     }
     // What comes next must not be taken for one of these.
@@ -127,17 +146,18 @@ fn any_slot(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (to, from) = neighbours(messages, 1 + chance.below(messages.size() - 1));
     // Short ones: everybody sends before anybody receives, and a synchronous send would wait for ever.
     messages.set_mode(Mode::Standard);
-    let first = chance.below(SLOTS);
+    let (first, stamp, me) = (chance.below(SLOTS), chance.next(), messages.job().rank());
+    let letter = |from, to, slot| Letter { stamp, from, to, slot, number: 0, bytes: 10 + slot };
     let slots: Vec<usize> = (0..SLOTS).map(|index| (first + index) % SLOTS).collect();
     for slot in &slots {
-        messages.send(&content(messages.job().rank(), *slot, 10 + slot), to, *slot)?;
+        messages.send(&letter(me, to, *slot).content(), to, *slot)?;
     }
     let mut seen = [false; SLOTS];
     for _ in 0..SLOTS {
         let mut room = [0; 100];
         let received = messages.recv_any_slot(&mut room, from)?;
         promise!(!std::mem::replace(&mut seen[received.slot], true), "slots: slot {} twice", received.slot);
-        check(&room[..received.len], from, received.slot, 10 + received.slot)?;
+        letter(from, me, received.slot).check(&room[..received.len])?;
     }
     // What comes next must not be taken for one of these.
     Ok(messages.job().barrier()?)
@@ -147,7 +167,8 @@ fn any_slot(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
 fn truncated(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (messages.job().rank(), messages.size());
     let (from, slot, bytes) = (chance.below(size), chance.below(SLOTS), EAGER_MAX + 1 + chance.below(20_000));
-    let to = (from + 1 + chance.below(size - 1)) % size;
+    let (to, stamp) = ((from + 1 + chance.below(size - 1)) % size, chance.next());
+    let letter = |number| Letter { stamp, from, to, slot, number, bytes };
     messages.set_mode(Mode::Standard);
     let told = |result: hikyaku::Result<()>| match result {
         Err(Error::Truncated { .. }) => Ok(()),
@@ -155,15 +176,15 @@ fn truncated(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
         Err(other) => Err(other.into()),
     };
     if me == from {
-        told(messages.send(&content(me, 0, bytes), to, slot))?;
-        messages.send(&content(me, 1, bytes), to, slot)?;
+        told(messages.send(&letter(0).content(), to, slot))?;
+        messages.send(&letter(1).content(), to, slot)?;
     } else if me == to {
         let mut small = vec![0xeeu8; chance.below(EAGER_MAX)];
         told(messages.recv(&mut small, from, slot).map(drop))?;
         promise!(small.iter().all(|byte| *byte == 0xee), "slots: a message that does not fit was written");
         let mut room = vec![0; bytes];
         let len = messages.recv(&mut room, from, slot)?;
-        check(&room[..len], from, 1, bytes)?;
+        letter(1).check(&room[..len])?;
     }
     Ok(())
 }
@@ -172,11 +193,12 @@ fn truncated(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
 fn given_up(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (messages.job().rank(), messages.size());
     let (from, slot, bytes) = (chance.below(size), chance.below(SLOTS), chance.pick(&SIZES));
-    let (to, patience) = ((from + 1 + chance.below(size - 1)) % size, chance.below(8));
+    let (to, patience, stamp) = ((from + 1 + chance.below(size - 1)) % size, chance.below(8), chance.next());
+    let letter = |number| Letter { stamp, from, to, slot, number, bytes: bytes + number };
     messages.set_mode(Mode::Standard);
     if me == from {
-        messages.send(&content(me, 0, bytes), to, slot)?;
-        messages.send(&content(me, 1, bytes + 1), to, slot)?;
+        messages.send(&letter(0).content(), to, slot)?;
+        messages.send(&letter(1).content(), to, slot)?;
     } else if me == to {
         let mut receive = messages.prepare_recv(vec![0u8; bytes], from, slot)?;
         receive.start()?;
@@ -187,10 +209,10 @@ fn given_up(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
         let mut room = vec![0; bytes + 1];
         let len = messages.recv(&mut room, from, slot)?;
         let number = (len > bytes) as usize;
-        check(&room[..len], from, number, bytes + number)?;
+        letter(number).check(&room[..len])?;
         if number == 0 {
             let len = messages.recv(&mut room, from, slot)?;
-            check(&room[..len], from, 1, bytes + 1)?;
+            letter(1).check(&room[..len])?;
         }
     }
     Ok(())
@@ -200,13 +222,15 @@ fn given_up(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
 fn prepared(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (to, from) = neighbours(messages, 1 + chance.below(messages.size() - 1));
     let (slot, bytes, me) = (chance.below(SLOTS), chance.pick(&SIZES), messages.job().rank());
+    let stamp = chance.next();
+    let letter = |from, to, number| Letter { stamp, from, to, slot, number, bytes };
     let mut send = messages.prepare_send(vec![0u8; bytes], to, slot)?;
     let mut receive = messages.prepare_recv(vec![0u8; bytes], from, slot)?;
     for turn in 0..1 + chance.below(3) {
         receive.start()?;
-        send.data_mut()?.copy_from_slice(&content(me, turn, bytes));
+        send.data_mut()?.copy_from_slice(&letter(me, to, turn).content());
         send.start()?;
-        check(receive.wait()?, from, turn, bytes)?;
+        letter(from, me, turn).check(receive.wait()?)?;
         send.wait()?;
     }
     Ok(())

@@ -42,8 +42,9 @@ fn barrier(job: &Job, world: &Group<'_>, counter: &hikyaku::Symmetric<u64>, pass
     Ok(pass_through()?)
 }
 
-fn value(member: usize, index: usize) -> u64 {
-    (member as u64 + 1) * 1_000_003 + index as u64
+/// What a member gives. Each call has a stamp of its own, so that what a call before has left behind does not pass for it.
+fn value(stamp: u64, member: usize, index: usize) -> u64 {
+    stamp.wrapping_add((member as u64 + 1) * 1_000_003 + index as u64)
 }
 
 /// An operation that is associative but not commutative: (a, b) means x -> a x + b.
@@ -53,28 +54,30 @@ fn compose(total: &mut [[u64; 2]], input: &[[u64; 2]]) {
     }
 }
 
-fn maps(member: usize, len: usize) -> Vec<[u64; 2]> {
-    (0..len).map(|index| [2 * member as u64 + 3, value(member, index)]).collect()
+fn maps(stamp: u64, member: usize, len: usize) -> Vec<[u64; 2]> {
+    (0..len).map(|index| [stamp.wrapping_add(2 * member as u64) | 1, value(stamp, member, index)]).collect()
 }
 
-fn composed(members: usize, len: usize) -> Vec<[u64; 2]> {
-    let mut total = maps(0, len);
-    (1..members).for_each(|member| compose(&mut total, &maps(member, len)));
+fn composed(stamp: u64, members: usize, len: usize) -> Vec<[u64; 2]> {
+    let mut total = maps(stamp, 0, len);
+    (1..members).for_each(|member| compose(&mut total, &maps(stamp, member, len)));
     total
 }
 
 /// One call of any kind, and what must come out of it.
 fn call(group: &Group<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (group.rank(), group.size());
-    let (root, mut len) = (chance.below(size), chance.pick(&[0, 1, 2, 30, 500, 1500]));
+    let (root, mut len, stamp) = (chance.below(size), chance.pick(&[0, 1, 2, 30, 500, 1500]), chance.next());
     let kind = chance.below(10);
     if kind == 0 && chance.once_in(4) {
         // So long that it goes straight from buffer to buffer.
         len = 20_000;
     }
+    let value = |member: usize, index: usize| value(stamp, member, index);
     let block = |member: usize| -> Vec<u64> { (0..len).map(|index| value(member, index)).collect() };
     let blocks = || -> Vec<u64> { (0..size).flat_map(block).collect() };
-    let sums = || -> Vec<u64> { (0..len).map(|index| (0..size).map(|member| value(member, index)).sum()).collect() };
+    let sum = |index: usize| (0..size).fold(0, |sum: u64, member| sum.wrapping_add(value(member, index)));
+    let sums = || -> Vec<u64> { (0..len).map(sum).collect() };
     let (got, expected) = match kind {
         0 => {
             let mut data = if me == root { block(root) } else { vec![0; len] };
@@ -92,14 +95,14 @@ fn call(group: &Group<'_>, chance: &mut Chance) -> Outcome {
             (data, sums())
         }
         3 => {
-            let mut data = maps(me, len);
+            let mut data = maps(stamp, me, len);
             group.scan(&mut data, compose)?;
-            (data.concat(), composed(me + 1, len).concat())
+            (data.concat(), composed(stamp, me + 1, len).concat())
         }
         4 => {
-            let mut data = maps(me, len);
+            let mut data = maps(stamp, me, len);
             group.allreduce(&mut data, compose)?;
-            (data.concat(), composed(size, len).concat())
+            (data.concat(), composed(stamp, size, len).concat())
         }
         5 => {
             let mut all = vec![0; if me == root { len * size } else { 0 }];

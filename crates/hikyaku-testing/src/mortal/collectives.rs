@@ -24,6 +24,9 @@ pub const LOOPS: &[(&str, Endless)] = &[
     ("scatter", |_, ready| for_ever(|round| scatter(&ready.world, round, 1000))),
     ("alltoall", |_, ready| for_ever(|round| alltoall(&ready.world, round, SHORT))),
     ("long alltoall", |_, ready| for_ever(|round| alltoall(&ready.world, round, LONG))),
+    ("non-blocking barrier", |_, ready| for_ever(|_| ready.world.scope(|scope| scope.wait(scope.ibarrier()?)))),
+    ("non-blocking calls", |_, ready| for_ever(|round| under_way(&ready.world, round, SHORT))),
+    ("long non-blocking calls", |_, ready| for_ever(|round| under_way(&ready.world, round, LONG))),
     ("symmetric memory", |job, _| for_ever(|_| job.free(job.symmetric::<u64>(1000)?))),
     ("groups", |_, ready| for_ever(|_| ready.world.split(Some(0), 0)?.expect("this rank joins").free())),
 ];
@@ -112,5 +115,28 @@ fn alltoall(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
     let mut got = vec![0; blocks.len()];
     world.alltoall(&blocks, &mut got)?;
     check_blocks(&got, len, round);
+    Ok(())
+}
+
+/// Several at the same time, some of which nobody waits for.
+fn under_way(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
+    let (rank, size) = (world.rank(), world.size());
+    let root = round % size;
+    let mut total = vec![value(rank, round); len];
+    let mut copy = vec![if rank == root { value(root, round) } else { 0 }; len];
+    let blocks = vec![value(rank, round); len * size];
+    let (mut got, mut place) = (vec![0; len * size], vec![value(rank, round); len]);
+    world.scope(|scope| {
+        let total = scope.iallreduce(&mut total, Sum)?;
+        let _ = scope.ibroadcast(&mut copy, root)?;
+        let exchange = scope.ialltoall(&blocks, &mut got)?;
+        let _ = scope.iscan(&mut place, Sum)?;
+        scope.wait(exchange)?;
+        scope.wait(total)
+    })?;
+    check(&total, sum(size, round), round);
+    check(&copy, value(root, round), round);
+    check_blocks(&got, len, round);
+    check(&place, sum(rank + 1, round), round);
     Ok(())
 }

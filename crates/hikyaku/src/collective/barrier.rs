@@ -13,7 +13,7 @@ use super::group::Group;
 use super::label::{Kind, Label};
 use super::round::Round;
 use crate::error::Result;
-use crate::job::choice::Call;
+use crate::job::choice::{Call, Version};
 use crate::sync::barrier::partner;
 
 impl Group<'_> {
@@ -53,6 +53,7 @@ impl Group<'_> {
         if kind == Kind::Barrier && self.choice.is_tree(Call::Barrier, 0) && self.tree_barrier(label)? {
             return Ok(());
         }
+        self.note(Version::Buffers);
         let round = self.enter(label)?;
         self.publish(&round);
         if self.crowded && self.size() > 2 {

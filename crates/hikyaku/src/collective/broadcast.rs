@@ -69,6 +69,7 @@ impl Group<'_> {
 
     #[inline]
     fn broadcast_short(&self, label: Label, data: &mut [u8]) -> Result<()> {
+        self.note(Version::Buffers);
         if self.rank() == label.root {
             let round = self.enter_keeping(label, 1)?;
             self.contribute(&round, data);
@@ -91,11 +92,17 @@ impl Group<'_> {
         let mut source = if is_root { self.way_of(data, private) } else { Source::in_rounds() };
         self.broadcast_short(label, bytemuck::bytes_of_mut(&mut source))?;
         match source.way {
-            way if way == Way::Mapped as u64 || way == Way::Private as u64 => match is_root {
-                true => self.be_read(label, data),
-                false => self.read_root(label, source, data),
-            },
-            way if way == Way::Staged as u64 => self.broadcast_staged(label, source, data),
+            way if way == Way::Mapped as u64 || way == Way::Private as u64 => {
+                self.note(Version::Direct);
+                match is_root {
+                    true => self.be_read(label, data),
+                    false => self.read_root(label, source, data),
+                }
+            }
+            way if way == Way::Staged as u64 => {
+                self.note(Version::Stage);
+                self.broadcast_staged(label, source, data)
+            }
             _ => data.chunks_mut(BUFFER_BYTES).try_for_each(|piece| self.broadcast_short(label, piece)),
         }
     }

@@ -34,9 +34,54 @@ impl Row {
 }
 
 impl Group<'_> {
-    /// The version for private memory.
-    pub(super) fn version(&self, call: Call, bytes: usize) -> Version {
+    /// The version that a call of `bytes` bytes of private memory uses.
+    #[doc(hidden)]
+    pub fn version(&self, call: Call, bytes: usize) -> Version {
         let default = || call.default_version(self.size(), bytes, self.crowded);
         self.choice.chosen(call, bytes).unwrap_or_else(default)
+    }
+
+    /// Notes, for tests alone, by which version a call is done.
+    #[inline(always)]
+    pub(super) fn note(&self, _version: Version) {
+        #[cfg(test)]
+        self.noted.set(Some(_version));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use crate::collective::Sum;
+
+    /// What was chosen is not only what the table says, but what is done.
+    #[test]
+    fn the_version_that_was_chosen_is_the_one_that_runs() {
+        for version in Version::ALL {
+            let config = Config { choices: Choices::all(version), ..Config::default() };
+            let results = crate::local_with(3, config, |job| {
+                let world = job.world()?;
+                for (call, bytes) in Call::ALL.into_iter().flat_map(|call| [8, 800_000].map(|bytes| (call, bytes))) {
+                    let mut data = vec![1u64; bytes / 8];
+                    world.noted.set(None);
+                    match call {
+                        Call::Barrier => world.barrier()?,
+                        Call::Broadcast => world.broadcast(&mut data, 1)?,
+                        Call::Reduce => world.reduce(&mut data, Sum, 1)?,
+                        Call::Allreduce => world.allreduce(&mut data, Sum)?,
+                    }
+                    let ran = world.noted.get();
+                    if call.versions(bytes).contains(&version) {
+                        assert_eq!(ran, Some(version), "{call:?} of {bytes} bytes");
+                        assert_eq!(world.version(call, bytes), version, "{call:?} of {bytes} bytes");
+                    } else {
+                        assert_ne!(ran, Some(version), "{call:?} of {bytes} bytes");
+                    }
+                }
+                job.barrier()
+            });
+            results.unwrap().into_iter().for_each(|result| result.unwrap());
+        }
     }
 }

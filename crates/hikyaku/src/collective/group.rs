@@ -86,6 +86,9 @@ pub struct Group<'j> {
     pub(super) watched: Cell<bool>,
     /// Why the group is of no use any more.
     pub(super) broken: RefCell<Option<Error>>,
+    /// By which version the last call was done.
+    #[cfg(test)]
+    pub(super) noted: Cell<Option<super::Version>>,
 }
 
 impl std::fmt::Debug for Group<'_> {
@@ -304,6 +307,8 @@ impl<'j> Group<'j> {
             queue: Rc::default(),
             watched: Cell::new(false),
             broken: RefCell::new(None),
+            #[cfg(test)]
+            noted: Cell::new(None),
             members,
         })
     }

@@ -58,6 +58,45 @@ impl Group<'_> {
     ///
     /// If `work` panics, calls under way are given up: the other members get an error, and the group is of no use any
     /// more.
+    ///
+    /// Until the scope has ended, the buffers of its calls cannot be used,
+    ///
+    /// ```compile_fail,E0502
+    /// # use hikyaku::collective::Sum;
+    /// # hikyaku::local(4, |job| {
+    /// # let world = job.world()?;
+    /// let mut total = [1u64];
+    /// world.scope(|scope| {
+    ///     let sum = scope.iallreduce(&mut total, Sum)?;
+    ///     println!("{}", total[0]);
+    ///     scope.wait(sum)
+    /// })
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// buffers that end before it are refused,
+    ///
+    /// ```compile_fail,E0597
+    /// # use hikyaku::collective::Sum;
+    /// # hikyaku::local(4, |job| {
+    /// # let world = job.world()?;
+    /// world.scope(|scope| {
+    ///     let mut total = [1u64];
+    ///     let sum = scope.iallreduce(&mut total, Sum)?;
+    ///     scope.wait(sum)
+    /// })
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// and its handles stay in it.
+    ///
+    /// ```compile_fail
+    /// # hikyaku::local(4, |job| {
+    /// # let world = job.world()?;
+    /// let barrier = world.scope(|scope| scope.ibarrier())?;
+    /// world.scope(|scope| scope.wait(barrier))
+    /// # }).unwrap();
+    /// ```
     pub fn scope<'env, R>(&self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
         // SAFETY: the scope ends with all its calls, before anything they borrow does.
         let scope = unsafe { self.open_scope() };

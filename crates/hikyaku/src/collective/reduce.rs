@@ -146,6 +146,7 @@ impl Group<'_> {
         if done {
             return Ok(());
         }
+        self.note(Version::Buffers);
         let one = |piece: &mut [u8]| match label.kind {
             Kind::Reduce => self.reduce_piece(label, piece, how),
             Kind::Allreduce => self.allreduce_piece(label, piece, how),

@@ -68,6 +68,7 @@ impl Group<'_> {
         let worth = self.job.ni.threads || private && self.version(call, bytes) == Version::Direct;
         let direct = sources.iter().all(|source| mapped(source) || worth);
         if direct {
+            self.note(Version::Direct);
             self.combine_my_share(&Shares { round, start, bytes, sources, how, root })?;
         }
         self.finish(&round);

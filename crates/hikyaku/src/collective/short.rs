@@ -8,7 +8,7 @@ use super::label::{Kind, Label};
 use super::part::INLINE_MAX;
 use super::reduce::{Combination, Scratch};
 use crate::error::Result;
-use crate::job::choice::Call;
+use crate::job::choice::{Call, Version};
 use crate::memory::copy;
 use crate::planted::{Bug, planted};
 
@@ -26,6 +26,7 @@ impl Group<'_> {
 
     #[inline(always)]
     pub(super) fn allreduce_short(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        self.note(Version::Buffers);
         let round = self.enter(label)?;
         self.contribute(&round, data);
         self.notify_all();

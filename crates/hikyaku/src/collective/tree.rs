@@ -19,6 +19,7 @@ use super::reduce::Combination;
 use super::room::Room;
 use super::round::Round;
 use crate::error::Result;
+use crate::job::choice::Version;
 use crate::message::{EAGER_MAX, Messages};
 use std::cell::OnceCell;
 use std::marker::PhantomData;
@@ -85,6 +86,7 @@ impl<'j> Group<'j> {
             return Ok(Some(Climb { group: self, messages: None, round, piece: far::PIECE_BYTES / element * element }));
         }
         let Some(messages) = self.tree()? else { return Ok(None) };
+        self.note(Version::Tree);
         let round = self.enter(label)?;
         self.publish(&round);
         Ok(Some(Climb { group: self, messages: Some(messages), round, piece: EAGER_MAX / element * element }))

@@ -72,6 +72,47 @@ impl Messages<'_> {
     /// })
     /// .unwrap();
     /// ```
+    ///
+    /// Until the scope has ended, a buffer that is sent from cannot be changed,
+    ///
+    /// ```compile_fail,E0506
+    /// # hikyaku::local(2, |job| {
+    /// # let messages = job.messages(1)?;
+    /// let mut mine = [1u64; 5000];
+    /// messages.scope(|scope| {
+    ///     let send = scope.isend(&mine, 1, 0)?;
+    ///     mine[0] = 2;
+    ///     scope.wait_send(send)
+    /// })
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// one that is received into cannot be read,
+    ///
+    /// ```compile_fail,E0502
+    /// # hikyaku::local(2, |job| {
+    /// # let messages = job.messages(1)?;
+    /// let mut theirs = [0u64; 5000];
+    /// messages.scope(|scope| {
+    ///     let receive = scope.irecv(&mut theirs, 1, 0)?;
+    ///     println!("{}", theirs[0]);
+    ///     scope.wait_receive(receive)
+    /// })
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// and one that ends before the scope cannot be used at all.
+    ///
+    /// ```compile_fail,E0597
+    /// # hikyaku::local(2, |job| {
+    /// # let messages = job.messages(1)?;
+    /// messages.scope(|scope| {
+    ///     let mut theirs = [0u64; 5000];
+    ///     let receive = scope.irecv(&mut theirs, 1, 0)?;
+    ///     scope.wait_receive(receive)
+    /// })
+    /// # }).unwrap();
+    /// ```
     pub fn scope<'env, R>(&self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
         let scope = Scope { messages: self, started: RefCell::default(), env: PhantomData };
         let result = work(&scope);

@@ -237,6 +237,36 @@ pub fn errors(job: &Job) {
             Ok(())
         })
     });
+    let size = job.size();
+    expect(&|world| {
+        let mut all = vec![0u64; 3 * size];
+        world.scope(|scope| scope.wait(scope.igather(&[1; 3], &mut all, odd as usize)?))
+    });
+    for len in [2, 40_000] {
+        let len = if odd { len + 1 } else { len };
+        expect(&|world| {
+            let (blocks, mut into) = (vec![0u64; len * size], vec![0; len * size]);
+            world.scope(|scope| scope.wait(scope.ialltoall(&blocks, &mut into)?))
+        });
+        expect(&|world| {
+            let (mine, mut all) = (vec![0u64; len], vec![0; len * size]);
+            world.scope(|scope| scope.wait(scope.iallgather(&mine, &mut all)?))
+        });
+        expect(&|world| {
+            let (all, mut mine) = (vec![0u64; len * size], vec![0; len]);
+            world.scope(|scope| scope.wait(scope.iscatter(&all, &mut mine, 0)?))
+        });
+    }
+    expect(&|world| {
+        let mut data = [0u64; 5];
+        world.scope(|scope| scope.wait(if odd { scope.iscan(&mut data, Max)? } else { scope.iscan(&mut data, Sum)? }))
+    });
+    expect(&|world| {
+        let mut data = [0u64; 5];
+        world.scope(|scope| {
+            scope.wait(if odd { scope.iscan(&mut data, Sum)? } else { scope.iallreduce(&mut data, Sum)? })
+        })
+    });
     // One's own mistake.
     let world = job.world().unwrap();
     let mut data = [0u64];

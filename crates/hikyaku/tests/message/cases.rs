@@ -6,7 +6,8 @@ mod sizeless;
 
 use hikyaku::message::{EAGER_MAX, Mode, Received};
 use hikyaku::{Error, Job, Result};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// A case: its name, how many ranks it needs, and what each of them runs.
 pub type Case = (&'static str, usize, fn(&Job) -> Result<()>);
@@ -17,6 +18,7 @@ pub const CASES: &[Case] = &[
     ("a_rank_sends_to_itself", 1, a_rank_sends_to_itself),
     ("a_synchronous_send_waits_for_its_receive", 2, a_synchronous_send_waits_for_its_receive),
     ("buffered_sends_return_at_once_and_leave_by_themselves", 2, buffered_sends_return_at_once_and_leave_by_themselves),
+    ("a_send_is_spooled_when_its_time_is_over", 2, a_send_is_spooled_when_its_time_is_over),
     (
         "a_full_spare_buffer_makes_sends_wait_and_loses_nothing",
         2,
@@ -150,6 +152,37 @@ fn buffered_sends_return_at_once_and_leave_by_themselves(job: &Job) -> Result<()
         }
     }
     job.barrier()
+}
+
+fn a_send_is_spooled_when_its_time_is_over(job: &Job) -> Result<()> {
+    let messages = job.messages(1)?;
+    messages.set_spare(1_000_000)?;
+    // One whose receive comes in time, and one that waits in vain. The time of the first is never over.
+    for time in [Duration::from_secs(1000), Duration::from_millis(20)] {
+        let (data, mut got) = (pattern(6, 100_000), vec![0; 100_000]);
+        let in_time = time > Duration::from_secs(1);
+        if job.rank() == 0 {
+            messages.set_mode(Mode::Spool(time));
+            let begin = job.now();
+            messages.send(&data, 1, 0)?;
+            let (elapsed, report) = (job.now() - begin, messages.check_spool()?);
+            match in_time {
+                true => assert_eq!((report.moved, report.remaining), (0, 0), "not spooled"),
+                false => assert_eq!((elapsed >= time, report.remaining), (true, 1), "{elapsed:?}"),
+            }
+        } else if in_time {
+            std::thread::sleep(Duration::from_millis(20));
+            messages.recv(&mut got, 0, 0)?;
+        }
+        job.barrier()?;
+        if job.rank() == 1 && !in_time {
+            messages.recv(&mut got, 0, 0)?;
+        }
+        assert!(job.rank() == 0 || got == data);
+        messages.settle();
+        job.barrier()?;
+    }
+    Ok(())
 }
 
 fn a_full_spare_buffer_makes_sends_wait_and_loses_nothing(job: &Job) -> Result<()> {
@@ -287,8 +320,12 @@ fn an_early_receive_lets_the_send_go_without_the_receiver(job: &Job) -> Result<(
         let mut got = vec![0u8; 3_000_000];
         messages.scope(|scope| {
             let receive = scope.irecv(&mut got, 0, 0)?;
-            // This rank calls no message function until the send has returned.
-            job.wait(done.here(0), hikyaku::Until::Equal(1))?;
+            // This rank does not call the library until the send has returned.
+            match job.mapped_address(done.at(0, 0)).and(job.mapped_address(done.here(0))) {
+                Ok(address) => watch(address),
+                // Of simulated ranks no other is mapped; and they stand still while they do not call.
+                Err(_) => job.wait(done.here(0), hikyaku::Until::Equal(1)).map(drop)?,
+            }
             scope.wait_receive(receive)
         })?;
         assert!(got == pattern(9, 3_000_000));
@@ -297,6 +334,17 @@ fn an_early_receive_lets_the_send_go_without_the_receiver(job: &Job) -> Result<(
         job.word(done.at(1, 0), 1)?;
     }
     job.barrier()
+}
+
+/// Waits until a word of job memory is 1, without the library.
+fn watch(address: *mut u64) {
+    // SAFETY: a word of this rank's own symmetric memory, which stays until the job ends; others write it whole.
+    let word = unsafe { AtomicU64::from_ptr(address) };
+    let begin = Instant::now();
+    while word.load(Ordering::Acquire) != 1 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "a send waits for help of its receiver");
+        std::thread::yield_now();
+    }
 }
 
 fn a_scope_ends_its_operations_even_after_a_panic(job: &Job) -> Result<()> {
