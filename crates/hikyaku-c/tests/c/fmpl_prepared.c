@@ -101,6 +101,7 @@ static void nothing(void) {
     OK(fmpl_wait(receive));
     OK(fmpl_get_count(&count));
     GIVES(0, count);
+    OK(fmpl_wait(send));
     OK(fmpl_request_free(&send));
     OK(fmpl_request_free(&receive));
 }

@@ -1,8 +1,8 @@
 //! Groups whose members share no memory: the same calls, by messages between the members.
 //!
 //! Each message carries what its sender asks for, before the data, so a member compares with whom it hears from. Data go in
-//! pieces of a short message, in several slots in turn; long broadcasts in longer ones, straight from buffer to buffer. A member that finds out that a call can never be complete alarms
-//! all others: they may wait for somebody who waits.
+//! pieces of a short message, in several slots in turn; long broadcasts in longer ones, straight from buffer to buffer. A
+//! member that finds out that a call can never be complete alarms all others: they may wait for somebody who waits.
 //!
 //! | file | concept |
 //! |---|---|
