@@ -81,7 +81,7 @@ fn machines_are_listed_and_an_unknown_one_is_told_which_there_are() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && error.contains("abacus") && error.contains("sr8000, myrinet"), "{error}");
     let output = sim(&["bench", "--only", "start"]);
-    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("nothing to measure"));
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("try --only messages"));
 }
 
 #[test]
@@ -139,7 +139,10 @@ fn the_page_about_the_papers_has_predictions_close_to_what_was_measured() {
     let posted = row("message whose receive was posted ahead", "2");
     let simulated: f64 = posted[4].trim_end_matches(" us").parse().unwrap();
     assert!((simulated - 7.9).abs() < 0.1, "{posted:?}");
-    assert_eq!(row("broadcast, hardware", "16")[4], "-", "not simulated");
+    // The paper does not tell the size of its buffers, on which this depends: those of the library are not as large.
+    let hardware = row("broadcast, hardware", "16");
+    let simulated: f64 = hardware[4].trim_end_matches(" MB/s").parse().unwrap();
+    assert!(hardware[3] == "877 MB/s" && (simulated - 992.0).abs() < 5.0, "{hardware:?}");
 }
 
 #[test]

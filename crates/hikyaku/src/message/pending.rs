@@ -4,12 +4,14 @@
 //! Those that could not be finished at once are kept in a table and moved on by every wait of the thread, whatever it
 //! waits for.
 
+use super::layout::EAGER_MAX;
 use super::receive::ReceiveOp;
 use super::send::SendOp;
 use super::short::SHORT_WAIT_TURNS;
 use super::spot::Buffer;
 use super::{Core, Messages};
 use crate::error::{Error, Result};
+use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 
@@ -76,6 +78,12 @@ impl Pending {
     }
 }
 
+/// A long message must be waited for once the other side knows of it, so in a handler it is refused before.
+#[inline(always)]
+fn check_long(buffer: &Buffer) -> Result<()> {
+    if buffer.bytes > EAGER_MAX { refuse_in_handler() } else { Ok(()) }
+}
+
 impl Core {
     /// Moves an operation on.
     #[inline]
@@ -129,6 +137,7 @@ impl Core {
     /// The buffer stays as it is until the operation has ended.
     #[inline]
     pub(super) unsafe fn start_out(&self, mut op: SendOp) -> Result<bool> {
+        check_long(&op.buffer)?;
         if self.poke_send(op.offerable())? {
             return Ok(true);
         }
@@ -143,11 +152,13 @@ impl Core {
     /// # Safety
     /// The buffer stays, and nobody else uses it, until the operation has ended.
     #[inline(always)]
-    pub(super) unsafe fn start_in(&self, mut op: ReceiveOp) {
+    pub(super) unsafe fn start_in(&self, mut op: ReceiveOp) -> Result<()> {
+        check_long(&op.buffer)?;
         self.post(&mut op);
         let mut peer = self.state(op.member).borrow_mut();
         let receive = &mut peer.receives[op.entry];
         receive.under_way = Some(self.pending.borrow_mut().add(Flight::Receive(op)));
+        Ok(())
     }
 
     /// What became of the operation of a slot: bytes that came, if it has ended. Nothing under way: 0.
@@ -222,8 +233,7 @@ impl Messages<'_> {
         self.core.check(rank, slot)?;
         self.core.enter(rank);
         // SAFETY: the caller's promise.
-        unsafe { self.core.start_in(self.core.begin_receive(Buffer { start: into, bytes }, rank, slot)?) };
-        Ok(())
+        unsafe { self.core.start_in(self.core.begin_receive(Buffer { start: into, bytes }, rank, slot)?) }
     }
 
     /// Waits until the send under way to a slot has ended; at once if there is none.

@@ -94,8 +94,7 @@ impl Core {
         let op = ReceiveOp::new(buffer, member, entry, receive.taken + 1);
         drop(peer);
         // SAFETY: the caller's promise.
-        unsafe { self.start_in(op) };
-        Ok(())
+        unsafe { self.start_in(op) }
     }
 }
 

@@ -141,7 +141,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         core.enter(rank);
         let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(into));
         // SAFETY: the buffer is borrowed for longer than the scope, which ends the operation.
-        unsafe { core.start_in(core.begin_receive(buffer, rank, slot)?) };
+        unsafe { core.start_in(core.begin_receive(buffer, rank, slot)?)? };
         Ok(ReceiveHandle { operation: self.begun(rank, slot, Way::In), element: size_of::<T>().max(1) })
     }
 

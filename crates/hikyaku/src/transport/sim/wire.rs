@@ -9,12 +9,13 @@ use super::world::{PICOSECONDS, Time};
 use crate::transport::packet::Class;
 use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
+use std::collections::HashMap;
 
 /// Bytes of an active message besides its payload: handler, address, six arguments of a word of 32 bits.
 const MESSAGE_BYTES: usize = 32;
 
 /// When the stages of a host are free again.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Stages {
     read: Time,
     out: Time,
@@ -23,6 +24,8 @@ pub(super) struct Stages {
     write: Time,
     /// Running handlers.
     processor: Time,
+    /// When the last handler for a source has run.
+    handled: HashMap<usize, Time>,
 }
 
 /// What is to be carried.
@@ -81,12 +84,15 @@ impl Train {
         Train { first: time, last: time, count: 1 }
     }
 
-    /// When the handler of the whole, if there is one, has run after those of everything that came before.
-    fn handled(self, load: Load, target: &mut Stages) -> Time {
-        match load.handling {
-            0 => self.last,
-            handling => Train::of_one(self.last).pass(handling, &mut target.processor).last,
+    /// When the handler of the whole has run, after those of everything that came before; without one, after those of
+    /// the same source.
+    fn handled(self, load: Load, from: usize, target: &mut Stages) -> Time {
+        if load.handling == 0 {
+            return target.handled.get(&from).map_or(self.last, |handled| self.last.max(*handled));
         }
+        let end = Train::of_one(self.last).pass(load.handling, &mut target.processor).last;
+        target.handled.insert(from, end);
+        end
     }
 }
 
@@ -159,10 +165,10 @@ impl Wire {
                 (true, false) => time(ni.dma_write_start) + transfer(bytes, ni.dma_bandwidth),
                 (false, false) => self.copy(bytes),
             };
-            return Train::of_one(start).pass(each, &mut stages[to].write).handled(load, &mut stages[to]);
+            return Train::of_one(start).pass(each, &mut stages[to].write).handled(load, from, &mut stages[to]);
         }
         let train = self.leave(start, load, link.bandwidth, &mut stages[from]);
-        self.enter(train, self.latency(from, to), load, &mut stages[to])
+        self.enter(train, from, to, load, stages)
     }
 
     /// The same for all of `targets` at once, by the network's own broadcast, for which all of it may have to pass one
@@ -183,7 +189,7 @@ impl Wire {
         }
         let train = self.leave(start, load, broadcast.bandwidth, source);
         *crossbar = source.out;
-        targets.iter().map(|to| self.enter(train, self.latency(from, *to), load, &mut stages[*to])).collect()
+        targets.iter().map(|to| self.enter(train, from, *to, load, stages)).collect()
     }
 
     /// Passes the stages of the host that sends.
@@ -197,7 +203,8 @@ impl Wire {
     }
 
     /// Passes the stages of the host that it is for. Bytes come in while they still go out, unless others come in.
-    fn enter(&self, train: Train, latency: Time, load: Load, target: &mut Stages) -> Time {
+    fn enter(&self, train: Train, from: usize, to: usize, load: Load, stages: &mut [Stages]) -> Time {
+        let (latency, target) = (self.latency(from, to), &mut stages[to]);
         let ni = &self.machine.ni;
         let (piece, count) = self.cut(load.bytes);
         let wire_time = transfer(piece, self.machine.link.bandwidth);
@@ -206,7 +213,7 @@ impl Wire {
         target.into = last;
         let write_time = if load.kept { 0 } else { time(ni.dma_write_start) + transfer(piece, ni.dma_bandwidth) };
         let train = Train { first, last, count }.pass(time(ni.receive), &mut target.receive);
-        train.pass(write_time, &mut target.write).handled(load, target)
+        train.pass(write_time, &mut target.write).handled(load, from, target)
     }
 
     /// Bytes of a packet, and how many there are.
