@@ -7,7 +7,6 @@
 use super::layout::EAGER_MAX;
 use super::receive::ReceiveOp;
 use super::send::SendOp;
-use super::short::SHORT_WAIT_TURNS;
 use super::spot::Buffer;
 use super::{Core, Messages};
 use crate::error::{Error, Result};
@@ -161,6 +160,26 @@ impl Core {
         Ok(())
     }
 
+    /// The receive under way in a slot, and its buffer.
+    #[inline(always)]
+    pub(super) fn receive_under_way(&self, member: usize, entry: usize) -> Option<(Ticket, Buffer)> {
+        let ticket = self.ticket(member, entry, Way::In)?;
+        match &self.pending.borrow().flights[ticket.0.get() as usize - 1] {
+            Flight::Receive(op) => Some((ticket, op.buffer)),
+            _ => None,
+        }
+    }
+
+    /// The receive under way in a slot has ended, as the program is told now.
+    #[inline(always)]
+    pub(super) fn forget_receive(&self, ticket: Ticket, member: usize, entry: usize) {
+        let (index, mut pending) = (ticket.0.get() as usize - 1, self.pending.borrow_mut());
+        pending.flights[index] = Flight::Empty;
+        pending.empty.push(index);
+        drop(pending);
+        self.set_ticket(member, entry, Way::In, None);
+    }
+
     /// What became of the operation of a slot: bytes that came, if it has ended. Nothing under way: 0.
     #[inline]
     pub(super) fn test(&self, member: usize, entry: usize, way: Way) -> Result<Option<usize>> {
@@ -192,12 +211,13 @@ impl Core {
 impl Messages<'_> {
     /// Waits for the operation of a slot; gives the bytes that came. On an error nobody uses its buffer any more.
     pub(super) fn wait_flight(&self, member: usize, entry: usize, way: Way) -> Result<usize> {
-        // Most likely it ends soon: what else a wait does can wait so long.
-        for _ in 0..if self.job.ni.crowded { 1 } else { SHORT_WAIT_TURNS } {
-            if let Some(bytes) = self.core.test(member, entry, way)? {
-                return Ok(bytes);
-            }
-            std::hint::spin_loop();
+        if way == Way::In
+            && let Some(bytes) = self.core.end_short(member, entry)
+        {
+            return Ok(bytes);
+        }
+        if let Some(bytes) = self.core.test(member, entry, way)? {
+            return Ok(bytes);
         }
         let by = By::Rank(self.core.rank_of(member));
         let waited = self.job.wait_until(by, None, ANY, Progress::Seldom, || {

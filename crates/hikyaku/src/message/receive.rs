@@ -64,11 +64,12 @@ impl Messages<'_> {
     /// without a size that is 0.
     #[inline]
     pub fn recv<T: Pod>(&self, into: &mut [T], rank: usize, slot: usize) -> Result<usize> {
-        let into = bytemuck::cast_slice_mut(into);
-        let short = if slot < self.core.slots { self.core.recv_short(into, rank, slot) } else { None };
+        let into = Buffer::of_mut(bytemuck::cast_slice_mut(into));
+        // SAFETY: borrowed for the time of this call.
+        let short = if slot < self.core.slots { unsafe { self.core.recv_short(into, rank, slot) } } else { None };
         let bytes = match short {
             Some(bytes) => bytes,
-            None => self.recv_entry(Buffer::of_mut(into), rank, slot, slot)?,
+            None => self.recv_entry(into, rank, slot, slot)?,
         };
         Ok(bytes / size_of::<T>().max(1))
     }

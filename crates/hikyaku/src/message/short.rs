@@ -8,6 +8,7 @@ use super::layout::{EAGER_MAX, Side};
 use super::link::Link;
 use super::node::Reached;
 use super::slot::{Kind, Told};
+use super::spot::Buffer;
 use super::state::Peer;
 use crate::memory::copy;
 use std::sync::atomic::Ordering;
@@ -16,7 +17,7 @@ use std::sync::atomic::Ordering;
 pub(super) const SHORT_MAX: usize = 64;
 
 /// Looks at a slot before a receive becomes an operation: about a microsecond.
-pub(super) const SHORT_WAIT_TURNS: u32 = 24;
+const SHORT_WAIT_TURNS: u32 = 24;
 
 /// What a look at a slot found.
 enum Look {
@@ -82,12 +83,33 @@ impl Core {
 
     /// Receives a short message, if it is there or comes soon, and fits; gives its bytes. Every rank has a core, so the
     /// other side most likely is about to send; what else a wait does can wait so long.
+    ///
+    /// # Safety
+    /// The buffer is the caller's to write.
     #[inline(always)]
-    pub(super) fn recv_short(&self, into: &mut [u8], member: usize, entry: usize) -> Option<usize> {
+    pub(super) unsafe fn recv_short(&self, into: Buffer, member: usize, entry: usize) -> Option<usize> {
         // A long receive must be told to the sender at once.
-        let patient = !self.ni.crowded && into.len() <= EAGER_MAX;
+        let patient = !self.ni.crowded && into.bytes <= EAGER_MAX;
+        // SAFETY: the caller's promise.
+        let look = || unsafe { self.look_short(into, member, entry, false) };
+        self.look_again(patient, look)
+    }
+
+    /// The same for the receive under way in a slot, which has then ended.
+    #[inline(always)]
+    pub(super) fn end_short(&self, member: usize, entry: usize) -> Option<usize> {
+        let (ticket, into) = self.receive_under_way(member, entry)?;
+        // SAFETY: it is the receive's until it has ended.
+        let look = || unsafe { self.look_short(into, member, entry, true) };
+        let bytes = self.look_again(!self.ni.crowded, look)?;
+        self.forget_receive(ticket, member, entry);
+        Some(bytes)
+    }
+
+    #[inline(always)]
+    fn look_again(&self, patient: bool, look: impl Fn() -> Look) -> Option<usize> {
         for _ in 0..if patient { SHORT_WAIT_TURNS } else { 1 } {
-            match self.look_short(into, member, entry) {
+            match look() {
                 Look::Taken(bytes) => return Some(bytes),
                 Look::Other => return None,
                 Look::Nothing => std::hint::spin_loop(),
@@ -96,23 +118,27 @@ impl Core {
         None
     }
 
+    /// For a receive that begins with this look, or one that is `under_way`.
+    ///
+    /// # Safety
+    /// The buffer is the receive's to write.
     #[inline(always)]
-    fn look_short(&self, into: &mut [u8], member: usize, entry: usize) -> Look {
+    unsafe fn look_short(&self, into: Buffer, member: usize, entry: usize, under_way: bool) -> Look {
         let Some(link) = self.link(member) else { return Look::Other };
         let peer = &mut *link.state.borrow_mut();
         let mine = self.mine_of(link);
         let Some(receive) = peer.receives.get_mut(entry) else { return Look::Other };
         let number = receive.taken + 1;
-        if receive.is_busy() || self.spooled.get() != 0 || self.has_departures() {
+        if !under_way && receive.is_busy() || self.spooled.get() != 0 || self.has_departures() {
             return Look::Other;
         }
         let Some(told) = mine.head(entry).look(number) else {
             return if receive.chain.is_inside() { Look::Other } else { Look::Nothing };
         };
-        let source = self.place_of(mine, entry, &told).filter(|_| told.bytes <= into.len());
+        let source = self.place_of(mine, entry, &told).filter(|_| told.bytes <= into.bytes);
         let Some(source) = source else { return Look::Other };
         // SAFETY: both sides hold as much, as checked.
-        unsafe { copy::copy(into.as_mut_ptr(), source, told.bytes) };
+        unsafe { copy::copy(into.start, source, told.bytes) };
         self.settle(link, peer, entry, number, told);
         Look::Taken(told.bytes)
     }
