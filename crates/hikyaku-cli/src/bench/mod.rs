@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 ///
 /// Figures are medians; the columns to look at are the ratios, since they hold on a noisy machine too. A ratio to the
 /// limit of 1.0 means that nothing could be faster. Everything together takes about two minutes; `--only` runs a part of
-/// it. Collectives over the number of ranks, and whole ScaLAPACK programs, which take many minutes, are measured by
+/// it. Collectives over the number of ranks, and whole ScaLAPACK programs, which take minutes, are measured by
 /// `--only scaling` and `--only scalapack` alone.
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -19,7 +19,7 @@ pub enum Part {
     Start,
     /// The BLACS, beside those of MPI
     Blacs,
-    /// Factorizations of ScaLAPACK on them; takes many minutes, so only if it is asked for
+    /// Factorizations of ScaLAPACK on them; takes a minute or more, so only if it is asked for
     Scalapack,
 }
 
