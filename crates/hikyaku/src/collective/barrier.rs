@@ -14,7 +14,7 @@ use super::label::{Kind, Label};
 use super::round::Round;
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
-use crate::sync::barrier::partner;
+use crate::sync::barrier::{await_last, partner};
 
 impl Group<'_> {
     /// Waits until every member has called it. What any member wrote before, all see after.
@@ -104,6 +104,9 @@ impl Group<'_> {
 
     fn await_arrivals(&self, round: &Round) -> Result<()> {
         let (counter, complete) = (&self.part(0).counter, count_of(self.arrivals.get()));
+        if await_last(|| complete.saturating_sub(count_of(counter.get()))) {
+            return Ok(());
+        }
         self.wait(*round, || (count_of(counter.get()) >= complete).then_some(()))
     }
 }

@@ -4,7 +4,7 @@ use super::Job;
 use crate::error::{Error, Result};
 use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
-use crate::sync::barrier::partner;
+use crate::sync::barrier::{await_last, partner};
 use crate::sync::bell::ANY;
 use std::sync::atomic::Ordering;
 
@@ -65,6 +65,9 @@ impl Job {
             for rank in (0..size).filter(|rank| *rank != self.rank()) {
                 self.ni.notify(rank, ANY);
             }
+            return Ok(());
+        }
+        if await_last(|| (number * size as u64).saturating_sub(counter.get())) {
             return Ok(());
         }
         let complete = || counter.complete(size, number).then_some(());

@@ -60,6 +60,23 @@ pub fn partner(rank: usize, size: usize, step: usize) -> Option<usize> {
     (distance < size).then(|| (rank + distance) % size)
 }
 
+/// How often a rank that shares its core looks for the last arrival before it gives the core away: for less than that takes.
+const LAST_TURNS: u32 = 16;
+
+/// Waits a moment for the last arrival, if only one is missing: it may run on another core, and if so, giving this one away
+/// would be in vain. True if all have come.
+#[inline]
+pub fn await_last(missing: impl Fn() -> u64) -> bool {
+    for _ in 0..LAST_TURNS {
+        match missing() {
+            0 => return true,
+            1 => std::hint::spin_loop(),
+            _ => return false,
+        }
+    }
+    false
+}
+
 /// Arrivals of all ranks since the start of the job.
 #[derive(Debug)]
 #[repr(C)]
