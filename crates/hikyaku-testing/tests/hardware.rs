@@ -175,3 +175,26 @@ fn a_long_tree_is_as_fast_as_its_links() {
     let link = packet / (machine.ni.send + machine.ni.gap + packet / machine.link.bandwidth);
     assert!(rate > 0.95 * link / 3.0, "{rate:.0} MB/s over links of {link:.0}");
 }
+
+/// A program that has spent time since it last looked comes later than it calls.
+#[test]
+fn nobody_passes_the_barrier_before_the_last_one_comes() {
+    const SENDS: usize = 10;
+    let run = Sim::new(Machine::named("sr8000").unwrap(), 4, 1).run(|job| {
+        let (messages, world) = (job.messages(SENDS)?, job.world()?);
+        world.barrier()?;
+        if job.rank() == 0 {
+            (0..SENDS).try_for_each(|slot| messages.send(&[7u64], 1, slot))?;
+        }
+        world.barrier()?;
+        let passed = job.now();
+        if job.rank() == 1 {
+            (0..SENDS).try_for_each(|slot| messages.recv(&mut [0u64], 0, slot).map(drop))?;
+        }
+        job.barrier()?;
+        Ok(passed)
+    });
+    let passed = run.unwrap().results.into_iter().collect::<Result<Vec<_>>>().unwrap();
+    let (first, last) = (passed.iter().min().unwrap(), passed.iter().max().unwrap());
+    assert!(*last - *first < Duration::from_micros(5), "{:?} apart", *last - *first);
+}

@@ -19,8 +19,8 @@ use std::collections::HashMap;
 pub(super) struct Hardware {
     /// When the crossbar is free that all broadcasts pass.
     crossbar: Time,
-    /// Ranks that have come to a barrier, by its color.
-    arrivals: HashMap<u64, usize>,
+    /// How many ranks have come to a barrier, and when the last of them does, by its color: a program may be ahead.
+    arrivals: HashMap<u64, (usize, Time)>,
 }
 
 impl Course {
@@ -61,12 +61,12 @@ impl Course {
         if self.ranks[rank].dead {
             return;
         }
-        let size = self.ranks.len();
-        let arrived = self.hardware.arrivals.entry(color).or_default();
-        *arrived += 1;
+        let (size, comes) = (self.ranks.len(), self.now + self.ranks[rank].debt);
+        let (arrived, latest) = self.hardware.arrivals.entry(color).or_default();
+        (*arrived, *latest) = (*arrived + 1, comes.max(*latest));
         if *arrived == size {
+            let start = *latest;
             self.hardware.arrivals.remove(&color);
-            let start = self.now + self.ranks[rank].debt;
             self.plan(start + time, What::Passed { color });
         }
     }
