@@ -3,13 +3,14 @@
 //!
 //! Every line of it passes from one core to the other twice: when it is written, since the receiver has read it before,
 //! and when it is read. The first passage is taken off the path: after a message has gone, the lines of the buffer that
-//! the next one will use are fetched.
+//! the next one will use are fetched. The second begins before the receiver has seen the head of the message: it guesses
+//! which buffer it will name.
 
 use super::Core;
-use super::layout::{BOUNCE_COUNT, EAGER_MAX};
+use super::layout::EAGER_MAX;
 use super::link::Link;
-use super::receive::ReceiveOp;
 use super::slot::{Kind, PIECE_BYTES, Told, bounce_of, bounce_value};
+use super::spot::Buffer;
 use super::state::Peer;
 use crate::memory::copy;
 
@@ -20,6 +21,8 @@ impl Core {
         let Some((bounce, turn)) = peer.take_bounce(self.mine_of(link), entry) else { return false };
         let theirs = self.theirs_of(link);
         let (target, marks) = (theirs.bounce(bounce), theirs.marks(bounce));
+        // The receiver looks at the head all the time, so its line is the last to come: it is fetched first.
+        copy::expect_write(std::ptr::from_ref(theirs.head(entry)).cast_mut().cast(), 1);
         let send = &mut peer.sends[entry];
         send.sent += 1;
         let (taken, value) = (peer.receives[entry].taken, bounce_value(bounce, turn));
@@ -40,21 +43,23 @@ impl Core {
         true
     }
 
-    /// Copies the pieces that have come; true when all have. The message fits the receive.
+    /// Copies the pieces that have come and were not copied yet; true when all have.
     #[inline(always)]
-    pub(super) fn take_pieces(&self, op: &mut ReceiveOp, told: &Told) -> bool {
+    pub(super) fn take_pieces(&self, link: &Link, peer: &Peer, told: &Told, into: Buffer, copied: &mut usize) -> bool {
+        assert!(told.bytes <= into.bytes && told.bytes <= EAGER_MAX);
         let (bounce, turn) = bounce_of(told.value);
-        let (mine, bounce) = (self.mine(op.member), bounce % BOUNCE_COUNT);
+        let bounce = peer.foresee_bounce(bounce);
+        let mine = self.mine_of(link);
         let (source, marks) = (mine.bounce(bounce), mine.marks(bounce));
-        while op.copied < told.bytes {
-            let piece = op.copied / PIECE_BYTES;
+        while *copied < told.bytes {
+            let piece = *copied / PIECE_BYTES;
             if piece > 0 && !marks.has(piece, turn) {
                 return false;
             }
-            let bytes = PIECE_BYTES.min(told.bytes - op.copied);
-            // SAFETY: within the buffer, since the caller compared its size, and within the receive's.
-            unsafe { copy::copy(op.buffer.start.add(op.copied), source.add(op.copied), bytes) };
-            op.copied += bytes;
+            let bytes = PIECE_BYTES.min(told.bytes - *copied);
+            // SAFETY: within the bounce buffer and within the receive's, as asserted.
+            unsafe { copy::copy(into.start.add(*copied), source.add(*copied), bytes) };
+            *copied += bytes;
         }
         true
     }

@@ -6,9 +6,8 @@
 use super::pending::Way;
 use super::receive::ReceiveOp;
 use super::send::SendOp;
-use super::short::SHORT_MAX;
 use super::spot::Buffer;
-use super::{Core, Messages};
+use super::{Core, EAGER_MAX, Messages};
 use crate::error::Result;
 use bytemuck::Pod;
 
@@ -63,7 +62,7 @@ impl Core {
     unsafe fn start_reserved_out(&self, buffer: Buffer, member: usize, entry: usize) -> Result<()> {
         // SAFETY: the caller's promise.
         let data = unsafe { std::slice::from_raw_parts(buffer.start, buffer.bytes) };
-        if data.len() <= SHORT_MAX && self.send_short(data, member, entry, true) {
+        if data.len() <= EAGER_MAX && self.send_at_once(data, member, entry, true) {
             return Ok(());
         }
         self.check_idle(member, entry)?;

@@ -259,7 +259,9 @@ impl Core {
             return Err(self.truncated(op, told.bytes));
         }
         if told.kind == Kind::Bounce && told.bytes <= EAGER_MAX {
-            return Ok(self.take_pieces(op, &told).then_some(told.bytes));
+            let link = self.near(op.member);
+            let all = self.take_pieces(link, &link.state.borrow(), &told, op.buffer, &mut op.copied);
+            return Ok(all.then_some(told.bytes));
         }
         let Some(source) = self.place_of(self.mine(op.member), op.entry, &told) else {
             let rank = self.rank_of(op.member);

@@ -59,8 +59,13 @@ impl Messages<'_> {
     #[inline]
     pub fn send<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
         let data = bytemuck::cast_slice(data);
-        let at_once = data.len() <= SHORT_MAX && self.mode.get() != Mode::Synchronous;
-        if slot < self.core.slots && at_once && self.core.send_short(data, rank, slot, false) {
+        let at_once = match self.mode.get() {
+            Mode::Standard => data.len() <= EAGER_MAX,
+            // Longer ones must fit the spare buffer, whether they need it or not.
+            Mode::Spool(_) => data.len() <= SHORT_MAX,
+            Mode::Synchronous => false,
+        };
+        if slot < self.core.slots && at_once && self.core.send_at_once(data, rank, slot, false) {
             return Ok(());
         }
         self.send_entry(data, rank, slot, slot)

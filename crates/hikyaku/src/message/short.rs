@@ -1,4 +1,5 @@
-//! Messages that fit a head or a line: sent and received in place, without an operation that could be under way.
+//! Messages that fit a head or a line, or a bounce buffer that is free: sent and received in place, without an operation
+//! that could be under way.
 //!
 //! What stands in the way of that (a slot that is not free, a message that is not there, a spare buffer that is not empty)
 //! is left to the general paths in `send` and `receive`.
@@ -7,7 +8,7 @@ use super::Core;
 use super::layout::{EAGER_MAX, Side};
 use super::link::Link;
 use super::node::Reached;
-use super::slot::{Kind, Told};
+use super::slot::{Kind, Told, bounce_of};
 use super::spot::Buffer;
 use super::state::Peer;
 use crate::memory::copy;
@@ -30,9 +31,10 @@ enum Look {
 }
 
 impl Core {
-    /// Sends a short message if it can go at once. `prepared`: for the prepared send that the slot belongs to.
+    /// Sends a message of at most [`EAGER_MAX`] bytes if it can go at once. `prepared`: for the prepared send that the slot
+    /// belongs to.
     #[inline(always)]
-    pub(super) fn send_short(&self, data: &[u8], member: usize, entry: usize, prepared: bool) -> bool {
+    pub(super) fn send_at_once(&self, data: &[u8], member: usize, entry: usize, prepared: bool) -> bool {
         let Some(link) = self.link(member) else { return false };
         let peer = &mut *link.state.borrow_mut();
         let mine = self.mine_of(link);
@@ -47,13 +49,16 @@ impl Core {
         }
         if send.taken < send.sent {
             let (taken, _) = mine.post(entry).look();
-            if taken != send.sent || send.bounce.is_some() {
+            if taken != send.sent {
                 return false;
             }
-            send.taken = taken;
+            peer.learn(entry, taken);
         }
         if entry as u64 >= peer.high && entry < self.slots {
             return false;
+        }
+        if data.len() > SHORT_MAX {
+            return self.send_bounce(link, peer, data, entry);
         }
         self.put_short(link, peer, data, entry);
         true
@@ -135,12 +140,31 @@ impl Core {
         let Some(told) = mine.head(entry).look(number) else {
             return if receive.chain.is_inside() { Look::Other } else { Look::Nothing };
         };
+        if told.kind == Kind::Bounce {
+            return self.take_bounced(link, peer, into, entry, number, told);
+        }
         let source = self.place_of(mine, entry, &told).filter(|_| told.bytes <= into.bytes);
         let Some(source) = source else { return Look::Other };
         // SAFETY: both sides hold as much, as checked.
         unsafe { copy::copy(into.start, source, told.bytes) };
         self.settle(link, peer, entry, number, told);
         Look::Taken(told.bytes)
+    }
+
+    /// Receives a message in a bounce buffer, unless its sender pauses in the midst of it: then all of it anew.
+    fn take_bounced(&self, link: &Link, peer: &mut Peer, into: Buffer, entry: usize, number: u64, told: Told) -> Look {
+        if told.bytes > into.bytes.min(EAGER_MAX) {
+            return Look::Other;
+        }
+        let mut copied = 0;
+        for _ in 0..SHORT_WAIT_TURNS {
+            if self.take_pieces(link, peer, &told, into, &mut copied) {
+                self.settle(link, peer, entry, number, told);
+                return Look::Taken(told.bytes);
+            }
+            std::hint::spin_loop();
+        }
+        Look::Other
     }
 
     /// Where the bytes of a short message lie, if as many fit there: what a peer tells is checked before it is used.
@@ -160,6 +184,9 @@ impl Core {
         peer.receives[entry].taken = number;
         peer.receives[entry].chain = Reached::default();
         peer.learn_modulo(entry, told.taken);
+        if told.kind == Kind::Bounce {
+            peer.saw_bounce(bounce_of(told.value).0);
+        }
         self.theirs_of(link).post(entry).publish(number, false);
         self.ni.notify(link.rank, crate::sync::bell::ANY);
     }

@@ -17,6 +17,8 @@ pub(super) struct Peer {
     holders: [u32; BOUNCE_COUNT],
     /// How often each was used.
     turns: [u64; BOUNCE_COUNT],
+    /// The bounce buffers of the peer's last message that came in one, and of the one before.
+    seen: [usize; 2],
     /// One more than the highest slot used, as told to the peer.
     pub high: u64,
 }
@@ -83,6 +85,7 @@ impl Peer {
             warm: 0,
             holders: [0; BOUNCE_COUNT],
             turns: [0; BOUNCE_COUNT],
+            seen: [0, 1],
             high: 0,
         }
     }
@@ -155,6 +158,23 @@ impl Peer {
         self.turns[buffer]
     }
 
+    /// The buffer that a message of the peer names, as a number that exists whatever it named.
+    ///
+    /// A sender that waits for answers uses two in turn. If this is the one that was foreseen, the number comes from this
+    /// rank's memory instead of from the message, and the compiler must not see that it is the same: the processor then
+    /// fetches the buffer while the message that names it is still on its way.
+    #[inline(always)]
+    pub fn foresee_bounce(&self, named: usize) -> usize {
+        let (foreseen, same) = (self.seen[1], std::hint::black_box(self.seen[1]));
+        if named == foreseen { same } else { named % BOUNCE_COUNT }
+    }
+
+    /// A message in a bounce buffer was taken.
+    #[inline(always)]
+    pub fn saw_bounce(&mut self, buffer: usize) {
+        self.seen = [buffer % BOUNCE_COUNT, self.seen[0]];
+    }
+
     /// The buffer that the next message will be given, if one is free: a message just sent gives time to fetch its lines,
     /// which the receiver has read since, and which the next copy would wait for.
     pub fn warm_bounce(&mut self) -> Option<usize> {
@@ -188,6 +208,16 @@ mod tests {
             peer.sends[0].sent = taken + step % 2;
             peer.learn_modulo(0, taken % ACK_MODULUS);
             assert_eq!(peer.sends[0].taken, taken);
+        }
+    }
+
+    /// What is foreseen makes it faster, never another buffer; and what a peer names may be any number.
+    #[test]
+    fn the_buffer_that_was_named_is_the_one_that_is_read() {
+        let mut peer = Peer::new(1);
+        for seen in [0, 1, 0, 7, 3, 255, 8] {
+            peer.saw_bounce(seen);
+            (0..256).for_each(|named| assert_eq!(peer.foresee_bounce(named), named % BOUNCE_COUNT, "after {seen}"));
         }
     }
 
