@@ -22,6 +22,9 @@ struct Part {
     asks: [Ask; SLOT_COUNT as usize],
     buffers: [Memory<u64>; SLOT_COUNT as usize],
     results: [Mark; SLOT_COUNT as usize],
+    /// The second piece of each contribution, and the mark that it is there.
+    second: [Memory<u64>; SLOT_COUNT as usize],
+    pieces: [Mark; SLOT_COUNT as usize],
     finished: Finished,
     bell: Bell,
 }
@@ -153,6 +156,8 @@ fn explore_group(size: usize, preemptions: usize, body: impl Fn(&Member) + Copy 
             asks: Default::default(),
             buffers: [Memory::new(0), Memory::new(0)],
             results: Default::default(),
+            second: [Memory::new(0), Memory::new(0)],
+            pieces: Default::default(),
             finished: Finished::default(),
             bell: Bell::new(),
         };
@@ -177,6 +182,33 @@ fn a_slot_is_used_again_after_everyone_was_seen() {
         for number in 1..=SLOT_COUNT + 1 {
             assert_eq!(member.floor.lacks(number, 0), None, "known without a look");
             member.exchange(number);
+        }
+    });
+}
+
+/// Contributions in two pieces, of which the second comes after the entry: nobody reads it before, nor that of the call that
+/// used the slot last.
+///
+/// Fails with: a mark set or looked at relaxed, or set before its piece; a wake-up before the last piece.
+#[test]
+fn the_second_piece_is_read_when_it_is_there() {
+    explore_group(2, 2, |member| {
+        for number in 1..=SLOT_COUNT + 1 {
+            let slot = slot_of(number);
+            member.enter(number, 0);
+            if member.rank == 0 {
+                member.contribute(number);
+                member.part().second[slot].set(value_of(0, number) + 1);
+                member.part().pieces[slot].set(number);
+                member.notify_all();
+            } else {
+                let root = &member.parts.0[0];
+                member.await_member(0, number);
+                member.take(0, number);
+                member.wait(|| root.pieces[slot].get() == number);
+                assert_eq!(root.second[slot].get(), value_of(0, number) + 1);
+            }
+            member.finish(number);
         }
     });
 }

@@ -80,7 +80,7 @@ impl Group<'_> {
         let round = self.enter(label)?;
         self.publish(&round);
         self.await_member(&round, label.root)?;
-        self.take(&round, label.root, data.len(), 0, data);
+        self.take(&round, label.root, data.len(), 0, data)?;
         self.saw_keeper(&round);
         self.finish(&round);
         Ok(())
@@ -138,11 +138,7 @@ impl Group<'_> {
         self.contribute(&round, &mine);
         self.notify_all();
         self.await_members(&round, self.size())?;
-        let all = (0..self.size()).all(|member| {
-            let mut theirs = [0];
-            self.take(&round, member, 1, 0, &mut theirs);
-            theirs == [1]
-        });
+        let all = (0..self.size()).all(|member| self.value_of::<u8>(&round, member) == 1);
         self.saw_everyone(&round);
         self.finish(&round);
         self.reached.set(Some(all));

@@ -23,7 +23,6 @@ use crate::message::chunk::Chunks;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use crate::transport::shm::cross;
-use bytemuck::Zeroable;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
@@ -55,8 +54,7 @@ impl Group<'_> {
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             self.await_member(round, member)?;
             let rank = self.members[member].rank;
-            let mut target = Source::zeroed();
-            self.take(round, member, size_of::<Source>(), 0, bytemuck::bytes_of_mut(&mut target));
+            let target: Source = self.value_of(round, member);
             let deal = &self.part(member).deal;
             while target.is_reached(ni, rank) {
                 let Some(index) = deal.claim(round.number, chunks.count) else { break };

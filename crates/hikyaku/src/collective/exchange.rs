@@ -59,7 +59,7 @@ impl Group<'_> {
                         target.copy_from_slice(&mine[piece.clone()]);
                     } else {
                         self.await_member(&round, member)?;
-                        self.take(&round, member, piece.len(), 0, target);
+                        self.take(&round, member, piece.len(), 0, target)?;
                     }
                 }
                 self.saw_everyone(&round);
@@ -89,7 +89,7 @@ impl Group<'_> {
             self.await_members(&round, self.size())?;
             for member in self.others_in_turn() {
                 let target = &mut all[member * mine.len()..][piece.clone()];
-                self.take(&round, member, piece.len(), 0, target);
+                self.take(&round, member, piece.len(), 0, target)?;
             }
             all[self.rank() * mine.len()..][piece.clone()].copy_from_slice(&mine[piece]);
             self.saw_everyone(&round);

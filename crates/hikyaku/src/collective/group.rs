@@ -75,7 +75,7 @@ pub struct Group<'j> {
     /// The last call that used them.
     pub(super) staged: Cell<u64>,
     /// Where contributions are combined from.
-    pub(super) scratch: Cell<Option<Box<Scratch>>>,
+    pub(super) scratch: Cell<Option<Box<[Scratch; 2]>>>,
     /// Which version of a call is used.
     pub(super) choice: Row,
     /// Messages between the members, for trees.
@@ -225,10 +225,7 @@ impl<'j> Group<'j> {
         self.contribute(&round, bytemuck::bytes_of(&application));
         self.notify_all();
         self.await_members(&round, self.size())?;
-        let mut all = vec![Application::zeroed(); self.size()];
-        for (member, theirs) in all.iter_mut().enumerate() {
-            self.take(&round, member, size_of::<Application>(), 0, bytemuck::bytes_of_mut(theirs));
-        }
+        let all: Vec<Application> = (0..self.size()).map(|member| self.value_of(&round, member)).collect();
         self.saw_everyone(&round);
         self.finish(&round);
         application.form(self.job, &ranks, &all)

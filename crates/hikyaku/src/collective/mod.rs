@@ -16,6 +16,7 @@
 //! | `words` | the words by which members follow each other |
 //! | `label` | what a member asks for, to be compared with the others |
 //! | `round` | the course of one call: enter, publish, await, finish |
+//! | `pieces` | contributions that are read while they are written |
 //! | `trouble` | calls that do not fit together, members that end |
 //! | `barrier` | waiting for everyone |
 //! | `broadcast` | from one to all |
@@ -50,6 +51,7 @@ mod messages;
 mod operation;
 mod part;
 mod pending;
+mod pieces;
 mod queue;
 mod reduce;
 mod room;

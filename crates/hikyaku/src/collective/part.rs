@@ -1,5 +1,6 @@
 //! The words and buffers of one member of a group, in its own memory, mapped by all members.
 
+use super::pieces::Marks;
 use super::words::{Ask, Finished, Mark, SLOT_COUNT};
 use crate::error::Result;
 use crate::job::choice::BUFFER_MAX;
@@ -25,6 +26,8 @@ pub(super) struct Part {
     /// Number of the call whose result lies in the slot's buffer. Written by the member, or for it by the last to
     /// arrive.
     pub results: [Mark; SLOT_COUNT as usize],
+    /// Which pieces of the contribution in the slot's buffer are there. Written by the member alone.
+    pub pieces: [Marks; SLOT_COUNT as usize],
     /// Calls the member has finished.
     pub finished: Finished,
     /// Not 0 once somebody found that the calls do not fit together. Written by peers, of whom the first stays. It ends

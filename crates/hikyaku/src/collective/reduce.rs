@@ -16,6 +16,7 @@ use super::group::Group;
 use super::label::{Kind, Label};
 use super::operation::Operation;
 use super::part::{BUFFER_BYTES, INLINE_MAX};
+use super::pieces::PIECE_BYTES;
 use super::round::Round;
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
@@ -33,6 +34,13 @@ const SCRATCH_BYTES: usize = 4096;
 /// Private bytes, aligned for every element.
 #[repr(C, align(64))]
 pub(super) struct Scratch<const BYTES: usize = SCRATCH_BYTES>(pub [u8; BYTES]);
+
+/// What the members below `end` have contributed to a call, each `bytes` bytes.
+struct Contributions<'r> {
+    round: &'r Round,
+    end: usize,
+    bytes: usize,
+}
 
 /// How members' bytes are combined: an operation without its type.
 pub(super) struct Combination<'f> {
@@ -187,14 +195,9 @@ impl Group<'_> {
             self.contribute(&round, data);
             self.notify(label.root);
         } else {
-            self.put_unless_first(&round, data);
             self.publish(&round);
-            for member in 0..self.size() {
-                if member != self.rank() {
-                    self.await_member(&round, member)?;
-                }
-                self.fold(&round, member, data, 0, data.len(), how);
-            }
+            self.await_members(&round, self.size())?;
+            self.fold(self.of_all(&round, data.len()), data, 0, how)?;
             self.saw_everyone(&round);
         }
         self.finish(&round);
@@ -205,12 +208,9 @@ impl Group<'_> {
         let round = self.enter(label)?;
         self.contribute(&round, data);
         (self.rank() + 1..self.size()).for_each(|member| self.notify(member));
-        for member in 0..=self.rank() {
-            if member != self.rank() {
-                self.await_member(&round, member)?;
-            }
-            self.fold(&round, member, data, 0, data.len(), how);
-        }
+        self.await_members(&round, self.rank())?;
+        let bytes = data.len();
+        self.fold(Contributions { round: &round, end: self.rank() + 1, bytes }, data, 0, how)?;
         self.finish(&round);
         Ok(())
     }
@@ -224,7 +224,7 @@ impl Group<'_> {
         } else if size <= 2 || data.len() <= DIRECT_MAX {
             self.notify_all();
             self.await_members(&round, size)?;
-            (0..size).for_each(|member| self.fold(&round, member, data, 0, data.len(), how));
+            self.fold(self.of_all(&round, data.len()), data, 0, how)?;
         } else {
             self.combine_in_parts(&round, data, how, None)?;
         }
@@ -239,13 +239,13 @@ impl Group<'_> {
         let result = &self.part(0).results[round.slot];
         if self.arrive(round)? {
             self.await_members(round, self.size())?;
-            (0..self.size()).for_each(|member| self.fold(round, member, data, 0, data.len(), how));
+            self.fold(self.of_all(round, data.len()), data, 0, how)?;
             self.put(round, 0, data);
             result.set(round.number);
             self.notify_all();
         } else {
             self.wait(*round, || (result.get() == round.number).then_some(()))?;
-            self.take(round, 0, data.len(), 0, data);
+            self.take(round, 0, data.len(), 0, data)?;
         }
         Ok(())
     }
@@ -267,7 +267,7 @@ impl Group<'_> {
         self.await_members(round, size)?;
         let reads = root.is_none_or(|root| root == rank);
         let kept = (!reads).then(|| data[part.clone()].to_vec());
-        (0..size).for_each(|member| self.fold(round, member, &mut data[part.clone()], part.start, bytes, how));
+        self.fold(self.of_all(round, bytes), &mut data[part.clone()], part.start, how)?;
         self.put_part(round, bytes, part.start, &data[part.clone()]);
         self.part(rank).results[round.slot].set(round.number);
         root.map_or_else(|| self.notify_all(), |root| self.notify(root));
@@ -281,40 +281,70 @@ impl Group<'_> {
             let result = &self.part(member).results[round.slot];
             self.wait(*round, || (result.get() == round.number).then_some(()))?;
             let part = start(member)..start(member + 1);
-            self.take(round, member, bytes, part.start, &mut data[part]);
+            self.take(round, member, bytes, part.start, &mut data[part])?;
         }
         Ok(())
     }
 
-    /// Contributes without showing it, unless this is the first member, whose data are where the result grows.
-    fn put_unless_first(&self, round: &Round, data: &[u8]) {
-        if self.rank() != 0 {
-            self.put(round, self.rank(), data);
-        }
+    fn of_all<'r>(&self, round: &'r Round, bytes: usize) -> Contributions<'r> {
+        Contributions { round, end: self.size(), bytes }
     }
 
-    /// Combines the part at `offset` of the contribution of `member`, which has `bytes` bytes, into `total`. Members
-    /// come in order: the first one's contribution starts the total.
-    fn fold(&self, round: &Round, member: usize, total: &mut [u8], offset: usize, bytes: usize, how: &Combination<'_>) {
-        if member == 0 {
-            if self.rank() != 0 {
-                self.take(round, 0, bytes, offset, total);
-            }
-            return;
+    /// Combines the contributions of several members, this one's among them, in their order; of each the part at `offset`.
+    /// `data` holds this member's, and then the result.
+    fn fold(
+        &self,
+        contributions: Contributions<'_>,
+        data: &mut [u8],
+        offset: usize,
+        how: &Combination<'_>,
+    ) -> Result<()> {
+        if data.len() <= INLINE_MAX {
+            let [mut total, mut input] = [const { Scratch([0; INLINE_MAX]) }; 2];
+            return self.fold_step(&contributions, data, offset, how, [&mut total.0, &mut input.0]);
         }
-        if total.len() <= INLINE_MAX {
-            let mut scratch = Scratch([0; INLINE_MAX]);
-            let input = &mut scratch.0[..total.len()];
-            self.take(round, member, bytes, offset, input);
-            return (how.combine)(total, input);
-        }
-        let mut scratch = self.scratch.take().unwrap_or_else(|| Box::new(Scratch([0; SCRATCH_BYTES])));
-        let step = SCRATCH_BYTES / how.element * how.element;
-        for (index, total) in total.chunks_mut(step).enumerate() {
-            let input = &mut scratch.0[..total.len()];
-            self.take(round, member, bytes, offset + index * step, input);
-            (how.combine)(total, input);
+        // A piece is combined while the next one comes; where cores are shared they come whole.
+        let step = if self.crowded { SCRATCH_BYTES } else { PIECE_BYTES };
+        let step = (step / how.element).max(1) * how.element;
+        let mut scratch = self.scratch.take().unwrap_or_else(|| Box::new([const { Scratch([0; SCRATCH_BYTES]) }; 2]));
+        let [total, input] = &mut *scratch;
+        for (index, data) in data.chunks_mut(step).enumerate() {
+            self.fold_step(&contributions, data, offset + index * step, how, [&mut total.0, &mut input.0])?;
         }
         self.scratch.set(Some(scratch));
+        Ok(())
+    }
+
+    /// The same for a part that fits the scratch memory. The first member's contribution starts the total, which at that
+    /// member grows in place.
+    #[inline(always)]
+    fn fold_step(
+        &self,
+        contributions: &Contributions<'_>,
+        data: &mut [u8],
+        offset: usize,
+        how: &Combination<'_>,
+        scratch: [&mut [u8]; 2],
+    ) -> Result<()> {
+        let Contributions { round, end, bytes } = *contributions;
+        let [total, input] = scratch.map(|scratch| &mut scratch[..data.len()]);
+        if self.rank() == 0 {
+            return (1..end).try_for_each(|member| {
+                self.take(round, member, bytes, offset, input)?;
+                (how.combine)(data, input);
+                Ok(())
+            });
+        }
+        self.take(round, 0, bytes, offset, total)?;
+        for member in 1..end {
+            if member == self.rank() {
+                (how.combine)(total, data);
+            } else {
+                self.take(round, member, bytes, offset, input)?;
+                (how.combine)(total, input);
+            }
+        }
+        data.copy_from_slice(total);
+        Ok(())
     }
 }

@@ -15,11 +15,13 @@
 use super::group::Group;
 use super::label::{Label, history, same_number};
 use super::part::{BUFFER_BYTES, Entry, INLINE_MAX, Part};
+use super::pieces::PIECE_BYTES;
 use super::words::SLOT_COUNT;
 use crate::error::Result;
 use crate::memory::copy;
 use crate::ni::message::refuse_in_handler;
 use crate::sync::bell::ANY;
+use bytemuck::Pod;
 
 /// One call of this member.
 #[derive(Clone, Copy, Debug)]
@@ -76,11 +78,16 @@ impl Group<'_> {
     #[cold]
     fn await_floor(&self, needed: u64) -> Result<()> {
         self.await_done(needed)?;
+        self.look_how_far_all_are();
+        Ok(())
+    }
+
+    /// Learns how far the slowest is.
+    fn look_how_far_all_are(&self) {
         let finished = |member| self.part(member).finished.get();
         let lowest = (0..self.size()).filter(|member| *member != self.rank()).map(finished).min();
         // What this member has finished itself counts too.
         self.floor.raise(lowest.unwrap_or(u64::MAX).min(self.number.get()));
-        Ok(())
     }
 
     /// Waits until every other member has finished call `number`.
@@ -121,8 +128,12 @@ impl Group<'_> {
     /// The same, with a contribution of at most [`BUFFER_BYTES`].
     #[inline(always)]
     pub(super) fn contribute(&self, round: &Round, data: &[u8]) {
-        self.put(round, self.rank(), data);
-        self.publish(round);
+        if self.goes_in_pieces(data.len()) {
+            self.contribute_in_pieces(round, data);
+        } else {
+            self.put(round, self.rank(), data);
+            self.publish(round);
+        }
         if data.len() > INLINE_MAX && !self.crowded {
             self.expect_next(round, data.len());
         }
@@ -134,8 +145,17 @@ impl Group<'_> {
     fn expect_next(&self, round: &Round, bytes: usize) {
         let stride = round.number - self.contributed.replace(round.number);
         let next = round.number + stride;
-        if stride < SLOT_COUNT && self.floor.lacks(next, 0).is_none() {
-            copy::expect_write(self.members[self.rank()].buffer((next % SLOT_COUNT) as usize), bytes);
+        if stride >= SLOT_COUNT {
+            return;
+        }
+        if self.floor.lacks(next, 0).is_some() {
+            // Now, while others read what was contributed, it costs nothing to know.
+            self.look_how_far_all_are();
+        }
+        if self.floor.lacks(next, 0).is_none() {
+            let slot = (next % SLOT_COUNT) as usize;
+            copy::expect_write(self.members[self.rank()].buffer(slot), bytes);
+            self.expect_pieces(slot, bytes);
         }
     }
 
@@ -162,13 +182,35 @@ impl Group<'_> {
         if bytes <= INLINE_MAX { self.entry(member, round).payload() } else { self.members[member].buffer(round.slot) }
     }
 
-    /// Copies `into.len()` bytes at `offset` of a contribution of `bytes` bytes out.
+    /// Copies `into.len()` bytes at `offset` of a contribution of `bytes` bytes out. Waits for what is still to come of one
+    /// that goes in pieces.
     #[inline(always)]
-    pub(super) fn take(&self, round: &Round, member: usize, bytes: usize, offset: usize, into: &mut [u8]) {
+    pub(super) fn take(
+        &self,
+        round: &Round,
+        member: usize,
+        bytes: usize,
+        offset: usize,
+        into: &mut [u8],
+    ) -> Result<()> {
         assert!(offset + into.len() <= bytes);
+        if self.goes_in_pieces(bytes) && member != self.rank() {
+            return self.take_in_pieces(round, member, offset, into);
+        }
         let source = self.contribution(round, member, bytes);
         // SAFETY: within the place, by the assertion; `into` is private.
         unsafe { copy::copy(into.as_mut_ptr(), source.add(offset), into.len()) };
+        Ok(())
+    }
+
+    /// The value that a member has contributed: short enough to have come with its entry.
+    pub(super) fn value_of<T: Pod>(&self, round: &Round, member: usize) -> T {
+        const { assert!(size_of::<T>() <= PIECE_BYTES) };
+        let mut value = T::zeroed();
+        let source = self.contribution(round, member, size_of::<T>());
+        // SAFETY: the place holds as many bytes.
+        unsafe { copy::copy((&raw mut value).cast(), source, size_of::<T>()) };
+        value
     }
 
     /// Copies into the buffer of a member, at `offset`, whatever the size.

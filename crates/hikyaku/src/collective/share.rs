@@ -21,7 +21,6 @@ use super::source::{Source, Way};
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
 use crate::ni::Ni;
-use bytemuck::Zeroable;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
@@ -81,9 +80,7 @@ impl Group<'_> {
     }
 
     fn source_of(&self, round: &Round, member: usize) -> Source {
-        let mut source = Source::zeroed();
-        self.take(round, member, size_of::<Source>(), 0, bytemuck::bytes_of_mut(&mut source));
-        source
+        self.value_of(round, member)
     }
 
     fn combine_my_share(&self, shares: &Shares<'_>) -> Result<()> {

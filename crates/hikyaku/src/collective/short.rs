@@ -40,10 +40,10 @@ impl Group<'_> {
         for member in 0..self.size() {
             match (member, member == self.rank()) {
                 (0, true) => {}
-                (0, false) => self.take(&round, 0, bytes, 0, data),
+                (0, false) => self.take(&round, 0, bytes, 0, data)?,
                 (_, true) => (how.combine)(data, own),
                 (_, false) => {
-                    self.take(&round, member, bytes, 0, theirs);
+                    self.take(&round, member, bytes, 0, theirs)?;
                     (how.combine)(data, theirs);
                 }
             }

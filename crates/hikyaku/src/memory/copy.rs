@@ -9,10 +9,10 @@
 //! atomics.
 
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
-pub use assembly::{copy, expect_write};
+pub use assembly::{copy, expect_read, expect_write};
 
 #[cfg(not(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom)))))]
-pub use atomic::{copy, expect_write};
+pub use atomic::{copy, expect_read, expect_write};
 
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
 mod assembly {
@@ -36,6 +36,15 @@ mod assembly {
         for line in (0..len).step_by(64) {
             // SAFETY: a hint, harmless whatever the address.
             unsafe { asm!("prefetchw [{}]", in(reg) start.wrapping_add(line), options(nostack, preserves_flags)) };
+        }
+    }
+
+    /// Fetches lines that will be read soon.
+    #[inline(always)]
+    pub fn expect_read(start: *const u8, len: usize) {
+        for line in (0..len).step_by(64) {
+            // SAFETY: a hint, harmless whatever the address.
+            unsafe { asm!("prefetcht0 [{}]", in(reg) start.wrapping_add(line), options(nostack, preserves_flags)) };
         }
     }
 
@@ -235,6 +244,10 @@ mod atomic {
     /// No such hint here.
     #[inline(always)]
     pub fn expect_write(_: *mut u8, _: usize) {}
+
+    /// No such hint here.
+    #[inline(always)]
+    pub fn expect_read(_: *const u8, _: usize) {}
 
     /// Copies `len` bytes by relaxed atomics, words where both sides are aligned alike.
     ///

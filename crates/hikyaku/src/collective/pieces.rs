@@ -1,0 +1,83 @@
+//! Contributions of some kilobytes, which others read piece by piece while they are still written.
+//!
+//! ```text
+//!   member                              peer
+//!   first piece
+//!   entry: what I ask for     ------->  reads the first piece
+//!   second piece
+//!   its mark = n              ------->  reads the second piece
+//!   ...
+//! ```
+//! Where members share cores they are written whole: a writer that loses its core in the middle would be waited for twice.
+
+use super::group::Group;
+use super::part::BUFFER_BYTES;
+use super::round::Round;
+use super::words::Mark;
+use crate::error::Result;
+use crate::memory::copy;
+
+/// Bytes that are written, and read, at a time.
+pub(super) const PIECE_BYTES: usize = 1024;
+
+/// One for each piece but the first, which comes with the entry: the number of the call it belongs to.
+pub(super) type Marks = [Mark; BUFFER_BYTES / PIECE_BYTES - 1];
+
+impl Group<'_> {
+    /// Whether a contribution of so many bytes goes in pieces: all members say the same.
+    #[inline(always)]
+    pub(super) fn goes_in_pieces(&self, bytes: usize) -> bool {
+        bytes > PIECE_BYTES && !self.crowded
+    }
+
+    /// Writes this member's contribution, and shows what it asks for with the first piece.
+    pub(super) fn contribute_in_pieces(&self, round: &Round, data: &[u8]) {
+        let marks = &self.part(self.rank()).pieces[round.slot];
+        for (index, piece) in data.chunks(PIECE_BYTES).enumerate() {
+            self.put_in_buffer(round, self.rank(), index * PIECE_BYTES, piece);
+            match index {
+                0 => self.publish(round),
+                _ => marks[index - 1].set(round.number),
+            }
+        }
+    }
+
+    /// Fetches the piece at `offset` of another member's contribution if it is there: it will be read after what was read
+    /// before is combined.
+    #[inline(always)]
+    fn expect_piece(&self, round: &Round, member: usize, offset: usize) {
+        let index = offset / PIECE_BYTES;
+        let mark = index.checked_sub(1).and_then(|before| self.part(member).pieces[round.slot].get(before));
+        if mark.is_some_and(|mark| mark.get() == round.number) {
+            let bytes = (index + 1) * PIECE_BYTES - offset;
+            copy::expect_read(self.members[member].buffer(round.slot).wrapping_add(offset), bytes);
+        }
+    }
+
+    /// Fetches the marks of a contribution that will most likely be written.
+    #[inline(always)]
+    pub(super) fn expect_pieces(&self, slot: usize, bytes: usize) {
+        let marks = &self.part(self.rank()).pieces[slot];
+        let count = (bytes.div_ceil(PIECE_BYTES) - 1).min(marks.len());
+        copy::expect_write(marks.as_ptr().cast_mut().cast(), size_of_val(&marks[..count]));
+    }
+
+    /// Copies what lies at `offset` of another member's contribution, as its pieces come.
+    pub(super) fn take_in_pieces(&self, round: &Round, member: usize, offset: usize, into: &mut [u8]) -> Result<()> {
+        let marks = &self.part(member).pieces[round.slot];
+        let mut rest = into;
+        let mut at = offset;
+        while !rest.is_empty() {
+            let index = at / PIECE_BYTES;
+            let (piece, behind) = rest.split_at_mut(rest.len().min((index + 1) * PIECE_BYTES - at));
+            if index > 0 {
+                self.wait(*round, || (marks[index - 1].get() == round.number).then_some(()))?;
+            }
+            self.take_from_buffer(round, member, at, piece);
+            at += piece.len();
+            rest = behind;
+        }
+        self.expect_piece(round, member, at);
+        Ok(())
+    }
+}
