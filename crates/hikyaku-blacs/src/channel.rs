@@ -10,15 +10,16 @@
 //! ```
 //! An announcement has an odd number of bytes, which no stream of elements has, and tells how many bytes follow and how
 //! long their pieces are. A matrix that lies in one piece is sent from where it is and received where it shall be, in
-//! pieces that are long. Others are copied together, and apart, in short pieces that stay in a cache, while the piece
-//! before is on its way; if the receiver does not keep up, a second announcement says that the rest comes in long ones.
-//! Where columns are long, short pieces are cut so that they begin with them, and need not be copied together.
+//! pieces that are long. So are long columns of a matrix, each side's where they are. Others are copied together, and apart,
+//! in short pieces that stay in a cache, while the piece before is on its way; if the receiver does not keep up, a second
+//! announcement says that the rest comes in long ones. Short pieces of columns that are long are cut so that they begin with
+//! them, and need not be copied together.
 
 use crate::error::{Outcome, Trouble};
 use crate::matrix::{Matrix, Walk};
 use bytemuck::{Pod, Zeroable};
 use hikyaku::Error;
-use hikyaku::message::{EAGER_MAX, Messages, Mode};
+use hikyaku::message::{Columns, EAGER_MAX, Messages, Mode};
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ const fn first_slot(channel: usize) -> usize {
 
 /// Bytes of a piece of a matrix that lies in one piece: long, so that both sides copy at full speed.
 const PIECE_IN_PLACE: usize = 4 << 20;
+/// Bytes from which columns are worth the system calls.
+const COLUMNS_MIN: usize = 32 << 10;
 /// Bytes of a piece that is copied together: what needs no receive that waits for it.
 const PIECE_PACKED: usize = EAGER_MAX;
 /// Columns are cut into pieces of at least so many: one more message costs as much as copying about as many.
@@ -100,7 +103,12 @@ impl Channel {
                 matrix.walk().gather(&mut scratch[..bytes]);
                 self.put(messages, &scratch[..bytes], member)
             }
-            None => self.send_packed(messages, matrix, bytes, member),
+            None => match matrix.walk().columns(bytes) {
+                Some(columns) if bytes >= COLUMNS_MIN && messages.takes_columns(member) => {
+                    self.send_columns(messages, matrix, columns, member)
+                }
+                _ => self.send_packed(messages, matrix, bytes, member),
+            },
         }
     }
 
@@ -130,6 +138,30 @@ impl Channel {
         for piece in data.chunks(PIECE_IN_PLACE) {
             let patience = if keeps_up { patience(piece.len()) } else { Duration::ZERO };
             keeps_up = self.put_patiently(messages, piece, member, patience)?;
+        }
+        Ok(())
+    }
+
+    /// Sends columns from where they are, or copied aside where nobody waits for them.
+    fn send_columns(&self, messages: &Messages<'_>, matrix: &Matrix, all: Columns, member: usize) -> Outcome<()> {
+        let most = (PIECE_IN_PLACE / all.column).max(1) * all.column;
+        self.announce(messages, all.bytes, most, member)?;
+        let (mut walk, mut left, mut keeps_up) = (matrix.walk(), all.bytes, true);
+        while left > 0 {
+            let (length, slot) = (most.min(left), self.next_slot(&self.sent, member));
+            let patience = if keeps_up && messages.rank() != member { patience(length) } else { Duration::ZERO };
+            let columns = walk.columns(length).expect("pieces are whole columns, so each begins with one");
+            // SAFETY: elements of the matrix, the caller's to read.
+            let sent = unsafe { messages.send_columns(columns, member, slot, patience) };
+            keeps_up = gone_is(sent, true)?;
+            if keeps_up {
+                walk.skip(length);
+            } else {
+                let mut piece = vec![0; length].into_boxed_slice();
+                walk.gather(&mut piece);
+                gone_is(messages.send_owned(piece, member, slot), ())?;
+            }
+            left -= length;
         }
         Ok(())
     }
@@ -215,6 +247,21 @@ impl Channel {
             let length = piece.clamp(1, bytes - taken);
             let mut ahead = walk;
             let in_place = run.map(|run| run.wrapping_add(taken)).or_else(|| ahead.pass(length));
+            if in_place.is_none()
+                && length > EAGER_MAX
+                && let Some(columns) = walk.columns(length).filter(|_| messages.takes_columns(member))
+            {
+                let slot = self.next_slot(&self.received, member);
+                // SAFETY: elements of the matrix, the caller's to write, each of them once.
+                let got = unsafe { messages.recv_columns(columns, member, slot) };
+                let got = got.map_err(|error| too_long(error, length))?;
+                if got % 2 == 1 {
+                    return Err(Trouble::Long { bytes: None, room });
+                }
+                walk.skip(got);
+                taken += got;
+                continue;
+            }
             let into: &mut [u8] = match in_place {
                 // SAFETY: elements of the matrix, the caller's to write.
                 Some(start) => unsafe { std::slice::from_raw_parts_mut(start, length) },
@@ -246,19 +293,26 @@ impl Announcement {
 }
 
 fn take(messages: &Messages<'_>, into: &mut [u8], member: usize, slot: usize) -> Outcome<usize> {
-    messages.recv(into, member, slot).map_err(|error| match error {
-        Error::Truncated { bytes, .. } => {
-            let bytes = (bytes % 2 == 0).then_some(bytes as u64);
-            Trouble::Long { bytes, room: into.len() }
-        }
+    messages.recv(into, member, slot).map_err(|error| too_long(error, into.len()))
+}
+
+/// What a receive into so much room failed with.
+fn too_long(error: Error, room: usize) -> Trouble {
+    match error {
+        Error::Truncated { bytes, .. } => Trouble::Long { bytes: (bytes % 2 == 0).then_some(bytes as u64), room },
         other => other.into(),
-    })
+    }
 }
 
 /// A message to a process that has ended in good order is received by nobody, which is no error of this one.
 fn unless_gone(sent: hikyaku::Result<()>) -> Outcome<()> {
-    match sent {
-        Err(Error::PeerLeft { .. }) => Ok(()),
+    gone_is(sent, ())
+}
+
+/// The same, where it counts as `sent`.
+fn gone_is<T>(result: hikyaku::Result<T>, sent: T) -> Outcome<T> {
+    match result {
+        Err(Error::PeerLeft { .. }) => Ok(sent),
         other => Ok(other?),
     }
 }

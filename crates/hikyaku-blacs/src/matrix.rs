@@ -3,8 +3,12 @@
 //! On the way from one process to another there is only the stream, so sender and receiver may have different shapes.
 //! What lies in one piece is never copied together.
 
+use hikyaku::message::Columns;
 use std::ops::Range;
 use std::ptr::NonNull;
+
+/// Bytes of a column from which it is faster to move each from where it is than to copy them together.
+pub const COLUMN_MIN: usize = 2048;
 
 /// Which part of a rectangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +162,15 @@ impl Walk {
             return None;
         }
         self.next(bytes).map(|(start, _)| start)
+    }
+
+    /// The next bytes of the stream as they lie in memory, if they begin with a column, and columns are alike and long enough.
+    pub fn columns(&mut self, bytes: usize) -> Option<Columns> {
+        let matrix = self.matrix;
+        let (column, pitch) = (matrix.rows * matrix.element, matrix.stride * matrix.element);
+        let begins = self.left_of_column() == column && matrix.shape == Shape::General;
+        let start = matrix.address(0, self.column);
+        (begins && column >= COLUMN_MIN).then_some(Columns { start, bytes, column, pitch })
     }
 
     /// Passes the next bytes of the stream, as many as there are.

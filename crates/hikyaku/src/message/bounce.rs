@@ -58,7 +58,7 @@ impl Core {
             }
             let bytes = PIECE_BYTES.min(told.bytes - *copied);
             // SAFETY: within the bounce buffer and within the receive's, as asserted.
-            unsafe { copy::copy(into.start.add(*copied), source.add(*copied), bytes) };
+            unsafe { into.fill(*copied, source.add(*copied), bytes) };
             *copied += bytes;
         }
         true

@@ -95,7 +95,7 @@ impl Core {
         if fits {
             let from = start as usize + size_of::<Node>();
             // SAFETY: inside the segment, as checked, and inside the buffer.
-            unsafe { copy::copy(op.buffer.start, self.ni.memory.segment.base().add(from), bytes) };
+            unsafe { op.buffer.fill(0, self.ni.memory.segment.base().add(from), bytes) };
         }
         let receive = &mut self.near(op.member).state.borrow_mut().receives[op.entry];
         receive.taken = op.number();

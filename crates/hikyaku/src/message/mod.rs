@@ -14,7 +14,9 @@
 //! | `state` | what each side keeps to itself |
 //! | `far` | the same between ranks that do not map each other's memory |
 //! | `chunk` | a long buffer in pieces that both sides copy |
+//! | `shape` | how the bytes of a buffer lie: in one piece, or in columns |
 //! | `spot` | where a buffer is, seen from two processes; copying between them |
+//! | `columns` | long messages from and into columns |
 //! | `short` | what fits a line: sent and received in place |
 //! | `bounce` | what fits a buffer that both map |
 //! | `send` | sending: eager, offered, synchronous |
@@ -33,6 +35,7 @@
 mod bounce;
 mod chain;
 pub(crate) mod chunk;
+mod columns;
 mod eager;
 mod far;
 mod layout;
@@ -46,12 +49,14 @@ mod receive;
 mod scope;
 pub(crate) mod search;
 mod send;
+mod shape;
 mod short;
 pub(crate) mod slot;
 mod spool;
 mod spot;
 mod state;
 
+pub use columns::Columns;
 pub use layout::EAGER_MAX;
 pub use prepared::{PreparedReceive, PreparedSend};
 pub use receive::Received;

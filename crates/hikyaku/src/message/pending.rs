@@ -239,7 +239,7 @@ impl Messages<'_> {
     pub unsafe fn isend(&self, data: *const u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         self.core.enter(rank);
-        let buffer = Buffer { start: data as *mut u8, bytes };
+        let buffer = Buffer::whole(data.cast_mut(), bytes);
         // SAFETY: the caller's promise.
         unsafe { self.core.start_out(self.core.begin_send(buffer, rank, slot)?).map(drop) }
     }
@@ -253,7 +253,7 @@ impl Messages<'_> {
         self.core.check(rank, slot)?;
         self.core.enter(rank);
         // SAFETY: the caller's promise.
-        unsafe { self.core.start_in(self.core.begin_receive(Buffer { start: into, bytes }, rank, slot)?) }
+        unsafe { self.core.start_in(self.core.begin_receive(Buffer::whole(into, bytes), rank, slot)?) }
     }
 
     /// Waits until the send under way to a slot has ended; at once if there is none.

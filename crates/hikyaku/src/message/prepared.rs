@@ -178,7 +178,7 @@ impl Messages<'_> {
     pub unsafe fn isend_reserved(&self, data: *const u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         // SAFETY: the caller's promise.
-        unsafe { self.core.start_reserved_out(Buffer { start: data.cast_mut(), bytes }, rank, slot) }
+        unsafe { self.core.start_reserved_out(Buffer::whole(data.cast_mut(), bytes), rank, slot) }
     }
 
     /// [`Messages::irecv`] of a slot that was reserved; fails while the last one is under way.
@@ -188,7 +188,7 @@ impl Messages<'_> {
     pub unsafe fn irecv_reserved(&self, into: *mut u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         // SAFETY: the caller's promise.
-        unsafe { self.core.start_reserved_in(Buffer { start: into, bytes }, rank, slot) }
+        unsafe { self.core.start_reserved_in(Buffer::whole(into, bytes), rank, slot) }
     }
 }
 

@@ -8,7 +8,6 @@ use super::slot::{Kind, Told};
 use super::spot::{Buffer, Distant, Staged};
 use super::{Core, Messages};
 use crate::error::{Error, Result};
-use crate::memory::copy;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use bytemuck::Pod;
@@ -107,7 +106,7 @@ impl Messages<'_> {
         Ok(Received { rank: member, slot, len: received? / size_of::<T>().max(1) })
     }
 
-    fn recv_entry(&self, buffer: Buffer, rank: usize, slot: usize, entry: usize) -> Result<usize> {
+    pub(super) fn recv_entry(&self, buffer: Buffer, rank: usize, slot: usize, entry: usize) -> Result<usize> {
         self.core.check(rank, slot)?;
         self.core.enter(rank);
         // SAFETY: the operation ends, or is withdrawn, before this call returns.
@@ -268,7 +267,7 @@ impl Core {
             return Err(Error::PeerMisbehaved { rank, what: "a message longer than its place" });
         };
         // SAFETY: both sides hold as many bytes, as checked above.
-        unsafe { copy::copy(op.buffer.start, source, told.bytes) };
+        unsafe { op.buffer.fill(0, source, told.bytes) };
         Ok(Some(told.bytes))
     }
 
@@ -291,7 +290,7 @@ impl Core {
                 let range = chunks.range(index);
                 // SAFETY: the claim makes this the only one who writes the chunk; the sender keeps its buffer until
                 // all chunks are copied.
-                unsafe { offer.read(ni, op.target(), range.start, range.len())? };
+                unsafe { offer.read(ni, op.target(), range)? };
                 deal.copied();
             }
         }
@@ -300,7 +299,7 @@ impl Core {
         }
         if let Some(staged) = op.staged.take() {
             // SAFETY: both hold the message, whose size was compared with the buffer's.
-            unsafe { copy::copy(op.buffer.start, staged.buffer().start, offer.bytes) };
+            unsafe { op.buffer.fill(0, staged.buffer().start, offer.bytes) };
         }
         Ok(Some(offer.bytes))
     }

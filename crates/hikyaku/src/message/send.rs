@@ -11,7 +11,6 @@ use super::spot::{Buffer, Distant, Staged};
 use super::state::Peer;
 use super::{Core, Messages, Mode};
 use crate::error::{Error, Result};
-use crate::memory::copy;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
@@ -245,7 +244,7 @@ impl Core {
                 let range = chunks.range(index);
                 // SAFETY: the claim makes this the only one who writes the chunk, and keeps the receive's buffer; the
                 // own buffer stays until the operation is done.
-                unsafe { want.write(ni, op.buffer, range.start, range.len())? };
+                unsafe { want.write(ni, op.buffer, range)? };
                 deal.copied();
             }
             self.notify(member);
@@ -288,23 +287,11 @@ impl Core {
         if op.buffer.needs_staging(&self.ni, self.rank_of(op.member)) {
             let staged = Staged::new(&self.ni, op.buffer.bytes)?;
             // SAFETY: a fresh part of the own heap, of the same size.
-            unsafe { copy::copy(staged.buffer().start, op.buffer.start, op.buffer.bytes) };
+            unsafe { op.buffer.copy_to(staged.buffer().start) };
             op.buffer = staged.buffer();
             op.staged = Some(Box::new(staged));
         }
         Ok(())
-    }
-}
-
-impl Buffer {
-    /// A buffer that is only read.
-    pub fn of(data: &[u8]) -> Buffer {
-        Buffer { start: data.as_ptr() as *mut u8, bytes: data.len() }
-    }
-
-    /// A buffer that is written.
-    pub fn of_mut(data: &mut [u8]) -> Buffer {
-        Buffer { start: data.as_mut_ptr(), bytes: data.len() }
     }
 }
 
@@ -364,7 +351,9 @@ impl SendOp {
         (self.stage == Stage::Start).then(|| self.bytes())
     }
 
+    /// What is to be sent, which lies in one piece.
     pub fn bytes(&self) -> &[u8] {
+        assert!(self.buffer.shape.is_whole());
         // SAFETY: the buffer stays until the operation is done, and nobody writes it meanwhile.
         unsafe { std::slice::from_raw_parts(self.buffer.start, self.buffer.bytes) }
     }

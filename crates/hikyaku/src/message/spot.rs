@@ -1,10 +1,12 @@
 //! Where a buffer is, seen from two processes, and copying between them.
 
+use super::shape::{Run, Shape, runs};
 use super::slot::Spot;
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::ni::Ni;
-use crate::transport::shm::cross;
+use crate::transport::shm::cross::{self, Direction, Pieces};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,6 +15,7 @@ use std::sync::atomic::Ordering;
 pub(super) struct Buffer {
     pub start: *mut u8,
     pub bytes: usize,
+    pub shape: Shape,
 }
 
 /// A buffer of a peer, as it told us.
@@ -22,14 +25,61 @@ pub(super) struct Distant {
     start: u64,
     mapped: bool,
     pub bytes: usize,
+    shape: Shape,
 }
 
 impl Buffer {
+    /// One that lies in one piece.
+    #[inline(always)]
+    pub fn whole(start: *mut u8, bytes: usize) -> Buffer {
+        Buffer { start, bytes, shape: Shape::WHOLE }
+    }
+
+    /// One that is only read.
+    #[inline(always)]
+    pub fn of(data: &[u8]) -> Buffer {
+        Buffer::whole(data.as_ptr().cast_mut(), data.len())
+    }
+
+    /// One that is written.
+    #[inline(always)]
+    pub fn of_mut(data: &mut [u8]) -> Buffer {
+        Buffer::whole(data.as_mut_ptr(), data.len())
+    }
+
+    /// Copies bytes that lie in one piece to where those of this buffer from `at` on belong.
+    ///
+    /// # Safety
+    /// `from` is readable for `bytes` bytes, the buffer writable from `at` on for as many.
+    #[inline(always)]
+    pub unsafe fn fill(&self, at: usize, from: *const u8, bytes: usize) {
+        if self.shape.is_whole() {
+            // SAFETY: the caller's promise.
+            return unsafe { copy::copy(self.start.add(at), from, bytes) };
+        }
+        for run in runs(at..at + bytes, [self.shape, Shape::WHOLE]) {
+            // SAFETY: the caller's promise.
+            unsafe { copy::copy(self.start.add(run.starts[0]), from.add(run.starts[1] - at), run.bytes) };
+        }
+    }
+
+    /// Copies the whole buffer to bytes that lie in one piece.
+    ///
+    /// # Safety
+    /// The buffer is readable, `to` writable for as many bytes.
+    pub unsafe fn copy_to(&self, to: *mut u8) {
+        for run in runs(0..self.bytes, [self.shape, Shape::WHOLE]) {
+            // SAFETY: the caller's promise.
+            unsafe { copy::copy(to.add(run.starts[1]), self.start.add(run.starts[0]), run.bytes) };
+        }
+    }
+
     /// Its offset in job memory, if it lies there.
     fn offset(&self, ni: &Ni) -> Option<usize> {
         let segment = &ni.memory.segment;
         let offset = (self.start as usize).wrapping_sub(segment.base() as usize);
-        (offset < segment.bytes() && self.bytes <= segment.bytes() - offset).then_some(offset)
+        let extent = self.shape.extent(self.bytes)?;
+        (offset < segment.bytes() && extent <= segment.bytes() - offset).then_some(offset)
     }
 
     /// Whether peers have it mapped.
@@ -48,6 +98,8 @@ impl Buffer {
         spot.start.store(if mapped { offset as u64 } else { self.start as u64 }, Ordering::Relaxed);
         spot.bytes.store(self.bytes as u64, Ordering::Relaxed);
         spot.mapped.store(mapped as u64, Ordering::Relaxed);
+        spot.column.store(self.shape.column as u64, Ordering::Relaxed);
+        spot.pitch.store(self.shape.pitch as u64, Ordering::Relaxed);
     }
 }
 
@@ -71,7 +123,7 @@ impl Staged {
 
     pub fn buffer(&self) -> Buffer {
         // SAFETY: a part of the own heap, hence of the segment.
-        Buffer { start: unsafe { self.ni.memory.segment.base().add(self.start) }, bytes: self.bytes }
+        Buffer::whole(unsafe { self.ni.memory.segment.base().add(self.start) }, self.bytes)
     }
 }
 
@@ -87,10 +139,13 @@ impl Distant {
         let start = spot.start.load(Ordering::Relaxed);
         let bytes = spot.bytes.load(Ordering::Relaxed);
         let mapped = spot.mapped.load(Ordering::Relaxed) == 1;
-        let end = start.checked_add(bytes).filter(|_| bytes <= isize::MAX as u64);
+        let [column, pitch] = [&spot.column, &spot.pitch].map(|word| word.load(Ordering::Relaxed) as usize);
+        let (bytes, shape) = (bytes as usize, Shape { column, pitch });
+        let extent = shape.extent(bytes).filter(|extent| *extent <= isize::MAX as usize);
+        let end = extent.and_then(|extent| start.checked_add(extent as u64));
         let inside = end.is_some_and(|end| !mapped || end <= ni.memory.segment.bytes() as u64);
         match inside {
-            true => Ok(Distant { rank, start, mapped, bytes: bytes as usize }),
+            true => Ok(Distant { rank, start, mapped, bytes, shape }),
             false => Err(Error::PeerMisbehaved { rank, what: "a buffer outside its memory" }),
         }
     }
@@ -108,40 +163,58 @@ impl Distant {
         }
     }
 
-    /// Copies `bytes` at `offset` of an own buffer to the same place here.
+    /// Copies a part of an own buffer to the same place here.
     ///
     /// # Safety
-    /// Both buffers hold that range and stay while this runs; nobody else writes the target.
-    pub unsafe fn write(&self, ni: &Ni, from: Buffer, offset: usize, bytes: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self.pointer(ni) {
-                Some(target) => copy::copy(target.add(offset), from.start.add(offset), bytes),
-                None => {
-                    let data = std::slice::from_raw_parts(from.start.add(offset), bytes);
-                    cross::write(ni.process_of(self.rank), self.start + offset as u64, data)
-                        .map_err(|error| cross::of_rank(self.rank, error))?;
+    /// Both buffers hold that part and stay while this runs; nobody else writes the target.
+    pub unsafe fn write(&self, ni: &Ni, from: Buffer, part: Range<usize>) -> Result<()> {
+        match self.pointer(ni) {
+            Some(target) => {
+                for Run { bytes, starts: [there, here] } in runs(part, [self.shape, from.shape]) {
+                    // SAFETY: the caller's promise.
+                    unsafe { copy::copy(target.add(there), from.start.add(here), bytes) };
                 }
+                Ok(())
             }
+            // SAFETY: the caller's promise.
+            None => unsafe { self.cross(ni, Direction::Write, from, part) },
         }
-        Ok(())
     }
 
-    /// Copies `bytes` at `offset` of here to the same place of an own buffer.
+    /// Copies a part of here to the same place of an own buffer.
     ///
     /// # Safety
-    /// Both buffers hold that range and stay while this runs; nobody else writes the target.
-    pub unsafe fn read(&self, ni: &Ni, into: Buffer, offset: usize, bytes: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self.pointer(ni) {
-                Some(source) => copy::copy(into.start.add(offset), source.add(offset), bytes),
-                None => {
-                    let target = std::slice::from_raw_parts_mut(into.start.add(offset), bytes);
-                    cross::read(ni.process_of(self.rank), self.start + offset as u64, target)
-                        .map_err(|error| cross::of_rank(self.rank, error))?;
+    /// Both buffers hold that part and stay while this runs; nobody else writes the target.
+    pub unsafe fn read(&self, ni: &Ni, into: Buffer, part: Range<usize>) -> Result<()> {
+        match self.pointer(ni) {
+            Some(source) => {
+                for Run { bytes, starts: [there, here] } in runs(part, [self.shape, into.shape]) {
+                    // SAFETY: the caller's promise.
+                    unsafe { copy::copy(into.start.add(here), source.add(there), bytes) };
+                }
+                Ok(())
+            }
+            // SAFETY: the caller's promise.
+            None => unsafe { self.cross(ni, Direction::Read, into, part) },
+        }
+    }
+
+    /// The same through the kernel, some runs at a time.
+    ///
+    /// # Safety
+    /// As above.
+    unsafe fn cross(&self, ni: &Ni, direction: Direction, own: Buffer, part: Range<usize>) -> Result<()> {
+        let mut at = part.start;
+        while at < part.end {
+            let mut pieces = Pieces::default();
+            for Run { bytes, starts: [there, here] } in runs(at..part.end, [self.shape, own.shape]) {
+                if !pieces.add(own.start.wrapping_add(here), self.start + there as u64, bytes) {
+                    break;
                 }
             }
+            // SAFETY: parts of the own buffer, by the caller's promise.
+            let moved = unsafe { pieces.move_some(direction, ni.process_of(self.rank)) };
+            at += moved.map_err(|error| cross::of_rank(self.rank, error))?;
         }
         Ok(())
     }

@@ -31,6 +31,64 @@ pub fn read(process: i32, address: u64, into: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the other process.
+    Read,
+    /// To it.
+    Write,
+}
+
+/// Pieces that one system call moves: the same bytes here and there.
+pub struct Pieces {
+    count: usize,
+    local: [libc::iovec; PIECES_MAX],
+    remote: [libc::iovec; PIECES_MAX],
+}
+
+/// Few enough for the stack, enough that the start of the call does not count.
+const PIECES_MAX: usize = 64;
+
+impl Default for Pieces {
+    fn default() -> Pieces {
+        const NOTHING: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        Pieces { count: 0, local: [NOTHING; PIECES_MAX], remote: [NOTHING; PIECES_MAX] }
+    }
+}
+
+impl Pieces {
+    /// Adds a piece; false if there is no room for it.
+    pub fn add(&mut self, here: *mut u8, there: u64, bytes: usize) -> bool {
+        if self.count == PIECES_MAX {
+            return false;
+        }
+        self.local[self.count] = libc::iovec { iov_base: here.cast(), iov_len: bytes };
+        self.remote[self.count] = libc::iovec { iov_base: there as *mut _, iov_len: bytes };
+        self.count += 1;
+        true
+    }
+
+    /// Moves some of them, from the first on; gives the bytes moved.
+    ///
+    /// # Safety
+    /// The pieces here are the caller's to read, or for [`Direction::Read`] to write.
+    pub unsafe fn move_some(&self, direction: Direction, process: i32) -> Result<usize> {
+        let (local, remote, count) = (self.local.as_ptr(), self.remote.as_ptr(), self.count as libc::c_ulong);
+        // SAFETY: as many elements each; the local pieces by the caller's promise, the remote ones are checked by the kernel.
+        unsafe {
+            match direction {
+                Direction::Read => {
+                    moved("process_vm_readv", libc::process_vm_readv(process, local, count, remote, count, 0))
+                }
+                Direction::Write => {
+                    moved("process_vm_writev", libc::process_vm_writev(process, local, count, remote, count, 0))
+                }
+            }
+        }
+    }
+}
+
 /// Whether `process` lets us read the word it published for this purpose.
 pub fn probe(process: i32, address: u64, expected: u64) -> Result<()> {
     let mut word = [0; 8];
