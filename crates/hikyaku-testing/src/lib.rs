@@ -222,6 +222,12 @@ macro_rules! for_each_case {
                 waiting_calls_in_a_handler_are_refused_whole: 2,
                 messages_and_collectives_in_a_forked_child_are_refused: 2,
             }
+            columns {
+                columns_of_any_shape_meet: 2,
+                columns_take_messages_of_every_kind: 2,
+                columns_that_nobody_waits_for_are_not_sent: 2,
+                columns_that_do_not_fit_are_refused: 2,
+            }
             fork {
                 a_forked_child_is_refused: 2,
                 a_forked_child_ends_cleanly: 2,

@@ -3,6 +3,7 @@
 pub mod areas;
 pub mod atomics;
 pub mod calls;
+pub mod columns;
 pub mod event;
 pub mod fork;
 pub mod handlers;
