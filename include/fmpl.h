@@ -158,7 +158,8 @@ int fmpl_sendbuf_check(int *nsend, int *nspool);
 /* ---- while the program computes ------------------------------------------------------------------------------- */
 
 /* The buffer belongs to the operation until it has ended. A receive that was started early lets its send go at once.
- * With FMPL_TAG_ANY, at most one receive per source is under way, and it takes a message when it is asked for. */
+ * With FMPL_TAG_ANY, at most one receive per source is under way, and it takes a message when it is asked for: a send
+ * that waits for its receive waits until then. */
 int fmpl_isend(const void *buf, size_t size, int dst, int mai, fmpl_comm comm);
 int fmpl_irecv(void *buf, size_t size, int src, int mai, fmpl_comm comm);
 

@@ -58,13 +58,6 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
             false => "spin 100 us, yield, after 1 ms sleep: every rank has a core",
         },
     );
-    line(
-        "barrier",
-        match crowded {
-            true => "one shared counter: whoever gets a core sees at once whether all have arrived",
-            false => "flags in a butterfly: one cache line handed over per step",
-        },
-    );
     say!("\nPaths");
     line("symmetric memory, areas", "a pointer: loads, stores and atomics in place, any size");
     line("  up to 16 bytes", "two moves");

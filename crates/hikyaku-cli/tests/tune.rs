@@ -74,7 +74,8 @@ fn a_stored_choice_is_used_by_all_ranks() {
     let file = File::new("trees");
     file.hikyaku(&["tune", "-n", "2", "--rounds", "1", "--time", "1", "--max", "8"]);
     let stored = std::fs::read_to_string(&file.0).unwrap();
-    let trees = stored.replace(" buffers\"", " tree\"").replace("barrier 2 ", "barrier 4 ");
+    let trees =
+        stored.replace(" buffers\"", " tree\"").replace(" direct\"", " tree\"").replace("barrier 2 ", "barrier 4 ");
     std::fs::write(&file.0, trees.replace(" 2 64 ", " 4 64 ")).unwrap();
     let info = out(&file.hikyaku(&["info", "-n", "3"]));
     assert!(info.contains("tree: a tree of messages (measured)"), "{info}");

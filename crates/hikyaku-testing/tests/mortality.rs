@@ -4,7 +4,7 @@
 use hikyaku::Config;
 use hikyaku::collective::{Choices, Version};
 use hikyaku::launch::{Ending, Launcher, OnDeath, Outcome};
-use hikyaku_testing::{leftovers, mortal, watchdog::watched};
+use hikyaku_testing::{leftovers, mortal, mortal::torn, watchdog::watched};
 use std::time::Duration;
 
 /// What survivors are promised.
@@ -18,6 +18,11 @@ fn kill_one(name: &str, ranks: usize, cross: &str, life: Duration) -> Duration {
 }
 
 fn kill_one_by(config: Config, name: &str, ranks: usize, cross: &str, life: Duration) -> Duration {
+    end_one(libc::SIGKILL, config, name, ranks, cross, life)
+}
+
+/// The same, by whatever signal.
+fn end_one(signal: i32, config: Config, name: &str, ranks: usize, cross: &str, life: Duration) -> Duration {
     let what = format!("{name}, {ranks} ranks, cross {cross}, killed after {life:?}");
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_mortal"))
         .args([name, &life.as_micros().to_string()])
@@ -28,7 +33,7 @@ fn kill_one_by(config: Config, name: &str, ranks: usize, cross: &str, life: Dura
         .capture(true);
     let outcome = watched(&what, || launcher.run().unwrap());
     let died = moment(&outcome, ranks - 1, "died ").unwrap_or_else(|| panic!("{what}: {}", text(&outcome, ranks - 1)));
-    assert_eq!(outcome.endings[ranks - 1], Ending::Killed(9), "{what}: {}", text(&outcome, ranks - 1));
+    assert_eq!(outcome.endings[ranks - 1], Ending::Killed(signal), "{what}: {}", text(&outcome, ranks - 1));
     let mut slowest = Duration::ZERO;
     for rank in 0..ranks - 1 {
         let said = text(&outcome, rank);
@@ -99,6 +104,22 @@ fn fault_1_a_death_in_every_version_of_a_collective() {
             kill_one_by(config, name, ranks, cross, Duration::from_micros(random.below(5000)));
         }
     }
+}
+
+/// Not at a random moment, but between the first and the last piece of what it sends.
+#[test]
+fn fault_3_a_sender_that_dies_in_the_midst_of_its_copy() {
+    // Contributions go in pieces by this version.
+    let config = Config { choices: Choices::all(Version::Buffers), ..Config::default() };
+    let mut times = Vec::new();
+    for (case, ranks) in torn::CASES.iter().flat_map(|case| [2, 4].map(|ranks| (case, ranks))) {
+        let name = format!("torn {}", case.name);
+        times.push(end_one(case.signal, config, &name, ranks, case.cross, Duration::ZERO));
+        println!("{}, {ranks} ranks: learned after {:?}", case.name, times[times.len() - 1]);
+    }
+    times.sort();
+    let median = times[times.len() / 2];
+    assert!(median < SOON, "most survivors learned only after {median:?}");
 }
 
 #[test]

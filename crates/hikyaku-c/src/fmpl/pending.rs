@@ -1,6 +1,7 @@
 //! Non-blocking send and receive: one per slot and direction, named by its slot.
 //!
-//! A receive of any slot is kept here until it is asked for; then it takes the message that is there.
+//! A receive of any slot is kept here until it is asked for; then it takes the message that is there. Not earlier: in the
+//! midst of another wait it might take a message from a blocking receive of that slot, which nothing marks as under way.
 
 use super::comm::Comm;
 use super::entry::with_comm;

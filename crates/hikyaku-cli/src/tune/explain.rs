@@ -60,7 +60,10 @@ impl Span {
             (Some(above), limit) => format!("{} to {}", size(above), size(limit)),
         };
         let text = match self.version {
-            Version::Buffers if call == Call::Barrier => "words that all members map",
+            Version::Buffers if call == Call::Barrier => "flags in a butterfly, one cache line handed over per step",
+            Version::Direct if call == Call::Barrier => {
+                "one counter, by which whoever gets a core sees if all have come"
+            }
             Version::Buffers => "through small buffers that all members map",
             Version::Stage => "through two larger buffers, used in turn",
             Version::Direct => "the members' memory is used where it is",

@@ -8,12 +8,14 @@
 //! | `messages` | loops of sends and receives with the one that dies |
 //! | `collectives` | loops of collective calls |
 //! | `crowd` | many send to one, and a sender dies |
+//! | `torn` | messages and contributions that break off at a known place |
 //! | `aftermath` | what the others do afterwards |
 
 mod aftermath;
 mod collectives;
 mod crowd;
 mod messages;
+pub mod torn;
 
 use hikyaku::{Error, Job, Result};
 use std::time::Duration;
@@ -61,6 +63,9 @@ pub fn live(job: &Job, name: &str, life: Duration) -> Result<()> {
     };
     if name == "crowd" {
         return crowd::send_to_one(job, &ready, life);
+    }
+    if let Some(case) = torn::CASES.iter().find(|case| name.strip_prefix("torn ") == Some(case.name)) {
+        return torn::live(job, &ready, case);
     }
     let (_, endless) = loops().find(|(known, _)| *known == name).expect("a loop of that name");
     // The end may come while others are still in the barrier.

@@ -1,8 +1,7 @@
 //! Waiting for everyone.
 //!
-//! Members use a butterfly (see [`crate::sync::barrier`]), or where they share cores, one counter: whoever gets a core
-//! sees at one glance whether it may go on. Neither reads the entries of all, so flags and counter carry a checksum of
-//! what a member asks for:
+//! Members use a butterfly or one counter (see [`crate::sync::barrier`]), as the table of choices says. Neither reads the
+//! entries of all, so flags and counter carry a checksum of what a member asks for:
 //!
 //! ```text
 //!   flag:     number of the call (48 bits) | checksum (16)
@@ -53,10 +52,10 @@ impl Group<'_> {
         if kind == Kind::Barrier && self.choice.is_tree(Call::Barrier, 0) && self.tree_barrier(label)? {
             return Ok(());
         }
-        self.note(Version::Buffers);
+        self.note(if self.choice.counts { Version::Direct } else { Version::Buffers });
         let round = self.enter(label)?;
         self.publish(&round);
-        if self.crowded && self.size() > 2 {
+        if self.choice.counts {
             if self.arrive(&round)? {
                 self.notify_all();
             } else {

@@ -3,23 +3,23 @@
 use super::group::Group;
 use crate::job::Job;
 use crate::job::choice::{self, Call, Choices, Version};
-use std::sync::atomic::Ordering;
 
 /// What was chosen for a group of this many members.
 pub(super) struct Row {
     row: choice::Row,
     /// For a barrier, and for anything else: is any of it a tree?
     any_tree: bool,
+    /// A barrier is one counter.
+    pub counts: bool,
 }
 
 impl Row {
     /// Members of a job with more ranks than cores compete with all its ranks, so its size counts then.
     pub fn of(job: &Job, size: usize, crowded: bool) -> Row {
-        let words = job.ni.memory.header().choices.each_ref().map(|word| word.load(Ordering::Relaxed));
-        let row = Choices::from_words(words).row(if crowded { job.size() } else { size });
+        let row = Choices::of(&job.ni.memory).row(if crowded { job.size() } else { size });
         // Alone there is nothing to send.
         let any_tree = size > 1 && row.as_flattened().contains(&(Version::Tree as u8));
-        Row { row, any_tree }
+        Row { row, any_tree, counts: choice::counts(&row, size, crowded) }
     }
 
     #[inline(always)]

@@ -1,7 +1,8 @@
 //! Which version of a collective call is used for which number of ranks and which size: a small table that all ranks
 //! share, so that they choose alike.
 
-use crate::transport::shm::layout::CHOICE_WORDS;
+use crate::transport::shm::layout::{CHOICE_WORDS, JobMemory};
+use std::sync::atomic::Ordering;
 
 /// A collective call that has several versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +21,11 @@ pub enum Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Version {
-    /// Through words and small buffers of the members that all map.
+    /// Through words and small buffers of the members that all map; a barrier: flags in a butterfly.
     Buffers = 1,
     /// Through two larger buffers of the root, used in turn.
     Stage = 2,
-    /// Each reads, and writes, the memory of the others where it is.
+    /// Each reads, and writes, the memory of the others where it is; a barrier: one counter that all add to.
     Direct = 3,
     /// A tree of messages.
     Tree = 4,
@@ -48,7 +49,7 @@ impl Call {
     pub fn versions(self, bytes: usize) -> &'static [Version] {
         use Version::*;
         match self {
-            Call::Barrier => &[Buffers, Tree],
+            Call::Barrier => &[Buffers, Direct, Tree],
             _ if bytes <= BUFFER_MAX => &[Buffers, Tree],
             Call::Broadcast => &[Buffers, Stage, Direct, Tree],
             Call::Reduce | Call::Allreduce => &[Buffers, Direct, Tree],
@@ -61,8 +62,10 @@ impl Call {
         // By class, as what was measured.
         let bytes = BYTE_LIMITS[class(&BYTE_LIMITS, bytes)];
         match self {
-            _ if bytes <= BUFFER_MAX => Version::Buffers,
+            // Whoever gets a core sees at one glance whether it may go on.
+            Call::Barrier if crowded && ranks > 2 => Version::Direct,
             Call::Barrier => Version::Buffers,
+            _ if bytes <= BUFFER_MAX => Version::Buffers,
             Call::Broadcast if bytes <= SHORT_MAX => Version::Buffers,
             // What one member has just read is still in the cache for the next.
             Call::Broadcast if crowded => Version::Stage,
@@ -149,6 +152,11 @@ impl Choices {
         all.filter_map(|(call, ranks, bytes)| Some((call, ranks, bytes, self.get(call, ranks, bytes)?)))
     }
 
+    /// The table of a job.
+    pub(crate) fn of(memory: &JobMemory) -> Choices {
+        Choices::from_words(memory.header().choices.each_ref().map(|word| word.load(Ordering::Relaxed)))
+    }
+
     pub(crate) fn row(&self, ranks: usize) -> Row {
         self.0.map(|of_call| of_call[class(&RANK_LIMITS, ranks)])
     }
@@ -158,7 +166,7 @@ impl Choices {
         words.try_into().expect("a word per row")
     }
 
-    pub(crate) fn from_words(words: [u64; CHOICE_WORDS]) -> Choices {
+    fn from_words(words: [u64; CHOICE_WORDS]) -> Choices {
         let mut rows = words.iter().map(|word| word.to_le_bytes());
         Choices([(); Call::ALL.len()].map(|()| [(); RANK_LIMITS.len()].map(|()| rows.next().expect("a word per row"))))
     }
@@ -170,9 +178,26 @@ pub(crate) fn chosen(row: &Row, call: Call, bytes: usize) -> Option<Version> {
     Version::from_code(row[call as usize][class(&BYTE_LIMITS, bytes)])
 }
 
+/// Whether a barrier of `ranks` ranks is one counter. Who chose a tree, and cannot have it, gets what is usual.
+pub(crate) fn counts(row: &Row, ranks: usize, crowded: bool) -> bool {
+    let chosen = chosen(row, Call::Barrier, 0).filter(|version| *version != Version::Tree);
+    chosen.unwrap_or_else(|| Call::Barrier.default_version(ranks, 0, crowded)) == Version::Direct
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_barrier_is_one_counter_where_members_share_cores_unless_something_else_was_chosen() {
+        let by = |version: Option<Version>| version.map_or_else(Choices::default, Choices::all).row(3);
+        for usual in [None, Some(Version::Tree)] {
+            assert!(counts(&by(usual), 3, true));
+            assert!(!counts(&by(usual), 2, true) && !counts(&by(usual), 3, false));
+        }
+        assert!(counts(&by(Some(Version::Direct)), 2, false));
+        assert!(!counts(&by(Some(Version::Buffers)), 3, true));
+    }
 
     #[test]
     fn choices_are_by_class() {

@@ -38,7 +38,7 @@ impl Job {
         }
         let number = self.barriers.get() + 1;
         self.ni.mine().life.arrivals.store(number, Ordering::Release);
-        if self.ni.crowded { self.barrier_by_counter(number) } else { self.barrier_by_flags(number) }?;
+        if self.counts { self.barrier_by_counter(number) } else { self.barrier_by_flags(number) }?;
         self.barriers.set(number);
         Ok(())
     }
@@ -113,6 +113,24 @@ impl Job {
         match failed {
             Some(rank) => Err(Error::Refused { rank, reason: crate::error::Refusal::OutOfMemory }),
             None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+    use crate::collective::{Choices, Version};
+
+    #[test]
+    fn the_barrier_is_the_one_that_was_chosen() {
+        for (version, counts) in [(Version::Buffers, false), (Version::Direct, true)] {
+            let config = Config { choices: Choices::all(version), ..Config::default() };
+            let arrivals = crate::local_with(3, config, |job| {
+                (0..5).try_for_each(|_| job.barrier()).unwrap();
+                job.ni.memory.header().counter.get()
+            });
+            assert_eq!(arrivals.unwrap(), [if counts { 15 } else { 0 }; 3]);
         }
     }
 }

@@ -108,6 +108,8 @@ pub struct Job {
     pub(crate) ni: Arc<Ni>,
     symmetric: RefCell<Heap>,
     barriers: Cell<u64>,
+    /// A barrier is one counter.
+    counts: bool,
     collectives: Cell<u64>,
     process: u32,
     /// The program of a simulated rank has returned: others of the same thread may panic meanwhile.
@@ -134,6 +136,7 @@ impl Job {
             port: Port::on(&ni)?,
             symmetric: RefCell::new(Heap::new(0, layout.heap_half_bytes)),
             barriers: Cell::new(0),
+            counts: choice::counts(&Choices::of(&ni.memory).row(ni.size()), ni.size(), ni.crowded),
             collectives: Cell::new(0),
             process: std::process::id(),
             has_returned: Cell::new(false),

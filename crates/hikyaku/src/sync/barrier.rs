@@ -2,9 +2,9 @@
 //!
 //! * [`Flags`]: the butterfly of the active-message paper (A7) for any number of ranks. In step `k` a rank
 //!   writes the barrier's number into flag `k` of the rank `2^k` above it and waits for its own flag `k`.
-//!   No line has two writers at a time. The choice when every rank has a core.
+//!   No line has two writers at a time. The usual choice when every rank has a core.
 //! * [`Counter`]: one shared count of arrivals; barrier number `e` is over when `e * ranks` have arrived. Whoever
-//!   gets a core sees at one glance whether it may go on. The choice when ranks share cores, where each step of a
+//!   gets a core sees at one glance whether it may go on. The usual choice when ranks share cores, where each step of a
 //!   butterfly would cost a round through the scheduler.
 
 use super::Shared;
