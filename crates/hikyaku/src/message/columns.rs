@@ -17,7 +17,7 @@ pub struct Columns {
     pub bytes: usize,
     /// Bytes of each column, at least 1.
     pub column: usize,
-    /// Bytes from the beginning of one to that of the next.
+    /// Bytes from the beginning of one to that of the next, not less than it has.
     pub pitch: usize,
 }
 
@@ -26,7 +26,7 @@ impl Columns {
         let shape = Shape { column: self.column, pitch: self.pitch };
         match shape.extent(self.bytes) {
             Some(_) => Ok(Buffer { start: self.start, bytes: self.bytes, shape }),
-            None => Err(Error::Invalid("columns of no bytes, or farther apart than memory is long".into())),
+            None => Err(Error::Invalid("columns that are empty, that overlap, or that lie farther apart than memory is long".into())),
         }
     }
 }

@@ -37,6 +37,10 @@ impl Shape {
         if self.is_whole() {
             return Some(bytes);
         }
+        // Columns that overlap would end elsewhere than the last one does.
+        if self.pitch < self.column {
+            return None;
+        }
         let columns = last.checked_div(self.column)?.checked_mul(self.pitch)?;
         columns.checked_add(last % self.column)?.checked_add(1).filter(|extent| *extent <= isize::MAX as usize)
     }
@@ -82,6 +86,7 @@ mod tests {
         assert_eq!(columns(0, 10).extent(10), None);
         assert_eq!(columns(1, usize::MAX).extent(3), None);
         assert_eq!(columns(1, isize::MAX as usize).extent(2), None);
+        assert_eq!(columns(100, 99).extent(150), None);
         assert_eq!(columns(usize::MAX - 1, 1).extent(usize::MAX), None);
     }
 
