@@ -170,7 +170,12 @@ impl Walk {
         let (column, pitch) = (matrix.rows * matrix.element, matrix.stride * matrix.element);
         let begins = self.left_of_column() == column && matrix.shape == Shape::General;
         let start = matrix.address(0, self.column);
-        (begins && column >= COLUMN_MIN).then_some(Columns { start, bytes, column, pitch })
+        (begins && column >= COLUMN_MIN && pitch <= u32::MAX as usize).then_some(Columns {
+            start,
+            bytes,
+            column,
+            pitch,
+        })
     }
 
     /// Passes the next bytes of the stream, as many as there are.

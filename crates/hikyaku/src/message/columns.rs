@@ -17,16 +17,19 @@ pub struct Columns {
     pub bytes: usize,
     /// Bytes of each column, at least 1.
     pub column: usize,
-    /// Bytes from the beginning of one to that of the next, not less than it has.
+    /// Bytes from the beginning of one to that of the next, not less than it has, and less than 4 GB.
     pub pitch: usize,
 }
 
 impl Columns {
     fn buffer(&self) -> Result<Buffer> {
-        let shape = Shape { column: self.column, pitch: self.pitch };
-        match shape.extent(self.bytes) {
-            Some(_) => Ok(Buffer { start: self.start, bytes: self.bytes, shape }),
-            None => Err(Error::Invalid("columns that are empty, that overlap, or that lie farther apart than memory is long".into())),
+        let shape = || {
+            let [column, pitch] = [self.column, self.pitch].map(|bytes| u32::try_from(bytes).ok());
+            Some(Shape { column: column?, pitch: pitch? }).filter(|shape| shape.extent(self.bytes).is_some())
+        };
+        match shape() {
+            Some(shape) => Ok(Buffer { start: self.start, bytes: self.bytes, shape }),
+            None => Err(Error::Invalid("columns that are empty, that overlap, or that lie 4 GB apart".into())),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct ReceiveOp {
     pub buffer: Buffer,
     pub number: u64,
     /// Bytes that were copied out of a bounce buffer so far.
-    pub copied: usize,
+    pub copied: u32,
     /// The sender was told where the bytes are wanted.
     posted: bool,
     /// Where they are wanted meanwhile, if the sender cannot reach the buffer.
@@ -259,7 +259,9 @@ impl Core {
         }
         if told.kind == Kind::Bounce && told.bytes <= EAGER_MAX {
             let link = self.near(op.member);
-            let all = self.take_pieces(link, &link.state.borrow(), &told, op.buffer, &mut op.copied);
+            let mut copied = op.copied as usize;
+            let all = self.take_pieces(link, &link.state.borrow(), &told, op.buffer, &mut copied);
+            op.copied = copied as u32;
             return Ok(all.then_some(told.bytes));
         }
         let Some(source) = self.place_of(self.mine(op.member), op.entry, &told) else {

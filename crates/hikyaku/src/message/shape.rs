@@ -3,30 +3,41 @@
 
 use std::ops::Range;
 
-/// See above.
+/// See above. Small, since every operation under way has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Bytes of a column.
-    pub column: usize,
+    pub column: u32,
     /// From the beginning of one column to that of the next.
-    pub pitch: usize,
+    pub pitch: u32,
 }
 
 impl Shape {
     /// All in one piece: one column without end.
-    pub const WHOLE: Shape = Shape { column: usize::MAX, pitch: 0 };
+    pub const WHOLE: Shape = Shape { column: u32::MAX, pitch: 0 };
 
     #[inline(always)]
     pub fn is_whole(self) -> bool {
-        self.column == usize::MAX
+        self.column == u32::MAX
+    }
+
+    /// As it is told to a peer.
+    pub fn word(self) -> u64 {
+        (self.column as u64) << 32 | self.pitch as u64
+    }
+
+    /// As a peer told it: any number.
+    pub fn of_word(word: u64) -> Shape {
+        Shape { column: (word >> 32) as u32, pitch: word as u32 }
     }
 
     /// Where byte `at` lies, from the first, and how many bytes follow it in one piece, with itself.
     #[inline]
     fn place(self, at: usize) -> (usize, usize) {
+        let (column, pitch) = (self.column as usize, self.pitch as usize);
         match self.is_whole() {
             true => (at, usize::MAX),
-            false => (at / self.column * self.pitch + at % self.column, self.column - at % self.column),
+            false => (at / column * pitch + at % column, column - at % column),
         }
     }
 
@@ -41,8 +52,9 @@ impl Shape {
         if self.pitch < self.column {
             return None;
         }
-        let columns = last.checked_div(self.column)?.checked_mul(self.pitch)?;
-        columns.checked_add(last % self.column)?.checked_add(1).filter(|extent| *extent <= isize::MAX as usize)
+        let (column, pitch) = (self.column as usize, self.pitch as usize);
+        let columns = last.checked_div(column)?.checked_mul(pitch)?;
+        columns.checked_add(last % column)?.checked_add(1).filter(|extent| *extent <= isize::MAX as usize)
     }
 }
 
@@ -70,7 +82,7 @@ pub(super) fn runs(part: Range<usize>, sides: [Shape; 2]) -> impl Iterator<Item 
 mod tests {
     use super::*;
 
-    fn columns(column: usize, pitch: usize) -> Shape {
+    fn columns(column: u32, pitch: u32) -> Shape {
         Shape { column, pitch }
     }
 
@@ -84,10 +96,10 @@ mod tests {
     #[test]
     fn what_a_peer_tells_may_be_no_shape() {
         assert_eq!(columns(0, 10).extent(10), None);
-        assert_eq!(columns(1, usize::MAX).extent(3), None);
-        assert_eq!(columns(1, isize::MAX as usize).extent(2), None);
+        assert_eq!(columns(1, u32::MAX).extent(1 << 32), None);
+        assert_eq!(columns(1, u32::MAX).extent(1 << 40), None);
         assert_eq!(columns(100, 99).extent(150), None);
-        assert_eq!(columns(usize::MAX - 1, 1).extent(usize::MAX), None);
+        assert_eq!(columns(u32::MAX - 1, 1).extent(usize::MAX), None);
     }
 
     #[test]

@@ -146,9 +146,8 @@ pub struct Spot {
     pub bytes: AtomicU64,
     /// 1: in job memory.
     pub mapped: AtomicU64,
-    /// Bytes of a column, and from one to the next; all ones: in one piece.
-    pub column: AtomicU64,
-    pub pitch: AtomicU64,
+    /// How it lies there.
+    pub shape: AtomicU64,
 }
 
 // SAFETY: atomics in a fixed layout.

@@ -98,8 +98,7 @@ impl Buffer {
         spot.start.store(if mapped { offset as u64 } else { self.start as u64 }, Ordering::Relaxed);
         spot.bytes.store(self.bytes as u64, Ordering::Relaxed);
         spot.mapped.store(mapped as u64, Ordering::Relaxed);
-        spot.column.store(self.shape.column as u64, Ordering::Relaxed);
-        spot.pitch.store(self.shape.pitch as u64, Ordering::Relaxed);
+        spot.shape.store(self.shape.word(), Ordering::Relaxed);
     }
 }
 
@@ -139,8 +138,7 @@ impl Distant {
         let start = spot.start.load(Ordering::Relaxed);
         let bytes = spot.bytes.load(Ordering::Relaxed);
         let mapped = spot.mapped.load(Ordering::Relaxed) == 1;
-        let [column, pitch] = [&spot.column, &spot.pitch].map(|word| word.load(Ordering::Relaxed) as usize);
-        let (bytes, shape) = (bytes as usize, Shape { column, pitch });
+        let (bytes, shape) = (bytes as usize, Shape::of_word(spot.shape.load(Ordering::Relaxed)));
         let extent = shape.extent(bytes).filter(|extent| *extent <= isize::MAX as usize);
         let end = extent.and_then(|extent| start.checked_add(extent as u64));
         let inside = end.is_some_and(|end| !mapped || end <= ni.memory.segment.bytes() as u64);
