@@ -137,11 +137,15 @@ impl Core {
     #[inline]
     pub(super) unsafe fn start_out(&self, mut op: SendOp) -> Result<bool> {
         check_long(&op.buffer)?;
-        if self.poke_send(op.offerable())? {
-            return Ok(true);
-        }
         let (member, entry) = (op.member, op.entry);
-        let ticket = self.pending.borrow_mut().add(Flight::Send(op));
+        let flight = match self.poke_send(op.offerable()) {
+            Ok(true) => return Ok(true),
+            Ok(false) => Flight::Send(op),
+            // The receiver has refused it already, which is told when it is asked for, as if that had come later.
+            Err(error) if op.has_begun() => Flight::Ended(Err(Box::new(error))),
+            Err(error) => return Err(error),
+        };
+        let ticket = self.pending.borrow_mut().add(flight);
         self.set_ticket(member, entry, Way::Out, Some(ticket));
         Ok(false)
     }

@@ -56,6 +56,11 @@ pub const CASES: &[Case] = &[
     ("a_scope_ends_its_operations_even_after_a_panic", 2, under_way::a_scope_ends_its_operations_even_after_a_panic),
     ("operations_under_way_go_on_in_every_wait", 3, under_way::operations_under_way_go_on_in_every_wait),
     ("operations_under_way_can_be_tested", 2, under_way::operations_under_way_can_be_tested),
+    (
+        "a_send_under_way_is_told_when_it_is_waited_for_that_it_did_not_fit",
+        2,
+        under_way::a_send_under_way_is_told_when_it_is_waited_for_that_it_did_not_fit,
+    ),
     ("prepared_transfers_of_every_size", 2, prepared::prepared_transfers_of_every_size),
     (
         "a_prepared_transfer_keeps_its_slot_and_its_buffer",

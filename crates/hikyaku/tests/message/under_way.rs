@@ -2,7 +2,7 @@
 
 use super::pattern;
 use hikyaku::message::Mode;
-use hikyaku::{Job, Result};
+use hikyaku::{Error, Job, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -139,6 +139,25 @@ pub fn operations_under_way_can_be_tested(job: &Job) -> Result<()> {
             }
         })?;
         assert!(got == data);
+    }
+    job.barrier()
+}
+
+/// However soon its receive has found out.
+pub fn a_send_under_way_is_told_when_it_is_waited_for_that_it_did_not_fit(job: &Job) -> Result<()> {
+    let messages = job.messages(1)?;
+    let data = pattern(7, 100_000);
+    for _ in 0..500 {
+        if job.rank() == 0 {
+            let sent = messages.scope(|scope| {
+                let send = scope.isend(&data, 1, 0).expect("it was only started");
+                scope.wait_send(send)
+            });
+            assert!(matches!(sent, Err(Error::Truncated { .. })), "{sent:?}");
+        } else {
+            let got = messages.recv(&mut [0u8; 100], 0, 0);
+            assert!(matches!(got, Err(Error::Truncated { .. })), "{got:?}");
+        }
     }
     job.barrier()
 }
