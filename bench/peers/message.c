@@ -5,7 +5,7 @@
  *     send_synchronous the same with MPI_Ssend                          one-way ns
  *     send_prepared    the same with persistent requests                one-way ns
  *     bandwidth        as send, from private memory to private memory   GB/s
- *     rate             windows of 64 messages, one way, then an answer  million/s
+ *     rate             windows of 64 messages, one way, then an answer  M/s
  *     send_call        what MPI_Send takes of the sender's time         ns each
  *     receive_call     what MPI_Recv takes when its message is there    ns each
  *     posted_one       ping-pong, each to the one receive posted        one-way ns
@@ -232,7 +232,7 @@ const struct test message_tests[] = {
     {"send_synchronous", "ns", 1, 0, 2, open_private, run_send_synchronous, close_private},
     {"send_prepared", "ns", 1, 0, 2, open_prepared, run_send_prepared, close_prepared},
     {"bandwidth", "GB/s", 1, 0, 2, open_private, run_send, close_private},
-    {"rate", "million/s", 1, 1, 0, open_private, run_stream, close_private},
+    {"rate", "M/s", 1, 1, 0, open_private, run_stream, close_private},
     {"send_call", "ns", 1, 0, OUTSTANDING_MAX, NULL, run_send_call, NULL},
     {"receive_call", "ns", 1, 0, OUTSTANDING_MAX, NULL, run_receive_call, NULL},
     {"posted_one", "ns", 1, 0, 2, open_private, run_posted_one, close_private},

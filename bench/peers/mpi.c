@@ -104,7 +104,7 @@ static double value_of(const struct test *test, double seconds, long rounds) {
     double count = (double)rounds * (test->counted ? test->counted : slots);
     if (!strcmp(test->unit, "ns")) return seconds / count * 1e9;
     if (!strcmp(test->unit, "us")) return seconds / count * 1e6;
-    if (!strcmp(test->unit, "million/s")) return count / seconds / 1e6;
+    if (!strcmp(test->unit, "M/s")) return count / seconds / 1e6;
     return count * (double)words * 8 / seconds / 1e9;
 }
 

@@ -2,15 +2,15 @@
 //! error of the library, nothing is left behind, and a retry succeeds. The program `exhausted` does the work.
 
 use hikyaku::launch::{Ending, Launcher};
-use hikyaku_testing::{leftovers, nth};
+use hikyaku_testing::{leftovers::Watch, nth};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 const EXHAUSTED: &str = env!("CARGO_BIN_EXE_exhausted");
 
 fn sweep(way: &str) {
-    let before = leftovers::files();
-    let output = Command::new(EXHAUSTED).arg(way).output().unwrap();
+    let watch = Watch::new(env!("CARGO_TARGET_TMPDIR"));
+    let output = Command::new(EXHAUSTED).arg(way).env("TMPDIR", watch.folder()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     let last = said.lines().last().unwrap_or_default();
@@ -19,7 +19,7 @@ fn sweep(way: &str) {
     let surprises: Vec<_> = errors.lines().filter(|line| !line.ends_with("; the built-in choices are used")).collect();
     assert!(surprises.is_empty(), "{way}: {surprises:?}");
     said.lines().filter(|line| line.contains(':')).for_each(|line| println!("{line}"));
-    assert_eq!(leftovers::files(), before, "something was left behind");
+    watch.check();
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn fault_18_every_call_fails_once_in_a_launcher() {
 /// A rank joins once in its life, so here the job as a whole is what is tried again: each run is one.
 #[test]
 fn fault_18_every_call_fails_once_in_a_rank() {
-    let before = leftovers::files();
+    let watch = Watch::new(env!("CARGO_TARGET_TMPDIR"));
     for call in nth::CALLS {
         let (mut number, mut failed) = (0, 0);
         loop {
@@ -43,7 +43,7 @@ fn fault_18_every_call_fails_once_in_a_rank() {
             let what = format!("{} {number}", call.name);
             let launcher = Launcher::new(EXHAUSTED).args(["rank", call.name, &number.to_string()]).ranks(2);
             let begin = Instant::now();
-            let outcome = launcher.capture(true).run().unwrap();
+            let outcome = launcher.env("TMPDIR", watch.folder()).capture(true).run().unwrap();
             assert!(begin.elapsed() < Duration::from_secs(10), "{what}: took {:?}", begin.elapsed());
             for (ending, output) in outcome.endings.iter().zip(&outcome.output) {
                 let said = String::from_utf8_lossy(&output.output) + String::from_utf8_lossy(&output.errors);
@@ -60,5 +60,5 @@ fn fault_18_every_call_fails_once_in_a_rank() {
         }
         println!("{}: {} failed in turn, {failed} errors", call.name, number - 1);
     }
-    assert_eq!(leftovers::files(), before, "something was left behind");
+    watch.check();
 }

@@ -2,7 +2,7 @@
 //! Each test names the promise it checks.
 
 use hikyaku::launch::{Ending, Launcher, OnDeath, Outcome};
-use hikyaku_testing::leftovers;
+use hikyaku_testing::leftovers::Watch;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,7 @@ fn a_rank_that_exits_without_a_word_has_left() {
 #[test]
 fn fault_4_jobs_killed_at_random_moments_leave_nothing() {
     let count = std::env::var("HIKYAKU_TEST_KILLS").ok().and_then(|v| v.parse().ok()).unwrap_or(1000);
-    let before = leftovers::files();
+    let watch = Watch::new(env!("CARGO_TARGET_TMPDIR"));
     let mut random = 0x2545_f491_4f6c_dd1du64;
     let mut slowest = Duration::ZERO;
     for run in 0..count {
@@ -83,7 +83,7 @@ fn fault_4_jobs_killed_at_random_moments_leave_nothing() {
         random ^= random >> 7;
         random ^= random << 17;
         let (pick, delay) = ((random % 4) as usize, Duration::from_micros(random / 7 % 30_000));
-        let running = job("loop", 4).start().unwrap();
+        let running = job("loop", 4).env("TMPDIR", watch.folder()).start().unwrap();
         let process = running.processes()[pick];
         let killer = std::thread::spawn(move || {
             std::thread::sleep(delay);
@@ -99,7 +99,7 @@ fn fault_4_jobs_killed_at_random_moments_leave_nothing() {
         assert_eq!(outcome.first_failure, Some(pick), "run {run}");
     }
     println!("{count} runs, slowest end {slowest:?}");
-    assert_eq!(leftovers::files(), before, "something was left behind");
+    watch.check();
 }
 
 /// Needs a launcher that can be killed: this test program itself, in another role.

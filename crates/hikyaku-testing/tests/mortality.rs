@@ -4,7 +4,7 @@
 use hikyaku::Config;
 use hikyaku::collective::{Choices, Version};
 use hikyaku::launch::{Ending, Launcher, OnDeath, Outcome};
-use hikyaku_testing::{leftovers, mortal, mortal::torn, watchdog::watched};
+use hikyaku_testing::{leftovers::Watch, mortal, mortal::torn, watchdog::watched};
 use std::time::Duration;
 
 /// What survivors are promised.
@@ -24,10 +24,12 @@ fn kill_one_by(config: Config, name: &str, ranks: usize, cross: &str, life: Dura
 /// The same, by whatever signal.
 fn end_one(signal: i32, config: Config, name: &str, ranks: usize, cross: &str, life: Duration) -> Duration {
     let what = format!("{name}, {ranks} ranks, cross {cross}, killed after {life:?}");
+    let watch = Watch::new(env!("CARGO_TARGET_TMPDIR"));
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_mortal"))
         .args([name, &life.as_micros().to_string()])
         .ranks(ranks)
         .env("HIKYAKU_CROSS", cross)
+        .env("TMPDIR", watch.folder())
         .config(config)
         .on_death(OnDeath::Continue)
         .capture(true);
@@ -44,6 +46,7 @@ fn end_one(signal: i32, config: Config, name: &str, ranks: usize, cross: &str, l
         }
     }
     assert!(slowest < NEVER, "{what}: learned only after {slowest:?}");
+    watch.check();
     slowest
 }
 
@@ -71,7 +74,6 @@ impl Random {
 /// Every loop, with cores to spare and without, with private memory reached directly and not.
 #[test]
 fn fault_1_a_death_in_every_kind_of_message_and_collective() {
-    let before = leftovers::files();
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let (mut runs, mut times) = (0, Vec::new());
     for turn in 0..3 {
@@ -88,7 +90,6 @@ fn fault_1_a_death_in_every_kind_of_message_and_collective() {
     println!("{runs} deaths; learned after {median:?} (median), {slowest:?} (slowest, {name})");
     // Beside other programs a single one may take longer.
     assert!(median < SOON, "most survivors learned only after {median:?}");
-    assert_eq!(leftovers::files(), before, "something was left behind");
 }
 
 /// Every version of the calls that have several.

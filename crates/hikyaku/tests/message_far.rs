@@ -55,6 +55,27 @@ fn what_goes_on_from_a_copy_takes_no_room_of_the_spare_buffer() {
     });
 }
 
+/// As between near ranks; and the memory is used again by messages that know nothing of them.
+#[test]
+fn slots_are_freed_with_messages_in_them_that_nobody_received() {
+    simulate(&Machine::plain(), 2, |job| {
+        let world = job.world()?;
+        let peer = 1 - job.rank();
+        for round in 0..20 {
+            let messages = world.messages(2)?;
+            let mut got = vec![0; EAGER_MAX];
+            for (slot, bytes) in [(0, 8), (1, EAGER_MAX)] {
+                messages.send(&pattern(round, bytes), peer, slot)?;
+                messages.recv(&mut got, peer, slot)?;
+                assert!(got[..bytes] == pattern(round, bytes), "round {round}");
+                messages.send(&pattern(100, bytes), peer, slot)?;
+            }
+            world.free_messages(messages)?;
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn what_a_given_up_receive_was_sent_belongs_to_the_next_one() {
     const TOLD: usize = 100_000;

@@ -1,6 +1,6 @@
 //! The BLACS, and whole ScaLAPACK programs: hikyaku and the peers take turns at the same program.
 
-use super::peers::{Peer, Program, Request, Runner, Values, runners, summarize};
+use super::peers::{Peer, Program, Request, Runner, Values, add, batches, runners, summarize};
 use super::plan::{Figure, Kind, Part};
 use super::{Results, rows, step};
 use indicatif::ProgressBar;
@@ -22,7 +22,7 @@ pub fn measure(results: &mut Results, peers: &[Peer], progress: &ProgressBar) {
 
 fn measure_part(results: &mut Results, part: Part, runners: &[Runner], progress: &ProgressBar) {
     let work = work(part);
-    let batches = batches(&work, part == Part::Scalapack);
+    let batches = batches(requests(&work), |_| part == Part::Scalapack);
     // Of each that runs: what it has measured.
     let mut measured: Vec<Vec<(Request, Vec<f64>)>> = vec![Vec::new(); runners.len()];
     progress.inc_length((ROUNDS * batches.len() * runners.len()) as u64);
@@ -35,7 +35,7 @@ fn measure_part(results: &mut Results, part: Part, runners: &[Runner], progress:
                 let batch: Vec<Request> = batch.iter().copied().filter(|request| runner.supports(*request)).collect();
                 if !batch.is_empty() {
                     let (values, error): Values = runner.measure(&batch);
-                    add(measured, values);
+                    values.iter().for_each(|(request, values)| add(measured, *request, values));
                     results.notes.extend(error);
                 }
             }
@@ -61,25 +61,8 @@ fn work(part: Part) -> Vec<(Kind, Request)> {
     rows::rows(part, 0).into_iter().filter_map(asked).collect()
 }
 
-/// What one start of the program does: one thing, or everything with the same number of ranks.
-fn batches(work: &[(Kind, Request)], one_by_one: bool) -> Vec<Vec<Request>> {
-    let mut batches: Vec<Vec<Request>> = Vec::new();
-    for (_, request) in work {
-        match batches.iter_mut().find(|batch| batch[0].ranks == request.ranks) {
-            Some(batch) if !one_by_one => batch.push(*request),
-            _ => batches.push(vec![*request]),
-        }
-    }
-    batches
-}
-
-fn add(measured: &mut Vec<(Request, Vec<f64>)>, new: Vec<(Request, Vec<f64>)>) {
-    for (request, values) in new {
-        match measured.iter_mut().find(|(known, _)| *known == request) {
-            Some((_, known)) => known.extend(values),
-            None => measured.push((request, values)),
-        }
-    }
+fn requests(work: &[(Kind, Request)]) -> impl Iterator<Item = Request> {
+    work.iter().map(|(_, request)| *request)
 }
 
 #[cfg(test)]
@@ -90,10 +73,10 @@ mod tests {
     #[test]
     fn one_start_does_all_of_a_number_of_ranks_but_each_factorization_alone() {
         let blacs = work(Part::Blacs);
-        let by_ranks = batches(&blacs, false);
+        let by_ranks = batches(requests(&blacs), |_| false);
         assert_eq!(by_ranks.iter().map(|batch| batch[0].ranks).collect::<Vec<_>>(), [2, 4]);
         assert_eq!(by_ranks.concat().len(), blacs.len());
-        let programs = batches(&work(Part::Scalapack), true);
+        let programs = batches(requests(&work(Part::Scalapack)), |_| true);
         assert!(programs.iter().all(|batch| batch.len() == 1));
         assert_eq!(programs.len(), 8);
     }
@@ -102,8 +85,9 @@ mod tests {
     fn rounds_add_up() {
         let request = Request { test: Test::Lu, bytes: 2000, ranks: 2, brief: false };
         let mut measured = Vec::new();
-        add(&mut measured, vec![(request, vec![1.0])]);
-        add(&mut measured, vec![(Request { ranks: 4, ..request }, vec![2.0]), (request, vec![3.0])]);
+        add(&mut measured, request, &[1.0]);
+        add(&mut measured, Request { ranks: 4, ..request }, &[2.0]);
+        add(&mut measured, request, &[3.0]);
         assert_eq!(measured[0], (request, vec![1.0, 3.0]));
         assert_eq!(measured[1].1, [2.0]);
     }

@@ -38,11 +38,11 @@ impl Measured {
             other => format!("{} {}", round(value), other.name()),
         };
         let same = |it: &&Peer| Some(it.test) == kind.counterpart() && (it.bytes, it.ranks) == (bytes, ranks);
-        let best = self.peers.iter().filter(same).reduce(|best, it| match it.test.more_is_better() {
-            true if it.value > best.value => it,
-            false if it.value < best.value => it,
-            _ => best,
-        });
+        let best = self
+            .peers
+            .iter()
+            .filter(same)
+            .reduce(|best, it| if kind.unit().is_better(it.value, best.value) { it } else { best });
         let best = best.map_or(String::new(), |it| format!(" ({} {})", it.peer, show(it.value)));
         Some(show(figure.median()) + &best)
     }

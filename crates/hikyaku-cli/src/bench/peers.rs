@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::median;
+use super::plan::{Unit, median};
 pub use blacs::{Program, Runner, runners};
 use machine::Machine;
 use process::Folder;
@@ -137,25 +137,20 @@ impl Test {
     }
 
     /// The unit of the value. GB are 10^9 bytes.
-    pub fn unit(self) -> &'static str {
+    pub fn unit(self) -> Unit {
         match self {
-            Test::Send | Test::SendSynchronous | Test::SendPrepared => "ns",
-            Test::SendCall | Test::ReceiveCall => "ns",
-            Test::PostedOne | Test::PostedMany | Test::PostGap => "ns",
-            Test::Put | Test::Get | Test::FetchAdd | Test::ActiveMessage => "ns",
-            Test::Rate => "million/s",
-            Test::Bandwidth | Test::PutBandwidth | Test::BroadcastBandwidth => "GB/s",
-            Test::Barrier | Test::Broadcast | Test::Reduce | Test::Allreduce => "us",
-            Test::BlacsSend | Test::BlacsGridinfo => "ns",
-            Test::BlacsBandwidth | Test::BlacsSubmatrix | Test::BlacsTriangle => "GB/s",
-            Test::BlacsBroadcast | Test::BlacsCombine => "us",
-            Test::Start | Test::Lu | Test::Cholesky | Test::Qr | Test::Eigenvalues => "ms",
+            Test::Send | Test::SendSynchronous | Test::SendPrepared => Unit::Nanoseconds,
+            Test::SendCall | Test::ReceiveCall => Unit::Nanoseconds,
+            Test::PostedOne | Test::PostedMany | Test::PostGap => Unit::Nanoseconds,
+            Test::Put | Test::Get | Test::FetchAdd | Test::ActiveMessage => Unit::Nanoseconds,
+            Test::Rate => Unit::MillionPerSecond,
+            Test::Bandwidth | Test::PutBandwidth | Test::BroadcastBandwidth => Unit::GigabytesPerSecond,
+            Test::Barrier | Test::Broadcast | Test::Reduce | Test::Allreduce => Unit::Microseconds,
+            Test::BlacsSend | Test::BlacsGridinfo => Unit::Nanoseconds,
+            Test::BlacsBandwidth | Test::BlacsSubmatrix | Test::BlacsTriangle => Unit::GigabytesPerSecond,
+            Test::BlacsBroadcast | Test::BlacsCombine => Unit::Microseconds,
+            Test::Start | Test::Lu | Test::Cholesky | Test::Qr | Test::Eigenvalues => Unit::Milliseconds,
         }
-    }
-
-    /// Whether the larger of two values is the better one, as it is for rates but not for times.
-    pub fn more_is_better(self) -> bool {
-        matches!(self.unit(), "million/s" | "GB/s")
     }
 
     /// Whether any number of ranks do it together.
@@ -204,13 +199,9 @@ pub struct Sample {
     pub repetitions: usize,
     /// The unit of `value`, `low` and `high`.
     pub unit: &'static str,
-}
-
-impl Sample {
-    /// The repetition that was disturbed least.
-    pub fn best(&self) -> f64 {
-        if self.test.more_is_better() { self.high } else { self.low }
-    }
+    /// All repetitions.
+    #[serde(skip)]
+    pub values: Vec<f64>,
 }
 
 /// An installation to measure against.
@@ -289,16 +280,8 @@ impl Peer {
     /// The requests that one command of this peer measures: for MPI all of the same number of ranks, since starting
     /// takes longer than measuring.
     pub fn batches(&self, requests: &[Request]) -> Vec<Vec<Request>> {
-        let mut batches: Vec<Vec<Request>> = Vec::new();
-        for &request in requests.iter().filter(|request| self.supports(**request)) {
-            let alone = matches!(self.kind, Kind::Ucx { .. }) || request.test == Test::Start;
-            let fits = |batch: &&mut Vec<Request>| batch[0].ranks == request.ranks && batch[0].test != Test::Start;
-            match batches.iter_mut().find(fits) {
-                Some(batch) if !alone => batch.push(request),
-                _ => batches.push(vec![request]),
-            }
-        }
-        batches
+        let is_alone = |request: &Request| matches!(self.kind, Kind::Ucx { .. }) || request.test == Test::Start;
+        batches(requests.iter().copied().filter(|request| self.supports(*request)), is_alone)
     }
 
     /// Measures one of the [batches](Peer::batches). Gives what could be measured, and what went wrong if anything did.
@@ -331,6 +314,27 @@ impl Peer {
 /// The values of each request, and what went wrong.
 pub type Values = (Vec<(Request, Vec<f64>)>, Option<String>);
 
+/// Adds repetitions to those that are there already.
+pub fn add(measured: &mut Vec<(Request, Vec<f64>)>, request: Request, values: &[f64]) {
+    match measured.iter_mut().find(|(known, _)| *known == request) {
+        Some((_, known)) => known.extend(values),
+        None => measured.push((request, values.to_vec())),
+    }
+}
+
+/// What one start of a program does: everything with the same number of ranks, but some things alone.
+pub fn batches(requests: impl Iterator<Item = Request>, is_alone: impl Fn(&Request) -> bool) -> Vec<Vec<Request>> {
+    let mut batches: Vec<Vec<Request>> = Vec::new();
+    for request in requests {
+        let fits = |batch: &&mut Vec<Request>| batch[0].ranks == request.ranks && !is_alone(&batch[0]);
+        match batches.iter_mut().find(fits) {
+            Some(batch) if !is_alone(&request) => batch.push(request),
+            _ => batches.push(vec![request]),
+        }
+    }
+    batches
+}
+
 /// Several runs of a command that measures one thing once.
 fn repeat(request: Request, run: impl Fn() -> Result<f64, String>) -> Values {
     let repetitions = if request.brief { 1 } else { REPETITIONS };
@@ -351,7 +355,8 @@ pub fn summarize(peer: &str, Request { test, bytes, ranks, .. }: Request, values
         low: values.iter().copied().fold(f64::INFINITY, f64::min),
         high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         repetitions: values.len(),
-        unit: test.unit(),
+        unit: test.unit().name(),
+        values,
     }
 }
 

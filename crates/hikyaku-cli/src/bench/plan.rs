@@ -265,6 +265,22 @@ impl Unit {
             Unit::GigabytesPerSecond => "GB/s",
         }
     }
+
+    /// Whether the larger of two values is the better one, as it is for rates but not for times.
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Unit::MillionPerSecond | Unit::GigabytesPerSecond)
+    }
+
+    /// Whether the first of two values is the better one.
+    pub fn is_better(self, value: f64, other: f64) -> bool {
+        if self.more_is_better() { value > other } else { value < other }
+    }
+
+    /// The best of so many values, taken evenly from all: the best of more would be better by chance alone.
+    pub fn best_of(self, count: usize, values: &[f64]) -> f64 {
+        let chosen = (0..count).map(|index| values[index * values.len() / count]);
+        chosen.reduce(|best, value| if self.is_better(value, best) { value } else { best }).unwrap_or(f64::NAN)
+    }
 }
 
 /// The repetitions of one measurement, in the order of the rounds.
@@ -280,13 +296,6 @@ pub struct Figure {
 impl Figure {
     pub fn median(&self) -> f64 {
         median(&self.values)
-    }
-
-    /// The repetition that was disturbed least.
-    pub fn best(&self) -> f64 {
-        let rate = matches!(self.kind.unit(), Unit::MillionPerSecond | Unit::GigabytesPerSecond);
-        let better = if rate { f64::max } else { f64::min };
-        self.values.iter().copied().reduce(better).unwrap_or(f64::NAN)
     }
 }
 
@@ -317,5 +326,20 @@ pub fn median(values: &[f64]) -> f64 {
     match sorted.len() {
         0 => f64::NAN,
         count => (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_is_one_of_as_many_as_the_other_has() {
+        let values = [5.0, 1.0, 4.0, 2.0, 3.0, 9.0];
+        assert_eq!(Unit::Nanoseconds.best_of(6, &values), 1.0);
+        assert_eq!(Unit::GigabytesPerSecond.best_of(6, &values), 9.0);
+        assert_eq!(Unit::Nanoseconds.best_of(3, &values), 3.0);
+        assert_eq!(Unit::GigabytesPerSecond.best_of(3, &values), 5.0);
+        assert!(Unit::Nanoseconds.best_of(0, &values).is_nan());
     }
 }

@@ -137,12 +137,15 @@ fn print_row(results: &Results, row: &Row) {
     );
 }
 
-/// The least disturbed repetition of ours beside that of any peer.
+/// The least disturbed repetition of ours beside that of the peer that comes off best, out of as many of each.
 fn at_best(results: &Results, row: &Row, figure: &Figure) -> Option<f64> {
-    let samples = peers_at(results, row.kind, row.bytes, row.ranks);
-    let better = |a: f64, s: &Sample| if s.test.more_is_better() { a.max(s.best()) } else { a.min(s.best()) };
-    let (first, others) = samples.split_first()?;
-    Some(figure.best() / others.iter().fold(first.best(), |a, s| better(a, s)))
+    let unit = row.kind.unit();
+    let ratio = |sample: &Sample| {
+        let count = figure.values.len().min(sample.values.len());
+        unit.best_of(count, &figure.values) / unit.best_of(count, &sample.values)
+    };
+    let ratios = peers_at(results, row.kind, row.bytes, row.ranks).into_iter().map(ratio);
+    ratios.reduce(|worst, ratio| if unit.is_better(worst, ratio) { ratio } else { worst })
 }
 
 /// Ratios are taken within each round, so that a slow moment of the machine cancels out.
@@ -195,10 +198,9 @@ fn print_peers(results: &Results) {
 
 /// The best peer at the same work.
 pub fn best_peer(results: &Results, kind: Kind, bytes: usize, ranks: usize) -> Option<&Sample> {
-    peers_at(results, kind, bytes, ranks).into_iter().reduce(|best, s| {
-        let better = if s.test.more_is_better() { s.value > best.value } else { s.value < best.value };
-        if better { s } else { best }
-    })
+    peers_at(results, kind, bytes, ranks)
+        .into_iter()
+        .reduce(|best, s| if kind.unit().is_better(s.value, best.value) { s } else { best })
 }
 
 /// All peers at the same work.

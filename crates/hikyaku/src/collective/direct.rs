@@ -28,6 +28,8 @@ use std::time::Duration;
 
 /// How long the cause of a shut buffer may take to be known here.
 const CAUSE_PATIENCE: Duration = Duration::from_secs(1);
+/// How much longer than the end of whoever shut it.
+const NEWS_PATIENCE: Duration = Duration::from_millis(50);
 
 impl Group<'_> {
     /// The root's side.
@@ -167,14 +169,22 @@ impl Group<'_> {
         }
     }
 
-    /// The root gave up, most likely because a member ended.
+    /// A member gave up, most likely because another ended.
     #[cold]
     pub(super) fn closed_by(&self, round: &Round, rank: usize) -> Error {
-        // One that reads the memory of a dead member knows of the death before the launcher has told it.
         let myself = By::Rank(self.job.ni.rank);
-        let cause =
-            self.job.wait_until(myself, Some(CAUSE_PATIENCE), ANY, Progress::Seldom, || self.check(round).err());
-        cause.unwrap_or(Error::Refused { rank, reason: Refusal::UnknownArea })
+        let wait = |patience: Duration, cause: &dyn Fn() -> Option<Error>| {
+            self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, cause)
+        };
+        // One that reads the memory of a dead member knows of the death before the launcher has told it.
+        let departed = || self.job.ni.check_departed(By::Rank(rank)).err();
+        match wait(CAUSE_PATIENCE, &|| self.check(round).err().or_else(departed)) {
+            // It may have left because of such a death, and have been quicker to say so.
+            Ok(Error::PeerLeft { .. }) if self.size() > 2 => {
+                wait(NEWS_PATIENCE, &|| self.check(round).err()).unwrap_or(Error::PeerLeft { rank })
+            }
+            cause => cause.unwrap_or(Error::Refused { rank, reason: Refusal::UnknownArea }),
+        }
     }
 
     /// A buffer could be reached before; now its owner most likely has ended.

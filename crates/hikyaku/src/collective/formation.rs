@@ -6,7 +6,7 @@
 //!
 //! Giving them up waits for nobody either: a member that has told all others that it will not touch their parts any more
 //! is done, and its own parts are free once all others have told it the same ([`Retired`]). Messages to members that have
-//! given up too are received by nobody, so they are given up as well.
+//! given up too are received by nobody, so they are given up as well. Whoever ends without a word touches nothing any more.
 
 use super::group::{Group, part_bytes, take_part};
 use super::part::Member;
@@ -106,16 +106,22 @@ impl<'j> Formation<'j> {
     /// Moves the sends on that go on by themselves; gives how many were not taken yet and may still be.
     pub fn sends_left(&self) -> Result<usize> {
         if !self.all.is_far() {
-            self.messages.give_up(|member| self.all.part(member).deaf.get() != 0);
+            self.messages.give_up(|member| self.is_deaf(member));
         }
         Ok(self.messages.check_spool()?.remaining)
     }
 
-    /// Gives everything up. Sends that were promised to go on by themselves still do, while [`Retired::try_free`] is
-    /// called or this rank waits for anything, until their receivers have given up too.
+    /// Whether a member receives nothing any more, as far as can be seen from here.
+    fn is_deaf(&self, member: usize) -> bool {
+        !self.all.is_far() && self.all.part(member).deaf.get() != 0
+    }
+
+    /// Gives everything up, also receives under way. Sends under way, and those that were promised to go on by themselves,
+    /// still do, while [`Retired::try_free`] is called or this rank waits for anything, until their receivers have given up
+    /// too.
     pub fn retire(self) -> Retired<'j> {
-        // Nobody can receive by the messages any more, unless a receive was started before.
-        if !self.all.is_far() && self.messages.is_idle() {
+        self.messages.abandon_receives();
+        if !self.all.is_far() {
             self.all.part(self.all.rank()).deaf.set(1);
         }
         Retired { formation: Some(self), told: false }
@@ -123,34 +129,34 @@ impl<'j> Formation<'j> {
 }
 
 impl Retired<'_> {
-    /// As [`Formation::sends_left`].
+    /// As [`Formation::sends_left`], with the sends under way that nobody can ask for any more.
     pub fn sends_left(&self) -> Result<usize> {
         // Once the others know, none is left, and their parts may be gone.
-        self.formation.as_ref().filter(|_| !self.told).map_or(Ok(0), Formation::sends_left)
+        let Some(formation) = self.formation.as_ref().filter(|_| !self.told) else { return Ok(0) };
+        let under_way = formation.messages.sends_under_way(|member| formation.is_deaf(member));
+        Ok(under_way + formation.sends_left()?)
     }
 
     /// Takes the way to the end as far as it goes now; true once all memory was given back, or is given back with the job
     /// because some members are far.
     pub fn try_free(&mut self) -> Result<bool> {
         let Some(formation) = &self.formation else { return Ok(true) };
-        let group = &formation.all;
+        let job = formation.messages.job();
+        job.ni.check_rank(job.rank())?;
         if !self.told {
             if self.sends_left()? > 0 {
                 return Ok(false);
             }
-            if group.is_far() {
+            if formation.all.is_far() {
                 // Nobody can tell the others without their help: the memory stays taken until the job ends.
                 self.formation = None;
                 return Ok(true);
             }
-            let others = (0..group.size()).filter(|member| *member != group.rank());
-            for member in others {
-                group.part(member).leavers.add(1);
-            }
+            formation.messages.leave();
             self.told = true;
         }
         // From here on only the own parts are touched: those of the others may be gone.
-        if (group.part(group.rank()).leavers.get() as usize) < group.size() - 1 {
+        if !formation.messages.is_left_alone() {
             return Ok(false);
         }
         let Some(Formation { all, teams, messages }) = self.formation.take() else { return Ok(true) };
@@ -268,6 +274,7 @@ fn checksum(list: &[usize], number: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 
     /// Short and long ones, to the others and to oneself.
@@ -281,15 +288,64 @@ mod tests {
                     formed.messages.send_owned(vec![0; bytes].into(), member, 0)?;
                 }
             }
-            let mut retired = formed.retire();
-            let deadline = Instant::now() + Duration::from_secs(20);
-            while !retired.try_free()? {
-                assert!(Instant::now() < deadline, "{} sends left", retired.sends_left()?);
-                std::thread::yield_now();
-            }
-            Ok::<(), Error>(())
+            free(formed.retire())
         })
         .unwrap();
+    }
+
+    fn free(mut retired: Retired<'_>) -> Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !retired.try_free()? {
+            assert!(Instant::now() < deadline, "{} sends left", retired.sends_left()?);
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Of both kinds, in slots of their own, beside sends that nobody receives.
+    #[test]
+    fn operations_that_nobody_waited_for_hold_nobody() {
+        let buffers = [const { std::sync::Mutex::new(Vec::new()) }; 2];
+        crate::local(2, |job| {
+            let channel = job.messages(1)?;
+            let formed = Formation::new(&channel, 0, &[0, 1], &[], 3)?;
+            let other = 1 - job.rank();
+            let mut buffer = buffers[job.rank()].lock().unwrap();
+            buffer.resize(200_000, 0u8);
+            let (out, into) = buffer.split_at_mut(100_000);
+            // SAFETY: the buffers outlive the job.
+            unsafe {
+                formed.messages.isend(out.as_ptr(), out.len(), other, 0)?;
+                formed.messages.irecv(into.as_mut_ptr(), into.len(), other, 1)?;
+            }
+            formed.messages.send_owned(vec![0; 100_000].into(), other, 2)?;
+            free(formed.retire())
+        })
+        .unwrap();
+    }
+
+    /// Whether it left the job or died: it touches nothing any more.
+    #[test]
+    fn a_member_that_ended_without_a_word_holds_no_memory() {
+        for dies in [false, true] {
+            let freed = AtomicUsize::new(0);
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                crate::local(3, |job| {
+                    let channel = job.messages(1)?;
+                    let formed = Formation::new(&channel, 0, &[0, 1, 2], &[], 1)?;
+                    job.barrier()?;
+                    if job.rank() == 2 {
+                        assert!(!dies, "a death for a test");
+                        return Ok(());
+                    }
+                    free(formed.retire())?;
+                    freed.fetch_add(1, Ordering::Relaxed);
+                    Ok::<(), Error>(())
+                })
+            }));
+            assert_eq!(ended.is_err(), dies);
+            assert_eq!(freed.into_inner(), 2);
+        }
     }
 
     /// A member that has left still sends what the others receive.
@@ -300,11 +356,9 @@ mod tests {
             let formed = Formation::new(&channel, 0, &[0, 1], &[], 1)?;
             if job.rank() == 0 {
                 (1..=4u8).try_for_each(|value| formed.messages.send_owned(vec![value; 100_000].into(), 1, 0))?;
-                let mut retired = formed.retire();
+                let retired = formed.retire();
                 job.barrier()?;
-                while !retired.try_free()? {
-                    std::thread::yield_now();
-                }
+                free(retired)
             } else {
                 job.barrier()?;
                 let mut got = vec![0; 100_000];
@@ -312,12 +366,8 @@ mod tests {
                     formed.messages.recv(&mut got, 0, 0)?;
                     assert_eq!(got[99_999], value);
                 }
-                let mut retired = formed.retire();
-                while !retired.try_free()? {
-                    std::thread::yield_now();
-                }
+                free(formed.retire())
             }
-            Ok::<(), Error>(())
         })
         .unwrap();
     }

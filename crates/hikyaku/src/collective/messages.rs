@@ -45,12 +45,11 @@ impl<'j> Group<'j> {
     }
 
     /// Frees the slots between the members, whose memory can be used again. All members call it together; it waits
-    /// until all sends have been taken. Messages that are only dropped keep their memory until the job ends.
+    /// until all sends have been taken that go on by themselves. What lies in a slot and nobody received is lost. Messages
+    /// that are only dropped keep their memory until the job ends.
     pub fn free_messages(&self, messages: Messages<'j>) -> Result<()> {
-        if self.is_far() {
-            messages.await_taken()?;
-        }
         messages.settle();
+        messages.await_arrived()?;
         // Afterwards nobody touches the parts of others any more.
         self.barrier()?;
         messages.give_part();

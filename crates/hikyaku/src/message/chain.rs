@@ -3,6 +3,7 @@
 
 use super::Core;
 use super::node::{Node, Reached};
+use super::pool;
 use super::receive::ReceiveOp;
 use crate::error::{Error, Result};
 use crate::memory::copy;
@@ -22,8 +23,9 @@ impl Core {
         if peer.sends[entry].chain.is_full() {
             return None;
         }
-        let bytes = size_of::<Node>() + data.len();
-        let start = self.ni.take_heap(bytes).ok()?;
+        let bytes = pool::rounded(size_of::<Node>() + data.len());
+        let kept = self.pool.borrow_mut().take(bytes);
+        let start = kept.or_else(|| self.ni.take_heap(bytes).ok())?;
         if entry < self.slots {
             self.theirs(member).high().raise(&mut peer.high, entry);
         }
@@ -31,7 +33,7 @@ impl Core {
         send.sent += 1;
         let number = send.sent;
         self.own_node(start).describe(number, data.len());
-        // SAFETY: the part was taken for the node and as many bytes behind it.
+        // SAFETY: the part was taken for the node and at least as many bytes behind it.
         unsafe { copy::copy(self.ni.memory.segment.base().add(start + size_of::<Node>()), data.as_ptr(), data.len()) };
         send.chain.append(start as u64, self.theirs(member).link(entry), |last| self.own_node(last as usize));
         drop(peer);
@@ -46,15 +48,19 @@ impl Core {
     }
 
     /// The message of an own node was taken, but its receiver may still look there for the next one: gives back the memory
-    /// of the bytes, which may be many.
+    /// of the bytes, if they are many.
     pub(super) fn empty_node(&self, node: &Own) {
         let header = size_of::<Node>();
-        self.ni.memory.segment.release(node.start + header, node.bytes - header);
+        if node.bytes > pool::NODE_MAX {
+            self.ni.memory.segment.release(node.start + header, node.bytes - header);
+        }
     }
 
     /// Gives an own node back, which the receiver does not look at any more.
     pub(super) fn give_node(&self, node: Own) {
-        self.ni.give_heap(node.start, node.bytes);
+        if !self.pool.borrow_mut().keep(node.start, node.bytes) {
+            self.ni.give_heap(node.start, node.bytes);
+        }
     }
 
     fn own_node(&self, start: usize) -> &Node {

@@ -30,6 +30,7 @@
 //! | `quiet` | when nothing is under way any more |
 //! | `node` | the words of a chain: messages behind one that was not taken yet, which the receiver finds by itself |
 //! | `chain` | sending and receiving by it |
+//! | `pool` | short nodes that are used again |
 //! | `spool` | the spare buffer of sends that have waited long enough |
 
 mod bounce;
@@ -43,6 +44,7 @@ mod link;
 mod look;
 pub(crate) mod node;
 mod pending;
+mod pool;
 mod prepared;
 mod quiet;
 mod receive;
@@ -71,6 +73,7 @@ use far::link::{FarLinks, Roster};
 use layout::{Layout, Side};
 use link::Link;
 use pending::Pending;
+use pool::Pool;
 use spool::Spool;
 use state::Peer;
 use std::cell::{Cell, RefCell};
@@ -137,6 +140,8 @@ struct Core {
     spool: RefCell<Spool>,
     /// Sends in it.
     spooled: Cell<usize>,
+    /// Nodes for chains.
+    pool: RefCell<Pool>,
     pending: RefCell<Pending>,
     /// Where the next search for a message of any rank begins, so that none is always first.
     turn: Cell<usize>,
@@ -216,6 +221,7 @@ impl<'j> Messages<'j> {
             mourned: RefCell::default(),
             spool: RefCell::default(),
             spooled: Cell::new(0),
+            pool: RefCell::default(),
             pending: RefCell::default(),
             turn: Cell::new(0),
         });
@@ -229,7 +235,7 @@ impl<'j> Messages<'j> {
     pub(crate) fn give_part(self) {
         let core = self.core.clone();
         drop(self);
-        core.give_tails();
+        core.give_nodes();
         core.ni.give_heap(core.roster.part(&core.ni, core.me), core.layout.peer_bytes * core.size);
     }
 

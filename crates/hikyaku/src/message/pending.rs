@@ -137,11 +137,15 @@ impl Core {
     #[inline]
     pub(super) unsafe fn start_out(&self, mut op: SendOp) -> Result<bool> {
         check_long(&op.buffer)?;
-        if self.poke_send(op.offerable())? {
-            return Ok(true);
-        }
         let (member, entry) = (op.member, op.entry);
-        let ticket = self.pending.borrow_mut().add(Flight::Send(op));
+        let flight = match self.poke_send(op.offerable()) {
+            Ok(true) => return Ok(true),
+            Ok(false) => Flight::Send(op),
+            // The receiver has refused it already, which is told when it is asked for, as if that had come later.
+            Err(error) if op.has_begun() => Flight::Ended(Err(Box::new(error))),
+            Err(error) => return Err(error),
+        };
+        let ticket = self.pending.borrow_mut().add(flight);
         self.set_ticket(member, entry, Way::Out, Some(ticket));
         Ok(false)
     }
@@ -209,6 +213,33 @@ impl Core {
 }
 
 impl Messages<'_> {
+    /// Gives up all receives under way: nobody will ask for them any more.
+    pub(crate) fn abandon_receives(&self) {
+        let pending = self.core.pending.borrow();
+        let slots = pending.flights.iter().filter_map(|flight| match flight {
+            Flight::Receive(op) => Some((op.member, op.entry)),
+            _ => None,
+        });
+        let slots: Vec<(usize, usize)> = slots.collect();
+        drop(pending);
+        slots.into_iter().for_each(|(member, entry)| self.core.abandon(member, entry, Way::In));
+    }
+
+    /// Moves all sends under way on; gives how many have not ended. Those to members that receive nothing any more are given
+    /// up: they have no receive under way either.
+    pub(crate) fn sends_under_way(&self, is_deaf: impl Fn(usize) -> bool) -> usize {
+        self.core.advance_pending(true);
+        let mut left = 0;
+        for flight in &mut self.core.pending.borrow_mut().flights {
+            let Flight::Send(op) = flight else { continue };
+            match is_deaf(op.member) || self.core.has_departed(self.core.rank_of(op.member)) {
+                true => *flight = Flight::Ended(Ok(0)),
+                false => left += 1,
+            }
+        }
+        left
+    }
+
     /// Waits for the operation of a slot; gives the bytes that came. On an error nobody uses its buffer any more.
     pub(super) fn wait_flight(&self, member: usize, entry: usize, way: Way) -> Result<usize> {
         if way == Way::In

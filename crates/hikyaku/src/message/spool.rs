@@ -18,7 +18,7 @@ pub(super) struct Spool {
     /// By (member, entry), in the order of their calls; none is empty.
     lanes: HashMap<(usize, usize), VecDeque<Spooled>>,
     /// The last node of each chain that was taken: the receiver may still look there for the next.
-    pub(super) tails: HashMap<(usize, usize), Own>,
+    tails: HashMap<(usize, usize), Own>,
     /// Sends in all lanes.
     waiting: usize,
     moved: usize,
@@ -210,9 +210,16 @@ impl Core {
         spool.lanes.entry((member, entry)).or_default().push_back(spooled);
     }
 
-    /// Gives back the last nodes of all chains: no receiver looks at them any more.
-    pub(super) fn give_tails(&self) {
+    /// Gives back all nodes, also the last ones of chains: no receiver looks at them any more.
+    pub(super) fn give_nodes(&self) {
         self.spool.borrow_mut().tails.drain().for_each(|(_, node)| self.give_node(node));
+        self.pool.borrow_mut().drain().for_each(|(start, bytes)| self.ni.give_heap(start, bytes));
+    }
+
+    /// The last node of a chain that was taken.
+    #[cfg(test)]
+    pub(super) fn tail(&self, member: usize, entry: usize) -> Own {
+        self.spool.borrow().tails[&(member, entry)]
     }
 
     /// The receiver of one of them.

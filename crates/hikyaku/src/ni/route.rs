@@ -8,6 +8,7 @@ use super::account::{Account, StatusWord};
 use super::area::Opened;
 use super::call::CallSlot;
 use super::engine::{Outbox, answer, refuse};
+use super::message::Calling;
 use super::operation::Atomic;
 use super::port::Port;
 use super::wait::{By, Progress};
@@ -16,12 +17,12 @@ use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::planted::{Bug, planted};
 use crate::sync::bell::ANY;
-use crate::transport::TAIL_BYTES_MAX;
 use crate::transport::hardware::Multicast;
 use crate::transport::packet::{PREPARED, kind, verb};
 use crate::transport::shm::cross;
 use crate::transport::shm::layout::AreaKind;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet};
+use crate::transport::{Parcel, TAIL_BYTES_MAX};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Marks the token of a push or word, whose answer is only counted.
@@ -191,8 +192,8 @@ impl Port {
         }
         let max = self.ni.payload_max(from.rank);
         for (number, chunk) in into.chunks_mut(max).enumerate() {
-            self.ask(from.plus(number * max), verb::PULL, [chunk.len() as u64, 0])?;
-            let answer = self.ni.calls[self.index].payload();
+            let answered = self.ask(from.plus(number * max), verb::PULL, [chunk.len() as u64, 0])?;
+            let answer = answered.slot.payload();
             if answer.len() != chunk.len() {
                 return Err(Error::PeerMisbehaved { rank: from.rank, what: "an answer of the wrong size" });
             }
@@ -215,7 +216,7 @@ impl Port {
             Atomic::Or(value) => (verb::OR, [value, 0]),
             Atomic::Xor(value) => (verb::XOR, [value, 0]),
         };
-        self.ask(at, verb, operands)
+        Ok(self.ask(at, verb, operands)?.slot.words()[0])
     }
 
     /// Writes `data`, then `tail` (words) at `then`, an offset in the segment, of which the first word is written last:
@@ -239,8 +240,7 @@ impl Port {
     /// What a far rank knows of its area `id`: key, kind, start, bytes.
     pub(crate) fn ask_area(&self, rank: usize, id: u32) -> Result<[u64; 4]> {
         let target = Target { rank, area: id, key: 0, offset: 0 };
-        self.ask(target, verb::OPEN, [0; 2])?;
-        let [key, kind, start, bytes, ..] = self.ni.calls[self.index].words();
+        let [key, kind, start, bytes, ..] = self.ask(target, verb::OPEN, [0; 2])?.slot.words();
         Ok([key, kind, start, bytes])
     }
 
@@ -264,15 +264,15 @@ impl Port {
         sent
     }
 
-    /// Sends an operation and waits for its answer: the first word.
-    fn ask(&self, at: Target, verb: u16, operands: [u64; 2]) -> Result<u64> {
+    /// Sends an operation and waits for its answer.
+    fn ask(&self, at: Target, verb: u16, operands: [u64; 2]) -> Result<Answered<'_>> {
         super::message::refuse_in_handler()?;
-        let _calling = self.begin_call(at.rank)?;
+        let calling = self.begin_call(at.rank)?;
         let slot = &self.ni.calls[self.index];
         let token = slot.open(self.index);
         self.submit(at.rank, &packet(at, verb, token, operands, &[]), &[])?;
         self.await_answer(at.rank, token)?;
-        Ok(slot.words()[0])
+        Ok(Answered { slot, _calling: calling })
     }
 
     fn set_status(&self, word: *mut u8, value: u64) {
@@ -280,6 +280,12 @@ impl Port {
         unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
         self.ni.notify(self.ni.rank, self.ni.watch_of(word));
     }
+}
+
+/// An answer that has come. No other call of the port begins before it was read.
+struct Answered<'p> {
+    slot: &'p CallSlot,
+    _calling: Calling<'p>,
 }
 
 fn packet(at: Target, verb: u16, token: u64, operands: [u64; 2], payload: &[u8]) -> Packet {
@@ -489,20 +495,18 @@ impl Ni {
         self.try_far(to.rank, &packet, &payload)
     }
 
-    /// The same at all other ranks at once, at offsets from the beginning of their heaps.
-    pub(crate) fn try_multicast_then(
-        &self,
-        network: &dyn Multicast,
-        to: usize,
-        data: &[u8],
-        then: usize,
-        tail: &[u64],
-    ) -> Result<bool> {
-        self.check_rank(self.rank)?;
+    /// The same for all other ranks at once, at offsets from the beginning of their heaps: what is to be sent.
+    pub(crate) fn multicast_then(&self, to: usize, data: &[u8], then: usize, tail: &[u64]) -> Parcel {
         // The packet names no rank.
         let to = Target { rank: self.rank, area: HEAP, key: self.job, offset: to as u64 };
         let (packet, payload) = quiet_push_then(to, data, then, tail);
-        network.multicast(&packet, &payload)
+        Parcel { source: self.rank, packet, payload: payload.into() }
+    }
+
+    /// Sends it; false while there is no room.
+    pub(crate) fn try_multicast(&self, network: &dyn Multicast, parcel: &Parcel) -> Result<bool> {
+        self.check_rank(self.rank)?;
+        network.multicast(parcel)
     }
 
     /// A push; false while there is no room.

@@ -1,13 +1,13 @@
 //! What some networks do for all ranks of a job at once. The layers above ask for it, and do without where there is none.
 
 use crate::error::Result;
-use crate::transport::shm::ring::Packet;
+use crate::transport::Parcel;
 
 /// One packet to all other ranks.
 pub(crate) trait Multicast {
-    /// Sends a packet with its payload, which is copied, to all other ranks; false while there is no room. Each of them gets
-    /// it once, and in order with everything else that this rank sends to it.
-    fn multicast(&self, packet: &Packet, payload: &[u8]) -> Result<bool>;
+    /// Sends a parcel of this rank to all other ranks; false while there is no room. Each of them gets it once, and in order
+    /// with everything else that this rank sends to it.
+    fn multicast(&self, parcel: &Parcel) -> Result<bool>;
 
     /// Bytes of one of the static buffers that data go through, if the network says so.
     fn buffer_bytes(&self) -> Option<usize>;

@@ -102,7 +102,7 @@ pub(crate) trait Interface: Send + Sync {
 /// Bytes of the words that a packet may carry behind its payload.
 pub(crate) const TAIL_BYTES_MAX: usize = 64;
 
-/// A packet that has arrived.
+/// A packet with what it carries, and from whom.
 #[derive(Debug)]
 pub(crate) struct Parcel {
     pub source: usize,

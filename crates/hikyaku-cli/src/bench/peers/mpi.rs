@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::machine::Machine;
-use super::{Kind, Request, Values, process, version_after};
+use super::{Kind, Request, Values, add, process, version_after};
 
 /// The program's files.
 const SOURCES: [(&str, &str); 5] = [
@@ -126,15 +126,14 @@ pub(super) fn measure(
     };
     let (values, wrong) = parse_lines(&finished.output, requests);
     let missing = requests.iter().find(|request| !values.iter().any(|(measured, _)| measured == *request));
-    let error = match missing {
-        Some(request) => {
-            let step = format!("the {} test with {} ranks", request.test.name(), request.ranks);
-            let lines = finished.last_lines();
-            finished.success(&step).err().or(Some(format!("{step} gave no figures; {lines}")))
-        }
-        None => wrong,
+    let step = match missing.or(requests.last()) {
+        Some(request) => format!("the {} test with {} ranks", request.test.name(), request.ranks),
+        None => "the program".into(),
     };
-    (values, error)
+    let silent = missing.map(|_| format!("{step} gave no figures; {}", finished.last_lines()));
+    // What fails after its last figure has failed too.
+    let failed = finished.success(&step).err();
+    (values, failed.or(wrong).or(silent))
 }
 
 /// The time from before the launcher's start to after its end, in milliseconds.
@@ -163,15 +162,12 @@ pub(super) fn parse_lines(text: &str, requests: &[Request]) -> Values {
         };
         let answers = |request: &&Request| {
             let Request { test, bytes, ranks, .. } = **request;
-            (test.name(), bytes, ranks, test.unit()) == (&*line.test, line.bytes, line.ranks, &*line.unit)
+            (test.name(), bytes, ranks, test.unit().name()) == (&*line.test, line.bytes, line.ranks, &*line.unit)
         };
         let Some(request) = requests.iter().find(answers).filter(|_| line.value.is_finite()) else {
             return (values, Some(format!("it printed '{text}', which was not asked")));
         };
-        match values.iter_mut().find(|(known, _)| known == request) {
-            Some((_, values)) => values.push(line.value),
-            None => values.push((*request, vec![line.value])),
-        }
+        add(&mut values, *request, &[line.value]);
     }
     (values, None)
 }

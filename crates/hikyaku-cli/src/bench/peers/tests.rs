@@ -87,7 +87,23 @@ fn names_are_the_same_in_json() {
 }
 
 #[test]
-fn processor_lists_are_read() {}
+fn a_program_that_fails_after_its_last_figure_has_failed() {
+    let folder = Folder::create().unwrap();
+    let request = Request { test: Test::Send, bytes: 8, ranks: 2, brief: false };
+    let line = r#"{"test":"send","bytes":8,"ranks":2,"value":1.5,"unit":"ns"}"#;
+    let measure = |script: String| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "sh"]);
+        mpi::measure(command, &[request], |_| 1, folder.path())
+    };
+    let figures = vec![(request, vec![1.5])];
+    assert_eq!(measure(format!("echo '{line}'")), (figures.clone(), None));
+    let (values, error) = measure(format!("echo '{line}'; echo 'mpi: rank 1: wrong data' >&2; exit 3"));
+    assert_eq!(values, figures);
+    assert!(error.is_some_and(|error| error.contains("wrong data")));
+    let (values, error) = measure("exit 0".into());
+    assert!(values.is_empty() && error.is_some_and(|error| error.contains("gave no figures")));
+}
 
 #[test]
 fn a_tree_holds_all_that_descend() {

@@ -1,8 +1,9 @@
 //! Calls of a far group that do not fit together, and members that end.
 //!
-//! A member waits for one other at a time, or at the network's barrier for all. It sees the end of that one, and it sees its alarm: whoever finds out that a
-//! call can never be complete writes into the alarm of every member why. A death is known to all without that. After a
-//! long wait it asks what the other is about: both may wait for room for messages that nobody will take.
+//! A member waits for one other at a time, or at the network's barrier for all. It sees the end of that one, and it sees
+//! its alarm: whoever finds out that a call can never be complete writes into the alarm of every member why. A death is known
+//! to all without that. After a long wait it asks what another is about: both may wait for room for messages that nobody will
+//! take. Who waits for all asks one at a time, each the next one first, so that everyone is asked at once by somebody.
 
 use super::super::group::Group;
 use super::super::label::{calls_before, difference, same_number};
@@ -95,6 +96,7 @@ impl Group<'_> {
     ) -> Result<R> {
         let myself = By::Rank(self.job.ni.rank);
         let mut left = None;
+        let mut turn = self.rank();
         loop {
             let look = || {
                 let done = match ready() {
@@ -113,7 +115,10 @@ impl Group<'_> {
             match self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, look) {
                 Err(Error::Timeout { .. }) => match left {
                     Some(rank) => return Err(self.give_up(round, Error::PeerLeft { rank })),
-                    None => members.clone().try_for_each(|member| self.patrol(round, member))?,
+                    None => {
+                        turn += 1;
+                        self.patrol(round, members.start + turn % members.len())?;
+                    }
                 },
                 Ok(Err(Error::PeerLeft { rank })) if left.is_none() => left = Some(rank),
                 waited => return waited.and_then(|result| result).map_err(|error| self.give_up(round, error)),
@@ -152,10 +157,12 @@ impl Group<'_> {
 
     /// Why the call can never be complete, if that is so.
     fn trouble(&self, round: &Round, mut members: Range<usize>) -> Option<Error> {
-        let departed =
-            || members.find_map(|member| self.job.ni.check_departed(By::Rank(self.members[member].rank)).err());
         // In this order: one that left because another died is not the cause.
-        self.alarm_or_death(round).or_else(departed)
+        let trouble = self.alarm_or_death(round);
+        if trouble.is_some() || self.job.ni.memory.header().departures.load(Ordering::Acquire) == 0 {
+            return trouble;
+        }
+        members.find_map(|member| self.job.ni.check_departed(By::Rank(self.members[member].rank)).err())
     }
 
     fn alarm_or_death(&self, round: &Round) -> Option<Error> {

@@ -152,7 +152,8 @@ impl Group<'_> {
         let buffer = number as usize % 2;
         let (to, then) = (start + cast.buffer(buffer), start + cast.flag(buffer));
         let tail = [number, round.head, round.argument];
-        let sent = || self.job.ni.try_multicast_then(network, to, piece, then, &tail);
+        let parcel = self.job.ni.multicast_then(to, piece, then, &tail);
+        let sent = || self.job.ni.try_multicast(network, &parcel);
         self.wait_for_members(round, 0..self.size(), || sent().map(|sent| sent.then_some(())).transpose())
     }
 

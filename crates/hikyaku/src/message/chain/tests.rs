@@ -179,28 +179,39 @@ fn chains_give_their_memory_back() {
     assert_eq!(left_after(1), left_after(5));
 }
 
-#[test]
-fn the_last_node_keeps_its_place_and_not_its_memory() {
-    const BYTES: usize = 10 * PAGE_BYTES;
+/// What the pages of the last node of a chain hold when messages of so many bytes were taken.
+fn left_in_the_last_node(bytes: usize, is_expected: fn(u8) -> bool) {
     run(2, |job| {
         let messages = job.messages(1)?;
         if job.rank() == 0 {
-            (0..3).try_for_each(|_| messages.send_owned(vec![7; BYTES].into(), 1, 0))?;
+            (0..3).try_for_each(|_| messages.send_owned(vec![7; bytes].into(), 1, 0))?;
+            job.barrier()?;
             messages.settle();
-            let last = messages.core.spool.borrow().tails[&(1, 0)];
+            let last = messages.core.tail(1, 0);
             // SAFETY: inside the node, which is still this rank's.
             let byte = |at: usize| unsafe { job.ni.memory.segment.base().add(last.start + at).read_volatile() };
-            // Pages that were given back read as zero.
-            assert!((PAGE_BYTES..BYTES).all(|at| byte(at) == 0));
+            assert!((PAGE_BYTES..bytes).all(|at| is_expected(byte(at))));
         } else {
+            job.barrier()?;
             for _ in 0..3 {
-                let mut into = vec![0u8; BYTES];
+                let mut into = vec![0u8; bytes];
                 messages.recv(&mut into, 0, 0)?;
                 assert!(into.iter().all(|byte| *byte == 7));
             }
         }
         job.barrier()
     });
+}
+
+#[test]
+fn the_last_node_keeps_its_place_and_not_its_memory() {
+    // Pages that were given back read as zero.
+    left_in_the_last_node(10 * PAGE_BYTES, |byte| byte == 0);
+}
+
+#[test]
+fn a_short_node_keeps_its_memory_for_the_next_message() {
+    left_in_the_last_node(3 * PAGE_BYTES, |byte| byte == 7);
 }
 
 #[test]
@@ -217,7 +228,7 @@ fn the_chain_of_a_dead_receiver_is_given_back() {
             assert_eq!(job.rank(), 0, "this rank dies");
             messages.settle();
             assert_eq!(messages.check_spool().unwrap().remaining, 0);
-            messages.core.give_tails();
+            messages.core.give_nodes();
             assert_eq!(largest_free(job), before);
         });
     });

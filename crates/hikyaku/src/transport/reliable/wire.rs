@@ -3,6 +3,7 @@
 
 use super::frame::{Body, Frame};
 use super::{Counters, Link, Settings, Time};
+use crate::transport::sim::chance::Chance;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -68,29 +69,11 @@ impl Plan {
     }
 }
 
-/// Numbers that look random and follow from a seed (SplitMix64).
-#[derive(Clone, Debug)]
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) % bound
-    }
-
-    fn percent(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-}
-
 /// The message of this number: bytes that follow from it, and often enough none at all.
 fn message(plan: &Plan, end: usize, number: usize) -> Box<[u8]> {
-    let mut dice = Dice(plan.seed ^ (end as u64) << 63 ^ number as u64);
-    let bytes = dice.below(plan.message_bytes_max as u64 + 1);
-    (0..bytes).map(|_| dice.below(256) as u8).collect()
+    let mut chance = Chance::new(plan.seed ^ (end as u64) << 63 ^ number as u64);
+    let bytes = chance.below(plan.message_bytes_max as u64 + 1);
+    (0..bytes).map(|_| chance.below(256) as u8).collect()
 }
 
 struct End {
@@ -105,7 +88,7 @@ type Flight = Reverse<(Time, u64, usize, Vec<u8>)>;
 
 struct Run<'a> {
     plan: &'a Plan,
-    dice: Dice,
+    chance: Chance,
     now: Time,
     ends: [End; 2],
     flights: BinaryHeap<Flight>,
@@ -115,13 +98,23 @@ struct Run<'a> {
 /// Runs the plan until everything has arrived and nothing is under way. Says what happened, or which promise was broken.
 pub fn run(plan: &Plan) -> Result<[Counters; 2], String> {
     let end = || End { link: Link::new(plan.settings(), EPOCH), sent: 0, taken: 0, looks_at: 0 };
-    let mut run =
-        Run { plan, dice: Dice(plan.seed), now: 0, ends: [end(), end()], flights: BinaryHeap::new(), flight_count: 0 };
+    let mut run = Run {
+        plan,
+        chance: Chance::new(plan.seed),
+        now: 0,
+        ends: [end(), end()],
+        flights: BinaryHeap::new(),
+        flight_count: 0,
+    };
     while !run.step()? {}
     Ok(run.ends.map(|end| end.link.counters()))
 }
 
 impl Run<'_> {
+    fn happens(&mut self, percent: u64) -> bool {
+        self.chance.below(100) < percent
+    }
+
     /// Lets everybody act, then goes to the next moment something happens. True when all is done.
     fn step(&mut self) -> Result<bool, String> {
         for end in 0..2 {
@@ -196,26 +189,26 @@ impl Run<'_> {
         if self.now >= faults.until {
             return self.fly(from, LATENCY_PS, frame);
         }
-        if self.dice.percent(faults.ghosts) {
-            let ghost = ghost(&frame, &mut self.dice);
+        if self.happens(faults.ghosts) {
+            let ghost = ghost(&frame, &mut self.chance);
             self.fly(from, LATENCY_PS, ghost);
         }
-        let copies = 1 + u64::from(self.dice.percent(faults.duplication));
+        let copies = 1 + u64::from(self.happens(faults.duplication));
         for _ in 0..copies {
             let mut frame = frame.clone();
-            if faults.cuts[from].contains(&self.now) || self.dice.percent(faults.loss) {
+            if faults.cuts[from].contains(&self.now) || self.happens(faults.loss) {
                 continue;
             }
             let mut latency = LATENCY_PS;
-            if self.dice.percent(faults.reordering) {
-                latency += self.dice.below(4 * LATENCY_PS);
+            if self.happens(faults.reordering) {
+                latency += self.chance.below(4 * LATENCY_PS);
             }
-            if self.dice.percent(faults.delay) {
-                latency += self.dice.below(40 * LATENCY_PS);
+            if self.happens(faults.delay) {
+                latency += self.chance.below(40 * LATENCY_PS);
             }
-            if self.dice.percent(faults.corruption) {
-                for _ in 0..1 + self.dice.below(8) {
-                    let bit = self.dice.below(8 * frame.len() as u64) as usize;
+            if self.happens(faults.corruption) {
+                for _ in 0..1 + self.chance.below(8) {
+                    let bit = self.chance.below(8 * frame.len() as u64) as usize;
                     frame[bit / 8] ^= 1 << (bit % 8);
                 }
             }
@@ -230,10 +223,10 @@ impl Run<'_> {
 }
 
 /// The frame that had this number in the link's former life.
-fn ghost(frame: &[u8], dice: &mut Dice) -> Vec<u8> {
+fn ghost(frame: &[u8], chance: &mut Chance) -> Vec<u8> {
     let mut frame = Frame::decode(frame).expect("links send whole frames");
     frame.epoch -= 1;
-    let other: Vec<u8> = (0..dice.below(20)).map(|_| dice.below(256) as u8).collect();
+    let other: Vec<u8> = (0..chance.below(20)).map(|_| chance.below(256) as u8).collect();
     if let Body::Data { message, .. } = &mut frame.body {
         *message = &other;
     }

@@ -11,7 +11,6 @@ use crate::error::Result;
 use crate::transport::Parcel;
 use crate::transport::hardware::{Multicast, NetworkBarrier};
 use crate::transport::packet::Class;
-use crate::transport::shm::ring::Packet;
 use std::collections::HashMap;
 
 /// What changes.
@@ -25,7 +24,8 @@ pub(super) struct Hardware {
 
 impl Course {
     /// Sends a packet to all other ranks; false while too many are under way to one of them.
-    fn multicast(&mut self, wire: &Wire, from: usize, packet: &Packet, payload: &[u8]) -> bool {
+    fn multicast(&mut self, wire: &Wire, parcel: &Parcel) -> bool {
+        let (from, packet, payload) = (parcel.source, &parcel.packet, &parcel.payload);
         let targets: Vec<usize> =
             (0..self.ranks.len()).filter(|to| *to != from && !self.ranks[*to].forgotten).collect();
         let queues: Vec<_> = targets.iter().map(|to| queue(from, *to, packet)).collect();
@@ -40,9 +40,8 @@ impl Course {
         let start = self.now + self.ranks[from].debt + before + cost.start;
         self.ranks[from].debt += before + cost.busy;
         self.ranks[from].under_way += targets.len();
-        let parcel = Parcel { source: from, packet: *packet, payload: payload.into() };
         if self.mesh.is_some() {
-            targets.into_iter().for_each(|to| self.post(wire, to, start, &parcel));
+            targets.into_iter().for_each(|to| self.post(wire, to, start, parcel));
             return true;
         }
         let load = wire.load(packet, payload.len(), false, false);
@@ -50,7 +49,7 @@ impl Course {
         let arrivals = wire.arrivals(start, from, &targets, load, &mut self.stages, crossbar);
         for (to, arrived) in targets.into_iter().zip(arrivals) {
             self.trace(from, to, Class::of(packet).name(), load.bytes, start, arrived);
-            let parcel = Box::new(Parcel { payload: parcel.payload.clone(), ..parcel });
+            let parcel = Box::new(Parcel { payload: payload.clone(), ..*parcel });
             self.plan(arrived, What::Arrival { to, parcel });
         }
         true
@@ -81,8 +80,8 @@ impl Course {
 }
 
 impl Multicast for Endpoint {
-    fn multicast(&self, packet: &Packet, payload: &[u8]) -> Result<bool> {
-        Ok(self.world.course().multicast(&self.world.wire, self.rank, packet, payload))
+    fn multicast(&self, parcel: &Parcel) -> Result<bool> {
+        Ok(self.world.course().multicast(&self.world.wire, parcel))
     }
 
     fn buffer_bytes(&self) -> Option<usize> {

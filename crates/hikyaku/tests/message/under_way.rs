@@ -1,0 +1,163 @@
+//! Operations that go on while the program does something else.
+
+use super::pattern;
+use hikyaku::message::Mode;
+use hikyaku::{Error, Job, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+pub fn an_early_receive_lets_the_send_go_without_the_receiver(job: &Job) -> Result<()> {
+    let messages = job.messages(1)?;
+    let done = job.symmetric::<u64>(1)?;
+    if job.rank() == 1 {
+        let mut got = vec![0u8; 3_000_000];
+        messages.scope(|scope| {
+            let receive = scope.irecv(&mut got, 0, 0)?;
+            // This rank does not call the library until the send has returned.
+            match job.mapped_address(done.at(0, 0)).and(job.mapped_address(done.here(0))) {
+                Ok(address) => watch(address),
+                // Of simulated ranks no other is mapped; and they stand still while they do not call.
+                Err(_) => job.wait(done.here(0), hikyaku::Until::Equal(1)).map(drop)?,
+            }
+            scope.wait_receive(receive)
+        })?;
+        assert!(got == pattern(9, 3_000_000));
+    } else {
+        messages.send(&pattern(9, 3_000_000), 1, 0)?;
+        job.word(done.at(1, 0), 1)?;
+    }
+    job.barrier()
+}
+
+/// Waits until a word of job memory is 1, without the library.
+fn watch(address: *mut u64) {
+    // SAFETY: a word of this rank's own symmetric memory, which stays until the job ends; others write it whole.
+    let word = unsafe { AtomicU64::from_ptr(address) };
+    let begin = Instant::now();
+    while word.load(Ordering::Acquire) != 1 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "a send waits for help of its receiver");
+        std::thread::yield_now();
+    }
+}
+
+pub fn a_scope_ends_its_operations_even_after_a_panic(job: &Job) -> Result<()> {
+    let messages = job.messages(2)?;
+    let peer = 1 - job.rank();
+    let mut unwanted = vec![0u8; 100_000];
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        messages.scope(|scope| -> Result<()> {
+            let _forgotten = scope.irecv(&mut unwanted, peer, 0)?;
+            panic!("in the scope")
+        })
+    }));
+    assert!(panicked.is_err());
+    job.barrier()?;
+    // The slot was given back, and nobody writes to the old buffer.
+    let mut wanted = vec![0u8; 100_000];
+    messages.scope(|scope| {
+        let receive = scope.irecv(&mut wanted, peer, 0)?;
+        messages.send(&pattern(4, 100_000), peer, 0)?;
+        scope.wait_receive(receive)
+    })?;
+    assert!(wanted == pattern(4, 100_000));
+    assert!(unwanted.iter().all(|byte| *byte == 0));
+    job.barrier()
+}
+
+/// More sends than there is room for leave while their rank waits for something else, and a synchronous send to a rank that
+/// has posted its receive and waits for a third one returns.
+pub fn operations_under_way_go_on_in_every_wait(job: &Job) -> Result<()> {
+    const COUNT: usize = 40;
+    let messages = job.messages(COUNT)?;
+    let data = pattern(3, 5000);
+    match job.rank() {
+        0 => {
+            messages.scope(|scope| {
+                for slot in 0..COUNT {
+                    let _ = scope.isend(&data, 1, slot)?;
+                }
+                // Rank 1 sends this when it has received everything.
+                messages.recv(&mut [0u8], 1, 0).map(drop)
+            })?;
+            messages.set_mode(Mode::Synchronous);
+            messages.send(&[7u8], 1, 1)?;
+            messages.send(&[8u8], 2, 0)?;
+        }
+        1 => {
+            for slot in (0..COUNT).rev() {
+                let mut got = vec![0; data.len()];
+                assert_eq!(messages.recv(&mut got, 0, slot)?, data.len());
+                assert!(got == data);
+            }
+            messages.send(&[1u8], 0, 0)?;
+            let mut early = [0u8];
+            messages.scope(|scope| {
+                let receive = scope.irecv(&mut early, 0, 1)?;
+                messages.recv(&mut [0u8], 2, 0)?;
+                assert_eq!(scope.wait_receive(receive)?, 1);
+                Ok(())
+            })?;
+            assert_eq!(early, [7]);
+        }
+        _ => {
+            // Comes only after rank 0's synchronous send to rank 1 has returned.
+            messages.recv(&mut [0u8], 0, 0)?;
+            messages.send(&[1u8], 1, 0)?;
+        }
+    }
+    job.barrier()
+}
+
+pub fn operations_under_way_can_be_tested(job: &Job) -> Result<()> {
+    let messages = job.messages(2)?;
+    let (data, mut got) = (pattern(5, 300_000), vec![0u8; 300_000]);
+    if job.rank() == 0 {
+        messages.scope(|scope| {
+            let mut send = scope.isend(&data, 1, 0)?;
+            // Nobody receives before the barrier.
+            send = scope.test_send(send)?.expect_err("nobody has received it");
+            job.barrier()?;
+            loop {
+                match scope.test_send(send)? {
+                    Ok(()) => return Ok(()),
+                    Err(again) => send = again,
+                }
+            }
+        })?;
+    } else {
+        messages.scope(|scope| {
+            job.barrier()?;
+            let mut receive = scope.irecv(&mut got, 0, 0)?;
+            loop {
+                match scope.test_receive(receive)? {
+                    Ok(len) => {
+                        assert_eq!(len, 300_000);
+                        return Ok(());
+                    }
+                    Err(again) => receive = again,
+                }
+            }
+        })?;
+        assert!(got == data);
+    }
+    job.barrier()
+}
+
+/// However soon its receive has found out.
+pub fn a_send_under_way_is_told_when_it_is_waited_for_that_it_did_not_fit(job: &Job) -> Result<()> {
+    let messages = job.messages(1)?;
+    let data = pattern(7, 100_000);
+    for _ in 0..500 {
+        if job.rank() == 0 {
+            let sent = messages.scope(|scope| {
+                let send = scope.isend(&data, 1, 0).expect("it was only started");
+                scope.wait_send(send)
+            });
+            assert!(matches!(sent, Err(Error::Truncated { .. })), "{sent:?}");
+        } else {
+            let got = messages.recv(&mut [0u8; 100], 0, 0);
+            assert!(matches!(got, Err(Error::Truncated { .. })), "{got:?}");
+        }
+    }
+    job.barrier()
+}
