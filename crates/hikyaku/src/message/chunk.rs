@@ -18,9 +18,10 @@ pub(crate) struct Chunks {
 
 impl Chunks {
     pub fn of(bytes: usize) -> Chunks {
-        // A buffer of few chunks is cut finer, so that both sides have work; a huge one coarser, so that they can be
-        // counted.
-        let size = (bytes / 4).clamp(CHUNK_MIN, CHUNK_MAX).max(bytes.div_ceil(CHUNKS_MAX)).next_multiple_of(4096);
+        // A buffer of few chunks is cut finer, a short one in halves, so that both sides have work; a huge one coarser, so
+        // that they can be counted.
+        let halves = if bytes < 2 * CHUNK_MIN { bytes.div_ceil(2) } else { CHUNK_MIN };
+        let size = (bytes / 4).clamp(halves, CHUNK_MAX).max(bytes.div_ceil(CHUNKS_MAX)).next_multiple_of(4096);
         Chunks { bytes, size, count: bytes.div_ceil(size) as u64 }
     }
 
