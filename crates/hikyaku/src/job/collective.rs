@@ -120,7 +120,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use crate::Config;
-    use crate::collective::{Choices, Version};
+    use crate::job::choice::{Choices, Version};
 
     #[test]
     fn the_barrier_is_the_one_that_was_chosen() {
