@@ -16,8 +16,8 @@ use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, State};
 use rustix::io::FdFlags;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Whether this process has joined the job it was started in.
 static JOINED: AtomicBool = AtomicBool::new(false);
@@ -72,6 +72,7 @@ fn join(socket: &str) -> Result<Job> {
     let (welcome, memory) = introduce(&socket)?;
     let layout = welcome.layout()?;
     let memory = JobMemory { segment: Segment::open(memory, layout.total_bytes())?, layout };
+    await_welcomed(&socket, &memory.block(welcome.rank as usize).life.welcomed)?;
     end_with_launcher(&socket)?;
     enter(&welcome, memory, Some(socket))
 }
@@ -147,6 +148,19 @@ fn introduce(socket: &OwnedFd) -> Result<(Welcome, OwnedFd)> {
     }
 }
 
+/// Waits until the launcher's call that has sent the welcome is over. A message can be read before the kernel signals that it
+/// has come: that signal must not be the one that ends this process.
+fn await_welcomed(socket: &OwnedFd, welcomed: &AtomicU64) -> Result<()> {
+    const STEP: Duration = Duration::from_micros(100);
+    while welcomed.load(Ordering::Acquire) == 0 {
+        let mut polled = [rustix::event::PollFd::new(socket, rustix::event::PollFlags::IN)];
+        if wire::await_input(&mut polled, Instant::now() + STEP)? {
+            return Err(Error::Launcher { reason: "the launcher has ended".into() });
+        }
+    }
+    Ok(())
+}
+
 /// Has the kernel end this process when the launcher's end of the socket closes, without a signal handler or a
 /// thread: the socket's input signal is SIGKILL, and nothing is ever sent after the welcome.
 fn end_with_launcher(socket: &OwnedFd) -> Result<()> {
@@ -208,4 +222,35 @@ fn refuse_foreign_launchers() -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
+    }
+
+    #[test]
+    fn a_rank_waits_until_the_launcher_is_done_with_its_socket() {
+        let ((ours, _theirs), welcomed, is_over) = (pair(), AtomicU64::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(30));
+                is_over.store(true, Ordering::Relaxed);
+                welcomed.store(1, Ordering::Release);
+            });
+            await_welcomed(&ours, &welcomed).unwrap();
+            assert!(is_over.load(Ordering::Relaxed), "before the launcher had said so");
+        });
+    }
+
+    #[test]
+    fn a_rank_whose_launcher_ends_meanwhile_does_not_wait() {
+        let (ours, theirs) = pair();
+        drop(theirs);
+        assert!(matches!(await_welcomed(&ours, &AtomicU64::new(0)), Err(Error::Launcher { .. })));
+    }
 }

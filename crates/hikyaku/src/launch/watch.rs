@@ -13,6 +13,7 @@ use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, State};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Timespec;
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// After a death the others have this long to say what they make of it.
@@ -180,6 +181,10 @@ impl Running {
         rank.welcomed |= fits;
         if wire::send(socket.as_fd(), &welcome, memory).is_err() {
             rank.socket = None;
+        }
+        if fits {
+            // The rank may have read the welcome while the kernel was still about to tell it of that.
+            self.memory.block(index).life.welcomed.store(1, Ordering::Release);
         }
     }
 

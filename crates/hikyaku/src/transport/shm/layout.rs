@@ -21,7 +21,7 @@ use crate::sync::guard::Guard;
 use crate::sync::line::Line;
 
 /// Moves on with every change of this file or of what it lays out; ranks of different formats do not join.
-pub const FORMAT: u64 = 3;
+pub const FORMAT: u64 = 4;
 /// Area ids per rank.
 pub const AREA_COUNT: usize = 256;
 /// Ports a rank may have; port 0 is the network interface's own.
@@ -83,6 +83,8 @@ pub struct Life {
     pub probe_address: AtomicU64,
     /// A random number.
     pub probe_value: AtomicU64,
+    /// Not 0 once the launcher has nothing to do with its socket any more. Written by the launcher.
+    pub welcomed: AtomicU64,
     /// Barriers it has arrived at: a rank that left may have done its part of a barrier that is still under way.
     pub arrivals: AtomicU64,
 }
