@@ -6,6 +6,7 @@
 mod model;
 
 use hikyaku::collective::words::{Ask, Finished, Floor, Mark, SLOT_COUNT};
+use hikyaku::message::slot::Marks;
 use hikyaku::sync::atomic::{Ordering, fence};
 use hikyaku::sync::barrier::Counter;
 use hikyaku::sync::bell::{ANY, Bell};
@@ -24,7 +25,7 @@ struct Part {
     results: [Mark; SLOT_COUNT as usize],
     /// The second piece of each contribution, and the mark that it is there.
     second: [Memory<u64>; SLOT_COUNT as usize],
-    pieces: [Mark; SLOT_COUNT as usize],
+    pieces: [Marks; SLOT_COUNT as usize],
     finished: Finished,
     bell: Bell,
 }
@@ -199,13 +200,13 @@ fn the_second_piece_is_read_when_it_is_there() {
             if member.rank == 0 {
                 member.contribute(number);
                 member.part().second[slot].set(value_of(0, number) + 1);
-                member.part().pieces[slot].set(number);
+                member.part().pieces[slot].set(1, number);
                 member.notify_all();
             } else {
                 let root = &member.parts.0[0];
                 member.await_member(0, number);
                 member.take(0, number);
-                member.wait(|| root.pieces[slot].get() == number);
+                member.wait(|| root.pieces[slot].has(1, number));
                 assert_eq!(root.second[slot].get(), value_of(0, number) + 1);
             }
             member.finish(number);

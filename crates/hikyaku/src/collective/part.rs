@@ -1,11 +1,10 @@
 //! The words and buffers of one member of a group, in its own memory, mapped by all members.
 
-use super::pieces::Marks;
 use super::words::{Ask, Finished, Mark, SLOT_COUNT};
 use crate::error::Result;
 use crate::job::choice::BUFFER_MAX;
 use crate::memory::segment::PAGE_BYTES;
-use crate::message::slot::Deal;
+use crate::message::slot::{Deal, Marks};
 use crate::ni::Ni;
 use crate::sync::Shared;
 use crate::sync::atomic::AtomicU64;

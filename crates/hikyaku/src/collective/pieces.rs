@@ -13,15 +13,13 @@
 use super::group::Group;
 use super::part::BUFFER_BYTES;
 use super::round::Round;
-use super::words::Mark;
 use crate::error::Result;
 use crate::memory::copy;
+use crate::message::slot::{Marks, PIECE_COUNT};
 
-/// Bytes that are written, and read, at a time.
-pub(super) const PIECE_BYTES: usize = 1024;
-
-/// One for each piece but the first, which comes with the entry: the number of the call it belongs to.
-pub(super) type Marks = [Mark; BUFFER_BYTES / PIECE_BYTES - 1];
+/// Bytes that are written, and read, at a time. The first piece comes with the entry; the others have marks, as those of a
+/// message, which bear the number of the call.
+pub(super) const PIECE_BYTES: usize = BUFFER_BYTES / PIECE_COUNT;
 
 impl Group<'_> {
     /// Whether a contribution of so many bytes goes in pieces: all members say the same.
@@ -37,7 +35,7 @@ impl Group<'_> {
             self.put_in_buffer(round, self.rank(), index * PIECE_BYTES, piece);
             match index {
                 0 => self.publish(round),
-                _ => marks[index - 1].set(round.number),
+                _ => marks.set(index, round.number),
             }
         }
     }
@@ -47,8 +45,8 @@ impl Group<'_> {
     #[inline(always)]
     fn expect_piece(&self, round: &Round, member: usize, offset: usize) {
         let index = offset / PIECE_BYTES;
-        let mark = index.checked_sub(1).and_then(|before| self.part(member).pieces[round.slot].get(before));
-        if mark.is_some_and(|mark| mark.get() == round.number) {
+        let marks = &self.part(member).pieces[round.slot];
+        if (1..PIECE_COUNT).contains(&index) && marks.has(index, round.number) {
             let bytes = (index + 1) * PIECE_BYTES - offset;
             copy::expect_read(self.members[member].buffer(round.slot).wrapping_add(offset), bytes);
         }
@@ -57,9 +55,10 @@ impl Group<'_> {
     /// Fetches the marks of a contribution that will most likely be written.
     #[inline(always)]
     pub(super) fn expect_pieces(&self, slot: usize, bytes: usize) {
-        let marks = &self.part(self.rank()).pieces[slot];
-        let count = (bytes.div_ceil(PIECE_BYTES) - 1).min(marks.len());
-        copy::expect_write(marks.as_ptr().cast_mut().cast(), size_of_val(&marks[..count]));
+        let marks = &raw const self.part(self.rank()).pieces[slot];
+        if bytes > PIECE_BYTES {
+            copy::expect_write(marks.cast_mut().cast(), size_of::<Marks>());
+        }
     }
 
     /// Copies what lies at `offset` of another member's contribution, as its pieces come.
@@ -71,7 +70,7 @@ impl Group<'_> {
             let index = at / PIECE_BYTES;
             let (piece, behind) = rest.split_at_mut(rest.len().min((index + 1) * PIECE_BYTES - at));
             if index > 0 {
-                self.wait(*round, || (marks[index - 1].get() == round.number).then_some(()))?;
+                self.wait(*round, || marks.has(index, round.number).then_some(()))?;
             }
             self.take_from_buffer(round, member, at, piece);
             at += piece.len();

@@ -3,7 +3,7 @@
 //! Contributions are combined in the order of ranks, so results are the same every time. Long vectors are combined where
 //! they are (see `share`), or where that cannot be, in pieces of a buffer. Who combines a piece:
 //!
-//! * reduce of short pieces, or of few, or where members share cores: the root, as contributions come; the others go on
+//! * reduce of short pieces, or of few, or where members share cores: the root, when all have come; the others go on
 //!   at once.
 //! * allreduce of what fits an entry: everybody for itself (see `short`).
 //! * allreduce of short pieces, or of two: everybody for itself, from what all others show.

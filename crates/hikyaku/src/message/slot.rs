@@ -256,8 +256,8 @@ pub const PIECE_BYTES: usize = 1024;
 /// Pieces of a bounce buffer.
 pub const PIECE_COUNT: usize = if cfg!(loom) { 2 } else { 8 };
 
-/// Which pieces of a bounce buffer have come: the receiver reads one while the sender writes the next. The head of the
-/// message is published with the first piece, so there is no mark for it.
+/// Which pieces of a buffer have come: the receiver reads one while the sender writes the next. What announces them is
+/// published with the first piece, so there is no mark for it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Marks([Line<AtomicU64>; PIECE_COUNT - 1]);
