@@ -5,10 +5,6 @@ use crate::error::Trouble;
 use crate::process;
 use hikyaku::Error;
 use std::ffi::c_int;
-use std::time::Duration;
-
-/// How long the end of another process may take to be known to the launcher.
-const NEWS_PATIENCE: Duration = Duration::from_millis(250);
 
 /// Where this process is, as messages tell it: (row, column, rank in the job).
 fn place(context: c_int) -> (c_int, c_int, c_int) {
@@ -31,11 +27,9 @@ pub fn warn(text: &str, context: Option<c_int>, routine: &str) {
 /// Prints what is wrong and ends the job.
 #[cold]
 pub fn fail(trouble: &Trouble, context: Option<c_int>, routine: &str) -> ! {
-    match trouble {
-        // Whoever died has said why; this process only ends with it. It may have noticed before the launcher, whose report
-        // shall be about the other: most likely it is ended meanwhile.
-        Trouble::Library(Error::PeerDead { .. }) => std::thread::sleep(NEWS_PATIENCE),
-        _ => print("ERROR", &trouble.to_string(), context, routine),
+    // Whoever died has said why; this process only ends with it.
+    if !matches!(trouble, Trouble::Library(Error::PeerDead { .. })) {
+        print("ERROR", &trouble.to_string(), context, routine);
     }
     end(1)
 }

@@ -22,7 +22,6 @@ use crate::error::{Error, Refusal, Result};
 use crate::message::chunk::Chunks;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
-use crate::transport::shm::cross;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
@@ -190,6 +189,6 @@ impl Group<'_> {
     /// A buffer could be reached before; now its owner most likely has ended.
     #[cold]
     pub(super) fn unreachable(&self, rank: usize, error: Error) -> Error {
-        self.fail(cross::of_rank(rank, error))
+        self.fail(self.job.ni.why_unreached(rank, error))
     }
 }

@@ -5,7 +5,7 @@ use super::slot::Spot;
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::ni::Ni;
-use crate::transport::shm::cross::{self, Direction, Pieces};
+use crate::transport::shm::cross::{Direction, Pieces};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -212,7 +212,7 @@ impl Distant {
             }
             // SAFETY: parts of the own buffer, by the caller's promise.
             let moved = unsafe { pieces.move_some(direction, ni.process_of(self.rank)) };
-            at += moved.map_err(|error| cross::of_rank(self.rank, error))?;
+            at += moved.map_err(|error| ni.why_unreached(self.rank, error))?;
         }
         Ok(())
     }

@@ -24,11 +24,15 @@ use crate::transport::shm::layout::AreaKind;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet};
 use crate::transport::{Parcel, TAIL_BYTES_MAX};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Marks the token of a push or word, whose answer is only counted.
 const COUNTED: u64 = 1 << 63;
 /// In place of the token of an operation that nobody answers.
 const UNANSWERED: u64 = 0;
+
+/// How long the end of a process may take to be told.
+const NEWS_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bytes that only their owner's network interface reaches, as it finds them.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +88,7 @@ impl Port {
             unsafe { copy::copy(target, data.as_ptr(), data.len()) };
         } else if ni.crosses_to(area.rank) {
             cross::write(ni.process_of(area.rank), area.start + offset as u64, data)
-                .map_err(|e| cross::of_rank(area.rank, e))?;
+                .map_err(|error| ni.why_unreached(area.rank, error))?;
         } else {
             drop(inside);
             return self.push_routed(Target::of(area, offset), data, status);
@@ -107,7 +111,7 @@ impl Port {
         }
         if ni.crosses_to(area.rank) {
             return cross::read(ni.process_of(area.rank), area.start + offset as u64, into)
-                .map_err(|e| cross::of_rank(area.rank, e));
+                .map_err(|error| ni.why_unreached(area.rank, error));
         }
         drop(inside);
         self.pull_routed(Target::of(area, offset), into).map_err(|error| area.why(error))
@@ -558,5 +562,22 @@ impl Ni {
             }
             known => known == 1,
         }
+    }
+
+    /// Why the private memory of `rank` could not be reached. If its process is gone: how the rank has ended. The kernel may
+    /// know of that before whoever watches the ranks has told, who shall be the first to say so.
+    #[cold]
+    pub(crate) fn why_unreached(&self, rank: usize, error: Error) -> Error {
+        if !cross::is_gone(&error) {
+            return error;
+        }
+        let deadline = Instant::now() + NEWS_PATIENCE;
+        while Instant::now() < deadline {
+            if let Err(ended) = self.check_departed(By::Rank(rank)) {
+                return ended;
+            }
+            self.relax();
+        }
+        Error::PeerDead { rank }
     }
 }

@@ -96,12 +96,9 @@ pub fn probe(process: i32, address: u64, expected: u64) -> Result<()> {
     if u64::from_ne_bytes(word) == expected { Ok(()) } else { Err(Error::system("process_vm_readv", Errno::FAULT)) }
 }
 
-/// What an error of the above says about `rank`: the kernel may know of its end before anybody has told.
-pub fn of_rank(rank: usize, error: Error) -> Error {
-    match error {
-        Error::System { errno: libc::ESRCH, .. } => Error::PeerDead { rank },
-        other => other,
-    }
+/// Whether an error of the above says that the process does not exist any more.
+pub fn is_gone(error: &Error) -> bool {
+    matches!(error, Error::System { errno: libc::ESRCH, .. })
 }
 
 /// Lets the ranks of this job (descendants of the launcher) do the same with this process where the Yama security
