@@ -23,6 +23,7 @@
 //! | `receive` | receiving: from a slot, from any slot of a rank, from any rank |
 //! | `search` | finding a message when the receive does not say from where |
 //! | `pending` | operations that go on while the program does something else |
+//! | `waiting` | those of them that receive short messages |
 //! | `look` | what there is, without waiting for it |
 //! | `scope` | the same in safe code |
 //! | `eager` | short messages that leave nothing under way |
@@ -57,6 +58,7 @@ pub(crate) mod slot;
 mod spool;
 mod spot;
 mod state;
+mod waiting;
 
 pub use columns::Columns;
 pub use layout::EAGER_MAX;
@@ -74,6 +76,7 @@ use layout::{Layout, Side};
 use link::Link;
 use pending::Pending;
 use pool::Pool;
+use scope::Started;
 use spool::Spool;
 use state::Peer;
 use std::cell::{Cell, RefCell};
@@ -114,6 +117,8 @@ pub struct Messages<'j> {
     job: &'j Job,
     mode: Cell<Mode>,
     core: Rc<Core>,
+    /// The list of the last scope, for the next one.
+    started: Cell<Started>,
 }
 
 /// What goes on without the program's calls: other waits of this thread move it too.
@@ -226,7 +231,7 @@ impl<'j> Messages<'j> {
             turn: Cell::new(0),
         });
         background::register(&core);
-        Messages { job, mode: Cell::new(Mode::Standard), core }
+        Messages { job, mode: Cell::new(Mode::Standard), core, started: Cell::default() }
     }
 }
 

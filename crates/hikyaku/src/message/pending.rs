@@ -1,13 +1,14 @@
 //! Operations that go on while the program does something else (F5): one per slot and direction at most, so an operation
 //! is named by its slot.
 //!
-//! Those that could not be finished at once are kept in a table and moved on by every wait of the thread, whatever it
-//! waits for.
+//! Those that could not be finished at once are kept in a table (receives of short messages in their slots: `waiting`) and
+//! moved on by every wait of the thread, whatever it waits for.
 
 use super::layout::EAGER_MAX;
 use super::receive::ReceiveOp;
 use super::send::SendOp;
 use super::spot::Buffer;
+use super::waiting::{Names, Waiting};
 use super::{Core, Messages};
 use crate::error::{Error, Result};
 use crate::ni::message::refuse_in_handler;
@@ -22,9 +23,11 @@ pub(super) struct Pending {
     empty: Vec<usize>,
     /// Where the next short round begins.
     turn: usize,
+    /// The receives that are not in the table.
+    pub waiting: Names,
 }
 
-enum Flight {
+pub(super) enum Flight {
     Empty,
     Send(SendOp),
     Receive(ReceiveOp),
@@ -32,9 +35,28 @@ enum Flight {
     Ended(std::result::Result<usize, Box<Error>>),
 }
 
-/// The name of an operation under way.
+impl Flight {
+    pub fn ended(result: Result<usize>) -> Flight {
+        Flight::Ended(result.map_err(Box::new))
+    }
+}
+
+/// What is under way in a slot, in one direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum UnderWay {
+    Waiting(Waiting),
+    Flight(Ticket),
+}
+
+/// The name of an operation in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket(std::num::NonZeroU32);
+
+impl Ticket {
+    fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
 
 /// Which operation of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +69,7 @@ pub(super) enum Way {
 const SHORT_ROUND: usize = 8;
 
 impl Pending {
-    #[inline(always)]
-    fn add(&mut self, flight: Flight) -> Ticket {
+    pub fn add(&mut self, flight: Flight) -> Ticket {
         let index = self.empty.pop().unwrap_or_else(|| {
             self.flights.push(Flight::Empty);
             self.flights.len() - 1
@@ -59,7 +80,7 @@ impl Pending {
 
     /// The result of an operation that has ended, which is forgotten here.
     fn take(&mut self, ticket: Ticket) -> Option<Result<usize>> {
-        let index = ticket.0.get() as usize - 1;
+        let index = ticket.index();
         match std::mem::replace(&mut self.flights[index], Flight::Empty) {
             Flight::Ended(result) => {
                 self.empty.push(index);
@@ -73,7 +94,7 @@ impl Pending {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.flights.len() == self.empty.len()
+        self.flights.len() == self.empty.len() && self.waiting.is_empty()
     }
 }
 
@@ -93,7 +114,7 @@ impl Core {
             Flight::Receive(op) => self.poke_receive(op).transpose(),
         };
         if let Some(result) = ended {
-            *flight = Flight::Ended(result.map_err(Box::new));
+            *flight = Flight::ended(result);
         }
     }
 
@@ -103,30 +124,33 @@ impl Core {
         if pending.is_idle() {
             return;
         }
+        let most = if all { usize::MAX } else { SHORT_ROUND };
+        // These first: some may get into the table.
+        self.advance_all_waiting(most, &mut pending);
         let count = pending.flights.len();
-        let round = if all { count } else { count.min(SHORT_ROUND) };
-        for step in 0..round {
-            let index = (pending.turn + step) % count;
+        for _ in 0..count.min(most) {
+            let index = pending.turn % count;
             self.advance_flight(&mut pending.flights[index]);
+            pending.turn = index + 1;
         }
-        pending.turn = (pending.turn + round) % count;
     }
 
     #[inline(always)]
-    fn ticket(&self, member: usize, entry: usize, way: Way) -> Option<Ticket> {
+    fn under_way(&self, member: usize, entry: usize, way: Way) -> Option<UnderWay> {
         let peer = self.state(member).borrow();
         match way {
-            Way::Out => peer.sends[entry].under_way,
+            Way::Out => peer.sends[entry].under_way.map(UnderWay::Flight),
             Way::In => peer.receives[entry].under_way,
         }
     }
 
+    /// Nothing is under way any more.
     #[inline(always)]
-    fn set_ticket(&self, member: usize, entry: usize, way: Way, ticket: Option<Ticket>) {
+    fn clear(&self, member: usize, entry: usize, way: Way) {
         let mut peer = self.state(member).borrow_mut();
         match way {
-            Way::Out => peer.sends[entry].under_way = ticket,
-            Way::In => peer.receives[entry].under_way = ticket,
+            Way::Out => peer.sends[entry].under_way = None,
+            Way::In => peer.receives[entry].under_way = None,
         }
     }
 
@@ -142,73 +166,79 @@ impl Core {
             Ok(true) => return Ok(true),
             Ok(false) => Flight::Send(op),
             // The receiver has refused it already, which is told when it is asked for, as if that had come later.
-            Err(error) if op.has_begun() => Flight::Ended(Err(Box::new(error))),
+            Err(error) if op.has_begun() => Flight::ended(Err(error)),
             Err(error) => return Err(error),
         };
         let ticket = self.pending.borrow_mut().add(flight);
-        self.set_ticket(member, entry, Way::Out, Some(ticket));
+        self.state(member).borrow_mut().sends[entry].under_way = Some(ticket);
         Ok(false)
     }
 
-    /// Starts a receive, which stays under way until it is asked for.
+    /// Starts a receive, which stays under way until it is asked for; fails if there is one in its slot (F3). `prepared`: it
+    /// is for the prepared receive that the slot belongs to.
     ///
     /// # Safety
     /// The buffer stays, and nobody else uses it, until the operation has ended.
     #[inline(always)]
-    pub(super) unsafe fn start_in(&self, mut op: ReceiveOp) -> Result<()> {
+    pub(super) unsafe fn start_in(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<()> {
+        let mut peer = self.state(member).borrow_mut();
+        let receive = &mut peer.receives[entry];
+        if receive.under_way.is_some() || receive.reserved != prepared {
+            return Err(self.slot_busy(member, entry));
+        }
+        if let Some(waiting) = self.await_short(buffer, member, entry) {
+            receive.under_way = Some(UnderWay::Waiting(waiting));
+            return Ok(());
+        }
+        let op = ReceiveOp::new(buffer, member, entry, receive.taken + 1);
+        drop(peer);
+        self.start_flight_in(op)
+    }
+
+    fn start_flight_in(&self, mut op: ReceiveOp) -> Result<()> {
         check_long(&op.buffer)?;
         self.post(&mut op);
         let mut peer = self.state(op.member).borrow_mut();
         let receive = &mut peer.receives[op.entry];
-        receive.under_way = Some(self.pending.borrow_mut().add(Flight::Receive(op)));
+        receive.under_way = Some(UnderWay::Flight(self.pending.borrow_mut().add(Flight::Receive(op))));
         Ok(())
-    }
-
-    /// The receive under way in a slot, and its buffer.
-    #[inline(always)]
-    pub(super) fn receive_under_way(&self, member: usize, entry: usize) -> Option<(Ticket, Buffer)> {
-        let ticket = self.ticket(member, entry, Way::In)?;
-        match &self.pending.borrow().flights[ticket.0.get() as usize - 1] {
-            Flight::Receive(op) => Some((ticket, op.buffer)),
-            _ => None,
-        }
-    }
-
-    /// The receive under way in a slot has ended, as the program is told now.
-    #[inline(always)]
-    pub(super) fn forget_receive(&self, ticket: Ticket, member: usize, entry: usize) {
-        let (index, mut pending) = (ticket.0.get() as usize - 1, self.pending.borrow_mut());
-        pending.flights[index] = Flight::Empty;
-        pending.empty.push(index);
-        drop(pending);
-        self.set_ticket(member, entry, Way::In, None);
     }
 
     /// What became of the operation of a slot: bytes that came, if it has ended. Nothing under way: 0.
     #[inline]
     pub(super) fn test(&self, member: usize, entry: usize, way: Way) -> Result<Option<usize>> {
-        let Some(ticket) = self.ticket(member, entry, way) else { return Ok(Some(0)) };
         let mut pending = self.pending.borrow_mut();
-        self.advance_flight(&mut pending.flights[ticket.0.get() as usize - 1]);
+        if way == Way::In {
+            self.advance_waiting(member, entry, &mut pending);
+        }
+        let ticket = match self.under_way(member, entry, way) {
+            Some(UnderWay::Flight(ticket)) => ticket,
+            Some(UnderWay::Waiting(_)) => return Ok(None),
+            None => return Ok(Some(0)),
+        };
+        self.advance_flight(&mut pending.flights[ticket.index()]);
         let Some(result) = pending.take(ticket) else { return Ok(None) };
         drop(pending);
-        self.set_ticket(member, entry, way, None);
+        self.clear(member, entry, way);
         result.map(Some)
     }
 
     /// Gives the operation of a slot up, as far as that is possible: afterwards nobody uses its buffer any more.
     pub(super) fn abandon(&self, member: usize, entry: usize, way: Way) {
-        let Some(ticket) = self.ticket(member, entry, way) else { return };
-        let index = ticket.0.get() as usize - 1;
         let mut pending = self.pending.borrow_mut();
-        match std::mem::replace(&mut pending.flights[index], Flight::Empty) {
+        let ticket = match self.under_way(member, entry, way) {
+            Some(UnderWay::Flight(ticket)) => ticket,
+            Some(UnderWay::Waiting(waiting)) => return self.end_waiting(waiting, member, entry, &mut pending),
+            None => return,
+        };
+        match std::mem::replace(&mut pending.flights[ticket.index()], Flight::Empty) {
             Flight::Receive(mut op) => self.withdraw(&mut op),
             Flight::Send(mut op) => self.revoke(&mut op),
             Flight::Empty | Flight::Ended(_) => {}
         }
-        pending.empty.push(index);
+        pending.empty.push(ticket.index());
         drop(pending);
-        self.set_ticket(member, entry, way, None);
+        self.clear(member, entry, way);
     }
 }
 
@@ -220,7 +250,7 @@ impl Messages<'_> {
             Flight::Receive(op) => Some((op.member, op.entry)),
             _ => None,
         });
-        let slots: Vec<(usize, usize)> = slots.collect();
+        let slots: Vec<(usize, usize)> = slots.chain(pending.waiting.slots()).collect();
         drop(pending);
         slots.into_iter().for_each(|(member, entry)| self.core.abandon(member, entry, Way::In));
     }
@@ -284,7 +314,7 @@ impl Messages<'_> {
         self.core.check(rank, slot)?;
         self.core.enter(rank);
         // SAFETY: the caller's promise.
-        unsafe { self.core.start_in(self.core.begin_receive(Buffer::whole(into, bytes), rank, slot)?) }
+        unsafe { self.core.start_in(Buffer::whole(into, bytes), rank, slot, false) }
     }
 
     /// Waits until the send under way to a slot has ended; at once if there is none.

@@ -4,7 +4,6 @@
 //! check and nothing to look up. Interfaces to other languages reserve the slot alone.
 
 use super::pending::Way;
-use super::receive::ReceiveOp;
 use super::send::SendOp;
 use super::spot::Buffer;
 use super::{Core, EAGER_MAX, Messages};
@@ -85,15 +84,8 @@ impl Core {
     #[inline(always)]
     unsafe fn start_reserved_in(&self, buffer: Buffer, member: usize, entry: usize) -> Result<()> {
         self.enter(member);
-        let peer = self.state(member).borrow();
-        let receive = &peer.receives[entry];
-        if receive.under_way.is_some() {
-            return Err(self.slot_busy(member, entry));
-        }
-        let op = ReceiveOp::new(buffer, member, entry, receive.taken + 1);
-        drop(peer);
         // SAFETY: the caller's promise.
-        unsafe { self.start_in(op) }
+        unsafe { self.start_in(buffer, member, entry, true) }
     }
 }
 

@@ -36,6 +36,11 @@ impl ReceiveOp {
         ReceiveOp { member, entry, buffer, number, copied: 0, posted: false, staged: None, header: None }
     }
 
+    /// Whether it has more to remember than its buffer.
+    pub fn has_begun(&self) -> bool {
+        self.posted || self.copied > 0
+    }
+
     /// The number of the message it is for.
     pub fn number(&self) -> u64 {
         self.number

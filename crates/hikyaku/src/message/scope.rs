@@ -12,14 +12,19 @@ use std::marker::PhantomData;
 /// Where non-blocking operations are started; see [`Messages::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     messages: &'scope Messages<'scope>,
-    /// What was started here; `None` where it was waited for.
-    started: RefCell<Vec<Option<Operation>>>,
+    started: RefCell<Started>,
     env: PhantomData<&'scope mut &'env ()>,
 }
 
+/// What was started in a scope; `None` where it was waited for, never at the end.
+pub(super) type Started = Vec<Option<Operation>>;
+
+/// How long a list may be that is kept for the next scope.
+const KEPT_MAX: usize = 4096;
+
 /// An operation, by its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Operation {
+pub(super) struct Operation {
     member: u32,
     slot: u32,
     /// Its place in the list of the scope.
@@ -114,7 +119,7 @@ impl Messages<'_> {
     /// # }).unwrap();
     /// ```
     pub fn scope<'env, R>(&self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
-        let scope = Scope { messages: self, started: RefCell::default(), env: PhantomData };
+        let scope = Scope { messages: self, started: RefCell::new(self.started.take()), env: PhantomData };
         let result = work(&scope);
         // On a panic in `work` the scope's destructor ends them.
         let ended = scope.end();
@@ -141,7 +146,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         core.enter(rank);
         let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(into));
         // SAFETY: the buffer is borrowed for longer than the scope, which ends the operation.
-        unsafe { core.start_in(core.begin_receive(buffer, rank, slot)?)? };
+        unsafe { core.start_in(buffer, rank, slot, false)? };
         Ok(ReceiveHandle { operation: self.begun(rank, slot, Way::In), element: size_of::<T>().max(1) })
     }
 
@@ -176,30 +181,37 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// A handle is of this scope only if it is among what was started here.
-    fn forget(&self, operation: Operation) -> Result<()> {
-        match self.started.borrow_mut().get_mut(operation.place as usize) {
-            Some(started) if *started == Some(operation) => {
-                *started = None;
-                Ok(())
-            }
+    fn check(&self, operation: Operation) -> Result<()> {
+        match self.started.borrow().get(operation.place as usize) {
+            Some(started) if *started == Some(operation) => Ok(()),
             _ => Err(Error::Invalid("this operation was started in another scope".into())),
         }
     }
 
+    /// An operation of this scope has ended.
+    fn forget(&self, operation: Operation) {
+        let mut started = self.started.borrow_mut();
+        started[operation.place as usize] = None;
+        while let Some(None) = started.last() {
+            started.pop();
+        }
+    }
+
     fn wait(&self, operation: Operation) -> Result<usize> {
-        self.forget(operation)?;
+        self.check(operation)?;
+        self.forget(operation);
         let (member, slot, way) = operation.name();
         self.messages.wait_flight(member, slot, way)
     }
 
     fn test(&self, operation: Operation) -> Result<Option<usize>> {
-        self.forget(operation)?;
+        self.check(operation)?;
         let (member, slot, way) = operation.name();
-        let ended = self.messages.test_flight(member, slot, way)?;
-        if ended.is_none() {
-            self.started.borrow_mut()[operation.place as usize] = Some(operation);
+        let ended = self.messages.test_flight(member, slot, way);
+        if !matches!(ended, Ok(None)) {
+            self.forget(operation);
         }
-        Ok(ended)
+        ended
     }
 
     /// Ends everything; the first error is reported.
@@ -221,9 +233,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
 impl Drop for Scope<'_, '_> {
     fn drop(&mut self) {
+        let mut started = self.started.take();
         // Only after a panic is anything left.
-        for (member, slot, way) in self.started.borrow_mut().drain(..).flatten().map(Operation::name) {
+        for (member, slot, way) in started.drain(..).flatten().map(Operation::name) {
             self.messages.core.abandon(member, slot, way);
+        }
+        if started.capacity() <= KEPT_MAX {
+            self.messages.started.set(started);
         }
     }
 }

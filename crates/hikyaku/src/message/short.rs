@@ -100,14 +100,14 @@ impl Core {
         self.look_again(patient, look)
     }
 
-    /// The same for the receive under way in a slot, which has then ended.
+    /// The same for the receive that waits in a slot, which has then ended.
     #[inline(always)]
     pub(super) fn end_short(&self, member: usize, entry: usize) -> Option<usize> {
-        let (ticket, into) = self.receive_under_way(member, entry)?;
+        let waiting = self.waiting(member, entry)?;
         // SAFETY: it is the receive's until it has ended.
-        let look = || unsafe { self.look_short(into, member, entry, true) };
+        let look = || unsafe { self.look_short(waiting.buffer(), member, entry, true) };
         let bytes = self.look_again(!self.ni.crowded, look)?;
-        self.forget_receive(ticket, member, entry);
+        self.end_waiting(waiting, member, entry, &mut self.pending.borrow_mut());
         Some(bytes)
     }
 

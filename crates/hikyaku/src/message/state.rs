@@ -2,7 +2,7 @@
 
 use super::layout::{BOUNCE_COUNT, Side};
 use super::node::{End, Reached};
-use super::pending::Ticket;
+use super::pending::{Ticket, UnderWay};
 use super::slot::ACK_MODULUS;
 
 /// Everything about one peer.
@@ -55,7 +55,7 @@ pub(super) struct Receiving {
     /// How far the chain of this slot was followed.
     pub chain: Reached,
     /// The non-blocking receive under way.
-    pub under_way: Option<Ticket>,
+    pub under_way: Option<UnderWay>,
     /// The slot belongs to a prepared receive.
     pub reserved: bool,
 }

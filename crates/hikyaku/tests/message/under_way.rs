@@ -108,6 +108,112 @@ pub fn operations_under_way_go_on_in_every_wait(job: &Job) -> Result<()> {
     job.barrier()
 }
 
+/// Short ones, which only their slots know of, and long ones; whatever has come is found, whichever is asked for or given up
+/// first, and whatever else is waited for meanwhile.
+pub fn receives_under_way_end_in_any_order(job: &Job) -> Result<()> {
+    const COUNT: usize = 48;
+    let messages = job.messages(COUNT + 1)?;
+    let (me, sizes) = (job.rank(), [0, 8, 60, 1000, 5000, 20_000]);
+    let bytes = |slot: usize| sizes[slot % sizes.len()];
+    let data = |from: usize, slot: usize| pattern(from * COUNT + slot, bytes(slot));
+    for round in 0..4 {
+        // Each order has all of them: the factors have no divisor in common with the count.
+        let order = |factor: usize| (0..COUNT).map(move |at| (at * factor + round) % COUNT);
+        if me < 2 {
+            for slot in order([5, 11][me]) {
+                // Some senders wait until their messages are taken.
+                messages.set_mode(if slot % 3 == 0 { Mode::Synchronous } else { Mode::Standard });
+                messages.send(&data(me, slot), 2, slot)?;
+            }
+            messages.set_mode(Mode::Standard);
+            messages.send(&[1u8], 2, COUNT)?;
+        } else {
+            let mut rooms: Vec<_> = (0..2 * COUNT).map(|at| vec![0u8; bytes(at % COUNT)]).collect();
+            messages.scope(|scope| {
+                let mut handles = Vec::new();
+                for (at, room) in rooms.iter_mut().enumerate() {
+                    handles.push(Some(scope.irecv(room, at / COUNT, at % COUNT)?));
+                }
+                for (step, slot) in order(7).enumerate() {
+                    for at in [slot, COUNT + (slot + 17) % COUNT] {
+                        let mut handle = handles[at].take().expect("once");
+                        // Half of them are asked for again and again, the other half are waited for.
+                        let got = loop {
+                            if step % 2 == 0 {
+                                break scope.wait_receive(handle)?;
+                            }
+                            match scope.test_receive(handle)? {
+                                Ok(got) => break got,
+                                Err(again) => handle = again,
+                            }
+                        };
+                        assert_eq!(got, bytes(at % COUNT));
+                    }
+                    if step == COUNT / 3 {
+                        // The rest comes while something else is waited for, from one of them; the other is not asked for.
+                        assert_eq!(messages.recv(&mut [0u8], 0, COUNT)?, 1);
+                    }
+                    if step == COUNT / 2 {
+                        break;
+                    }
+                }
+                Ok(())
+            })?;
+            for (at, room) in rooms.iter().enumerate() {
+                assert!(*room == data(at / COUNT, at % COUNT), "round {round}, {at}");
+            }
+            assert_eq!(messages.recv(&mut [0u8], 1, COUNT)?, 1);
+        }
+    }
+    job.barrier()
+}
+
+/// Its buffer is left alone, the others that wait are not lost, and the slot serves again.
+pub fn a_short_receive_under_way_can_be_given_up(job: &Job) -> Result<()> {
+    const COUNT: usize = 9;
+    let messages = job.messages(COUNT)?;
+    let peer = 1 - job.rank();
+    let mut receives =
+        (0..COUNT).map(|slot| messages.prepare_recv(vec![0u64], peer, slot)).collect::<Result<Vec<_>>>()?;
+    receives.iter_mut().try_for_each(|receive| receive.start())?;
+    // From the front, the middle and the end.
+    for given_up in [8, 4, 0] {
+        drop(receives.remove(given_up));
+    }
+    job.barrier()?;
+    for slot in 0..COUNT {
+        messages.send(&[100 + slot as u64], peer, slot)?;
+    }
+    for (receive, slot) in receives.iter_mut().zip([1, 2, 3, 5, 6, 7]).rev() {
+        assert_eq!(receive.wait()?, [100 + slot]);
+    }
+    for slot in [0, 4, 8] {
+        let mut got = [0u64];
+        messages.recv(&mut got, peer, slot)?;
+        assert_eq!(got, [100 + slot as u64]);
+    }
+    job.barrier()
+}
+
+/// Handles are good where they were made, also when as many were made elsewhere.
+pub fn a_handle_of_another_scope_is_refused(job: &Job) -> Result<()> {
+    let messages = job.messages(3)?;
+    let me = job.rank();
+    let (mut one, mut other) = ([0u8], [0u8]);
+    messages.scope(|outer| {
+        let receive = outer.irecv(&mut one, me, 1)?;
+        messages.scope(|inner| {
+            let _waits = inner.irecv(&mut other, me, 2)?;
+            let refused = inner.wait_receive(receive);
+            assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+            messages.send(&[1u8], me, 1)?;
+            messages.send(&[2u8], me, 2)
+        })
+    })?;
+    assert_eq!([one, other], [[1], [2]]);
+    job.barrier()
+}
+
 pub fn operations_under_way_can_be_tested(job: &Job) -> Result<()> {
     let messages = job.messages(2)?;
     let (data, mut got) = (pattern(5, 300_000), vec![0u8; 300_000]);
