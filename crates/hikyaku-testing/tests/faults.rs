@@ -3,6 +3,7 @@
 
 use hikyaku::launch::{Ending, Launcher, OnDeath, Outcome};
 use hikyaku_testing::leftovers::Watch;
+use hikyaku_testing::watchdog::watched;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -219,6 +220,15 @@ fn fault_14_signals_belong_to_the_application() {
     let outcome = job("signals", 3).run().unwrap();
     for rank in 0..3 {
         assert!(text(&outcome, rank).contains("undisturbed"), "{}", text(&outcome, rank));
+    }
+    assert_eq!(outcome.status(), 0);
+}
+
+#[test]
+fn fault_17_a_message_from_or_to_memory_that_is_not_there_is_an_error_on_both_sides() {
+    let outcome = watched("bad-buffer", || job("bad-buffer", 2).run().unwrap());
+    for rank in 0..2 {
+        assert!(text(&outcome, rank).contains("told"), "{}", text(&outcome, rank));
     }
     assert_eq!(outcome.status(), 0);
 }

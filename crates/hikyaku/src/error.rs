@@ -171,6 +171,19 @@ pub enum Error {
         /// The size of the message.
         bytes: usize,
     },
+    /// A long message could not be copied: the kernel refused a part of the sender's or the receiver's buffer. What the
+    /// receive's buffer holds is undefined.
+    #[error(
+        "a message from rank {from} in slot {slot} could not be copied to rank {to}: a part of one of their buffers cannot be reached (a bad pointer, or memory that was unmapped?)"
+    )]
+    BadBuffer {
+        /// The sender.
+        from: usize,
+        /// The receiver.
+        to: usize,
+        /// The slot.
+        slot: usize,
+    },
     /// A call that waits was made inside a handler.
     #[error("a handler may not wait: send a message instead, and go on in its handler")]
     InHandler,

@@ -105,6 +105,38 @@ fn both_sides_copy_each_chunk_once() {
     });
 }
 
+/// A chunk that cannot be copied: both sides learn of it, when nobody writes any more. Fails if `Deal::spoil` is called after
+/// `Deal::copied`.
+#[test]
+fn both_sides_learn_that_a_chunk_was_not_copied() {
+    const BAD: u64 = 1;
+    fn copy_good_chunks(deal: &Deal, claim: Claim, buffer: &[Memory<u64>; CHUNKS as usize]) -> bool {
+        while let Some(chunk) = claim(deal, 1, CHUNKS) {
+            match chunk {
+                BAD => deal.spoil(1),
+                good => buffer[good as usize].set(good),
+            }
+            deal.copied();
+        }
+        while !deal.done(1, CHUNKS) {
+            thread::yield_now();
+        }
+        deal.was_spoiled(1)
+    }
+    explore(3, || {
+        let shared = Arc::new((Deal::new(), [0u64; 3].map(Memory::new)));
+        shared.0.open(1);
+        let sender = {
+            let shared = shared.clone();
+            thread::spawn(move || assert!(copy_good_chunks(&shared.0, Deal::claim, &shared.1)))
+        };
+        assert!(copy_good_chunks(&shared.0, Deal::claim_back, &shared.1));
+        // The buffer is the receiver's own again.
+        shared.1.iter().for_each(|chunk| chunk.set(7));
+        sender.join().unwrap();
+    });
+}
+
 /// A receive that is given up: after a successful withdrawal nobody writes to its buffer. Fails if `Deal::withdraw`
 /// succeeds although a chunk was claimed.
 #[test]

@@ -41,11 +41,80 @@ fn main() {
         "forbid" => forbidden(&job),
         "too-much" => too_much(&job),
         "exit" => exit_unannounced(&job),
+        "bad-buffer" => bad_buffer(&job),
         other => panic!("no such role: {other}"),
     };
     if let Err(error) = outcome {
         println!("error: {error}");
         std::process::exit(9);
+    }
+}
+
+/// Long messages of whose buffers, on one side or the other, a page is not there: both sides are told, nobody writes to a
+/// buffer whose receive has ended, and the next message arrives.
+fn bad_buffer(job: &Job) -> Result<()> {
+    const BYTES: usize = 1 << 20;
+    const HOLE: usize = 4096;
+    let (messages, me) = (job.messages(2)?, job.rank());
+    let (mut good, holed) = (vec![3u8; BYTES], Mapping::new(BYTES));
+    for bad in [0, 1] {
+        for hole in [0, BYTES / 2, BYTES - HOLE] {
+            holed.protect(0..BYTES, libc::PROT_READ | libc::PROT_WRITE);
+            holed.fill(5);
+            holed.protect(hole..hole + HOLE, libc::PROT_NONE);
+            let buffer = if me == bad { holed.start } else { good.as_mut_ptr() };
+            // SAFETY: one of the two buffers, both of so many bytes, which stay; only the kernel touches them meanwhile.
+            let result = unsafe {
+                match me {
+                    0 => messages.isend(buffer, BYTES, 1, 0).and_then(|()| messages.isend_wait(1, 0)),
+                    _ => messages.irecv(buffer, BYTES, 0, 0).and_then(|()| messages.irecv_wait(0, 0).map(drop)),
+                }
+            };
+            match result {
+                Err(Error::BadBuffer { from: 0, to: 1, slot: 0 }) => {}
+                other => panic!("side {bad}, hole at {hole}: {other:?}"),
+            }
+            // What the ended receive leaves behind belongs to the program again.
+            good.fill(7);
+            job.barrier()?;
+            assert!(good.iter().all(|byte| *byte == 7), "written to after the end, hole at {hole}");
+            if me == 0 {
+                messages.send(&vec![hole as u8 + 1; BYTES], 1, 0)?;
+            } else {
+                assert_eq!(messages.recv(&mut good, 0, 0)?, BYTES);
+                assert!(good.iter().all(|byte| *byte == hole as u8 + 1), "the message after it");
+            }
+            good.fill(3);
+        }
+    }
+    println!("told");
+    job.barrier()
+}
+
+/// Memory of the process whose pages can be taken away.
+struct Mapping {
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl Mapping {
+    fn new(bytes: usize) -> Mapping {
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping, wherever the kernel puts it.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
+        assert_ne!(start, libc::MAP_FAILED);
+        Mapping { start: start.cast(), bytes }
+    }
+
+    fn protect(&self, part: std::ops::Range<usize>, access: i32) {
+        // SAFETY: a part of the mapping, to which there are no references.
+        let result = unsafe { libc::mprotect(self.start.add(part.start).cast(), part.len(), access) };
+        assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    }
+
+    fn fill(&self, byte: u8) {
+        // SAFETY: the mapping, all of which was made accessible.
+        unsafe { self.start.write_bytes(byte, self.bytes) };
     }
 }
 

@@ -45,13 +45,15 @@ impl<'j> Group<'j> {
     }
 
     /// Frees the slots between the members, whose memory can be used again. All members call it together; it waits
-    /// until all sends have been taken that go on by themselves. What lies in a slot and nobody received is lost. Messages
-    /// that are only dropped keep their memory until the job ends.
+    /// until all sends have been taken that go on by themselves. What lies in a slot and nobody received is lost, and what was
+    /// started and not waited for is given up. Messages that are only dropped keep their memory until the job ends.
     pub fn free_messages(&self, messages: Messages<'j>) -> Result<()> {
         messages.settle();
+        let stopped = messages.stop();
         messages.await_arrived()?;
-        // Afterwards nobody touches the parts of others any more.
+        // Afterwards nobody touches the parts of others any more, nor what they sent from.
         self.barrier()?;
+        drop(stopped);
         messages.give_part();
         Ok(())
     }

@@ -255,6 +255,13 @@ impl Messages<'_> {
         slots.into_iter().for_each(|(member, entry)| self.core.abandon(member, entry, Way::In));
     }
 
+    /// Gives up all that is under way: from now on this rank touches nothing for it. What others may still read must stay until
+    /// they have done the same, so it is with what this gives.
+    pub(crate) fn stop(&self) -> impl Sized + use<> {
+        self.abandon_receives();
+        self.core.pending.take()
+    }
+
     /// Moves all sends under way on; gives how many have not ended. Those to members that receive nothing any more are given
     /// up: they have no receive under way either.
     pub(crate) fn sends_under_way(&self, is_deaf: impl Fn(usize) -> bool) -> usize {
@@ -358,6 +365,41 @@ impl Messages<'_> {
                     Err(error)
                 }
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Buffer;
+    use crate::message::EAGER_MAX;
+
+    /// Neither what is received from here nor what is sent to here is touched by the waits that follow.
+    #[test]
+    fn what_was_stopped_does_not_go_on() {
+        for bytes in [8, 1000, EAGER_MAX, 100_000] {
+            crate::local(2, |job| {
+                let messages = job.messages(2).unwrap();
+                let (peer, mut room) = (1 - job.rank(), vec![0u8; bytes]);
+                let into = Buffer::of_mut(&mut room);
+                let data = vec![1u8; 100_000];
+                // SAFETY: the buffers outlive the messages, and are looked at only when nobody writes any more.
+                unsafe {
+                    messages.irecv(into.start, bytes, peer, 0).unwrap();
+                    messages.isend(data.as_ptr(), data.len(), peer, 1).unwrap();
+                }
+                let kept = messages.stop();
+                assert!(messages.is_idle());
+                job.barrier().unwrap();
+                // Short ones go at once; long ones are offered to nobody.
+                // SAFETY: as above.
+                unsafe { messages.isend(data.as_ptr(), bytes, peer, 0).unwrap() };
+                job.barrier().unwrap();
+                drop((kept, messages.stop()));
+                job.barrier().unwrap();
+                assert!(room.iter().all(|byte| *byte == 0), "{bytes} bytes");
+            })
+            .unwrap();
         }
     }
 }

@@ -297,12 +297,16 @@ impl Core {
                 let range = chunks.range(index);
                 // SAFETY: the claim makes this the only one who writes the chunk; the sender keeps its buffer until
                 // all chunks are copied.
-                unsafe { offer.read(ni, op.target(), range)? };
-                deal.copied();
+                let read = unsafe { offer.read(ni, op.target(), range) };
+                self.count_copied(deal, op.number, read)?;
             }
         }
         if !deal.done(op.number, chunks.count) {
             return Ok(None);
+        }
+        if deal.was_spoiled(op.number) {
+            let (from, to) = (self.rank_of(op.member), self.ni.rank);
+            return Err(Error::BadBuffer { from, to, slot: op.entry % self.slots });
         }
         if let Some(staged) = op.staged.take() {
             // SAFETY: both hold the message, whose size was compared with the buffer's.

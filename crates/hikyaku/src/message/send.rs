@@ -6,7 +6,7 @@
 use super::chunk::Chunks;
 use super::layout::EAGER_MAX;
 use super::short::SHORT_MAX;
-use super::slot::{Kind, Told};
+use super::slot::{Deal, Kind, Told};
 use super::spot::{Buffer, Distant, Staged};
 use super::state::Peer;
 use super::{Core, Messages, Mode};
@@ -244,23 +244,37 @@ impl Core {
                 let range = chunks.range(index);
                 // SAFETY: the claim makes this the only one who writes the chunk, and keeps the receive's buffer; the
                 // own buffer stays until the operation is done.
-                unsafe { want.write(ni, op.buffer, range)? };
-                deal.copied();
+                let written = unsafe { want.write(ni, op.buffer, range) };
+                self.count_copied(deal, number, written)?;
             }
             self.notify(member);
             // The receiver need not know for this side to be done (F5).
-            return Ok(deal.done(number, chunks.count));
+            if deal.done(number, chunks.count) {
+                return self.taken_or_refused(op).map(|()| true);
+            }
         }
         Ok(false)
     }
 
-    /// The receiver is done with a message: has it taken it?
-    fn taken_or_refused(&self, op: &SendOp) -> Result<()> {
-        if !self.theirs(op.member).deal(op.entry).was_refused(op.number) {
-            return Ok(());
+    /// A claimed chunk of a message was copied, or not: that ends the message only after everybody has stopped copying, unless
+    /// the other side has ended anyway.
+    #[inline]
+    pub(super) fn count_copied(&self, deal: &Deal, number: u64, copied: Result<()>) -> Result<()> {
+        if copied.is_err() {
+            deal.spoil(number);
         }
-        let (to, slot) = (self.rank_of(op.member), op.entry % self.slots);
-        Err(Error::Truncated { from: self.ni.rank, to, slot, bytes: op.buffer.bytes })
+        deal.copied();
+        copied.or_else(|error| if error.is_peer_fault() { Err(error) } else { Ok(()) })
+    }
+
+    /// A message is done: has the receiver got it?
+    fn taken_or_refused(&self, op: &SendOp) -> Result<()> {
+        let (from, to, slot) = (self.ni.rank, self.rank_of(op.member), op.entry % self.slots);
+        let deal = self.theirs(op.member).deal(op.entry);
+        if deal.was_refused(op.number) {
+            return Err(Error::Truncated { from, to, slot, bytes: op.buffer.bytes });
+        }
+        if deal.was_spoiled(op.number) { Err(Error::BadBuffer { from, to, slot }) } else { Ok(()) }
     }
 
     /// Gives a send up: when this returns, nobody reads its buffer any more. One that was offered may be taken at any

@@ -163,6 +163,8 @@ pub struct Deal {
     copied: AtomicU64,
     /// The last message that was refused because it did not fit.
     refused: AtomicU64,
+    /// The last message of which a chunk could not be copied.
+    spoiled: AtomicU64,
 }
 
 // SAFETY: atomics in a fixed layout.
@@ -208,7 +210,20 @@ impl Deal {
         }
     }
 
-    /// A claimed chunk was copied.
+    /// A claimed chunk of message `number` cannot be copied. It counts as copied all the same, so that nobody waits for it
+    /// and both sides still find out when nobody copies any more.
+    #[cold]
+    pub fn spoil(&self, number: u64) {
+        self.spoiled.store(number, Ordering::Release);
+    }
+
+    /// Whether any chunk of message `number`, which is done, could not be copied.
+    #[inline]
+    pub fn was_spoiled(&self, number: u64) -> bool {
+        self.spoiled.load(Ordering::Acquire) == number
+    }
+
+    /// A claimed chunk was copied, or spoiled.
     #[inline]
     pub fn copied(&self) {
         self.copied.fetch_add(1, Ordering::AcqRel);
@@ -241,7 +256,12 @@ impl Deal {
 
     /// For models; in a job it is zeroed mapped memory.
     pub fn new() -> Deal {
-        Deal { claimed: AtomicU64::new(0), copied: AtomicU64::new(0), refused: AtomicU64::new(0) }
+        Deal {
+            claimed: AtomicU64::new(0),
+            copied: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            spoiled: AtomicU64::new(0),
+        }
     }
 }
 
