@@ -154,14 +154,30 @@ impl Core {
         }
     }
 
-    /// Starts a send; true if it was finished at once, else it stays under way.
+    /// Starts a send; true if it was finished at once, else it stays under way. Fails if there is one in its slot (F3).
+    /// `prepared`: it is for the prepared send that the slot belongs to.
     ///
     /// # Safety
     /// The buffer stays as it is until the operation has ended.
-    #[inline]
-    pub(super) unsafe fn start_out(&self, mut op: SendOp) -> Result<bool> {
-        check_long(&op.buffer)?;
-        let (member, entry) = (op.member, op.entry);
+    #[inline(always)]
+    pub(super) unsafe fn start_out(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<bool> {
+        // SAFETY: the caller's promise.
+        if buffer.bytes <= EAGER_MAX && self.send_at_once(unsafe { buffer.as_slice() }, member, entry, prepared) {
+            return Ok(true);
+        }
+        self.start_flight_out(buffer, member, entry, prepared)
+    }
+
+    fn start_flight_out(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<bool> {
+        let peer = self.state(member).borrow();
+        if peer.sends[entry].under_way.is_some() || peer.sends[entry].reserved != prepared {
+            return Err(self.slot_busy(member, entry));
+        }
+        drop(peer);
+        check_long(&buffer)?;
+        self.enter(member);
+        let mut op = SendOp::new(buffer, member, entry);
+        op.prepared = prepared;
         let flight = match self.poke_send(op.offerable()) {
             Ok(true) => return Ok(true),
             Ok(false) => Flight::Send(op),
@@ -197,6 +213,7 @@ impl Core {
 
     fn start_flight_in(&self, mut op: ReceiveOp) -> Result<()> {
         check_long(&op.buffer)?;
+        self.enter(op.member);
         self.post(&mut op);
         let mut peer = self.state(op.member).borrow_mut();
         let receive = &mut peer.receives[op.entry];
@@ -306,10 +323,8 @@ impl Messages<'_> {
     /// that the send has ended.
     pub unsafe fn isend(&self, data: *const u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
-        self.core.enter(rank);
-        let buffer = Buffer::whole(data.cast_mut(), bytes);
         // SAFETY: the caller's promise.
-        unsafe { self.core.start_out(self.core.begin_send(buffer, rank, slot)?).map(drop) }
+        unsafe { self.core.start_out(Buffer::whole(data.cast_mut(), bytes), rank, slot, false).map(drop) }
     }
 
     /// Starts a receive into memory that no borrow protects; a send of that slot can begin at once.
@@ -319,7 +334,6 @@ impl Messages<'_> {
     /// [`Messages::irecv_test`] says that the receive has ended.
     pub unsafe fn irecv(&self, into: *mut u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
-        self.core.enter(rank);
         // SAFETY: the caller's promise.
         unsafe { self.core.start_in(Buffer::whole(into, bytes), rank, slot, false) }
     }

@@ -4,9 +4,8 @@
 //! check and nothing to look up. Interfaces to other languages reserve the slot alone.
 
 use super::pending::Way;
-use super::send::SendOp;
 use super::spot::Buffer;
-use super::{Core, EAGER_MAX, Messages};
+use super::{Core, Messages};
 use crate::error::Result;
 use bytemuck::Pod;
 
@@ -53,39 +52,11 @@ impl Core {
         }
     }
 
-    /// Starts a send of a reserved slot; fails while the last one is under way.
-    ///
-    /// # Safety
-    /// The buffer stays as it is until the operation has ended.
-    #[inline(always)]
-    unsafe fn start_reserved_out(&self, buffer: Buffer, member: usize, entry: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
-        let data = unsafe { std::slice::from_raw_parts(buffer.start, buffer.bytes) };
-        if data.len() <= EAGER_MAX && self.send_at_once(data, member, entry, true) {
-            return Ok(());
-        }
-        self.check_idle(member, entry)?;
-        self.enter(member);
-        // SAFETY: the caller's promise.
-        unsafe { self.start_out(SendOp::prepared(buffer, member, entry)).map(drop) }
-    }
-
     /// Whether no send of a reserved slot is under way.
     #[inline(always)]
     fn check_idle(&self, member: usize, entry: usize) -> Result<()> {
         let is_idle = self.state(member).borrow().sends[entry].under_way.is_none();
         if is_idle { Ok(()) } else { Err(self.slot_busy(member, entry)) }
-    }
-
-    /// Starts a receive of a reserved slot; fails while the last one is under way.
-    ///
-    /// # Safety
-    /// The buffer stays, and nobody else uses it, until the operation has ended.
-    #[inline(always)]
-    unsafe fn start_reserved_in(&self, buffer: Buffer, member: usize, entry: usize) -> Result<()> {
-        self.enter(member);
-        // SAFETY: the caller's promise.
-        unsafe { self.start_in(buffer, member, entry, true) }
     }
 }
 
@@ -170,7 +141,7 @@ impl Messages<'_> {
     pub unsafe fn isend_reserved(&self, data: *const u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         // SAFETY: the caller's promise.
-        unsafe { self.core.start_reserved_out(Buffer::whole(data.cast_mut(), bytes), rank, slot) }
+        unsafe { self.core.start_out(Buffer::whole(data.cast_mut(), bytes), rank, slot, true).map(drop) }
     }
 
     /// [`Messages::irecv`] of a slot that was reserved; fails while the last one is under way.
@@ -180,7 +151,7 @@ impl Messages<'_> {
     pub unsafe fn irecv_reserved(&self, into: *mut u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         // SAFETY: the caller's promise.
-        unsafe { self.core.start_reserved_in(Buffer::whole(into, bytes), rank, slot) }
+        unsafe { self.core.start_in(Buffer::whole(into, bytes), rank, slot, true) }
     }
 }
 
@@ -191,7 +162,7 @@ impl<T: Pod> PreparedSend<'_, T> {
         // A pointer of this start: those of earlier ones ended when the data were lent out.
         let buffer = Buffer::of(bytemuck::cast_slice(&self.data));
         // SAFETY: the box stays, and is not changed while the operation is under way.
-        unsafe { self.messages.core.start_reserved_out(buffer, self.member, self.entry) }
+        unsafe { self.messages.core.start_out(buffer, self.member, self.entry, true).map(drop) }
     }
 
     /// Waits until the send has ended; at once if none is under way.
@@ -222,7 +193,7 @@ impl<T: Pod> PreparedReceive<'_, T> {
     pub fn start(&mut self) -> Result<()> {
         let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(&mut self.data));
         // SAFETY: the box stays, and is not used while the operation is under way.
-        unsafe { self.messages.core.start_reserved_in(buffer, self.member, self.entry) }
+        unsafe { self.messages.core.start_in(buffer, self.member, self.entry, true) }
     }
 
     /// Waits until the receive has ended; gives what came, nothing if none was under way.

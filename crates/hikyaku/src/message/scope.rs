@@ -133,9 +133,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn isend<T: Pod>(&'scope self, data: &'env [T], rank: usize, slot: usize) -> Result<SendHandle> {
         let core = &self.messages.core;
         core.check(rank, slot)?;
-        core.enter(rank);
         // SAFETY: the buffer is borrowed for longer than the scope, which ends the operation.
-        let ended = unsafe { core.start_out(core.begin_send(Buffer::of(bytemuck::cast_slice(data)), rank, slot)?)? };
+        let ended = unsafe { core.start_out(Buffer::of(bytemuck::cast_slice(data)), rank, slot, false)? };
         Ok(SendHandle((!ended).then(|| self.begun(rank, slot, Way::Out))))
     }
 
@@ -143,7 +142,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn irecv<T: Pod>(&'scope self, into: &'env mut [T], rank: usize, slot: usize) -> Result<ReceiveHandle> {
         let core = &self.messages.core;
         core.check(rank, slot)?;
-        core.enter(rank);
         let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(into));
         // SAFETY: the buffer is borrowed for longer than the scope, which ends the operation.
         unsafe { core.start_in(buffer, rank, slot, false)? };

@@ -311,7 +311,7 @@ impl Core {
 
 impl SendOp {
     #[inline(always)]
-    fn new(buffer: Buffer, member: usize, entry: usize) -> SendOp {
+    pub fn new(buffer: Buffer, member: usize, entry: usize) -> SendOp {
         SendOp {
             member,
             entry,
@@ -326,12 +326,6 @@ impl SendOp {
             landed: 0,
             staged: None,
         }
-    }
-
-    /// A send that was described before.
-    #[inline(always)]
-    pub fn prepared(buffer: Buffer, member: usize, entry: usize) -> SendOp {
-        SendOp { prepared: true, ..SendOp::new(buffer, member, entry) }
     }
 
     /// From now on it may be offered, whatever its size.
@@ -367,8 +361,7 @@ impl SendOp {
 
     /// What is to be sent, which lies in one piece.
     pub fn bytes(&self) -> &[u8] {
-        assert!(self.buffer.shape.is_whole());
         // SAFETY: the buffer stays until the operation is done, and nobody writes it meanwhile.
-        unsafe { std::slice::from_raw_parts(self.buffer.start, self.buffer.bytes) }
+        unsafe { self.buffer.as_slice() }
     }
 }

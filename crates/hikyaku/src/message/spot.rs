@@ -47,6 +47,17 @@ impl Buffer {
         Buffer::whole(data.as_mut_ptr(), data.len())
     }
 
+    /// One that lies in one piece, to read it.
+    ///
+    /// # Safety
+    /// It stays, and nobody writes it, for `'a`. The start of an empty one may be anything.
+    #[inline(always)]
+    pub unsafe fn as_slice<'a>(&self) -> &'a [u8] {
+        assert!(self.shape.is_whole());
+        // SAFETY: the caller's promise.
+        if self.bytes == 0 { &[] } else { unsafe { std::slice::from_raw_parts(self.start, self.bytes) } }
+    }
+
     /// Copies bytes that lie in one piece to where those of this buffer from `at` on belong.
     ///
     /// # Safety
