@@ -56,7 +56,7 @@ enum {
     FMPL_ERR_COMM = -9,         /* no group, or one that this rank does not belong to */
     FMPL_ERR_FUNC = -10,        /* no function */
     FMPL_ERR_REQUEST = -11,     /* no request: freed, or a call that was waited for */
-    FMPL_ERR_INVALID = -12,     /* a null pointer, memory that is not there, an argument that makes no sense */
+    FMPL_ERR_INVALID = -12,     /* a null pointer, or an argument that makes no sense */
     FMPL_ERR_UNDER_WAY = -13,   /* operations have to end first */
     FMPL_ERR_INSIDE = -14,      /* a call inside a handler or a function that combines */
     FMPL_ERR_FORKED = -15,      /* this process is a fork of a rank, not a rank */

@@ -13,6 +13,11 @@ pub fn forbid(calls: &[libc::c_long], errno: libc::c_int) {
     install(calls, libc::SECCOMP_RET_ERRNO | errno as u32, libc::SECCOMP_RET_ALLOW, 0);
 }
 
+/// From now on these system calls end the process by SIGSYS.
+pub fn die_of(calls: &[libc::c_long]) {
+    install(calls, libc::SECCOMP_RET_KILL_PROCESS, libc::SECCOMP_RET_ALLOW, 0);
+}
+
 /// From now on any system call of this thread but these ends the process by SIGSYS.
 pub fn allow_only(calls: &[libc::c_long]) {
     install(calls, libc::SECCOMP_RET_ALLOW, libc::SECCOMP_RET_KILL_PROCESS, 0);

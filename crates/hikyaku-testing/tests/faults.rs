@@ -226,7 +226,7 @@ fn fault_14_signals_belong_to_the_application() {
 
 #[test]
 fn fault_17_a_message_from_or_to_memory_that_is_not_there_is_an_error_on_both_sides() {
-    let outcome = watched("bad-buffer", || job("bad-buffer", 2).run().unwrap());
+    let outcome = watched("bad-buffer", || job("bad-buffer", 2).env("HIKYAKU_CROSS", "on").run().unwrap());
     for rank in 0..2 {
         assert!(text(&outcome, rank).contains("told"), "{}", text(&outcome, rank));
     }

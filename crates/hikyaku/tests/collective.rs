@@ -4,9 +4,10 @@
 mod cases;
 
 use cases::CASES;
-use hikyaku::collective::{Choices, Sum, Version};
+use hikyaku::collective::{Choices, Group, Sum, Version};
 use hikyaku::sim::{Machine, Sim};
-use hikyaku::{Config, Error, Job, Until};
+use hikyaku::{Config, Error, Job, Result, Until};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -203,6 +204,60 @@ fn the_panic_of_a_rank_in_a_scope_ends_the_others_calls() {
     let ended = within(60, "a panic in a scope", || catch_unwind(AssertUnwindSafe(|| hikyaku::local(3, body))));
     let panic = ended.expect_err("the rank's panic goes on");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"as planned"), "a survivor failed");
+}
+
+/// A handler that panics in the waits of a call takes its buffer away: nobody uses it any more, and the others are told.
+#[test]
+fn a_panic_in_a_wait_ends_the_call() {
+    type Call = fn(&Group<'_>, &mut [u64]) -> Result<()>;
+    let calls: [(&str, Call); 5] = [
+        ("broadcast", |world, data| world.broadcast(data, 0)),
+        ("allreduce", |world, data| world.allreduce(data, Sum)),
+        ("a call that was started, at the end of its scope", |world, data| {
+            world.scope(|scope| scope.iallreduce(data, Sum).map(drop))
+        }),
+        ("a call that is waited for", |world, data| world.scope(|scope| scope.wait(scope.iallreduce(data, Sum)?))),
+        ("gather", |world, data| {
+            let mut all = vec![0; data.len() * world.size()];
+            world.gather(data, &mut all, 0)
+        }),
+    ];
+    let body = |job: &Job, call: Call| {
+        let (world, waiting, has_panicked) = (job.world().unwrap(), job.symmetric::<u64>(1).unwrap(), Cell::new(false));
+        let panic_once = move || {
+            if !has_panicked.replace(true) {
+                std::panic::resume_unwind(Box::new("the first time"));
+            }
+        };
+        job.register_handler(1, move |_, _| panic_once()).unwrap();
+        let mut data = vec![job.rank() as u64 + 1; 100_000];
+        // What all members find out about each other at the first long call.
+        world.allreduce(&mut data, Sum).unwrap();
+        data.fill(5);
+        job.barrier().unwrap();
+        if job.rank() == 0 {
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                job.word(waiting.at(1, 0), 1).unwrap();
+                call(&world, &mut data)
+            }));
+            assert!(ended.is_err(), "{ended:?}");
+            std::hint::black_box(&mut data).fill(7);
+            job.word(waiting.at(1, 0), 2).unwrap();
+            job.barrier().unwrap();
+            assert!(std::hint::black_box(&data).iter().all(|number| *number == 7));
+        } else {
+            job.wait(waiting.here(0), Until::Equal(1)).unwrap();
+            job.send(0, 1, 0, [0; 6], &[]).unwrap();
+            job.wait(waiting.here(0), Until::Equal(2)).unwrap();
+            let result = call(&world, &mut data);
+            assert!(result.is_err(), "{result:?}");
+            job.barrier().unwrap();
+        }
+    };
+    for (name, call) in calls {
+        println!("{name}");
+        within(60, name, || hikyaku::local(2, |job| body(job, call)).unwrap());
+    }
 }
 
 #[test]

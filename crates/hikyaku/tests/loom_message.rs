@@ -113,7 +113,7 @@ fn both_sides_learn_that_a_chunk_was_not_copied() {
     fn copy_good_chunks(deal: &Deal, claim: Claim, buffer: &[Memory<u64>; CHUNKS as usize]) -> bool {
         while let Some(chunk) = claim(deal, 1, CHUNKS) {
             match chunk {
-                BAD => deal.spoil(1),
+                BAD => deal.spoil(1, 14),
                 good => buffer[good as usize].set(good),
             }
             deal.copied();
@@ -121,7 +121,7 @@ fn both_sides_learn_that_a_chunk_was_not_copied() {
         while !deal.done(1, CHUNKS) {
             thread::yield_now();
         }
-        deal.was_spoiled(1)
+        deal.spoiled(1) == Some(14)
     }
     explore(3, || {
         let shared = Arc::new((Deal::new(), [0u64; 3].map(Memory::new)));

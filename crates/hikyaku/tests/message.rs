@@ -9,11 +9,12 @@ mod programs;
 mod random;
 
 use cases::pattern;
-use hikyaku::message::{Mode, SpoolReport};
+use hikyaku::message::{Messages, Mode, SpoolReport};
 use hikyaku::sim::{Faults, Machine, Sim};
 use hikyaku::{By, Error, Event, Job, Result, Until};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -29,6 +30,93 @@ fn all_cases() {
         println!("{name}");
         run(*ranks, body);
     }
+}
+
+/// Without a report, which would take its time.
+fn panic_once(has_panicked: &Cell<bool>) {
+    if !has_panicked.replace(true) {
+        std::panic::resume_unwind(Box::new("the first time"));
+    }
+}
+
+/// A handler that panics in a wait ends the operation that was waited for: nobody uses its buffer any more, and its slot is free.
+#[test]
+fn a_panic_in_a_wait_gives_up_what_it_waited_for() {
+    type Wait = fn(&Messages<'_>, &mut [u8]) -> Result<()>;
+    const SHORT: usize = 100;
+    const LONG: usize = 100_000;
+    let waits: [(&str, usize, Wait); 6] = [
+        ("scope, short", SHORT, |messages, into| {
+            messages.scope(|scope| scope.wait_receive(scope.irecv(into, 0, 0)?).map(drop))
+        }),
+        ("scope, long", LONG, |messages, into| {
+            messages.scope(|scope| scope.wait_receive(scope.irecv(into, 0, 0)?).map(drop))
+        }),
+        ("end of a scope, short", SHORT, |messages, into| messages.scope(|scope| scope.irecv(into, 0, 0)).map(drop)),
+        ("end of a scope, long", LONG, |messages, into| messages.scope(|scope| scope.irecv(into, 0, 0)).map(drop)),
+        ("receive, short", SHORT, |messages, into| messages.recv(into, 0, 0).map(drop)),
+        ("receive, long", LONG, |messages, into| messages.recv(into, 0, 0).map(drop)),
+    ];
+    for (name, bytes, wait) in waits {
+        println!("{name}");
+        run(2, |job| {
+            let (messages, waiting, has_panicked) = (job.messages(1)?, job.symmetric::<u64>(1)?, Cell::new(false));
+            job.register_handler(1, move |_, _| panic_once(&has_panicked))?;
+            job.barrier()?;
+            if job.rank() == 0 {
+                job.wait(waiting.here(0), Until::Equal(1))?;
+                job.send(1, 1, 0, [0; 6], &[])?;
+                job.wait(waiting.here(0), Until::Equal(2))?;
+                messages.send(&pattern(3, bytes), 1, 0)?;
+            } else {
+                let mut lost = vec![7u8; bytes];
+                let into = &mut lost;
+                let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    job.word(waiting.at(0, 0), 1).unwrap();
+                    wait(&messages, into)
+                }));
+                assert!(panicked.is_err(), "{panicked:?}");
+                assert!(messages.is_idle());
+                job.word(waiting.at(0, 0), 2)?;
+                // Long enough for a send that finds a receive to copy all.
+                std::thread::sleep(Duration::from_millis(20));
+                assert!(lost.iter().all(|byte| *byte == 7));
+                let mut got = vec![0u8; bytes];
+                assert_eq!(messages.recv(&mut got, 0, 0)?, bytes);
+                assert!(got == pattern(3, bytes));
+                assert!(lost.iter().all(|byte| *byte == 7));
+            }
+            job.barrier()
+        });
+    }
+}
+
+/// The same for a send, whose buffer stays until its receiver has it.
+#[test]
+fn a_panic_in_a_wait_gives_a_send_up_when_nobody_reads_it() {
+    run(2, |job| {
+        let (messages, waiting, has_panicked) = (job.messages(1)?, job.symmetric::<u64>(1)?, Cell::new(false));
+        job.register_handler(1, move |_, _| panic_once(&has_panicked))?;
+        job.barrier()?;
+        if job.rank() == 0 {
+            job.wait(waiting.here(0), Until::Equal(1))?;
+            job.send(1, 1, 0, [0; 6], &[])?;
+            std::thread::sleep(Duration::from_millis(20));
+            let mut got = vec![0u8; 100_000];
+            messages.recv(&mut got, 1, 0)?;
+            assert!(got == pattern(3, 100_000));
+        } else {
+            let mut data = pattern(3, 100_000);
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                job.word(waiting.at(0, 0), 1).unwrap();
+                messages.send(&data, 0, 0)
+            }));
+            assert!(panicked.is_err(), "{panicked:?}");
+            std::hint::black_box(&mut data).fill(0);
+            std::hint::black_box(&data);
+        }
+        job.barrier()
+    });
 }
 
 /// Machines on which things happen in different orders.

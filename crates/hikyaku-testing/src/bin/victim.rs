@@ -1,6 +1,7 @@
 //! A program to do harm to: each role is one rank's behaviour in a fault test of `tests/faults.rs`. What it prints is
 //! what the tests look at.
 
+use hikyaku::message::Messages;
 use hikyaku::{By, Error, Job, Result, Until};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -79,16 +80,39 @@ fn bad_buffer(job: &Job) -> Result<()> {
             job.barrier()?;
             assert!(good.iter().all(|byte| *byte == 7), "written to after the end, hole at {hole}");
             if me == 0 {
-                messages.send(&vec![hole as u8 + 1; BYTES], 1, 0)?;
+                messages.send(&vec![(hole >> 12) as u8 + 9; BYTES], 1, 0)?;
             } else {
                 assert_eq!(messages.recv(&mut good, 0, 0)?, BYTES);
-                assert!(good.iter().all(|byte| *byte == hole as u8 + 1), "the message after it");
+                assert!(good.iter().all(|byte| *byte == (hole >> 12) as u8 + 9), "the message after it");
             }
             good.fill(3);
         }
     }
+    forbidden_later(job, &messages, &mut good)?;
     println!("told");
     job.barrier()
+}
+
+/// What the kernel has against the sender's copies, both sides are told, where it did not from the start.
+fn forbidden_later(job: &Job, messages: &Messages<'_>, data: &mut [u8]) -> Result<()> {
+    let started = job.symmetric::<u64>(1)?;
+    let result = if job.rank() == 0 {
+        job.wait(started.here(0), Until::Equal(1))?;
+        hikyaku_testing::seccomp::forbid_cross_memory();
+        messages.send(data, 1, 0)
+    } else {
+        messages.scope(|scope| {
+            let receive = scope.irecv(data, 0, 0)?;
+            job.word(started.at(0, 0), 1)?;
+            // The sender alone shall copy.
+            std::thread::sleep(Duration::from_millis(100));
+            scope.wait_receive(receive).map(drop)
+        })
+    };
+    match result {
+        Err(Error::System { errno: libc::EPERM, .. }) => Ok(()),
+        other => panic!("forbidden: {other:?}"),
+    }
 }
 
 /// Memory of the process whose pages can be taken away.

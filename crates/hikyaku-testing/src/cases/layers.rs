@@ -321,8 +321,20 @@ pub fn messages_and_collectives_in_a_forked_child_are_refused(job: &Job) {
     let (peer, long) = (other(job), vec![0u8; 100_000]);
     job.barrier().unwrap();
     let mut room = [0u8];
+    // A short and a long one, started before.
+    let sizes = [8, 100_000];
+    let mut sends = [0, 1].map(|slot| messages.prepare_send(bytes(job.rank(), sizes[slot]), peer, slot).unwrap());
+    let mut receives = [0, 1].map(|slot| messages.prepare_recv(vec![0u8; sizes[slot]], peer, slot).unwrap());
+    receives.iter_mut().for_each(|receive| receive.start().unwrap());
     let verdict = in_fork(|| {
         let attempts = [
+            refused(receives[0].wait()),
+            refused(receives[0].test()),
+            refused(receives[1].test()),
+            refused(receives[1].start()),
+            refused(sends[0].start()),
+            refused(sends[1].start()),
+            refused(sends[1].wait()),
             refused(messages.send(&[1u8], peer, 0)),
             refused(messages.send(&long, peer, 0)),
             refused(messages.send_any(&[1u8], peer, 0)),
@@ -338,11 +350,27 @@ pub fn messages_and_collectives_in_a_forked_child_are_refused(job: &Job) {
             refused(job.messages(0)),
             refused(job.group(true)),
         ];
+        // SAFETY: this process ends without dropping or using these again, nor the messages.
+        let freed = unsafe {
+            drop(std::ptr::read(&receives));
+            refused(world.free_messages(std::ptr::read(&messages)))
+        };
         let calls = KINDS.iter().chain(STARTED).map(|(_, call)| refused(call(&world)));
-        attempts.into_iter().chain(calls).position(|is_refused| !is_refused).map_or(0, |step| step as i32 + 1)
+        attempts
+            .into_iter()
+            .chain([freed])
+            .chain(calls)
+            .position(|is_refused| !is_refused)
+            .map_or(0, |step| step as i32 + 1)
     });
     assert_eq!(verdict, 0, "step of the child");
     // The parent is unharmed.
+    sends.iter_mut().for_each(|send| send.start().unwrap());
+    for (receive, size) in receives.iter_mut().zip(sizes) {
+        assert!(receive.wait().unwrap() == bytes(peer, size));
+    }
+    sends.iter_mut().for_each(|send| send.wait().unwrap());
+    drop((sends, receives));
     exchange(job, &messages, 0, 8);
     exchange(job, &messages, 0, 100_000);
     world.barrier().unwrap();

@@ -3,6 +3,7 @@
 //! never will.
 
 use super::{LONG, Ready, SLOT, aftermath, content, mortal, now_ns};
+use crate::seccomp;
 use hikyaku::collective::Sum;
 use hikyaku::message::EAGER_MAX;
 use hikyaku::{Error, Job, Result};
@@ -68,9 +69,19 @@ const LONG_COPIED: Case = Case {
     ..BOUNCED
 };
 
-/// The same from private memory. Where it ends, the sender's system call fails, so it lives on and ends of its own.
-const LONG_BY_KERNEL: Case =
-    Case { name: "long, by the sender's system calls", memory: Memory::Private, signal: libc::SIGKILL, ..LONG_COPIED };
+/// The same from private memory: it ends in the system call that was to copy the first of it.
+const LONG_BY_KERNEL: Case = Case {
+    name: "long, by the sender's system calls",
+    memory: Memory::Private,
+    signal: libc::SIGSYS,
+    readable: 0,
+    arrives: |_| 0,
+    send: |job, ready, data| {
+        seccomp::die_of(&[libc::SYS_process_vm_writev]);
+        send(job, ready, data)
+    },
+    ..LONG_COPIED
+};
 
 /// A contribution of several buffers of 16 KB each. Where every rank has a core, a buffer is read while it is written.
 const BROADCAST: Case = Case {
@@ -174,7 +185,6 @@ pub const CASES: &[Case] = &[
             sender.await_end();
             receive.wait().map(drop)
         },
-        arrives: |_| 0,
         ..LONG_BY_KERNEL
     },
     // Here it ends while it copies its message aside, before it has offered it.
@@ -296,19 +306,15 @@ fn break_off(job: &Job, ready: &Ready<'_>, case: &Case) -> Result<()> {
         ready.messages.recv(&mut [0u8], rank, GO_SLOT)?;
     }
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: whole pages of memory that only this function uses. Whoever reads there ends this process, or is refused by
-    // the kernel: that is what they are for. And no memory is written to a file then.
+    // SAFETY: whole pages of memory that only this function uses. Whoever reads there ends this process: that is what they
+    // are for. And no memory is written to a file then.
     unsafe {
         libc::setrlimit(libc::RLIMIT_CORE, &none);
         let (start, bytes) = (data.as_mut_ptr().add(case.readable), case.bytes - case.readable);
         assert_eq!(libc::mprotect(start.cast(), bytes, libc::PROT_NONE), 0);
     }
     println!("died {}", now_ns());
-    let refused = (case.send)(job, ready, data);
-    assert!(matches!(refused, Err(Error::System { errno: libc::EFAULT, .. })), "{refused:?}");
-    // SAFETY: a signal to this very process.
-    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
-    Ok(())
+    panic!("it was to end in the midst of this: {:?}", (case.send)(job, ready, data))
 }
 
 fn fresh_memory(bytes: usize) -> *mut u8 {

@@ -35,11 +35,13 @@ impl Group<'_> {
     pub(super) fn be_read(&self, label: Label, data: &[u8]) -> Result<()> {
         // The others may read from the moment they were told.
         let entering = Round::new(label, self.number.get() + 1, self.history.get());
-        let round = self.enter(label).inspect_err(|_| self.close(&entering))?;
+        let closes = Closes { group: self, round: entering };
+        let round = self.enter(label)?;
         self.publish(&round);
         let given = self.help_readers(&round, data).and_then(|()| self.await_done(round.number));
-        if given.is_err() {
-            self.close(&round);
+        match given {
+            Ok(()) => std::mem::forget(closes),
+            Err(_) => drop(closes),
         }
         self.finish(&round);
         given
@@ -117,8 +119,10 @@ impl Group<'_> {
         if !self.crowded {
             self.notify(label.root);
         }
+        let leaves = Leaves { group: self, round, root: label.root, chunks };
         let read = self.read_chunks(&round, label.root, source, chunks, start);
         let copied = self.await_helper(&round, label.root, chunks);
+        std::mem::forget(leaves);
         // Also after an error: the root waits for readers, not for their success.
         self.finish(&round);
         read.and(copied).map_err(|error| self.fail(error))
@@ -151,20 +155,29 @@ impl Group<'_> {
     /// Waits until the root has written what it claimed. Only its own end, or that it gave up, ends this: it may be
     /// writing.
     fn await_helper(&self, round: &Round, root: usize, chunks: Chunks) -> Result<()> {
+        self.claim_rest(round, chunks);
+        let rank = self.members[root].rank;
+        let complete = || self.is_left(round, root, chunks);
+        let done = match complete() {
+            Some(done) => done,
+            None => self.job.wait_until(By::Rank(rank), None, ANY, Progress::Seldom, complete)?,
+        };
+        if done { Ok(()) } else { Err(self.closed_by(round, rank)) }
+    }
+
+    /// After an error there may be chunks that nobody has claimed: the root must not begin with them.
+    fn claim_rest(&self, round: &Round, chunks: Chunks) {
         let deal = &self.part(self.rank()).deal;
-        // After an error there may be chunks that nobody has claimed: the root must not begin with them.
         while deal.claim(round.number, chunks.count).is_some() {
             deal.copied();
         }
-        let rank = self.members[root].rank;
-        let closed = &self.part(root).closed;
-        let complete = || match deal.done(round.number, chunks.count) {
-            true => Some(Ok(())),
-            false => (closed.get() >= round.number).then(|| Err(self.closed_by(round, rank))),
-        };
-        match complete() {
-            Some(result) => result,
-            None => self.job.wait_until(By::Rank(rank), None, ANY, Progress::Seldom, complete)?,
+    }
+
+    /// Whether the root does not write here any more: because all is there, or (`false`) because it gave up.
+    fn is_left(&self, round: &Round, root: usize, chunks: Chunks) -> Option<bool> {
+        match self.part(self.rank()).deal.done(round.number, chunks.count) {
+            true => Some(true),
+            false => (self.part(root).closed.get() >= round.number).then_some(false),
         }
     }
 
@@ -175,7 +188,7 @@ impl Group<'_> {
         let wait = |patience: Duration, cause: &dyn Fn() -> Option<Error>| {
             self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, cause)
         };
-        // One that reads the memory of a dead member knows of the death before the launcher has told it.
+        // Whoever gave up may have been told of a death before this member.
         let departed = || self.job.ni.check_departed(By::Rank(rank)).err();
         match wait(CAUSE_PATIENCE, &|| self.check(round).err().or_else(departed)) {
             // It may have left because of such a death, and have been quicker to say so.
@@ -190,5 +203,43 @@ impl Group<'_> {
     #[cold]
     pub(super) fn unreachable(&self, rank: usize, error: Error) -> Error {
         self.fail(self.job.ni.why_unreached(rank, error))
+    }
+}
+
+/// However the root's side ends, also by a handler that panics in its waits: nobody is at its buffer afterwards.
+struct Closes<'g, 'j> {
+    group: &'g Group<'j>,
+    round: Round,
+}
+
+impl Drop for Closes<'_, '_> {
+    #[cold]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.group.abandon();
+        }
+        self.group.close(&self.round);
+    }
+}
+
+/// The same for a reader's side, after a panic.
+struct Leaves<'g, 'j> {
+    group: &'g Group<'j>,
+    round: Round,
+    root: usize,
+    chunks: Chunks,
+}
+
+impl Drop for Leaves<'_, '_> {
+    #[cold]
+    fn drop(&mut self) {
+        let Leaves { group, round, root, chunks } = self;
+        group.abandon();
+        group.claim_rest(round, *chunks);
+        let (ni, by) = (&group.job.ni, By::Rank(group.members[*root].rank));
+        while group.is_left(round, *root, *chunks).is_none() && ni.check_departed(by).is_ok() {
+            ni.relax();
+        }
+        group.finish(round);
     }
 }

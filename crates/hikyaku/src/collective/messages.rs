@@ -3,6 +3,7 @@
 use super::Group;
 use crate::error::{Error, Refusal, Result};
 use crate::message::Messages;
+use std::mem::ManuallyDrop;
 
 impl<'j> Group<'j> {
     /// Prepares `slots` slots between every two members, who are named by their ranks in the group. All members call it
@@ -48,12 +49,16 @@ impl<'j> Group<'j> {
     /// until all sends have been taken that go on by themselves. What lies in a slot and nobody received is lost, and what was
     /// started and not waited for is given up. Messages that are only dropped keep their memory until the job ends.
     pub fn free_messages(&self, messages: Messages<'j>) -> Result<()> {
+        self.job.ni.check_rank(self.job.rank())?;
         messages.settle();
-        let stopped = messages.stop();
+        // What goes on by itself may need what others have started, so nobody stops before all have settled.
+        self.barrier()?;
+        // On an error others may still read it.
+        let stopped = ManuallyDrop::new(messages.stop());
         messages.await_arrived()?;
         // Afterwards nobody touches the parts of others any more, nor what they sent from.
         self.barrier()?;
-        drop(stopped);
+        drop(ManuallyDrop::into_inner(stopped));
         messages.give_part();
         Ok(())
     }

@@ -236,10 +236,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Ends all calls; the first error of those that were not waited for.
     fn end(&self) -> Result<()> {
-        let tickets = self.tickets.take();
-        let Some(last) = tickets.last() else { return Ok(()) };
-        self.group.move_until(|| self.group.queue.has_ended(*last))?;
-        let outcomes: Vec<_> = tickets.iter().map(|ticket| self.group.queue.outcome(*ticket)).collect();
+        let last = self.tickets.borrow().last().copied();
+        let Some(last) = last else { return Ok(()) };
+        self.group.move_until(|| self.group.queue.has_ended(last))?;
+        // Not before: a handler may panic in the wait.
+        let outcomes: Vec<_> = self.tickets.take().iter().map(|ticket| self.group.queue.outcome(*ticket)).collect();
         outcomes.into_iter().try_for_each(report)
     }
 }

@@ -65,7 +65,8 @@ impl Group<'_> {
             };
             // Which members' ends matter depends on how far they were, so the look above decides, not the loop.
             let myself = By::Rank(self.job.ni.rank);
-            match self.job.wait_until(myself, Some(PATROL), ANY, Progress::Seldom, look) {
+            let wait = || self.job.wait_until(myself, Some(PATROL), ANY, Progress::Seldom, look);
+            match self.abandon_on_panic(wait) {
                 Ok(Ok(result)) => return Ok(result),
                 Ok(Err(error)) => return Err(self.fail(error)),
                 Err(Error::Timeout { .. }) => turns = FIRST_LOOK_TURNS - 1,
@@ -138,7 +139,7 @@ impl Group<'_> {
         }
     }
 
-    /// Runs something that calls functions of the program, which may panic.
+    /// Runs something that calls functions of the program, which may panic: handlers too, in every wait.
     #[inline(always)]
     pub(super) fn abandon_on_panic<R>(&self, work: impl FnOnce() -> R) -> R {
         struct Abandons<'g, 'j>(&'g Group<'j>);

@@ -170,7 +170,7 @@ impl Core {
 
     fn start_flight_out(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<bool> {
         let peer = self.state(member).borrow();
-        if peer.sends[entry].under_way.is_some() || peer.sends[entry].reserved != prepared {
+        if !peer.sends[entry].is_open(prepared) {
             return Err(self.slot_busy(member, entry));
         }
         drop(peer);
@@ -199,7 +199,7 @@ impl Core {
     pub(super) unsafe fn start_in(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<()> {
         let mut peer = self.state(member).borrow_mut();
         let receive = &mut peer.receives[entry];
-        if receive.under_way.is_some() || receive.reserved != prepared {
+        if !receive.is_open(prepared) {
             return Err(self.slot_busy(member, entry));
         }
         if let Some(waiting) = self.await_short(buffer, member, entry) {
@@ -242,6 +242,10 @@ impl Core {
 
     /// Gives the operation of a slot up, as far as that is possible: afterwards nobody uses its buffer any more.
     pub(super) fn abandon(&self, member: usize, entry: usize, way: Way) {
+        // A forked child has no part in what its parent has started.
+        if self.ni.is_forked() {
+            return;
+        }
         let mut pending = self.pending.borrow_mut();
         let ticket = match self.under_way(member, entry, way) {
             Some(UnderWay::Flight(ticket)) => ticket,
@@ -272,8 +276,8 @@ impl Messages<'_> {
         slots.into_iter().for_each(|(member, entry)| self.core.abandon(member, entry, Way::In));
     }
 
-    /// Gives up all that is under way: from now on this rank touches nothing for it. What others may still read must stay until
-    /// they have done the same, so it is with what this gives.
+    /// Gives up all that is under way: from now on this rank touches nothing for it, and it cannot be asked for. What others may
+    /// still read must stay until they have done the same, so it is with what this gives.
     pub(crate) fn stop(&self) -> impl Sized + use<> {
         self.abandon_receives();
         self.core.pending.take()
@@ -296,6 +300,7 @@ impl Messages<'_> {
 
     /// Waits for the operation of a slot; gives the bytes that came. On an error nobody uses its buffer any more.
     pub(super) fn wait_flight(&self, member: usize, entry: usize, way: Way) -> Result<usize> {
+        self.core.check(member, 0)?;
         if way == Way::In
             && let Some(bytes) = self.core.end_short(member, entry)
         {
@@ -364,6 +369,7 @@ impl Messages<'_> {
 
     /// One look at an operation; a peer that has ended ends it.
     pub(super) fn test_flight(&self, member: usize, entry: usize, way: Way) -> Result<Option<usize>> {
+        self.core.check(member, 0)?;
         if let ended @ Some(_) = self.core.test(member, entry, way)? {
             return Ok(ended);
         }
@@ -393,10 +399,10 @@ mod tests {
     fn what_was_stopped_does_not_go_on() {
         for bytes in [8, 1000, EAGER_MAX, 100_000] {
             crate::local(2, |job| {
-                let messages = job.messages(2).unwrap();
                 let (peer, mut room) = (1 - job.rank(), vec![0u8; bytes]);
                 let into = Buffer::of_mut(&mut room);
                 let data = vec![1u8; 100_000];
+                let messages = job.messages(2).unwrap();
                 // SAFETY: the buffers outlive the messages, and are looked at only when nobody writes any more.
                 unsafe {
                     messages.irecv(into.start, bytes, peer, 0).unwrap();

@@ -1,7 +1,7 @@
 //! Transfers whose description never changes: set up once, started many times (F16).
 //!
-//! A prepared transfer owns its buffer, and its slot belongs to it as long as it exists, so that a start has nothing to
-//! check and nothing to look up. Interfaces to other languages reserve the slot alone.
+//! A prepared transfer owns its buffer, and its slot belongs to it as long as it exists, so that a start has next to nothing
+//! to check and nothing to look up. Interfaces to other languages reserve the slot alone.
 
 use super::pending::Way;
 use super::spot::Buffer;
@@ -31,11 +31,11 @@ impl Core {
     /// Keeps a slot for prepared transfers; fails if it is in use.
     fn reserve(&self, member: usize, entry: usize, way: Way) -> Result<()> {
         let mut peer = self.state(member).borrow_mut();
-        let (is_busy, reserved) = match way {
-            Way::Out => (peer.sends[entry].is_busy(), &mut peer.sends[entry].reserved),
-            Way::In => (peer.receives[entry].is_busy(), &mut peer.receives[entry].reserved),
+        let (is_open, reserved) = match way {
+            Way::Out => (peer.sends[entry].is_open(false), &mut peer.sends[entry].reserved),
+            Way::In => (peer.receives[entry].is_open(false), &mut peer.receives[entry].reserved),
         };
-        if is_busy {
+        if !is_open {
             return Err(self.slot_busy(member, entry));
         }
         *reserved = true;
@@ -159,6 +159,7 @@ impl<T: Pod> PreparedSend<'_, T> {
     /// Starts the send. Fails while the last one is under way.
     #[inline]
     pub fn start(&mut self) -> Result<()> {
+        self.messages.core.check(self.member, self.entry)?;
         // A pointer of this start: those of earlier ones ended when the data were lent out.
         let buffer = Buffer::of(bytemuck::cast_slice(&self.data));
         // SAFETY: the box stays, and is not changed while the operation is under way.
@@ -191,6 +192,7 @@ impl<T: Pod> PreparedReceive<'_, T> {
     /// Starts the receive; the send can begin at once. Fails while the last one is under way.
     #[inline]
     pub fn start(&mut self) -> Result<()> {
+        self.messages.core.check(self.member, self.entry)?;
         let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(&mut self.data));
         // SAFETY: the box stays, and is not used while the operation is under way.
         unsafe { self.messages.core.start_in(buffer, self.member, self.entry, true) }

@@ -125,14 +125,27 @@ impl Messages<'_> {
     /// Waits until a receive is done.
     pub(super) fn await_receive(&self, op: &mut ReceiveOp) -> Result<usize> {
         self.core.post(op);
-        let waited = self.job.wait_until(By::Rank(self.core.rank_of(op.member)), None, ANY, Progress::Seldom, || {
+        let by = By::Rank(self.core.rank_of(op.member));
+        // Also if a handler panics in the wait: the buffer is the program's then.
+        let receive = Withdrawn { core: &self.core, op };
+        let received = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
             self.core.move_spooled();
-            self.core.poke_receive(op).transpose()
-        });
-        if waited.is_err() {
-            self.core.withdraw(op);
-        }
-        waited?
+            self.core.poke_receive(receive.op).transpose()
+        })?;
+        std::mem::forget(receive);
+        received
+    }
+}
+
+/// A receive that is given up when this is dropped.
+struct Withdrawn<'a> {
+    core: &'a Core,
+    op: &'a mut ReceiveOp,
+}
+
+impl Drop for Withdrawn<'_> {
+    fn drop(&mut self) {
+        self.core.withdraw(self.op);
     }
 }
 
@@ -177,9 +190,10 @@ impl Core {
 
     /// The lowest slot of `member` in which a message waits that no receive under way is for.
     pub(super) fn find_slot(&self, member: usize) -> Option<usize> {
-        let is_busy = |slot: usize| self.has_talked(member) && self.state(member).borrow().receives[slot].is_busy();
+        let is_open =
+            |slot: usize| !self.has_talked(member) || self.state(member).borrow().receives[slot].is_open(false);
         let mine = if self.is_far(member) { self.own_side(member) } else { self.mine(member) };
-        mine.high().find_slot(self.slots, |slot| self.has_message(member, *slot) && !is_busy(*slot))
+        mine.high().find_slot(self.slots, |slot| self.has_message(member, *slot) && is_open(*slot))
     }
 
     /// A member whose message waits in `entry`, beginning after the one found last.
@@ -198,7 +212,7 @@ impl Core {
     pub(super) unsafe fn begin_receive(&self, buffer: Buffer, member: usize, entry: usize) -> Result<ReceiveOp> {
         let peer = self.state(member).borrow();
         let receive = &peer.receives[entry];
-        if receive.is_busy() {
+        if !receive.is_open(false) {
             return Err(self.slot_busy(member, entry));
         }
         Ok(ReceiveOp::new(buffer, member, entry, receive.taken + 1))
@@ -304,9 +318,10 @@ impl Core {
         if !deal.done(op.number, chunks.count) {
             return Ok(None);
         }
-        if deal.was_spoiled(op.number) {
+        if let Some(errno) = deal.spoiled(op.number) {
             let (from, to) = (self.rank_of(op.member), self.ni.rank);
-            return Err(Error::BadBuffer { from, to, slot: op.entry % self.slots });
+            let failed = Error::BadBuffer { from, to, slot: op.entry % self.slots };
+            return Err(self.why_spoiled(errno, op.member, failed));
         }
         if let Some(staged) = op.staged.take() {
             // SAFETY: both hold the message, whose size was compared with the buffer's.

@@ -16,7 +16,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'scope mut &'env ()>,
 }
 
-/// What was started in a scope; `None` where it was waited for, never at the end.
+/// What was started in a scope; `None` where it has ended.
 pub(super) type Started = Vec<Option<Operation>>;
 
 /// How long a list may be that is kept for the next scope.
@@ -197,9 +197,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     fn wait(&self, operation: Operation) -> Result<usize> {
         self.check(operation)?;
-        self.forget(operation);
         let (member, slot, way) = operation.name();
-        self.messages.wait_flight(member, slot, way)
+        let ended = self.messages.wait_flight(member, slot, way);
+        // Not before: a handler may panic in the wait.
+        self.forget(operation);
+        ended
     }
 
     fn test(&self, operation: Operation) -> Result<Option<usize>> {
@@ -219,9 +221,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         for way in [Way::In, Way::Out] {
             let places = 0..self.started.borrow().len();
             for place in places {
-                let operation = self.started.borrow_mut()[place].take_if(|operation| operation.way == way);
+                let operation = self.started.borrow()[place].filter(|operation| operation.way == way);
                 if let Some((member, slot, way)) = operation.map(Operation::name) {
-                    result = result.and(self.messages.wait_flight(member, slot, way).map(drop));
+                    let ended = self.messages.wait_flight(member, slot, way);
+                    self.started.borrow_mut()[place] = None;
+                    result = result.and(ended.map(drop));
                 }
             }
         }

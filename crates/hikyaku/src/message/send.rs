@@ -120,22 +120,44 @@ impl Messages<'_> {
     fn spool_or_wait(&self, mut op: SendOp) -> Result<()> {
         op.only_to_waiting = op.stage == Stage::Start;
         op.may_offer = true;
-        let by = By::Rank(self.core.rank_of(op.member));
-        self.job.wait_until(by, None, ANY, Progress::Seldom, || {
-            if op.stage == Stage::Start && self.core.spool_send(&op) {
-                return Some(Ok(()));
-            }
-            self.core.move_spooled();
-            self.core.poke_send(&mut op).map(|done| done.then_some(())).transpose()
-        })?
+        self.await_step(&mut op, None, |op| {
+            if op.stage == Stage::Start && self.core.spool_send(op) { Ok(true) } else { self.core.poke_send(op) }
+        })
     }
 
     /// Waits until a send is done.
     pub(super) fn await_send(&self, op: &mut SendOp, patience: Option<Duration>) -> Result<()> {
-        self.job.wait_until(By::Rank(self.core.rank_of(op.member)), patience, ANY, Progress::Seldom, || {
+        self.await_step(op, patience, |op| self.core.poke_send(op))
+    }
+
+    /// Waits until a `step` of a send says that it is done.
+    fn await_step(
+        &self,
+        op: &mut SendOp,
+        patience: Option<Duration>,
+        step: impl Fn(&mut SendOp) -> Result<bool>,
+    ) -> Result<()> {
+        let by = By::Rank(self.core.rank_of(op.member));
+        // A handler that panics in the wait takes the buffer away.
+        let send = Revoked { core: &self.core, op };
+        let waited = self.job.wait_until(by, patience, ANY, Progress::Seldom, || {
             self.core.move_spooled();
-            self.core.poke_send(op).map(|done| done.then_some(())).transpose()
-        })?
+            step(send.op).map(|done| done.then_some(())).transpose()
+        });
+        std::mem::forget(send);
+        waited?
+    }
+}
+
+/// A send that is given up when this is dropped.
+struct Revoked<'a> {
+    core: &'a Core,
+    op: &'a mut SendOp,
+}
+
+impl Drop for Revoked<'_> {
+    fn drop(&mut self) {
+        self.core.revoke(self.op);
     }
 }
 
@@ -146,7 +168,7 @@ impl Core {
     /// The buffer stays until the operation is done.
     #[inline(always)]
     pub(super) unsafe fn begin_send(&self, buffer: Buffer, member: usize, entry: usize) -> Result<SendOp> {
-        if self.state(member).borrow().sends[entry].is_busy() {
+        if !self.state(member).borrow().sends[entry].is_open(false) {
             return Err(self.slot_busy(member, entry));
         }
         Ok(SendOp::new(buffer, member, entry))
@@ -260,11 +282,22 @@ impl Core {
     /// the other side has ended anyway.
     #[inline]
     pub(super) fn count_copied(&self, deal: &Deal, number: u64, copied: Result<()>) -> Result<()> {
-        if copied.is_err() {
-            deal.spoil(number);
+        if let Err(error) = &copied {
+            deal.spoil(number, if let Error::System { errno, .. } = error { *errno } else { libc::EFAULT });
         }
         deal.copied();
         copied.or_else(|error| if error.is_peer_fault() { Err(error) } else { Ok(()) })
+    }
+
+    /// What a message to or from `member` failed with that could not be copied.
+    #[cold]
+    pub(super) fn why_spoiled(&self, errno: i32, member: usize, failed: Error) -> Error {
+        // The memory of a process that ends may be gone before it is.
+        match self.ni.check_departed(By::Rank(self.rank_of(member))) {
+            Err(ended) => ended,
+            Ok(()) if errno == libc::EFAULT => failed,
+            Ok(()) => Error::System { call: "process_vm_readv or process_vm_writev", errno },
+        }
     }
 
     /// A message is done: has the receiver got it?
@@ -274,7 +307,10 @@ impl Core {
         if deal.was_refused(op.number) {
             return Err(Error::Truncated { from, to, slot, bytes: op.buffer.bytes });
         }
-        if deal.was_spoiled(op.number) { Err(Error::BadBuffer { from, to, slot }) } else { Ok(()) }
+        match deal.spoiled(op.number) {
+            Some(errno) => Err(self.why_spoiled(errno, op.member, Error::BadBuffer { from, to, slot })),
+            None => Ok(()),
+        }
     }
 
     /// Gives a send up: when this returns, nobody reads its buffer any more. One that was offered may be taken at any

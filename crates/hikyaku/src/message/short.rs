@@ -39,12 +39,7 @@ impl Core {
         let peer = &mut *link.state.borrow_mut();
         let mine = self.mine_of(link);
         let Some(send) = peer.sends.get_mut(entry) else { return false };
-        if send.under_way.is_some()
-            || send.reserved != prepared
-            || send.chain.is_open()
-            || self.spooled.get() != 0
-            || self.has_departures()
-        {
+        if !send.is_open(prepared) || send.chain.is_open() || self.spooled.get() != 0 || self.has_departures() {
             return false;
         }
         if send.taken < send.sent {
@@ -134,7 +129,7 @@ impl Core {
         let mine = self.mine_of(link);
         let Some(receive) = peer.receives.get_mut(entry) else { return Look::Other };
         let number = receive.taken + 1;
-        if !under_way && receive.is_busy() || self.spooled.get() != 0 || self.has_departures() {
+        if !under_way && !receive.is_open(false) || self.spooled.get() != 0 || self.has_departures() {
             return Look::Other;
         }
         let Some(told) = mine.head(entry).look(number) else {

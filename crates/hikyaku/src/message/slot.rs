@@ -163,7 +163,7 @@ pub struct Deal {
     copied: AtomicU64,
     /// The last message that was refused because it did not fit.
     refused: AtomicU64,
-    /// The last message of which a chunk could not be copied.
+    /// The last message of which a chunk could not be copied: number << 16 | errno.
     spoiled: AtomicU64,
 }
 
@@ -210,17 +210,18 @@ impl Deal {
         }
     }
 
-    /// A claimed chunk of message `number` cannot be copied. It counts as copied all the same, so that nobody waits for it
-    /// and both sides still find out when nobody copies any more.
+    /// A claimed chunk of message `number` cannot be copied, for which the kernel gave `errno`. It counts as copied all the
+    /// same, so that nobody waits for it and both sides still find out when nobody copies any more.
     #[cold]
-    pub fn spoil(&self, number: u64) {
-        self.spoiled.store(number, Ordering::Release);
+    pub fn spoil(&self, number: u64, errno: i32) {
+        self.spoiled.store(number << 16 | errno as u64 & 0xffff, Ordering::Release);
     }
 
-    /// Whether any chunk of message `number`, which is done, could not be copied.
+    /// Why a chunk of message `number`, which is done, could not be copied, if so.
     #[inline]
-    pub fn was_spoiled(&self, number: u64) -> bool {
-        self.spoiled.load(Ordering::Acquire) == number
+    pub fn spoiled(&self, number: u64) -> Option<i32> {
+        let seen = self.spoiled.load(Ordering::Acquire);
+        (seen >> 16 == number & (u64::MAX >> 16)).then_some((seen & 0xffff) as i32)
     }
 
     /// A claimed chunk was copied, or spoiled.

@@ -123,6 +123,10 @@ impl Messages<'_> {
     /// Waits until everything that goes on by itself has been taken, as was promised; only the end of a receiver ends that
     /// early.
     pub fn settle(&self) {
+        // In a forked child that is the parent's.
+        if self.core.ni.is_forked() {
+            return;
+        }
         let first_waiting = || self.core.first_spooled().or_else(|| self.core.pay());
         while let Some(member) = first_waiting().filter(|_| !std::thread::panicking()) {
             let by = By::Rank(self.core.rank_of(member));
@@ -183,7 +187,7 @@ impl Core {
     /// Adds a message behind those of its slot that were not taken yet, so that the receiver finds it without this rank's
     /// help; false if that cannot be.
     fn spool_in_chain(&self, data: &[u8], takes: usize, member: usize, entry: usize) -> bool {
-        if self.is_far(member) || self.near(member).state.borrow().sends[entry].is_busy() {
+        if self.is_far(member) || !self.near(member).state.borrow().sends[entry].is_open(false) {
             return false;
         }
         let spool = self.spool.borrow();

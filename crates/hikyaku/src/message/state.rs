@@ -61,18 +61,18 @@ pub(super) struct Receiving {
 }
 
 impl Sending {
-    /// Whether no other send may begin.
+    /// Whether a send may begin; `prepared`: by whom the slot is kept for.
     #[inline(always)]
-    pub fn is_busy(&self) -> bool {
-        self.under_way.is_some() || self.reserved
+    pub fn is_open(&self, prepared: bool) -> bool {
+        self.under_way.is_none() && self.reserved == prepared
     }
 }
 
 impl Receiving {
-    /// Whether no other receive may begin.
+    /// Whether a receive may begin; `prepared`: by whom the slot is kept for.
     #[inline(always)]
-    pub fn is_busy(&self) -> bool {
-        self.under_way.is_some() || self.reserved
+    pub fn is_open(&self, prepared: bool) -> bool {
+        self.under_way.is_none() && self.reserved == prepared
     }
 }
 

@@ -188,6 +188,11 @@ impl Ni {
         if rank < self.size() { Ok(()) } else { Err(self.bad_rank(rank)) }
     }
 
+    /// Whether this process is a fork of the rank.
+    pub fn is_forked(&self) -> bool {
+        self.size() == 0
+    }
+
     /// Whether `rank` exists and its memory is mapped here. None is in a forked child.
     #[inline(always)]
     pub fn is_near(&self, rank: usize) -> bool {

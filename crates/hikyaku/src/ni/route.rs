@@ -87,8 +87,12 @@ impl Port {
             // SAFETY: in bounds by the resolution, live by the key checked inside the guard.
             unsafe { copy::copy(target, data.as_ptr(), data.len()) };
         } else if ni.crosses_to(area.rank) {
-            cross::write(ni.process_of(area.rank), area.start + offset as u64, data)
-                .map_err(|error| ni.why_unreached(area.rank, error))?;
+            let written = cross::write(ni.process_of(area.rank), area.start + offset as u64, data);
+            if let Err(error) = written {
+                // Whoever revokes an area must not wait for the news too.
+                drop(inside);
+                return Err(ni.why_unreached(area.rank, error));
+            }
         } else {
             drop(inside);
             return self.push_routed(Target::of(area, offset), data, status);
@@ -110,8 +114,9 @@ impl Port {
             return Ok(());
         }
         if ni.crosses_to(area.rank) {
-            return cross::read(ni.process_of(area.rank), area.start + offset as u64, into)
-                .map_err(|error| ni.why_unreached(area.rank, error));
+            let read = cross::read(ni.process_of(area.rank), area.start + offset as u64, into);
+            drop(inside);
+            return read.map_err(|error| ni.why_unreached(area.rank, error));
         }
         drop(inside);
         self.pull_routed(Target::of(area, offset), into).map_err(|error| area.why(error))

@@ -58,6 +58,11 @@ pub const CASES: &[Case] = &[
     ("receives_under_way_end_in_any_order", 3, under_way::receives_under_way_end_in_any_order),
     ("a_short_receive_under_way_can_be_given_up", 2, under_way::a_short_receive_under_way_can_be_given_up),
     ("a_handle_of_another_scope_is_refused", 1, under_way::a_handle_of_another_scope_is_refused),
+    (
+        "messages_are_freed_while_operations_are_under_way",
+        2,
+        under_way::messages_are_freed_while_operations_are_under_way,
+    ),
     ("operations_under_way_can_be_tested", 2, under_way::operations_under_way_can_be_tested),
     (
         "a_send_under_way_is_told_when_it_is_waited_for_that_it_did_not_fit",

@@ -83,6 +83,34 @@ pub fn a_message_that_does_not_fit_is_an_error_and_writes_nothing(job: &Job) -> 
         }
         job.barrier()?;
     }
+    // The same where the receive was started before; what it came to is told when it is asked for, and only then.
+    messages.set_mode(Mode::Standard);
+    for ((bytes, room), at_once) in sizes.into_iter().flat_map(|sizes| [true, false].map(|at_once| (sizes, at_once))) {
+        let mut got = vec![7u8; room];
+        if job.rank() == 0 {
+            job.barrier()?;
+            let sent = messages.send(&vec![1u8; bytes], 1, 1);
+            assert!(bytes <= EAGER_MAX || matches!(sent, Err(Error::Truncated { .. })), "{sent:?}");
+            // Rank 1 waits for this with the receive still under way.
+            messages.send(&[1u8], 1, 0)?;
+        } else {
+            let received = messages.scope(|scope| {
+                let receive = scope.irecv(&mut got, 0, 1)?;
+                job.barrier()?;
+                if at_once {
+                    return scope.wait_receive(receive).map(drop);
+                }
+                messages.recv(&mut [0u8], 0, 0)?;
+                scope.wait_receive(receive).map(drop)
+            });
+            assert!(matches!(received, Err(Error::Truncated { from: 0, slot: 1, .. })), "{received:?}");
+            assert!(got.iter().all(|byte| *byte == 7));
+            if at_once {
+                messages.recv(&mut [0u8], 0, 0)?;
+            }
+        }
+        job.barrier()?;
+    }
     // The slot still works.
     if job.rank() == 0 {
         messages.send(&[5u8], 1, 1)?;

@@ -214,6 +214,31 @@ pub fn a_handle_of_another_scope_is_refused(job: &Job) -> Result<()> {
     job.barrier()
 }
 
+/// What was promised to go on by itself may need a receive that its rank will never ask for, so that must not be given up too
+/// soon, or one waits for ever. Whatever else is under way is given up.
+pub fn messages_are_freed_while_operations_are_under_way(job: &Job) -> Result<()> {
+    const BYTES: usize = 100_000;
+    let world = job.world()?;
+    let (mut room, unwanted) = (vec![0u8; BYTES], vec![1u8; BYTES]);
+    let messages = world.messages(2)?;
+    if job.rank() == 1 {
+        // SAFETY: the buffer outlives the messages, which are freed below.
+        unsafe { messages.irecv(room.as_mut_ptr(), BYTES, 0, 0)? };
+    } else {
+        // Rank 1 most likely waits for the others by now.
+        std::thread::sleep(Duration::from_millis(20));
+        messages.send_owned(pattern(2, BYTES).into(), 1, 0)?;
+        // SAFETY: likewise.
+        unsafe { messages.isend(unwanted.as_ptr(), BYTES, 1, 1)? };
+    }
+    world.free_messages(messages)?;
+    // The buffers are the program's again.
+    room.fill(3);
+    world.barrier()?;
+    assert!(room.iter().all(|byte| *byte == 3));
+    world.free()
+}
+
 pub fn operations_under_way_can_be_tested(job: &Job) -> Result<()> {
     let messages = job.messages(2)?;
     let (data, mut got) = (pattern(5, 300_000), vec![0u8; 300_000]);

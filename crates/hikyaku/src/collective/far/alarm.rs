@@ -112,7 +112,8 @@ impl Group<'_> {
                 done.or_else(|| trouble().map(|trouble| ready().and_then(Result::ok).ok_or(trouble)))
             };
             let patience = if left.is_some() { GRACE } else { PATROL };
-            match self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, look) {
+            let wait = || self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, look);
+            match self.abandon_on_panic(wait) {
                 Err(Error::Timeout { .. }) => match left {
                     Some(rank) => return Err(self.give_up(round, Error::PeerLeft { rank })),
                     None => {
