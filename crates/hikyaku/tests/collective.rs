@@ -190,14 +190,17 @@ fn a_dead_member_ends_calls_under_way() {
 #[test]
 fn the_panic_of_a_rank_in_a_scope_ends_the_others_calls() {
     let body = |job: &Job| {
-        let world = job.world().unwrap();
+        let (world, started) = (job.world().unwrap(), job.symmetric::<u64>(1).unwrap());
         let mut data = vec![0u64; 50_000];
         let result = world.scope(|scope| {
-            let _ = scope.iallreduce(&mut data, Sum)?;
-            match job.rank() {
-                1 => std::panic::resume_unwind(Box::new("as planned")),
-                _ => Ok(()),
+            if job.rank() != 1 {
+                // Otherwise its call may have ended before it panics.
+                job.wait(started.here(0), Until::Equal(1))?;
+                return scope.iallreduce(&mut data, Sum).map(drop);
             }
+            let _ = scope.iallreduce(&mut data, Sum)?;
+            [0, 2].into_iter().try_for_each(|rank| job.word(started.at(rank, 0), 1))?;
+            std::panic::resume_unwind(Box::new("as planned"))
         });
         assert!(matches!(result, Err(Error::Mismatch { rank: 1, .. } | Error::PeerDead { rank: 1 })), "{result:?}");
     };

@@ -57,6 +57,7 @@ pub const CASES: &[Case] = &[
     ("operations_under_way_go_on_in_every_wait", 3, under_way::operations_under_way_go_on_in_every_wait),
     ("receives_under_way_end_in_any_order", 3, under_way::receives_under_way_end_in_any_order),
     ("a_short_receive_under_way_can_be_given_up", 2, under_way::a_short_receive_under_way_can_be_given_up),
+    ("receives_under_way_get_what_waits_behind_others", 2, under_way::receives_under_way_get_what_waits_behind_others),
     ("a_handle_of_another_scope_is_refused", 1, under_way::a_handle_of_another_scope_is_refused),
     (
         "messages_are_freed_while_operations_are_under_way",

@@ -195,6 +195,42 @@ pub fn a_short_receive_under_way_can_be_given_up(job: &Job) -> Result<()> {
     job.barrier()
 }
 
+/// Messages that wait behind one another are found by receives that were started, when they are asked for and before.
+pub fn receives_under_way_get_what_waits_behind_others(job: &Job) -> Result<()> {
+    let messages = job.messages(1)?;
+    let sizes = [8, 300, 8, 5000, 0, 8000];
+    for meanwhile in [false, true] {
+        if job.rank() == 0 {
+            messages.set_spare(100_000)?;
+            messages.set_mode(Mode::Spool(Duration::ZERO));
+            for (number, bytes) in sizes.into_iter().enumerate() {
+                messages.send(&pattern(number, bytes), 1, 0)?;
+            }
+            job.barrier()?;
+            if meanwhile {
+                sizes.iter().try_for_each(|_| job.barrier())?;
+            }
+        } else {
+            job.barrier()?;
+            for (number, bytes) in sizes.into_iter().enumerate() {
+                let mut got = vec![0; bytes];
+                let received = messages.scope(|scope| {
+                    let receive = scope.irecv(&mut got, 0, 0)?;
+                    if meanwhile {
+                        job.barrier()?;
+                    }
+                    scope.wait_receive(receive)
+                })?;
+                assert_eq!(received, bytes);
+                assert!(got == pattern(number, bytes), "message {number}");
+            }
+        }
+        messages.settle();
+        job.barrier()?;
+    }
+    Ok(())
+}
+
 /// Handles are good where they were made, also when as many were made elsewhere.
 pub fn a_handle_of_another_scope_is_refused(job: &Job) -> Result<()> {
     let messages = job.messages(3)?;
