@@ -71,6 +71,26 @@ fn by_trees() {
     run_all_by(Version::Tree);
 }
 
+/// Together the members write more than the last cache of most machines holds, which is done past it.
+#[test]
+fn by_stages_what_no_cache_holds() {
+    const NUMBERS: usize = (8 << 17) + 5;
+    let config = Config { choices: Choices::all(Version::Stage), ..Config::default() };
+    let body = |job: &Job| {
+        let world = job.world().unwrap();
+        let mut data = vec![0; NUMBERS];
+        for root in [0, 7] {
+            let number = |at: usize| (at * 3 + root) as u64;
+            if job.rank() == root {
+                data.iter_mut().enumerate().for_each(|(at, data)| *data = number(at));
+            }
+            world.broadcast(&mut data, root).unwrap();
+            assert!(data.iter().enumerate().all(|(at, data)| *data == number(at)));
+        }
+    };
+    within(60, "a long broadcast", || hikyaku::local_with(9, config, body).unwrap());
+}
+
 #[test]
 fn alone() {
     run_all(1);

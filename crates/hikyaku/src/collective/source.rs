@@ -61,11 +61,28 @@ impl Source {
     /// # Safety
     /// Among threads, the buffer stays there and has as many bytes, and nobody writes what is read.
     pub unsafe fn read(&self, ni: &Ni, rank: usize, bytes: usize, offset: usize, into: &mut [u8]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.read_by(copy::copy, ni, rank, bytes, offset, into) }
+    }
+
+    /// The same by another kind of copy, if it is one of this process.
+    ///
+    /// # Safety
+    /// As above.
+    pub unsafe fn read_by(
+        &self,
+        copy: unsafe fn(*mut u8, *const u8, usize),
+        ni: &Ni,
+        rank: usize,
+        bytes: usize,
+        offset: usize,
+        into: &mut [u8],
+    ) -> Result<()> {
         match self.locate(ni, rank, bytes, offset, into.len())? {
             Found::Address(address) => cross::read(ni.process_of(rank), address, into),
             Found::Pointer(pointer) => {
                 // SAFETY: checked by `locate`, or by the caller's promise.
-                unsafe { copy::copy(into.as_mut_ptr(), pointer, into.len()) };
+                unsafe { copy(into.as_mut_ptr(), pointer, into.len()) };
                 Ok(())
             }
         }

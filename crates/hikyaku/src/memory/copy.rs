@@ -9,10 +9,10 @@
 //! atomics.
 
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
-pub use assembly::{copy, expect_read, expect_write};
+pub use assembly::{copy, copy_past_caches, expect_read, expect_write};
 
 #[cfg(not(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom)))))]
-pub use atomic::{copy, expect_read, expect_write};
+pub use atomic::{copy, copy_past_caches, expect_read, expect_write};
 
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
 mod assembly {
@@ -68,6 +68,15 @@ mod assembly {
                 _ => stream(dst, src, len),
             }
         }
+    }
+
+    /// Copies `len` bytes that nobody will use soon: the target is written past the caches.
+    ///
+    /// # Safety
+    /// As for [`copy`].
+    pub unsafe fn copy_past_caches(dst: *mut u8, src: *const u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { if len < BLOCK_COPY_MIN { copy(dst, src, len) } else { stream(dst, src, len) } }
     }
 
     #[inline(always)]
@@ -249,6 +258,15 @@ mod atomic {
     #[inline(always)]
     pub fn expect_read(_: *const u8, _: usize) {}
 
+    /// No other way here.
+    ///
+    /// # Safety
+    /// As for [`copy`].
+    pub unsafe fn copy_past_caches(dst: *mut u8, src: *const u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { copy(dst, src, len) }
+    }
+
     /// Copies `len` bytes by relaxed atomics, words where both sides are aligned alike.
     ///
     /// # Safety
@@ -279,8 +297,9 @@ mod tests {
     type Copy = unsafe fn(*mut u8, *const u8, usize);
 
     fn check(copy: Copy) {
-        let source: Vec<u8> = (0..20_000u32).map(|i| (i * 7 + i / 256) as u8).collect();
-        for len in (0..300).chain([511, 512, 1000, 1023, 1024, 1025, 2049, 4096, 16_383, 16_384, 16_385]) {
+        let source: Vec<u8> = (0..80_000u32).map(|i| (i * 7 + i / 256) as u8).collect();
+        let longer = [511, 512, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 16_383, 16_384, 16_385, 32_831, 70_001];
+        for len in (0..300).chain(longer) {
             for (from, to) in [(0, 0), (1, 0), (0, 3), (5, 5), (13, 2)] {
                 let mut target = vec![0xEEu8; len + 64];
                 // SAFETY: both vectors are longer than the range copied.
@@ -305,6 +324,7 @@ mod tests {
     #[test]
     fn every_length_and_alignment_is_copied_exactly() {
         check(super::copy);
+        check(super::copy_past_caches);
         check(super::atomic::copy);
     }
 }

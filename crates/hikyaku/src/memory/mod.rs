@@ -5,11 +5,13 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `cache` | how much the caches hold |
 //! | `copy` | moving bytes that a peer may be writing at the same moment |
 //! | `segment` | an unnamed, sealed, mapped file |
 //! | `heap` | handing out parts of a segment, the same way on every rank |
 //! | `limits` | what this machine can give, asked before it is taken |
 
+pub mod cache;
 pub mod copy;
 pub mod heap;
 pub mod limits;
