@@ -31,7 +31,7 @@ impl Group<'_> {
     pub(super) fn broadcast_staged(&self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
         let told = self.number.get();
         // All others copy it, so together they may write more than a cache holds, where this member alone would not.
-        let too_much = cache::is_too_small_for(data.len() * (self.size() - 1));
+        let too_much = cache::is_too_small_for(data.len().saturating_mul(self.size() - 1));
         let copy: unsafe fn(*mut u8, *const u8, usize) = if too_much { copy::copy_past_caches } else { copy::copy };
         for (index, piece) in data.chunks_mut(HALF_BYTES).enumerate() {
             let offset = index % 2 * HALF_BYTES;
