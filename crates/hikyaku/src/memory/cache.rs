@@ -1,6 +1,6 @@
 //! How much the caches hold.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where the system does not tell.
 const LAST_BYTES_USUAL: usize = 32 << 20;
@@ -8,8 +8,20 @@ const LAST_BYTES_USUAL: usize = 32 << 20;
 /// Whether so many bytes, written once by all ranks of the host together, would only push out of the last cache what is worth
 /// more there. Others use it too, so half of it counts.
 pub fn is_too_small_for(bytes: usize) -> bool {
-    static LAST_BYTES: OnceLock<usize> = OnceLock::new();
-    bytes > LAST_BYTES.get_or_init(|| last_bytes().unwrap_or(LAST_BYTES_USUAL)) / 2
+    bytes > known_last_bytes() / 2
+}
+
+fn known_last_bytes() -> usize {
+    // 0: nobody has asked yet. Whoever asks gets the same answer, so two may ask at once.
+    static KNOWN: AtomicUsize = AtomicUsize::new(0);
+    match KNOWN.load(Ordering::Relaxed) {
+        0 => {
+            let bytes = last_bytes().unwrap_or(LAST_BYTES_USUAL);
+            KNOWN.store(bytes, Ordering::Relaxed);
+            bytes
+        }
+        bytes => bytes,
+    }
 }
 
 #[cfg(all(target_env = "gnu", not(miri)))]
