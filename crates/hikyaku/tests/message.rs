@@ -11,11 +11,11 @@ mod random;
 use cases::pattern;
 use hikyaku::message::{Messages, Mode, SpoolReport};
 use hikyaku::sim::{Faults, Machine, Sim};
-use hikyaku::{By, Error, Event, Job, Result, Until};
+use hikyaku::{By, Error, Event, Job, Result, Symmetric, Until};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn run(ranks: usize, body: impl Fn(&Job) -> Result<()> + Sync) {
@@ -32,11 +32,17 @@ fn all_cases() {
     }
 }
 
-/// Without a report, which would take its time.
-fn panic_once(has_panicked: &Cell<bool>) {
-    if !has_panicked.replace(true) {
-        std::panic::resume_unwind(Box::new("the first time"));
-    }
+/// Has handler 1 panic the first time, of which it tells; gives a word by which the ranks take turns.
+fn prepare_panic(job: &Job, has_panicked: &Arc<AtomicBool>) -> Result<Symmetric<u64>> {
+    let (turn, has_panicked) = (job.symmetric(1)?, has_panicked.clone());
+    job.register_handler(1, move |_, _| {
+        if !has_panicked.swap(true, Ordering::AcqRel) {
+            // Without a report, which would take its time.
+            std::panic::resume_unwind(Box::new("the first time"));
+        }
+    })?;
+    job.barrier()?;
+    Ok(turn)
 }
 
 /// A handler that panics in a wait ends the operation that was waited for: nobody uses its buffer any more, and its slot is free.
@@ -59,10 +65,9 @@ fn a_panic_in_a_wait_gives_up_what_it_waited_for() {
     ];
     for (name, bytes, wait) in waits {
         println!("{name}");
+        let has_panicked = Arc::default();
         run(2, |job| {
-            let (messages, waiting, has_panicked) = (job.messages(1)?, job.symmetric::<u64>(1)?, Cell::new(false));
-            job.register_handler(1, move |_, _| panic_once(&has_panicked))?;
-            job.barrier()?;
+            let (messages, waiting) = (job.messages(1)?, prepare_panic(job, &has_panicked)?);
             if job.rank() == 0 {
                 job.wait(waiting.here(0), Until::Equal(1))?;
                 job.send(1, 1, 0, [0; 6], &[])?;
@@ -94,13 +99,16 @@ fn a_panic_in_a_wait_gives_up_what_it_waited_for() {
 /// The same for a send, whose buffer stays until its receiver has it.
 #[test]
 fn a_panic_in_a_wait_gives_a_send_up_when_nobody_reads_it() {
+    let has_panicked = Arc::default();
     run(2, |job| {
-        let (messages, waiting, has_panicked) = (job.messages(1)?, job.symmetric::<u64>(1)?, Cell::new(false));
-        job.register_handler(1, move |_, _| panic_once(&has_panicked))?;
-        job.barrier()?;
+        let (messages, waiting) = (job.messages(1)?, prepare_panic(job, &has_panicked)?);
         if job.rank() == 0 {
             job.wait(waiting.here(0), Until::Equal(1))?;
             job.send(1, 1, 0, [0; 6], &[])?;
+            while !has_panicked.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            // Long enough for the sender to change its data, if it does not wait.
             std::thread::sleep(Duration::from_millis(20));
             let mut got = vec![0u8; 100_000];
             messages.recv(&mut got, 1, 0)?;

@@ -4,6 +4,7 @@
 use hikyaku::message::Messages;
 use hikyaku::{By, Error, Job, Result, Until};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 fn main() {
@@ -95,17 +96,23 @@ fn bad_buffer(job: &Job) -> Result<()> {
 
 /// What the kernel has against the sender's copies, both sides are told, where it did not from the start.
 fn forbidden_later(job: &Job, messages: &Messages<'_>, data: &mut [u8]) -> Result<()> {
-    let started = job.symmetric::<u64>(1)?;
+    let turn = job.symmetric::<u64>(1)?;
     let result = if job.rank() == 0 {
-        job.wait(started.here(0), Until::Equal(1))?;
+        job.wait(turn.here(0), Until::Equal(1))?;
         hikyaku_testing::seccomp::forbid_cross_memory();
-        messages.send(data, 1, 0)
+        let sent = messages.send(data, 1, 0);
+        job.word(turn.at(1, 0), 1)?;
+        sent
     } else {
         messages.scope(|scope| {
             let receive = scope.irecv(data, 0, 0)?;
-            job.word(started.at(0, 0), 1)?;
-            // The sender alone shall copy.
-            std::thread::sleep(Duration::from_millis(100));
+            job.word(turn.at(0, 0), 1)?;
+            // The sender alone shall copy: until it is done, this rank does not call the library.
+            // SAFETY: a word of this rank's own symmetric memory, which stays until the job ends; others write it whole.
+            let done = unsafe { AtomicU64::from_ptr(job.mapped_address(turn.here(0))?) };
+            while done.load(Ordering::Acquire) == 0 {
+                std::thread::yield_now();
+            }
             scope.wait_receive(receive).map(drop)
         })
     };
