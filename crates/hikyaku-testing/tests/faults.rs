@@ -53,6 +53,16 @@ fn fault_1_and_12_a_death_ends_sends_that_wait_for_room() {
     check_survivors("full-ring", 3, "survived");
 }
 
+/// Whoever would tell of the death is stopped.
+#[test]
+fn fault_1_a_death_that_nobody_tells_of_is_found_out() {
+    let mut launcher = Command::new(env!("CARGO_BIN_EXE_launcher"));
+    launcher.args(["unwatched", "direct"]).env("HIKYAKU_CROSS", "on");
+    let output = watched("unwatched", || launcher.output().unwrap());
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("found out after 1."), "{said}");
+}
+
 /// Others may learn of a death by their own system calls, and end of it, before the launcher looks.
 #[test]
 fn fault_1_a_killed_rank_is_the_one_that_failed() {

@@ -44,6 +44,7 @@ fn main() {
         "too-much" => too_much(&job),
         "exit" => exit_unannounced(&job),
         "bad-buffer" => bad_buffer(&job),
+        "unwatched" => unwatched(&job),
         other => panic!("no such role: {other}"),
     };
     if let Err(error) = outcome {
@@ -247,6 +248,55 @@ fn pull(job: &Job) -> Result<()> {
     };
     check_death(job, &clock, result);
     go_on(job, &clock)
+}
+
+/// A rank dies while its launcher is stopped, so that nobody tells: one that reaches for its memory finds out itself.
+fn unwatched(job: &Job) -> Result<()> {
+    let process = job.symmetric::<u64>(1)?;
+    process.set(0, std::process::id() as u64);
+    let _area = job.register(1, vec![7u64; 1000])?;
+    job.barrier()?;
+    if job.rank() != 0 {
+        job.wait_from(By::Rank(0), process.here(0), Until::Equal(0))?;
+        die();
+    }
+    let area = job.open_area::<u64>(victim(job), 1)?;
+    let (mut dying, mut data) = ([0], [0u64; 1000]);
+    job.pull(process.at(victim(job), 0), &mut dying)?;
+    // From now on it is known to be reached by system calls.
+    job.pull(area.at(0), &mut data)?;
+    // SAFETY: asks the system who this process's parent is.
+    let stopped = Stopped(unsafe { libc::getppid() });
+    // SAFETY: a signal to the launcher, which waits for this process.
+    unsafe { libc::kill(stopped.0, libc::SIGSTOP) };
+    await_state(stopped.0 as u64, " T ");
+    job.word(process.at(victim(job), 0), 0)?;
+    await_state(dying[0], " Z ");
+    let begin = Instant::now();
+    match job.pull(area.at(0), &mut data) {
+        Err(Error::PeerDead { rank }) if rank == victim(job) => println!("found out after {:?}", begin.elapsed()),
+        other => panic!("{other:?}"),
+    }
+    Ok(())
+}
+
+/// A process that goes on however this ends.
+struct Stopped(libc::pid_t);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // SAFETY: a signal to the process that was stopped.
+        unsafe { libc::kill(self.0, libc::SIGCONT) };
+    }
+}
+
+/// Waits until the system says that a process is in this state.
+fn await_state(process: u64, state: &str) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap().contains(&format!("){state}")) {
+        assert!(Instant::now() < deadline, "process {process} did not come to{state}");
+        std::thread::yield_now();
+    }
 }
 
 fn handler(job: &Job) -> Result<()> {

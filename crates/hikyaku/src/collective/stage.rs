@@ -1,6 +1,11 @@
 //! A long broadcast through two larger buffers of the root in job memory, used in turn: the root fills one while the
 //! others read the other. Larger than the buffers of a part, so that members which share cores do much whenever they
 //! get one, and small enough for a cache.
+//!
+//! What counts is how many lines a core must fetch, from the last cache or from another core, whatever the instruction:
+//! the root those of its data and of the buffer; the first reader of another core those of the buffer and of its target;
+//! the others there only those of their targets. A line that another core reads goes away from the one that wrote it, so a
+//! reader beside the root fetches both too, unless it comes first.
 
 use super::group::Group;
 use super::label::Label;

@@ -21,6 +21,7 @@
 //! | `bounce` | what fits a buffer that both map |
 //! | `send` | sending: eager, offered, synchronous |
 //! | `receive` | receiving: from a slot, from any slot of a rank, from any rank |
+//! | `spoiled` | long messages that could not be copied |
 //! | `search` | finding a message when the receive does not say from where |
 //! | `pending` | operations that go on while the program does something else |
 //! | `waiting` | those of them that receive short messages |
@@ -55,6 +56,7 @@ mod send;
 mod shape;
 mod short;
 pub(crate) mod slot;
+mod spoiled;
 mod spool;
 mod spot;
 mod state;
