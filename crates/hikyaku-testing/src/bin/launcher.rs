@@ -3,6 +3,8 @@
 use hikyaku::launch::Launcher;
 
 fn main() {
+    // Whoever stopped it may be killed before letting it go on: it ends with the test at the latest.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
     let arguments: Vec<String> = std::env::args().collect();
     let victim = std::env::current_exe().unwrap().with_file_name("victim");
     let role = &arguments[1];

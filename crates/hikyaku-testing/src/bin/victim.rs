@@ -250,8 +250,10 @@ fn pull(job: &Job) -> Result<()> {
     go_on(job, &clock)
 }
 
-/// A rank dies while its launcher is stopped, so that nobody tells: one that reaches for its memory finds out itself.
+/// A rank dies while its launcher is stopped, so that nobody tells: one that reaches for its memory finds out itself. The
+/// others wait for a word that does not come, until that one has left.
 fn unwatched(job: &Job) -> Result<()> {
+    assert!(job.size() > 1, "needs a launcher");
     let process = job.symmetric::<u64>(1)?;
     process.set(0, std::process::id() as u64);
     let _area = job.register(1, vec![7u64; 1000])?;
@@ -260,41 +262,47 @@ fn unwatched(job: &Job) -> Result<()> {
         job.wait_from(By::Rank(0), process.here(0), Until::Equal(0))?;
         die();
     }
+    assert!(job.reaches_private_memory(victim(job))?);
     let area = job.open_area::<u64>(victim(job), 1)?;
     let (mut dying, mut data) = ([0], [0u64; 1000]);
     job.pull(process.at(victim(job), 0), &mut dying)?;
-    // From now on it is known to be reached by system calls.
-    job.pull(area.at(0), &mut data)?;
-    // SAFETY: asks the system who this process's parent is.
-    let stopped = Stopped(unsafe { libc::getppid() });
-    // SAFETY: a signal to the launcher, which waits for this process.
-    unsafe { libc::kill(stopped.0, libc::SIGSTOP) };
-    await_state(stopped.0 as u64, " T ");
+    let _launcher = Stopped::new(rustix::process::getppid().expect("a launcher"));
     job.word(process.at(victim(job), 0), 0)?;
-    await_state(dying[0], " Z ");
+    await_state(dying[0], 'Z');
     let begin = Instant::now();
     match job.pull(area.at(0), &mut data) {
-        Err(Error::PeerDead { rank }) if rank == victim(job) => println!("found out after {:?}", begin.elapsed()),
+        Err(Error::PeerDead { rank }) if rank == victim(job) => {}
         other => panic!("{other:?}"),
     }
+    let took = begin.elapsed();
+    assert!(took >= Duration::from_secs(1), "somebody may still have told: {took:?}");
+    println!("found out by itself");
     Ok(())
 }
 
-/// A process that goes on however this ends.
-struct Stopped(libc::pid_t);
+/// A process that is stopped until this is dropped.
+struct Stopped(rustix::process::Pid);
+
+impl Stopped {
+    fn new(process: rustix::process::Pid) -> Stopped {
+        rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+        let stopped = Stopped(process);
+        await_state(process.as_raw_nonzero().get() as u64, 'T');
+        stopped
+    }
+}
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        // SAFETY: a signal to the process that was stopped.
-        unsafe { libc::kill(self.0, libc::SIGCONT) };
+        let _ = rustix::process::kill_process(self.0, rustix::process::Signal::CONT);
     }
 }
 
 /// Waits until the system says that a process is in this state.
-fn await_state(process: u64, state: &str) {
+fn await_state(process: u64, state: char) {
     let deadline = Instant::now() + Duration::from_secs(5);
-    while !std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap().contains(&format!("){state}")) {
-        assert!(Instant::now() < deadline, "process {process} did not come to{state}");
+    while !std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap().contains(&format!(") {state} ")) {
+        assert!(Instant::now() < deadline, "process {process} did not come to state {state}");
         std::thread::yield_now();
     }
 }

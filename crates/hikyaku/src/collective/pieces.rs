@@ -56,7 +56,7 @@ impl Group<'_> {
     #[inline(always)]
     pub(super) fn expect_pieces(&self, slot: usize, bytes: usize) {
         let marks = &raw const self.part(self.rank()).pieces[slot];
-        if bytes > PIECE_BYTES {
+        if self.goes_in_pieces(bytes) {
             copy::expect_write(marks.cast_mut().cast(), size_of::<Marks>());
         }
     }

@@ -86,7 +86,7 @@ impl Group<'_> {
     fn look_how_far_all_are(&self) {
         let finished = |member| self.part(member).finished.get();
         let lowest = (0..self.size()).filter(|member| *member != self.rank()).map(finished).min();
-        // What this member has finished itself counts too.
+        // This member counts by the call it has entered: it is done with that before it enters another.
         self.floor.raise(lowest.unwrap_or(u64::MAX).min(self.number.get()));
     }
 
@@ -131,9 +131,9 @@ impl Group<'_> {
         if self.goes_in_pieces(data.len()) {
             self.contribute_in_pieces(round, data);
         } else {
-            if data.len() > INLINE_MAX {
-                // Others have read these lines since they were last written. Asked for all at once, they come sooner than
-                // the stores of the copy would have them.
+            if self.crowded && data.len() > INLINE_MAX {
+                // Others have read these lines since they were last written, perhaps even since they were expected. Asked
+                // for all at once, they come sooner than the stores of the copy would have them.
                 copy::expect_write(self.members[self.rank()].buffer(round.slot), data.len());
             }
             self.put(round, self.rank(), data);
@@ -154,7 +154,7 @@ impl Group<'_> {
             return;
         }
         if self.floor.lacks(next, 0).is_some() {
-            // Now, while others read what was contributed, it costs nothing to know.
+            // Now, while others read what was contributed: where every member has a core it costs nothing to know.
             self.look_how_far_all_are();
         }
         if self.floor.lacks(next, 0).is_none() {

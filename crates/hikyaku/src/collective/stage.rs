@@ -2,10 +2,10 @@
 //! others read the other. Larger than the buffers of a part, so that members which share cores do much whenever they
 //! get one, and small enough for a cache.
 //!
-//! What counts is how many lines a core must fetch, from the last cache or from another core, whatever the instruction:
-//! the root those of its data and of the buffer; the first reader of another core those of the buffer and of its target;
-//! the others there only those of their targets. A line that another core reads goes away from the one that wrote it, so a
-//! reader beside the root fetches both too, unless it comes first.
+//! What counts is how many lines a core must fetch, from the last cache or from another core: the root those of its data
+//! and of the buffer; the first reader of another core those of the buffer and of its target; the others there only those
+//! of their targets. On some processors a line that another core reads goes away from the one that wrote it; there a
+//! reader beside the root fetches both too, unless it comes first. Targets written past the caches are not fetched.
 
 use super::group::Group;
 use super::label::Label;

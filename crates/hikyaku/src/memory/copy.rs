@@ -29,7 +29,7 @@ mod assembly {
     /// not be read first.
     const STREAM_MIN: usize = 32 << 20;
 
-    /// Fetches lines that will be written by a copy of at most a few kilobytes, and that another core has read since they
+    /// Fetches lines that will be written by a copy of some kilobytes, and that another core has read since they
     /// were last written: the stores of the copy need not wait for them then.
     #[inline(always)]
     pub fn expect_write(start: *mut u8, len: usize) {
