@@ -32,6 +32,29 @@ fn all_cases() {
     }
 }
 
+/// Long messages that are written past the caches on most machines.
+#[test]
+fn messages_that_no_cache_holds() {
+    const NUMBERS: usize = (64 << 17) + 5;
+    run(2, |job| {
+        let messages = job.messages(1)?;
+        let number = |at: usize, from: usize| (at * 3 + from) as u64;
+        let (me, peer) = (job.rank(), 1 - job.rank());
+        let mine: Vec<u64> = (0..NUMBERS).map(|at| number(at, me)).collect();
+        let mut theirs = vec![0; NUMBERS + 2];
+        for turn in 0..2 {
+            if turn == me {
+                messages.send(&mine, peer, 0)?;
+            } else {
+                assert_eq!(messages.recv(&mut theirs[1..NUMBERS + 1], peer, 0)?, NUMBERS);
+            }
+        }
+        assert!(theirs[1..=NUMBERS].iter().enumerate().all(|(at, data)| *data == number(at, peer)));
+        assert_eq!((theirs[0], theirs[NUMBERS + 1]), (0, 0));
+        Ok(())
+    });
+}
+
 /// Has handler 1 panic the first time, of which it tells; gives a word by which the ranks take turns.
 fn prepare_panic(job: &Job, has_panicked: &Arc<AtomicBool>) -> Result<Symmetric<u64>> {
     let (turn, has_panicked) = (job.symmetric(1)?, has_panicked.clone());

@@ -1,4 +1,4 @@
-//! The limits of the machine, measured by the same ranks in the same run: what no library can beat.
+//! The limits of the machine, measured by the same ranks in the same run: the same without a library.
 
 use hikyaku::{Job, Result, Symmetric};
 use std::sync::atomic::{AtomicU64, Ordering};

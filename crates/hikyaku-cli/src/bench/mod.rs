@@ -32,9 +32,9 @@ use std::time::{Duration, Instant};
 /// Measure this machine's limits, hikyaku, and the MPI and UCX peers found here, all in one run.
 ///
 /// Figures are medians; the columns to look at are the ratios, since they hold on a noisy machine too. A ratio to the
-/// limit of 1.0 means that nothing could be faster. Everything together takes about two minutes; `--only` runs a part of
-/// it. Collectives over the number of ranks, and whole ScaLAPACK programs, which take minutes, are measured by
-/// `--only scaling` and `--only scalapack` alone.
+/// limit of 1.0 means as good as the same without a library: a bare flag, the C library's memcpy. Everything together
+/// takes about two minutes; `--only` runs a part of it. Collectives over the number of ranks, and whole ScaLAPACK
+/// programs, which take minutes, are measured by `--only scaling` and `--only scalapack` alone.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print everything as JSON instead of tables

@@ -14,7 +14,7 @@ pub struct Row {
     pub limit: Option<Limit>,
 }
 
-/// What no library can beat.
+/// The same without a library.
 #[derive(Clone, Copy)]
 pub enum Limit {
     /// A flag handed between two cores so many times.

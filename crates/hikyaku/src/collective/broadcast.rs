@@ -11,6 +11,8 @@ use super::part::{BUFFER_BYTES, Member};
 use super::source::{Source, Way};
 use crate::error::{Error, Result};
 use crate::job::choice::{Call, Version};
+use crate::memory::cache;
+use crate::memory::copy::{self, Copier};
 use bytemuck::Pod;
 
 impl Group<'_> {
@@ -105,6 +107,12 @@ impl Group<'_> {
             }
             _ => data.chunks_mut(BUFFER_BYTES).try_for_each(|piece| self.broadcast_short(label, piece)),
         }
+    }
+
+    /// How parts of a long broadcast are copied. All others write it, so together they may need more than a cache holds,
+    /// where this member alone would not.
+    pub(super) fn way_to_copy(&self, bytes: usize) -> Copier {
+        copy::of_parts(cache::is_too_small_for(bytes.saturating_mul(self.size())))
     }
 
     /// How the root gives its data.

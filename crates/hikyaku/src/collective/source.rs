@@ -1,7 +1,7 @@
 //! A long buffer where it is: mapped, in this process, or reached by a system call.
 
 use crate::error::{Error, Result};
-use crate::memory::copy;
+use crate::memory::copy::Copier;
 use crate::ni::Ni;
 use crate::transport::shm::cross;
 use bytemuck::{Pod, Zeroable};
@@ -56,22 +56,13 @@ impl Source {
         self.way == Way::Mapped as u64 || ni.threads || rank == ni.rank || ni.crosses_to(rank)
     }
 
-    /// Copies what lies at `offset` of the buffer of `rank`, which has `bytes` bytes.
+    /// Copies what lies at `offset` of the buffer of `rank`, which has `bytes` bytes; by `copy`, if the kernel need not.
     ///
     /// # Safety
     /// Among threads, the buffer stays there and has as many bytes, and nobody writes what is read.
-    pub unsafe fn read(&self, ni: &Ni, rank: usize, bytes: usize, offset: usize, into: &mut [u8]) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.read_by(copy::copy, ni, rank, bytes, offset, into) }
-    }
-
-    /// The same by another kind of copy, if it is one of this process.
-    ///
-    /// # Safety
-    /// As above.
-    pub unsafe fn read_by(
+    pub unsafe fn read(
         &self,
-        copy: unsafe fn(*mut u8, *const u8, usize),
+        copy: Copier,
         ni: &Ni,
         rank: usize,
         bytes: usize,
@@ -88,16 +79,24 @@ impl Source {
         }
     }
 
-    /// Copies `data` to `offset` of the buffer of `rank`, which has `bytes` bytes.
+    /// Copies `data` to `offset` of the buffer of `rank`, which has `bytes` bytes; by `copy`, if the kernel need not.
     ///
     /// # Safety
     /// Among threads, the buffer stays there and has as many bytes, and nobody else uses what is written.
-    pub unsafe fn write(&self, ni: &Ni, rank: usize, bytes: usize, offset: usize, data: &[u8]) -> Result<()> {
+    pub unsafe fn write(
+        &self,
+        copy: Copier,
+        ni: &Ni,
+        rank: usize,
+        bytes: usize,
+        offset: usize,
+        data: &[u8],
+    ) -> Result<()> {
         match self.locate(ni, rank, bytes, offset, data.len())? {
             Found::Address(address) => cross::write(ni.process_of(rank), address, data),
             Found::Pointer(pointer) => {
                 // SAFETY: checked by `locate`, or by the caller's promise.
-                unsafe { copy::copy(pointer, data.as_ptr(), data.len()) };
+                unsafe { copy(pointer, data.as_ptr(), data.len()) };
                 Ok(())
             }
         }

@@ -11,7 +11,7 @@ use super::group::Group;
 use super::label::Label;
 use super::source::Source;
 use crate::error::Result;
-use crate::memory::{cache, copy};
+use crate::memory::copy;
 
 /// Bytes of one of the two buffers.
 pub(super) const HALF_BYTES: usize = 256 * 1024;
@@ -35,9 +35,7 @@ impl Group<'_> {
 
     pub(super) fn broadcast_staged(&self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
         let told = self.number.get();
-        // All others copy it, so together they may write more than a cache holds, where this member alone would not.
-        let too_much = cache::is_too_small_for(data.len().saturating_mul(self.size() - 1));
-        let copy: unsafe fn(*mut u8, *const u8, usize) = if too_much { copy::copy_past_caches } else { copy::copy };
+        let copy = self.way_to_copy(data.len());
         for (index, piece) in data.chunks_mut(HALF_BYTES).enumerate() {
             let offset = index % 2 * HALF_BYTES;
             if self.rank() == label.root {
@@ -56,7 +54,7 @@ impl Group<'_> {
                 self.await_member(&round, label.root)?;
                 let rank = self.members[label.root].rank;
                 // SAFETY: the root's buffer lies in job memory, which stays mapped.
-                let read = unsafe { source.read_by(copy, &self.job.ni, rank, STAGE_BYTES, offset, piece) };
+                let read = unsafe { source.read(copy, &self.job.ni, rank, STAGE_BYTES, offset, piece) };
                 self.saw_keeper(&round);
                 self.finish(&round);
                 read.map_err(|error| self.fail(error))?;

@@ -5,10 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Where the system does not tell.
 const LAST_BYTES_USUAL: usize = 32 << 20;
 
-/// Whether so many bytes, written once by all ranks of the host together, would only push out of the last cache what is worth
-/// more there. Others use it too, so half of it counts.
-pub fn is_too_small_for(bytes: usize) -> bool {
-    bytes > known_last_bytes() / 2
+/// Whether buffers of so many bytes together do not stay in the last cache, so that what is written there only pushes out
+/// what is worth more. Others use it too, so half of it counts.
+pub fn is_too_small_for(together: usize) -> bool {
+    together > known_last_bytes() / 2
+}
+
+/// The same for a transfer of so many bytes: whoever exchanges as much has a buffer for each direction, at both ends.
+pub fn is_too_small_for_transfer(bytes: usize) -> bool {
+    is_too_small_for(bytes.saturating_mul(4))
 }
 
 fn known_last_bytes() -> usize {
@@ -38,11 +43,13 @@ fn last_bytes() -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_too_small_for;
+    use super::{is_too_small_for, is_too_small_for_transfer};
 
     #[test]
     fn a_line_fits_and_the_whole_memory_does_not() {
         assert!(!is_too_small_for(64));
         assert!(is_too_small_for(usize::MAX));
+        assert!(!is_too_small_for_transfer(64));
+        assert!(is_too_small_for_transfer(usize::MAX));
     }
 }

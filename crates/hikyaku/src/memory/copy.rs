@@ -14,8 +14,18 @@ pub use assembly::{copy, copy_past_caches, expect_read, expect_write};
 #[cfg(not(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom)))))]
 pub use atomic::{copy, copy_past_caches, expect_read, expect_write};
 
+/// What copies: to, from, so many bytes.
+pub type Copier = unsafe fn(*mut u8, *const u8, usize);
+
+/// What copies the parts of something that is too much for the caches, or is not.
+#[inline]
+pub fn of_parts(too_much: bool) -> Copier {
+    if too_much { copy_past_caches } else { copy }
+}
+
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
 mod assembly {
+    use crate::memory::cache;
     use core::arch::asm;
 
     /// From here on whole lines at a time are worth asking whether the processor has registers for them.
@@ -25,9 +35,10 @@ mod assembly {
     /// From here on it is not slower than a loop of whole lines either.
     const BLOCK_COPY_MIN_LINES: usize = 16 << 10;
 
-    /// From here on the target would push everything else out of the caches anyway: written past them, its lines need
-    /// not be read first.
-    const STREAM_MIN: usize = 32 << 20;
+    /// Less than this has too few whole blocks of pages to be written past the caches.
+    const STREAM_MIN: usize = 64 << 10;
+    /// From here on it is worth asking whether the caches hold it.
+    const LONG_MIN: usize = 1 << 20;
 
     /// Fetches lines that will be written by a copy of some kilobytes, and that another core has read since they
     /// were last written: the stores of the copy need not wait for them then.
@@ -64,19 +75,21 @@ mod assembly {
                 17..LINES_MIN => vectors(dst, src, len),
                 LINES_MIN..BLOCK_COPY_MIN_LINES if is_x86_feature_detected!("avx512f") => lines(dst, src, len),
                 LINES_MIN..BLOCK_COPY_MIN => vectors(dst, src, len),
-                BLOCK_COPY_MIN..STREAM_MIN => block(dst, src, len),
-                _ => stream(dst, src, len),
+                BLOCK_COPY_MIN..LONG_MIN => block(dst, src, len),
+                _ if cache::is_too_small_for_transfer(len) => stream(dst, src, len),
+                _ => block(dst, src, len),
             }
         }
     }
 
-    /// Copies `len` bytes that nobody will use soon: the target is written past the caches.
+    /// Copies `len` bytes, a part of something that the caches do not hold: the target, which would push everything else out
+    /// of them, is written past them, and its lines need not be read first.
     ///
     /// # Safety
     /// As for [`copy`].
     pub unsafe fn copy_past_caches(dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promise.
-        unsafe { if len < BLOCK_COPY_MIN { copy(dst, src, len) } else { stream(dst, src, len) } }
+        unsafe { if len < STREAM_MIN { copy(dst, src, len) } else { stream(dst, src, len) } }
     }
 
     #[inline(always)]
@@ -294,11 +307,12 @@ mod atomic {
 
 #[cfg(test)]
 mod tests {
-    type Copy = unsafe fn(*mut u8, *const u8, usize);
+    use super::Copier;
 
-    fn check(copy: Copy) {
+    fn check(copy: Copier) {
         let source: Vec<u8> = (0..80_000u32).map(|i| (i * 7 + i / 256) as u8).collect();
-        let longer = [511, 512, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 16_383, 16_384, 16_385, 32_831, 70_001];
+        let longer =
+            [511, 512, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 16_383, 16_384, 16_385, 32_831, 65_536, 70_001];
         for len in (0..300).chain(longer) {
             for (from, to) in [(0, 0), (1, 0), (0, 3), (5, 5), (13, 2)] {
                 let mut target = vec![0xEEu8; len + 64];
@@ -315,10 +329,13 @@ mod tests {
     fn very_long_copies_are_exact_too() {
         let source: Vec<u8> = (0..(33 << 20) + 77u32).map(|i| (i * 7 + i / 256) as u8).collect();
         let mut target = vec![0u8; source.len() + 64];
-        // SAFETY: both vectors are longer than the range copied.
-        unsafe { super::copy(target.as_mut_ptr().add(5), source.as_ptr().add(3), source.len() - 3) };
-        assert!(target[5..source.len() + 2] == source[3..]);
-        assert!(target[..5].iter().chain(&target[source.len() + 2..]).all(|byte| *byte == 0));
+        for copy in [super::of_parts(false), super::of_parts(true)] {
+            target.fill(0);
+            // SAFETY: both vectors are longer than the range copied.
+            unsafe { copy(target.as_mut_ptr().add(5), source.as_ptr().add(3), source.len() - 3) };
+            assert!(target[5..source.len() + 2] == source[3..]);
+            assert!(target[..5].iter().chain(&target[source.len() + 2..]).all(|byte| *byte == 0));
+        }
     }
 
     #[test]

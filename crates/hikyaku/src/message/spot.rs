@@ -3,7 +3,8 @@
 use super::shape::{Run, Shape, runs};
 use super::slot::Spot;
 use crate::error::{Error, Result};
-use crate::memory::copy;
+use crate::memory::cache;
+use crate::memory::copy::{self, Copier};
 use crate::ni::Ni;
 use crate::transport::shm::cross::{Direction, Pieces};
 use std::ops::Range;
@@ -172,6 +173,11 @@ impl Distant {
         }
     }
 
+    /// How its parts are copied where all of it is mapped.
+    fn way_to_copy(&self) -> Copier {
+        copy::of_parts(cache::is_too_small_for_transfer(self.bytes))
+    }
+
     /// Copies a part of an own buffer to the same place here.
     ///
     /// # Safety
@@ -179,9 +185,10 @@ impl Distant {
     pub unsafe fn write(&self, ni: &Ni, from: Buffer, part: Range<usize>) -> Result<()> {
         match self.pointer(ni) {
             Some(target) => {
+                let copy = self.way_to_copy();
                 for Run { bytes, starts: [there, here] } in runs(part, [self.shape, from.shape]) {
                     // SAFETY: the caller's promise.
-                    unsafe { copy::copy(target.add(there), from.start.add(here), bytes) };
+                    unsafe { copy(target.add(there), from.start.add(here), bytes) };
                 }
                 Ok(())
             }
@@ -197,9 +204,10 @@ impl Distant {
     pub unsafe fn read(&self, ni: &Ni, into: Buffer, part: Range<usize>) -> Result<()> {
         match self.pointer(ni) {
             Some(source) => {
+                let copy = self.way_to_copy();
                 for Run { bytes, starts: [there, here] } in runs(part, [self.shape, into.shape]) {
                     // SAFETY: the caller's promise.
-                    unsafe { copy::copy(into.start.add(here), source.add(there), bytes) };
+                    unsafe { copy(into.start.add(here), source.add(there), bytes) };
                 }
                 Ok(())
             }
