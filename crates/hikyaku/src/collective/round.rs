@@ -131,11 +131,6 @@ impl Group<'_> {
         if self.goes_in_pieces(data.len()) {
             self.contribute_in_pieces(round, data);
         } else {
-            if self.crowded && data.len() > INLINE_MAX {
-                // Others have read these lines since they were last written, perhaps even since they were expected. Asked
-                // for all at once, they come sooner than the stores of the copy would have them.
-                copy::expect_write(self.members[self.rank()].buffer(round.slot), data.len());
-            }
             self.put(round, self.rank(), data);
             self.publish(round);
         }
