@@ -60,10 +60,14 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     );
     say!("\nPaths");
     line("symmetric memory, areas", "a pointer: loads, stores and atomics in place, any size");
-    line("  up to 16 bytes", "two moves");
-    line("  17 bytes to 2 KB", "16 bytes at a time");
-    line("  2 KB to 32 MB", "the processor's block copy (rep movsb)");
-    line("  32 MB and more", "stores past the caches, four pages in turn");
+    for (bytes, way) in copies() {
+        line(bytes, way);
+    }
+    let cached = format!("{:.0} MB", facts.cached_max as f64 / (1 << 20) as f64);
+    line(
+        &format!("  more than {cached}"),
+        "pushes by stores past the caches, four pages in turn: no cache would hold them",
+    );
     line(
         "registered memory, push/pull",
         match direct {
@@ -81,7 +85,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     line("  9 to 64 bytes", "in a cache line of the slot");
     let eager = format!("  65 bytes to {} KB", EAGER_MAX / 1024);
     line(&eager, "through a buffer that both map, read while it is written");
-    line("  longer, in job memory", "copied once, by both sides at the same time");
+    let long = format!("copied once, by both sides at the same time; more than {cached} past the caches");
+    line("  longer, in job memory", &long);
     line(
         "  longer, in private memory",
         match direct {
@@ -114,6 +119,31 @@ fn launcher(role: &str) -> Result<Launcher, String> {
 
 fn line(name: &str, text: &str) {
     say!("  {name:<30} {text}");
+}
+
+/// How bytes are copied on this processor.
+#[cfg(target_arch = "x86_64")]
+fn copies() -> &'static [(&'static str, &'static str)] {
+    const BLOCKS: &str = "the processor's block copy (rep movsb)";
+    match is_x86_feature_detected!("avx512f") {
+        true => &[
+            ("  up to 16 bytes", "two moves"),
+            ("  17 to 127 bytes", "16 bytes at a time"),
+            ("  128 bytes to 32 KB", "a cache line at a time; from 2 KB on the target's are fetched ahead"),
+            ("  32 KB and more", BLOCKS),
+        ],
+        false => &[
+            ("  up to 16 bytes", "two moves"),
+            ("  17 bytes to 2 KB", "16 bytes at a time"),
+            ("  2 KB and more", BLOCKS),
+        ],
+    }
+}
+
+/// How bytes are copied on this processor.
+#[cfg(not(target_arch = "x86_64"))]
+fn copies() -> &'static [(&'static str, &'static str)] {
+    &[("  any size", "8 bytes at a time, where both sides are aligned alike")]
 }
 
 fn join(numbers: &[usize]) -> String {

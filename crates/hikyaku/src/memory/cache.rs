@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where the system does not tell.
 const LAST_BYTES_USUAL: usize = 32 << 20;
+/// No more is believed: it may be the whole machine's, of which this job has only a part.
+const LAST_BYTES_MAX: usize = 128 << 20;
 
 /// Whether buffers of so many bytes together do not stay in the last cache, so that what is written there only pushes out
 /// what is worth more. Others use it too, so half of it counts.
@@ -16,12 +18,17 @@ pub fn is_too_small_for_transfer(bytes: usize) -> bool {
     is_too_small_for(bytes.saturating_mul(4))
 }
 
+/// The most that is transferred through the caches.
+pub fn transfer_max() -> usize {
+    known_last_bytes() / 8
+}
+
 fn known_last_bytes() -> usize {
     // 0: nobody has asked yet. Whoever asks gets the same answer, so two may ask at once.
     static KNOWN: AtomicUsize = AtomicUsize::new(0);
     match KNOWN.load(Ordering::Relaxed) {
         0 => {
-            let bytes = last_bytes().unwrap_or(LAST_BYTES_USUAL);
+            let bytes = last_bytes().unwrap_or(LAST_BYTES_USUAL).min(LAST_BYTES_MAX);
             KNOWN.store(bytes, Ordering::Relaxed);
             bytes
         }
@@ -43,7 +50,7 @@ fn last_bytes() -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_too_small_for, is_too_small_for_transfer};
+    use super::{is_too_small_for, is_too_small_for_transfer, transfer_max};
 
     #[test]
     fn a_line_fits_and_the_whole_memory_does_not() {
@@ -51,5 +58,7 @@ mod tests {
         assert!(is_too_small_for(usize::MAX));
         assert!(!is_too_small_for_transfer(64));
         assert!(is_too_small_for_transfer(usize::MAX));
+        assert!(!is_too_small_for_transfer(transfer_max()));
+        assert!(is_too_small_for_transfer(transfer_max() + 1));
     }
 }

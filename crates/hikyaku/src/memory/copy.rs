@@ -9,10 +9,10 @@
 //! atomics.
 
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
-pub use assembly::{copy, copy_past_caches, expect_read, expect_write};
+pub use assembly::{copy, copy_away, copy_past_caches, expect_read, expect_write};
 
 #[cfg(not(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom)))))]
-pub use atomic::{copy, copy_past_caches, expect_read, expect_write};
+pub use atomic::{copy, copy_away, copy_past_caches, expect_read, expect_write};
 
 /// What copies: to, from, so many bytes.
 pub type Copier = unsafe fn(*mut u8, *const u8, usize);
@@ -30,13 +30,14 @@ mod assembly {
 
     /// From here on whole lines at a time are worth asking whether the processor has registers for them.
     const LINES_MIN: usize = 128;
-    /// From here on they are asked for so many bytes ahead of the stores.
+    /// From here on lines of the target are fetched ahead of the stores.
     const AHEAD_MIN: usize = 2 * AHEAD;
+    /// By so many bytes.
     const AHEAD: usize = 1024;
     /// From here on the processor's own block copy is faster than a loop of 16 bytes: its start costs about 30 cycles.
     const BLOCK_COPY_MIN: usize = 2048;
     /// From here on it is not slower than a loop of whole lines either.
-    const BLOCK_COPY_MIN_LINES: usize = 16 << 10;
+    const BLOCK_COPY_MIN_LINES: usize = 32 << 10;
 
     /// Less than this has too few whole blocks of pages to be written past the caches.
     const STREAM_MIN: usize = 64 << 10;
@@ -80,10 +81,22 @@ mod assembly {
                 AHEAD_MIN..BLOCK_COPY_MIN_LINES if is_x86_feature_detected!("avx512f") => lines_ahead(dst, src, len),
                 LINES_MIN..BLOCK_COPY_MIN => vectors(dst, src, len),
                 BLOCK_COPY_MIN..LONG_MIN => block(dst, src, len),
-                _ if cache::is_too_small_for_transfer(len) => stream(dst, src, len),
+                // What is copied, and the copy.
+                _ if cache::is_too_small_for(len.saturating_mul(2)) => stream(dst, src, len),
                 _ => block(dst, src, len),
             }
         }
+    }
+
+    /// Copies `len` bytes to where this core does not use them.
+    ///
+    /// # Safety
+    /// As for [`copy`].
+    #[inline(always)]
+    pub unsafe fn copy_away(dst: *mut u8, src: *const u8, len: usize) {
+        let too_much = len >= LONG_MIN && cache::is_too_small_for_transfer(len);
+        // SAFETY: the caller's promise.
+        unsafe { if too_much { stream(dst, src, len) } else { copy(dst, src, len) } }
     }
 
     /// Copies `len` bytes, a part of something that the caches do not hold: the target, which would push everything else out
@@ -130,7 +143,7 @@ mod assembly {
 
     /// 17 bytes and more, 16 at a time; the last 16 may overlap what was moved before.
     #[inline]
-    unsafe fn vectors(dst: *mut u8, src: *const u8, len: usize) {
+    pub(super) unsafe fn vectors(dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the loop stops before `len - 16`, the last move ends at `len`.
         unsafe {
             asm!(
@@ -202,7 +215,7 @@ mod assembly {
     unsafe fn lines_ahead(dst: *mut u8, src: *const u8, len: usize) {
         let done = (len - AHEAD) & !63;
         expect_write(dst, AHEAD);
-        // SAFETY: the loop stops at `done`, at most `len - AHEAD`, which is not 0; what is left is more than a line.
+        // SAFETY: `done` is at least `AHEAD_MIN - AHEAD`, and `AHEAD` or more is left for the lines behind it.
         unsafe {
             asm!(
                 "2:",
@@ -221,23 +234,27 @@ mod assembly {
 
     /// Lines of the target are written whole and past the caches, from four pages in turn, which keeps more of the
     /// memory's banks busy; what is left over at both ends as usual.
-    #[cold]
+    #[inline(never)]
     unsafe fn stream(dst: *mut u8, src: *const u8, len: usize) {
         const PAGE: usize = 4096;
         const PAGES: usize = 4;
         let head = dst.align_offset(64);
         let blocks = (len - head) / (PAGES * PAGE);
-        let tail = head + blocks * PAGES * PAGE;
-        // SAFETY: head, blocks and tail are disjoint parts of the range.
+        let rest = head + blocks * PAGES * PAGE;
+        let tail = rest + (len - rest) / 128 * 128;
+        // SAFETY: head, blocks, rest and tail are disjoint parts of the range.
         unsafe {
             block(dst, src, head);
-            for start in (head..tail).step_by(PAGES * PAGE) {
+            for start in (head..rest).step_by(PAGES * PAGE) {
                 for line in (0..PAGE).step_by(128) {
                     for page in 0..PAGES {
                         let at = start + page * PAGE + line;
                         two_lines_past_caches(dst.add(at), src.add(at));
                     }
                 }
+            }
+            for at in (rest..tail).step_by(128) {
+                two_lines_past_caches(dst.add(at), src.add(at));
             }
             // Orders the streaming stores before whatever the caller stores next.
             asm!("sfence", options(nostack, preserves_flags));
@@ -277,7 +294,7 @@ mod assembly {
     }
 
     #[inline]
-    unsafe fn block(dst: *mut u8, src: *const u8, len: usize) {
+    pub(super) unsafe fn block(dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promise; the direction flag is clear by the calling convention.
         unsafe {
             asm!("rep movsb", inout("rcx") len => _, inout("rsi") src => _, inout("rdi") dst => _,
@@ -304,6 +321,16 @@ mod atomic {
     /// # Safety
     /// As for [`copy`].
     pub unsafe fn copy_past_caches(dst: *mut u8, src: *const u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { copy(dst, src, len) }
+    }
+
+    /// No other way here.
+    ///
+    /// # Safety
+    /// As for [`copy`].
+    #[inline(always)]
+    pub unsafe fn copy_away(dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promise.
         unsafe { copy(dst, src, len) }
     }
@@ -337,17 +364,24 @@ mod atomic {
 mod tests {
     use super::Copier;
 
-    fn check(copy: Copier) {
-        let source: Vec<u8> = (0..80_000u32).map(|i| (i * 7 + i / 256) as u8).collect();
-        let longer =
-            [511, 512, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 16_383, 16_384, 16_385, 32_831, 65_536, 70_001];
-        for len in (0..300).chain(longer) {
-            for (from, to) in [(0, 0), (1, 0), (0, 3), (5, 5), (13, 2)] {
-                let mut target = vec![0xEEu8; len + 64];
+    /// Another byte wherever a copy might take it from by mistake.
+    fn bytes(len: u32) -> Vec<u8> {
+        (0..len).map(|i| (i * 7 + i / 256 + (i >> 16) * 13) as u8).collect()
+    }
+
+    fn check(shortest: usize, copy: Copier) {
+        let source = bytes((1 << 20) + 200);
+        let lines =
+            [511, 512, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 2111, 2112, 2113, 3071, 3072, 3073, 4096, 4159];
+        let blocks = [8192, 16_320, 16_321, 16_383, 16_384, 16_385, 32_767, 32_768, 32_831];
+        let streams = [65_535, 65_536, 65_537, 65_599, 70_001, 81_919, 81_983, (1 << 20) - 1, 1 << 20, (1 << 20) + 1];
+        for len in (shortest..300).chain(lines).chain(blocks).chain(streams) {
+            for (from, to) in [(0, 0), (1, 0), (0, 3), (5, 5), (13, 2), (63, 1), (1, 63), (8, 56), (0, 32)] {
+                let mut target = vec![0xEEu8; len + 192];
                 // SAFETY: both vectors are longer than the range copied.
                 unsafe { copy(target.as_mut_ptr().add(to), source.as_ptr().add(from), len) };
                 assert!(target[..to].iter().all(|b| *b == 0xEE), "before, len {len}");
-                assert_eq!(&target[to..to + len], &source[from..from + len], "len {len} from {from} to {to}");
+                assert!(target[to..to + len] == source[from..from + len], "len {len} from {from} to {to}");
                 assert!(target[to + len..].iter().all(|b| *b == 0xEE), "after, len {len}");
             }
         }
@@ -355,9 +389,9 @@ mod tests {
 
     #[test]
     fn very_long_copies_are_exact_too() {
-        let source: Vec<u8> = (0..(33 << 20) + 77u32).map(|i| (i * 7 + i / 256) as u8).collect();
+        let source = bytes((33 << 20) + 77);
         let mut target = vec![0u8; source.len() + 64];
-        for copy in [super::of_parts(false), super::of_parts(true)] {
+        for copy in [super::of_parts(false), super::of_parts(true), super::copy_away] {
             target.fill(0);
             // SAFETY: both vectors are longer than the range copied.
             unsafe { copy(target.as_mut_ptr().add(5), source.as_ptr().add(3), source.len() - 3) };
@@ -368,8 +402,17 @@ mod tests {
 
     #[test]
     fn every_length_and_alignment_is_copied_exactly() {
-        check(super::copy);
-        check(super::copy_past_caches);
-        check(super::atomic::copy);
+        check(0, super::copy);
+        check(0, super::copy_away);
+        check(0, super::copy_past_caches);
+        check(0, super::atomic::copy);
+    }
+
+    /// What is used where there are no registers for whole lines.
+    #[test]
+    #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
+    fn so_are_those_of_other_processors() {
+        check(17, super::assembly::vectors);
+        check(0, super::assembly::block);
     }
 }

@@ -173,9 +173,9 @@ impl Distant {
         }
     }
 
-    /// How its parts are copied where all of it is mapped.
-    fn way_to_copy(&self) -> Copier {
-        copy::of_parts(cache::is_too_small_for_transfer(self.bytes))
+    /// How parts of a message between it and an own buffer are copied: the shorter one is as long as the message.
+    fn way_to_copy(&self, own: Buffer) -> Copier {
+        copy::of_parts(cache::is_too_small_for_transfer(self.bytes.min(own.bytes)))
     }
 
     /// Copies a part of an own buffer to the same place here.
@@ -185,7 +185,7 @@ impl Distant {
     pub unsafe fn write(&self, ni: &Ni, from: Buffer, part: Range<usize>) -> Result<()> {
         match self.pointer(ni) {
             Some(target) => {
-                let copy = self.way_to_copy();
+                let copy = self.way_to_copy(from);
                 for Run { bytes, starts: [there, here] } in runs(part, [self.shape, from.shape]) {
                     // SAFETY: the caller's promise.
                     unsafe { copy(target.add(there), from.start.add(here), bytes) };
@@ -204,7 +204,7 @@ impl Distant {
     pub unsafe fn read(&self, ni: &Ni, into: Buffer, part: Range<usize>) -> Result<()> {
         match self.pointer(ni) {
             Some(source) => {
-                let copy = self.way_to_copy();
+                let copy = self.way_to_copy(into);
                 for Run { bytes, starts: [there, here] } in runs(part, [self.shape, into.shape]) {
                     // SAFETY: the caller's promise.
                     unsafe { copy(into.start.add(here), source.add(there), bytes) };

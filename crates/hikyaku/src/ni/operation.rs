@@ -58,7 +58,7 @@ impl Port {
         self.tick();
         let Some(target) = self.ni.pointer_to(&to, data.len()) else { return self.push_elsewhere(to, data) };
         // SAFETY: found for that many elements; `data` is private to the caller.
-        unsafe { copy::copy(target, data.as_ptr().cast(), size_of_val(data)) };
+        unsafe { copy::copy_away(target, data.as_ptr().cast(), size_of_val(data)) };
         Ok(())
     }
 
@@ -139,7 +139,7 @@ impl Port {
         }
         // SAFETY: found for that many elements, and for one aligned `u64` accessed atomically.
         unsafe {
-            copy::copy(target, data.as_ptr().cast(), size_of_val(data));
+            copy::copy_away(target, data.as_ptr().cast(), size_of_val(data));
             AtomicU64::from_ptr(word.cast()).store(value, Ordering::Release);
         }
         self.ni.notify(flag.rank, self.ni.watch_of(word));

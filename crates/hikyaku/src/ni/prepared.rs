@@ -79,7 +79,7 @@ impl<T: Pod> PreparedPush<'_, T> {
         // In a forked child there is no such rank.
         port.ni.check_rank(rank)?;
         // SAFETY: resolved for that many elements of an area that the place borrows; the data are this push's own.
-        unsafe { copy::copy(target, self.data.as_ptr().cast(), size_of_val(&*self.data)) };
+        unsafe { copy::copy_away(target, self.data.as_ptr().cast(), size_of_val(&*self.data)) };
         if let Some(word) = word {
             // SAFETY: resolved for one aligned `u64`, likewise; accessed atomically.
             unsafe { AtomicU64::from_ptr(word.cast()) }.store(self.starts, Ordering::Release);

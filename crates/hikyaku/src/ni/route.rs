@@ -85,7 +85,7 @@ impl Port {
         area.check(ni)?;
         if let Some(target) = area.pointer(ni, offset) {
             // SAFETY: in bounds by the resolution, live by the key checked inside the guard.
-            unsafe { copy::copy(target, data.as_ptr(), data.len()) };
+            unsafe { copy::copy_away(target, data.as_ptr(), data.len()) };
         } else if ni.crosses_to(area.rank) {
             let written = cross::write(ni.process_of(area.rank), area.start + offset as u64, data);
             if let Err(error) = written {
