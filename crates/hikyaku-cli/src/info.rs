@@ -1,5 +1,6 @@
 //! `hikyaku info`: what was found on this machine, and which path is taken for what and why.
 
+use crate::bench::size;
 use hikyaku::launch::{Bind, Launcher};
 use hikyaku::message::EAGER_MAX;
 use hikyaku::{Job, PAYLOAD_MAX};
@@ -60,10 +61,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     );
     say!("\nPaths");
     line("symmetric memory, areas", "a pointer: loads, stores and atomics in place, any size");
-    for (bytes, way) in copies() {
-        line(bytes, way);
+    for (bytes, way) in &facts.copies {
+        line(&format!("  from {} on", size(*bytes)), way);
     }
-    let cached = format!("{:.0} MB", facts.cached_max as f64 / (1 << 20) as f64);
+    let cached = size(facts.cached_max);
     line(
         &format!("  more than {cached}"),
         "pushes by stores past the caches, four pages in turn: no cache would hold them",
@@ -119,31 +120,6 @@ fn launcher(role: &str) -> Result<Launcher, String> {
 
 fn line(name: &str, text: &str) {
     say!("  {name:<30} {text}");
-}
-
-/// How bytes are copied on this processor.
-#[cfg(target_arch = "x86_64")]
-fn copies() -> &'static [(&'static str, &'static str)] {
-    const BLOCKS: &str = "the processor's block copy (rep movsb)";
-    match is_x86_feature_detected!("avx512f") {
-        true => &[
-            ("  up to 16 bytes", "two moves"),
-            ("  17 to 127 bytes", "16 bytes at a time"),
-            ("  128 bytes to 32 KB", "a cache line at a time; from 2 KB on the target's are fetched ahead"),
-            ("  32 KB and more", BLOCKS),
-        ],
-        false => &[
-            ("  up to 16 bytes", "two moves"),
-            ("  17 bytes to 2 KB", "16 bytes at a time"),
-            ("  2 KB and more", BLOCKS),
-        ],
-    }
-}
-
-/// How bytes are copied on this processor.
-#[cfg(not(target_arch = "x86_64"))]
-fn copies() -> &'static [(&'static str, &'static str)] {
-    &[("  any size", "8 bytes at a time, where both sides are aligned alike")]
 }
 
 fn join(numbers: &[usize]) -> String {

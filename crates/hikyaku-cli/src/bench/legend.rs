@@ -5,8 +5,8 @@ use super::plan::Part;
 const RATIOS: &str = "\
 x limit, x peer: our figure divided by the limit's or the best peer's of the same run. Of times (ns, us, ms)
 less is better, of rates (M/s, GB/s) more is. A limit is the same done plainly, without a library; what is done
-less plainly can beat it. At best: the least disturbed of as many repetitions of each; look
-there when others use the machine too.";
+less plainly can beat it. At best: the least disturbed of as many repetitions of each; look there when others use
+the machine too.";
 
 const VIRTUAL: &str = "\
 Times are virtual: what the model of the machine charges for each operation. Nothing disturbs them, so each was

@@ -23,6 +23,7 @@ use peers::Sample;
 pub use plan::Kind;
 pub use plan::Part;
 use plan::{Figure, Figures};
+pub use rows::size;
 use simulated::Simulated;
 pub use simulated::simulate;
 use std::path::PathBuf;

@@ -44,9 +44,7 @@ fn microseconds(seconds: f64) -> String {
 pub fn size(bytes: usize) -> String {
     match bytes {
         usize::MAX => "more".into(),
-        bytes if bytes >= 1 << 20 => format!("{} MB", bytes >> 20),
-        bytes if bytes >= 1 << 10 => format!("{} KB", bytes >> 10),
-        bytes => format!("{bytes} B"),
+        bytes => crate::bench::size(bytes),
     }
 }
 

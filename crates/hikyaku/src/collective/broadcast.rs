@@ -12,7 +12,6 @@ use super::source::{Source, Way};
 use crate::error::{Error, Result};
 use crate::job::choice::{Call, Version};
 use crate::memory::cache;
-use crate::memory::copy::{self, Copier};
 use bytemuck::Pod;
 
 impl Group<'_> {
@@ -109,10 +108,10 @@ impl Group<'_> {
         }
     }
 
-    /// How parts of a long broadcast are copied. All others write it, so together they may need more than a cache holds,
-    /// where this member alone would not.
-    pub(super) fn way_to_copy(&self, bytes: usize) -> Copier {
-        copy::of_parts(cache::is_too_small_for(bytes.saturating_mul(self.size())))
+    /// Whether a long broadcast goes past the caches. All others write it, so together they may need more than a cache
+    /// holds, where this member alone would not.
+    pub(super) fn goes_past_caches(&self, bytes: usize) -> bool {
+        cache::is_too_small_for(bytes.saturating_mul(self.size()))
     }
 
     /// How the root gives its data.

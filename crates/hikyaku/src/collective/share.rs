@@ -20,7 +20,6 @@ use super::round::Round;
 use super::source::{Source, Way};
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
-use crate::memory::copy;
 use crate::ni::Ni;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
@@ -143,7 +142,8 @@ impl Group<'_> {
                 let source = shares.sources[member];
                 // SAFETY: the member keeps its buffer, of the same size by the label, until this one is done, and nobody
                 // else touches this share of it.
-                let written = unsafe { source.write(copy::copy, ni, peer, shares.bytes, range.start, result) };
+                // Its lines are in this core's cache: they were just read.
+                let written = unsafe { source.write(false, ni, peer, shares.bytes, range.start, result) };
                 written.map_err(|error| self.unreachable(peer, error))
             },
         )
@@ -160,7 +160,7 @@ impl Group<'_> {
         let peer = self.members[member].rank;
         // SAFETY: the member keeps its buffer, of the same size by the label, until this one is done, and nobody else
         // touches this share of it.
-        let read = unsafe { shares.sources[member].read(copy::copy, ni, peer, shares.bytes, range.start, into) };
+        let read = unsafe { shares.sources[member].read(false, ni, peer, shares.bytes, range.start, into) };
         read.map_err(|error| self.unreachable(peer, error))
     }
 

@@ -1,7 +1,7 @@
 //! A long buffer where it is: mapped, in this process, or reached by a system call.
 
 use crate::error::{Error, Result};
-use crate::memory::copy::Copier;
+use crate::memory::copy;
 use crate::ni::Ni;
 use crate::transport::shm::cross;
 use bytemuck::{Pod, Zeroable};
@@ -56,13 +56,14 @@ impl Source {
         self.way == Way::Mapped as u64 || ni.threads || rank == ni.rank || ni.crosses_to(rank)
     }
 
-    /// Copies what lies at `offset` of the buffer of `rank`, which has `bytes` bytes; by `copy`, if the kernel need not.
+    /// Copies what lies at `offset` of the buffer of `rank`, which has `bytes` bytes, past the
+    /// caches or not, unless the kernel does it.
     ///
     /// # Safety
     /// Among threads, the buffer stays there and has as many bytes, and nobody writes what is read.
     pub unsafe fn read(
         &self,
-        copy: Copier,
+        past_caches: bool,
         ni: &Ni,
         rank: usize,
         bytes: usize,
@@ -73,19 +74,20 @@ impl Source {
             Found::Address(address) => cross::read(ni.process_of(rank), address, into),
             Found::Pointer(pointer) => {
                 // SAFETY: checked by `locate`, or by the caller's promise.
-                unsafe { copy(into.as_mut_ptr(), pointer, into.len()) };
+                unsafe { copy::copy_part(past_caches, into.as_mut_ptr(), pointer, into.len()) };
                 Ok(())
             }
         }
     }
 
-    /// Copies `data` to `offset` of the buffer of `rank`, which has `bytes` bytes; by `copy`, if the kernel need not.
+    /// Copies `data` to `offset` of the buffer of `rank`, which has `bytes` bytes, past the
+    /// caches or not, unless the kernel does it.
     ///
     /// # Safety
     /// Among threads, the buffer stays there and has as many bytes, and nobody else uses what is written.
     pub unsafe fn write(
         &self,
-        copy: Copier,
+        past_caches: bool,
         ni: &Ni,
         rank: usize,
         bytes: usize,
@@ -96,7 +98,7 @@ impl Source {
             Found::Address(address) => cross::write(ni.process_of(rank), address, data),
             Found::Pointer(pointer) => {
                 // SAFETY: checked by `locate`, or by the caller's promise.
-                unsafe { copy(pointer, data.as_ptr(), data.len()) };
+                unsafe { copy::copy_part(past_caches, pointer, data.as_ptr(), data.len()) };
                 Ok(())
             }
         }

@@ -35,7 +35,7 @@ impl Group<'_> {
 
     pub(super) fn broadcast_staged(&self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
         let told = self.number.get();
-        let copy = self.way_to_copy(data.len());
+        let past = self.goes_past_caches(data.len());
         for (index, piece) in data.chunks_mut(HALF_BYTES).enumerate() {
             let offset = index % 2 * HALF_BYTES;
             if self.rank() == label.root {
@@ -54,7 +54,7 @@ impl Group<'_> {
                 self.await_member(&round, label.root)?;
                 let rank = self.members[label.root].rank;
                 // SAFETY: the root's buffer lies in job memory, which stays mapped.
-                let read = unsafe { source.read(copy, &self.job.ni, rank, STAGE_BYTES, offset, piece) };
+                let read = unsafe { source.read(past, &self.job.ni, rank, STAGE_BYTES, offset, piece) };
                 self.saw_keeper(&round);
                 self.finish(&round);
                 read.map_err(|error| self.fail(error))?;

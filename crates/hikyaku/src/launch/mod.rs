@@ -205,6 +205,8 @@ pub struct Facts {
     pub memory_bytes: u64,
     /// Whether waking costs a sender nothing when nobody sleeps (`membarrier`).
     pub asymmetric_fence: bool,
+    /// Bytes from which on a way to copy is used, and the way.
+    pub copies: Vec<(usize, &'static str)>,
     /// The most that is transferred through the caches; more is written past them.
     pub cached_max: usize,
     /// The format of a job's memory; ranks and launcher must agree on it.
@@ -217,6 +219,7 @@ pub fn facts() -> Facts {
         cores: topology::cores(),
         memory_bytes: crate::memory::limits::machine_total(),
         asymmetric_fence: crate::sync::fence::Fences::for_processes() != crate::sync::fence::Fences::Symmetric,
+        copies: crate::memory::copy::ways(),
         cached_max: crate::memory::cache::transfer_max(),
         format: crate::transport::shm::layout::FORMAT,
     }

@@ -13,14 +13,9 @@ pub fn is_too_small_for(together: usize) -> bool {
     together > known_last_bytes() / 2
 }
 
-/// The same for a transfer of so many bytes: whoever exchanges as much has a buffer for each direction, at both ends.
-pub fn is_too_small_for_transfer(bytes: usize) -> bool {
-    is_too_small_for(bytes.saturating_mul(4))
-}
-
-/// The most that is transferred through the caches.
+/// The most that is transferred through the caches: whoever exchanges as much has a buffer for each direction, at both ends.
 pub fn transfer_max() -> usize {
-    known_last_bytes() / 8
+    known_last_bytes() / 2 / 4
 }
 
 fn known_last_bytes() -> usize {
@@ -50,15 +45,13 @@ fn last_bytes() -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_too_small_for, is_too_small_for_transfer, transfer_max};
+    use super::{is_too_small_for, transfer_max};
 
     #[test]
     fn a_line_fits_and_the_whole_memory_does_not() {
         assert!(!is_too_small_for(64));
         assert!(is_too_small_for(usize::MAX));
-        assert!(!is_too_small_for_transfer(64));
-        assert!(is_too_small_for_transfer(usize::MAX));
-        assert!(!is_too_small_for_transfer(transfer_max()));
-        assert!(is_too_small_for_transfer(transfer_max() + 1));
+        assert!(!is_too_small_for(4 * transfer_max()));
+        assert!(is_too_small_for(4 * (transfer_max() + 1)));
     }
 }

@@ -9,18 +9,19 @@
 //! atomics.
 
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
-pub use assembly::{copy, copy_away, copy_past_caches, expect_read, expect_write};
+pub use assembly::{copy, copy_away, copy_past_caches, expect_read, expect_write, ways};
 
 #[cfg(not(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom)))))]
-pub use atomic::{copy, copy_away, copy_past_caches, expect_read, expect_write};
+pub use atomic::{copy, copy_away, copy_past_caches, expect_read, expect_write, ways};
 
-/// What copies: to, from, so many bytes.
-pub type Copier = unsafe fn(*mut u8, *const u8, usize);
-
-/// What copies the parts of something that is too much for the caches, or is not.
-#[inline]
-pub fn of_parts(too_much: bool) -> Copier {
-    if too_much { copy_past_caches } else { copy }
+/// Copies `len` bytes, a part of something that goes past the caches, or does not.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline(always)]
+pub unsafe fn copy_part(past_caches: bool, dst: *mut u8, src: *const u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { if past_caches { copy_past_caches(dst, src, len) } else { copy(dst, src, len) } }
 }
 
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
@@ -43,6 +44,18 @@ mod assembly {
     const STREAM_MIN: usize = 64 << 10;
     /// From here on it is worth asking whether the caches hold it.
     const LONG_MIN: usize = 1 << 20;
+
+    /// Bytes from which on a way to copy is used, and the way, on this processor.
+    pub fn ways() -> Vec<(usize, &'static str)> {
+        let (moves, vectors) = ((1, "two moves"), (17, "16 bytes at a time"));
+        let lines =
+            [(LINES_MIN, "a cache line at a time"), (AHEAD_MIN, "the same; the target's lines are fetched ahead")];
+        let blocks = |min| (min, "the processor's block copy (rep movsb)");
+        match is_x86_feature_detected!("avx512f") {
+            true => [moves, vectors].into_iter().chain(lines).chain([blocks(BLOCK_COPY_MIN_LINES)]).collect(),
+            false => vec![moves, vectors, blocks(BLOCK_COPY_MIN)],
+        }
+    }
 
     /// Fetches lines that will be written by a copy of some kilobytes, and that another core has read since they
     /// were last written: the stores of the copy need not wait for them then.
@@ -70,6 +83,24 @@ mod assembly {
     /// accessed by others meanwhile.
     #[inline(always)]
     pub unsafe fn copy(dst: *mut u8, src: *const u8, len: usize) {
+        // What is copied, and the copy.
+        // SAFETY: the caller's promise.
+        unsafe { copy_unless(|| cache::is_too_small_for(len.saturating_mul(2)), dst, src, len) }
+    }
+
+    /// Copies `len` bytes to where this core does not use them.
+    ///
+    /// # Safety
+    /// As for [`copy`].
+    #[inline(always)]
+    pub unsafe fn copy_away(dst: *mut u8, src: *const u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { copy_unless(|| len > cache::transfer_max(), dst, src, len) }
+    }
+
+    /// Copies `len` bytes through the caches unless, asked about a long copy, it is too much for them.
+    #[inline(always)]
+    unsafe fn copy_unless(is_too_much: impl FnOnce() -> bool, dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promise, passed on; each branch touches `len` bytes only.
         unsafe {
             match len {
@@ -81,22 +112,10 @@ mod assembly {
                 AHEAD_MIN..BLOCK_COPY_MIN_LINES if is_x86_feature_detected!("avx512f") => lines_ahead(dst, src, len),
                 LINES_MIN..BLOCK_COPY_MIN => vectors(dst, src, len),
                 BLOCK_COPY_MIN..LONG_MIN => block(dst, src, len),
-                // What is copied, and the copy.
-                _ if cache::is_too_small_for(len.saturating_mul(2)) => stream(dst, src, len),
+                _ if is_too_much() => stream(dst, src, len),
                 _ => block(dst, src, len),
             }
         }
-    }
-
-    /// Copies `len` bytes to where this core does not use them.
-    ///
-    /// # Safety
-    /// As for [`copy`].
-    #[inline(always)]
-    pub unsafe fn copy_away(dst: *mut u8, src: *const u8, len: usize) {
-        let too_much = len >= LONG_MIN && cache::is_too_small_for_transfer(len);
-        // SAFETY: the caller's promise.
-        unsafe { if too_much { stream(dst, src, len) } else { copy(dst, src, len) } }
     }
 
     /// Copies `len` bytes, a part of something that the caches do not hold: the target, which would push everything else out
@@ -308,6 +327,11 @@ mod assembly {
 mod atomic {
     use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
+    /// Bytes from which on a way to copy is used, and the way.
+    pub fn ways() -> Vec<(usize, &'static str)> {
+        vec![(1, "8 bytes at a time, where both sides are aligned alike")]
+    }
+
     /// No such hint here.
     #[inline(always)]
     pub fn expect_write(_: *mut u8, _: usize) {}
@@ -362,7 +386,7 @@ mod atomic {
 
 #[cfg(test)]
 mod tests {
-    use super::Copier;
+    type Copier = unsafe fn(*mut u8, *const u8, usize);
 
     /// Another byte wherever a copy might take it from by mistake.
     fn bytes(len: u32) -> Vec<u8> {
@@ -391,7 +415,7 @@ mod tests {
     fn very_long_copies_are_exact_too() {
         let source = bytes((33 << 20) + 77);
         let mut target = vec![0u8; source.len() + 64];
-        for copy in [super::of_parts(false), super::of_parts(true), super::copy_away] {
+        for copy in [super::copy as Copier, super::copy_past_caches, super::copy_away] {
             target.fill(0);
             // SAFETY: both vectors are longer than the range copied.
             unsafe { copy(target.as_mut_ptr().add(5), source.as_ptr().add(3), source.len() - 3) };

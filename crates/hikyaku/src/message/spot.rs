@@ -4,7 +4,7 @@ use super::shape::{Run, Shape, runs};
 use super::slot::Spot;
 use crate::error::{Error, Result};
 use crate::memory::cache;
-use crate::memory::copy::{self, Copier};
+use crate::memory::copy;
 use crate::ni::Ni;
 use crate::transport::shm::cross::{Direction, Pieces};
 use std::ops::Range;
@@ -173,9 +173,9 @@ impl Distant {
         }
     }
 
-    /// How parts of a message between it and an own buffer are copied: the shorter one is as long as the message.
-    fn way_to_copy(&self, own: Buffer) -> Copier {
-        copy::of_parts(cache::is_too_small_for_transfer(self.bytes.min(own.bytes)))
+    /// Whether a message between it and an own buffer goes past the caches: the shorter one is as long as the message.
+    fn goes_past_caches(&self, own: Buffer) -> bool {
+        self.bytes.min(own.bytes) > cache::transfer_max()
     }
 
     /// Copies a part of an own buffer to the same place here.
@@ -185,10 +185,10 @@ impl Distant {
     pub unsafe fn write(&self, ni: &Ni, from: Buffer, part: Range<usize>) -> Result<()> {
         match self.pointer(ni) {
             Some(target) => {
-                let copy = self.way_to_copy(from);
+                let past = self.goes_past_caches(from);
                 for Run { bytes, starts: [there, here] } in runs(part, [self.shape, from.shape]) {
                     // SAFETY: the caller's promise.
-                    unsafe { copy(target.add(there), from.start.add(here), bytes) };
+                    unsafe { copy::copy_part(past, target.add(there), from.start.add(here), bytes) };
                 }
                 Ok(())
             }
@@ -204,10 +204,10 @@ impl Distant {
     pub unsafe fn read(&self, ni: &Ni, into: Buffer, part: Range<usize>) -> Result<()> {
         match self.pointer(ni) {
             Some(source) => {
-                let copy = self.way_to_copy(into);
+                let past = self.goes_past_caches(into);
                 for Run { bytes, starts: [there, here] } in runs(part, [self.shape, into.shape]) {
                     // SAFETY: the caller's promise.
-                    unsafe { copy(into.start.add(here), source.add(there), bytes) };
+                    unsafe { copy::copy_part(past, into.start.add(here), source.add(there), bytes) };
                 }
                 Ok(())
             }
