@@ -302,7 +302,11 @@ impl Ni {
         Ok(start)
     }
 
+    /// Gives a part of the own heap back. Not in a forked child, whatever it drops: the memory is its parent's.
     pub(crate) fn give_heap(&self, start: usize, bytes: usize) {
+        if self.is_forked() {
+            return;
+        }
         self.memory.segment.release(start, bytes);
         self.own_heap.lock().unwrap_or_else(|p| p.into_inner()).give(start, bytes);
     }
