@@ -9,6 +9,7 @@
 //! | `cases/` | the cases, one file per theme |
 //! | `support` | what cases need: errors to expect, conditions to wait for |
 //! | `chaos/` | random programs on a simulated machine where random things go wrong |
+//! | `misuse/` | programs in safe Rust that do what a program should not |
 //! | `mortal/` | what ranks do while one of them dies |
 //! | `seccomp` | forbidding a process what some kernels forbid, or everything |
 //! | `mpi` | the MPI installations of this machine |
@@ -21,6 +22,7 @@
 mod cases;
 pub mod chaos;
 pub mod leftovers;
+pub mod misuse;
 pub mod mortal;
 pub mod mpi;
 pub mod nth;
@@ -194,7 +196,7 @@ macro_rules! for_each_case {
                 every_kind_of_arrival_signals: 2,
                 a_cleared_descriptor_stays_unreadable: 1,
             }
-            misuse {
+            arguments {
                 zero_length_is_fine_anywhere: 2,
                 out_of_bounds_is_refused: 2,
                 impossible_sizes_are_refused: 2,

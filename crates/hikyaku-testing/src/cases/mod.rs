@@ -1,6 +1,7 @@
 //! The cases, one file per theme. Each is entered in [`crate::for_each_case`].
 
 pub mod areas;
+pub mod arguments;
 pub mod atomics;
 pub mod calls;
 pub mod columns;
@@ -10,7 +11,6 @@ pub mod handlers;
 pub mod layers;
 pub mod memory;
 pub mod messages;
-pub mod misuse;
 pub mod ni_thread;
 pub mod notification;
 pub mod operations;

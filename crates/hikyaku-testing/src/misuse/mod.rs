@@ -1,0 +1,95 @@
+//! The misuse suite: programs in safe Rust that do what a program should not, one program per idea. They forget, leak,
+//! panic, nest, call from handlers and functions, and drop in odd orders.
+//!
+//! Whatever they do, no memory is corrupted, nobody hangs who need not, and what fails is an error or a documented panic.
+//! Each program runs on threads and as processes (`tests/misuse.rs`), and on threads under the sanitizers.
+//!
+//! | file | what is misused |
+//! |---|---|
+//! | `messages` | sends and receives, in scopes and prepared |
+//! | `collectives` | groups and what their members do together |
+//! | `handlers` | active messages, the interface's thread |
+//! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
+//! | `canary` | buffers that notice who writes to them |
+
+#![forbid(unsafe_code)]
+
+pub mod canary;
+mod collectives;
+mod handlers;
+mod memory;
+mod messages;
+
+use hikyaku::Job;
+
+/// How a program of the suite ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every rank returns.
+    Well,
+    /// At least one rank panics, and the job ends by it.
+    Panics,
+}
+
+/// One idea, as a program.
+#[derive(Clone, Copy)]
+pub struct Program {
+    /// Theme and name, as in `messages::a_receive_is_withdrawn_and_posted_again`.
+    pub name: &'static str,
+    /// How many ranks it needs.
+    pub ranks: usize,
+    /// How it ends.
+    pub end: End,
+    /// What each rank runs.
+    pub run: fn(&Job),
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} on {} ranks", self.name, self.ranks)
+    }
+}
+
+/// Gives the list of all programs (theme, name, ranks, and the end if it is not [`End::Well`]) to another macro. The one
+/// place to enter a new one.
+#[macro_export]
+macro_rules! for_each_misuse {
+    ($list:ident) => {
+        $list! {
+            messages {
+                a_prepared_receive_is_leaked_under_way: 2,
+            }
+            collectives {
+                a_scope_is_left_with_a_call_under_way: 2,
+            }
+            handlers {
+                a_handler_panics_in_a_barrier: 2 => Panics,
+            }
+            memory {
+                an_area_is_leaked: 2,
+            }
+        }
+    };
+}
+
+macro_rules! table {
+    ($($theme:ident { $($program:ident: $ranks:literal $(=> $end:ident)?),* $(,)? })*) => {
+        &[$($(Program {
+            name: concat!(stringify!($theme), "::", stringify!($program)),
+            ranks: $ranks,
+            end: [$(End::$end,)? End::Well][0],
+            run: $theme::$program,
+        }),*),*]
+    };
+}
+
+/// All programs.
+pub fn programs() -> &'static [Program] {
+    const PROGRAMS: &[Program] = for_each_misuse!(table);
+    PROGRAMS
+}
+
+/// The program of that name.
+pub fn program(name: &str) -> Option<&'static Program> {
+    programs().iter().find(|program| program.name == name)
+}

@@ -1,0 +1,61 @@
+//! The misuse suite on threads and as processes, with private memory reached directly and by messages to its owner.
+
+use hikyaku::launch::{Ending, Launcher};
+use hikyaku_testing::misuse::{End, Program, program};
+use hikyaku_testing::watchdog::watched;
+use std::panic::catch_unwind;
+
+macro_rules! tests {
+    ($($theme:ident { $($program:ident: $ranks:literal $(=> $end:ident)?),* $(,)? })*) => {
+        $(mod $theme {
+            $(mod $program {
+                const NAME: &str = concat!(stringify!($theme), "::", stringify!($program));
+
+                #[test]
+                fn on_threads() {
+                    crate::on_threads(NAME);
+                }
+
+                #[test]
+                fn as_processes() {
+                    crate::as_processes(NAME, "on");
+                }
+
+                #[test]
+                fn as_processes_by_messages() {
+                    crate::as_processes(NAME, "off");
+                }
+            })*
+        })*
+    };
+}
+hikyaku_testing::for_each_misuse!(tests);
+
+fn on_threads(name: &str) {
+    let Program { ranks, end, run, .. } = *program(name).expect("listed");
+    let ended = watched(name, || catch_unwind(|| hikyaku::local(ranks, run).expect("a job of threads")));
+    match (end, ended) {
+        (End::Well, Err(panic)) => std::panic::resume_unwind(panic),
+        (End::Panics, Ok(_)) => panic!("{name} should have panicked"),
+        _ => {}
+    }
+}
+
+fn as_processes(name: &str, cross: &str) {
+    let Program { ranks, end, .. } = *program(name).expect("listed");
+    let launcher = Launcher::new(env!("CARGO_BIN_EXE_misuse")).arg(name).ranks(ranks).env("HIKYAKU_CROSS", cross);
+    let outcome = watched(name, || launcher.capture(true).run().expect("a job of processes"));
+    let first = outcome.first_failure.map(|rank| outcome.endings[rank]);
+    // What a panic ends with; a signal would be a crash.
+    let expected = match end {
+        End::Well => None,
+        End::Panics => Some(Ending::Exited(101)),
+    };
+    if first != expected {
+        for (rank, printed) in outcome.output.iter().enumerate() {
+            println!("rank {rank} ended by {:?} and said:", outcome.endings[rank]);
+            println!("{}{}", String::from_utf8_lossy(&printed.output), String::from_utf8_lossy(&printed.errors));
+        }
+        panic!("{name}: the first failure was {first:?}, not {expected:?}");
+    }
+}
