@@ -1,7 +1,7 @@
 //! Readers that go away and programs that are killed.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -56,18 +56,92 @@ fn a_page_that_nobody_reads_ends_quietly() {
     }
 }
 
+/// Every process of a benchmark has this variable, with its own value.
+const MARK: &str = "HIKYAKU_TEST_BENCHMARK";
+
+/// A benchmark that may write in an empty folder of its own.
+struct Benchmark {
+    program: Child,
+    mark: String,
+    place: PathBuf,
+}
+
+impl Benchmark {
+    fn start(name: &str) -> Benchmark {
+        let mark = format!("{name}-{}", std::process::id());
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("interrupted-{mark}"));
+        std::fs::create_dir(&place).unwrap();
+        let mut command = Command::new(HIKYAKU);
+        command.args(["bench", "--only", "start"]).env("TMPDIR", &place).env(MARK, &mark);
+        let program = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        Benchmark { program, mark, place }
+    }
+
+    /// Names below its folder, as `hikyaku-peers-7-1/mpi`.
+    fn files(&self) -> Vec<String> {
+        let names = |folder: &Path| -> Vec<PathBuf> {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect()
+        };
+        let folders = names(&self.place);
+        let inside = folders.iter().flat_map(|folder| names(folder));
+        let all = folders.iter().cloned().chain(inside);
+        all.map(|path| path.strip_prefix(&self.place).unwrap().to_string_lossy().into_owned()).collect()
+    }
+
+    fn signal(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.program.id().to_string()]).status().unwrap().success());
+    }
+
+    /// The processes that are left of it, whosever children they are by now.
+    fn processes(&self) -> Vec<String> {
+        let mark = format!("{MARK}={}", self.mark);
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        let is_marked = |path: &Path| {
+            let environment = std::fs::read(path.join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|it| it == mark.as_bytes())
+        };
+        let marked = entries.filter(|entry| is_marked(&entry.path()));
+        marked.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// Waits for the end of everything, and gives what it has left behind, which it removes.
+    fn end(self) -> Vec<String> {
+        wait_until("processes stay", || self.processes().is_empty().then_some(()));
+        let left = self.files();
+        assert!(!end(self.program).0.success());
+        std::fs::remove_dir_all(&self.place).unwrap();
+        left
+    }
+}
+
+/// Moments in the life of a benchmark: its first folder, the compiler's work, the work of a launcher.
+const MOMENTS: [(&str, fn(&str) -> bool); 3] = [
+    ("folder", |name| name.starts_with("hikyaku-peers-")),
+    ("compiler", |name| name.ends_with("/mpi.c")),
+    ("launcher", |name| name.contains("/ompi.")),
+];
+
 #[test]
 fn a_benchmark_that_is_killed_leaves_no_folder() {
-    for signal in ["-KILL", "-TERM"] {
-        let bench = start(&["bench", "--only", "start"]);
-        let ours = format!("hikyaku-peers-{}-", bench.id());
-        let folder = || -> Option<PathBuf> {
-            let entries = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-            entries.map(|entry| entry.path()).find(|path| path.to_string_lossy().contains(&ours))
-        };
-        let path = wait_until("no folder for the peers", folder);
-        assert!(Command::new("kill").args([signal, &bench.id().to_string()]).status().unwrap().success());
-        assert!(!end(bench).0.success());
-        wait_until("the folder stays", || (!path.exists()).then_some(()));
+    let at_the_last = ["-INT", "-HUP", "-QUIT", "-KILL"].map(|signal| (signal, MOMENTS[2]));
+    for (signal, (moment, has_come)) in MOMENTS.map(|moment| ("-TERM", moment)).into_iter().chain(at_the_last) {
+        let mut bench = Benchmark::start(&format!("{moment}{signal}"));
+        wait_until(moment, || {
+            assert_eq!(bench.program.try_wait().unwrap(), None, "over before {moment}");
+            bench.files().iter().any(|name| has_come(name)).then_some(())
+        });
+        bench.signal(signal);
+        assert_eq!(bench.end(), [""; 0], "{signal} at the {moment}");
     }
+}
+
+#[test]
+fn a_signal_to_all_its_processes_leaves_no_folder() {
+    let (moment, has_come) = MOMENTS[2];
+    let bench = Benchmark::start("all");
+    wait_until(moment, || bench.files().iter().any(|name| has_come(name)).then_some(()));
+    // Some may end meanwhile, of which `kill` would tell.
+    bench.processes().iter().for_each(|process| drop(Command::new("kill").args(["-TERM", process]).output()));
+    assert_eq!(bench.end(), [""; 0]);
 }

@@ -8,6 +8,7 @@
 //! single machine. Leaves out the choice of tests and sizes, and the table.
 
 mod blacs;
+mod folder;
 mod machine;
 mod mpi;
 mod process;
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::{Unit, median};
 pub use blacs::{Program, Runner, runners};
 use machine::Machine;
-use process::Folder;
+use folder::Folder;
 
 /// How often a test is repeated where the peer's command does not repeat it by itself.
 const REPETITIONS: usize = 3;

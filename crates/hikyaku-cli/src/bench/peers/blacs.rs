@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::machine::Machine;
-use super::process::Folder;
+use super::folder::Folder;
 use super::{Kind, Peer, Request, Values, mpi};
 use crate::run::blacs_library;
 

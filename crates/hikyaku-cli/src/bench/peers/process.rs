@@ -9,17 +9,16 @@
 //! parent links: the launcher is asked to end, which lets it remove its shared memory, and what is
 //! left a moment later is killed.
 
+use super::folder;
 use rustix::process::Signal;
 use std::collections::HashSet;
-use std::fs::{self, DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{env, process};
 
 /// The longest that a command may take.
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
@@ -33,47 +32,8 @@ const POLL: Duration = Duration::from_millis(1);
 /// How much of a command's output an error repeats.
 const LINES_SHOWN: usize = 4;
 
-/// Numbers folders and output files, so that several may be in use at once.
+/// Numbers output files, so that several may be in use at once.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
-
-/// A private temporary folder, removed with everything in it when dropped, and also if this process is killed: a shell
-/// waits for the end of a pipe that only this process holds.
-#[derive(Debug)]
-pub(super) struct Folder {
-    path: PathBuf,
-    keeper: Option<Child>,
-}
-
-/// What the shell does; signals of the terminal are not for it.
-const KEEPER: &str = "read -r nothing; rm -rf -- \"$1\"";
-
-impl Folder {
-    pub fn create() -> Result<Folder, String> {
-        let name = format!("hikyaku-peers-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = env::temp_dir().join(name);
-        match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => {
-                let mut shell = Command::new("sh");
-                shell.args(["-c", KEEPER, "sh"]).arg(&path).process_group(0);
-                shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-                Ok(Folder { path, keeper: shell.spawn().ok() })
-            }
-            Err(e) => Err(format!("the temporary folder {} could not be made: {e}", path.display())),
-        }
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
-        // It closes the pipe first.
-        let _ = self.keeper.as_mut().map(Child::wait);
-    }
-}
 
 /// What a command left behind.
 #[derive(Debug)]
@@ -137,8 +97,11 @@ impl Running {
             |path: &Path| File::create(path).map_err(|e| format!("{} could not be written: {e}", path.display()));
         command.stdin(Stdio::null()).stdout(open(&output)?).stderr(open(&errors)?);
         // Nothing runs on after us: launchers take their ranks along.
-        let end_with_us = || Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?);
-        // SAFETY: one system call, which may be made between fork and exec.
+        let end_with_us = || {
+            folder::hold()?;
+            Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?)
+        };
+        // SAFETY: two system calls, which may be made between fork and exec; the pipe is there since the folder is.
         unsafe { command.pre_exec(end_with_us) };
         let begin = Instant::now();
         let child = command

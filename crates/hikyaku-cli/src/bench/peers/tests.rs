@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::process::{Folder, Process, Running, parse_stat, tree_below};
+use super::process::{Process, Running, parse_stat, tree_below};
 use super::*;
 
 #[test]
