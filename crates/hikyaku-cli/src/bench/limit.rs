@@ -69,7 +69,7 @@ pub fn memcpy(job: &Job, source: &[u64], target: &mut [u64], rounds: usize) -> R
 pub fn large_vector(words: usize) -> Vec<u64> {
     const HUGE: usize = 2 << 20;
     let mut vector: Vec<u64> = Vec::with_capacity(words);
-    let start = (vector.as_ptr() as usize).next_multiple_of(4096);
+    let start = (vector.as_ptr() as usize).next_multiple_of(rustix::param::page_size());
     let end = vector.as_ptr() as usize + words * 8;
     if words * 8 >= HUGE && end > start {
         // SAFETY: advice on the allocation just made; it changes no contents.

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Unit, median};
 pub use blacs::{Program, Runner, runners};
-use machine::Machine;
 use folder::Folder;
+use machine::Machine;
 
 /// How often a test is repeated where the peer's command does not repeat it by itself.
 const REPETITIONS: usize = 3;

@@ -57,14 +57,13 @@ fn main() {
 /// buffer whose receive has ended, and the next message arrives.
 fn bad_buffer(job: &Job) -> Result<()> {
     const BYTES: usize = 1 << 20;
-    const HOLE: usize = 4096;
-    let (messages, me) = (job.messages(2)?, job.rank());
+    let (messages, me, page) = (job.messages(2)?, job.rank(), rustix::param::page_size());
     let (mut good, holed) = (vec![3u8; BYTES], Mapping::new(BYTES));
     for bad in [0, 1] {
-        for hole in [0, BYTES / 2, BYTES - HOLE] {
+        for hole in [0, BYTES / 2, BYTES - page] {
             holed.protect(0..BYTES, libc::PROT_READ | libc::PROT_WRITE);
             holed.fill(5);
-            holed.protect(hole..hole + HOLE, libc::PROT_NONE);
+            holed.protect(hole..hole + page, libc::PROT_NONE);
             let buffer = if me == bad { holed.start } else { good.as_mut_ptr() };
             // SAFETY: one of the two buffers, both of so many bytes, which stay; only the kernel touches them meanwhile.
             let result = unsafe {

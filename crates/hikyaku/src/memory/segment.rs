@@ -13,7 +13,8 @@ use std::ptr::NonNull;
 
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// Bytes per page; segments, heaps and commitments are multiples of it.
+/// The unit of segments, heaps and commitments: the smallest page there is. Where pages are larger, parts of one page are
+/// committed and given back like whole ones, but the system gets only whole ones back.
 pub const PAGE_BYTES: usize = 4096;
 
 /// One mapped file.
@@ -102,6 +103,11 @@ impl Segment {
     pub fn release(&self, start: usize, bytes: usize) {
         let first = start.next_multiple_of(PAGE_BYTES);
         let end = (start + bytes) / PAGE_BYTES * PAGE_BYTES;
+        self.punch(first, end);
+    }
+
+    /// Makes `[first, end)` zero. The kernel takes the whole pages in it, and zeroes its parts of others.
+    fn punch(&self, first: usize, end: usize) {
         if end > first {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             // Failing to give memory back early is no error: it goes with the segment.
@@ -147,5 +153,27 @@ mod tests {
         segment.release(PAGE_BYTES, PAGE_BYTES);
         // SAFETY: inside the segment.
         assert_eq!(unsafe { segment.base().add(PAGE_BYTES).read_volatile() }, 0);
+    }
+
+    /// What is given back where pages are larger than the unit.
+    #[test]
+    fn parts_of_pages_read_as_zero_and_their_neighbours_as_before() {
+        let page = rustix::param::page_size();
+        let segment = Segment::create(4 * page).unwrap();
+        segment.commit(0, 4 * page).unwrap();
+        let base = segment.base();
+        for at in 0..4 * page {
+            // SAFETY: inside the mapping.
+            unsafe { base.add(at).write_volatile(7) };
+        }
+        for (first, end) in [(64, 128), (page / 2, page + page / 2), (2 * page + 64, 4 * page - 64)] {
+            segment.punch(first, end);
+        }
+        let holes = [64..128, page / 2..page + page / 2, 2 * page + 64..4 * page - 64];
+        for at in 0..4 * page {
+            let expected = if holes.iter().any(|hole| hole.contains(&at)) { 0 } else { 7 };
+            // SAFETY: inside the mapping.
+            assert_eq!(unsafe { base.add(at).read_volatile() }, expected, "byte {at}");
+        }
     }
 }

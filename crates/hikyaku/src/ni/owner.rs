@@ -15,16 +15,15 @@ unsafe impl Send for OwnerPage {}
 // SAFETY: as above.
 unsafe impl Sync for OwnerPage {}
 
-const BYTES: usize = crate::memory::segment::PAGE_BYTES;
-
 impl OwnerPage {
     pub fn new(size: usize, near_count: usize) -> Result<OwnerPage> {
+        let bytes = rustix::param::page_size();
         // SAFETY: a fresh anonymous mapping; the advice concerns only this page.
         unsafe {
             let protection = ProtFlags::READ | ProtFlags::WRITE;
-            let page = rustix::mm::mmap_anonymous(std::ptr::null_mut(), BYTES, protection, MapFlags::PRIVATE)
+            let page = rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE)
                 .map_err(|e| Error::system("mmap", e))?;
-            rustix::mm::madvise(page, BYTES, Advice::LinuxWipeOnFork)
+            rustix::mm::madvise(page, bytes, Advice::LinuxWipeOnFork)
                 .map_err(|e| Error::system("madvise(WIPEONFORK)", e))?;
             let page = page.cast::<usize>();
             page.write(size);
@@ -51,7 +50,7 @@ impl Drop for OwnerPage {
     fn drop(&mut self) {
         // SAFETY: the page mapped in `new`, unmapped once.
         unsafe {
-            let _ = rustix::mm::munmap(self.0.cast(), BYTES);
+            let _ = rustix::mm::munmap(self.0.cast(), rustix::param::page_size());
         }
     }
 }

@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::machine::Machine;
 use super::folder::Folder;
+use super::machine::Machine;
 use super::{Kind, Peer, Request, Values, mpi};
 use crate::run::blacs_library;
 

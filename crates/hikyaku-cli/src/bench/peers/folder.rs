@@ -135,7 +135,8 @@ mod tests {
     fn what_nobody_has_locked_is_swept() {
         let here = Folder::create().unwrap();
         let place = here.path();
-        let [left, used, other] = [format!("{PREFIX}1-0"), format!("{PREFIX}2-0"), "other".into()].map(|it| place.join(it));
+        let [left, used, other] =
+            [format!("{PREFIX}1-0"), format!("{PREFIX}2-0"), "other".into()].map(|it| place.join(it));
         for folder in [&left, &used, &other] {
             fs::create_dir_all(folder.join("inside")).unwrap();
         }
