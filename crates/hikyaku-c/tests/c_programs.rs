@@ -3,6 +3,7 @@
 
 mod support;
 
+use hikyaku_testing::watchdog;
 use std::process::{Command, Output};
 use support::*;
 
@@ -125,7 +126,7 @@ fn a_rank_that_ends_is_reported() {
     let program = compile_shared(&source("departing.c"), "-job");
     let run = |how: &str| {
         let mut command = patiently(&built().join("hikyaku"));
-        command.args(["run", "-n", "3", "--on-death", "continue", "--"]).arg(&program).arg(how).output().unwrap()
+        watchdog::output(command.args(["run", "-n", "3", "--on-death", "continue", "--"]).arg(&program).arg(how))
     };
     let heard = |output: &Output| String::from_utf8_lossy(&output.stdout).matches("heard it").count();
     let left = run("leave");

@@ -104,7 +104,7 @@ fn fmpl_reports_a_rank_that_ends() {
     for (how, status) in [("leave", 0), ("die", 128 + 9)] {
         let mut command = patiently(&built().join("hikyaku"));
         command.args(["run", "-n", "3", "--on-death", "continue", "--"]).arg(&program).arg(how);
-        let output = command.output().unwrap();
+        let output = hikyaku_testing::watchdog::output(&mut command);
         let heard = String::from_utf8_lossy(&output.stdout).matches("heard it").count();
         assert!(output.status.code() == Some(status) && heard == 2, "{output:?}");
     }

@@ -1,11 +1,12 @@
 //! The programs of `examples/rust`, as a reader would run them: alone, and as the ranks of jobs. They check their results.
 
+use hikyaku_testing::watchdog;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// A program that hangs is ended after this long.
-const PATIENCE_SECONDS: &str = "60";
+const PATIENCE_SECONDS: &str = "1800";
 
 /// The folder with the examples, which are built first: cargo builds them only when it builds all tests.
 fn built() -> &'static Path {
@@ -34,7 +35,7 @@ fn patiently(program: impl AsRef<Path>) -> Command {
 fn run(size: usize, example: &str, arguments: &[&str]) -> Output {
     let mut command = patiently(env!("CARGO_BIN_EXE_hikyaku"));
     command.args(["run", "-n", &size.to_string(), "--"]).arg(built().join(example)).args(arguments);
-    command.output().unwrap()
+    watchdog::output(&mut command)
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -51,7 +52,7 @@ fn assert_right(output: Output, size: usize, verdict: &str) {
 
 /// Runs an example alone and in jobs of 1 to 4 ranks.
 fn runs_right(example: &str, arguments: &[&str], verdict: &str) {
-    assert_right(patiently(built().join(example)).args(arguments).output().unwrap(), 1, verdict);
+    assert_right(watchdog::output(patiently(built().join(example)).args(arguments)), 1, verdict);
     for size in 1..=4 {
         assert_right(run(size, example, arguments), size, verdict);
     }

@@ -1,30 +1,18 @@
 //! Readers that go away and programs that are killed.
 
+use hikyaku_testing::patience::eventually;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
 const HIKYAKU: &str = env!("CARGO_BIN_EXE_hikyaku");
-const LONG: Duration = Duration::from_secs(60);
 
 fn start(arguments: &[&str]) -> Child {
     Command::new(HIKYAKU).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn wait_until<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(value) = ready() {
-            return value;
-        }
-        assert!(begin.elapsed() < LONG, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 fn end(mut child: Child) -> (ExitStatus, String) {
-    let status = wait_until("it has not ended", || child.try_wait().unwrap());
+    let status = eventually("it has not ended", || child.try_wait().unwrap());
     let errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap).collect::<Vec<_>>();
     (status, errors.join("\n"))
 }
@@ -107,7 +95,7 @@ impl Benchmark {
 
     /// Waits for the end of everything, and gives what it has left behind, which it removes.
     fn end(self) -> Vec<String> {
-        wait_until("processes stay", || self.processes().is_empty().then_some(()));
+        eventually("processes stay", || self.processes().is_empty().then_some(()));
         let left = self.files();
         assert!(!end(self.program).0.success());
         std::fs::remove_dir_all(&self.place).unwrap();
@@ -127,7 +115,7 @@ fn a_benchmark_that_is_killed_leaves_no_folder() {
     let at_the_last = ["-INT", "-HUP", "-QUIT", "-KILL"].map(|signal| (signal, MOMENTS[2]));
     for (signal, (moment, has_come)) in MOMENTS.map(|moment| ("-TERM", moment)).into_iter().chain(at_the_last) {
         let mut bench = Benchmark::start(&format!("{moment}{signal}"));
-        wait_until(moment, || {
+        eventually(moment, || {
             assert_eq!(bench.program.try_wait().unwrap(), None, "over before {moment}");
             bench.files().iter().any(|name| has_come(name)).then_some(())
         });
@@ -140,7 +128,7 @@ fn a_benchmark_that_is_killed_leaves_no_folder() {
 fn a_signal_to_all_its_processes_leaves_no_folder() {
     let (moment, has_come) = MOMENTS[2];
     let bench = Benchmark::start("all");
-    wait_until(moment, || bench.files().iter().any(|name| has_come(name)).then_some(()));
+    eventually(moment, || bench.files().iter().any(|name| has_come(name)).then_some(()));
     // Some may end meanwhile, of which `kill` would tell.
     bench.processes().iter().for_each(|process| drop(Command::new("kill").args(["-TERM", process]).output()));
     assert_eq!(bench.end(), [""; 0]);

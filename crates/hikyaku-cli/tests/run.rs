@@ -1,5 +1,7 @@
 //! `hikyaku run` as a user would: output, input, signals, statuses, what is left behind.
 
+use hikyaku_testing::patience::{assert_prompt, eventually};
+use hikyaku_testing::watchdog;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -7,7 +9,7 @@ use std::time::{Duration, Instant};
 const HIKYAKU: &str = env!("CARGO_BIN_EXE_hikyaku");
 
 fn run(arguments: &[&str]) -> Output {
-    Command::new(HIKYAKU).arg("run").args(arguments).stdin(Stdio::null()).output().unwrap()
+    watchdog::output(Command::new(HIKYAKU).arg("run").args(arguments).stdin(Stdio::null()))
 }
 
 fn start(arguments: &[&str]) -> Child {
@@ -64,14 +66,14 @@ fn standard_input_goes_to_rank_0_alone() {
 
 #[test]
 fn the_first_failing_status_is_the_status() {
-    let script = "[ $HIKYAKU_RANK = 1 ] && exit 42; sleep 20";
+    let script = "[ $HIKYAKU_RANK = 1 ] && exit 42; sleep 1000";
     let begin = Instant::now();
     let output = run(&["-n", "3", "sh", "-c", script]);
     assert_eq!(output.status.code(), Some(42));
     assert!(err(&output).contains("rank 1 exited with status 42"), "{}", err(&output));
-    assert!(begin.elapsed() < Duration::from_secs(2), "ended only after {:?}", begin.elapsed());
+    assert_prompt(begin.elapsed(), Duration::from_secs(2), "the job ended");
 
-    let output = run(&["-n", "2", "sh", "-c", "[ $HIKYAKU_RANK = 0 ] && kill -SEGV $$; sleep 20"]);
+    let output = run(&["-n", "2", "sh", "-c", "[ $HIKYAKU_RANK = 0 ] && kill -SEGV $$; sleep 1000"]);
     assert_eq!(output.status.code(), Some(128 + 11));
 }
 
@@ -80,7 +82,7 @@ fn ranks_that_ignore_being_asked_are_killed_within_a_second() {
     let script = "trap '' TERM; [ $HIKYAKU_RANK = 1 ] && exit 1; while :; do sleep 0.05; done";
     let begin = Instant::now();
     assert_eq!(run(&["-n", "3", "sh", "-c", script]).status.code(), Some(1));
-    assert!(begin.elapsed() < Duration::from_millis(1500), "ended only after {:?}", begin.elapsed());
+    assert_prompt(begin.elapsed(), Duration::from_millis(1500), "the job ended");
 }
 
 #[test]
@@ -118,12 +120,9 @@ fn children(process: u32) -> Vec<String> {
 #[test]
 fn ranks_start_with_no_signal_blocked() {
     // A shell unblocks its signals, most programs do not: sleep must end by the default action.
-    let mut child = start(&["-n", "2", "sleep", "30"]);
-    let begin = Instant::now();
-    while children(child.id()).iter().filter(|name| *name == "sleep").count() < 2 {
-        assert!(begin.elapsed() < Duration::from_secs(20), "ranks start: {:?}", children(child.id()));
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let mut child = start(&["-n", "2", "sleep", "1000"]);
+    let have_started = || children(child.id()).iter().filter(|name| *name == "sleep").count() == 2;
+    eventually("ranks start", || have_started().then_some(()));
     Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
 }

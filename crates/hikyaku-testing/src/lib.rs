@@ -15,17 +15,21 @@
 //! | `mpi` | the MPI installations of this machine |
 //! | `leftovers` | what a job might leave behind |
 //! | `nth` | one system call among many fails |
-//! | `watchdog` | a hang becomes a failure with a name |
+//! | `watchdog` | a hang becomes a failure that says where |
+//! | `patience` | waiting for conditions, and promises in time |
+//! | `chance` | random numbers from a seed |
 //!
 //! Rules for a case: it can fail; it waits for conditions, never for time; it may run beside others in one process.
 
 mod cases;
+pub mod chance;
 pub mod chaos;
 pub mod leftovers;
 pub mod misuse;
 pub mod mortal;
 pub mod mpi;
 pub mod nth;
+pub mod patience;
 pub mod seccomp;
 mod support;
 pub mod watchdog;

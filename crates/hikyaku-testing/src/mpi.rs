@@ -3,11 +3,12 @@
 //! Open MPI (PMIx) and MPICH (PMI-1) of the distribution must be there; `HIKYAKU_TEST_MPI` names the folders of the
 //! commands of others, separated by colons.
 
+use crate::watchdog;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A command that hangs is ended after this long.
-const PATIENCE_SECONDS: &str = "100";
+/// A command that hangs, and that nobody watches, is ended after this long.
+const PATIENCE_SECONDS: &str = "1800";
 
 /// One installation.
 #[derive(Clone, Debug)]
@@ -82,7 +83,7 @@ impl Mpi {
     /// # Panics
     /// If it does not.
     pub fn succeed(&self, ranks: usize, program: &Path, arguments: &[&str]) -> Output {
-        let output = self.patiently(ranks).arg(program).args(arguments).output().unwrap();
+        let output = watchdog::output(self.patiently(ranks).arg(program).args(arguments));
         assert!(output.status.success(), "{self:?} {}\n{}", output.status, said(&output));
         output
     }

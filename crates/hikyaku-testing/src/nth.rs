@@ -107,8 +107,8 @@ pub fn failing<R: Send>(call: &Call, nth: usize, work: impl FnOnce() -> R + Send
     })
 }
 
-/// How long threads and processes may take to end after the work.
-const AFTERMATH: Duration = Duration::from_secs(5);
+/// How long threads and processes may take to end after the work, however crowded the machine is.
+const AFTERMATH: Duration = Duration::from_secs(120);
 
 /// Threads, and processes, that one piece of work may start.
 const TASKS_MAX: usize = 1000;
@@ -132,7 +132,7 @@ impl Supervisor<'_> {
 
     /// Answers until nobody is left who could ask; gives the number of calls until the work was over.
     fn answer(mut self, asked: &OwnedFd, over: &AtomicBool) -> usize {
-        let mut deadline = None;
+        let mut over_since = None;
         loop {
             let mut polled = [PollFd::new(asked, PollFlags::IN)];
             let moment = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
@@ -141,7 +141,7 @@ impl Supervisor<'_> {
                 return self.count;
             }
             let is_over = over.load(Ordering::Acquire);
-            if is_over && Instant::now() > *deadline.get_or_insert(Instant::now() + AFTERMATH) {
+            if is_over && over_since.get_or_insert_with(Instant::now).elapsed() > AFTERMATH {
                 panic!("{} {}: something still runs after the work", self.call.name, self.nth);
             }
             if ready > 0 {

@@ -2,15 +2,20 @@
 //! error of the library, nothing is left behind, and a retry succeeds. The program `exhausted` does the work.
 
 use hikyaku::launch::{Ending, Launcher};
+use hikyaku_testing::watchdog::{LIMITS, Limits, watched, watched_with};
 use hikyaku_testing::{leftovers::Watch, nth};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const EXHAUSTED: &str = env!("CARGO_BIN_EXE_exhausted");
 
 fn sweep(way: &str) {
     let watch = Watch::new(env!("CARGO_TARGET_TMPDIR"));
-    let output = Command::new(EXHAUSTED).arg(way).env("TMPDIR", watch.folder()).output().unwrap();
+    let mut command = Command::new(EXHAUSTED);
+    command.arg(way).env("TMPDIR", watch.folder());
+    // Hundreds of jobs, one after the other.
+    let limits = Limits { busy: Duration::from_secs(1800), clock: Duration::from_secs(7200), ..LIMITS };
+    let output = watched_with(limits, way, || command.output().unwrap());
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     let last = said.lines().last().unwrap_or_default();
@@ -42,9 +47,8 @@ fn fault_18_every_call_fails_once_in_a_rank() {
             number += 1;
             let what = format!("{} {number}", call.name);
             let launcher = Launcher::new(EXHAUSTED).args(["rank", call.name, &number.to_string()]).ranks(2);
-            let begin = Instant::now();
-            let outcome = launcher.env("TMPDIR", watch.folder()).capture(true).run().unwrap();
-            assert!(begin.elapsed() < Duration::from_secs(10), "{what}: took {:?}", begin.elapsed());
+            let launcher = launcher.env("TMPDIR", watch.folder()).capture(true);
+            let outcome = watched(&what, || launcher.run().unwrap());
             for (ending, output) in outcome.endings.iter().zip(&outcome.output) {
                 let said = String::from_utf8_lossy(&output.output) + String::from_utf8_lossy(&output.errors);
                 assert!(matches!(ending, Ending::Exited(0 | 7)), "{what}: {ending:?}: {said}");

@@ -4,6 +4,8 @@
 use hikyaku::Config;
 use hikyaku::collective::{Choices, Version};
 use hikyaku::launch::{Ending, Launcher, OnDeath, Outcome};
+use hikyaku_testing::chance::Chance;
+use hikyaku_testing::patience::assert_prompt;
 use hikyaku_testing::{leftovers::Watch, mortal, mortal::torn, watchdog::watched};
 use std::time::Duration;
 
@@ -45,7 +47,7 @@ fn end_one(signal: i32, config: Config, name: &str, ranks: usize, cross: &str, l
             slowest = slowest.max(Duration::from_nanos(learned.saturating_sub(died)));
         }
     }
-    assert!(slowest < NEVER, "{what}: learned only after {slowest:?}");
+    assert_prompt(slowest, NEVER, format!("{what}: learned"));
     watch.check();
     slowest
 }
@@ -59,27 +61,15 @@ fn moment(outcome: &Outcome, rank: usize, word: &str) -> Option<u64> {
     text(outcome, rank).lines().find_map(|line| line.strip_prefix(word)?.parse().ok())
 }
 
-/// Numbers that look random and are the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
 /// Every loop, with cores to spare and without, with private memory reached directly and not.
 #[test]
 fn fault_1_a_death_in_every_kind_of_message_and_collective() {
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut chance = Chance::new(1, 0);
     let (mut runs, mut times) = (0, Vec::new());
     for turn in 0..3 {
         for (name, _) in mortal::loops() {
             for (ranks, cross) in [(2, "on"), (4, "on"), (if turn % 2 == 0 { 2 } else { 4 }, "off")] {
-                let life = Duration::from_micros(random.below(5000));
+                let life = Duration::from_micros(chance.below(5000) as u64);
                 times.push((kill_one(name, ranks, cross, life), name));
                 runs += 1;
             }
@@ -89,20 +79,20 @@ fn fault_1_a_death_in_every_kind_of_message_and_collective() {
     let ((slowest, name), median) = (times[runs - 1], times[runs / 2].0);
     println!("{runs} deaths; learned after {median:?} (median), {slowest:?} (slowest, {name})");
     // Beside other programs a single one may take longer.
-    assert!(median < SOON, "most survivors learned only after {median:?}");
+    assert_prompt(median, SOON, "most survivors learned");
 }
 
 /// Every version of the calls that have several.
 #[test]
 fn fault_1_a_death_in_every_version_of_a_collective() {
-    let mut random = Random(0xda94_2042_e4dd_58b5);
+    let mut chance = Chance::new(2, 0);
     let calls = ["barrier", "broadcast", "reduce", "allreduce"];
     let calls = calls.into_iter().chain(["long broadcast", "long reduce", "long allreduce", "long non-blocking calls"]);
     for (version, name) in Version::ALL.into_iter().flat_map(|version| calls.clone().map(move |name| (version, name))) {
         let config = Config { choices: Choices::all(version), ..Config::default() };
         for (ranks, cross) in [(2, "on"), (4, "on"), (4, "off")] {
             println!("{name} by {}, {ranks} ranks, cross {cross}", version.name());
-            kill_one_by(config, name, ranks, cross, Duration::from_micros(random.below(5000)));
+            kill_one_by(config, name, ranks, cross, Duration::from_micros(chance.below(5000) as u64));
         }
     }
 }
@@ -120,13 +110,13 @@ fn fault_3_a_sender_that_dies_in_the_midst_of_its_copy() {
     }
     times.sort();
     let median = times[times.len() / 2];
-    assert!(median < SOON, "most survivors learned only after {median:?}");
+    assert_prompt(median, SOON, "most survivors learned");
 }
 
 #[test]
 fn fault_3_a_sender_that_dies_while_it_fills_a_buffer_harms_no_other_sender() {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut chance = Chance::new(3, 0);
     for _ in 0..40 {
-        kill_one("crowd", 4, "on", Duration::from_micros(random.below(8000)));
+        kill_one("crowd", 4, "on", Duration::from_micros(chance.below(8000) as u64));
     }
 }

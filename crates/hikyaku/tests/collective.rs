@@ -2,6 +2,9 @@
 
 #[path = "collective/cases.rs"]
 mod cases;
+#[path = "../../hikyaku-testing/src/watchdog.rs"]
+#[allow(dead_code)]
+mod watchdog;
 
 use cases::CASES;
 use hikyaku::collective::{Choices, Group, Sum, Version};
@@ -9,34 +12,18 @@ use hikyaku::sim::{Machine, Sim};
 use hikyaku::{Config, Error, Job, Result, Until};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
-/// Ends the whole test if it hangs.
+use std::time::Duration;
+
+/// Ends the whole test, and says where it was, if it hangs or takes more than so many seconds of processor time.
 fn within<R>(seconds: u64, what: &str, body: impl FnOnce() -> R) -> R {
-    let ended = Arc::new(AtomicBool::new(false));
-    let (watched, what) = (ended.clone(), what.to_string());
-    let deadline = Instant::now() + Duration::from_secs(seconds);
-    let watchdog = std::thread::spawn(move || {
-        while !watched.load(Ordering::Acquire) {
-            std::thread::park_timeout(deadline.saturating_duration_since(Instant::now()));
-            if Instant::now() >= deadline {
-                eprintln!("{what} hangs");
-                std::process::abort();
-            }
-        }
-    });
-    let result = body();
-    ended.store(true, Ordering::Release);
-    watchdog.thread().unpark();
-    watchdog.join().unwrap();
-    result
+    let limits = watchdog::Limits { busy: Duration::from_secs(seconds), ..watchdog::LIMITS };
+    watchdog::watched_with(limits, what, body)
 }
 
 fn run_all(size: usize) {
     for (name, body) in CASES {
-        within(60, &format!("{name} with {size} ranks"), || hikyaku::local(size, body).unwrap());
+        within(120, &format!("{name} with {size} ranks"), || hikyaku::local(size, body).unwrap());
     }
 }
 
@@ -46,7 +33,7 @@ fn run_all_by(version: Version) {
     for size in [2, 3, 6] {
         for (name, body) in CASES {
             let what = format!("{name} by {} with {size} ranks", version.name());
-            within(60, &what, || hikyaku::local_with(size, config, body).unwrap());
+            within(120, &what, || hikyaku::local_with(size, config, body).unwrap());
         }
     }
 }
@@ -88,7 +75,7 @@ fn by_stages_what_no_cache_holds() {
             assert!(data.iter().enumerate().all(|(at, data)| *data == number(at)));
         }
     };
-    within(60, "a long broadcast", || hikyaku::local_with(9, config, body).unwrap());
+    within(120, "a long broadcast", || hikyaku::local_with(9, config, body).unwrap());
 }
 
 #[test]
@@ -144,7 +131,7 @@ fn survive_by(config: Config, size: usize, call: impl Fn(&hikyaku::Group<'_>) ->
         // The group is of no use any more, and says so at once.
         assert!(matches!(world.allreduce(&mut [0u64], Sum), Err(Error::PeerDead { .. })));
     };
-    let ended = within(60, "a call with a dead member", || {
+    let ended = within(120, "a call with a dead member", || {
         catch_unwind(AssertUnwindSafe(|| hikyaku::local_with(size, config, body)))
     });
     let panic = ended.expect_err("the dead rank's panic goes on");
@@ -224,7 +211,7 @@ fn the_panic_of_a_rank_in_a_scope_ends_the_others_calls() {
         });
         assert!(matches!(result, Err(Error::Mismatch { rank: 1, .. } | Error::PeerDead { rank: 1 })), "{result:?}");
     };
-    let ended = within(60, "a panic in a scope", || catch_unwind(AssertUnwindSafe(|| hikyaku::local(3, body))));
+    let ended = within(120, "a panic in a scope", || catch_unwind(AssertUnwindSafe(|| hikyaku::local(3, body))));
     let panic = ended.expect_err("the rank's panic goes on");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"as planned"), "a survivor failed");
 }
@@ -279,7 +266,7 @@ fn a_panic_in_a_wait_ends_the_call() {
     };
     for (name, call) in calls {
         println!("{name}");
-        within(60, name, || hikyaku::local(2, |job| body(job, call)).unwrap());
+        within(120, name, || hikyaku::local(2, |job| body(job, call)).unwrap());
     }
 }
 
@@ -317,7 +304,7 @@ fn in_virtual_time() {
     for (size, seed) in [(1, 1), (2, 2), (3, 3), (5, 4), (8, 5)] {
         for (name, body) in CASES {
             let what = format!("{name} with {size} simulated ranks");
-            within(60, &what, || Sim::new(Machine::plain(), size, seed).run(body).unwrap());
+            within(120, &what, || Sim::new(Machine::plain(), size, seed).run(body).unwrap());
         }
     }
 }

@@ -7,6 +7,9 @@ mod cases;
 mod programs;
 #[path = "message/random.rs"]
 mod random;
+#[path = "../../hikyaku-testing/src/watchdog.rs"]
+#[allow(dead_code)]
+mod watchdog;
 
 use cases::pattern;
 use hikyaku::message::{Messages, Mode, SpoolReport};
@@ -19,7 +22,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn run(ranks: usize, body: impl Fn(&Job) -> Result<()> + Sync) {
-    for result in hikyaku::local(ranks, body).unwrap() {
+    let test = std::thread::current();
+    let results = watchdog::watched(test.name().unwrap_or("a test"), || hikyaku::local(ranks, body).unwrap());
+    for result in results {
         result.unwrap();
     }
 }

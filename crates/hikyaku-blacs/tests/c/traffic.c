@@ -74,7 +74,7 @@ int main(int count, char **arguments) {
     struct { const char *name; void (*run)(void); } all[] = {
         {"messages", messages}, {"spools", spools}, {"broadcasts", broadcasts}, {"combines", combines}, {"grids", grids},
     };
-    alarm(60); /* a job that is not ended ends by itself */
+    alarm(600); /* a job that is not ended ends by itself */
     Cblacs_pinfo(&rank, &size);
     CHECK(count == 3);
     void (*run)(void) = NULL;

@@ -1,6 +1,9 @@
 //! A program that is ended in the middle of its traffic leaves nothing behind: no process, no file, no memory.
 
 use crate::{built, compile, text};
+use hikyaku_testing::chance::Chance;
+use hikyaku_testing::patience::{assert_prompt, eventually};
+use hikyaku_testing::watchdog::watched;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -70,19 +73,17 @@ impl Traffic {
 
     /// Waits for the end of everything, and checks that nothing is left; gives the launcher's status and errors.
     fn end(mut self, begin: Instant) -> (ExitStatus, String) {
-        let status = self.launcher.wait().unwrap();
-        // The pipe closes when nobody has it any more.
-        self.said.read_to_string(&mut String::new()).unwrap();
-        let errors = errors(&mut self.launcher);
         let what = &self.what;
-        loop {
-            let (processes, holders) = (marked(&self.mark), holders(&self.memory));
-            if processes.is_empty() && holders.is_empty() {
-                break;
-            }
-            assert!(begin.elapsed() < 5 * BOUND, "{what}: left are {processes:?}, {holders:?}");
-        }
-        assert!(begin.elapsed() < BOUND, "{what}: ended only after {:?}", begin.elapsed());
+        let (status, errors) = watched(what, || {
+            let status = self.launcher.wait().unwrap();
+            // The pipe closes when nobody has it any more.
+            self.said.read_to_string(&mut String::new()).unwrap();
+            (status, errors(&mut self.launcher))
+        });
+        eventually(&format!("{what}: the end of all processes"), || {
+            (marked(&self.mark).is_empty() && holders(&self.memory).is_empty()).then_some(())
+        });
+        assert_prompt(begin.elapsed(), BOUND, format!("{what}: ended"));
         assert_eq!(shared_files(), self.files, "{what}");
         // Fails if there is anything in it.
         std::fs::remove_dir(&self.folder).unwrap_or_else(|error| panic!("{what}: {}: {error}", self.folder.display()));
@@ -132,21 +133,14 @@ fn holders(memory: &BTreeSet<String>) -> Vec<i32> {
     all_processes().filter(|process| !shared_memory(*process).is_disjoint(memory)).collect()
 }
 
-/// Moments that look random and are the same in every run.
-fn moments() -> impl Iterator<Item = Duration> {
-    std::iter::successors(Some(0x2545_f491_4f6c_dd1du64), |last| {
-        let mut next = *last;
-        next ^= next << 13;
-        next ^= next >> 7;
-        next ^= next << 17;
-        Some(next)
-    })
-    .map(|number| Duration::from_micros(number % 20_000))
+/// A moment that looks random and is the same in every run.
+fn moment(chance: &mut Chance) -> Duration {
+    Duration::from_micros(1 + chance.below(20_000) as u64)
 }
 
 #[test]
 fn one_rank_killed() {
-    let mut moments = moments();
+    let mut chance = Chance::new(1, 0);
     for what in TRAFFIC {
         for (ranks, victim, options) in [
             (2, 1, &[][..]),
@@ -157,7 +151,7 @@ fn one_rank_killed() {
         ] {
             let traffic = Traffic::start(what, ranks, options, 0);
             assert!(!traffic.memory.is_empty(), "{what}: ranks share memory");
-            std::thread::sleep(moments.next().unwrap());
+            std::thread::sleep(moment(&mut chance));
             let begin = kill(traffic.processes[victim]);
             let (status, errors) = traffic.end(begin);
             assert_eq!(status.code(), Some(128 + 9), "{what}, {ranks} ranks, {options:?}: {errors}");
@@ -167,10 +161,10 @@ fn one_rank_killed() {
 
 #[test]
 fn blacs_abort() {
-    let mut moments = moments();
+    let mut chance = Chance::new(1, 0);
     for what in TRAFFIC {
         for ranks in [1, 2, 4] {
-            let life = moments.next().unwrap().max(Duration::from_micros(1));
+            let life = moment(&mut chance);
             let mut traffic = Traffic::start(what, ranks, &[], life.as_micros() as u64);
             // What was begun is done before the call.
             let mut line = String::new();
@@ -185,11 +179,11 @@ fn blacs_abort() {
 
 #[test]
 fn the_launcher_killed() {
-    let mut moments = moments();
+    let mut chance = Chance::new(1, 0);
     for what in TRAFFIC {
         for ranks in [2, 4] {
             let traffic = Traffic::start(what, ranks, &[], 0);
-            std::thread::sleep(moments.next().unwrap());
+            std::thread::sleep(moment(&mut chance));
             let begin = kill(traffic.launcher.id() as i32);
             traffic.end(begin);
         }

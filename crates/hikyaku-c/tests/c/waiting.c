@@ -80,7 +80,7 @@ int main(void) {
     for (i = 1; i <= 20; i++) {
         OK(hk_word(right, flags, 16, (uint64_t)i));
         for (;;) {
-            GIVES(1, readable(fd, 10000));
+            GIVES(1, readable(fd, 1000000));
             OK(hk_event_clear());
             OK(hk_poll(flags, 16, &value));
             if (value == (uint64_t)i) break;

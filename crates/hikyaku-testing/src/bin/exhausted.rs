@@ -11,9 +11,6 @@ use hikyaku::{Error, Job, Result, Until};
 use hikyaku_testing::nth::{self, Call, Counted};
 use std::time::Duration;
 
-/// More than any attempt takes, beside other programs and on slow machines.
-const ATTEMPT_SECONDS_MAX: u32 = 20;
-
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let words: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
@@ -34,19 +31,16 @@ fn sweep(attempt: fn() -> Result<()>) {
         let (mut failed, mut number) = (0, 0);
         loop {
             number += 1;
-            // A hang ends the program; what was said last tells where.
-            println!("{} {number}", call.name);
-            // SAFETY: a number; the default action of the signal ends the process.
-            unsafe { libc::alarm(ATTEMPT_SECONDS_MAX) };
+            let what = format!("{} {number}", call.name);
             let before = open_files();
             let Counted { result, calls } = nth::failing(call, number, attempt);
-            assert_eq!(open_files(), before, "{} {number}: descriptors stayed open", call.name);
+            assert_eq!(open_files(), before, "{what}: descriptors stayed open");
             if calls < number {
                 result.unwrap();
                 break;
             }
             failed += result.is_err() as usize;
-            attempt().unwrap_or_else(|error| panic!("{} {number}, tried again: {error}", call.name));
+            attempt().unwrap_or_else(|error| panic!("{what}, tried again: {error}"));
         }
         println!("{}: {} failed in turn, {failed} errors", call.name, number - 1);
     }

@@ -75,7 +75,7 @@ fn idle(job: &Job, first: usize) -> Result<()> {
     let groups = groups.collect::<Result<Vec<_>>>()?;
     job.barrier()?;
     if job.rank() == 0 {
-        std::thread::sleep(Duration::from_secs(5));
+        std::thread::sleep(Duration::from_secs(2));
         for (rank, group) in (1..).zip(groups.into_iter().flatten()) {
             match WAITS[way(rank)].0 {
                 "receive from any rank" => messages.send_any(&[1u8], rank, 0)?,

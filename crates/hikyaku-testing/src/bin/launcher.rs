@@ -1,6 +1,8 @@
 //! A launcher to do harm to: starts the program `victim` beside it as three ranks, as the fault tests say.
 
 use hikyaku::launch::Launcher;
+use hikyaku_testing::watchdog::{Limits, watched_with};
+use std::time::Duration;
 
 fn main() {
     // Whoever stopped it may be killed before letting it go on: it ends with the test at the latest.
@@ -16,6 +18,11 @@ fn main() {
             drop(Launcher::new("sh").args(["-c", &script]).ranks(3).run());
         }
         "few-files" => few_files(&victim),
+        "watched" => {
+            let (still, busy) = (Duration::from_secs(4), Duration::from_secs(4));
+            let limits = Limits { still, busy, clock: Duration::from_secs(600) };
+            watched_with(limits, role, || drop(Launcher::new(&victim).arg(role).ranks(2).run()));
+        }
         other => panic!("no such way to start: {other}"),
     }
 }

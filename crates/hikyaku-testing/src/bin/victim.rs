@@ -3,6 +3,7 @@
 
 use hikyaku::message::Messages;
 use hikyaku::{By, Error, Job, Result, Until};
+use hikyaku_testing::patience::{assert_prompt, eventually};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -35,6 +36,7 @@ fn main() {
         "handler" => handler(&job),
         "full-ring" => full_ring(&job),
         "spin" => spin(&job),
+        "stuck" => stuck(&job),
         "give-up" => give_up(&job),
         "loop" => endless(&job),
         "idle" => idle(&job),
@@ -180,7 +182,7 @@ fn check_death<T: std::fmt::Debug>(job: &Job, clock: &hikyaku::Symmetric<u64>, r
         Err(Error::PeerDead { rank }) if rank == victim(job) => {}
         other => panic!("expected the death of rank {}, got {other:?}", victim(job)),
     }
-    assert!(after < Duration::from_millis(100), "learned of the death only after {after:?}");
+    assert_prompt(after, Duration::from_millis(100), "learned of the death");
     println!("survived");
 }
 
@@ -299,11 +301,9 @@ impl Drop for Stopped {
 
 /// Waits until the system says that a process is in this state.
 fn await_state(process: u64, state: char) {
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while !std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap().contains(&format!(") {state} ")) {
-        assert!(Instant::now() < deadline, "process {process} did not come to state {state}");
-        std::thread::yield_now();
-    }
+    let is_there =
+        || std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap().contains(&format!(") {state} "));
+    eventually(&format!("process {process} in state {state}"), || is_there().then_some(()));
 }
 
 fn handler(job: &Job) -> Result<()> {
@@ -349,6 +349,13 @@ fn spin(job: &Job) -> Result<()> {
     }
 }
 
+/// Waits for what never comes.
+fn stuck(job: &Job) -> Result<()> {
+    let word = job.symmetric::<u64>(1)?;
+    println!("stuck {}", std::process::id());
+    job.wait(word.here(0), Until::Equal(1)).map(drop)
+}
+
 /// Fails while the others never call the library again.
 fn give_up(job: &Job) -> Result<()> {
     if job.rank() != victim(job) {
@@ -378,12 +385,12 @@ fn endless(job: &Job) -> Result<()> {
     Ok(())
 }
 
-/// Waits for ten seconds and tells how much processor time that took.
+/// Waits for some seconds and tells how much processor time that took.
 fn idle(job: &Job) -> Result<()> {
     let flag = job.symmetric::<u64>(8)?;
     job.barrier()?;
     if job.rank() == 0 {
-        std::thread::sleep(Duration::from_secs(10));
+        std::thread::sleep(Duration::from_secs(3));
         for rank in 1..job.size() {
             job.word(flag.at(rank, 0), 1)?;
         }

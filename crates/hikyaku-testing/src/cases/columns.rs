@@ -6,7 +6,7 @@ use hikyaku::{Error, Job};
 use std::time::Duration;
 
 /// A message so long after the start means that something is lost.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(1000);
 /// What lies between columns, and must stay.
 const GAP: u8 = 0xEE;
 

@@ -1,11 +1,12 @@
 //! A forked child is no rank (fault 13).
 
 use crate::support::{spin_until, words};
+use crate::watchdog::LIMITS;
 use hikyaku::{By, Error, Event, Job, Result, Until};
 
 const HANDLER: u16 = 1;
-/// How long a child may take before it counts as hung.
-const CHILD_SECONDS: u32 = 20;
+/// A child that hangs is found by who watches its parent; this ends one that nobody watches.
+const CHILD_SECONDS: u32 = LIMITS.clock.as_secs() as u32;
 
 /// Runs `child` in a fork and gives its verdict: 0, or the number of the step that went wrong.
 pub(super) fn in_fork(child: impl FnOnce() -> i32) -> i32 {

@@ -48,7 +48,7 @@ pub fn wait_any_tells_which(job: &Job) {
         assert_eq!(job.wait_any(By::Rank(1), &events, None).unwrap(), 2);
         job.word(words_here.at(peer, 0), 1).unwrap();
         let events = [word(0), Event::Handler(HANDLER, 1)];
-        assert_eq!(job.wait_any(By::Rank(1), &events, Some(Duration::from_secs(60))).unwrap(), 1);
+        assert_eq!(job.wait_any(By::Rank(1), &events, Some(Duration::from_secs(1000))).unwrap(), 1);
         job.word(words_here.at(peer, 1), 1).unwrap();
     } else {
         job.word(words_here.at(peer, 1), 1).unwrap();

@@ -1,7 +1,7 @@
 //! Active messages and calls: each handler runs exactly once per message, in the order of the sender.
 
-use super::chance::Chance;
 use super::trouble::{Outcome, promise};
+use crate::chance::Chance;
 use hikyaku::{By, Error, Job};
 use std::sync::{Arc, Mutex};
 

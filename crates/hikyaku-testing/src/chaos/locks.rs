@@ -4,8 +4,8 @@
 //! Two kinds, of which each run has one: a queue (Mellor-Crummey and Scott), whose members hand over to the next by a remote
 //! write, and tickets.
 
-use super::chance::Chance;
 use super::trouble::{Outcome, Trouble, promise};
+use crate::chance::Chance;
 use hikyaku::{Atomic, By, Error, Job, Symmetric, Until};
 use std::time::Duration;
 

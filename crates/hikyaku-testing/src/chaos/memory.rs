@@ -3,8 +3,8 @@
 //! In a round each rank writes one part of every memory, another one each round, so the outcome of a round is known
 //! whatever the order; counters, which everyone changes at once, commute. Every rank works out what all do.
 
-use super::chance::Chance;
 use super::trouble::{Outcome, promise};
+use crate::chance::Chance;
 use hikyaku::{Area, Atomic, Job, Place, RemoteArea, Symmetric, Until};
 
 /// Words of a memory that one rank may write in a round; between parts lies a word that nobody writes.
@@ -55,7 +55,7 @@ fn steps(seed: u64, round: usize, rank: usize, size: usize) -> Vec<(usize, usize
     let count = chance.below(8);
     let mut step = || {
         let at = chance.below(PART);
-        let value = chance.next();
+        let value = chance.number();
         let step = match chance.below(5) {
             0 => Step::Push { at, data: (0..=chance.below(PART - at)).map(|i| value ^ i as u64).collect() },
             1 => Step::Pull { at, len: 1 + chance.below(PART - at) },
@@ -70,7 +70,7 @@ fn steps(seed: u64, round: usize, rank: usize, size: usize) -> Vec<(usize, usize
 
 fn operation(chance: &mut Chance) -> Atomic {
     // Small values, so that a comparison is met now and then.
-    let (small, any) = (chance.below(4) as u64, chance.next());
+    let (small, any) = (chance.below(4) as u64, chance.number());
     match chance.below(6) {
         0 => Atomic::Add(any),
         1 => Atomic::Swap(small),

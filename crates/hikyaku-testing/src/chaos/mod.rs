@@ -9,7 +9,6 @@
 //! | `plan` | what a seed stands for: ranks, workload, faults |
 //! | `verdict` | whether what the ranks report is what was promised |
 //! | `trouble` | what a rank reports |
-//! | `chance` | random numbers |
 //! | `memory` | pushes, pulls, words and atomic operations against a model |
 //! | `active` | active messages and calls: exactly once, in order |
 //! | `slots` | messages in slots, of all sizes and modes |
@@ -18,7 +17,6 @@
 //! | `locks` | locks of remote atomic operations: exclusive and fair |
 
 mod active;
-mod chance;
 mod locks;
 mod memory;
 mod plan;

@@ -1,8 +1,8 @@
 //! What a seed stands for.
 
-use super::chance::Chance;
 use super::trouble::{Outcome, promise};
 use super::{active, locks, memory, revoked, slots, together};
+use crate::chance::Chance;
 use hikyaku::sim::{Crash, Faults, Hardware, HardwareBarrier, HardwareBroadcast, Machine, Partition, Shape, Slow};
 use hikyaku::{By, Error, Job};
 use std::fmt;
@@ -60,7 +60,7 @@ impl Workload {
             Workload::Mixture => {
                 let mut chance = Chance::new(seed, 7);
                 for part in 0..2 + chance.below(2) as u64 {
-                    chance.pick(&Workload::ALL[..6]).perform(job, Chance::new(seed, 100 + part).next())?;
+                    chance.pick(&Workload::ALL[..6]).perform(job, Chance::new(seed, 100 + part).number())?;
                 }
             }
             _ => self.perform(job, seed)?,

@@ -1,7 +1,7 @@
 //! Areas that come and go: nobody writes after a revocation, and an old handle does not reach a new area.
 
-use super::chance::Chance;
 use super::trouble::{Outcome, Trouble, promise};
+use crate::chance::Chance;
 use hikyaku::{Error, Job, Refusal, RemoteArea, Until};
 
 const AREA: u32 = 1;

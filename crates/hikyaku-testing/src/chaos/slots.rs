@@ -2,8 +2,8 @@
 //!
 //! A phase is one pattern; all ranks draw the same phases from the seed.
 
-use super::chance::Chance;
 use super::trouble::{Outcome, Trouble, promise};
+use crate::chance::Chance;
 use hikyaku::message::{EAGER_MAX, Messages, Mode};
 use hikyaku::{Error, Job};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub fn run(job: &Job, seed: u64) -> Outcome {
     for phase in 0..1 + chance.below(4) {
         // Ranks may differ in it.
         messages.set_mode(Chance::new(seed, (phase * 64 + job.rank()) as u64 + 4000).pick(&modes));
-        let mut chance = Chance::new(chance.next(), phase as u64);
+        let mut chance = Chance::new(chance.number(), phase as u64);
         match chance.below(6) {
             0 => crowd(&messages, &mut chance)?,
             1 => any_slot(&messages, &mut chance)?,
@@ -52,7 +52,7 @@ impl Letter {
     fn content(&self) -> Vec<u8> {
         let [from, to, slot, number] = [self.from, self.to, self.slot, self.number].map(|part| part as u64);
         let mut chance = Chance::new(self.stamp, from << 48 | to << 32 | slot << 16 | number);
-        let words: Vec<u64> = (0..self.bytes.div_ceil(8)).map(|_| chance.next()).collect();
+        let words: Vec<u64> = (0..self.bytes.div_ceil(8)).map(|_| chance.number()).collect();
         bytemuck::cast_slice(&words)[..self.bytes].to_vec()
     }
 
@@ -74,7 +74,7 @@ fn neighbours(messages: &Messages<'_>, shift: usize) -> (usize, usize) {
 /// Some messages of random pairs, all under way at the same time, twice.
 fn all_at_once(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (messages.job().rank(), messages.size());
-    let stamp = chance.next();
+    let stamp = chance.number();
     for number in 0..2 {
         // One of each slot of a pair at a time.
         let mut all: Vec<Letter> = Vec::new();
@@ -122,7 +122,7 @@ fn crowd(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (messages.job().rank(), messages.size());
     let (target, slot, count) = (chance.below(size), chance.below(SLOTS), 1 + chance.below(3));
     let sizes: Vec<usize> = (0..count).map(|_| chance.pick(&SIZES)).collect();
-    let stamp = chance.next();
+    let stamp = chance.number();
     let letter = |from, number| Letter { stamp, from, to: target, slot, number, bytes: sizes[number] };
     if me != target {
         (0..count).try_for_each(|number| messages.send_any(&letter(me, number).content(), target, slot))?;
@@ -146,7 +146,7 @@ fn any_slot(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (to, from) = neighbours(messages, 1 + chance.below(messages.size() - 1));
     // Short ones: everybody sends before anybody receives, and a synchronous send would wait for ever.
     messages.set_mode(Mode::Standard);
-    let (first, stamp, me) = (chance.below(SLOTS), chance.next(), messages.job().rank());
+    let (first, stamp, me) = (chance.below(SLOTS), chance.number(), messages.job().rank());
     let letter = |from, to, slot| Letter { stamp, from, to, slot, number: 0, bytes: 10 + slot };
     let slots: Vec<usize> = (0..SLOTS).map(|index| (first + index) % SLOTS).collect();
     for slot in &slots {
@@ -167,7 +167,7 @@ fn any_slot(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
 fn truncated(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (messages.job().rank(), messages.size());
     let (from, slot, bytes) = (chance.below(size), chance.below(SLOTS), EAGER_MAX + 1 + chance.below(20_000));
-    let (to, stamp) = ((from + 1 + chance.below(size - 1)) % size, chance.next());
+    let (to, stamp) = ((from + 1 + chance.below(size - 1)) % size, chance.number());
     let letter = |number| Letter { stamp, from, to, slot, number, bytes };
     messages.set_mode(Mode::Standard);
     let told = |result: hikyaku::Result<()>| match result {
@@ -193,7 +193,7 @@ fn truncated(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
 fn given_up(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (messages.job().rank(), messages.size());
     let (from, slot, bytes) = (chance.below(size), chance.below(SLOTS), chance.pick(&SIZES));
-    let (to, patience, stamp) = ((from + 1 + chance.below(size - 1)) % size, chance.below(8), chance.next());
+    let (to, patience, stamp) = ((from + 1 + chance.below(size - 1)) % size, chance.below(8), chance.number());
     let letter = |number| Letter { stamp, from, to, slot, number, bytes: bytes + number };
     messages.set_mode(Mode::Standard);
     if me == from {
@@ -222,7 +222,7 @@ fn given_up(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
 fn prepared(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (to, from) = neighbours(messages, 1 + chance.below(messages.size() - 1));
     let (slot, bytes, me) = (chance.below(SLOTS), chance.pick(&SIZES), messages.job().rank());
-    let stamp = chance.next();
+    let stamp = chance.number();
     let letter = |from, to, number| Letter { stamp, from, to, slot, number, bytes };
     let mut send = messages.prepare_send(vec![0u8; bytes], to, slot)?;
     let mut receive = messages.prepare_recv(vec![0u8; bytes], from, slot)?;

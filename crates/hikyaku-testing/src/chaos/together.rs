@@ -1,7 +1,7 @@
 //! Collective calls on the world and on parts of it; barriers never pass early.
 
-use super::chance::Chance;
 use super::trouble::{Outcome, Trouble, promise};
+use crate::chance::Chance;
 use hikyaku::collective::{Max, Sum};
 use hikyaku::{Error, Group, Job};
 
@@ -67,7 +67,7 @@ fn composed(stamp: u64, members: usize, len: usize) -> Vec<[u64; 2]> {
 /// One call of any kind, and what must come out of it.
 fn call(group: &Group<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (group.rank(), group.size());
-    let (root, mut len, stamp) = (chance.below(size), chance.pick(&[0, 1, 2, 30, 500, 1500]), chance.next());
+    let (root, mut len, stamp) = (chance.below(size), chance.pick(&[0, 1, 2, 30, 500, 1500]), chance.number());
     let kind = chance.below(10);
     if kind == 0 && chance.once_in(4) {
         // So long that it goes straight from buffer to buffer.

@@ -4,7 +4,6 @@ use super::{all_values, sum_of, value, values};
 use hikyaku::collective::{Max, Sum};
 use hikyaku::{Error, Group, Job};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::time::{Duration, Instant};
 
 const LENGTHS: [usize; 6] = [0, 1, 7, 1000, 5000, 100_000];
 
@@ -311,7 +310,6 @@ fn survive_panic(job: &Job, call: impl Fn(&Group<'_>, bool) -> hikyaku::Result<(
     let world = job.world().unwrap();
     world.barrier().unwrap();
     let panics = job.rank() == 0;
-    let begin = Instant::now();
     let ended = catch_unwind(AssertUnwindSafe(|| call(&world, panics)));
     match ended {
         Err(panic) => assert!(panics && panic.downcast_ref::<&str>() == Some(&"as planned")),
@@ -320,7 +318,6 @@ fn survive_panic(job: &Job, call: impl Fn(&Group<'_>, bool) -> hikyaku::Result<(
             assert!(!panics && matches!(result, Err(Error::Mismatch { rank: 0, .. })), "{result:?}");
         }
     }
-    assert!(begin.elapsed() < Duration::from_secs(10));
     assert!(world.barrier().is_err());
     // Other groups are not concerned.
     job.world().unwrap().barrier().unwrap();

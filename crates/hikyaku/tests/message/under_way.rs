@@ -4,7 +4,7 @@ use super::pattern;
 use hikyaku::message::Mode;
 use hikyaku::{Error, Job, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub fn an_early_receive_lets_the_send_go_without_the_receiver(job: &Job) -> Result<()> {
     let messages = job.messages(1)?;
@@ -33,9 +33,8 @@ pub fn an_early_receive_lets_the_send_go_without_the_receiver(job: &Job) -> Resu
 fn watch(address: *mut u64) {
     // SAFETY: a word of this rank's own symmetric memory, which stays until the job ends; others write it whole.
     let word = unsafe { AtomicU64::from_ptr(address) };
-    let begin = Instant::now();
+    // A send that waits for help of its receiver never ends: whoever watches the test says so.
     while word.load(Ordering::Acquire) != 1 {
-        assert!(begin.elapsed() < Duration::from_secs(20), "a send waits for help of its receiver");
         std::thread::yield_now();
     }
 }

@@ -1,0 +1,69 @@
+//! Waiting for conditions, and promises in time on a machine that others use too.
+
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes that happens at all.
+const LONG: Duration = Duration::from_secs(300);
+
+/// Looks until there is a value.
+///
+/// # Panics
+/// If there is none for very long.
+pub fn eventually<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(value) = ready() {
+            return value;
+        }
+        assert!(begin.elapsed() < LONG, "{what}: not within {LONG:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Checks that something took no longer than promised. On a machine with more to do than it has processors the promise is
+/// longer by as much, and twice: everything waits for its turn several times.
+///
+/// # Panics
+/// If it did.
+pub fn assert_prompt(took: Duration, promised: Duration, what: impl Display) {
+    if took >= promised {
+        let crowd = crowd();
+        assert!(took < promised * crowd, "{what}: only after {took:?}; promised are {promised:?}, crowd {crowd}");
+    }
+}
+
+/// By how much the machine is slower than promises assume, as it is now; 1 if nobody waits for a processor.
+pub fn crowd() -> u32 {
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let most = (0..20).map(|_| {
+        std::thread::sleep(Duration::from_millis(2));
+        runnable().unwrap_or(1)
+    });
+    match most.max().unwrap_or(1) {
+        most if most <= processors => 1,
+        most => (2 * most).div_ceil(processors) as u32,
+    }
+}
+
+/// How many threads of this machine run or could run.
+fn runnable() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "promised are 1s")]
+    fn what_took_too_long_is_told() {
+        assert_prompt(Duration::from_secs(1_000_000), Duration::from_secs(1), "it ended");
+    }
+
+    #[test]
+    fn whoever_looks_is_runnable() {
+        assert!(runnable().is_some_and(|count| count >= 1));
+    }
+}
