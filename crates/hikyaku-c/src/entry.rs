@@ -2,7 +2,7 @@
 
 use crate::error::{self, Failure};
 use crate::thread;
-use core_hikyaku::{Job, Port};
+use core_hikyaku::{Job, PAYLOAD_MAX, Port, copy_out};
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -71,34 +71,66 @@ pub fn with_everyone<C: Code>(body: impl FnOnce(&Job) -> Result<C, Failure>) -> 
     })
 }
 
-/// The bytes of the caller at `start`.
+/// Checks where bytes of the caller are which peers may change meanwhile: they are copied by address, never behind a
+/// reference. The pointer may be used for as many bytes afterwards, or for none.
+#[inline(always)]
+pub fn place<T>(start: *const T, bytes: usize) -> Result<(), Failure> {
+    match start.is_null() || bytes > isize::MAX as usize {
+        true => absent(start.cast(), bytes),
+        false => Ok(()),
+    }
+}
+
+/// The bytes of the caller at `start`, which belong to the operation until it has ended.
 ///
 /// # Safety
-/// If `start` is not null, `bytes` bytes can be read there during the call. A peer may change them meanwhile: the
-/// slice is only handed to the library, which copies by address.
+/// If `start` is not null, `bytes` bytes can be read there, and nobody writes them, during the call.
 #[inline(always)]
 pub unsafe fn source<'a>(start: *const c_void, bytes: usize) -> Result<&'a [u8], Failure> {
-    if start.is_null() || bytes > isize::MAX as usize {
-        return absent(start, bytes).map(|()| &[][..]);
-    }
+    place(start, bytes)?;
     // SAFETY: the caller's promise; not null, and no longer than a slice may be.
-    Ok(unsafe { std::slice::from_raw_parts(start.cast(), bytes) })
+    Ok(if start.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(start.cast(), bytes) } })
 }
 
-/// The bytes of the caller at `start`, to be written.
+/// The same, to be written.
 ///
 /// # Safety
-/// As [`source`], and they can be written.
+/// As [`source`], and they can be written, and nobody else uses them.
 #[inline(always)]
 pub unsafe fn target<'a>(start: *mut c_void, bytes: usize) -> Result<&'a mut [u8], Failure> {
-    if start.is_null() || bytes > isize::MAX as usize {
-        return absent(start, bytes).map(|()| &mut [][..]);
-    }
+    place(start, bytes)?;
     // SAFETY: the caller's promise; not null, and no longer than a slice may be.
-    Ok(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) })
+    Ok(if start.is_null() { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) } })
 }
 
-/// A pointer that cannot be a slice: fine only for no bytes at all.
+/// A private copy of the payload of a message: what the caller gives may lie where peers write.
+///
+/// # Safety
+/// If `start` is not null, `bytes` bytes can be read there.
+#[inline(always)]
+pub unsafe fn payload<R>(start: *const c_void, bytes: usize, send: impl FnOnce(&[u8]) -> R) -> Result<R, Failure> {
+    place(start, bytes)?;
+    if bytes == 0 {
+        return Ok(send(&[]));
+    }
+    let (mut short, mut long) = ([0; SHORT_PAYLOAD], Vec::new());
+    let copy = match bytes <= SHORT_PAYLOAD {
+        true => &mut short[..bytes],
+        false => {
+            // One that is too long is refused, however much of it there is.
+            long.resize(bytes.min(PAYLOAD_MAX + 1), 0);
+            &mut long[..]
+        }
+    };
+    // SAFETY: the caller's promise; not null.
+    unsafe { copy_out(start.cast(), copy) };
+    Ok(send(copy))
+}
+
+/// Bytes of a payload that is copied to the stack.
+const SHORT_PAYLOAD: usize = 256;
+
+/// A pointer that leads to no memory: fine only for no bytes at all.
 #[cold]
 fn absent(start: *const c_void, bytes: usize) -> Result<(), Failure> {
     match (start.is_null(), bytes) {

@@ -3,7 +3,7 @@
 //! A handler in C gets a pointer to its context, which is never followed before it was found to be the one of the
 //! handler that runs on this thread now: one kept for later is refused.
 
-use crate::entry::{Code, give, guarded, required, source, with_job, with_port};
+use crate::entry::{self, Code, give, guarded, required, with_job, with_port};
 use crate::error::Failure;
 use crate::thread;
 use core_hikyaku::{ARGUMENT_COUNT, Arguments, Context, Error, HANDLER_COUNT, Message, PAYLOAD_MAX, Port};
@@ -103,8 +103,11 @@ unsafe fn with_message<C: Code>(
 ) -> c_int {
     with_port(|port| {
         // SAFETY: the caller's promise.
-        let (words, payload) = unsafe { (words(arguments), source(payload, payload_bytes)?) };
-        Ok(send(port, words, payload)?)
+        let sent = unsafe {
+            let words = words(arguments);
+            entry::payload(payload, payload_bytes, |payload| send(port, words, payload))?
+        };
+        Ok(sent?)
     })
 }
 
@@ -171,8 +174,12 @@ pub unsafe extern "C" fn hk_context_send(
 ) -> c_int {
     guarded(|| {
         // SAFETY: the caller's to read.
-        let (words, payload) = unsafe { (words(arguments), source(payload, payload_bytes)?) };
-        with_context(context, |context| Ok(context.send(rank as usize, handler, address, words, payload)?))
+        unsafe {
+            let words = words(arguments);
+            entry::payload(payload, payload_bytes, |payload| {
+                with_context(context, |context| Ok(context.send(rank as usize, handler, address, words, payload)?))
+            })?
+        }
     })
 }
 

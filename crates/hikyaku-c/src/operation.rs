@@ -1,6 +1,6 @@
 //! Remote operations. The header has the full description of each.
 
-use crate::entry::{give, source, target, with_port};
+use crate::entry::{give, place, with_port};
 use crate::error::Failure;
 use crate::handle::Handle;
 use core_hikyaku::Atomic;
@@ -16,9 +16,10 @@ pub unsafe extern "C" fn hk_push(
     size: usize,
 ) -> c_int {
     with_port(|port| {
+        place(my_addr, size)?;
+        let data = my_addr.cast();
         // SAFETY: the caller's to read.
-        let data = unsafe { source(my_addr, size) }?;
-        area.with_bytes(rank as usize, offset, move |to| Ok(port.push(to, data)?))
+        area.with_bytes(rank as usize, offset, move |to| Ok(unsafe { port.push_from(to, data, size)? }))
     })
 }
 
@@ -26,9 +27,10 @@ pub unsafe extern "C" fn hk_push(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hk_pull(my_addr: *mut c_void, rank: c_int, area: Handle, offset: usize, size: usize) -> c_int {
     with_port(|port| {
+        place(my_addr, size)?;
+        let into = my_addr.cast();
         // SAFETY: the caller's to write.
-        let into = unsafe { target(my_addr, size) }?;
-        area.with_bytes(rank as usize, offset, move |from| Ok(port.pull(from, into)?))
+        area.with_bytes(rank as usize, offset, move |from| Ok(unsafe { port.pull_into(from, into, size)? }))
     })
 }
 
@@ -51,10 +53,11 @@ pub unsafe extern "C" fn hk_push_notify(
     value: u64,
 ) -> c_int {
     with_port(|port| {
-        // SAFETY: the caller's to read.
-        let data = unsafe { source(my_addr, size) }?;
+        place(my_addr, size)?;
+        let data = my_addr.cast();
         area.with_bytes_and_flag(rank as usize, offset, flag, flag_offset, move |to, flag| {
-            Ok(port.push_notify(to, data, flag, value)?)
+            // SAFETY: the caller's to read.
+            Ok(unsafe { port.push_notify_from(to, data, size, flag, value)? })
         })
     })
 }
@@ -72,10 +75,13 @@ pub unsafe extern "C" fn hk_push_status(
     value: u64,
 ) -> c_int {
     with_port(|port| {
-        // SAFETY: the caller's to read.
-        let data = unsafe { source(my_addr, size) }?;
+        place(my_addr, size)?;
+        let data = my_addr.cast();
         let status = status.entry()?.own_word(port.rank(), status_offset)?;
-        area.with_bytes(rank as usize, offset, move |to| Ok(port.push_status(to, data, status, value)?))
+        area.with_bytes(rank as usize, offset, move |to| {
+            // SAFETY: the caller's to read.
+            Ok(unsafe { port.push_status_from(to, data, size, status, value)? })
+        })
     })
 }
 
@@ -92,10 +98,13 @@ pub unsafe extern "C" fn hk_pull_status(
     value: u64,
 ) -> c_int {
     with_port(|port| {
-        // SAFETY: the caller's to write.
-        let into = unsafe { target(my_addr, size) }?;
+        place(my_addr, size)?;
+        let into = my_addr.cast();
         let status = status.entry()?.own_word(port.rank(), status_offset)?;
-        area.with_bytes(rank as usize, offset, move |from| Ok(port.pull_status(from, into, status, value)?))
+        area.with_bytes(rank as usize, offset, move |from| {
+            // SAFETY: the caller's to write.
+            Ok(unsafe { port.pull_status_into(from, into, size, status, value)? })
+        })
     })
 }
 

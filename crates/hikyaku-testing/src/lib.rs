@@ -12,6 +12,7 @@
 //! | `misuse/` | programs in safe Rust that do what a program should not |
 //! | `mortal/` | what ranks do while one of them dies |
 //! | `seccomp` | forbidding a process what some kernels forbid, or everything |
+//! | `segment` | the job's memory as a hostile rank sees it |
 //! | `mpi` | the MPI installations of this machine |
 //! | `leftovers` | what a job might leave behind |
 //! | `nth` | one system call among many fails |
@@ -31,6 +32,7 @@ pub mod mpi;
 pub mod nth;
 pub mod patience;
 pub mod seccomp;
+pub mod segment;
 mod support;
 pub mod watchdog;
 

@@ -127,6 +127,7 @@ pub use self::{
     collective::Group,
     error::{Error, Refusal, Result},
     job::{Config, Job, at_exit, local, local_with, parse_bytes},
+    memory::copy::copy_out,
     ni::area::{Area, RemoteArea},
     ni::block::Block,
     ni::engine::{Context, Message},

@@ -8,7 +8,7 @@ use super::entry::with_comm;
 use super::error::{Outcome, Trouble};
 use super::job::Fmpl;
 use super::message::TAG_ANY;
-use crate::entry::{give, required, source, target};
+use crate::entry::{give, place, required, target};
 use std::ffi::{c_int, c_void};
 
 /// A receive of any slot.
@@ -73,21 +73,18 @@ impl Comm {
     /// # Safety
     /// The bytes stay as they are until the send has ended.
     pub unsafe fn start_send(&self, buf: *const c_void, size: usize, dst: c_int, mai: c_int) -> Outcome<()> {
+        place(buf, size)?;
         // SAFETY: the caller's promise.
-        unsafe {
-            let data = source(buf, size)?;
-            Ok(self.messages.isend(data.as_ptr(), data.len(), dst as usize, mai as usize)?)
-        }
+        Ok(unsafe { self.messages.isend(buf.cast::<u8>(), size, dst as usize, mai as usize)? })
     }
 
     /// # Safety
     /// The bytes stay, and nobody else uses them, until the receive has ended.
     pub unsafe fn start_receive(&self, buf: *mut c_void, size: usize, src: c_int, mai: c_int) -> Outcome<()> {
-        // SAFETY: the caller's promise.
-        let into = unsafe { target(buf, size)? };
+        place(buf, size)?;
         if mai != TAG_ANY {
             // SAFETY: the caller's promise.
-            unsafe { self.messages.irecv(into.as_mut_ptr(), size, src as usize, mai as usize)? };
+            unsafe { self.messages.irecv(buf.cast::<u8>(), size, src as usize, mai as usize)? };
             return Ok(());
         }
         // Finds out whether there is such a rank.

@@ -7,7 +7,7 @@ use super::error::{Outcome, Trouble};
 use super::job::Fmpl;
 use super::message::TAG_ANY;
 use super::request::Handle;
-use crate::entry::{give, required, source, target};
+use crate::entry::{give, place, required};
 use core_hikyaku::Error;
 use std::ffi::{c_int, c_void};
 
@@ -95,13 +95,9 @@ impl Transfer {
         unsafe {
             match self.way {
                 Way::Out => {
-                    let data = source(self.buf, self.size)?;
-                    Ok(comm.messages.isend_reserved(data.as_ptr(), data.len(), rank, slot)?)
+                    Ok(comm.messages.isend_reserved(self.buf.cast_const().cast::<u8>(), self.size, rank, slot)?)
                 }
-                Way::In => {
-                    let into = target(self.buf, self.size)?;
-                    Ok(comm.messages.irecv_reserved(into.as_mut_ptr(), into.len(), rank, slot)?)
-                }
+                Way::In => Ok(comm.messages.irecv_reserved(self.buf.cast::<u8>(), self.size, rank, slot)?),
                 Way::InAny => comm.start_receive(self.buf, self.size, self.peer, self.mai),
             }
         }
@@ -136,8 +132,7 @@ pub unsafe extern "C" fn fmpl_send_init(
 ) -> c_int {
     with_fmpl(|fmpl| {
         required(req, "the request to be given")?;
-        // SAFETY: the caller's to read.
-        unsafe { source(buf, size)? };
+        place(buf, size)?;
         let handle = fmpl.prepare(Transfer { way: Way::Out, buf: buf.cast_mut(), size, peer: dst, mai, comm })?;
         // SAFETY: not null, and the caller's to write.
         unsafe { give(req, handle) };
@@ -157,8 +152,7 @@ pub unsafe extern "C" fn fmpl_recv_init(
 ) -> c_int {
     with_fmpl(|fmpl| {
         required(req, "the request to be given")?;
-        // SAFETY: the caller's to write.
-        unsafe { target(buf, size)? };
+        place(buf, size)?;
         let way = if mai == TAG_ANY { Way::InAny } else { Way::In };
         let handle = fmpl.prepare(Transfer { way, buf, size, peer: src, mai, comm })?;
         // SAFETY: not null, and the caller's to write.

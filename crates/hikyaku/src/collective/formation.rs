@@ -94,7 +94,9 @@ impl<'j> Formation<'j> {
         Messages::bytes_for(slots, members.len())?;
         let own = Parts::take(job, checksum(members, slots), members.len(), me, teams, slots);
         // On an error the parts stay taken: others may know of them.
-        let all = own.exchange(channel, slot, members)?;
+        let mut all = own.exchange(channel, slot, members)?;
+        // Of itself it believes nothing that it reads where others may write.
+        all[me] = own;
         // All see the same, so all give up or none.
         if let Some(member) = all.iter().position(Parts::lacks) {
             own.give(job, members.len(), slots);

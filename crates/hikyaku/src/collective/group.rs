@@ -249,6 +249,9 @@ impl Application {
         if self.answer == Answer::Stays as u64 {
             return Ok(None);
         }
+        // Of itself it believes nothing that it reads where others may write.
+        let mut all = all.to_vec();
+        all.iter_mut().zip(ranks).filter(|(_, rank)| **rank == job.rank()).for_each(|(own, _)| *own = *self);
         let applies = |theirs: &Application| theirs.answer != Answer::Stays as u64 && theirs.color == self.color;
         let mut chosen: Vec<usize> = (0..all.len()).filter(|index| applies(&all[*index])).collect();
         chosen.sort_by_key(|index| (all[*index].key, *index));

@@ -51,9 +51,9 @@ impl Source {
         }
     }
 
-    /// Whether this rank reaches the buffer, which is one of `rank`.
+    /// Whether this rank reaches the buffer, which is one of another, `rank`: its own it does not look up here.
     pub fn is_reached(&self, ni: &Ni, rank: usize) -> bool {
-        self.way == Way::Mapped as u64 || ni.threads || rank == ni.rank || ni.crosses_to(rank)
+        self.way == Way::Mapped as u64 || ni.threads || ni.crosses_to(rank)
     }
 
     /// Copies what lies at `offset` of the buffer of `rank`, which has `bytes` bytes, past the
@@ -71,7 +71,8 @@ impl Source {
         into: &mut [u8],
     ) -> Result<()> {
         match self.locate(ni, rank, bytes, offset, into.len())? {
-            Found::Address(address) => cross::read(ni.process_of(rank), address, into),
+            // SAFETY: a live slice.
+            Found::Address(process, address) => unsafe { cross::read(process, address, into.as_mut_ptr(), into.len()) },
             Found::Pointer(pointer) => {
                 // SAFETY: checked by `locate`, or by the caller's promise.
                 unsafe { copy::copy_part(past_caches, into.as_mut_ptr(), pointer, into.len()) };
@@ -95,7 +96,8 @@ impl Source {
         data: &[u8],
     ) -> Result<()> {
         match self.locate(ni, rank, bytes, offset, data.len())? {
-            Found::Address(address) => cross::write(ni.process_of(rank), address, data),
+            // SAFETY: a live slice.
+            Found::Address(process, address) => unsafe { cross::write(process, address, data.as_ptr(), data.len()) },
             Found::Pointer(pointer) => {
                 // SAFETY: checked by `locate`, or by the caller's promise.
                 unsafe { copy::copy_part(past_caches, pointer, data.as_ptr(), data.len()) };
@@ -113,18 +115,22 @@ impl Source {
             return Err(Error::PeerMisbehaved { rank, what: "a buffer outside its memory" });
         }
         let first = self.start + offset as u64;
-        Ok(match mapped {
+        match mapped {
             // SAFETY: checked to lie in the segment.
-            true => Found::Pointer(unsafe { ni.memory.segment.base().add(first as usize) }),
-            false if ni.threads || rank == ni.rank => Found::Pointer(first as usize as *mut u8),
-            false => Found::Address(first),
-        })
+            true => Ok(Found::Pointer(unsafe { ni.memory.segment.base().add(first as usize) })),
+            false if ni.threads => Ok(Found::Pointer(first as usize as *mut u8)),
+            // All members have said that they reach each other's, but a peer may say anything.
+            false => match ni.crossing(rank) {
+                Some(process) => Ok(Found::Address(process, first)),
+                None => Err(Error::PeerMisbehaved { rank, what: "a buffer that cannot be reached" }),
+            },
+        }
     }
 }
 
 /// A place in a peer's buffer.
 enum Found {
     Pointer(*mut u8),
-    /// In its process.
-    Address(u64),
+    /// A process, and an address there.
+    Address(i32, u64),
 }

@@ -152,9 +152,16 @@ impl Choices {
         all.filter_map(|(call, ranks, bytes)| Some((call, ranks, bytes, self.get(call, ranks, bytes)?)))
     }
 
-    /// The table of a job.
+    /// The table of a job. What chooses a version that a call does not have is left out: any rank may have written there.
     pub(crate) fn of(memory: &JobMemory) -> Choices {
-        Choices::from_words(memory.header().choices.each_ref().map(|word| word.load(Ordering::Relaxed)))
+        let told = Choices::from_words(memory.header().choices.each_ref().map(|word| word.load(Ordering::Relaxed)));
+        let mut choices = Choices::default();
+        for (call, ranks, bytes, version) in
+            told.iter().filter(|(call, _, bytes, version)| call.versions(*bytes).contains(version))
+        {
+            choices.set(call, ranks, bytes, version);
+        }
+        choices
     }
 
     pub(crate) fn row(&self, ranks: usize) -> Row {

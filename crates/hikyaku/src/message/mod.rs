@@ -16,6 +16,7 @@
 //! | `chunk` | a long buffer in pieces that both sides copy |
 //! | `shape` | how the bytes of a buffer lie: in one piece, or in columns |
 //! | `spot` | where a buffer is, seen from two processes; copying between them |
+//! | `own` | where the buffers of messages to oneself are |
 //! | `columns` | long messages from and into columns |
 //! | `short` | what fits a line: sent and received in place |
 //! | `bounce` | what fits a buffer that both map |
@@ -45,6 +46,7 @@ mod layout;
 mod link;
 mod look;
 pub(crate) mod node;
+mod own;
 mod pending;
 mod pool;
 mod prepared;
@@ -76,6 +78,7 @@ use crate::ni::background::{self, Background};
 use far::link::{FarLinks, Roster};
 use layout::{Layout, Side};
 use link::Link;
+use own::OwnSpots;
 use pending::Pending;
 use pool::Pool;
 use scope::Started;
@@ -150,6 +153,8 @@ struct Core {
     /// Nodes for chains.
     pool: RefCell<Pool>,
     pending: RefCell<Pending>,
+    /// Buffers of long messages to oneself.
+    own_spots: Rc<OwnSpots>,
     /// Where the next search for a message of any rank begins, so that none is always first.
     turn: Cell<usize>,
 }
@@ -230,6 +235,7 @@ impl<'j> Messages<'j> {
             spooled: Cell::new(0),
             pool: RefCell::default(),
             pending: RefCell::default(),
+            own_spots: Rc::default(),
             turn: Cell::new(0),
         });
         background::register(&core);

@@ -3,9 +3,10 @@
 use super::chunk::Chunks;
 use super::far::header::Header;
 use super::layout::EAGER_MAX;
+use super::own::Own;
 use super::search::find_member;
 use super::slot::{Kind, Told};
-use super::spot::{Buffer, Distant, Staged};
+use super::spot::{Buffer, Staged};
 use super::{Core, Messages};
 use crate::error::{Error, Result};
 use crate::ni::wait::{By, Progress};
@@ -25,6 +26,8 @@ pub(super) struct ReceiveOp {
     posted: bool,
     /// Where they are wanted meanwhile, if the sender cannot reach the buffer.
     staged: Option<Box<Staged>>,
+    /// Keeps where a message of oneself is written to.
+    told: Option<Own>,
     /// What a far sender was told.
     pub header: Option<Box<Header>>,
 }
@@ -33,7 +36,7 @@ impl ReceiveOp {
     /// A receive of message `number` that has not begun.
     #[inline(always)]
     pub fn new(buffer: Buffer, member: usize, entry: usize, number: u64) -> ReceiveOp {
-        ReceiveOp { member, entry, buffer, number, copied: 0, posted: false, staged: None, header: None }
+        ReceiveOp { member, entry, buffer, number, copied: 0, posted: false, staged: None, told: None, header: None }
     }
 
     /// Whether it has more to remember than its buffer.
@@ -239,7 +242,7 @@ impl Core {
     fn post_as_is(&self, op: &mut ReceiveOp) {
         let (mine, theirs) = (self.mine(op.member), self.theirs(op.member));
         mine.deal(op.entry).open(op.number);
-        op.target().tell(&self.ni, theirs.want(op.entry));
+        op.told = self.tell_place(op.member, op.target(), theirs.want(op.entry));
         theirs.post(op.entry).publish(op.number - 1, true);
         op.posted = true;
         self.notify(op.member);
@@ -254,7 +257,9 @@ impl Core {
         let mine = self.mine(op.member);
         let Some(told) = mine.head(op.entry).look(op.number) else {
             let node = self.find_node(op.member, op.entry, op.number);
-            return node.map(|node| self.take_node(op, node)).transpose();
+            let Some(node) = node else { return Ok(None) };
+            op.told = None;
+            return self.take_node(op, node).map(Some);
         };
         let result = match told.kind {
             Kind::Offer => self.take_offer(op),
@@ -263,6 +268,7 @@ impl Core {
         if matches!(result, Ok(None)) {
             return result;
         }
+        op.told = None;
         let link = self.near(op.member);
         self.settle(link, &mut link.state.borrow_mut(), op.entry, op.number, told);
         result
@@ -296,7 +302,7 @@ impl Core {
     fn take_offer(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
         let ni = &*self.ni;
         let mine = self.mine(op.member);
-        let offer = Distant::heard(ni, self.rank_of(op.member), mine.offer(op.entry))?;
+        let offer = self.hear_place(op.member, mine.offer(op.entry))?;
         let deal = mine.deal(op.entry);
         if offer.bytes > op.buffer.bytes {
             deal.refuse(op.number);
@@ -345,7 +351,7 @@ impl Core {
         let deal = self.mine(op.member).deal(op.entry);
         if deal.withdraw(op.number) {
             self.theirs(op.member).post(op.entry).publish(op.number - 1, false);
-            op.posted = false;
+            (op.posted, op.told) = (false, None);
             return;
         }
         // The sender is copying: let it finish, unless it has ended.

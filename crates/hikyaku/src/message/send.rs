@@ -5,9 +5,10 @@
 
 use super::chunk::Chunks;
 use super::layout::EAGER_MAX;
+use super::own::Own;
 use super::short::SHORT_MAX;
 use super::slot::{Kind, Told};
-use super::spot::{Buffer, Distant, Staged};
+use super::spot::{Buffer, Staged};
 use super::state::Peer;
 use super::{Core, Messages, Mode};
 use crate::error::{Error, Result};
@@ -41,6 +42,8 @@ pub(super) struct SendOp {
     /// Bytes that are on their way into the buffer of a far receive.
     pub landed: usize,
     staged: Option<Box<Staged>>,
+    /// Keeps what a message to oneself is read from.
+    told: Option<Own>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +193,13 @@ impl Core {
                 Ok(false)
             }
             Stage::Sent => self.taken_or_refused(op).map(|()| true),
-            Stage::Offered => self.help(op),
+            Stage::Offered => {
+                let done = self.help(op);
+                if !matches!(done, Ok(false)) {
+                    op.told = None;
+                }
+                done
+            }
         }
     }
 
@@ -227,7 +236,7 @@ impl Core {
         // An offer must be waited for, which a handler cannot.
         refuse_in_handler()?;
         self.stage(op)?;
-        op.buffer.tell(&self.ni, theirs.offer(entry));
+        op.told = self.tell_place(member, op.buffer, theirs.offer(entry));
         let told = Told { kind: Kind::Offer, bytes: 0, taken: peer.receives[entry].taken, value: 0 };
         let send = &mut peer.sends[entry];
         send.sent += 1;
@@ -259,7 +268,7 @@ impl Core {
             return Ok(false);
         }
         let ni = &*self.ni;
-        let want = Distant::heard(ni, self.rank_of(member), mine.want(entry))?;
+        let want = self.hear_place(member, mine.want(entry))?;
         if want.bytes >= op.buffer.bytes && want.is_reachable(ni) {
             let chunks = Chunks::of(op.buffer.bytes);
             while let Some(index) = deal.claim(number, chunks.count) {
@@ -339,6 +348,7 @@ impl SendOp {
             number: 0,
             landed: 0,
             staged: None,
+            told: None,
         }
     }
 
@@ -360,7 +370,7 @@ impl SendOp {
     /// # Safety
     /// The copy holds the same bytes, and stays until the operation is done.
     pub unsafe fn of_copy(&self, copy: &[u8]) -> SendOp {
-        SendOp { buffer: Buffer::of(copy), spooled: true, staged: None, ..*self }
+        SendOp { buffer: Buffer::of(copy), spooled: true, staged: None, told: None, ..*self }
     }
 
     /// Whether the receiver knows of it.

@@ -1,5 +1,7 @@
 //! Where a buffer is, seen from two processes, and copying between them.
 
+use super::Core;
+use super::own::Own;
 use super::shape::{Run, Shape, runs};
 use super::slot::Spot;
 use crate::error::{Error, Result};
@@ -19,14 +21,26 @@ pub(super) struct Buffer {
     pub shape: Shape,
 }
 
-/// A buffer of a peer, as it told us.
+/// The buffer on the other side of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Distant {
     rank: usize,
-    start: u64,
-    mapped: bool,
+    place: Place,
     pub bytes: usize,
     shape: Shape,
+}
+
+/// Where it is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// In job memory, at an offset that was checked.
+    Mapped(usize),
+    /// In private memory of its rank, as that has told.
+    Private(u64),
+    /// A buffer of this rank, as it knows itself.
+    Own(*mut u8),
+    /// One that this rank has no more.
+    Gone,
 }
 
 impl Buffer {
@@ -105,7 +119,7 @@ impl Buffer {
     }
 
     /// Tells a peer where this is.
-    pub fn tell(&self, ni: &Ni, spot: &Spot) {
+    fn tell(&self, ni: &Ni, spot: &Spot) {
         let (offset, mapped) = (self.offset(ni).unwrap_or(0), self.is_mapped(ni));
         spot.start.store(if mapped { offset as u64 } else { self.start as u64 }, Ordering::Relaxed);
         spot.bytes.store(self.bytes as u64, Ordering::Relaxed);
@@ -144,9 +158,35 @@ impl Drop for Staged {
     }
 }
 
+impl Core {
+    /// Tells a near member where a buffer is. What comes of it is kept until the buffer may go.
+    pub(super) fn tell_place(&self, member: usize, buffer: Buffer, spot: &Spot) -> Option<Own> {
+        match self.rank_of(member) == self.ni.rank && !self.ni.threads {
+            true => Some(self.own_spots.note(spot, buffer)),
+            false => {
+                buffer.tell(&self.ni, spot);
+                None
+            }
+        }
+    }
+
+    /// Where the buffer of a near member is: its own this rank knows without reading what others may have written.
+    pub(super) fn hear_place(&self, member: usize, spot: &Spot) -> Result<Distant> {
+        let rank = self.rank_of(member);
+        if rank != self.ni.rank || self.ni.threads {
+            return Distant::heard(&self.ni, rank, spot);
+        }
+        // Without a message to oneself, some other rank must have written that there is one.
+        let misbehaved = Error::PeerMisbehaved { rank, what: "a message to oneself that was never sent" };
+        let (Buffer { start, bytes, shape }, is_there) = self.own_spots.find(spot).ok_or(misbehaved)?;
+        let place = if is_there { Place::Own(start) } else { Place::Gone };
+        Ok(Distant { rank, place, bytes, shape })
+    }
+}
+
 impl Distant {
     /// Reads what `rank` told, and believes it only as far as it does no harm here.
-    pub fn heard(ni: &Ni, rank: usize, spot: &Spot) -> Result<Distant> {
+    fn heard(ni: &Ni, rank: usize, spot: &Spot) -> Result<Distant> {
         let start = spot.start.load(Ordering::Relaxed);
         let bytes = spot.bytes.load(Ordering::Relaxed);
         let mapped = spot.mapped.load(Ordering::Relaxed) == 1;
@@ -155,21 +195,30 @@ impl Distant {
         let end = extent.and_then(|extent| start.checked_add(extent as u64));
         let inside = end.is_some_and(|end| !mapped || end <= ni.memory.segment.bytes() as u64);
         match inside {
-            true => Ok(Distant { rank, start, mapped, bytes, shape }),
+            true if mapped => Ok(Distant { rank, place: Place::Mapped(start as usize), bytes, shape }),
+            true => Ok(Distant { rank, place: Place::Private(start), bytes, shape }),
             false => Err(Error::PeerMisbehaved { rank, what: "a buffer outside its memory" }),
         }
     }
 
     /// Whether bytes can be moved from here without the peer's help.
     pub fn is_reachable(&self, ni: &Ni) -> bool {
-        self.mapped || ni.threads || self.rank == ni.rank || ni.crosses_to(self.rank)
+        match self.place {
+            Place::Mapped(_) | Place::Own(_) => true,
+            Place::Private(_) => ni.threads || ni.crosses_to(self.rank),
+            Place::Gone => false,
+        }
     }
 
-    fn pointer(&self, ni: &Ni) -> Option<*mut u8> {
-        match self.mapped {
+    /// The address, or where it is in the process of its rank.
+    fn find(&self, ni: &Ni) -> std::result::Result<*mut u8, u64> {
+        match self.place {
             // SAFETY: checked to lie in the segment.
-            true => Some(unsafe { ni.memory.segment.base().add(self.start as usize) }),
-            false => (ni.threads || self.rank == ni.rank).then_some(self.start as usize as *mut u8),
+            Place::Mapped(offset) => Ok(unsafe { ni.memory.segment.base().add(offset) }),
+            Place::Private(address) if ni.threads => Ok(address as usize as *mut u8),
+            Place::Private(address) => Err(address),
+            Place::Own(start) => Ok(start),
+            Place::Gone => Err(0),
         }
     }
 
@@ -183,8 +232,8 @@ impl Distant {
     /// # Safety
     /// Both buffers hold that part and stay while this runs; nobody else writes the target.
     pub unsafe fn write(&self, ni: &Ni, from: Buffer, part: Range<usize>) -> Result<()> {
-        match self.pointer(ni) {
-            Some(target) => {
+        match self.find(ni) {
+            Ok(target) => {
                 let past = self.goes_past_caches(from);
                 for Run { bytes, starts: [there, here] } in runs(part, [self.shape, from.shape]) {
                     // SAFETY: the caller's promise.
@@ -193,7 +242,7 @@ impl Distant {
                 Ok(())
             }
             // SAFETY: the caller's promise.
-            None => unsafe { self.cross(ni, Direction::Write, from, part) },
+            Err(there) => unsafe { self.cross(ni, Direction::Write, there, from, part) },
         }
     }
 
@@ -202,8 +251,8 @@ impl Distant {
     /// # Safety
     /// Both buffers hold that part and stay while this runs; nobody else writes the target.
     pub unsafe fn read(&self, ni: &Ni, into: Buffer, part: Range<usize>) -> Result<()> {
-        match self.pointer(ni) {
-            Some(source) => {
+        match self.find(ni) {
+            Ok(source) => {
                 let past = self.goes_past_caches(into);
                 for Run { bytes, starts: [there, here] } in runs(part, [self.shape, into.shape]) {
                     // SAFETY: the caller's promise.
@@ -212,7 +261,7 @@ impl Distant {
                 Ok(())
             }
             // SAFETY: the caller's promise.
-            None => unsafe { self.cross(ni, Direction::Read, into, part) },
+            Err(there) => unsafe { self.cross(ni, Direction::Read, there, into, part) },
         }
     }
 
@@ -220,17 +269,19 @@ impl Distant {
     ///
     /// # Safety
     /// As above.
-    unsafe fn cross(&self, ni: &Ni, direction: Direction, own: Buffer, part: Range<usize>) -> Result<()> {
+    unsafe fn cross(&self, ni: &Ni, direction: Direction, address: u64, own: Buffer, part: Range<usize>) -> Result<()> {
+        let unreached = Error::PeerMisbehaved { rank: self.rank, what: "a buffer that cannot be reached" };
+        let process = ni.crossing(self.rank).ok_or(unreached)?;
         let mut at = part.start;
         while at < part.end {
             let mut pieces = Pieces::default();
             for Run { bytes, starts: [there, here] } in runs(at..part.end, [self.shape, own.shape]) {
-                if !pieces.add(own.start.wrapping_add(here), self.start + there as u64, bytes) {
+                if !pieces.add(own.start.wrapping_add(here), address.wrapping_add(there as u64), bytes) {
                     break;
                 }
             }
             // SAFETY: parts of the own buffer, by the caller's promise.
-            let moved = unsafe { pieces.move_some(direction, ni.process_of(self.rank)) };
+            let moved = unsafe { pieces.move_some(direction, process) };
             at += moved.map_err(|error| ni.why_unreached(self.rank, error))?;
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Areas of one rank, by id: what RHiNET calls communication areas.
 //!
 //! The owner enters an area in its table under a random key; a peer opens it and holds the key. Every operation
-//! checks the key inside the guard, so after a revocation nobody writes any more, and the memory may be freed.
+//! checks the key inside the guard, so after a revocation nobody writes any more, and the memory may be freed. What the
+//! owner itself does goes by a table of its own ([`super::table`]), since any peer may write the one that all read.
 
 use super::Ni;
 use super::place::{Ground, Place};
@@ -9,7 +10,6 @@ use super::port::Port;
 use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::memory::heap::Heap;
-use crate::sync::entry::Entry;
 use crate::transport::shm::layout::{AREA_COUNT, AreaKind, State};
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -66,15 +66,15 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    fn entry<'n>(&self, ni: &'n Ni) -> &'n Entry {
-        &ni.memory.block(self.rank).areas[self.id as usize]
-    }
-
     /// Fails once the owner has revoked it. Call inside the guard.
     #[inline]
     pub fn check(&self, ni: &Ni) -> Result<()> {
-        match !ni.is_near(self.rank) || self.entry(ni).is(self.key) {
+        let is_there = match self.rank == ni.rank {
+            true => ni.own_areas.is(self.id, self.key),
             // A far owner finds out itself.
+            false => !ni.is_near(self.rank) || ni.memory.block(self.rank).areas[self.id as usize].is(self.key),
+        };
+        match is_there {
             true => Ok(()),
             false => Err(Error::AreaRevoked { rank: self.rank, id: self.id }),
         }
@@ -93,7 +93,7 @@ impl Opened {
     pub fn pointer(&self, ni: &Ni, offset: usize) -> Option<*mut u8> {
         match self.kind {
             _ if !ni.is_near(self.rank) => None,
-            // SAFETY: the area was checked to lie in the owner's heap when it was opened.
+            // SAFETY: the area was checked to lie in the owner's heap when it was opened, or is one of this rank.
             AreaKind::Mapped => Some(unsafe { ni.memory.segment.base().add(self.start as usize + offset) }),
             AreaKind::Private if ni.threads || self.rank == ni.rank => Some((self.start as usize + offset) as *mut u8),
             AreaKind::Private => None,
@@ -211,21 +211,27 @@ impl Ni {
     fn publish(&self, id: u32, kind: AreaKind, start: u64, bytes: usize) -> Result<Opened> {
         self.check_rank(self.rank)?;
         let taken = Error::AreaIdTaken { id, max: AREA_COUNT as u32 };
-        // The table is written by this rank alone; the heap's lock keeps its threads apart.
+        // The tables are written by this rank alone; the heap's lock keeps its threads apart.
         let _lock = self.own_heap.lock().unwrap_or_else(|p| p.into_inner());
-        let entry = self.mine().areas.get(id as usize).ok_or_else(|| taken.clone())?;
-        let key = self.random()?;
-        if !entry.publish(key, [kind as u64, start, bytes as u64]) {
+        let (key, words) = (self.random()?, [kind as u64, start, bytes as u64]);
+        if !self.own_areas.publish(id, key, words) {
             return Err(taken);
         }
+        let told = &self.mine().areas[id as usize];
+        // Whatever a peer has left there.
+        told.clear();
+        told.publish(key, words);
         Ok(Opened { job: self.job, rank: self.rank, id, key, kind, start, bytes, owned: true })
     }
 
-    /// Reads an entry of a peer's table and believes none of it: a mapped area must lie in the owner's heap.
+    /// An own area, by what this rank keeps to itself; or reads an entry of a peer's table and believes none of it: a
+    /// mapped area must lie in the owner's heap.
     pub(crate) fn look_up(&self, rank: usize, id: u32) -> Result<Opened> {
-        let unknown = Error::UnknownArea { rank, id };
-        let entry = self.memory.block(rank).areas.get(id as usize).ok_or_else(|| unknown.clone())?;
-        let (key, words) = entry.look().ok_or(unknown)?;
+        let found = match rank == self.rank {
+            true => self.own_areas.look(id),
+            false => self.memory.block(rank).areas.get(id as usize).and_then(|entry| entry.look()),
+        };
+        let (key, words) = found.ok_or(Error::UnknownArea { rank, id })?;
         self.believe(rank, id, key, words)
     }
 
@@ -255,12 +261,14 @@ impl Ni {
             return;
         }
         // Done before, perhaps, and another thread has entered a new area under this id since.
-        if !area.entry(self).revoke(area.key) {
+        if !self.own_areas.revoke(area.id, area.key) {
             return;
         }
+        self.mine().areas[area.id as usize].revoke(area.key);
         self.fences.heavy();
+        self.own_areas.await_left(|| self.relax());
         // Far ranks operate through this rank's own interface.
-        for rank in (0..self.size()).filter(|rank| self.is_near(*rank)) {
+        for rank in (0..self.size()).filter(|rank| self.is_near(*rank) && *rank != self.rank) {
             for guard in &self.memory.block(rank).guards[..self.memory.layout.ports] {
                 let Some(number) = guard.occupied() else { continue };
                 while !guard.left(number) && !self.is_gone(rank) {

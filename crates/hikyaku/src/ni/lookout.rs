@@ -54,13 +54,13 @@ impl Lookout {
             let source = ring.source.load(Ordering::Relaxed);
             source != CLOSED && arrived(source as usize, ring.consumed.load(Ordering::Relaxed))
         }) || self.spilled.load(Ordering::Relaxed) > 0
-            || (0..self.seen.len()).any(|word| attached(word) != self.seen[word].load(Ordering::Relaxed))
+            || (0..self.seen.len()).any(|word| !self.knows(word, attached(word)))
     }
 
-    /// Whether these are the attached bits that the engine knows.
-    #[inline]
+    /// Whether the engine knows these attached bits. Should a peer take one back, that is nothing to look at.
+    #[inline(always)]
     pub fn knows(&self, word: usize, attached: u64) -> bool {
-        self.seen[word].load(Ordering::Relaxed) == attached
+        attached & !self.seen[word].load(Ordering::Relaxed) == 0
     }
 
     /// Notes attached bits; gives those that are new.

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `place` | (rank, area, index): where an operation goes; symmetric areas |
 //! | `area` | areas of one rank, by id: allocated or registered; opened by peers; revoked |
+//! | `table` | the own areas, as the rank itself knows them |
 //! | `block` | memory that peers map, without an id |
 //! | `port` | one independent way into the interface |
 //! | `operation` | push, pull, word, atomics, notification, flush |
@@ -42,6 +43,7 @@ pub(crate) mod place;
 pub(crate) mod port;
 pub(crate) mod prepared;
 pub(crate) mod route;
+pub(crate) mod table;
 pub(crate) mod thread;
 pub(crate) mod wait;
 pub(crate) mod window;
@@ -60,12 +62,16 @@ use lookout::Lookout;
 use message::HANDLER_COUNT;
 use owner::OwnerPage;
 use port::Lane;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use table::OwnAreas;
 use window::Windows;
 
 /// The port of the network interface itself: what handlers send goes through it.
 pub(crate) const NI_PORT: usize = 0;
+
+/// In place of the process of a rank whose private memory cannot be reached directly.
+const UNREACHED: i32 = -1;
 
 /// One rank's network interface, as the rank itself holds it.
 pub(crate) struct Ni {
@@ -101,9 +107,11 @@ pub(crate) struct Ni {
     /// What each port has routed.
     pub accounts: Box<[Account]>,
     pub windows: Windows,
-    /// Per peer: whether its private memory can be reached directly (0 unknown, 1 yes, 2 no). Only a note of what
-    /// every thread would find out itself.
-    cross: Box<[AtomicU8]>,
+    /// Per peer: the process in which its private memory can be reached directly, [`UNREACHED`], or 0 while that is not
+    /// known. Kept here, since what a peer says of its process may change at any moment.
+    cross: Box<[AtomicI32]>,
+    /// This rank's areas.
+    pub own_areas: OwnAreas,
     /// The own half of this rank's heap.
     pub own_heap: Mutex<Heap>,
     /// A rank whose messages made no sense, plus 1. Only told to the user: nothing is ordered by it.
@@ -166,7 +174,8 @@ impl Ni {
             lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
             windows: Windows::default(),
-            cross: (0..layout.size).map(|_| AtomicU8::new(0)).collect(),
+            cross: (0..layout.size).map(|_| AtomicI32::new(0)).collect(),
+            own_areas: OwnAreas::new(layout.ports),
             own_heap: Mutex::new(Heap::new(own_start, layout.heap_half_bytes)),
             misbehaved: AtomicU64::new(0),
             far: settings.far,

@@ -55,39 +55,81 @@ impl Port {
     /// [`Port::flush`], [`Port::word`] or notification to that rank.
     #[inline]
     pub fn push<T: Pod>(&self, to: Place<'_, T>, data: &[T]) -> Result<()> {
+        // SAFETY: a live slice.
+        unsafe { self.push_from(to, data.as_ptr(), data.len()) }
+    }
+
+    /// The same from `len` elements at `data`, which peers may change meanwhile: for code that cannot promise what a slice
+    /// does, as that of other languages.
+    ///
+    /// # Safety
+    /// They can be read.
+    #[inline]
+    pub unsafe fn push_from<T: Pod>(&self, to: Place<'_, T>, data: *const T, len: usize) -> Result<()> {
         self.tick();
-        let Some(target) = self.ni.pointer_to(&to, data.len()) else { return self.push_elsewhere(to, data) };
-        // SAFETY: found for that many elements; `data` is private to the caller.
-        unsafe { copy::copy_away(target, data.as_ptr().cast(), size_of_val(data)) };
+        let Some(target) = self.ni.pointer_to(&to, len) else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.push_elsewhere(to, data, len) };
+        };
+        // SAFETY: found for that many elements; the caller's promise.
+        unsafe { copy::copy_away(target, data.cast(), len * size_of::<T>()) };
         Ok(())
     }
 
     /// Out of line, here and below, so that what is compiled in place stays short.
+    ///
+    /// # Safety
+    /// As for [`Port::push_from`].
     #[inline(never)]
-    fn push_elsewhere<T: Pod>(&self, to: Place<'_, T>, data: &[T]) -> Result<()> {
-        match self.ni.resolve(to, data.len())? {
-            Reach::Area(area, offset) => self.push_area(area, offset, bytemuck::cast_slice(data), None),
-            Reach::Far(target) => self.push_routed(target, bytemuck::cast_slice(data), None),
-            Reach::Pointer(_) => unreachable!("pushed in place"),
+    unsafe fn push_elsewhere<T: Pod>(&self, to: Place<'_, T>, data: *const T, len: usize) -> Result<()> {
+        let reach = self.ni.resolve(to, len)?;
+        let (data, bytes) = (data.cast(), len * size_of::<T>());
+        // SAFETY: the caller's promise.
+        unsafe {
+            match reach {
+                Reach::Area(area, offset) => self.push_area(area, offset, data, bytes, None),
+                Reach::Far(target) => self.push_routed(target, &copy::private(data, bytes), None),
+                Reach::Pointer(_) => unreachable!("pushed in place"),
+            }
         }
     }
 
     /// Reads a place into `into`; done when the call returns.
     #[inline]
     pub fn pull<T: Pod>(&self, from: Place<'_, T>, into: &mut [T]) -> Result<()> {
+        // SAFETY: borrowed mutably; any bytes are a valid `T`.
+        unsafe { self.pull_into(from, into.as_mut_ptr(), into.len()) }
+    }
+
+    /// The same into `len` elements at `into`, which peers may change meanwhile; see [`Port::push_from`].
+    ///
+    /// # Safety
+    /// They can be written.
+    #[inline]
+    pub unsafe fn pull_into<T: Pod>(&self, from: Place<'_, T>, into: *mut T, len: usize) -> Result<()> {
         self.tick();
-        let Some(source) = self.ni.pointer_to(&from, into.len()) else { return self.pull_elsewhere(from, into) };
-        // SAFETY: found for that many elements; `into` is borrowed mutably; any bytes are a valid `T`.
-        unsafe { copy::copy(into.as_mut_ptr().cast(), source, size_of_val(into)) };
+        let Some(source) = self.ni.pointer_to(&from, len) else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.pull_elsewhere(from, into, len) };
+        };
+        // SAFETY: found for that many elements; the caller's promise.
+        unsafe { copy::copy(into.cast(), source, len * size_of::<T>()) };
         Ok(())
     }
 
+    /// # Safety
+    /// As for [`Port::pull_into`].
     #[inline(never)]
-    fn pull_elsewhere<T: Pod>(&self, from: Place<'_, T>, into: &mut [T]) -> Result<()> {
-        match self.ni.resolve(from, into.len())? {
-            Reach::Area(area, offset) => self.pull_area(area, offset, bytemuck::cast_slice_mut(into)),
-            Reach::Far(source) => self.pull_routed(source, bytemuck::cast_slice_mut(into)),
-            Reach::Pointer(_) => unreachable!("pulled in place"),
+    unsafe fn pull_elsewhere<T: Pod>(&self, from: Place<'_, T>, into: *mut T, len: usize) -> Result<()> {
+        let reach = self.ni.resolve(from, len)?;
+        let (into, bytes) = (into.cast(), len * size_of::<T>());
+        // SAFETY: the caller's promise.
+        unsafe {
+            match reach {
+                Reach::Area(area, offset) => self.pull_area(area, offset, into, bytes),
+                Reach::Far(source) => self.pull_routed(source, into, bytes),
+                Reach::Pointer(_) => unreachable!("pulled in place"),
+            }
         }
     }
 
@@ -126,31 +168,58 @@ impl Port {
     /// Writes `data`, then the word `value` to `flag` on the same rank: whoever sees the word sees the data.
     #[inline]
     pub fn push_notify<T: Pod>(&self, to: Place<'_, T>, data: &[T], flag: Place<'_, u64>, value: u64) -> Result<()> {
+        // SAFETY: a live slice.
+        unsafe { self.push_notify_from(to, data.as_ptr(), data.len(), flag, value) }
+    }
+
+    /// The same from `len` elements at `data`; see [`Port::push_from`].
+    ///
+    /// # Safety
+    /// They can be read.
+    #[inline]
+    pub unsafe fn push_notify_from<T: Pod>(
+        &self,
+        to: Place<'_, T>,
+        data: *const T,
+        len: usize,
+        flag: Place<'_, u64>,
+        value: u64,
+    ) -> Result<()> {
         if to.rank != flag.rank {
             return Err(Error::NotMine { rank: flag.rank });
         }
-        let Some(target) = self.ni.pointer_to(&to, data.len()) else {
-            return self.notify_elsewhere(to, data, flag, value);
-        };
-        let Some(word) = self.ni.pointer_to(&flag, 1) else { return self.notify_elsewhere(to, data, flag, value) };
+        // SAFETY: the caller's promise.
+        let elsewhere = || unsafe { self.notify_elsewhere(to, data, len, flag, value) };
+        let Some(target) = self.ni.pointer_to(&to, len) else { return elsewhere() };
+        let Some(word) = self.ni.pointer_to(&flag, 1) else { return elsewhere() };
         self.tick();
         if self.has_routed() {
             self.settle(to.rank)?;
         }
-        // SAFETY: found for that many elements, and for one aligned `u64` accessed atomically.
+        // SAFETY: found for that many elements, and for one aligned `u64` accessed atomically; the caller's promise.
         unsafe {
-            copy::copy_away(target, data.as_ptr().cast(), size_of_val(data));
+            copy::copy_away(target, data.cast(), len * size_of::<T>());
             AtomicU64::from_ptr(word.cast()).store(value, Ordering::Release);
         }
         self.ni.notify(flag.rank, self.ni.watch_of(word));
         Ok(())
     }
 
+    /// # Safety
+    /// As for [`Port::push_from`].
     #[inline(never)]
-    fn notify_elsewhere<T: Pod>(&self, to: Place<'_, T>, data: &[T], flag: Place<'_, u64>, value: u64) -> Result<()> {
+    unsafe fn notify_elsewhere<T: Pod>(
+        &self,
+        to: Place<'_, T>,
+        data: *const T,
+        len: usize,
+        flag: Place<'_, u64>,
+        value: u64,
+    ) -> Result<()> {
         // Both are checked before anything is written.
         self.ni.resolve(flag, 1)?;
-        self.push(to, data)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.push_from(to, data, len)? };
         self.word(flag, value)
     }
 
@@ -158,18 +227,40 @@ impl Port {
     /// (R3): the caller waits for the word, or looks at it, whenever it likes. A push that is refused (its area was
     /// revoked meanwhile) leaves the word as it is and is reported by [`Port::flush`] and [`Port::sync`].
     pub fn push_status<T: Pod>(&self, to: Place<'_, T>, data: &[T], status: Place<'_, u64>, value: u64) -> Result<()> {
+        // SAFETY: a live slice.
+        unsafe { self.push_status_from(to, data.as_ptr(), data.len(), status, value) }
+    }
+
+    /// The same from `len` elements at `data`; see [`Port::push_from`].
+    ///
+    /// # Safety
+    /// They can be read.
+    pub unsafe fn push_status_from<T: Pod>(
+        &self,
+        to: Place<'_, T>,
+        data: *const T,
+        len: usize,
+        status: Place<'_, u64>,
+        value: u64,
+    ) -> Result<()> {
         let status_word = self.own_status(status)?;
-        match (self.ni.resolve(to, data.len())?, status_word) {
-            (Reach::Area(area, offset), Some(word)) => {
-                self.push_area(area, offset, bytemuck::cast_slice(data), Some((word, value)))
-            }
-            (Reach::Far(target), Some(word)) => {
-                self.push_routed(target, bytemuck::cast_slice(data), Some((word, value)))
-            }
-            _ => {
-                self.push(to, data)?;
-                self.flush(to.rank)?;
-                self.word(status, value)
+        let reach = self.ni.resolve(to, len)?;
+        // As long as the place, so it can be counted.
+        let (start, bytes) = (data.cast(), len * size_of::<T>());
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (reach, status_word) {
+                (Reach::Area(area, offset), Some(word)) => {
+                    self.push_area(area, offset, start, bytes, Some((word, value)))
+                }
+                (Reach::Far(target), Some(word)) => {
+                    self.push_routed(target, &copy::private(start, bytes), Some((word, value)))
+                }
+                _ => {
+                    self.push_from(to, data, len)?;
+                    self.flush(to.rank)?;
+                    self.word(status, value)
+                }
             }
         }
     }
@@ -182,8 +273,25 @@ impl Port {
         status: Place<'_, u64>,
         value: u64,
     ) -> Result<()> {
+        // SAFETY: borrowed mutably; any bytes are a valid `T`.
+        unsafe { self.pull_status_into(from, into.as_mut_ptr(), into.len(), status, value) }
+    }
+
+    /// The same into `len` elements at `into`; see [`Port::push_from`].
+    ///
+    /// # Safety
+    /// They can be written.
+    pub unsafe fn pull_status_into<T: Pod>(
+        &self,
+        from: Place<'_, T>,
+        into: *mut T,
+        len: usize,
+        status: Place<'_, u64>,
+        value: u64,
+    ) -> Result<()> {
         self.own_status(status)?;
-        self.pull(from, into)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.pull_into(from, into, len)? };
         self.word(status, value)
     }
 

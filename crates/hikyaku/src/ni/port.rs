@@ -153,9 +153,10 @@ impl Port {
         self.ni.progress();
     }
 
+    /// The mark for operations on areas of `rank`: its owner waits for it, and trusts that of its own threads to nobody.
     #[inline]
-    pub(crate) fn guard(&self) -> &Guard {
-        &self.ni.mine().guards[self.index]
+    pub(crate) fn guard_at(&self, rank: usize) -> &Guard {
+        if rank == self.ni.rank { self.ni.own_areas.guard(self.index) } else { &self.ni.mine().guards[self.index] }
     }
 }
 

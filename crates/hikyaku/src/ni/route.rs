@@ -12,7 +12,7 @@ use super::message::Calling;
 use super::operation::Atomic;
 use super::port::Port;
 use super::wait::{By, Progress};
-use super::{NI_PORT, Ni};
+use super::{NI_PORT, Ni, UNREACHED};
 use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::planted::{Bug, planted};
@@ -73,21 +73,26 @@ impl Target {
 
 impl Port {
     /// Pushes to an area; `status` is written when the bytes are there.
-    pub(crate) fn push_area(
+    ///
+    /// # Safety
+    /// So many bytes can be read at `data`; peers may change them meanwhile.
+    pub(crate) unsafe fn push_area(
         &self,
         area: &Opened,
         offset: usize,
-        data: &[u8],
+        data: *const u8,
+        bytes: usize,
         status: Option<StatusWord>,
     ) -> Result<()> {
         let ni = &*self.ni;
-        let inside = self.guard().enter(ni.fences);
+        let inside = self.guard_at(area.rank).enter(ni.fences);
         area.check(ni)?;
         if let Some(target) = area.pointer(ni, offset) {
-            // SAFETY: in bounds by the resolution, live by the key checked inside the guard.
-            unsafe { copy::copy_away(target, data.as_ptr(), data.len()) };
-        } else if ni.crosses_to(area.rank) {
-            let written = cross::write(ni.process_of(area.rank), area.start + offset as u64, data);
+            // SAFETY: in bounds by the resolution, live by the key checked inside the guard; the caller's promise.
+            unsafe { copy::copy_away(target, data, bytes) };
+        } else if let Some(process) = ni.crossing(area.rank) {
+            // SAFETY: the caller's promise.
+            let written = unsafe { cross::write(process, area.start + offset as u64, data, bytes) };
             if let Err(error) = written {
                 // Whoever revokes an area must not wait for the news too.
                 drop(inside);
@@ -95,7 +100,9 @@ impl Port {
             }
         } else {
             drop(inside);
-            return self.push_routed(Target::of(area, offset), data, status);
+            // SAFETY: the caller's promise.
+            let data = unsafe { copy::private(data, bytes) };
+            return self.push_routed(Target::of(area, offset), &data, status);
         }
         drop(inside);
         if let Some((word, value)) = status {
@@ -104,22 +111,26 @@ impl Port {
         Ok(())
     }
 
-    pub(crate) fn pull_area(&self, area: &Opened, offset: usize, into: &mut [u8]) -> Result<()> {
+    /// # Safety
+    /// So many bytes can be written at `into`; peers may change them meanwhile.
+    pub(crate) unsafe fn pull_area(&self, area: &Opened, offset: usize, into: *mut u8, bytes: usize) -> Result<()> {
         let ni = &*self.ni;
-        let inside = self.guard().enter(ni.fences);
+        let inside = self.guard_at(area.rank).enter(ni.fences);
         area.check(ni)?;
         if let Some(source) = area.pointer(ni, offset) {
             // SAFETY: in bounds by the resolution, live by the key checked inside the guard.
-            unsafe { copy::copy(into.as_mut_ptr(), source, into.len()) };
+            unsafe { copy::copy(into, source, bytes) };
             return Ok(());
         }
-        if ni.crosses_to(area.rank) {
-            let read = cross::read(ni.process_of(area.rank), area.start + offset as u64, into);
+        if let Some(process) = ni.crossing(area.rank) {
+            // SAFETY: the caller's promise.
+            let read = unsafe { cross::read(process, area.start + offset as u64, into, bytes) };
             drop(inside);
             return read.map_err(|error| ni.why_unreached(area.rank, error));
         }
         drop(inside);
-        self.pull_routed(Target::of(area, offset), into).map_err(|error| area.why(error))
+        // SAFETY: the caller's promise.
+        unsafe { self.pull_routed(Target::of(area, offset), into, bytes) }.map_err(|error| area.why(error))
     }
 
     pub(crate) fn word_area(&self, area: &Opened, offset: usize, value: u64) -> Result<()> {
@@ -128,7 +139,7 @@ impl Port {
             self.settle(area.rank)?;
         }
         {
-            let _inside = self.guard().enter(ni.fences);
+            let _inside = self.guard_at(area.rank).enter(ni.fences);
             area.check(ni)?;
             if let Some(target) = area.pointer(ni, offset) {
                 // SAFETY: in bounds, live, aligned (areas of `u64` are opened only where they are).
@@ -143,7 +154,7 @@ impl Port {
     pub(crate) fn atomic_area(&self, area: &Opened, offset: usize, operation: Atomic) -> Result<u64> {
         let ni = &*self.ni;
         {
-            let _inside = self.guard().enter(ni.fences);
+            let _inside = self.guard_at(area.rank).enter(ni.fences);
             area.check(ni)?;
             if let Some(target) = area.pointer(ni, offset) {
                 // SAFETY: in bounds, live, aligned.
@@ -195,18 +206,22 @@ impl Port {
         Ok(())
     }
 
-    pub(crate) fn pull_routed(&self, from: Target, into: &mut [u8]) -> Result<()> {
+    /// # Safety
+    /// As for [`Port::pull_area`].
+    pub(crate) unsafe fn pull_routed(&self, from: Target, into: *mut u8, bytes: usize) -> Result<()> {
         if self.ni.is_near(from.rank) {
             self.settle(from.rank)?;
         }
         let max = self.ni.payload_max(from.rank);
-        for (number, chunk) in into.chunks_mut(max).enumerate() {
-            let answered = self.ask(from.plus(number * max), verb::PULL, [chunk.len() as u64, 0])?;
+        for at in (0..bytes).step_by(max) {
+            let part = max.min(bytes - at);
+            let answered = self.ask(from.plus(at), verb::PULL, [part as u64, 0])?;
             let answer = answered.slot.payload();
-            if answer.len() != chunk.len() {
+            if answer.len() != part {
                 return Err(Error::PeerMisbehaved { rank: from.rank, what: "an answer of the wrong size" });
             }
-            chunk.copy_from_slice(&answer);
+            // SAFETY: a part of what the caller has promised.
+            unsafe { copy::copy(into.add(at), answer.as_ptr(), part) };
         }
         Ok(())
     }
@@ -320,7 +335,7 @@ fn quiet_push_then(to: Target, data: &[u8], then: usize, tail: &[u64]) -> (Packe
 
 /// The owner's side: performs a routed operation on its memory and answers.
 pub(crate) fn serve(ni: &Ni, outbox: &mut Outbox, source: usize, packet: &Packet, payload: &[u8]) {
-    let _inside = ni.mine().guards[NI_PORT].enter(ni.fences);
+    let _inside = ni.own_areas.guard(NI_PORT).enter(ni.fences);
     match perform(ni, source, packet, payload) {
         _ if packet.address == UNANSWERED => {}
         // There is room for it: that was asked before.
@@ -424,7 +439,7 @@ fn find(ni: &Ni, id: u64, key: u64, offset: u64, bytes: u64) -> Option<*mut u8> 
     let area = ni.look_up(ni.rank, id.min(u32::MAX as u64) as u32).ok();
     let area = area.filter(|area| area.key == key || planted(Bug::KeyUnread))?;
     let inside = offset.checked_add(bytes).is_some_and(|end| end <= area.bytes as u64);
-    area.pointer(ni, offset as usize).filter(|_| inside)
+    if inside { area.pointer(ni, offset as usize) } else { None }
 }
 
 fn find_in_segment(ni: &Ni, offset: u64, bytes: u64) -> Option<*mut u8> {
@@ -552,21 +567,35 @@ impl Ni {
 
     /// Whether private memory of `rank` can be reached by a system call; asked once per peer.
     pub(crate) fn crosses_to(&self, rank: usize) -> bool {
+        self.crossing(rank).is_some()
+    }
+
+    /// The process in which private memory of `rank` is reached by a system call, if it is.
+    pub(crate) fn crossing(&self, rank: usize) -> Option<i32> {
         if !self.is_near(rank) {
-            return false;
+            return None;
         }
         match self.cross[rank].load(Ordering::Relaxed) {
-            0 => {
-                let life = &self.memory.block(rank).life;
-                let address = life.probe_address.load(Ordering::Relaxed);
-                let value = life.probe_value.load(Ordering::Relaxed);
-                let forbidden = std::env::var_os("HIKYAKU_CROSS").is_some_and(|v| v == "off");
-                let works = !forbidden && cross::probe(self.process_of(rank), address, value).is_ok();
-                self.cross[rank].store(if works { 1 } else { 2 }, Ordering::Relaxed);
-                works
-            }
-            known => known == 1,
+            0 => self.find_crossing(rank),
+            UNREACHED => None,
+            process => Some(process),
         }
+    }
+
+    /// What a peer says of its process is believed once, and not if it says to be this one: what is written there would be
+    /// written here. Of others it could say so as well, and write there itself.
+    #[cold]
+    fn find_crossing(&self, rank: usize) -> Option<i32> {
+        let life = &self.memory.block(rank).life;
+        let (process, address) = (self.process_of(rank), life.probe_address.load(Ordering::Relaxed));
+        let value = life.probe_value.load(Ordering::Relaxed);
+        let forbidden = std::env::var_os("HIKYAKU_CROSS").is_some_and(|v| v == "off");
+        let is_other = process > 0 && process as u32 != std::process::id();
+        let works = is_other && !forbidden && cross::probe(process, address, value).is_ok();
+        // Another thread may have been first.
+        let found = if works { process } else { UNREACHED };
+        let kept = self.cross[rank].compare_exchange(0, found, Ordering::Relaxed, Ordering::Relaxed);
+        Some(kept.err().unwrap_or(found)).filter(|process| *process != UNREACHED)
     }
 
     /// Why the private memory of `rank` could not be reached. If its process is gone: how the rank has ended. The kernel may

@@ -61,6 +61,11 @@ impl Entry {
         self.key.compare_exchange(key, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
+    /// Takes away whatever is described: a key that nobody has published, should somebody else have written here.
+    pub fn clear(&self) {
+        self.key.store(0, Ordering::SeqCst);
+    }
+
     /// For models; in a job it is zeroed mapped memory.
     pub fn new() -> Entry {
         Entry { key: AtomicU64::new(0), words: core::array::from_fn(|_| AtomicU64::new(0)) }

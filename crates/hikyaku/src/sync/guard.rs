@@ -70,6 +70,7 @@ impl Default for Guard {
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.guard.0.store(self.number + 1, Ordering::Release);
+        // Wrapping: any peer may have written the number that it began with.
+        self.guard.0.store(self.number.wrapping_add(1), Ordering::Release);
     }
 }

@@ -136,7 +136,9 @@ impl Group<'_> {
         let mut theirs = [[0u64; 2]; ASKS];
         let place = self.place_of(member) + std::mem::offset_of!(Alarm, asks);
         let target = Target::in_segment(&self.job.ni, self.members[member].rank, place);
-        let asked = self.job.pull_routed(target, bytemuck::cast_slice_mut(&mut theirs));
+        let into: &mut [u8] = bytemuck::cast_slice_mut(&mut theirs);
+        // SAFETY: a live slice.
+        let asked = unsafe { self.job.pull_routed(target, into.as_mut_ptr(), into.len()) };
         asked.map_err(|error| self.give_up(round, error))?;
         for (mine, theirs) in self.alarm().asks.iter().zip(theirs) {
             let mine = mine.each_ref().map(|word| word.load(Ordering::Relaxed));

@@ -6,26 +6,31 @@
 use crate::error::{Error, Result};
 use rustix::io::Errno;
 
-/// Copies private bytes into `address` of `process`.
-pub fn write(process: i32, address: u64, data: &[u8]) -> Result<()> {
+/// Copies so many bytes at `data` to `address` of `process`.
+///
+/// # Safety
+/// They can be read; peers may change them meanwhile.
+pub unsafe fn write(process: i32, address: u64, data: *const u8, bytes: usize) -> Result<()> {
     let mut done = 0;
-    while done < data.len() {
-        let local = libc::iovec { iov_base: data[done..].as_ptr() as *mut _, iov_len: data.len() - done };
-        let remote = libc::iovec { iov_base: (address + done as u64) as *mut _, iov_len: data.len() - done };
-        // SAFETY: the local part is a live slice that is only read; the remote part is checked by the kernel.
+    while done < bytes {
+        let local = libc::iovec { iov_base: data.wrapping_add(done).cast_mut().cast(), iov_len: bytes - done };
+        let remote = libc::iovec { iov_base: address.wrapping_add(done as u64) as *mut _, iov_len: bytes - done };
+        // SAFETY: the local part is only read, by the caller's promise; the remote part is checked by the kernel.
         done += moved("process_vm_writev", unsafe { libc::process_vm_writev(process, &local, 1, &remote, 1, 0) })?;
     }
     Ok(())
 }
 
-/// Copies bytes at `address` of `process` into private memory.
-pub fn read(process: i32, address: u64, into: &mut [u8]) -> Result<()> {
+/// Copies so many bytes at `address` of `process` to `into`.
+///
+/// # Safety
+/// They can be written; peers may change them meanwhile.
+pub unsafe fn read(process: i32, address: u64, into: *mut u8, bytes: usize) -> Result<()> {
     let mut done = 0;
-    while done < into.len() {
-        let left = &mut into[done..];
-        let local = libc::iovec { iov_base: left.as_mut_ptr().cast(), iov_len: left.len() };
-        let remote = libc::iovec { iov_base: (address + done as u64) as *mut _, iov_len: left.len() };
-        // SAFETY: the local part is a live slice borrowed mutably; the remote part is checked by the kernel.
+    while done < bytes {
+        let local = libc::iovec { iov_base: into.wrapping_add(done).cast(), iov_len: bytes - done };
+        let remote = libc::iovec { iov_base: address.wrapping_add(done as u64) as *mut _, iov_len: bytes - done };
+        // SAFETY: the local part by the caller's promise; the remote part is checked by the kernel.
         done += moved("process_vm_readv", unsafe { libc::process_vm_readv(process, &local, 1, &remote, 1, 0) })?;
     }
     Ok(())
@@ -92,7 +97,8 @@ impl Pieces {
 /// Whether `process` lets us read the word it published for this purpose.
 pub fn probe(process: i32, address: u64, expected: u64) -> Result<()> {
     let mut word = [0; 8];
-    read(process, address, &mut word)?;
+    // SAFETY: a local array of that size.
+    unsafe { read(process, address, word.as_mut_ptr(), word.len())? };
     if u64::from_ne_bytes(word) == expected { Ok(()) } else { Err(Error::system("process_vm_readv", Errno::FAULT)) }
 }
 

@@ -1,0 +1,88 @@
+//! The job's shared memory as a hostile rank sees it: words, without what the library means by them.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The segment of this process's job.
+#[derive(Debug)]
+pub struct Segment {
+    file: File,
+    base: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the memory stays mapped, and is reached by atomics alone.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+/// A part of the segment that has memory: (offset, bytes).
+pub type Extent = (usize, usize);
+
+impl Segment {
+    /// Finds the segment among the descriptors of this process, and maps it once more.
+    pub fn find() -> Segment {
+        let is_segment = |path: &PathBuf| {
+            let name = std::fs::read_link(path).unwrap_or_default();
+            name.to_string_lossy().starts_with("/memfd:hikyaku")
+        };
+        let paths = std::fs::read_dir("/proc/self/fd").unwrap().flatten().map(|file| file.path());
+        let path = paths.into_iter().find(is_segment).expect("the job's memory");
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        let bytes = file.metadata().unwrap().len() as usize;
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_NORESERVE);
+        let descriptor = std::os::fd::AsRawFd::as_raw_fd(&file);
+        // SAFETY: a fresh mapping of the whole file.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, descriptor, 0) };
+        assert_ne!(base, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+        Segment { file, base: base.cast(), bytes }
+    }
+
+    /// The parts that have memory, in order.
+    pub fn extents(&self) -> Vec<Extent> {
+        let mut extents = Vec::new();
+        let mut at = 0;
+        while let Some(start) = self.seek(at, libc::SEEK_DATA) {
+            let end = self.seek(start, libc::SEEK_HOLE).unwrap_or(self.bytes);
+            extents.push((start, end - start));
+            at = end;
+        }
+        extents
+    }
+
+    fn seek(&self, at: usize, whence: i32) -> Option<usize> {
+        // SAFETY: a descriptor and numbers.
+        let found = unsafe { libc::lseek(std::os::fd::AsRawFd::as_raw_fd(&self.file), at as i64, whence) };
+        usize::try_from(found).ok()
+    }
+
+    /// The word at an offset, which is a multiple of 8.
+    pub fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8) && offset + 8 <= self.bytes);
+        // SAFETY: inside the mapping and aligned; accessed atomically.
+        unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
+    }
+
+    /// Offsets of all places where consecutive words are as `fits` says.
+    pub fn search<const N: usize>(&self, fits: impl Fn([u64; N]) -> bool) -> Vec<usize> {
+        let mut found = Vec::new();
+        for (start, bytes) in self.extents() {
+            let mut data = vec![0; bytes];
+            self.file.read_exact_at(&mut data, start as u64).unwrap();
+            let words: Vec<u64> =
+                data.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect();
+            let fitting = words.windows(N).enumerate().filter(|(_, words)| fits((*words).try_into().unwrap()));
+            found.extend(fitting.map(|(index, _)| start + index * 8));
+        }
+        found
+    }
+
+    /// Writes `value` wherever [`Segment::search`] finds a place, `distance` words from its first; gives how many.
+    pub fn replace<const N: usize>(&self, fits: impl Fn([u64; N]) -> bool, distance: usize, value: u64) -> usize {
+        let found = self.search(fits);
+        found.iter().for_each(|offset| self.word(offset + 8 * distance).store(value, Ordering::SeqCst));
+        found.len()
+    }
+}
