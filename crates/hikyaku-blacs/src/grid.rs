@@ -61,8 +61,8 @@ impl<'j> Grid<'j> {
         let circle = |scope| position.circle(scope).members();
         let (row, column) = (circle(Scope::Row), circle(Scope::Column));
         let formation = Formation::new(world, slot, &ranks, &[&row, &column], SLOTS)?;
-        formation.messages.set_spare(usize::MAX)?;
-        formation.messages.set_mode(Mode::Spool(Duration::ZERO));
+        formation.messages().set_spare(usize::MAX)?;
+        formation.messages().set_mode(Mode::Spool(Duration::ZERO));
         let default = Settings { rings: 1, branches: 1 };
         Ok(Grid {
             position,
@@ -98,15 +98,15 @@ impl<'j> Grid<'j> {
     /// The group of a scope; `None` if this process is alone there.
     pub fn group(&self, scope: Scope) -> Option<&Group<'j>> {
         match scope {
-            Scope::Row => self.formation.teams[0].as_ref(),
-            Scope::Column => self.formation.teams[1].as_ref(),
-            Scope::All => Some(&self.formation.all),
+            Scope::Row => self.formation.team(0),
+            Scope::Column => self.formation.team(1),
+            Scope::All => Some(self.formation.all()),
         }
     }
 
     /// What messages travel by.
     pub fn messages(&self) -> &Messages<'j> {
-        &self.formation.messages
+        self.formation.messages()
     }
 
     /// Moves sends on; gives how many others may still take. Those of this process to itself are not waited for: it cannot

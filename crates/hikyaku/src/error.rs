@@ -187,6 +187,9 @@ pub enum Error {
     /// A call that waits was made inside a handler.
     #[error("a handler may not wait: send a message instead, and go on in its handler")]
     InHandler,
+    /// A call that waits was made by a function that combines, in the middle of the call that needs it.
+    #[error("the function of a reduction may not wait, nor call a group: it runs in the middle of another call")]
+    InFunction,
     /// The calling process is a fork of a rank, not a rank.
     #[error("this process is a fork of a rank; only the rank itself may communicate")]
     ForkedChild,

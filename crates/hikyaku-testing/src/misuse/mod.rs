@@ -61,6 +61,20 @@ macro_rules! for_each_misuse {
             }
             collectives {
                 a_scope_is_left_with_a_call_under_way: 2,
+                a_function_calls_its_own_group: 2,
+                a_function_of_a_call_under_way_calls_its_own_group: 2,
+                an_operation_calls_its_group_when_it_is_dropped: 2,
+                a_function_calls_a_group_with_calls_under_way: 2,
+                a_function_panics: 3,
+                a_barrier_is_entered_again_after_a_panic: 5,
+                memory_is_allocated_after_a_panic_in_an_allocation: 2,
+                messages_of_others_are_freed: 2,
+                members_form_teams_of_different_order: 2,
+                a_function_needs_much_stack: 2,
+                scopes_are_nested: 2,
+                a_panic_leaves_nested_scopes: 2,
+                groups_end_in_odd_orders: 2,
+                two_jobs_use_each_others_groups: 2,
             }
             handlers {
                 a_handler_panics_in_a_barrier: 2 => Panics,

@@ -18,6 +18,7 @@ use super::group::Group;
 use super::label::Label;
 use super::round::Round;
 use super::source::Source;
+use super::trouble::go_on_panicking;
 use crate::error::{Error, Refusal, Result};
 use crate::message::chunk::Chunks;
 use crate::ni::wait::{By, Progress};
@@ -83,6 +84,10 @@ impl Group<'_> {
     /// Nobody that comes from now on uses the buffer that this member has told of for this call.
     #[cold]
     pub(super) fn shut(&self, round: &Round) {
+        if self.job.ni.check_rank(self.job.ni.rank).is_err() {
+            // A forked child: the buffer that others know of is its parent's.
+            return;
+        }
         self.part(self.rank()).closed.set(round.number);
         fence(Ordering::SeqCst);
         self.notify_all();
@@ -91,6 +96,7 @@ impl Group<'_> {
     /// Waits for those that came before it was shut.
     #[cold]
     pub(super) fn await_readers(&self, round: &Round) {
+        let mut panicked = None;
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             let (part, entry) = (self.part(member), self.entry(member, round));
             let done = || {
@@ -101,8 +107,10 @@ impl Group<'_> {
                 (!reads || part.finished.get() >= round.number).then_some(())
             };
             // One that has ended does not read either.
-            let _ = self.job.wait_until(By::Rank(self.members[member].rank), None, ANY, Progress::Seldom, done);
+            let panic = self.wait_out(By::Rank(self.members[member].rank), done);
+            panicked = panicked.or(panic);
         }
+        go_on_panicking(panicked);
     }
 
     /// A reader's side.
@@ -203,7 +211,11 @@ impl Group<'_> {
     /// A buffer could be reached before; now its owner most likely has ended.
     #[cold]
     pub(super) fn unreachable(&self, rank: usize, error: Error) -> Error {
-        self.fail(self.job.ni.why_unreached(rank, error))
+        match self.job.ni.why_unreached(rank, error) {
+            // All others see that by themselves.
+            ended @ (Error::PeerDead { .. } | Error::PeerLeft { .. }) => self.fail(ended),
+            error => self.give_up_with(error),
+        }
     }
 }
 

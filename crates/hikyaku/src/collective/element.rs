@@ -2,7 +2,7 @@
 
 use super::group::Group;
 use super::label::{Kind, Label};
-use super::operation::{FUNCTION, Operation};
+use super::operation::{FUNCTION, Marked, Operation};
 use super::pending::{Handle, Scope};
 use super::reduce::Combination;
 use crate::error::Result;
@@ -65,7 +65,8 @@ impl Group<'_> {
         root: usize,
     ) -> Result<()> {
         self.settle()?;
-        self.run_reduce_elements(data, elements, combine, root)
+        let combine = Marked::new(combine);
+        self.run_reduce_elements(data, elements, &|total, input| combine.run(|combine| combine(total, input)), root)
     }
 
     fn run_reduce_elements(
@@ -88,13 +89,15 @@ impl Group<'_> {
         combine: &dyn Fn(&mut [u8], &[u8]),
     ) -> Result<()> {
         self.settle()?;
-        self.run_elements(Kind::Allreduce, data, elements, combine)
+        let combine = Marked::new(combine);
+        self.run_elements(Kind::Allreduce, data, elements, &|total, input| combine.run(|combine| combine(total, input)))
     }
 
     /// [`Group::scan`] likewise.
     pub fn scan_elements(&self, data: &mut [u8], elements: Elements, combine: &dyn Fn(&mut [u8], &[u8])) -> Result<()> {
         self.settle()?;
-        self.run_elements(Kind::Scan, data, elements, combine)
+        let combine = Marked::new(combine);
+        self.run_elements(Kind::Scan, data, elements, &|total, input| combine.run(|combine| combine(total, input)))
     }
 
     /// Without a root.
@@ -141,7 +144,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         combine: impl Fn(&mut [u8], &[u8]) + 'env,
         root: usize,
     ) -> Result<Handle<'scope>> {
-        self.start(move |group| group.run_reduce_elements(data, elements, &combine, root))
+        let combine = Marked::new(combine);
+        self.start(move |group| {
+            let marked = |total: &mut [u8], input: &[u8]| combine.run(|combine| combine(total, input));
+            group.run_reduce_elements(data, elements, &marked, root)
+        })
     }
 
     /// Starts [`Group::allreduce_elements`].
@@ -151,7 +158,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         elements: Elements,
         combine: impl Fn(&mut [u8], &[u8]) + 'env,
     ) -> Result<Handle<'scope>> {
-        self.start(move |group| group.run_elements(Kind::Allreduce, data, elements, &combine))
+        let combine = Marked::new(combine);
+        self.start(move |group| {
+            let marked = |total: &mut [u8], input: &[u8]| combine.run(|combine| combine(total, input));
+            group.run_elements(Kind::Allreduce, data, elements, &marked)
+        })
     }
 
     /// Starts [`Group::scan_elements`].
@@ -161,6 +172,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         elements: Elements,
         combine: impl Fn(&mut [u8], &[u8]) + 'env,
     ) -> Result<Handle<'scope>> {
-        self.start(move |group| group.run_elements(Kind::Scan, data, elements, &combine))
+        let combine = Marked::new(combine);
+        self.start(move |group| {
+            let marked = |total: &mut [u8], input: &[u8]| combine.run(|combine| combine(total, input));
+            group.run_elements(Kind::Scan, data, elements, &marked)
+        })
     }
 }

@@ -12,21 +12,25 @@ use super::group::{Group, part_bytes, take_part};
 use super::part::Member;
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
-use crate::message::Messages;
+use crate::message::{EAGER_MAX, Messages};
 use bytemuck::{Pod, Zeroable};
 
 /// Groups that are formed together at most, besides the one of all members.
 pub const TEAMS_MAX: usize = 4;
 
-/// What was formed.
+/// What was formed. Its parts belong together until all members have given them up, so none can be taken out.
+///
+/// ```compile_fail,E0451
+/// # hikyaku::local(2, |job| {
+/// # let messages = job.messages(1)?;
+/// hikyaku::collective::Formation { all: job.world()?, teams: vec![], messages }.retire().try_free()
+/// # }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Formation<'j> {
-    /// The group of all members.
-    pub all: Group<'j>,
-    /// The groups of some of them, in the order they were asked for; `None` for a group of this rank alone.
-    pub teams: Vec<Option<Group<'j>>>,
-    /// Slots between all members.
-    pub messages: Messages<'j>,
+    all: Group<'j>,
+    teams: Vec<Option<Group<'j>>>,
+    messages: Messages<'j>,
 }
 
 /// A formation that this rank uses no more.
@@ -46,6 +50,8 @@ struct Parts {
     messages: u64,
     all: u64,
     teams: [u64; TEAMS_MAX],
+    /// Of each team, a checksum of its list: members of a team that number themselves differently would be in each other's way.
+    lists: [u64; TEAMS_MAX],
 }
 
 /// No part is asked for.
@@ -73,7 +79,7 @@ impl<'j> Formation<'j> {
     ///     let column = [me % 2, me % 2 + 2];
     ///     let formed = Formation::new(&channel, 0, &members, &[&row, &column], 1)?;
     ///     let mut sum = [me as u64];
-    ///     formed.teams[0].as_ref().unwrap().allreduce(&mut sum, Sum)?;
+    ///     formed.team(0).unwrap().allreduce(&mut sum, Sum)?;
     ///     assert_eq!(sum[0] as usize, row[0] + row[1]);
     ///     let mut retired = formed.retire();
     ///     while !retired.try_free()? {}
@@ -103,6 +109,24 @@ impl<'j> Formation<'j> {
             return Err(Error::Refused { rank: ranks[member], reason: Refusal::OutOfMemory });
         }
         form(job, &ranks, me, teams, slots, &all)
+    }
+
+    /// The group of all members.
+    #[inline(always)]
+    pub fn all(&self) -> &Group<'j> {
+        &self.all
+    }
+
+    /// A group of some of them, by its number in the order they were asked for; `None` for a group of this rank alone.
+    #[inline(always)]
+    pub fn team(&self, number: usize) -> Option<&Group<'j>> {
+        self.teams.get(number)?.as_ref()
+    }
+
+    /// Slots between all members.
+    #[inline(always)]
+    pub fn messages(&self) -> &Messages<'j> {
+        &self.messages
     }
 
     /// Moves the sends on that go on by themselves; gives how many were not taken yet and may still be.
@@ -175,9 +199,10 @@ impl Parts {
         let part = || take_part(job, size).map_or(0, |start| start as u64);
         let bytes = Messages::bytes_for(slots, size);
         let messages = bytes.and_then(|bytes| job.ni.take_sparse(bytes)).map_or(0, |start| start as u64);
-        let mut parts = Parts { plan, messages, all: part(), teams: [UNUSED; TEAMS_MAX] };
-        for (start, team) in parts.teams.iter_mut().zip(teams) {
+        let mut parts = Parts { plan, messages, all: part(), teams: [UNUSED; TEAMS_MAX], lists: [0; TEAMS_MAX] };
+        for ((start, list), team) in parts.teams.iter_mut().zip(&mut parts.lists).zip(teams) {
             *start = if **team == [me] { UNUSED } else { part() };
+            *list = checksum(team, team.len());
         }
         parts
     }
@@ -199,7 +224,7 @@ impl Parts {
 
     /// Tells all others, and hears what they tell.
     fn exchange(&self, channel: &Messages<'_>, slot: usize, members: &[usize]) -> Result<Vec<Parts>> {
-        const { assert!(size_of::<Parts>() <= 64) };
+        const { assert!(size_of::<Parts>() <= EAGER_MAX) };
         for member in members {
             // In whatever mode, and whoever has ended: nobody shall wait for what a member did not tell any more.
             channel.send_owned(bytemuck::bytes_of(self).into(), *member, slot)?;
@@ -234,6 +259,13 @@ fn form<'j>(
         let members = list.iter().map(find).collect::<Result<_>>()?;
         Group::over(job, members, start(&all[me]) as usize, ranks.len())
     };
+    for (index, team) in teams.iter().enumerate() {
+        let mine = all[me].lists[index];
+        if let Some(member) = team.iter().find(|member| all[**member].lists[index] != mine) {
+            let (rank, theirs) = (ranks[*member], all[*member].lists[index]);
+            return Err(Error::Mismatch { operation: "team of a formation", rank, mine, theirs });
+        }
+    }
     let everyone: Vec<usize> = (0..ranks.len()).collect();
     let made = teams.iter().enumerate().map(|(index, team)| match **team == [me] {
         true => Ok(None),

@@ -82,8 +82,6 @@ pub struct Group<'j> {
     pub(super) slots: Slots<'j>,
     /// Non-blocking calls under way.
     pub(super) queue: Rc<Queue>,
-    /// Waits of this thread move them on.
-    pub(super) watched: Cell<bool>,
     /// Why the group is of no use any more.
     pub(super) broken: RefCell<Option<Error>>,
     /// By which version the last call was done.
@@ -132,7 +130,12 @@ impl Job {
         if self.ni.far.is_some() {
             return application.form(self, &ranks, &self.share(application)?);
         }
-        let table = self.symmetric::<Application>(1)?;
+        let table = self.symmetric::<Application>(1).inspect_err(|_| {
+            // Nobody knows of the part.
+            if application.answer == Answer::Joins as u64 {
+                self.ni.give_heap(application.start as usize, PART_BYTES);
+            }
+        })?;
         table.set(0, application);
         let gathered = self.barrier().and_then(|()| {
             let mut all = vec![Application::zeroed(); self.size()];
@@ -305,7 +308,6 @@ impl<'j> Group<'j> {
             choice: Row::of(job, members.len(), crowded),
             slots,
             queue: Rc::default(),
-            watched: Cell::new(false),
             broken: RefCell::new(None),
             #[cfg(test)]
             noted: Cell::new(None),

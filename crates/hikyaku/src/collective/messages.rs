@@ -3,6 +3,7 @@
 use super::Group;
 use crate::error::{Error, Refusal, Result};
 use crate::message::Messages;
+use crate::ni::message::refuse_in_handler;
 use std::mem::ManuallyDrop;
 
 impl<'j> Group<'j> {
@@ -48,11 +49,16 @@ impl<'j> Group<'j> {
     /// Frees the slots between the members, whose memory can be used again. All members call it together; it waits
     /// until all sends have been taken that go on by themselves. What lies in a slot and nobody received is lost, and what was
     /// started and not waited for is given up. Messages that are only dropped keep their memory until the job ends.
+    ///
+    /// All members give the same messages, which are between them and nobody else; otherwise all get an error, and the messages
+    /// are as if only dropped.
     pub fn free_messages(&self, messages: Messages<'j>) -> Result<()> {
+        refuse_in_handler()?;
         self.job.ni.check_rank(self.job.rank())?;
         messages.settle();
         // What goes on by itself may need what others have started, so nobody stops before all have settled.
-        self.barrier()?;
+        self.settle()?;
+        self.agree_on(&messages)?;
         // On an error others may still read it.
         let stopped = ManuallyDrop::new(messages.stop());
         messages.await_arrived()?;
@@ -61,6 +67,30 @@ impl<'j> Group<'j> {
         drop(ManuallyDrop::into_inner(stopped));
         messages.give_part();
         Ok(())
+    }
+
+    /// Waits for all members, who must mean the same messages of theirs: what one frees and another does not, is still written to.
+    fn agree_on(&self, messages: &Messages<'j>) -> Result<()> {
+        if self.job.has_routed() {
+            self.job.complete()?;
+        }
+        let same_rank = |member: usize| messages.rank_of(member).ok() == self.world_rank(member);
+        let ours = std::ptr::eq(messages.job(), self.job)
+            && messages.size() == self.size()
+            && (0..self.size()).all(same_rank);
+        let mine = messages.identity().filter(|_| ours).unwrap_or(0);
+        let mut all = vec![0; self.size()];
+        self.run_allgather(&[mine], &mut all)?;
+        if mine == 0 {
+            return Err(Error::Invalid("these messages are not between the members of this group, or the job's own".into()));
+        }
+        match all.iter().position(|theirs| *theirs != mine) {
+            None => Ok(()),
+            Some(member) => {
+                let (rank, theirs) = (self.members[member].rank, all[member]);
+                Err(Error::Mismatch { operation: "free_messages", rank, mine, theirs })
+            }
+        }
     }
 
     /// (rank, part) of every member, out of what they have told: (part, slots).

@@ -3,12 +3,18 @@
 //! Each operation is a loop over two private slices that the compiler turns into vector instructions. The functions are
 //! called in the order of the members' ranks, so a result is the same every time and at every member.
 
+use crate::ni::message::InFunction;
 use bytemuck::{Pod, Zeroable};
+use std::mem::ManuallyDrop;
 
 /// Combines contributions of members, element by element.
 ///
 /// Implemented by the operations of this module, and by functions `Fn(&mut [T], &[T])` that combine the second slice
 /// into the first; those may be called for parts of the contributions, always of equal length. They must be associative.
+///
+/// A function runs in the middle of the call that needs it, as a handler does, so it must not wait: calls of groups and all
+/// that wait give it [`crate::Error::InFunction`]. If it panics, the panic comes out of its call, the other members get an
+/// error, and the group is of no use any more. In non-blocking calls it has a stack of its own, of 8 MB.
 ///
 /// ```
 /// use hikyaku::collective::{AbsMax, Sum};
@@ -38,6 +44,10 @@ pub trait Operation<T> {
     /// A number that tells operations and types apart; the members compare it.
     const CODE: u8;
 
+    /// Whether it is the library's own, which calls nothing. Programs cannot name the type, so they cannot say so.
+    #[doc(hidden)]
+    const ORIGIN: origin::Origin = origin::Origin::PROGRAM;
+
     /// Combines `input` into `total`, which has the same length.
     fn combine(&self, total: &mut [T], input: &[T]);
 }
@@ -51,6 +61,62 @@ impl<T, F: Fn(&mut [T], &[T])> Operation<T> for F {
     #[inline]
     fn combine(&self, total: &mut [T], input: &[T]) {
         self(total, input)
+    }
+}
+
+/// Who wrote an operation.
+mod origin {
+    /// See [`super::Operation::ORIGIN`].
+    #[derive(Clone, Copy, Debug)]
+    pub struct Origin {
+        pub(in crate::collective) is_library: bool,
+    }
+
+    impl Origin {
+        pub(in crate::collective) const PROGRAM: Origin = Origin { is_library: false };
+        pub(in crate::collective) const LIBRARY: Origin = Origin { is_library: true };
+    }
+}
+
+/// An operation whose code is marked while it runs, so that it makes no calls that wait: also when it is dropped, since that may
+/// happen in the middle of whatever wait moves its call on.
+pub(super) struct Marked<O>(ManuallyDrop<O>);
+
+impl<O> Marked<O> {
+    #[inline(always)]
+    pub fn new(operation: O) -> Marked<O> {
+        Marked(ManuallyDrop::new(operation))
+    }
+
+    /// Runs code of the program.
+    #[inline(always)]
+    pub fn run<R>(&self, work: impl FnOnce(&O) -> R) -> R {
+        let _mark = InFunction::enter();
+        work(&self.0)
+    }
+}
+
+impl<O> Drop for Marked<O> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if std::mem::needs_drop::<O>() {
+            let _mark = InFunction::enter();
+            // SAFETY: dropped once, here.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        }
+    }
+}
+
+impl<T, O: Operation<T>> Operation<T> for Marked<O> {
+    const CODE: u8 = O::CODE;
+    const ORIGIN: origin::Origin = origin::Origin::LIBRARY;
+
+    #[inline(always)]
+    fn combine(&self, total: &mut [T], input: &[T]) {
+        match O::ORIGIN.is_library {
+            true => self.0.combine(total, input),
+            false => self.run(|operation| operation.combine(total, input)),
+        }
     }
 }
 
@@ -122,6 +188,7 @@ macro_rules! combine {
         $(
             impl Operation<$type> for $name {
                 const CODE: u8 = $name::OPERATION << 4 | $number;
+                const ORIGIN: origin::Origin = origin::Origin::LIBRARY;
 
                 #[inline]
                 fn combine(&self, total: &mut [$type], input: &[$type]) {

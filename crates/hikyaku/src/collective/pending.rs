@@ -3,10 +3,9 @@
 //! A call borrows its buffers, so it lives in a scope, which ends only when all its calls have ended.
 
 use super::group::Group;
-use super::operation::Operation;
+use super::operation::{Marked, Operation};
 use super::queue::{Failure, Outcome, Work};
 use crate::error::Result;
-use crate::ni::background;
 use crate::ni::message::refuse_in_handler;
 use bytemuck::Pod;
 use std::cell::RefCell;
@@ -35,7 +34,7 @@ impl Group<'_> {
     /// Calls of a group, blocking and non-blocking, are done in the order they were started; a blocking one first waits
     /// for those started before. Those of different groups go on independently. Calls go on in every wait of this
     /// thread, in [`Scope::test`] and in [`crate::Port::progress`]; what they need a function of the program for, runs
-    /// there, on a small stack.
+    /// there, on a stack of 8 MB.
     ///
     /// ```
     /// use hikyaku::collective::Sum;
@@ -111,8 +110,9 @@ impl Group<'_> {
     /// calls that are under way, as a panic in [`Group::scope`] does.
     ///
     /// # Safety
-    /// Until a call has ended, as [`Scope::wait`] or [`Scope::test`] says, its buffers, the scope and the group exist, and the
+    /// It is dropped by the thread that opened it. Until a call has ended, as [`Scope::wait`] or [`Scope::test`] says, its buffers, the scope and the group exist, and the
     /// group is not moved.
+    #[doc(hidden)]
     pub unsafe fn open_scope<'scope, 'env>(&'scope self) -> Scope<'scope, 'env> {
         Scope { group: self, tickets: RefCell::default(), env: PhantomData }
     }
@@ -150,6 +150,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         operation: O,
         root: usize,
     ) -> Result<Handle<'scope>> {
+        let operation = Marked::new(operation);
         self.start(move |group| group.run_reduce(data, operation, root))
     }
 
@@ -159,11 +160,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         data: &'env mut [T],
         operation: O,
     ) -> Result<Handle<'scope>> {
+        let operation = Marked::new(operation);
         self.start(move |group| group.run_allreduce(data, operation))
     }
 
     /// Starts [`Group::scan`].
     pub fn iscan<T: Pod, O: Operation<T> + 'env>(&self, data: &'env mut [T], operation: O) -> Result<Handle<'scope>> {
+        let operation = Marked::new(operation);
         self.start(move |group| group.run_scan(data, operation))
     }
 
@@ -201,6 +204,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         // In a forked child nothing ever ends.
         ni.check_rank(ni.rank)?;
         if !queue.has_ended(handle.ticket) {
+            self.group.watch_queue();
             self.group.job.progress();
         }
         queue.error(handle.ticket).map_or(Ok(queue.has_ended(handle.ticket)), Err)
@@ -215,9 +219,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let group = self.group;
         refuse_in_handler()?;
         group.job.ni.check_rank(group.job.ni.rank)?;
-        if !group.watched.replace(true) {
-            background::register(&group.queue);
-        }
+        group.watch_queue();
         let work: Box<dyn FnOnce() -> Outcome + 'scope> =
             Box::new(move || match catch_unwind(AssertUnwindSafe(|| call(group))) {
                 Ok(result) => result.map_err(Failure::Error),
@@ -255,12 +257,12 @@ fn report(outcome: Outcome) -> Result<()> {
 
 impl Drop for Scope<'_, '_> {
     fn drop(&mut self) {
-        // Only after a panic is anything left.
+        // Only after a panic, or an error of the last wait, is anything left.
         let tickets = self.tickets.take();
         let Some(last) = tickets.last() else { return };
         if !self.group.queue.has_ended(*last) {
             self.group.abandon();
-            let _ = self.group.move_until(|| self.group.queue.has_ended(*last));
+            self.group.move_until_whatever_happens(|| self.group.queue.has_ended(*last));
         }
         tickets.iter().for_each(|ticket| drop(self.group.queue.outcome(*ticket)));
     }

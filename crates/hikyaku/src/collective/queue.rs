@@ -4,15 +4,17 @@
 //! The first one runs as a coroutine: the same code as for a blocking call, suspended where it would wait.
 
 use super::group::Group;
-use super::trouble::PATROL;
+use super::trouble::{PATROL, go_on_panicking};
 use crate::error::{Error, Result};
-use crate::ni::background::{Background, moved};
+use crate::ni::background::{self, Background, moved};
 use crate::ni::coroutine::Coroutine;
+use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Why a call did not succeed.
 pub(super) enum Failure {
@@ -70,7 +72,8 @@ impl Queue {
         failure.and_then(|(_, failure)| if let Failure::Error(error) = failure { Some(error.clone()) } else { None })
     }
 
-    /// In a forked child nothing goes on: what was under way there is the parent's.
+    /// In a forked child nothing goes on: what was under way there is the parent's. Nowhere else may it be let go, since peers may
+    /// be at its buffers.
     fn forget(&self) {
         std::mem::forget(self.current.take());
         std::mem::forget(self.waiting.take());
@@ -126,25 +129,66 @@ impl Group<'_> {
 
     #[cold]
     fn settle_queue(&self) -> Result<()> {
+        refuse_in_handler()?;
         if self.queue.running.get() {
-            return Err(Error::Invalid("the function of a reduction makes a collective call of the same group".into()));
+            return Err(Error::InFunction);
         }
         self.move_until(|| self.queue.is_empty())
     }
 
-    /// Moves the started calls on, until what is to be awaited has come.
+    /// Moves the started calls on, until what is to be awaited has come. Whatever the error, no call is let go that has not
+    /// ended.
     pub(super) fn move_until(&self, done: impl Fn() -> bool) -> Result<()> {
+        refuse_in_handler()?;
         let myself = By::Rank(self.job.ni.rank);
+        self.watch_queue();
         while !done() {
             // Every wait moves them on. The call under way looks around now and then, so this must not sleep for long.
             match self.job.wait_until(myself, Some(PATROL), ANY, Progress::Seldom, || done().then_some(())) {
                 Ok(()) | Err(Error::Timeout { .. }) => {}
-                Err(error) => {
+                Err(error @ Error::ForkedChild) => {
                     self.queue.forget();
+                    return Err(error);
+                }
+                Err(error) => {
+                    self.end_calls(&error, &done);
                     return Err(error);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Waits of this thread move the calls on from now on: also in a thread that runs several programs in turn, whichever of them
+    /// it is.
+    pub(super) fn watch_queue(&self) {
+        background::ensure(&self.queue);
+    }
+
+    /// This rank can wait no more (it counts as dead, say): its calls find that out by themselves, each in the way that lets nobody
+    /// touch its buffers afterwards.
+    #[cold]
+    fn end_calls(&self, error: &Error, done: &dyn Fn() -> bool) {
+        self.fail(error.clone());
+        while !done() {
+            self.job.ni.progress();
+            self.queue.advance(true);
+            self.job.ni.relax();
+        }
+    }
+
+    /// The same where nothing may keep it from that: the panic of a handler is only told in the end, unless one goes through the
+    /// program already.
+    #[cold]
+    pub(super) fn move_until_whatever_happens(&self, done: impl Fn() -> bool) {
+        let mut panicked = None;
+        while !done() {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.move_until(&done))) {
+                panicked.get_or_insert(panic);
+            }
+            // Also where no wait is possible, and where each one panics.
+            self.queue.advance(true);
+        }
+        go_on_panicking(panicked);
     }
 }

@@ -14,7 +14,7 @@
 
 use super::group::Group;
 use super::label::{Kind, Label};
-use super::operation::Operation;
+use super::operation::{Marked, Operation};
 use super::part::{BUFFER_BYTES, INLINE_MAX};
 use super::pieces::PIECE_BYTES;
 use super::round::Round;
@@ -68,7 +68,7 @@ impl Group<'_> {
     /// ```
     pub fn reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
         self.settle()?;
-        self.run_reduce(data, operation, root)
+        self.run_reduce(data, Marked::new(operation), root)
     }
 
     pub(super) fn run_reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
@@ -80,7 +80,7 @@ impl Group<'_> {
     /// Combines the `data` of all members; the result is in `data` of all.
     pub fn allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
         self.settle()?;
-        self.run_allreduce(data, operation)
+        self.run_allreduce(data, Marked::new(operation))
     }
 
     pub(super) fn run_allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
@@ -104,7 +104,7 @@ impl Group<'_> {
     /// ```
     pub fn scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
         self.settle()?;
-        self.run_scan(data, operation)
+        self.run_scan(data, Marked::new(operation))
     }
 
     pub(super) fn run_scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {

@@ -168,7 +168,7 @@ impl Group<'_> {
     fn check_open(&self, round: &Round) -> Result<()> {
         let shut = |member: &usize| self.part(*member).closed.get() >= round.number;
         match (0..self.size()).filter(|member| *member != self.rank()).find(shut) {
-            Some(member) => Err(self.closed_by(round, self.members[member].rank)),
+            Some(member) => Err(self.fail(self.closed_by(round, self.members[member].rank))),
             None => Ok(()),
         }
     }

@@ -211,14 +211,16 @@ impl Climb<'_, '_> {
         let sent = || messages.try_send(data, member, index % SLOTS).map(|sent| sent.then_some(())).transpose();
         // A member that has left because another died is not the cause.
         let cause = |error| self.group.check(&self.round).err().unwrap_or(error);
-        self.group.wait(self.round, sent)?.map_err(|error| self.group.fail(cause(error)))
+        // Each attempt may run handlers.
+        let sent = self.group.abandon_on_panic(|| self.group.wait(self.round, sent));
+        sent?.map_err(|error| self.group.fail(cause(error)))
     }
 
     fn receive(&self, member: usize, index: usize, into: &mut [u8]) -> Result<()> {
         let Some(messages) = self.messages else { return self.group.hear(&self.round, member, index, into) };
         let expected = into.len();
         let came = || messages.try_recv(into, member, index % SLOTS).transpose();
-        let came = self.group.wait(self.round, came)?;
+        let came = self.group.abandon_on_panic(|| self.group.wait(self.round, came))?;
         // It has shown what it asks for before it sent.
         if !self.group.has_entered(&self.round, member)? || came.as_ref().ok() != Some(&expected) {
             return Err(self.group.mismatch(&self.round, member));

@@ -10,6 +10,8 @@ use crate::error::{Error, Result};
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -22,6 +24,18 @@ pub(super) const PATROL: Duration = Duration::from_millis(200);
 const FIRST_LOOK_TURNS: u32 = 256;
 /// An alarm holds so much of the number of the call it is about.
 const ALARM_NUMBER_MASK: u64 = (1 << 31) - 1;
+
+/// What a panic carries.
+pub(super) type Panic = Box<dyn Any + Send>;
+
+/// Lets a panic go on that was held up, unless another one is on its way.
+pub(super) fn go_on_panicking(panicked: Option<Panic>) {
+    if let Some(panic) = panicked
+        && !std::thread::panicking()
+    {
+        resume_unwind(panic);
+    }
+}
 
 impl Group<'_> {
     /// Waits within a call.
@@ -115,6 +129,13 @@ impl Group<'_> {
     /// A member asks for something else than this one: tells everybody.
     #[cold]
     pub(super) fn mismatch(&self, round: &Round, member: usize) -> Error {
+        self.tell_all_of(round, member);
+        self.fail(self.disagreement(round, member))
+    }
+
+    /// Tells everybody that this call can never be complete because of a member.
+    #[cold]
+    fn tell_all_of(&self, round: &Round, member: usize) {
         // The highest bit tells it from no alarm.
         let number = round.number & ALARM_NUMBER_MASK;
         let alarm = 1 << 63 | number << 32 | (self.rank() as u64) << 16 | member as u64;
@@ -122,21 +143,28 @@ impl Group<'_> {
             let _ = self.part(peer).alarm.compare_exchange(0, alarm, Ordering::AcqRel, Ordering::Relaxed);
         }
         self.notify_all();
-        self.fail(self.disagreement(round, member))
     }
 
     /// The program panicked in the middle of a call: the others must not wait for this member.
     #[cold]
     pub(super) fn abandon(&self) {
-        if self.broken.borrow().is_none() {
+        self.give_up_with(Error::Invalid("a panic has ended a call of this group".into()));
+    }
+
+    /// This member cannot go on with the call it has entered last: the others must not wait for it. The error that every later
+    /// call gets.
+    #[cold]
+    pub(super) fn give_up_with(&self, error: Error) -> Error {
+        let is_broken = self.broken.borrow().is_some();
+        // A forked child has no say.
+        if !is_broken && self.job.ni.check_rank(self.job.ni.rank).is_ok() {
             if self.is_far() {
                 self.quit(&self.last_round());
-            }
-            self.broken.replace(Some(Error::Invalid("a panic has ended a call of this group".into())));
-            if !self.is_far() {
-                self.mismatch(&self.round_of(self.number.get()), self.rank());
+            } else {
+                self.tell_all_of(&self.round_of(self.number.get()), self.rank());
             }
         }
+        self.fail(error)
     }
 
     /// Runs something that calls functions of the program, which may panic: handlers too, in every wait.
@@ -152,6 +180,23 @@ impl Group<'_> {
         let result = work();
         std::mem::forget(abandons);
         result
+    }
+
+    /// Waits until nobody is at a buffer of this member any more, or `by` has ended, which is as good. Nothing may keep it from
+    /// that, so the panic of a handler is given back. In a forked child there is nothing to wait for.
+    #[cold]
+    pub(super) fn wait_out(&self, by: By, mut done: impl FnMut() -> Option<()>) -> Option<Panic> {
+        let mut panicked = None;
+        // Also where no wait is possible, and where each one panics.
+        while done().is_none() && self.job.ni.check_departed(by).is_ok() {
+            let wait = || self.job.wait_until(by, None, ANY, Progress::Seldom, &mut done);
+            match catch_unwind(AssertUnwindSafe(wait)) {
+                Ok(Ok(())) => break,
+                Ok(Err(_)) => self.job.ni.relax(),
+                Err(panic) => _ = panicked.get_or_insert(panic),
+            }
+        }
+        panicked
     }
 
     /// Not all members ask for the same: tells everybody, and names one that does not.

@@ -6,6 +6,7 @@ use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::barrier::{await_last, partner};
 use crate::sync::bell::ANY;
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 /// Which collective a rank is in, to be compared with the others.
@@ -29,6 +30,9 @@ impl Operation {
 
 impl Job {
     /// Waits until every rank has called it. What any rank wrote before, all see after.
+    ///
+    /// A handler that panics in it ends the call, but this rank has come and is counted. If the program goes on, its next call
+    /// goes on with the same barrier.
     pub fn barrier(&self) -> Result<()> {
         // Before anything is announced: a barrier refused half-way would put the ranks out of step.
         refuse_in_handler()?;
@@ -61,7 +65,8 @@ impl Job {
     fn barrier_by_counter(&self, number: u64) -> Result<()> {
         let size = self.size();
         let counter = &self.ni.memory.header().counter;
-        if counter.arrive(size, number) {
+        // Once, however often the call is made again after a panic or an error.
+        if self.counted.replace(number) != number && counter.arrive(size, number) {
             for rank in (0..size).filter(|rank| *rank != self.rank()) {
                 self.ni.notify(rank, ANY);
             }
@@ -77,16 +82,42 @@ impl Job {
     /// Enters a collective with an argument that must be the same everywhere, and with this rank's own success so
     /// far; succeeds everywhere or nowhere.
     pub(super) fn agree(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
+        self.check_uninterrupted()?;
+        if self.is_in_barrier() {
+            // One that a panic has ended: the others count this rank as having come to it.
+            self.barrier()?;
+        }
+        let interrupts = Interrupts(&self.interrupted);
+        let agreed = self.agree_uninterrupted(operation, argument, own);
+        std::mem::forget(interrupts);
+        agreed
+    }
+
+    /// Whether this rank has come to a barrier of which it does not know whether all others have.
+    pub(super) fn is_in_barrier(&self) -> bool {
+        self.ni.mine().life.arrivals.load(Ordering::Relaxed) > self.barriers.get()
+    }
+
+    /// Fails after a panic in the middle of an agreement: what the others have agreed on meanwhile is not known here, so this
+    /// rank's memory may not look like theirs.
+    pub(super) fn check_uninterrupted(&self) -> Result<()> {
+        match self.interrupted.get() {
+            true => Err(Error::Invalid("a panic has ended a call that all ranks of the job make together".into())),
+            false => Ok(()),
+        }
+    }
+
+    fn agree_uninterrupted(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
         if self.ni.far.is_some() {
             self.complete()?;
             return self.meet(operation, argument, own);
         }
-        let count = self.collectives.get() + 1;
-        self.collectives.set(count);
-        let turn = (count % 2) as usize;
-        let label = count << 8 | operation as u64;
+        // The number of the barrier below: what was proposed for another is never taken for this.
+        let number = self.barriers.get() + 1;
+        let turn = (number % 2) as usize;
+        let label = number << 8 | operation as u64;
         // The barrier orders these words. Two turns suffice: whoever comes to the same turn again has passed the barrier
-        // of the one between, to which all come after they have read.
+        // between, to which all come after they have read.
         let mine = &self.ni.mine().proposals[turn];
         mine.argument.store(argument, Ordering::Relaxed);
         mine.failure.store(own.is_err() as u64, Ordering::Relaxed);
@@ -117,10 +148,79 @@ impl Job {
     }
 }
 
+/// Notes, when dropped by a panic, that it went through an agreement.
+struct Interrupts<'j>(&'j Cell<bool>);
+
+impl Drop for Interrupts<'_> {
+    fn drop(&mut self) {
+        self.0.set(true);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::Config;
     use crate::job::choice::{Choices, Version};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// By each of the two: a handler panics in the barrier, and the program calls it again.
+    #[test]
+    fn a_barrier_that_a_panic_has_ended_counts_once() {
+        for version in [Version::Buffers, Version::Direct] {
+            let config = Config { choices: Choices::all(version), ..Config::default() };
+            let come = AtomicU64::new(0);
+            crate::local_with(2, config, |job| {
+                let word = job.symmetric::<u64>(1)?;
+                if job.rank() == 0 {
+                    let mut last = 0;
+                    job.register_handler(1, move |_, message| {
+                        if std::mem::replace(&mut last, message.address) != message.address {
+                            panic!("on purpose");
+                        }
+                    })?;
+                }
+                job.barrier()?;
+                if job.rank() == 0 {
+                    for turn in 1..10 {
+                        job.word(word.at(1, 0), turn)?;
+                        assert!(catch_unwind(AssertUnwindSafe(|| job.barrier())).is_err());
+                    }
+                    job.barrier()?;
+                    assert_eq!(come.load(Ordering::SeqCst), 1, "{version:?} passed alone");
+                } else {
+                    for turn in 1..10 {
+                        job.wait(word.here(0), crate::Until::Equal(turn))?;
+                        job.send(0, 1, turn, [0; 6], &[])?;
+                    }
+                    // Whoever is counted twice has time to pass.
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                    come.store(1, Ordering::SeqCst);
+                    job.barrier()?;
+                }
+                // Both have passed as many.
+                job.barrier()?;
+                job.free(word)
+            })
+            .unwrap()
+            .into_iter()
+            .for_each(|ended| ended.unwrap());
+        }
+    }
+
+    /// The end of a rank that never came is told each time, and nobody passes by having come twice.
+    #[test]
+    fn a_barrier_that_failed_counts_once() {
+        let config = Config { choices: Choices::all(Version::Direct), ..Config::default() };
+        crate::local_with(3, config, |job| {
+            for _ in 0..5 {
+                if job.rank() < 2 {
+                    assert!(job.barrier().is_err());
+                }
+            }
+        })
+        .unwrap();
+    }
 
     #[test]
     fn the_barrier_is_the_one_that_was_chosen() {

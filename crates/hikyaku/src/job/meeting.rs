@@ -34,6 +34,8 @@ const NOTHING: u64 = 0xff;
 impl Job {
     /// Waits until all ranks have come to this call; succeeds everywhere or nowhere.
     pub(super) fn meet(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
+        // What was told before a panic stands: it cannot be told again as something else.
+        self.check_uninterrupted()?;
         let (rank, size) = (self.rank(), self.size());
         let number = self.barriers.get() + 1;
         let turn = if planted(Bug::MeetingPlaceShared) { 0 } else { (number % 2) as usize };

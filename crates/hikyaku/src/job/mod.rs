@@ -110,7 +110,10 @@ pub struct Job {
     barriers: Cell<u64>,
     /// A barrier is one counter.
     counts: bool,
-    collectives: Cell<u64>,
+    /// The last barrier at which this rank was counted.
+    counted: Cell<u64>,
+    /// A panic has ended a call in which all ranks agree on something: this one does not know whether they have.
+    interrupted: Cell<bool>,
     process: u32,
     /// The program of a simulated rank has returned: others of the same thread may panic meanwhile.
     has_returned: Cell<bool>,
@@ -137,7 +140,8 @@ impl Job {
             symmetric: RefCell::new(Heap::new(0, layout.heap_half_bytes)),
             barriers: Cell::new(0),
             counts: choice::counts(&Choices::of(&ni.memory).row(ni.size()), ni.size(), ni.crowded),
-            collectives: Cell::new(0),
+            counted: Cell::new(0),
+            interrupted: Cell::new(false),
             process: std::process::id(),
             has_returned: Cell::new(false),
             _launcher: launcher,

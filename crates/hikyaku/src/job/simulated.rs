@@ -95,7 +95,8 @@ impl Sim {
         self
     }
 
-    /// Bytes of stack of each rank's program.
+    /// Bytes of stack of each rank's program. If there is no room for it, the run fails with [`Error::System`]; a program that
+    /// needs more is ended by the kernel, as any that overflows its stack.
     pub fn stack_bytes(mut self, bytes: usize) -> Sim {
         self.stack_bytes = bytes;
         self

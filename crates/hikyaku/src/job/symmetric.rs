@@ -23,6 +23,7 @@ impl Job {
 
     fn allocate<T: Pod>(&self, len: usize, commit: bool) -> Result<Symmetric<T>> {
         crate::ni::message::refuse_in_handler()?;
+        self.check_uninterrupted()?;
         self.ni.check_rank(self.ni.rank)?;
         let possible = size_of::<T>() > 0 && align_of::<T>() <= 64;
         // An impossible size takes part in the agreement all the same: the others must not wait for it.
@@ -42,7 +43,8 @@ impl Job {
         match (agreed, start) {
             (Ok(()), Some(start)) => Ok(Symmetric { ni: self.ni.clone(), start, len, element: PhantomData }),
             (agreed, start) => {
-                if let Some(start) = start {
+                // Others may have got it, if this rank only does not know that all have come.
+                if let Some(start) = start.filter(|_| !self.is_in_barrier()) {
                     heap.give(start, bytes);
                 }
                 Err(agreed.err().unwrap_or_else(|| no_room(bytes, 0)))

@@ -191,7 +191,7 @@ impl Job {
     #[cold]
     fn refuse_together(&self, error: Error) -> Error {
         match self.symmetric_sparse::<u8>(usize::MAX) {
-            Err(earlier @ (Error::InHandler | Error::ForkedChild)) => earlier,
+            Err(earlier @ (Error::InHandler | Error::InFunction | Error::ForkedChild)) => earlier,
             _ => error,
         }
     }
@@ -261,6 +261,19 @@ impl<'j> Messages<'j> {
     pub(crate) fn rank_of(&self, member: usize) -> Result<usize> {
         self.core.check(member, 0)?;
         Ok(self.core.rank_of(member))
+    }
+
+    /// A number of these messages that all members know, and no other messages of the job have at the same time; `None` if they
+    /// belong to the job itself, and go with it.
+    pub(crate) fn identity(&self) -> Option<u64> {
+        let mix = |sum: u64, word: usize| (sum ^ word as u64).wrapping_mul(0x100_0000_01b3);
+        match &self.core.roster {
+            Roster::World(_) => None,
+            Roster::Listed(members) => {
+                let words = members.iter().flat_map(|(rank, start)| [*rank, *start]);
+                Some(words.fold(0xcbf2_9ce4_8422_2325, mix) | 1)
+            }
+        }
     }
 
     /// Slots between every two ranks.

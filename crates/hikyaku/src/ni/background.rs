@@ -27,6 +27,14 @@ pub(crate) fn register<W: Background + 'static>(work: &Rc<W>) {
     });
 }
 
+/// The same, unless they do so already.
+pub(crate) fn ensure<W: Background + 'static>(work: &Rc<W>) {
+    let listed = |other: &Weak<dyn Background>| std::ptr::addr_eq(other.as_ptr(), Rc::as_ptr(work));
+    if !UNDER_WAY.with_borrow(|list| list.iter().any(listed)) {
+        register(work);
+    }
+}
+
 /// What is under way in this thread, exchanged for something else: for programs that take turns in one thread.
 pub(crate) fn exchange(list: &mut UnderWay) {
     UNDER_WAY.with_borrow_mut(|current| std::mem::swap(current, &mut list.0));

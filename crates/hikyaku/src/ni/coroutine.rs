@@ -2,15 +2,26 @@
 //!
 //! So code that waits in the ordinary way ([`super::wait`]) also runs beside the program, in steps, without a thread. A
 //! coroutine stays on the thread that made it. Stacks are used again.
+//!
+//! Functions of the program run there, so a stack has as much room as that of a program usually has. It is address space only:
+//! memory is taken as it is used. Whoever needs more is ended by the kernel (SIGSEGV) at the guard below it; to say more than that
+//! would take a signal handler, and the library installs none.
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine as Raw, CoroutineResult, Yielder};
+use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
 use std::cell::{Cell, RefCell};
 
-/// Address space of a stack; memory is taken as it is used. The page below it is out of bounds.
-const STACK_BYTES: usize = 256 * 1024;
-/// Stacks a thread keeps.
+/// Address space of a stack.
+const STACK_BYTES: usize = 8 << 20;
+/// What is out of bounds below it: more than a frame of a function that does not look where it steps.
+const GUARD_BYTES: usize = 1 << 20;
+/// Stacks a thread keeps,
 const KEPT_MAX: usize = 8;
+/// unless more than so much of one was used: its memory goes back.
+const KEPT_BYTES: usize = 256 * 1024;
+/// Lies where that much is used up.
+const UNUSED: u64 = 0x6879_6b79_616b_7500;
 
 thread_local! {
     /// The coroutine that runs now, if any: where it is suspended.
@@ -28,7 +39,7 @@ impl<R> Coroutine<R> {
     /// memory for a stack.
     pub fn new<W: FnOnce() -> R + 'static>(work: W) -> std::result::Result<Coroutine<R>, W> {
         let kept = STACKS.with_borrow_mut(Vec::pop);
-        let Some(stack) = kept.or_else(|| DefaultStack::new(STACK_BYTES).ok()) else { return Err(work) };
+        let Some(stack) = kept.or_else(make_stack) else { return Err(work) };
         Ok(Coroutine(Some(Raw::with_stack(stack, move |yielder, ()| {
             CURRENT.set(yielder);
             work()
@@ -43,14 +54,37 @@ impl<R> Coroutine<R> {
         let result = raw.resume(());
         CURRENT.set(outer);
         let CoroutineResult::Return(result) = result else { return None };
-        let stack = self.0.take().expect("it was there").into_stack();
-        STACKS.with_borrow_mut(|kept| {
-            if kept.len() < KEPT_MAX {
-                kept.push(stack);
-            }
-        });
+        keep_stack(self.0.take().expect("it was there").into_stack());
         Some(result)
     }
+}
+
+fn make_stack() -> Option<DefaultStack> {
+    let stack = DefaultStack::new(STACK_BYTES + GUARD_BYTES).ok()?;
+    let (low, bytes) = (stack.limit().get(), stack.base().get() - stack.limit().get());
+    // SAFETY: memory of the new stack that nobody uses yet; its lowest page is out of bounds anyway.
+    unsafe {
+        mprotect(low as *mut _, GUARD_BYTES, MprotectFlags::empty()).ok()?;
+        // Its first pages shall not become a large one. Where there are none, nothing is lost.
+        let _ = madvise(low as *mut _, bytes, Advice::LinuxNoHugepage);
+        mark_of(&stack).write(UNUSED);
+    }
+    Some(stack)
+}
+
+/// Keeps the stack of a coroutine that has ended for the next one, or not.
+fn keep_stack(stack: DefaultStack) {
+    // SAFETY: nothing runs there any more.
+    let is_shallow = unsafe { mark_of(&stack).read() } == UNUSED;
+    STACKS.with_borrow_mut(|kept| {
+        if is_shallow && kept.len() < KEPT_MAX {
+            kept.push(stack);
+        }
+    });
+}
+
+fn mark_of(stack: &DefaultStack) -> *mut u64 {
+    (stack.base().get() - KEPT_BYTES) as *mut u64
 }
 
 impl<R> Drop for Coroutine<R> {
@@ -120,6 +154,24 @@ mod tests {
         .unwrap();
         assert_eq!(outer.resume(), None);
         assert_eq!(outer.resume(), Some(Some(7)));
+    }
+
+    /// As much as the program has on its own, which only what needs it keeps.
+    #[test]
+    fn a_stack_that_was_used_deeply_is_given_back() {
+        #[inline(never)]
+        fn dig(depth: usize) -> usize {
+            let room = std::hint::black_box([depth as u8; 1024]);
+            if depth == 0 { 0 } else { dig(depth - 1) + room.len() }
+        }
+        let kept = || STACKS.with_borrow(Vec::len);
+        let run = |depth: usize| Coroutine::new(move || dig(depth)).ok().unwrap().resume().unwrap();
+        run(10);
+        assert_eq!(kept(), 1);
+        run(3000);
+        assert_eq!(kept(), 0);
+        run(10);
+        assert_eq!(kept(), 1);
     }
 
     #[test]

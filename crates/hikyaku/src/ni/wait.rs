@@ -189,7 +189,8 @@ impl Port {
         refuse_in_handler()?;
         let ni = &*self.ni;
         ni.check_by(by)?;
-        if coroutine::is_inside() {
+        // A panic that goes through a coroutine must not be taken for one of the program beside it, so it is not suspended then.
+        if coroutine::is_inside() && !std::thread::panicking() {
             return self.wait_suspended(by, timeout, ready);
         }
         if let Some(far) = &ni.far {

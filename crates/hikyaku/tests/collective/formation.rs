@@ -22,13 +22,13 @@ pub fn come_and_go(job: &Job) {
         // How the program wants its own messages sent does not matter.
         channel.set_mode(modes[round % 3]);
         let formed = Formation::new(&channel, 0, &members, &[&team], 1).unwrap();
-        assert_eq!((formed.all.rank(), formed.all.size()), (me, members.len()));
-        assert_eq!(formed.all.world_rank(me), Some(job.rank()));
-        assert_eq!(formed.teams[0].is_none(), team.len() == 1);
+        assert_eq!((formed.all().rank(), formed.all().size()), (me, members.len()));
+        assert_eq!(formed.all().world_rank(me), Some(job.rank()));
+        assert_eq!(formed.team(0).is_none(), team.len() == 1);
         let mut sum = values(me, 10 + round * 100);
-        formed.all.allreduce(&mut sum, Sum).unwrap();
+        formed.all().allreduce(&mut sum, Sum).unwrap();
         assert_eq!(sum[3], (0..members.len()).map(|rank| value(rank, 3)).sum::<u64>());
-        if let Some(group) = &formed.teams[0] {
+        if let Some(group) = &formed.team(0) {
             let mut sum = [me as u64];
             group.allreduce(&mut sum, Sum).unwrap();
             assert_eq!(sum[0], team.iter().sum::<usize>() as u64);
@@ -36,11 +36,11 @@ pub fn come_and_go(job: &Job) {
         // The last message is still on its way when the formation is given up.
         let (next, previous) = ((me + 1) % members.len(), (me + members.len() - 1) % members.len());
         for number in 0..3u8 {
-            formed.messages.send_owned(vec![number; 50_000].into(), next, 0).unwrap();
+            formed.messages().send_owned(vec![number; 50_000].into(), next, 0).unwrap();
         }
         for number in 0..3 {
             let mut got = vec![9u8; 50_000];
-            formed.messages.recv(&mut got, previous, 0).unwrap();
+            formed.messages().recv(&mut got, previous, 0).unwrap();
             assert_eq!(got[49_999], number);
         }
         retired.push(formed.retire());
@@ -65,7 +65,7 @@ pub fn overlap(job: &Job) {
     for pair in pairs {
         let formed = Formation::new(&channel, 0, &pair, &[], 1).unwrap();
         let mut data = [rank];
-        formed.all.broadcast(&mut data, 1).unwrap();
+        formed.all().broadcast(&mut data, 1).unwrap();
         assert_eq!(data[0], pair[1]);
     }
     for wrong in [vec![], vec![rank, rank], vec![(rank + 1) % size], vec![rank, size]] {

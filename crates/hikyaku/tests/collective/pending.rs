@@ -290,7 +290,7 @@ pub fn call_in_a_function(job: &Job) {
         .scope(|scope| {
             let add = |total: &mut [u64], input: &[u64]| {
                 total[0] += input[0];
-                refused.set(matches!(world.barrier(), Err(Error::Invalid(_))));
+                refused.set(matches!(world.barrier(), Err(Error::InFunction)));
             };
             scope.wait(scope.iallreduce(&mut data, add)?)
         })

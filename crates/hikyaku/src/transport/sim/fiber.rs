@@ -30,6 +30,10 @@ pub(crate) struct Fiber<'a, R> {
 impl<'a, R: 'a> Fiber<'a, R> {
     /// Prepares a program with so many bytes of stack, which begins when first resumed.
     pub fn new(stack_bytes: usize, program: impl FnOnce() -> R + 'a) -> Result<Fiber<'a, R>> {
+        if stack_bytes > isize::MAX as usize {
+            // More than there are addresses; the sum with the guard would overflow.
+            return Err(Error::System { call: "mmap", errno: libc::ENOMEM });
+        }
         let stack = DefaultStack::new(stack_bytes)
             .map_err(|error| Error::System { call: "mmap", errno: error.raw_os_error().unwrap_or(libc::ENOMEM) })?;
         let body = move |yielder: &Yielder<bool, ()>, goes_on| {
@@ -114,6 +118,13 @@ mod tests {
         }
         assert_eq!(endings.into_iter().map(|ending| ending.ok().unwrap()).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(*log.borrow(), [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2), (2, 2)]);
+    }
+
+    #[test]
+    fn a_stack_that_cannot_be_is_an_error() {
+        for bytes in [usize::MAX, usize::MAX - 8191, isize::MAX as usize] {
+            assert!(Fiber::new(bytes, || ()).is_err());
+        }
     }
 
     #[test]
