@@ -179,7 +179,8 @@ typedef struct fmpl_request {
 
 /* Transfers that are described once and started many times. fmpl_start is fmpl_isend or fmpl_irecv. The slot belongs to
  * the request, in its direction, until it is freed: preparing another transfer there, and every other send or receive,
- * gives FMPL_ERR_BUSY. Only with FMPL_TAG_ANY there is no slot to keep. */
+ * gives FMPL_ERR_BUSY. To one with FMPL_TAG_ANY belong fmpl_irecv and fmpl_recv_init with FMPL_TAG_ANY from its source; a
+ * blocking receive may still take a message before it. */
 int fmpl_send_init(const void *buf, size_t size, int dst, int mai, fmpl_comm comm, fmpl_request *req);
 int fmpl_recv_init(void *buf, size_t size, int src, int mai, fmpl_comm comm, fmpl_request *req);
 int fmpl_start(fmpl_request req);

@@ -103,6 +103,7 @@ mod memory {
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod message {
+    pub mod deal;
     pub mod node;
     pub mod search;
     pub mod slot;

@@ -4,12 +4,14 @@
 
 mod model;
 
+use hikyaku::message::deal::Stopped;
 use hikyaku::message::node::{End, Link, Node, Reached};
 use hikyaku::message::search::{High, find_member};
 use hikyaku::message::slot::{Deal, Head, Kind, Marks, Post, Told, bounce_of, bounce_value};
 use hikyaku::sync::bell::{ANY, Bell};
 use hikyaku::sync::fence::Fences;
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 use model::{Memory, explore};
 use std::collections::VecDeque;
@@ -137,32 +139,164 @@ fn both_sides_learn_that_a_chunk_was_not_copied() {
     });
 }
 
-/// A receive that is given up: after a successful withdrawal nobody writes to its buffer. Fails if `Deal::withdraw`
-/// succeeds although a chunk was claimed.
+/// The words of a long message and the buffers it may go to, or come from; of these, the one that is told of.
+struct Long {
+    head: Head,
+    post: Post,
+    deal: Deal,
+    spot: AtomicU64,
+    buffers: [[Memory<u64>; PARTS as usize]; 2],
+}
+
+const PARTS: u64 = 2;
+
+impl Long {
+    fn new() -> Long {
+        let buffers = [0; 2].map(|_| [0u64; PARTS as usize].map(Memory::new));
+        Long { head: Head::new(), post: Post::new(), deal: Deal::new(), spot: AtomicU64::new(9), buffers }
+    }
+
+    /// Which buffer the other side tells of, looked at by whoever has claimed a chunk.
+    fn told(&self) -> &[Memory<u64>; PARTS as usize] {
+        &self.buffers[self.spot.load(Ordering::Relaxed) as usize]
+    }
+
+    /// As `Core::post_as_is`.
+    fn post(&self, buffer: u64) -> bool {
+        self.spot.store(buffer, Ordering::Relaxed);
+        let opened = self.deal.try_open(1);
+        if opened {
+            self.post.publish(0, true);
+        }
+        opened
+    }
+
+    /// As `Core::withdraw`: false if it was too late, and the message has come.
+    fn withdraw(&self) -> bool {
+        loop {
+            match self.deal.close(1, || PARTS) {
+                Stopped::Now => {
+                    self.post.publish(0, false);
+                    return true;
+                }
+                Stopped::Late if self.deal.done(1, PARTS) => return false,
+                Stopped::Late | Stopped::Soon => thread::yield_now(),
+            }
+        }
+    }
+
+    /// As `Core::help`: copies what it can; true when all is copied.
+    fn help(&self) -> bool {
+        if self.post.look().1 {
+            while let Some(part) = self.deal.claim(1, PARTS) {
+                self.told()[part as usize].set(100 + part);
+                self.deal.copied();
+            }
+        }
+        self.deal.done(1, PARTS)
+    }
+}
+
+/// A receive that is given up, and another one posted in its place, while the sender copies: nobody writes to the buffer of
+/// the first any more, and the message comes whole to one of the two.
+///
+/// Fails if the sender looks at the want before it claims, or if the receiver tells of it after it has opened the deal (as it
+/// once was: a claim then went by the number of the message alone, which the second receive has too); if `Deal::close`
+/// succeeds while a claimed chunk is not counted, or although all were claimed; if it leaves the deal open; if the deal is
+/// opened again with the chunks counted that went to the first receive.
 #[test]
 fn nobody_writes_after_a_withdrawal() {
     explore(3, || {
-        let shared = Arc::new((Deal::new(), Post::new(), [0u64; 3].map(Memory::new)));
-        let (deal, post, _) = &*shared;
-        deal.open(1);
-        post.publish(0, true);
+        let shared = Arc::new(Long::new());
+        assert!(shared.post(0));
         let sender = {
             let shared = shared.clone();
-            thread::spawn(move || copy_chunks(&shared.0, 1, Deal::claim, &shared.2))
+            thread::spawn(move || {
+                while !shared.help() {
+                    thread::yield_now();
+                }
+            })
         };
-        let (deal, post, buffer) = &*shared;
-        if deal.withdraw(1) {
-            post.publish(0, false);
-        } else {
-            while !deal.done(1, CHUNKS) {
+        let [first, second] = &shared.buffers;
+        let withdrawn = shared.withdraw();
+        if withdrawn {
+            // The buffer is the receiver's own again.
+            first.iter().for_each(|part| part.set(7));
+            assert!(shared.post(1));
+            while let Some(part) = shared.deal.claim_back(1, PARTS) {
+                second[part as usize].set(100 + part);
+                shared.deal.copied();
+            }
+            while !shared.deal.done(1, PARTS) {
                 thread::yield_now();
             }
         }
-        // The buffer is the receiver's own again.
-        buffer.iter().for_each(|chunk| chunk.set(7));
+        let came = if withdrawn { second } else { first };
+        assert_eq!(came.each_ref().map(Memory::get), [100, 101]);
+        came.iter().for_each(|part| part.set(8));
         sender.join().unwrap();
-        assert_eq!(buffer.each_ref().map(Memory::get), [7; 3]);
+        assert_eq!(came.each_ref().map(Memory::get), [8; PARTS as usize]);
+        if withdrawn {
+            assert_eq!(first.each_ref().map(Memory::get), [7; PARTS as usize]);
+        }
     });
+}
+
+/// A send that is given up goes on from a copy, while its receiver posts, gives its receive up, and posts again: nobody
+/// reads the old buffer any more, and the message comes whole.
+///
+/// Fails if the receiver looks at the offer before it claims; if `Deal::hold` succeeds while a claimed chunk is not counted;
+/// if `Deal::try_open` opens what is held, or stores without comparing; if the deal is held without being marked as closed, so
+/// that one who lets go opens it; if `Deal::let_go` stores relaxed.
+#[test]
+fn nobody_reads_after_a_recall() {
+    for gives_up_too in [false, true] {
+        explore(3, move || recall(gives_up_too));
+    }
+}
+
+fn recall(gives_up_too: bool) {
+    let shared = Arc::new(Long::new());
+    let [old, copy] = &shared.buffers;
+    for (part, (old, copy)) in old.iter().zip(copy).enumerate() {
+        old.set(100 + part as u64);
+        copy.set(100 + part as u64);
+    }
+    shared.spot.store(0, Ordering::Relaxed);
+    shared.head.publish(1, Told { kind: Kind::Offer, bytes: 0, taken: 0, value: 0 });
+    let sender = {
+        let shared = shared.clone();
+        thread::spawn(move || {
+            while shared.deal.hold(1, PARTS) != Stopped::Now {
+                if shared.deal.done(1, PARTS) {
+                    break;
+                }
+                thread::yield_now();
+            }
+            // The buffer is the sender's own again.
+            shared.buffers[0].iter().for_each(|part| part.set(7));
+            shared.spot.store(1, Ordering::Relaxed);
+            shared.deal.let_go(1);
+        })
+    };
+    let open = || {
+        while !shared.deal.try_open(1) {
+            thread::yield_now();
+        }
+    };
+    assert!(shared.head.look(1).is_some());
+    open();
+    if gives_up_too && shared.withdraw() {
+        open();
+    }
+    while !shared.deal.done(1, PARTS) {
+        while let Some(part) = shared.deal.claim_back(1, PARTS) {
+            assert_eq!(shared.told()[part as usize].get(), 100 + part);
+            shared.deal.copied();
+        }
+        thread::yield_now();
+    }
+    sender.join().unwrap();
 }
 
 /// Waits as `Port::wait_until` does, without the spinning.

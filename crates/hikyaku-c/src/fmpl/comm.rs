@@ -26,6 +26,8 @@ pub struct Comm {
     pub messages: Messages<'static>,
     /// Receives under way that are for any slot: one per source at most.
     pub any: RefCell<Vec<AnyReceive>>,
+    /// Sources whose receives of any slot belong to a prepared one.
+    pub any_kept: RefCell<Vec<c_int>>,
 }
 
 /// How sends wait, the same for all groups.
@@ -53,7 +55,7 @@ impl Comm {
                 // SAFETY: the group is not moved; it and the scope stay until all calls were waited for (`is_idle`), as the
                 // program has promised of the buffers.
                 let calls = unsafe { lasting.open_scope() };
-                Ok(Comm { calls, group, messages, any: RefCell::default() })
+                Ok(Comm { calls, group, messages, any: RefCell::default(), any_kept: RefCell::default() })
             }
             Err(error) => {
                 // All members have the same trouble; the first error tells more.

@@ -36,7 +36,7 @@ pub unsafe extern "C" fn fmpl_irecv(buf: *mut c_void, size: usize, src: c_int, m
 /// Waits for a send.
 #[unsafe(no_mangle)]
 pub extern "C" fn fmpl_isend_wait(dst: c_int, mai: c_int, comm: c_int) -> c_int {
-    with_comm(comm, |_, comm| Ok(comm.messages.isend_wait(dst as usize, mai as usize)?))
+    with_comm(comm, |_, comm| comm.wait_send(dst, mai))
 }
 
 /// Waits for a receive.
@@ -50,7 +50,7 @@ pub extern "C" fn fmpl_irecv_wait(src: c_int, mai: c_int, comm: c_int) -> c_int 
 pub unsafe extern "C" fn fmpl_isend_test(dst: c_int, mai: c_int, comm: c_int, flag: *mut c_int) -> c_int {
     with_comm(comm, |_, comm| {
         required(flag, "the flag to be given")?;
-        let ended = comm.messages.isend_test(dst as usize, mai as usize)?;
+        let ended = comm.test_send(dst, mai)?;
         // SAFETY: not null, and the caller's to write.
         unsafe { give(flag, ended as c_int) };
         Ok(())
@@ -87,14 +87,58 @@ impl Comm {
             unsafe { self.messages.irecv(buf.cast::<u8>(), size, src as usize, mai as usize)? };
             return Ok(());
         }
-        // Finds out whether there is such a rank.
-        self.messages.waiting_slot(src as usize)?;
-        let mut any = self.any.borrow_mut();
-        if any.iter().any(|receive| receive.source == src) {
+        self.check_any(src)?;
+        if self.any_kept.borrow().contains(&src) {
             return Err(Trouble::AnyUnderWay(src));
         }
-        any.push(AnyReceive { source: src, buf, size });
+        // SAFETY: the caller's promise.
+        unsafe { self.start_any(buf, size, src) }
+    }
+
+    /// Starts a receive of any slot.
+    ///
+    /// # Safety
+    /// As above.
+    pub unsafe fn start_any(&self, buf: *mut c_void, size: usize, src: c_int) -> Outcome<()> {
+        // SAFETY: the caller's promise.
+        unsafe { target(buf, size)? };
+        self.check_any(src)?;
+        self.any.borrow_mut().push(AnyReceive { source: src, buf, size });
         Ok(())
+    }
+
+    /// Whether there is such a rank, and no receive of any slot under way from it.
+    fn check_any(&self, src: c_int) -> Outcome<()> {
+        self.messages.waiting_slot(src as usize)?;
+        self.any_under_way(src).map_or(Ok(()), |_| Err(Trouble::AnyUnderWay(src)))
+    }
+
+    /// Keeps receives of any slot from a rank for a prepared one.
+    pub fn keep_any(&self, src: c_int) -> Outcome<()> {
+        self.check_any(src)?;
+        let mut kept = self.any_kept.borrow_mut();
+        if kept.contains(&src) {
+            return Err(Trouble::AnyUnderWay(src));
+        }
+        kept.push(src);
+        Ok(())
+    }
+
+    /// The prepared one is gone.
+    pub fn release_any(&self, src: c_int) {
+        self.any_kept.borrow_mut().retain(|kept| *kept != src);
+    }
+
+    /// Waits for a send.
+    pub fn wait_send(&self, dst: c_int, mai: c_int) -> Outcome<()> {
+        // SAFETY: only calls of this interface start sends of these messages.
+        Ok(unsafe { self.messages.isend_wait(dst as usize, mai as usize)? })
+    }
+
+    /// Whether a send has ended.
+    pub fn test_send(&self, dst: c_int, mai: c_int) -> Outcome<bool> {
+        // SAFETY: as above.
+        Ok(unsafe { self.messages.isend_test(dst as usize, mai as usize)? })
     }
 
     /// Waits for a receive, and notes what it got.
@@ -102,7 +146,8 @@ impl Comm {
         if mai == TAG_ANY {
             return self.take_any(fmpl, src);
         }
-        let bytes = self.messages.irecv_wait(src as usize, mai as usize)?;
+        // SAFETY: only calls of this interface start receives of these messages.
+        let bytes = unsafe { self.messages.irecv_wait(src as usize, mai as usize)? };
         fmpl.received(bytes, src as usize, mai as usize);
         Ok(())
     }
@@ -116,7 +161,9 @@ impl Comm {
             }
             return Ok(is_there);
         }
-        let Some(bytes) = self.messages.irecv_test(src as usize, mai as usize)? else { return Ok(false) };
+        // SAFETY: only calls of this interface start receives of these messages.
+        let ended = unsafe { self.messages.irecv_test(src as usize, mai as usize)? };
+        let Some(bytes) = ended else { return Ok(false) };
         fmpl.received(bytes, src as usize, mai as usize);
         Ok(true)
     }

@@ -1,5 +1,5 @@
 //! Transfers whose description never changes: set up once, started many times. The slot of one belongs to it until it is
-//! freed; a receive of any slot has none.
+//! freed; to a receive of any slot belong all receives of any slot from its source.
 
 use super::comm::Comm;
 use super::entry::with_fmpl;
@@ -73,7 +73,7 @@ impl Transfer {
         match self.way {
             Way::Out => Ok(comm.messages.reserve_send(rank, slot)?),
             Way::In => Ok(comm.messages.reserve_recv(rank, slot)?),
-            Way::InAny if rank < size => Ok(()),
+            Way::InAny if rank < size => comm.keep_any(self.peer),
             Way::InAny => Err(Error::NoSuchRank { rank, size }.into()),
         }
     }
@@ -81,9 +81,14 @@ impl Transfer {
     fn release(&self, comm: &Comm) -> Outcome<()> {
         let (rank, slot) = self.place();
         match self.way {
-            Way::Out => Ok(comm.messages.release_send(rank, slot)?),
-            Way::In => Ok(comm.messages.release_recv(rank, slot)?),
-            Way::InAny => Ok(()),
+            // SAFETY: reserved above.
+            Way::Out => Ok(unsafe { comm.messages.release_send(rank, slot)? }),
+            // SAFETY: as above.
+            Way::In => Ok(unsafe { comm.messages.release_recv(rank, slot)? }),
+            Way::InAny => {
+                comm.release_any(self.peer);
+                Ok(())
+            }
         }
     }
 
@@ -98,23 +103,23 @@ impl Transfer {
                     Ok(comm.messages.isend_reserved(self.buf.cast_const().cast::<u8>(), self.size, rank, slot)?)
                 }
                 Way::In => Ok(comm.messages.irecv_reserved(self.buf.cast::<u8>(), self.size, rank, slot)?),
-                Way::InAny => comm.start_receive(self.buf, self.size, self.peer, self.mai),
+                Way::InAny => comm.start_any(self.buf, self.size, self.peer),
             }
         }
     }
 
     pub fn wait(&self, fmpl: &Fmpl) -> Outcome<()> {
-        let ((rank, slot), comm) = (self.place(), fmpl.comm(self.comm)?);
+        let comm = fmpl.comm(self.comm)?;
         match self.way {
-            Way::Out => Ok(comm.messages.isend_wait(rank, slot)?),
+            Way::Out => comm.wait_send(self.peer, self.mai),
             Way::In | Way::InAny => comm.wait_receive(fmpl, self.peer, self.mai),
         }
     }
 
     pub fn test(&self, fmpl: &Fmpl) -> Outcome<bool> {
-        let ((rank, slot), comm) = (self.place(), fmpl.comm(self.comm)?);
+        let comm = fmpl.comm(self.comm)?;
         match self.way {
-            Way::Out => Ok(comm.messages.isend_test(rank, slot)?),
+            Way::Out => comm.test_send(self.peer, self.mai),
             Way::In | Way::InAny => comm.test_receive(fmpl, self.peer, self.mai),
         }
     }

@@ -65,16 +65,35 @@ static void rounds(char *out, char *in, size_t bytes) {
     OK(fmpl_irecv_wait(before, 0, WORLD));
 }
 
+/* Receives of any slot from that rank belong to a prepared one, under way or not. */
+static void only_for_the_prepared_of_any_slot(void) {
+    fmpl_request req = {-5};
+    int other;
+    FAILS(FMPL_ERR_BUSY, "any slot", fmpl_irecv(&other, sizeof other, before, FMPL_TAG_ANY, WORLD));
+    FAILS(FMPL_ERR_BUSY, "any slot", fmpl_recv_init(&other, sizeof other, before, FMPL_TAG_ANY, WORLD, &req));
+    GIVES(-5, req.id);
+}
+
 static void any_slot(void) {
     fmpl_request receive;
     int value = rank, got = -1, slot;
     OK(fmpl_recv_init(&got, sizeof got, before, FMPL_TAG_ANY, WORLD, &receive));
+    only_for_the_prepared_of_any_slot();
     OK(fmpl_start(receive));
+    only_for_the_prepared_of_any_slot();
+    FAILS(FMPL_ERR_BUSY, "any slot", fmpl_start(receive));
     OK(fmpl_send(&value, sizeof value, next, 1, WORLD));
     OK(fmpl_wait(receive));
     OK(fmpl_get_index(&slot));
     CHECK(got == before && slot == 1);
+    only_for_the_prepared_of_any_slot();
     OK(fmpl_request_free(&receive));
+    OK(fmpl_irecv(&got, sizeof got, before, FMPL_TAG_ANY, WORLD));
+    FAILS(FMPL_ERR_BUSY, "any slot",
+          fmpl_recv_init(&got, sizeof got, before, FMPL_TAG_ANY, WORLD, &receive));
+    OK(fmpl_send(&value, sizeof value, next, 0, WORLD));
+    OK(fmpl_irecv_wait(before, FMPL_TAG_ANY, WORLD));
+    GIVES(before, got);
 
     /* It takes no message of a slot that a prepared receive keeps, though that was not started. */
     OK(fmpl_recv_init(&got, sizeof got, before, 0, WORLD, &receive));

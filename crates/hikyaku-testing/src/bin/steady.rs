@@ -205,7 +205,8 @@ impl<'a> Pair<'a> {
             messages.send(data, peer, ANY[3])?;
             messages.set_mode(Mode::Standard);
         }
-        messages.isend_wait(peer, ANY[1])?;
+        // SAFETY: it was started above.
+        unsafe { messages.isend_wait(peer, ANY[1])? };
         prepared.wait()
     }
 
@@ -232,7 +233,8 @@ impl<'a> Pair<'a> {
         }
         assert_eq!(messages.recv_any(&mut buffer, 0)?, Received { rank: peer, slot: 0, len: words });
         check(&buffer[..words]);
-        assert_eq!(messages.irecv_wait(peer, POSTED)?, 8 * words);
+        // SAFETY: it was started above.
+        assert_eq!(unsafe { messages.irecv_wait(peer, POSTED)? }, 8 * words);
         check(&posted[..words]);
         let prepared = &mut self.prepared[index].borrow_mut().1;
         prepared.start()?;

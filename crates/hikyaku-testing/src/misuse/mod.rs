@@ -58,6 +58,17 @@ macro_rules! for_each_misuse {
         $list! {
             messages {
                 a_prepared_receive_is_leaked_under_way: 2,
+                a_receive_is_withdrawn_and_posted_again: 2,
+                long_receives_are_withdrawn_half_copied: 2,
+                a_prepared_receive_is_printed_under_way: 2,
+                a_panic_leaves_a_long_send_that_nobody_receives: 2 => Panics,
+                a_caught_panic_lets_go_of_sends: 2,
+                a_caught_panic_lets_go_of_sends_that_are_being_taken: 2,
+                a_caught_panic_lets_go_of_sends_to_oneself: 2,
+                an_offered_send_is_dropped_while_its_receiver_calls: 2,
+                prepared_sends_are_dropped_one_after_the_other: 2,
+                messages_are_freed_with_everything_under_way: 2,
+                a_handle_outlives_its_scope: 2,
             }
             collectives {
                 a_scope_is_left_with_a_call_under_way: 2,

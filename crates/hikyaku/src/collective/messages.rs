@@ -46,25 +46,28 @@ impl<'j> Group<'j> {
         }
     }
 
-    /// Frees the slots between the members, whose memory can be used again. All members call it together; it waits
-    /// until all sends have been taken that go on by themselves. What lies in a slot and nobody received is lost, and what was
-    /// started and not waited for is given up. Messages that are only dropped keep their memory until the job ends.
+    /// Frees the slots between the members, whose memory can be used again. All members call it together. Sends that go on by
+    /// themselves do so until all members have called it. Then nobody can receive any more: what lies in a slot or a spare
+    /// buffer is lost, and what was started and not waited for is given up. Messages that are only dropped keep their memory
+    /// until the job ends.
     ///
     /// All members give the same messages, which are between them and nobody else; otherwise all get an error, and the messages
     /// are as if only dropped.
     pub fn free_messages(&self, messages: Messages<'j>) -> Result<()> {
         refuse_in_handler()?;
         self.job.ni.check_rank(self.job.rank())?;
-        messages.settle();
-        // What goes on by itself may need what others have started, so nobody stops before all have settled.
-        self.settle()?;
-        self.agree_on(&messages)?;
+        // Others may still receive what goes on by itself, until all agree.
+        if let Err(error) = self.settle().and_then(|()| self.agree_on(&messages)) {
+            // Nobody can be waited for: they may have had the same error.
+            messages.forsake();
+            return Err(error);
+        }
         // On an error others may still read it.
         let stopped = ManuallyDrop::new(messages.stop());
         messages.await_arrived()?;
         // Afterwards nobody touches the parts of others any more, nor what they sent from.
         self.barrier()?;
-        drop(ManuallyDrop::into_inner(stopped));
+        messages.give_stopped(ManuallyDrop::into_inner(stopped));
         messages.give_part();
         Ok(())
     }
@@ -75,14 +78,15 @@ impl<'j> Group<'j> {
             self.job.complete()?;
         }
         let same_rank = |member: usize| messages.rank_of(member).ok() == self.world_rank(member);
-        let ours = std::ptr::eq(messages.job(), self.job)
-            && messages.size() == self.size()
-            && (0..self.size()).all(same_rank);
+        let ours =
+            std::ptr::eq(messages.job(), self.job) && messages.size() == self.size() && (0..self.size()).all(same_rank);
         let mine = messages.identity().filter(|_| ours).unwrap_or(0);
         let mut all = vec![0; self.size()];
         self.run_allgather(&[mine], &mut all)?;
         if mine == 0 {
-            return Err(Error::Invalid("these messages are not between the members of this group, or the job's own".into()));
+            return Err(Error::Invalid(
+                "these messages are not between the members of this group, or the job's own".into(),
+            ));
         }
         match all.iter().position(|theirs| *theirs != mine) {
             None => Ok(()),

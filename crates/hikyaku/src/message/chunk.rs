@@ -1,6 +1,6 @@
-//! A long buffer in chunks, which two sides claim from a [`super::slot::Deal`] and copy at the same time.
+//! A long buffer in chunks, which two sides claim from a [`super::deal::Deal`] and copy at the same time.
 
-use super::slot::CHUNKS_MAX;
+use super::deal::CHUNKS_MAX;
 use std::ops::Range;
 
 /// Bytes that one side copies at a time: small enough that both finish together, large enough that claiming and the start
@@ -22,6 +22,8 @@ impl Chunks {
         // that they can be counted.
         let halves = if bytes < 2 * CHUNK_MIN { bytes.div_ceil(2) } else { CHUNK_MIN };
         let size = (bytes / 4).clamp(halves, CHUNK_MAX).max(bytes.div_ceil(CHUNKS_MAX)).next_multiple_of(4096);
+        // A peer may offer nothing.
+        let size = size.max(1);
         Chunks { bytes, size, count: bytes.div_ceil(size) as u64 }
     }
 
@@ -37,7 +39,7 @@ mod tests {
 
     #[test]
     fn chunks_cover_a_buffer_once_and_can_be_counted() {
-        for bytes in [1, 4096, 16_385, 100_000, 1 << 20, (8 << 20) + 5, (9 << 30) + 1, 1 << 40] {
+        for bytes in [0, 1, 4096, 16_385, 100_000, 1 << 20, (8 << 20) + 5, (9 << 30) + 1, 1 << 40] {
             let chunks = Chunks::of(bytes);
             assert!(chunks.count <= CHUNKS_MAX as u64);
             let mut end = 0;

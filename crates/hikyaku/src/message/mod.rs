@@ -13,6 +13,7 @@
 //! | `link` | the members a rank exchanges messages with: where their words are |
 //! | `state` | what each side keeps to itself |
 //! | `far` | the same between ranks that do not map each other's memory |
+//! | `deal` | who copies which part of a long message, and how either side gives it up |
 //! | `chunk` | a long buffer in pieces that both sides copy |
 //! | `shape` | how the bytes of a buffer lie: in one piece, or in columns |
 //! | `spot` | where a buffer is, seen from two processes; copying between them |
@@ -21,6 +22,7 @@
 //! | `short` | what fits a line: sent and received in place |
 //! | `bounce` | what fits a buffer that both map |
 //! | `send` | sending: eager, offered, synchronous |
+//! | `recall` | sends that are given up: they go on from a copy |
 //! | `receive` | receiving: from a slot, from any slot of a rank, from any rank |
 //! | `spoiled` | long messages that could not be copied |
 //! | `search` | finding a message when the receive does not say from where |
@@ -40,6 +42,7 @@ mod bounce;
 mod chain;
 pub(crate) mod chunk;
 mod columns;
+pub(crate) mod deal;
 mod eager;
 mod far;
 mod layout;
@@ -51,6 +54,7 @@ mod pending;
 mod pool;
 mod prepared;
 mod quiet;
+mod recall;
 mod receive;
 mod scope;
 pub(crate) mod search;
@@ -124,6 +128,8 @@ pub struct Messages<'j> {
     core: Rc<Core>,
     /// The list of the last scope, for the next one.
     started: Cell<Started>,
+    /// How many scopes there were.
+    scopes: Cell<u32>,
 }
 
 /// What goes on without the program's calls: other waits of this thread move it too.
@@ -239,7 +245,7 @@ impl<'j> Messages<'j> {
             turn: Cell::new(0),
         });
         background::register(&core);
-        Messages { job, mode: Cell::new(Mode::Standard), core, started: Cell::default() }
+        Messages { job, mode: Cell::new(Mode::Standard), core, started: Cell::default(), scopes: Cell::new(0) }
     }
 }
 

@@ -7,6 +7,7 @@
 use super::layout::EAGER_MAX;
 use super::receive::ReceiveOp;
 use super::send::SendOp;
+use super::spool::Spool;
 use super::spot::Buffer;
 use super::waiting::{Names, Waiting};
 use super::{Core, Messages};
@@ -25,6 +26,12 @@ pub(super) struct Pending {
     turn: usize,
     /// The receives that are not in the table.
     pub waiting: Names,
+}
+
+/// What was given up and others may still read.
+pub(crate) struct Halted {
+    _pending: Pending,
+    spool: Spool,
 }
 
 pub(super) enum Flight {
@@ -110,8 +117,14 @@ impl Core {
     fn advance_flight(&self, flight: &mut Flight) {
         let ended = match flight {
             Flight::Empty | Flight::Ended(_) => return,
-            Flight::Send(op) => self.poke_send(op).map(|done| done.then_some(0)).transpose(),
-            Flight::Receive(op) => self.poke_receive(op).transpose(),
+            Flight::Send(op) => {
+                let poked = self.poke_send(op).map(|done| done.then_some(0));
+                poked.inspect_err(|_| self.revoke(op)).transpose()
+            }
+            Flight::Receive(op) => {
+                let poked = self.poke_receive(op);
+                poked.inspect_err(|_| self.withdraw(op)).transpose()
+            }
         };
         if let Some(result) = ended {
             *flight = Flight::ended(result);
@@ -182,7 +195,10 @@ impl Core {
             Ok(true) => return Ok(true),
             Ok(false) => Flight::Send(op),
             // The receiver has refused it already, which is told when it is asked for, as if that had come later.
-            Err(error) if op.has_begun() => Flight::ended(Err(error)),
+            Err(error) if op.has_begun() => {
+                self.revoke(&mut op);
+                Flight::ended(Err(error))
+            }
             Err(error) => return Err(error),
         };
         let ticket = self.pending.borrow_mut().add(flight);
@@ -240,7 +256,7 @@ impl Core {
         result.map(Some)
     }
 
-    /// Gives the operation of a slot up, as far as that is possible: afterwards nobody uses its buffer any more.
+    /// Gives the operation of a slot up: afterwards nobody uses its buffer any more. A send goes on from a copy.
     pub(super) fn abandon(&self, member: usize, entry: usize, way: Way) {
         // A forked child has no part in what its parent has started.
         if self.ni.is_forked() {
@@ -254,7 +270,7 @@ impl Core {
         };
         match std::mem::replace(&mut pending.flights[ticket.index()], Flight::Empty) {
             Flight::Receive(mut op) => self.withdraw(&mut op),
-            Flight::Send(mut op) => self.revoke(&mut op),
+            Flight::Send(mut op) => self.let_go(&mut op),
             Flight::Empty | Flight::Ended(_) => {}
         }
         pending.empty.push(ticket.index());
@@ -276,11 +292,16 @@ impl Messages<'_> {
         slots.into_iter().for_each(|(member, entry)| self.core.abandon(member, entry, Way::In));
     }
 
-    /// Gives up all that is under way: from now on this rank touches nothing for it, and it cannot be asked for. What others may
-    /// still read must stay until they have done the same, so it is with what this gives.
-    pub(crate) fn stop(&self) -> impl Sized + use<> {
+    /// Gives up all that is under way, and what goes on by itself: from now on this rank touches nothing for it, and it cannot
+    /// be asked for. What others may still read must stay until they have done the same, so it is with what this gives.
+    pub(crate) fn stop(&self) -> Halted {
         self.abandon_receives();
-        self.core.pending.take()
+        Halted { _pending: self.core.pending.take(), spool: self.core.take_spool() }
+    }
+
+    /// All members have stopped: nobody reads it any more.
+    pub(crate) fn give_stopped(&self, halted: Halted) {
+        self.core.discard(halted.spool);
     }
 
     /// Moves all sends under way on; gives how many have not ended. Those to members that receive nothing any more are given
@@ -298,7 +319,8 @@ impl Messages<'_> {
         left
     }
 
-    /// Waits for the operation of a slot; gives the bytes that came. On an error nobody uses its buffer any more.
+    /// Waits for the operation of a slot; gives the bytes that came. On an error nobody uses its buffer any more, except in a
+    /// handler, where it is refused and changes nothing.
     pub(super) fn wait_flight(&self, member: usize, entry: usize, way: Way) -> Result<usize> {
         self.core.check(member, 0)?;
         if way == Way::In
@@ -309,6 +331,8 @@ impl Messages<'_> {
         if let Some(bytes) = self.core.test(member, entry, way)? {
             return Ok(bytes);
         }
+        // A handler cannot wait; whoever started it can.
+        refuse_in_handler()?;
         let by = By::Rank(self.core.rank_of(member));
         let waited = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
             self.core.move_spooled();
@@ -326,6 +350,7 @@ impl Messages<'_> {
     /// # Safety
     /// The `bytes` bytes at `data` stay as they are until [`Messages::isend_wait`] or [`Messages::isend_test`] says
     /// that the send has ended.
+    #[doc(hidden)]
     pub unsafe fn isend(&self, data: *const u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         // SAFETY: the caller's promise.
@@ -337,6 +362,7 @@ impl Messages<'_> {
     /// # Safety
     /// The `bytes` bytes at `into` stay, and nobody else uses them, until [`Messages::irecv_wait`] or
     /// [`Messages::irecv_test`] says that the receive has ended.
+    #[doc(hidden)]
     pub unsafe fn irecv(&self, into: *mut u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         // SAFETY: the caller's promise.
@@ -344,25 +370,41 @@ impl Messages<'_> {
     }
 
     /// Waits until the send under way to a slot has ended; at once if there is none.
-    pub fn isend_wait(&self, rank: usize, slot: usize) -> Result<()> {
+    ///
+    /// # Safety
+    /// What is under way there was not started in a scope or by a prepared transfer.
+    #[doc(hidden)]
+    pub unsafe fn isend_wait(&self, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         self.wait_flight(rank, slot, Way::Out).map(drop)
     }
 
     /// Waits until the receive under way from a slot has ended; gives the bytes that came, 0 if there is none.
-    pub fn irecv_wait(&self, rank: usize, slot: usize) -> Result<usize> {
+    ///
+    /// # Safety
+    /// What is under way there was not started in a scope or by a prepared transfer.
+    #[doc(hidden)]
+    pub unsafe fn irecv_wait(&self, rank: usize, slot: usize) -> Result<usize> {
         self.core.check(rank, slot)?;
         self.wait_flight(rank, slot, Way::In)
     }
 
     /// Whether no send is under way to a slot any more.
-    pub fn isend_test(&self, rank: usize, slot: usize) -> Result<bool> {
+    ///
+    /// # Safety
+    /// What is under way there was not started in a scope or by a prepared transfer.
+    #[doc(hidden)]
+    pub unsafe fn isend_test(&self, rank: usize, slot: usize) -> Result<bool> {
         self.core.check(rank, slot)?;
         self.test_flight(rank, slot, Way::Out).map(|ended| ended.is_some())
     }
 
     /// The bytes that came, once the receive under way from a slot has ended.
-    pub fn irecv_test(&self, rank: usize, slot: usize) -> Result<Option<usize>> {
+    ///
+    /// # Safety
+    /// What is under way there was not started in a scope or by a prepared transfer.
+    #[doc(hidden)]
+    pub unsafe fn irecv_test(&self, rank: usize, slot: usize) -> Result<Option<usize>> {
         self.core.check(rank, slot)?;
         self.test_flight(rank, slot, Way::In)
     }

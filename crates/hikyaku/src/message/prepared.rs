@@ -8,23 +8,79 @@ use super::spot::Buffer;
 use super::{Core, Messages};
 use crate::error::Result;
 use bytemuck::Pod;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 /// A send that can be started again and again; see [`Messages::prepare_send`].
-#[derive(Debug)]
 pub struct PreparedSend<'m, T: Pod> {
     messages: &'m Messages<'m>,
-    data: Box<[T]>,
+    data: Lent<T>,
     member: usize,
     entry: usize,
 }
 
 /// A receive that can be started again and again; see [`Messages::prepare_recv`].
-#[derive(Debug)]
 pub struct PreparedReceive<'m, T: Pod> {
     messages: &'m Messages<'m>,
-    data: Box<[T]>,
+    data: Lent<T>,
     member: usize,
     entry: usize,
+}
+
+/// A boxed slice that peers may be reading or writing. A box would promise that nobody but its holder does.
+struct Lent<T>(NonNull<[T]>, PhantomData<Box<[T]>>);
+
+impl<T: Pod> Lent<T> {
+    fn new(data: Box<[T]>) -> Lent<T> {
+        Lent(NonNull::from(Box::leak(data)), PhantomData)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// For an operation.
+    fn buffer(&self) -> Buffer {
+        Buffer::whole(self.0.as_ptr().cast(), self.len() * size_of::<T>())
+    }
+
+    /// # Safety
+    /// Nobody writes it meanwhile.
+    unsafe fn get(&self) -> &[T] {
+        // SAFETY: it stays while this does; the caller's promise.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// # Safety
+    /// Nobody else uses it meanwhile.
+    unsafe fn get_mut(&mut self) -> &mut [T] {
+        // SAFETY: it stays while this does; the caller's promise.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+impl<T> Drop for Lent<T> {
+    fn drop(&mut self) {
+        // SAFETY: it was a box; whoever held this has given all operations up.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// What it is, never the data: peers may be writing them.
+fn describe(f: &mut std::fmt::Formatter<'_>, name: &str, member: usize, entry: usize, len: usize) -> std::fmt::Result {
+    f.debug_struct(name).field("rank", &member).field("slot", &entry).field("len", &len).finish_non_exhaustive()
+}
+
+impl<T: Pod> std::fmt::Debug for PreparedSend<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        describe(f, "PreparedSend", self.member, self.entry, self.data.len())
+    }
+}
+
+impl<T: Pod> std::fmt::Debug for PreparedReceive<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        describe(f, "PreparedReceive", self.member, self.entry, self.data.len())
+    }
 }
 
 impl Core {
@@ -62,7 +118,7 @@ impl Core {
 
 impl Messages<'_> {
     /// Prepares sends of `data`, which may change between them, to slot `slot` of `rank`. No other send may use the slot
-    /// until it is dropped.
+    /// until it is dropped. A send under way then goes on from a copy.
     ///
     /// ```
     /// hikyaku::local(2, |job| {
@@ -92,43 +148,61 @@ impl Messages<'_> {
         rank: usize,
         slot: usize,
     ) -> Result<PreparedSend<'_, T>> {
-        self.reserve_send(rank, slot)?;
-        Ok(PreparedSend { messages: self, data: data.into(), member: rank, entry: slot })
+        let data = Lent::new(data.into());
+        self.core.check(rank, slot)?;
+        self.core.reserve(rank, slot, Way::Out)?;
+        Ok(PreparedSend { messages: self, data, member: rank, entry: slot })
     }
 
-    /// Prepares receives into `data` from slot `slot` of `rank`. No other receive may use the slot until it is dropped.
+    /// Prepares receives into `data` from slot `slot` of `rank`. No other receive may use the slot until it is dropped. A
+    /// receive under way is then given up, and its message is there for the next one, unless it had come.
     pub fn prepare_recv<T: Pod>(
         &self,
         data: impl Into<Box<[T]>>,
         rank: usize,
         slot: usize,
     ) -> Result<PreparedReceive<'_, T>> {
-        self.reserve_recv(rank, slot)?;
-        Ok(PreparedReceive { messages: self, data: data.into(), member: rank, entry: slot })
+        let data = Lent::new(data.into());
+        self.core.check(rank, slot)?;
+        self.core.reserve(rank, slot, Way::In)?;
+        Ok(PreparedReceive { messages: self, data, member: rank, entry: slot })
     }
+}
 
-    /// Reserves a slot for sends from memory that no borrow protects: the ground of [`Messages::prepare_send`], for
-    /// interfaces to other languages. Other sends of the slot fail until [`Messages::release_send`].
+/// For interfaces to other languages, which keep what safe code has from its types: that nobody else uses the slots they name.
+impl Messages<'_> {
+    /// Reserves a slot for sends from memory that no borrow protects: the ground of [`Messages::prepare_send`]. Other sends of
+    /// the slot fail until [`Messages::release_send`].
+    #[doc(hidden)]
     pub fn reserve_send(&self, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         self.core.reserve(rank, slot, Way::Out)
     }
 
     /// Reserves a slot for receives likewise, until [`Messages::release_recv`].
+    #[doc(hidden)]
     pub fn reserve_recv(&self, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         self.core.reserve(rank, slot, Way::In)
     }
 
     /// Gives up the send under way from a reserved slot, if there is one, and makes the slot free for others.
-    pub fn release_send(&self, rank: usize, slot: usize) -> Result<()> {
+    ///
+    /// # Safety
+    /// The slot was reserved by [`Messages::reserve_send`].
+    #[doc(hidden)]
+    pub unsafe fn release_send(&self, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         self.core.release(rank, slot, Way::Out);
         Ok(())
     }
 
     /// The same for receives.
-    pub fn release_recv(&self, rank: usize, slot: usize) -> Result<()> {
+    ///
+    /// # Safety
+    /// The slot was reserved by [`Messages::reserve_recv`].
+    #[doc(hidden)]
+    pub unsafe fn release_recv(&self, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         self.core.release(rank, slot, Way::In);
         Ok(())
@@ -137,7 +211,8 @@ impl Messages<'_> {
     /// [`Messages::isend`] of a slot that was reserved; fails while the last one is under way.
     ///
     /// # Safety
-    /// As for [`Messages::isend`].
+    /// As for [`Messages::isend`]; the slot was reserved by [`Messages::reserve_send`].
+    #[doc(hidden)]
     pub unsafe fn isend_reserved(&self, data: *const u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         // SAFETY: the caller's promise.
@@ -147,7 +222,8 @@ impl Messages<'_> {
     /// [`Messages::irecv`] of a slot that was reserved; fails while the last one is under way.
     ///
     /// # Safety
-    /// As for [`Messages::irecv`].
+    /// As for [`Messages::irecv`]; the slot was reserved by [`Messages::reserve_recv`].
+    #[doc(hidden)]
     pub unsafe fn irecv_reserved(&self, into: *mut u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         // SAFETY: the caller's promise.
@@ -160,10 +236,8 @@ impl<T: Pod> PreparedSend<'_, T> {
     #[inline]
     pub fn start(&mut self) -> Result<()> {
         self.messages.core.check(self.member, self.entry)?;
-        // A pointer of this start: those of earlier ones ended when the data were lent out.
-        let buffer = Buffer::of(bytemuck::cast_slice(&self.data));
-        // SAFETY: the box stays, and is not changed while the operation is under way.
-        unsafe { self.messages.core.start_out(buffer, self.member, self.entry, true).map(drop) }
+        // SAFETY: the data stay, and are not changed while the operation is under way.
+        unsafe { self.messages.core.start_out(self.data.buffer(), self.member, self.entry, true).map(drop) }
     }
 
     /// Waits until the send has ended; at once if none is under way.
@@ -178,13 +252,15 @@ impl<T: Pod> PreparedSend<'_, T> {
 
     /// What is sent.
     pub fn data(&self) -> &[T] {
-        &self.data
+        // SAFETY: peers only read, and this is borrowed, so nobody changes it.
+        unsafe { self.data.get() }
     }
 
     /// The same, to change it; fails while a send is under way.
     pub fn data_mut(&mut self) -> Result<&mut [T]> {
         self.messages.core.check_idle(self.member, self.entry)?;
-        Ok(&mut self.data)
+        // SAFETY: no send is under way, and none can be started while this is borrowed.
+        Ok(unsafe { self.data.get_mut() })
     }
 }
 
@@ -193,21 +269,26 @@ impl<T: Pod> PreparedReceive<'_, T> {
     #[inline]
     pub fn start(&mut self) -> Result<()> {
         self.messages.core.check(self.member, self.entry)?;
-        let buffer = Buffer::of_mut(bytemuck::cast_slice_mut(&mut self.data));
-        // SAFETY: the box stays, and is not used while the operation is under way.
-        unsafe { self.messages.core.start_in(buffer, self.member, self.entry, true) }
+        // SAFETY: the data stay, and are not used while the operation is under way.
+        unsafe { self.messages.core.start_in(self.data.buffer(), self.member, self.entry, true) }
     }
 
     /// Waits until the receive has ended; gives what came, nothing if none was under way.
     pub fn wait(&mut self) -> Result<&[T]> {
         let bytes = self.messages.wait_flight(self.member, self.entry, Way::In)?;
-        Ok(&self.data[..bytes / size_of::<T>().max(1)])
+        Ok(self.ended(bytes))
     }
 
     /// What came, once the receive has ended.
     pub fn test(&mut self) -> Result<Option<&[T]>> {
         let ended = self.messages.test_flight(self.member, self.entry, Way::In)?;
-        Ok(ended.map(|bytes| &self.data[..bytes / size_of::<T>().max(1)]))
+        Ok(ended.map(|bytes| self.ended(bytes)))
+    }
+
+    /// What came: `bytes` bytes, by an operation that has ended.
+    fn ended(&self, bytes: usize) -> &[T] {
+        // SAFETY: no receive is under way, and none can be started while this is borrowed.
+        unsafe { &self.data.get()[..bytes / size_of::<T>().max(1)] }
     }
 }
 

@@ -43,8 +43,10 @@ impl Messages<'_> {
     /// When a push of nothing is answered, everything before it has arrived. A member that has ended has nothing to lose.
     fn settle_far(&self, member: usize) -> Result<()> {
         let link = self.core.far(member);
+        let (by, core) = (By::Rank(link.rank), &self.core);
+        let clear = self.job.wait_until(by, None, ANY, Progress::Seldom, || link.is_clear(&core.ni).then_some(()));
         let nothing = self.job.push_routed(Target::in_segment(&self.job.ni, link.rank, link.at(0)), &[], None);
-        match nothing.and_then(|()| self.job.settle(link.rank)) {
+        match clear.and(nothing).and_then(|()| self.job.settle(link.rank)) {
             Err(error) if error.is_peer_fault() => Ok(()),
             other => other,
         }

@@ -1,6 +1,7 @@
 //! Receiving: from a slot of a rank, from any slot of a rank, from any rank.
 
 use super::chunk::Chunks;
+use super::deal::Stopped;
 use super::far::header::Header;
 use super::layout::EAGER_MAX;
 use super::own::Own;
@@ -8,7 +9,7 @@ use super::search::find_member;
 use super::slot::{Kind, Told};
 use super::spot::{Buffer, Staged};
 use super::{Core, Messages};
-use crate::error::{Error, Result};
+use crate::error::{Error, Refusal, Result};
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use bytemuck::Pod;
@@ -134,9 +135,9 @@ impl Messages<'_> {
         let received = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
             self.core.move_spooled();
             self.core.poke_receive(receive.op).transpose()
-        })?;
+        })??;
         std::mem::forget(receive);
-        received
+        Ok(received)
     }
 }
 
@@ -236,16 +237,23 @@ impl Core {
             // Without memory for it the receive waits for this rank, as if it had come late.
             op.staged = Staged::new(&self.ni, op.buffer.bytes).ok().map(Box::new);
         }
+        // While the sender holds the message, it has come: whoever takes it posts again.
         self.post_as_is(op);
     }
 
-    fn post_as_is(&self, op: &mut ReceiveOp) {
+    /// False while the sender holds the message.
+    fn post_as_is(&self, op: &mut ReceiveOp) -> bool {
         let (mine, theirs) = (self.mine(op.member), self.theirs(op.member));
-        mine.deal(op.entry).open(op.number);
+        // Before the deal is opened, and after the last one was done or closed: whoever has claimed a chunk finds what
+        // belongs to the claim.
         op.told = self.tell_place(op.member, op.target(), theirs.want(op.entry));
+        if !mine.deal(op.entry).try_open(op.number) {
+            return false;
+        }
         theirs.post(op.entry).publish(op.number - 1, true);
         op.posted = true;
         self.notify(op.member);
+        true
     }
 
     /// Takes a receive as far as it goes now; gives the bytes when it is done.
@@ -270,6 +278,7 @@ impl Core {
         }
         op.told = None;
         let link = self.near(op.member);
+        op.posted = false;
         self.settle(link, &mut link.state.borrow_mut(), op.entry, op.number, told);
         result
     }
@@ -300,66 +309,87 @@ impl Core {
 
     /// Copies what it can of an offered message; `None` while the sender still copies.
     fn take_offer(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
-        let ni = &*self.ni;
-        let mine = self.mine(op.member);
-        let offer = self.hear_place(op.member, mine.offer(op.entry))?;
-        let deal = mine.deal(op.entry);
-        if offer.bytes > op.buffer.bytes {
-            deal.refuse(op.number);
-            return Err(self.truncated(op, offer.bytes));
+        let (ni, rank, mine) = (&*self.ni, self.rank_of(op.member), self.mine(op.member));
+        let (spot, deal) = (mine.offer(op.entry), mine.deal(op.entry));
+        // A sender that gives its buffer up tells of another one, of the same size.
+        let offered = self.glimpse(op.member, spot)?;
+        if offered.bytes > op.buffer.bytes {
+            return self.refuse_offer(op, offered.bytes);
         }
-        if !op.posted {
-            self.post_as_is(op);
-        }
-        let chunks = Chunks::of(offer.bytes);
-        if offer.is_reachable(ni) {
+        let chunks = Chunks::of(offered.bytes);
+        if (op.posted || self.post_as_is(op)) && offered.is_reachable {
             while let Some(index) = deal.claim_back(op.number, chunks.count) {
-                let range = chunks.range(index);
+                // Only now: the claim keeps the sender's buffer where it is.
+                let offer = self.hear_place_of(op.member, spot, chunks.bytes);
                 // SAFETY: the claim makes this the only one who writes the chunk; the sender keeps its buffer until
-                // all chunks are copied.
-                let read = unsafe { offer.read(ni, op.target(), range) };
+                // all claimed chunks are counted.
+                let read = offer.and_then(|offer| unsafe { offer.read(ni, op.target(), chunks.range(index)) });
                 self.count_copied(deal, op.number, read)?;
             }
         }
-        if !deal.done(op.number, chunks.count) {
-            return Ok(None);
+        if !op.posted || !deal.done(op.number, chunks.count) {
+            let lost = Error::Refused { rank, reason: Refusal::OutOfMemory };
+            return if deal.is_lost(op.number) { Err(lost) } else { Ok(None) };
         }
         if let Some(errno) = deal.spoiled(op.number) {
-            let (from, to) = (self.rank_of(op.member), self.ni.rank);
-            let failed = Error::BadBuffer { from, to, slot: op.entry % self.slots };
+            let bad = Error::BadBuffer { from: rank, to: ni.rank, slot: op.entry % self.slots };
+            // Nobody changes it any more, so it can be asked again whether it was nonsense.
+            let failed = self.hear_place_of(op.member, spot, chunks.bytes).err().unwrap_or(bad);
             return Err(self.why_spoiled(errno, op.member, failed));
         }
         if let Some(staged) = op.staged.take() {
             // SAFETY: both hold the message, whose size was compared with the buffer's.
-            unsafe { op.buffer.fill(0, staged.buffer().start, offer.bytes) };
+            unsafe { op.buffer.fill(0, staged.buffer().start, chunks.bytes) };
         }
-        Ok(Some(offer.bytes))
+        Ok(Some(chunks.bytes))
+    }
+
+    /// An offered message does not fit; `None` while its sender finds that out from what was posted.
+    #[cold]
+    fn refuse_offer(&self, op: &mut ReceiveOp, bytes: usize) -> Result<Option<usize>> {
+        if op.posted && self.close(op) != Stopped::Now {
+            return Ok(None);
+        }
+        self.mine(op.member).deal(op.entry).refuse(op.number);
+        Err(self.truncated(op, bytes))
+    }
+
+    /// Takes back what was posted.
+    fn close(&self, op: &ReceiveOp) -> Stopped {
+        let mine = self.mine(op.member);
+        let offered = || self.glimpse(op.member, mine.offer(op.entry)).map_or(0, |offered| offered.bytes);
+        match mine.deal(op.entry).close(op.number, || Chunks::of(offered()).count) {
+            // The sender gives back what it has claimed of a message that does not fit.
+            Stopped::Late if offered() > op.buffer.bytes => Stopped::Soon,
+            stopped => stopped,
+        }
     }
 
     pub(super) fn truncated(&self, op: &ReceiveOp, bytes: usize) -> Error {
         Error::Truncated { from: self.rank_of(op.member), to: self.ni.rank, slot: op.entry % self.slots, bytes }
     }
 
-    /// Gives a receive up: when this returns, nobody writes to its buffer any more.
+    /// Gives a receive up: when this returns, nobody writes to its buffer any more. It waits at most for the chunk that the
+    /// sender is copying. The message stays for the next receive, unless all of it was on its way into this one.
     pub(super) fn withdraw(&self, op: &mut ReceiveOp) {
         if self.is_far(op.member) {
             return self.withdraw_far(op);
         }
-        if !op.posted {
-            return;
-        }
-        let deal = self.mine(op.member).deal(op.entry);
-        if deal.withdraw(op.number) {
-            self.theirs(op.member).post(op.entry).publish(op.number - 1, false);
-            (op.posted, op.told) = (false, None);
-            return;
-        }
-        // The sender is copying: let it finish, unless it has ended.
-        while matches!(self.poke_receive(op), Ok(None)) {
-            if self.ni.check_departed(By::Rank(self.rank_of(op.member))).is_err() {
-                return;
+        while op.posted {
+            match self.close(op) {
+                Stopped::Now => {
+                    self.theirs(op.member).post(op.entry).publish(op.number - 1, false);
+                    (op.posted, op.told) = (false, None);
+                }
+                Stopped::Late if !matches!(self.poke_receive(op), Ok(None)) => return,
+                Stopped::Late | Stopped::Soon => {
+                    // Whoever has ended touches nothing any more.
+                    if self.has_departed(self.rank_of(op.member)) {
+                        return;
+                    }
+                    self.ni.relax();
+                }
             }
-            self.ni.relax();
         }
     }
 }

@@ -12,6 +12,8 @@ use std::marker::PhantomData;
 /// Where non-blocking operations are started; see [`Messages::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     messages: &'scope Messages<'scope>,
+    /// Which scope of these messages it is.
+    number: u32,
     started: RefCell<Started>,
     env: PhantomData<&'scope mut &'env ()>,
 }
@@ -27,6 +29,8 @@ const KEPT_MAX: usize = 4096;
 pub(super) struct Operation {
     member: u32,
     slot: u32,
+    /// Its scope: handles may outlive theirs.
+    scope: u32,
     /// Its place in the list of the scope.
     place: u32,
     way: Way,
@@ -59,6 +63,8 @@ pub struct ReceiveHandle {
 
 impl Messages<'_> {
     /// Runs `work` with a scope in which non-blocking operations are started. Returns when all of them have ended.
+    ///
+    /// If `work` panics nothing is waited for: receives are given up, and sends go on from copies of their data.
     ///
     /// ```
     /// hikyaku::local(2, |job| {
@@ -119,9 +125,11 @@ impl Messages<'_> {
     /// # }).unwrap();
     /// ```
     pub fn scope<'env, R>(&self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
-        let scope = Scope { messages: self, started: RefCell::new(self.started.take()), env: PhantomData };
+        let number = self.scopes.get().wrapping_add(1);
+        self.scopes.set(number);
+        let scope = Scope { messages: self, number, started: RefCell::new(self.started.take()), env: PhantomData };
         let result = work(&scope);
-        // On a panic in `work` the scope's destructor ends them.
+        // On a panic in `work` the scope's destructor gives them up.
         let ended = scope.end();
         let result = result?;
         ended.map(|()| result)
@@ -173,7 +181,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn begun(&self, member: usize, slot: usize, way: Way) -> Operation {
         let mut started = self.started.borrow_mut();
         // Ranks, slots and operations of a scope are fewer than a `u32` counts.
-        let operation = Operation { member: member as u32, slot: slot as u32, place: started.len() as u32, way };
+        let (member, slot, place) = (member as u32, slot as u32, started.len() as u32);
+        let operation = Operation { member, slot, scope: self.number, place, way };
         started.push(Some(operation));
         operation
     }
@@ -199,8 +208,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.check(operation)?;
         let (member, slot, way) = operation.name();
         let ended = self.messages.wait_flight(member, slot, way);
-        // Not before: a handler may panic in the wait.
-        self.forget(operation);
+        // Not before: a handler may panic in the wait. And not in a handler, where nothing can be waited for.
+        if !matches!(ended, Err(Error::InHandler)) {
+            self.forget(operation);
+        }
         ended
     }
 
@@ -224,6 +235,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 let operation = self.started.borrow()[place].filter(|operation| operation.way == way);
                 if let Some((member, slot, way)) = operation.map(Operation::name) {
                     let ended = self.messages.wait_flight(member, slot, way);
+                    if ended.is_err() {
+                        // In a handler it is still under way.
+                        self.messages.core.abandon(member, slot, way);
+                    }
                     self.started.borrow_mut()[place] = None;
                     result = result.and(ended.map(drop));
                 }

@@ -41,9 +41,9 @@ pub(super) struct SendOp {
     pub number: u64,
     /// Bytes that are on their way into the buffer of a far receive.
     pub landed: usize,
-    staged: Option<Box<Staged>>,
+    pub(super) staged: Option<Box<Staged>>,
     /// Keeps what a message to oneself is read from.
-    told: Option<Own>,
+    pub(super) told: Option<Own>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,10 +95,15 @@ impl Messages<'_> {
             self.core.check_spare(data.len())?;
             op.only_to_waiting = true;
         }
-        if !op.synchronous && self.core.poke_send(&mut op)? {
-            return Ok(());
+        let poked = if op.synchronous { Ok(false) } else { self.core.poke_send(&mut op) };
+        match poked {
+            Ok(true) => Ok(()),
+            Ok(false) => self.finish_send(op, mode),
+            Err(error) => {
+                self.core.revoke(&mut op);
+                Err(error)
+            }
         }
-        self.finish_send(op, mode)
     }
 
     #[cold]
@@ -141,13 +146,17 @@ impl Messages<'_> {
         step: impl Fn(&mut SendOp) -> Result<bool>,
     ) -> Result<()> {
         let by = By::Rank(self.core.rank_of(op.member));
-        // A handler that panics in the wait takes the buffer away.
+        // A handler that panics in the wait takes the buffer away, and so does every error but one.
         let send = Revoked { core: &self.core, op };
         let waited = self.job.wait_until(by, patience, ANY, Progress::Seldom, || {
             self.core.move_spooled();
             step(send.op).map(|done| done.then_some(())).transpose()
         });
-        std::mem::forget(send);
+        match waited {
+            // Whoever was impatient goes on with it.
+            Ok(Ok(())) | Err(Error::Timeout { .. }) => std::mem::forget(send),
+            Ok(Err(_)) | Err(_) => drop(send),
+        }
         waited?
     }
 }
@@ -267,24 +276,30 @@ impl Core {
         if !waiting || taken + 1 != number {
             return Ok(false);
         }
-        let ni = &*self.ni;
-        let want = self.hear_place(member, mine.want(entry))?;
-        if want.bytes >= op.buffer.bytes && want.is_reachable(ni) {
-            let chunks = Chunks::of(op.buffer.bytes);
-            while let Some(index) = deal.claim(number, chunks.count) {
-                let range = chunks.range(index);
-                // SAFETY: the claim makes this the only one who writes the chunk, and keeps the receive's buffer; the
-                // own buffer stays until the operation is done.
-                let written = unsafe { want.write(ni, op.buffer, range) };
-                self.count_copied(deal, number, written)?;
-            }
-            self.notify(member);
-            // The receiver need not know for this side to be done (F5).
-            if deal.done(number, chunks.count) {
-                return self.taken_or_refused(op).map(|()| true);
-            }
+        let (ni, spot) = (&*self.ni, mine.want(entry));
+        let wanted = self.glimpse(member, spot)?;
+        if wanted.bytes < op.buffer.bytes || !wanted.is_reachable {
+            return Ok(false);
         }
-        Ok(false)
+        let chunks = Chunks::of(op.buffer.bytes);
+        while let Some(index) = deal.claim(number, chunks.count) {
+            // Only now: the claim keeps the receive that is there, which may be another one than was looked at before.
+            let want = match self.hear_place(member, spot) {
+                Ok(want) if want.bytes >= op.buffer.bytes && want.is_reachable(ni) => want,
+                other => {
+                    deal.give_back();
+                    self.notify(member);
+                    return other.map(|_| false);
+                }
+            };
+            // SAFETY: the claim makes this the only one who writes the chunk, and keeps the receive's buffer; the own buffer
+            // stays until the operation is done.
+            let written = unsafe { want.write(ni, op.buffer, chunks.range(index)) };
+            self.count_copied(deal, number, written)?;
+        }
+        self.notify(member);
+        // The receiver need not know for this side to be done (F5).
+        if deal.done(number, chunks.count) { self.taken_or_refused(op).map(|()| true) } else { Ok(false) }
     }
 
     /// A message is done: has the receiver got it?
@@ -297,20 +312,6 @@ impl Core {
         match deal.spoiled(op.number) {
             Some(errno) => Err(self.why_spoiled(errno, op.member, Error::BadBuffer { from, to, slot })),
             None => Ok(()),
-        }
-    }
-
-    /// Gives a send up: when this returns, nobody reads its buffer any more. One that was offered may be taken at any
-    /// moment, so only its end, or the end of its receiver, helps.
-    pub(super) fn revoke(&self, op: &mut SendOp) {
-        if self.is_far(op.member) {
-            return self.revoke_far(op);
-        }
-        while op.stage == Stage::Offered && matches!(self.poke_send(op), Ok(false)) {
-            if self.ni.check_departed(By::Rank(self.rank_of(op.member))).is_err() {
-                return;
-            }
-            self.ni.relax();
         }
     }
 
@@ -365,12 +366,12 @@ impl SendOp {
         self
     }
 
-    /// The same send as far as it has got, of a copy.
+    /// The same send as far as it has got, of a copy, which may be the one in job memory.
     ///
     /// # Safety
     /// The copy holds the same bytes, and stays until the operation is done.
-    pub unsafe fn of_copy(&self, copy: &[u8]) -> SendOp {
-        SendOp { buffer: Buffer::of(copy), spooled: true, staged: None, told: None, ..*self }
+    pub unsafe fn of_copy(&self, copy: Buffer, staged: Option<Box<Staged>>, told: Option<Own>) -> SendOp {
+        SendOp { buffer: copy, spooled: true, may_offer: true, only_to_waiting: false, staged, told, ..*self }
     }
 
     /// Whether the receiver knows of it.

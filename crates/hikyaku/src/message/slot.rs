@@ -9,7 +9,7 @@
 //!         up to 8 bytes of it                             long receive waits for the next one
 //!   Line  up to 64 bytes of it, or where it is      Want  where that receive wants its bytes
 //!   Deal  chunks of a long message that were
-//!         claimed and copied, by both sides
+//!         claimed and copied, by both sides (`deal`)
 //! ```
 //! Messages of a slot are numbered; both sides count, so nothing is searched and nothing queued. A head carries the number
 //! of messages taken in the other direction, so in an exchange back and forth the sender need not look at its post, and
@@ -18,6 +18,8 @@
 use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::line::Line;
+
+pub use super::deal::Deal;
 
 /// What a sender tells of its next message.
 #[derive(Debug)]
@@ -152,125 +154,6 @@ pub struct Spot {
 
 // SAFETY: atomics in a fixed layout.
 unsafe impl Shared for Spot {}
-
-/// The chunks of a long message: whoever claims one copies it.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Deal {
-    /// number << 32 | chunks claimed from the back << 16 | chunks claimed from the front.
-    claimed: AtomicU64,
-    /// number << 32 | chunks copied.
-    copied: AtomicU64,
-    /// The last message that was refused because it did not fit.
-    refused: AtomicU64,
-    /// The last message of which a chunk could not be copied: number << 16 | errno.
-    spoiled: AtomicU64,
-}
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Deal {}
-
-/// Chunks of a message at most: either side may claim them all.
-pub const CHUNKS_MAX: usize = 0x7fff;
-const FRONT: u64 = 1;
-const BACK: u64 = 1 << 16;
-
-impl Deal {
-    /// The receiver opens the deal for message `number`, before it posts.
-    pub fn open(&self, number: u64) {
-        self.copied.store(number << 32, Ordering::Relaxed);
-        self.claimed.store(number << 32, Ordering::Release);
-    }
-
-    /// Claims the next chunk of message `number`, of `count`, from the first on.
-    #[inline]
-    pub fn claim(&self, number: u64, count: u64) -> Option<u64> {
-        self.claim_one(number, count, FRONT).map(|claims| claims % BACK)
-    }
-
-    /// The same, from the last on: so each side copies about the same chunks of every message, whose lines stay in its
-    /// cache.
-    #[inline]
-    pub fn claim_back(&self, number: u64, count: u64) -> Option<u64> {
-        self.claim_one(number, count, BACK).map(|claims| count - 1 - claims / BACK)
-    }
-
-    #[inline(always)]
-    fn claim_one(&self, number: u64, count: u64, one: u64) -> Option<u64> {
-        let mut seen = self.claimed.load(Ordering::Acquire);
-        loop {
-            let (of, claims) = (seen >> 32, seen & 0xffff_ffff);
-            if of != number & 0xffff_ffff || claims % BACK + claims / BACK >= count {
-                return None;
-            }
-            match self.claimed.compare_exchange_weak(seen, seen + one, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Some(claims),
-                Err(now) => seen = now,
-            }
-        }
-    }
-
-    /// A claimed chunk of message `number` cannot be copied, for which the kernel gave `errno`. It counts as copied all the
-    /// same, so that nobody waits for it and both sides still find out when nobody copies any more.
-    #[cold]
-    pub fn spoil(&self, number: u64, errno: i32) {
-        self.spoiled.store(number << 16 | errno as u64 & 0xffff, Ordering::Release);
-    }
-
-    /// Why a chunk of message `number`, which is done, could not be copied, if so.
-    #[inline]
-    pub fn spoiled(&self, number: u64) -> Option<i32> {
-        let seen = self.spoiled.load(Ordering::Acquire);
-        (seen >> 16 == number & (u64::MAX >> 16)).then_some((seen & 0xffff) as i32)
-    }
-
-    /// A claimed chunk was copied, or spoiled.
-    #[inline]
-    pub fn copied(&self) {
-        self.copied.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// Whether all chunks of message `number` were copied. The receiver may have opened the next deal already.
-    #[inline]
-    pub fn done(&self, number: u64, count: u64) -> bool {
-        let seen = self.copied.load(Ordering::Acquire);
-        let of = (seen >> 32).wrapping_sub(number) & 0xffff_ffff;
-        (of == 0 && seen & 0xffff_ffff >= count) || (of != 0 && of < 1 << 31)
-    }
-
-    /// The receiver has no room for message `number`.
-    pub fn refuse(&self, number: u64) {
-        self.refused.store(number, Ordering::Release);
-    }
-
-    /// Whether message `number` was refused.
-    pub fn was_refused(&self, number: u64) -> bool {
-        self.refused.load(Ordering::Acquire) == number
-    }
-
-    /// Takes the deal back, unless a chunk was claimed: nobody will copy then.
-    pub fn withdraw(&self, number: u64) -> bool {
-        let opened = number << 32;
-        let closed = opened | 0xffff_ffff;
-        self.claimed.compare_exchange(opened, closed, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-
-    /// For models; in a job it is zeroed mapped memory.
-    pub fn new() -> Deal {
-        Deal {
-            claimed: AtomicU64::new(0),
-            copied: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            spoiled: AtomicU64::new(0),
-        }
-    }
-}
-
-impl Default for Deal {
-    fn default() -> Deal {
-        Deal::new()
-    }
-}
 
 /// Bytes of a bounce buffer that are written and read at a time.
 pub const PIECE_BYTES: usize = 1024;

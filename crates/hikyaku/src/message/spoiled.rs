@@ -1,7 +1,7 @@
 //! Long messages that could not be copied, by whichever side: both are told, when nobody copies any more.
 
 use super::Core;
-use super::slot::Deal;
+use super::deal::Deal;
 use crate::error::{Error, Result};
 use crate::ni::wait::By;
 
@@ -14,7 +14,10 @@ impl Core {
             deal.spoil(number, if let Error::System { errno, .. } = error { *errno } else { libc::EFAULT });
         }
         deal.copied();
-        copied.or_else(|error| if error.is_peer_fault() { Err(error) } else { Ok(()) })
+        match copied {
+            Err(ended @ (Error::PeerDead { .. } | Error::PeerLeft { .. })) => Err(ended),
+            _ => Ok(()),
+        }
     }
 
     /// What a message to or from `member` failed with that could not be copied.

@@ -1,7 +1,7 @@
 //! The spare buffer: sends that have waited long enough are copied there and go on by themselves (F6, F7).
 
 use super::chain::Own;
-use super::send::SendOp;
+use super::send::{SendOp, Stage};
 use super::spot::Buffer;
 use super::{Core, Messages};
 use crate::error::{Error, Result};
@@ -114,8 +114,23 @@ impl Messages<'_> {
 impl Drop for Messages<'_> {
     fn drop(&mut self) {
         self.settle();
+        self.forsake_rest();
+    }
+}
+
+impl Messages<'_> {
+    /// Drops them without waiting for anybody.
+    pub(crate) fn forsake(self) {
+        self.forsake_rest();
+    }
+
+    /// Only transfers that were leaked are under way now, and sends that nobody waits for.
+    fn forsake_rest(&self) {
+        // Where peers write is not given back before they have stopped.
+        self.abandon_receives();
         // What was offered and not taken may still be read at any moment.
-        self.core.spool.borrow_mut().lanes.drain().for_each(std::mem::forget);
+        std::mem::forget(self.core.pending.take());
+        std::mem::forget(self.core.take_spool());
     }
 }
 
@@ -214,6 +229,22 @@ impl Core {
         spool.lanes.entry((member, entry)).or_default().push_back(spooled);
     }
 
+    /// Takes what goes on by itself: it does not any more.
+    pub(super) fn take_spool(&self) -> Spool {
+        self.spooled.set(0);
+        self.spool.take()
+    }
+
+    /// Gives back what nobody reads any more.
+    pub(super) fn discard(&self, spool: Spool) {
+        for spooled in spool.lanes.into_values().flatten() {
+            if let Way::Found(node) = spooled.way {
+                self.give_node(node);
+            }
+        }
+        spool.tails.into_values().for_each(|node| self.give_node(node));
+    }
+
     /// Gives back all nodes, also the last ones of chains: no receiver looks at them any more.
     pub(super) fn give_nodes(&self) {
         self.spool.borrow_mut().tails.drain().for_each(|(_, node)| self.give_node(node));
@@ -253,7 +284,11 @@ impl Core {
             while let Some(first) = lane.front_mut() {
                 let waits = match &mut first.way {
                     // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
-                    Way::Helped { op, .. } => matches!(self.poke_send(op), Ok(false)),
+                    Way::Helped { op, .. } => match self.poke_send(op) {
+                        Ok(done) => !done,
+                        // Its receiver has told nonsense, but may still read.
+                        Err(_) => op.stage == Stage::Offered && !self.is_far(*member) && !self.is_over(op),
+                    },
                     Way::Found(node) => !self.is_taken(*member, *entry, node),
                 };
                 if waits && !is_gone(*member) {

@@ -158,10 +158,19 @@ impl Drop for Staged {
     }
 }
 
+/// What a spot says before a claim keeps it as it is: it may change at any moment, so nothing is done by it but to decide
+/// whether a claim is worth it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Glimpse {
+    pub bytes: usize,
+    /// Whether the bytes can be moved from here without the peer's help.
+    pub is_reachable: bool,
+}
+
 impl Core {
     /// Tells a near member where a buffer is. What comes of it is kept until the buffer may go.
     pub(super) fn tell_place(&self, member: usize, buffer: Buffer, spot: &Spot) -> Option<Own> {
-        match self.rank_of(member) == self.ni.rank && !self.ni.threads {
+        match self.knows_place(member) {
             true => Some(self.own_spots.note(spot, buffer)),
             false => {
                 buffer.tell(&self.ni, spot);
@@ -170,12 +179,48 @@ impl Core {
         }
     }
 
-    /// Where the buffer of a near member is: its own this rank knows without reading what others may have written.
+    /// Whether a buffer is this rank's own, so that nothing is read about it that others may have written.
+    #[inline(always)]
+    fn knows_place(&self, member: usize) -> bool {
+        member == self.me && !self.ni.threads
+    }
+
+    /// Where the buffer of a near member is.
+    #[inline]
     pub(super) fn hear_place(&self, member: usize, spot: &Spot) -> Result<Distant> {
-        let rank = self.rank_of(member);
-        if rank != self.ni.rank || self.ni.threads {
-            return Distant::heard(&self.ni, rank, spot);
+        match self.knows_place(member) {
+            true => self.own_place(spot),
+            false => Distant::heard(&self.ni, self.rank_of(member), spot),
         }
+    }
+
+    /// The same of a message whose size is known.
+    #[inline]
+    pub(super) fn hear_place_of(&self, member: usize, spot: &Spot, bytes: usize) -> Result<Distant> {
+        match self.hear_place(member, spot) {
+            Ok(distant) if distant.bytes != bytes => {
+                Err(Error::PeerMisbehaved { rank: distant.rank, what: "a message that changes its size" })
+            }
+            heard => heard,
+        }
+    }
+
+    /// A look at what a near member tells, before a claim.
+    #[inline]
+    pub(super) fn glimpse(&self, member: usize, spot: &Spot) -> Result<Glimpse> {
+        if self.knows_place(member) {
+            let own = self.own_place(spot)?;
+            return Ok(Glimpse { bytes: own.bytes, is_reachable: own.is_reachable(&self.ni) });
+        }
+        let ni = &self.ni;
+        let is_mapped = spot.mapped.load(Ordering::Relaxed) == 1;
+        let is_reachable = is_mapped || ni.threads || ni.crosses_to(self.rank_of(member));
+        Ok(Glimpse { bytes: spot.bytes.load(Ordering::Relaxed) as usize, is_reachable })
+    }
+
+    #[cold]
+    fn own_place(&self, spot: &Spot) -> Result<Distant> {
+        let rank = self.ni.rank;
         // Without a message to oneself, some other rank must have written that there is one.
         let misbehaved = Error::PeerMisbehaved { rank, what: "a message to oneself that was never sent" };
         let (Buffer { start, bytes, shape }, is_there) = self.own_spots.find(spot).ok_or(misbehaved)?;

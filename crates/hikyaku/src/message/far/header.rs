@@ -11,13 +11,19 @@ use crate::ni::window::Window;
 use std::sync::Arc;
 
 /// See above.
-#[derive(Debug)]
 pub(in crate::message) struct Header {
     window: Window,
     /// Bytes the sender may write.
     bytes: usize,
     /// Where it writes, if not into the buffer of a receive.
     spare: Option<Vec<u8>>,
+}
+
+impl std::fmt::Debug for Header {
+    /// Without the bytes, which the sender may be writing.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} of {} bytes", self.window, self.bytes)
+    }
 }
 
 impl Header {

@@ -7,6 +7,7 @@ use crate::message::Core;
 use crate::message::layout::EAGER_MAX;
 use crate::message::send::{SendOp, Stage};
 use crate::message::short::SHORT_MAX;
+use crate::message::spot::Buffer;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::route::Target;
 use crate::ni::wait::By;
@@ -166,12 +167,9 @@ impl Core {
 
     /// Gives a send up: when this returns, its buffer is not needed any more. What was offered goes on from a copy.
     pub(in crate::message) fn revoke_far(&self, op: &mut SendOp) {
-        if op.stage != Stage::Offered || self.has_departed(self.rank_of(op.member)) {
-            return;
-        }
         let copy: Box<[u8]> = op.bytes().into();
         // SAFETY: the copy stays beside the operation until it is done.
-        let op = unsafe { op.of_copy(&copy) };
+        let op = unsafe { op.of_copy(Buffer::of(&copy), None, None) };
         self.keep_spooled(op, copy, 0);
     }
 }

@@ -1,0 +1,120 @@
+//! Sends that are given up: the program takes their buffers back, so they go on from a copy, as the sends of a spare buffer do.
+//!
+//! One that was offered may be taken at any moment. Its receiver is kept from copying (see `deal`) while the offer is made to
+//! point to the copy; at most one chunk is waited for, which needs no help of this rank.
+
+use super::Core;
+use super::chunk::Chunks;
+use super::deal::Stopped;
+use super::send::{SendOp, Stage};
+use super::spot::{Buffer, Staged};
+
+/// What a send goes on with.
+enum Copy {
+    /// In private memory, which the receiver reaches.
+    Private(Box<[u8]>),
+    /// In job memory.
+    Staged(Box<Staged>),
+}
+
+impl Core {
+    /// Gives a send up: when this returns, nobody reads its buffer any more. One that its receiver knows of goes on; one that
+    /// has not begun never does.
+    #[cold]
+    pub(super) fn revoke(&self, op: &mut SendOp) {
+        if op.stage != Stage::Offered || self.ni.is_forked() || self.has_departed(self.rank_of(op.member)) {
+            return;
+        }
+        if self.is_far(op.member) {
+            return self.revoke_far(op);
+        }
+        // The receive may be there: then there is nothing to copy for.
+        let _ = self.poke_send(op);
+        if !self.is_over(op) {
+            self.recall(op);
+        }
+    }
+
+    /// The same for a send that was promised to leave: it goes on even if it has not begun.
+    #[cold]
+    pub(super) fn let_go(&self, op: &mut SendOp) {
+        if op.stage != Stage::Start {
+            return self.revoke(op);
+        }
+        if self.ni.is_forked() || self.has_departed(self.rank_of(op.member)) {
+            return;
+        }
+        if let Some(copy) = copy_of(op.buffer) {
+            // SAFETY: the copy stays beside the operation until it is done.
+            let op = unsafe { op.of_copy(Buffer::of(&copy), None, None) };
+            self.keep_spooled(op, copy, 0);
+        }
+    }
+
+    /// Whether nobody will read the buffer of an offered send any more.
+    pub(super) fn is_over(&self, op: &SendOp) -> bool {
+        let is_taken = self.mine(op.member).post(op.entry).look().0 >= op.number;
+        let deal = self.theirs(op.member).deal(op.entry);
+        is_taken
+            || deal.done(op.number, Chunks::of(op.buffer.bytes).count)
+            || self.has_departed(self.rank_of(op.member))
+    }
+
+    fn recall(&self, op: &mut SendOp) {
+        if let Some(staged) = op.staged.take() {
+            // It goes from a copy already.
+            let told = op.told.take();
+            // SAFETY: the copy stays with the operation until it is done.
+            let op = unsafe { op.of_copy(staged.buffer(), Some(staged), told) };
+            return self.keep_spooled(op, Box::default(), 0);
+        }
+        // Before the receiver is kept waiting.
+        let copy = self.copy_for(op);
+        let (theirs, count) = (self.theirs(op.member), Chunks::of(op.buffer.bytes).count);
+        let deal = theirs.deal(op.entry);
+        while deal.hold(op.number, count) != Stopped::Now {
+            if self.is_over(op) {
+                return;
+            }
+            self.ni.relax();
+        }
+        let Some(copy) = copy else {
+            deal.lose(op.number);
+            return self.notify(op.member);
+        };
+        let (buffer, data, staged) = match copy {
+            Copy::Private(data) => (Buffer::of(&data), data, None),
+            Copy::Staged(staged) => (staged.buffer(), Box::default(), Some(staged)),
+        };
+        let told = self.tell_place(op.member, buffer, theirs.offer(op.entry));
+        deal.let_go(op.number);
+        self.notify(op.member);
+        // SAFETY: the copy stays beside the operation until it is done.
+        let op = unsafe { op.of_copy(buffer, staged, told) };
+        self.keep_spooled(op, data, 0);
+    }
+
+    /// A copy of what is sent, where its receiver reaches it; `None` without memory for it.
+    fn copy_for(&self, op: &SendOp) -> Option<Copy> {
+        let private = Buffer::of(&[0]);
+        if !private.needs_staging(&self.ni, self.rank_of(op.member)) {
+            return copy_of(op.buffer).map(Copy::Private);
+        }
+        let staged = Staged::new(&self.ni, op.buffer.bytes).ok()?;
+        // SAFETY: a fresh part of the own heap, of the same size.
+        unsafe { op.buffer.copy_to(staged.buffer().start) };
+        Some(Copy::Staged(Box::new(staged)))
+    }
+}
+
+/// The bytes of a buffer, in one piece; `None` without memory for them.
+fn copy_of(buffer: Buffer) -> Option<Box<[u8]>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(buffer.bytes).ok()?;
+    // SAFETY: room for as many bytes, all of which are written before they count.
+    unsafe {
+        buffer.copy_to(copy.as_mut_ptr());
+        copy.set_len(buffer.bytes);
+    }
+    Some(copy.into_boxed_slice())
+}
