@@ -70,7 +70,7 @@ enum {
     HK_ERR_AREA_ID = -13,     /* the area id is taken or beyond the table */
     HK_ERR_HANDLER_ID = -14,  /* the handler id is taken, beyond the table, or not registered */
     HK_ERR_PAYLOAD = -15,     /* a payload longer than HK_PAYLOAD_MAX */
-    HK_ERR_IN_HANDLER = -16,  /* a handler may not wait */
+    HK_ERR_IN_HANDLER = -16,  /* a handler, or a function that combines, may not wait */
     HK_ERR_FORKED = -17,      /* this process is a fork of a rank, not a rank */
     HK_ERR_MISMATCH = -18,    /* ranks called the same collective with different arguments */
     HK_ERR_PORTS = -19,       /* all ports of this rank are in use */

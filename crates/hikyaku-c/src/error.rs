@@ -38,7 +38,7 @@ codes! {
     HK_ERR_AREA_ID = -13, c"the area id is taken or beyond the table";
     HK_ERR_HANDLER_ID = -14, c"the handler id is taken, beyond the table, or not registered";
     HK_ERR_PAYLOAD = -15, c"the payload is too long for an active message";
-    HK_ERR_IN_HANDLER = -16, c"a handler may not wait";
+    HK_ERR_IN_HANDLER = -16, c"a handler, or a function that combines, may not wait";
     HK_ERR_FORKED = -17, c"this process is a fork of a rank";
     HK_ERR_MISMATCH = -18, c"ranks disagree on a collective call";
     HK_ERR_PORTS = -19, c"all ports of this rank are in use";
@@ -161,7 +161,7 @@ fn code_of(error: &Error) -> c_int {
         Error::AreaIdTaken { .. } => HK_ERR_AREA_ID,
         Error::HandlerTaken { .. } | Error::UnknownHandler { .. } => HK_ERR_HANDLER_ID,
         Error::PayloadTooLong { .. } => HK_ERR_PAYLOAD,
-        Error::InHandler => HK_ERR_IN_HANDLER,
+        Error::InHandler | Error::InFunction => HK_ERR_IN_HANDLER,
         Error::ForkedChild => HK_ERR_FORKED,
         Error::Mismatch { .. } => HK_ERR_MISMATCH,
         Error::NoPort { .. } => HK_ERR_PORTS,

@@ -4,6 +4,7 @@ use super::entry::{count, with_comm, with_fmpl};
 use super::error::{Outcome, Trouble};
 use super::job::{Fmpl, WORLD, refuse_in_fork};
 use super::pending::AnyReceive;
+use super::table::who_is_full;
 use crate::entry::{give, required};
 use core_hikyaku::Group;
 use core_hikyaku::collective::Scope;
@@ -45,8 +46,13 @@ impl Default for Sending {
 }
 
 impl Comm {
-    /// Makes the slots of a group.
-    pub fn new(group: Group<'static>, slots: usize) -> Outcome<Comm> {
+    /// Makes the slots of a group, together with the other members, of which each has room for it or none gets it.
+    pub fn new(group: Group<'static>, slots: usize, is_full: bool) -> Outcome<Comm> {
+        if let Some(member) = who_is_full(&group, is_full)? {
+            let rank = group.world_rank(member).unwrap_or(member);
+            group.free()?;
+            return Err(Trouble::NoRoom(rank));
+        }
         match group.messages(slots) {
             Ok(messages) => {
                 let group = Rc::new(group);
@@ -146,10 +152,10 @@ impl Fmpl {
     /// The caller holds no group of the table.
     unsafe fn enter(&self, group: Option<Group<'static>>) -> Outcome<c_int> {
         let Some(group) = group else { return Ok(NO_COMM) };
-        let made = Comm::new(group, self.slots)?;
+        let made = Comm::new(group, self.slots, self.comms().is_full())?;
         made.set_sending(self.sending.get())?;
         // SAFETY: the caller's promise.
-        unsafe { self.change_comms(|comms| comms.add(made)) }.ok_or(Trouble::Full("groups"))
+        Ok(unsafe { self.change_comms(|comms| comms.add(made)) }.expect("there is room"))
     }
 }
 

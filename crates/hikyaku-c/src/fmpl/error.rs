@@ -68,6 +68,8 @@ pub enum Trouble {
     InFunction,
     Foreign,
     Full(&'static str),
+    /// This rank has too many groups.
+    NoRoom(usize),
 }
 
 pub type Outcome<T> = Result<T, Trouble>;
@@ -122,6 +124,9 @@ impl fmt::Display for Trouble {
             Trouble::InFunction => f.write_str("a function that combines may not communicate"),
             Trouble::Foreign => f.write_str("this memory is not from fmpl_malloc, or was freed; nothing was done"),
             Trouble::Full(what) => write!(f, "there are too many {what}; free some"),
+            Trouble::NoRoom(rank) => {
+                write!(f, "rank {rank} has too many groups, so no member gets this one; free some there")
+            }
         }
     }
 }
@@ -139,7 +144,7 @@ impl Trouble {
             Trouble::UnderWay(_) => FMPL_ERR_UNDER_WAY,
             Trouble::AnyUnderWay(_) => FMPL_ERR_BUSY,
             Trouble::InFunction => FMPL_ERR_INSIDE,
-            Trouble::Full(_) => FMPL_ERR_MEMORY,
+            Trouble::Full(_) | Trouble::NoRoom(_) => FMPL_ERR_MEMORY,
             Trouble::Base(_)
             | Trouble::Slots(_)
             | Trouble::Negative(..)
@@ -170,7 +175,7 @@ fn code_of(error: &Error) -> c_int {
         Error::SlotBusy { .. } => FMPL_ERR_BUSY,
         Error::Truncated { .. } => FMPL_ERR_TRUNCATED,
         Error::Invalid(_) | Error::BadBuffer { .. } => FMPL_ERR_INVALID,
-        Error::InHandler => FMPL_ERR_INSIDE,
+        Error::InHandler | Error::InFunction => FMPL_ERR_INSIDE,
         Error::ForkedChild => FMPL_ERR_FORKED,
         Error::Mismatch { .. } => FMPL_ERR_MISMATCH,
         Error::NoMemory { .. } | Error::NoPort { .. } => FMPL_ERR_MEMORY,

@@ -109,8 +109,8 @@ fn begin(slots: usize) -> Outcome<()> {
     // SAFETY: the job lives until `process::leave`, which follows the end of what is made here.
     let job: &'static Job = unsafe { &*thread::job()? };
     let mut comms = Table::default();
-    let world = Comm::new(job.world()?, slots)?;
-    comms.add(world).ok_or(Trouble::Full("groups"))?;
+    let world = Comm::new(job.world()?, slots, false)?;
+    comms.add(world).expect("there is room");
     let fmpl = Box::new(Fmpl {
         job,
         slots,
