@@ -232,9 +232,9 @@ extern const fmpl_func fmpl_iland, fmpl_lland, fmpl_ilor, fmpl_llor, fmpl_ilxor,
 extern const fmpl_func fmpl_iband, fmpl_lband, fmpl_ibor, fmpl_lbor, fmpl_ibxor, fmpl_lbxor;
 
 /* A function of the program: it combines `count` elements at `in` into those at `inout`. It must be associative, may
- * be called for parts of the data, and must not make calls, throw or longjmp out. An element has 1 to 4096 bytes. Members
- * that give different functions of their own are not found out: only that all give one, and as many bytes.
- * fmpl_func_free forgets the function; the handle names none afterwards. */
+ * be called for parts of the data, and must not make calls, throw or longjmp out. In calls that do not block it has 8 MB of
+ * stack. An element has 1 to 4096 bytes. Members that give different functions of their own are not found out: only that
+ * all give one, and as many bytes. fmpl_func_free forgets the function; the handle names none afterwards. */
 int fmpl_func_create(void (*fn)(void *inout, const void *in, int count), size_t elem_size, fmpl_func *func);
 int fmpl_func_free(fmpl_func *func);
 

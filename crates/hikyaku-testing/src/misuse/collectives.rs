@@ -3,6 +3,7 @@
 use super::canary::Guarded;
 use crate::support::other;
 use hikyaku::collective::{Formation, Operation, Sum};
+use hikyaku::sim::{Machine, Sim};
 use hikyaku::{Error, Group, Job};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,6 +47,8 @@ fn call_everything(job: &Job, world: &Group<'_>, half: &Group<'_>) {
     check_refused(job.symmetric::<u64>(1));
     check_refused(job.world());
     check_refused(job.messages(1));
+    let run = Sim::new(Machine::plain(), 2, 1).run(|inner| check_refused(inner.barrier()));
+    assert!(run.is_ok());
     // It may look, and serve others.
     job.progress();
     assert!(own.iter().all(|word| *word == 3));
@@ -396,7 +399,7 @@ pub fn two_jobs_use_each_others_groups(job: &Job) {
     world
         .scope(|scope| {
             let late = Cell::new(Some(scope.iallreduce(&mut sum, Sum)?));
-            let run = hikyaku::sim::Sim::new(hikyaku::sim::Machine::plain(), 2, 1).run(|inner| {
+            let run = Sim::new(Machine::plain(), 2, 1).run(|inner| {
                 let small = inner.world()?;
                 let mut own = vec![1u64; 100];
                 small.allreduce(&mut own, |total: &mut [u64], input: &[u64]| {

@@ -11,6 +11,7 @@ use super::words::Floor;
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
 use crate::message::Messages;
+use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
@@ -125,6 +126,9 @@ impl Job {
     /// A group of those ranks that say so, in the order of their ranks. All ranks of the job call it together; those
     /// that do not join get `None`.
     pub fn group(&self, joins: bool) -> Result<Option<Group<'_>>> {
+        // Before memory is taken that others may get to know of.
+        refuse_in_handler()?;
+        self.ni.check_rank(self.rank())?;
         let application = Application::new(self, joins.then_some(0), self.rank() as i64, self.size());
         let ranks: Vec<usize> = (0..self.size()).collect();
         if self.ni.far.is_some() {
@@ -216,6 +220,7 @@ impl<'j> Group<'j> {
     /// `None` joins none. All members call it together.
     pub fn split(&self, color: Option<u64>, key: i64) -> Result<Option<Group<'j>>> {
         self.settle()?;
+        self.check_usable()?;
         let application = Application::new(self.job, color, key, self.size());
         let label = Label::new(Kind::Split, size_of::<Application>());
         let ranks: Vec<usize> = self.members.iter().map(|member| member.rank).collect();

@@ -29,13 +29,15 @@ impl<'j> Group<'j> {
     }
 
     pub(super) fn run_messages(&self, slots: usize) -> Result<Messages<'j>> {
+        self.check_usable()?;
         let ni = &self.job.ni;
         let taken = Messages::bytes_for(slots, self.size()).and_then(|bytes| Ok((ni.take_sparse(bytes)?, bytes)));
         let start = taken.as_ref().map_or(0, |(start, _)| *start as u64);
         let mut all = vec![[0u64; 2]; self.size()];
-        let gathered = self.run_allgather(&[[start, slots as u64]], &mut all);
-        let formed = gathered.and_then(|()| self.parts(slots, &all));
-        match (taken, formed) {
+        // On an error the memory stays taken: others may know of it, and have all they need.
+        self.run_allgather(&[[start, slots as u64]], &mut all)?;
+        // All see the same, so all give up or none.
+        match (taken, self.parts(slots, &all)) {
             (Ok(_), Ok(members)) => Ok(Messages::over(self.job, slots, &members, self.rank())),
             (taken, formed) => {
                 if let Ok((start, bytes)) = taken {

@@ -7,6 +7,7 @@ use super::group::Group;
 use super::label::{Label, difference, same_number};
 use super::round::Round;
 use crate::error::{Error, Result};
+use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
@@ -228,6 +229,13 @@ impl Group<'_> {
     #[cold]
     pub(super) fn fail(&self, error: Error) -> Error {
         self.broken.borrow_mut().get_or_insert(error).clone()
+    }
+
+    /// Fails where every call would: before memory is taken for one.
+    pub(super) fn check_usable(&self) -> Result<()> {
+        refuse_in_handler()?;
+        self.job.ni.check_rank(self.job.ni.rank)?;
+        if self.broken.borrow().is_some() { Err(self.why_broken()) } else { Ok(()) }
     }
 
     /// The error that every later call gets.
