@@ -118,7 +118,7 @@ impl Core {
 
 impl Messages<'_> {
     /// Prepares sends of `data`, which may change between them, to slot `slot` of `rank`. No other send may use the slot
-    /// until it is dropped. A send under way then goes on from a copy.
+    /// until it is dropped. A send under way then goes on from a copy, as long as there are messages.
     ///
     /// ```
     /// hikyaku::local(2, |job| {

@@ -47,7 +47,7 @@ impl Core {
         if let Some(copy) = copy_of(op.buffer) {
             // SAFETY: the copy stays beside the operation until it is done.
             let op = unsafe { op.of_copy(Buffer::of(&copy), None, None) };
-            self.keep_spooled(op, copy, 0);
+            self.keep_given_up(op, copy);
         }
     }
 
@@ -66,7 +66,7 @@ impl Core {
             let told = op.told.take();
             // SAFETY: the copy stays with the operation until it is done.
             let op = unsafe { op.of_copy(staged.buffer(), Some(staged), told) };
-            return self.keep_spooled(op, Box::default(), 0);
+            return self.keep_given_up(op, Box::default());
         }
         // Before the receiver is kept waiting.
         let copy = self.copy_for(op);
@@ -91,7 +91,7 @@ impl Core {
         self.notify(op.member);
         // SAFETY: the copy stays beside the operation until it is done.
         let op = unsafe { op.of_copy(buffer, staged, told) };
-        self.keep_spooled(op, data, 0);
+        self.keep_given_up(op, data);
     }
 
     /// A copy of what is sent, where its receiver reaches it; `None` without memory for it.

@@ -64,7 +64,8 @@ pub struct ReceiveHandle {
 impl Messages<'_> {
     /// Runs `work` with a scope in which non-blocking operations are started. Returns when all of them have ended.
     ///
-    /// If `work` panics nothing is waited for: receives are given up, and sends go on from copies of their data.
+    /// If `work` panics nothing is waited for: receives are given up, and sends go on from copies of their
+    /// data, as long as there are messages.
     ///
     /// ```
     /// hikyaku::local(2, |job| {

@@ -29,6 +29,8 @@ struct Spooled {
     way: Way,
     /// What it takes of the room: a buffer that was handed over, or that belongs to a send that was given up, takes none.
     takes: usize,
+    /// It was promised to arrive. One that was given up goes on only as long as there are messages.
+    promised: bool,
 }
 
 /// How it goes on.
@@ -135,14 +137,14 @@ impl Messages<'_> {
 }
 
 impl Messages<'_> {
-    /// Waits until everything that goes on by itself has been taken, as was promised; only the end of a receiver ends that
-    /// early.
+    /// Waits until everything has been taken that goes on by itself and was promised to arrive; only the end of a receiver
+    /// ends that early.
     pub fn settle(&self) {
         // In a forked child that is the parent's.
         if self.core.ni.is_forked() {
             return;
         }
-        let first_waiting = || self.core.first_spooled().or_else(|| self.core.pay());
+        let first_waiting = || self.core.first_promised().or_else(|| self.core.pay());
         while let Some(member) = first_waiting().filter(|_| !std::thread::panicking()) {
             let by = By::Rank(self.core.rank_of(member));
             let moved = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
@@ -195,7 +197,7 @@ impl Core {
     fn spool_owned(&self, data: Box<[u8]>, takes: usize, member: usize, entry: usize) -> Result<()> {
         // SAFETY: the data stay beside the operation until it is done.
         let op = unsafe { self.begin_send(Buffer::of(&data), member, entry)? }.set_spooled();
-        self.keep_spooled(op, data, takes);
+        self.keep(member, entry, Spooled { way: Way::Helped { op, _data: data }, takes, promised: true });
         Ok(())
     }
 
@@ -213,12 +215,12 @@ impl Core {
         };
         drop(spool);
         let node = if published { self.append(member, entry, data) } else { None };
-        node.map(|node| self.keep(member, entry, Spooled { way: Way::Found(node), takes })).is_some()
+        node.map(|node| self.keep(member, entry, Spooled { way: Way::Found(node), takes, promised: true })).is_some()
     }
 
-    /// Keeps a send, and what it sends from, until it is done.
-    pub(super) fn keep_spooled(&self, op: SendOp, data: Box<[u8]>, takes: usize) {
-        self.keep(op.member, op.entry, Spooled { way: Way::Helped { op, _data: data }, takes });
+    /// Keeps a send that was given up, and what it sends from, until it is done.
+    pub(super) fn keep_given_up(&self, op: SendOp, data: Box<[u8]>) {
+        self.keep(op.member, op.entry, Spooled { way: Way::Helped { op, _data: data }, takes: 0, promised: false });
     }
 
     fn keep(&self, member: usize, entry: usize, spooled: Spooled) {
@@ -257,9 +259,12 @@ impl Core {
         self.spool.borrow().tails[&(member, entry)]
     }
 
-    /// The receiver of one of them.
-    fn first_spooled(&self) -> Option<usize> {
-        self.spool.borrow().lanes.keys().next().map(|(member, _)| *member)
+    /// The receiver of one of them that was promised to arrive. What this rank has sent to itself, nobody else will receive.
+    fn first_promised(&self) -> Option<usize> {
+        let spool = self.spool.borrow();
+        let promised =
+            spool.lanes.iter().find(|((member, _), lane)| *member != self.me && lane.iter().any(|send| send.promised));
+        promised.map(|((member, _), _)| *member)
     }
 
     /// Whether a send to this slot must wait behind one that goes on by itself.

@@ -170,6 +170,6 @@ impl Core {
         let copy: Box<[u8]> = op.bytes().into();
         // SAFETY: the copy stays beside the operation until it is done.
         let op = unsafe { op.of_copy(Buffer::of(&copy), None, None) };
-        self.keep_spooled(op, copy, 0);
+        self.keep_given_up(op, copy);
     }
 }
