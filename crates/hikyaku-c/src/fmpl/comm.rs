@@ -175,6 +175,7 @@ pub unsafe extern "C" fn fmpl_comm_free(comm: *mut c_int) -> c_int {
         }
         // SAFETY: no group of the table is held here.
         let freed = unsafe { fmpl.change_comms(|comms| comms.remove(number)) }.ok_or(Trouble::Comm(number))?;
+        fmpl.orphan_transfers(number);
         // SAFETY: not null, and the caller's to write.
         unsafe { give(comm, NO_COMM) };
         freed.free()

@@ -1,7 +1,7 @@
 //! Transfers whose description never changes: set up once, started many times. The slot of one belongs to it until it is
 //! freed; to a receive of any slot belong all receives of any slot from its source.
 
-use super::comm::Comm;
+use super::comm::{Comm, NO_COMM};
 use super::entry::with_fmpl;
 use super::error::{Outcome, Trouble};
 use super::job::Fmpl;
@@ -44,6 +44,12 @@ impl Fmpl {
         transfer.reserve(self.comm(transfer.comm)?)?;
         let id = self.transfers.borrow_mut().add(transfer).expect("there is room");
         Ok(Handle { id })
+    }
+
+    /// A group is gone, whose number may one day name another one: its transfers belong to none.
+    pub fn orphan_transfers(&self, comm: c_int) {
+        let mut transfers = self.transfers.borrow_mut();
+        transfers.all_mut().filter(|transfer| transfer.comm == comm).for_each(|transfer| transfer.comm = NO_COMM);
     }
 
     /// Forgets a description; false if the transfer is under way.

@@ -69,6 +69,8 @@ macro_rules! for_each_misuse {
                 prepared_sends_are_dropped_one_after_the_other: 2,
                 messages_are_freed_with_everything_under_way: 2,
                 a_handle_outlives_its_scope: 2,
+                a_leaked_receive_outlives_its_messages: 2,
+                a_buffer_panics_while_it_is_made: 2,
             }
             collectives {
                 a_scope_is_left_with_a_call_under_way: 2,

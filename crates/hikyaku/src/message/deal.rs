@@ -256,3 +256,87 @@ impl Default for Deal {
         Deal::new()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const COUNT: u64 = 3;
+
+    fn close(deal: &Deal, number: u64) -> Stopped {
+        deal.close(number, || COUNT)
+    }
+
+    #[test]
+    fn a_closed_deal_is_opened_again_from_the_beginning() {
+        let deal = Deal::new();
+        assert!(deal.try_open(1));
+        assert_eq!(deal.claim(1, COUNT), Some(0));
+        assert_eq!(close(&deal, 1), Stopped::Soon, "a chunk is being copied");
+        assert_eq!(deal.claim(1, COUNT), None);
+        deal.spoil(1, 14);
+        deal.copied();
+        assert_eq!((close(&deal, 1), close(&deal, 1)), (Stopped::Now, Stopped::Now));
+        assert!(deal.try_open(1) && !deal.done(1, COUNT));
+        assert_eq!(deal.spoiled(1), None, "that was the other receive");
+        assert_eq!((deal.claim(1, COUNT), deal.claim_back(1, COUNT), deal.claim(1, COUNT)), (Some(0), Some(2), Some(1)));
+        assert_eq!(close(&deal, 1), Stopped::Late);
+    }
+
+    #[test]
+    fn what_was_given_back_is_claimed_by_the_other_side() {
+        let deal = Deal::new();
+        assert!(deal.try_open(7));
+        assert_eq!(deal.claim(7, 1), Some(0));
+        deal.give_back();
+        assert_eq!(close(&deal, 7), Stopped::Now);
+        assert!(deal.try_open(7));
+        assert_eq!((deal.claim_back(7, 1), deal.claim(7, 1)), (Some(0), None));
+    }
+
+    #[test]
+    fn a_held_message_is_neither_opened_nor_claimed() {
+        let deal = Deal::new();
+        assert!(deal.try_open(1));
+        // The receiver is not there for the next one.
+        assert_eq!(deal.hold(2, COUNT), Stopped::Now);
+        assert!(!deal.try_open(2));
+        deal.let_go(2);
+        assert_eq!(deal.claim_back(2, COUNT), None, "to let go is not to open");
+        assert!(deal.try_open(2));
+        // It is there.
+        assert_eq!(deal.claim_back(2, COUNT), Some(2));
+        assert_eq!(deal.hold(2, COUNT), Stopped::Soon);
+        deal.copied();
+        assert_eq!(deal.hold(2, COUNT), Stopped::Now);
+        assert_eq!(deal.claim_back(2, COUNT), None);
+        // Both give up.
+        assert_eq!(close(&deal, 2), Stopped::Now);
+        assert!(!deal.try_open(2));
+        deal.let_go(2);
+        assert!(deal.try_open(2));
+        assert_eq!(deal.claim_back(2, COUNT), Some(2));
+    }
+
+    #[test]
+    fn a_sender_that_comes_late_leaves_the_next_deal_alone() {
+        let deal = Deal::new();
+        for number in [1, u32::MAX as u64, 1 << 32] {
+            assert!(deal.try_open(number + 1));
+            assert_eq!(deal.hold(number, COUNT), Stopped::Late);
+            deal.let_go(number);
+            assert_eq!(deal.claim(number + 1, COUNT), Some(0));
+            assert_eq!(deal.hold(number, COUNT), Stopped::Late);
+        }
+    }
+
+    #[test]
+    fn what_is_lost_stays_lost_and_the_next_message_comes() {
+        let deal = Deal::new();
+        assert_eq!(deal.hold(1, COUNT), Stopped::Now);
+        deal.lose(1);
+        assert!(deal.is_lost(1) && !deal.try_open(1));
+        assert!(deal.try_open(2) && !deal.is_lost(2));
+        assert_eq!(deal.claim(2, COUNT), Some(0));
+    }
+}
