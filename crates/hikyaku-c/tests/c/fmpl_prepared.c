@@ -88,6 +88,8 @@ static void any_slot(void) {
     CHECK(got == before && slot == 1);
     only_for_the_prepared_of_any_slot();
     OK(fmpl_request_free(&receive));
+    /* Everybody has taken the message of slot 1. */
+    OK(fmpl_barrier(WORLD));
     OK(fmpl_irecv(&got, sizeof got, before, FMPL_TAG_ANY, WORLD));
     FAILS(FMPL_ERR_BUSY, "any slot",
           fmpl_recv_init(&got, sizeof got, before, FMPL_TAG_ANY, WORLD, &receive));
