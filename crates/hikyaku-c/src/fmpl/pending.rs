@@ -132,7 +132,7 @@ impl Comm {
     /// Waits for a send.
     pub fn wait_send(&self, dst: c_int, mai: c_int) -> Outcome<()> {
         // SAFETY: only calls of this interface start sends of these messages.
-        Ok(unsafe { self.messages.isend_wait(dst as usize, mai as usize)? })
+        unsafe { self.messages.isend_wait(dst as usize, mai as usize).map_err(Trouble::from) }
     }
 
     /// Whether a send has ended.

@@ -88,9 +88,9 @@ impl Transfer {
         let (rank, slot) = self.place();
         match self.way {
             // SAFETY: reserved above.
-            Way::Out => Ok(unsafe { comm.messages.release_send(rank, slot)? }),
+            Way::Out => unsafe { comm.messages.release_send(rank, slot).map_err(Trouble::from) },
             // SAFETY: as above.
-            Way::In => Ok(unsafe { comm.messages.release_recv(rank, slot)? }),
+            Way::In => unsafe { comm.messages.release_recv(rank, slot).map_err(Trouble::from) },
             Way::InAny => {
                 comm.release_any(self.peer);
                 Ok(())

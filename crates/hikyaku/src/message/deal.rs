@@ -279,7 +279,10 @@ mod tests {
         assert_eq!((close(&deal, 1), close(&deal, 1)), (Stopped::Now, Stopped::Now));
         assert!(deal.try_open(1) && !deal.done(1, COUNT));
         assert_eq!(deal.spoiled(1), None, "that was the other receive");
-        assert_eq!((deal.claim(1, COUNT), deal.claim_back(1, COUNT), deal.claim(1, COUNT)), (Some(0), Some(2), Some(1)));
+        assert_eq!(
+            (deal.claim(1, COUNT), deal.claim_back(1, COUNT), deal.claim(1, COUNT)),
+            (Some(0), Some(2), Some(1))
+        );
         assert_eq!(close(&deal, 1), Stopped::Late);
     }
 
