@@ -12,6 +12,34 @@ static void on_message(hk_context *context, const hk_message *message, void *use
     hk_context_reply(context, message->arguments);
 }
 
+static int function_codes[3];
+
+static void combine(void *inout, const void *in, int count) {
+    hk_sym word;
+    int i;
+    for (i = 0; i < count; i++) ((int *)inout)[i] += ((const int *)in)[i];
+    function_codes[0] = hk_barrier();
+    function_codes[1] = hk_alloc(8, &word);
+    function_codes[2] = fmpl_barrier(WORLD);
+}
+
+/* Nor does a function that combines wait by the other interface. */
+static void add_up(void) {
+    int numbers[100], i;
+    fmpl_func func;
+    for (i = 0; i < 100; i++) numbers[i] = 1;
+    for (i = 0; i < 3; i++) function_codes[i] = 0;
+    OK(fmpl_func_create(combine, sizeof *numbers, &func));
+    OK(fmpl_allreduce(numbers, 100, func, WORLD, NULL));
+    for (i = 0; i < 100; i++) GIVES(hk_size(), numbers[i]);
+    if (function_codes[0] != 0) {
+        GIVES(HK_ERR_IN_HANDLER, function_codes[0]);
+        GIVES(HK_ERR_IN_HANDLER, function_codes[1]);
+        GIVES(FMPL_ERR_INSIDE, function_codes[2]);
+    }
+    OK(fmpl_func_free(&func));
+}
+
 static void talk(void) {
     int rank, size, value, got;
     OK(fmpl_comm_rank(WORLD, &rank));
@@ -57,6 +85,7 @@ int main(int argc, char **argv) {
     OK(fmpl_barrier(WORLD));
     GIVES(HK_SUCCESS, hk_call(hk_rank(), 1, arguments, NULL, 0, reply));
     GIVES(FMPL_ERR_INSIDE, handler_code);
+    add_up();
     talk();
     GIVES(HK_SUCCESS, hk_alloc(8, &kept));
     OK(fmpl_barrier(WORLD));

@@ -2,7 +2,7 @@
 
 use super::canary::Guarded;
 use crate::support::other;
-use hikyaku::collective::{Formation, Operation, Sum};
+use hikyaku::collective::{Elements, Formation, Operation, Sum};
 use hikyaku::sim::{Machine, Sim};
 use hikyaku::{Error, Group, Job};
 use std::cell::Cell;
@@ -292,6 +292,25 @@ pub fn members_form_teams_of_different_order(job: &Job) {
     while !retired.try_free().unwrap() {}
 }
 
+/// As many bytes, so that shares of elements would overlap.
+pub fn members_combine_elements_of_different_size(job: &Job) {
+    let mut buffer = Guarded::new(3 * LONG);
+    for call in 0..3 {
+        let world = job.world().unwrap();
+        let elements = Elements::new(if job.rank() == 0 { 1 } else { 3 });
+        let keep = |_: &mut [u8], _: &[u8]| {};
+        let result = match call {
+            0 => world.allreduce_elements(buffer.inside(), elements, &keep),
+            1 => world.reduce_elements(buffer.inside(), elements, &keep, 0),
+            _ => world.scan_elements(buffer.inside(), elements, &keep),
+        };
+        // The root need not have come yet when the other has given all it has.
+        assert!(result.is_err() || call > 0 && world.barrier().is_err());
+        job.barrier().unwrap();
+    }
+    buffer.check_untouched();
+}
+
 /// As much as on the program's own stack.
 pub fn a_function_needs_much_stack(job: &Job) {
     fn dig(depth: usize) -> u64 {
@@ -353,6 +372,37 @@ pub fn a_panic_leaves_nested_scopes(job: &Job) {
     drop((outer, inner));
     assert!(world.barrier().is_err());
     assert!(world.free().is_err());
+    job.barrier().unwrap();
+}
+
+/// Only the calls of that group are given up: one of another goes on, though the others come to it later.
+pub fn a_panic_leaves_the_scope_of_one_of_two_groups(job: &Job) {
+    let (world, twin) = (job.world().unwrap(), job.world().unwrap());
+    let (mut sum, mut lost) = (vec![1u64; LONG], vec![1u64; LONG]);
+    let mut lose = || {
+        catch_unwind(AssertUnwindSafe(|| {
+            twin.scope(|scope| {
+                let call = scope.iallreduce(&mut lost, Sum)?;
+                if job.rank() == 0 {
+                    panic!("on purpose");
+                }
+                scope.wait(call)
+            })
+        }))
+    };
+    if job.rank() == 1 {
+        assert!(matches!(lose(), Ok(Ok(()) | Err(_))));
+    }
+    world
+        .scope(|scope| {
+            let call = scope.iallreduce(&mut sum, Sum)?;
+            if job.rank() == 0 {
+                assert!(lose().is_err());
+            }
+            scope.wait(call)
+        })
+        .unwrap();
+    assert!(sum.iter().all(|sum| *sum == 2));
     job.barrier().unwrap();
 }
 

@@ -83,9 +83,11 @@ macro_rules! for_each_misuse {
                 memory_is_allocated_after_a_panic_in_an_allocation: 2,
                 messages_of_others_are_freed: 2,
                 members_form_teams_of_different_order: 2,
+                members_combine_elements_of_different_size: 2,
                 a_function_needs_much_stack: 2,
                 scopes_are_nested: 2,
                 a_panic_leaves_nested_scopes: 2,
+                a_panic_leaves_the_scope_of_one_of_two_groups: 2,
                 groups_end_in_odd_orders: 2,
                 two_jobs_use_each_others_groups: 2,
             }

@@ -107,7 +107,7 @@ impl Group<'_> {
     }
 
     fn label(&self, kind: Kind, data: &[u8], elements: Elements) -> Result<Label> {
-        let label = Label::new(kind, data.len()).code(elements.code);
+        let label = Label::new(kind, data.len()).code(elements.code).element(elements.bytes);
         match data.len().is_multiple_of(elements.bytes.max(1)) {
             true => Ok(label),
             false => {

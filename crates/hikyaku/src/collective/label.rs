@@ -3,7 +3,10 @@
 //! ```text
 //!   head:      number of the call (32 bits) | history (16) | operation and type (8) | kind (8)
 //!   argument:  bytes (48 bits) | root (16)
+//!              of a reduce: bytes of an element - 1 (12 bits) | bytes (36) | root (16)
+//!              of an allreduce or a scan: bytes (48 bits) | bytes of an element (16)
 //! ```
+//! Members share a long reduction out by elements, so they must agree on their size: others would write to the same bytes.
 //! The history is a checksum of all calls before: where two members did different things and neither had to wait, the
 //! next call they meet in tells.
 
@@ -59,15 +62,21 @@ pub(super) struct Label {
     pub bytes: usize,
     /// Member that gives or takes, where there is one.
     pub root: usize,
+    /// Bytes of an element of a reduction.
+    pub element: usize,
 }
 
 const NUMBER_SHIFT: u32 = 32;
 const HISTORY_SHIFT: u32 = 16;
 const ROOT_BITS: u32 = 16;
+/// Of the bytes of a reduce.
+const REDUCE_BITS: u32 = 36;
+/// So many bytes cannot be reduced to a root.
+pub(super) const REDUCE_END: usize = 1 << REDUCE_BITS;
 
 impl Label {
     pub fn new(kind: Kind, bytes: usize) -> Label {
-        Label { kind, code: 0, bytes, root: 0 }
+        Label { kind, code: 0, bytes, root: 0, element: 1 }
     }
 
     pub fn root(self, root: usize) -> Label {
@@ -78,6 +87,10 @@ impl Label {
         Label { code, ..self }
     }
 
+    pub fn element(self, element: usize) -> Label {
+        Label { element, ..self }
+    }
+
     #[inline(always)]
     pub fn head(&self, number: u64, history: u16) -> u64 {
         number << NUMBER_SHIFT | (history as u64) << HISTORY_SHIFT | (self.code as u64) << 8 | self.kind as u64
@@ -85,7 +98,12 @@ impl Label {
 
     #[inline(always)]
     pub fn argument(&self) -> u64 {
-        (self.bytes as u64) << ROOT_BITS | self.root as u64
+        let (bytes, root, element) = (self.bytes as u64, self.root as u64, self.element as u64);
+        match self.kind {
+            Kind::Reduce => (element.wrapping_sub(1) << REDUCE_BITS | bytes) << ROOT_BITS | root,
+            Kind::Allreduce | Kind::Scan => bytes << ROOT_BITS | element,
+            _ => bytes << ROOT_BITS | root,
+        }
     }
 }
 
@@ -107,13 +125,19 @@ pub(super) fn calls_before(head: u64, other: u64) -> u64 {
     ((other >> NUMBER_SHIFT) as u32).wrapping_sub((head >> NUMBER_SHIFT) as u32) as u64
 }
 
-/// What two members that disagree ask for: whichever of kind, operation, size and root differs first, or if none does,
-/// the history; and a name for it.
+/// What two members that disagree ask for: whichever of kind, operation, size, root and element differs first, or if none
+/// does, the history; and a name for it.
 pub(super) fn difference(mine: (u64, u64), theirs: (u64, u64)) -> (&'static str, u64, u64) {
     let name = Kind::name_of(mine.0 as u8);
     let histories = [mine.0, theirs.0].map(|head| head >> HISTORY_SHIFT & 0xFFFF);
     let parts = |(head, argument): (u64, u64)| {
-        [head & 0xFF, head >> 8 & 0xFF, argument >> ROOT_BITS, argument & ((1 << ROOT_BITS) - 1)]
+        let is_reduce = head as u8 == Kind::Reduce as u8;
+        let (size, root) = (argument >> ROOT_BITS, argument & ((1 << ROOT_BITS) - 1));
+        let (bytes, element) = match is_reduce {
+            true => (size & ((1 << REDUCE_BITS) - 1), (size >> REDUCE_BITS) + 1),
+            false => (size, 0),
+        };
+        [head & 0xFF, head >> 8 & 0xFF, bytes, root, element]
     };
     let (mine, theirs) = (parts(mine), parts(theirs));
     match mine.into_iter().zip(theirs).find(|(mine, theirs)| mine != theirs) {
@@ -133,6 +157,9 @@ mod tests {
         assert_eq!(difference(words(label), words(label.root(2))), ("reduce", 3, 2));
         assert_eq!(difference(words(label), words(Label { bytes: 80, ..label })), ("reduce", 800, 80));
         assert_eq!(difference(words(label), words(label.code(4))), ("reduce", 5, 4));
+        assert_eq!(difference(words(label.element(8)), words(label.element(4))), ("reduce", 8, 4));
+        let scan = Label::new(Kind::Scan, 800);
+        assert_eq!(difference(words(scan.element(4096)), words(scan.element(1))), ("scan", 4096, 1));
         assert_eq!(difference(words(label), words(Label::new(Kind::Scan, 800))), ("reduce", 3, 5));
         let (_, mine, theirs) = difference(words(label), (label.head(7, 2), label.argument()));
         assert_eq!((mine, theirs), (1, 2));

@@ -13,7 +13,7 @@
 //! Functions get slices of private memory, never of memory that a peer can write.
 
 use super::group::Group;
-use super::label::{Kind, Label};
+use super::label::{Kind, Label, REDUCE_END};
 use super::operation::{Marked, Operation};
 use super::part::{BUFFER_BYTES, INLINE_MAX};
 use super::pieces::PIECE_BYTES;
@@ -72,7 +72,7 @@ impl Group<'_> {
     }
 
     pub(super) fn run_reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
-        let label = Label::new(Kind::Reduce, size_of_val(data)).root(root).code(O::CODE);
+        let label = Label::new(Kind::Reduce, size_of_val(data)).root(root).code(O::CODE).element(size_of::<T>());
         self.check_root(label)?;
         self.combine(label, data, operation)
     }
@@ -84,7 +84,7 @@ impl Group<'_> {
     }
 
     pub(super) fn run_allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
-        let label = Label::new(Kind::Allreduce, size_of_val(data)).code(O::CODE);
+        let label = Label::new(Kind::Allreduce, size_of_val(data)).code(O::CODE).element(size_of::<T>());
         self.combine(label, data, operation)
     }
 
@@ -108,7 +108,7 @@ impl Group<'_> {
     }
 
     pub(super) fn run_scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
-        let label = Label::new(Kind::Scan, size_of_val(data)).code(O::CODE);
+        let label = Label::new(Kind::Scan, size_of_val(data)).code(O::CODE).element(size_of::<T>());
         self.combine(label, data, operation)
     }
 
@@ -128,6 +128,11 @@ impl Group<'_> {
         let element = how.element;
         if element == 0 || element > SCRATCH_BYTES {
             let reason = format!("elements of {element} bytes cannot be combined: 1 to {SCRATCH_BYTES} bytes can");
+            return Err(self.refuse(label, reason));
+        }
+        if label.kind == Kind::Reduce && data.len() >= REDUCE_END {
+            let reason =
+                format!("{} bytes are too many to be reduced at once: fewer than {REDUCE_END} can", data.len());
             return Err(self.refuse(label, reason));
         }
         self.abandon_on_panic(|| match self.is_short(label) {

@@ -26,6 +26,8 @@ const UNUSED: u64 = 0x6879_6b79_616b_7500;
 thread_local! {
     /// The coroutine that runs now, if any: where it is suspended.
     static CURRENT: Cell<*const Yielder<(), ()>> = const { Cell::new(std::ptr::null()) };
+    /// No panic was under way when it was resumed.
+    static CALM: Cell<bool> = const { Cell::new(false) };
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -51,8 +53,10 @@ impl<R> Coroutine<R> {
         let raw = self.0.as_mut().expect("a coroutine that has ended is not resumed");
         // Work may move other work on.
         let outer = CURRENT.replace(std::ptr::null());
+        let calm = CALM.replace(!std::thread::panicking());
         let result = raw.resume(());
         CURRENT.set(outer);
+        CALM.set(calm);
         let CoroutineResult::Return(result) = result else { return None };
         keep_stack(self.0.take().expect("it was there").into_stack());
         Some(result)
@@ -100,6 +104,12 @@ impl<R> Drop for Coroutine<R> {
 #[inline(always)]
 pub(crate) fn is_inside() -> bool {
     !CURRENT.get().is_null()
+}
+
+/// Whether a panic goes through the coroutine that runs, and not through whoever has resumed it.
+#[cold]
+pub(crate) fn is_unwinding() -> bool {
+    CALM.get() && std::thread::panicking()
 }
 
 /// Goes back to whoever resumed the coroutine that runs; returns when it is resumed again.
@@ -172,6 +182,42 @@ mod tests {
         assert_eq!(kept(), 0);
         run(10);
         assert_eq!(kept(), 1);
+    }
+
+    #[test]
+    fn only_a_panic_of_its_own_goes_through_a_coroutine() {
+        struct Sees<'a>(&'a Cell<Option<bool>>);
+        impl Drop for Sees<'_> {
+            fn drop(&mut self) {
+                self.0.set(Some(is_unwinding()));
+            }
+        }
+        struct Runs(Rc<Cell<Option<bool>>>);
+        impl Drop for Runs {
+            fn drop(&mut self) {
+                let seen = self.0.clone();
+                Coroutine::new(move || drop(Sees(&seen))).ok().unwrap().resume().unwrap();
+            }
+        }
+        let seen = Rc::new(Cell::new(None));
+        let inside = seen.clone();
+        let panics = move || {
+            let sees = Sees(&inside);
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let _sees = sees;
+                panic!("on purpose")
+            }))
+            .is_err()
+        };
+        assert_eq!(Coroutine::new(panics).ok().unwrap().resume(), Some(true));
+        assert_eq!(seen.take(), Some(true));
+        let beside = seen.clone();
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _runs = Runs(beside);
+            panic!("on purpose")
+        }));
+        assert!(result.is_err());
+        assert_eq!(seen.take(), Some(false));
     }
 
     #[test]

@@ -190,7 +190,8 @@ impl Port {
         let ni = &*self.ni;
         ni.check_by(by)?;
         // A panic that goes through a coroutine must not be taken for one of the program beside it, so it is not suspended then.
-        if coroutine::is_inside() && !std::thread::panicking() {
+        // Where ranks are far it is: those that are simulated wait by letting each other run.
+        if coroutine::is_inside() && (ni.far.is_some() || !coroutine::is_unwinding()) {
             return self.wait_suspended(by, timeout, ready);
         }
         if let Some(far) = &ni.far {
