@@ -61,6 +61,48 @@ fn a_peer_that_says_it_is_this_process_is_not_believed() {
 }
 
 #[test]
+fn an_offer_that_says_it_has_no_bytes_is_a_message_of_none() {
+    for cross in ["off", "on"] {
+        check("nothing", cross);
+    }
+}
+
+#[test]
 fn a_rank_belongs_to_the_group_that_it_joins() {
     check("group", "off");
+}
+
+/// Words that a hostile rank writes before it dies, in one job.
+const WORDS: u64 = 250;
+
+/// The fuzz target of a whole segment: one input is one word, anywhere, while the victim works. It may be told nonsense, get
+/// errors, and be led into waiting for what never comes (ranks trust each other to go on working); it does not crash, and
+/// nothing beside its buffers changes. `docs/fuzzing.md` says how to write more words.
+#[test]
+fn fuzz_segment() {
+    let number = |variable: &str| std::env::var(variable).ok().map(|text| text.parse::<u64>().expect("a number"));
+    let inputs = number("HIKYAKU_FUZZ_INPUTS").unwrap_or(10_000);
+    let seed = number("HIKYAKU_FUZZ_SEED").unwrap_or(1);
+    let (mut written, mut stuck) = (0, 0);
+    for round in 0..inputs.div_ceil(WORDS) {
+        let (seed, cross) = (seed.wrapping_mul(1_000_003).wrapping_add(round), ["on", "off"][round as usize % 2]);
+        let launcher = Launcher::new(env!("CARGO_BIN_EXE_besieged")).args([WORDS, seed].map(|it| it.to_string()));
+        let launcher = launcher.ranks(2).capture(true).env("HIKYAKU_CROSS", cross).on_death(OnDeath::Continue);
+        let outcome = watched(&format!("besieged {WORDS} {seed}"), || launcher.run().unwrap());
+        let output = &outcome.output[0];
+        let said = String::from_utf8_lossy(&output.output).into_owned() + &String::from_utf8_lossy(&output.errors);
+        match outcome.endings[0] {
+            Ending::Exited(0) => {}
+            // Nobody's end ends a wait for a message to oneself, whose words were overwritten.
+            Ending::Exited(3) if said.contains("stuck in a message to oneself") => stuck += 1,
+            ending => panic!("besieged {WORDS} {seed}, HIKYAKU_CROSS={cross}: {ending:?}: {said}"),
+        }
+        written += WORDS;
+        if written % 50_000 == 0 {
+            println!("segment: {written} words");
+        }
+    }
+    println!(
+        "segment: {written} words of seed {seed} did no harm; waits that another rank would have to end: {stuck:?}"
+    );
 }

@@ -59,6 +59,8 @@ extern crate self as hikyaku;
 pub mod collective;
 #[cfg(not(loom))]
 mod error;
+#[cfg(all(test, not(loom)))]
+mod fuzz;
 #[cfg(not(loom))]
 mod job;
 #[cfg(not(loom))]

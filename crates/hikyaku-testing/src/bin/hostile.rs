@@ -26,6 +26,7 @@ fn main() {
         "offer" => scene.offer(),
         "want" => scene.want(),
         "process" => scene.process(),
+        "nothing" => scene.nothing(),
         "group" => scene.group(),
         other => panic!("no such role: {other}"),
     }
@@ -157,6 +158,26 @@ impl<'j> Scene<'j> {
             };
             println!("{} spots", segment.replace(is_spot, 0, address));
         })
+    }
+
+    /// The attacker offers a long message, and then says that it has no bytes.
+    fn nothing(&self) -> Result<()> {
+        let (data, mut into) = (vec![1u8; BYTES], vec![CALM; BYTES]);
+        self.messages.scope(|scope| {
+            let sent = (!self.is_victim).then(|| scope.isend(&data, 0, 0)).transpose()?;
+            self.attack(|segment, _| {
+                let is_offer = |[_, bytes, mapped, shape]: [u64; 4]| {
+                    bytes == BYTES as u64 && mapped <= 1 && shape == (u32::MAX as u64) << 32
+                };
+                assert!(segment.replace(is_offer, 1, 0) > 0, "the offer is nowhere");
+            })?;
+            if self.is_victim {
+                assert_eq!(self.messages.recv(&mut into, 1, 0)?, 0);
+            }
+            sent.map_or(Ok(()), |sent| scope.wait_send(sent))
+        })?;
+        assert_eq!(into, [CALM; BYTES]);
+        Ok(())
     }
 
     /// The victim sends to itself, and the attacker changes where from.

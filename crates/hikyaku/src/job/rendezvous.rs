@@ -324,6 +324,51 @@ mod tests {
         assert!(error.contains("rebuild"), "{error}");
     }
 
+    /// Strangers that say anything to rank 0, a rank 0 and a launcher that answer anything.
+    #[test]
+    fn fuzz_hello() {
+        use rustix::net::{SendFlags, socketpair};
+        let card = Card { format: FORMAT, host: "host".into(), name: random().unwrap(), secret: 5 };
+        let listener = listen(&card).unwrap();
+        let arrival = Arrival { hello: Hello::new(), rank: 1, secret: 5, cores: topology::allowed() };
+        let welcome = Welcome { size: 2, ports: 4, heap_half_bytes: 1 << 20, ..Welcome::new() };
+        let samples = [
+            bytemuck::bytes_of(&arrival).to_vec(),
+            bytemuck::bytes_of(&welcome).to_vec(),
+            bytemuck::bytes_of(&Welcome::refusal(1, Some(Duration::from_secs(1)))).to_vec(),
+            bytemuck::bytes_of(&Hello::new()).to_vec(),
+            card.to_string().into_bytes(),
+        ];
+        crate::fuzz::run("hello", &samples, |input| {
+            let [ours, theirs] = {
+                let (one, other) =
+                    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+                [one, other]
+            };
+            for _ in 0..4 {
+                let _ = rustix::net::send(&theirs, input, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+            }
+            drop(theirs);
+            if let Ok(Some((welcome, _))) = wire::receive::<Welcome>(ours.as_fd()) {
+                let _ = (welcome.is_valid(), welcome.refused());
+                if let Ok(layout) = welcome.layout() {
+                    let last = layout.size - 1;
+                    assert!(layout.heap(last) + 2 * layout.heap_half_bytes <= layout.total_bytes());
+                    assert!((welcome.rank as usize) < layout.size);
+                }
+            }
+            let _ = wire::receive::<Hello>(ours.as_fd()).map(|said| said.map(|(hello, _)| hello.is_valid()));
+            let mut gathering = Gathering::new(&listener, card.secret, 4);
+            gathering.strangers.push(ours);
+            gathering.hear(0);
+            assert!(gathering.arrived.len() == 3 && gathering.strangers.is_empty());
+            if let Ok(card) = Card::parse(&String::from_utf8_lossy(input)) {
+                assert_eq!(Card::parse(&card.to_string()).unwrap(), card);
+                card.address().unwrap();
+            }
+        });
+    }
+
     /// Two of three others have come to rank 0.
     #[test]
     fn those_who_have_come_hear_who_is_missing() {

@@ -150,6 +150,7 @@ impl Sim {
     /// The same where ranks may be killed: those return nothing.
     pub fn run_mortal<R>(&self, rank: impl Fn(&Job) -> R) -> Result<Run<Option<R>>> {
         self.faults.check(self.size)?;
+        self.machine.check().map_err(|problem| Error::Invalid(format!("the machine has {problem}")))?;
         let layout = Layout::of_far_ranks(self.size, self.config.ports, self.config.heap_bytes)?;
         let memory = Arc::new(JobMemory::create(layout, self.config.choices.words())?);
         let world = Arc::new(World::new(self.machine.clone(), memory.clone(), self.seed, &self.faults, self.trace));

@@ -171,6 +171,29 @@ fn parse_choice(text: &str) -> Option<(Call, usize, usize, Version)> {
 mod tests {
     use super::*;
 
+    /// A file that somebody else has written.
+    #[test]
+    fn fuzz_tune() {
+        let written = |version| tuned("host", version).to_text().into_bytes();
+        let mut samples = Version::ALL.map(written).to_vec();
+        samples
+            .push(b"# text\n[[machine]]\nhost = \"a b\"\nchoices = [\n    \"broadcast 16 more stage\",\n]\n".to_vec());
+        crate::fuzz::run("tune", &samples, |input| {
+            let text = String::from_utf8_lossy(input);
+            let Ok(all) = parse(&text) else { return };
+            for tuned in all {
+                for (call, ranks, bytes, version) in tuned.choices.iter() {
+                    assert!(call.versions(bytes).contains(&version));
+                    assert_eq!(tuned.choices.get(call, ranks, bytes), Some(version));
+                }
+                // Names are written as they were read, unless they end what they stand in.
+                if !tuned.machine.host.contains('\r') {
+                    assert_eq!(parse(&tuned.to_text()), Ok(vec![tuned]));
+                }
+            }
+        });
+    }
+
     fn tuned(host: &str, version: Version) -> Tuned {
         let machine = Machine { host: host.into(), cores: 3 };
         Tuned { machine, measured: 1_794_718_800, choices: Choices::all(version) }

@@ -35,7 +35,9 @@ impl Watch {
         let mut watched = Vec::with_capacity(memory.layout.size);
         for peer in (0..memory.layout.size).filter(|peer| *peer != rank) {
             let process = memory.block(peer).life.process.load(Ordering::Relaxed);
-            match Pid::from_raw(process as i32).map(descriptor) {
+            // Any rank may have written there.
+            let process = i32::try_from(process).ok().filter(|process| *process > 0).and_then(Pid::from_raw);
+            match process.map(descriptor) {
                 Some(Ok(process)) => watched.push((Who::Rank(peer), process)),
                 Some(Err(Errno::SRCH)) | None => note_end(&memory, peer),
                 Some(Err(error)) => return Err(Error::system("pidfd_open", error)),

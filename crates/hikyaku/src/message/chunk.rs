@@ -21,9 +21,7 @@ impl Chunks {
         // A buffer of few chunks is cut finer, a short one in halves, so that both sides have work; a huge one coarser, so
         // that they can be counted.
         let halves = if bytes < 2 * CHUNK_MIN { bytes.div_ceil(2) } else { CHUNK_MIN };
-        let size = (bytes / 4).clamp(halves, CHUNK_MAX).max(bytes.div_ceil(CHUNKS_MAX)).next_multiple_of(4096);
-        // A peer may offer nothing.
-        let size = size.max(1);
+        let size = (bytes / 4).clamp(halves, CHUNK_MAX).max(bytes.div_ceil(CHUNKS_MAX)).max(1).next_multiple_of(4096);
         Chunks { bytes, size, count: bytes.div_ceil(size) as u64 }
     }
 
@@ -36,6 +34,12 @@ impl Chunks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of a message that a peer offers, for one.
+    #[test]
+    fn no_bytes_are_no_chunks() {
+        assert_eq!(Chunks::of(0).count, 0);
+    }
 
     #[test]
     fn chunks_cover_a_buffer_once_and_can_be_counted() {

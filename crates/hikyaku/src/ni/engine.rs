@@ -369,3 +369,6 @@ impl Outbox {
         self.spilled < before
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

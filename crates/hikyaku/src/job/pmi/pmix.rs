@@ -238,3 +238,119 @@ impl Functions {
         Err(unusable(PROTOCOL, format!("{call} fails ({status} {text})")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    thread_local! {
+        /// What the library still has to say.
+        static SAYS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// The next so many bytes; zeros when there are no more.
+    fn said<const N: usize>() -> [u8; N] {
+        SAYS.with_borrow_mut(|says| {
+            let mut bytes = [0; N];
+            let count = says.len().min(N);
+            says.drain(..count).zip(&mut bytes).for_each(|(from, to)| *to = from);
+            bytes
+        })
+    }
+
+    fn status() -> c_int {
+        // Mostly well, or little else would be said.
+        match u32::from_le_bytes(said()) {
+            code if code % 4 == 0 => code as c_int,
+            _ => SUCCESS,
+        }
+    }
+
+    unsafe extern "C" fn init(_: *mut Process, _: Options, _: usize) -> c_int {
+        status()
+    }
+
+    unsafe extern "C" fn finalize(_: Options, _: usize) -> c_int {
+        status()
+    }
+
+    unsafe extern "C" fn put(_: u8, _: *const c_char, _: *const Value) -> c_int {
+        status()
+    }
+
+    unsafe extern "C" fn commit() -> c_int {
+        status()
+    }
+
+    unsafe extern "C" fn fence(
+        _: *const Process,
+        _: usize,
+        _: Options,
+        _: usize,
+        ended: Callback,
+        data: *mut c_void,
+    ) -> c_int {
+        match status() {
+            SUCCESS => {
+                ended(status(), data);
+                SUCCESS
+            }
+            other => other,
+        }
+    }
+
+    /// Memory of the C library, as the standard says; its content is what was said.
+    unsafe extern "C" fn get(
+        _: *const Process,
+        _: *const c_char,
+        _: Options,
+        _: usize,
+        value: *mut *mut Value,
+    ) -> c_int {
+        let [kind, word, has_value, ..]: [u8; 4] = said();
+        let kind = [TYPE_STRING, TYPE_UINT32, kind as u16][kind as usize % 3];
+        let word = match (kind, word % 4) {
+            // A text is at an address, or nowhere: anything else would break the library's own promise.
+            (TYPE_STRING, 0) => 0,
+            (TYPE_STRING, _) if has_value % 16 != 0 => {
+                let text = CString::new(said::<60>().map(|byte| byte.max(1))).unwrap();
+                // SAFETY: copies a terminated text.
+                unsafe { libc::strdup(text.as_ptr()) as u64 }
+            }
+            _ => u64::from_le_bytes(said()),
+        };
+        if has_value % 16 != 0 {
+            let data = [word, 0, 0];
+            // SAFETY: fresh memory of that size, if there is any.
+            unsafe {
+                let place = libc::malloc(size_of::<Value>()).cast::<Value>();
+                place.write(Value { kind, data });
+                value.write(place);
+            }
+        }
+        status()
+    }
+
+    unsafe extern "C" fn error_text(code: c_int) -> *const c_char {
+        if code % 2 == 0 { null() } else { c"trouble".as_ptr() }
+    }
+
+    /// A library that answers anything, within what its standard says about memory.
+    #[test]
+    fn fuzz_pmix() {
+        let functions = || Functions { init, finalize, put, commit, fence, get, error_text };
+        let answer = |kind: u8, word: u8| [&[kind, word, 1, 0][..], &[b'x'; 60], &[1, 0, 0, 0]].concat();
+        let samples = [answer(1, 1), answer(0, 2), [answer(1, 1), answer(0, 2), vec![1; 40]].concat(), vec![1; 100]];
+        crate::fuzz::run("pmix", &samples, |input| {
+            SAYS.set(input.to_vec());
+            let me = Process { space: [0; 256], rank: 0 };
+            let mut pmix = Pmix { functions: functions(), me, size: 0 };
+            pmix.size = pmix.number_of_job(JOB_SIZE).unwrap_or(2);
+            let _ = (pmix.rank(), pmix.size(), pmix.spans_hosts());
+            let _ = pmix.broadcast(Some("word"), Instant::now());
+            let _ = pmix.broadcast(None, Instant::now());
+            pmix.say_goodbye();
+        });
+    }
+}

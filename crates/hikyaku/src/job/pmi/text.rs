@@ -260,6 +260,31 @@ mod tests {
         feeder.join().unwrap();
     }
 
+    /// A launcher that says anything, and then no more.
+    #[test]
+    fn fuzz_pmi_text() {
+        let samples = [
+            "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\ncmd=my_kvsname kvsname=space\n",
+            "cmd=put_result rc=0\ncmd=barrier_out\ncmd=get_result rc=0 value=word\n",
+            "cmd=get_result rc=0 msg=success value=(vector,(0,1,4),(1,2,3))\n",
+            "cmd=get_result rc=-1 msg=key_not_found value=unknown\n",
+        ];
+        crate::fuzz::run("pmi-text", &samples.map(|text| text.as_bytes().to_vec()), |input| {
+            let (client, launcher) = pair();
+            let _ = rustix::net::send(&launcher, input, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+            let _ = rustix::net::shutdown(&launcher, rustix::net::Shutdown::Write);
+            match input.len() % 3 {
+                0 => drop(client.broadcast(Some("word"), soon())),
+                1 => drop(client.spans_hosts()),
+                _ => drop(
+                    client.ask("cmd=init", "response_to_init").map(|answer| answer.get("pmi_version") == Some("1")),
+                ),
+            }
+            let text = String::from_utf8_lossy(input);
+            let _ = mapping::spans_hosts(&text, input.len());
+        });
+    }
+
     #[test]
     fn ranks_that_do_not_come_are_missed() {
         let (client, launcher) = pair();

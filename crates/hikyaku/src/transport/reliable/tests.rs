@@ -320,3 +320,41 @@ fn every_planted_bug_is_caught() {
         }
     }
 }
+
+/// Frames as they come from a wire that anybody may write to. Some are given the right checksum, or only that would be tried.
+#[test]
+fn fuzz_frames() {
+    let frame = |body| Frame { epoch: 1, acknowledged: Serial::FIRST, body }.encode();
+    let data = |answer| Body::Data { serial: Serial::FIRST, answer, message: &[7; 5] };
+    let bodies = [data(false), data(true), Body::Acknowledgement, Body::Request { first: Serial::FIRST, count: 3 }];
+    // Which are summed up again, how long each is, and the frames.
+    let samples: Vec<Vec<u8>> = bodies
+        .into_iter()
+        .flat_map(|body| [0u8, 1].map(|summed| [&[summed, frame(body).len() as u8][..], &frame(body)].concat()))
+        .collect();
+    crate::fuzz::run("frames", &samples, |input| {
+        let settings = Settings { window: 5, message_bytes_max: 8, ..Settings::for_round_trip(ROUND_TRIP_PS) };
+        let mut link = Link::new(settings, 1);
+        let mut input = crate::fuzz::Reader(input);
+        for now in 0..8 {
+            let [summed, length] = *input.take(2) else { break };
+            let mut bytes = input.take(length as usize).to_vec();
+            if summed & 1 == 1 && bytes.len() >= HEAD_BYTES {
+                let sum = super::checksum::crc32c(&[&bytes[..HEAD_BYTES - 4], &bytes[HEAD_BYTES..]]);
+                bytes[HEAD_BYTES - 4..HEAD_BYTES].copy_from_slice(&sum.to_le_bytes());
+            }
+            if let Ok(frame) = Frame::decode(&bytes) {
+                assert_eq!(frame.encode(), bytes);
+            }
+            let now = now * LATENCY_PS;
+            let _ = link.send(Box::new([2]));
+            link.receive(now, &bytes);
+            link.tick(now);
+            assert!((0..1000).any(|_| link.next_frame(now).is_none()), "frames without end");
+            assert!(link.held() <= 2 * settings.window);
+            if let Some(message) = link.next_message() {
+                assert!(message.len() <= settings.message_bytes_max);
+            }
+        }
+    });
+}

@@ -141,8 +141,8 @@ impl Producer {
     fn has_room(&mut self, ring: &Ring, payload_bytes: usize) -> bool {
         let fits = |this: &Producer| {
             this.sent.wrapping_sub(this.returned) < LINE_COUNT as u64
-                && this.payload_sent.wrapping_sub(this.payload_returned) + padded(payload_bytes)
-                    <= PAYLOAD_RING_BYTES as u64
+                && this.payload_sent.wrapping_sub(this.payload_returned)
+                    <= PAYLOAD_RING_BYTES as u64 - padded(payload_bytes)
         };
         if fits(self) {
             return true;
@@ -361,6 +361,42 @@ mod tests {
                 consumer.advance(&ring, &packet);
             }
         }
+    }
+
+    /// Whatever a peer writes over the whole ring, also over what the receiver writes.
+    #[test]
+    fn fuzz_ring() {
+        let sample = |count: u64, bytes: usize| {
+            let (ring, mut producer) = (Box::new(Ring::new()), Producer::default());
+            for number in 0..count {
+                let (packet, payload) = packet(number, bytes);
+                assert!(producer.try_send(&ring, &packet, &payload));
+            }
+            let words = ring.lines[..count as usize].iter().flat_map(|line| line.iter());
+            let mut sample = 0u128.to_le_bytes().to_vec();
+            sample.extend(words.flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()));
+            sample
+        };
+        let ring = Box::new(Ring::new());
+        crate::fuzz::run("ring", &[sample(1, 0), sample(4, 100), sample(9, PAYLOAD_MAX / 3)], |input| {
+            let mut input = crate::fuzz::Reader(input);
+            ring.returned.lines.store(input.word(), Ordering::Relaxed);
+            ring.returned.payload.store(input.word(), Ordering::Relaxed);
+            let words = ring.lines.iter().flat_map(|line| line.iter());
+            words.for_each(|word| word.store(input.word(), Ordering::Relaxed));
+            let (mut producer, mut consumer) = (Producer::default(), Consumer::default());
+            for _ in 0..2 * LINE_COUNT {
+                arrived(&ring, consumer.consumed());
+                let Ok(Some(packet)) = consumer.peek(&ring) else { break };
+                consumer.payload(&ring, &mut vec![0; packet.payload_bytes as usize]);
+                consumer.advance(&ring, &packet);
+                let _ = producer.try_send(&ring, &packet, &vec![0; packet.payload_bytes as usize]);
+            }
+            let (packet, payload) = super::tests::packet(3, PAYLOAD_MAX);
+            for _ in 0..LINE_COUNT + 5 {
+                let _ = producer.try_send(&ring, &packet, &payload);
+            }
+        });
     }
 
     #[test]

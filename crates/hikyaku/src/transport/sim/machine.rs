@@ -190,6 +190,14 @@ pub struct HardwareBroadcast {
     pub condition: String,
 }
 
+/// The longest time an operation may be said to take, µs: a second.
+const TIME_MAX: f64 = 1e6;
+/// Bandwidths that a copy or a network may have, MB/s.
+const BANDWIDTH_MIN: f64 = 1e-3;
+const BANDWIDTH_MAX: f64 = 1e12;
+/// The highest clock, MHz.
+const CLOCK_MAX: f64 = 1e9;
+
 /// The models that come with the library.
 const SHIPPED: [&str; 6] = [
     include_str!("../../../machines/sr8000.toml"),
@@ -203,7 +211,44 @@ const SHIPPED: [&str; 6] = [
 impl Machine {
     /// Reads a model.
     pub fn parse(text: &str) -> Result<Machine> {
-        toml::from_str(text).map_err(|error| Error::Invalid(format!("not a model of a machine: {error}")))
+        let wrong = |what: &dyn std::fmt::Display| Error::Invalid(format!("not a model of a machine: {what}"));
+        let machine: Machine = toml::from_str(text).map_err(|error| wrong(&error))?;
+        machine.check().map_err(|problem| wrong(&problem))?;
+        Ok(machine)
+    }
+
+    /// Whether its numbers are those of a machine: times that can be added up, sizes that can be counted.
+    pub(crate) fn check(&self) -> std::result::Result<(), String> {
+        let Machine { host, operation: o, ni, link, hardware, .. } = self;
+        let starts = [o.push_start, o.pull_start, o.word_start, o.message_start, o.prepared_start, o.atomic_start];
+        let busy = [o.push_busy, o.pull_busy, o.word_busy, o.message_busy, o.prepared_busy, o.atomic_busy];
+        let hosts = [host.call, host.copy_start, host.poll, host.flush];
+        let interfaces = [ni.send, ni.receive, ni.handler, ni.gap, ni.dma_read_start, ni.dma_write_start];
+        let broadcast = hardware.broadcast.as_ref();
+        let links = [link.latency, link.hop_latency];
+        let own = [hardware.barrier.as_ref().map_or(0.0, |it| it.time), broadcast.map_or(0.0, |it| it.start)];
+        let times = [&starts[..], &busy, &hosts, &interfaces, &links, &own].concat();
+        if let Some(time) = times.iter().find(|time| !(0.0..=TIME_MAX).contains(*time)) {
+            return Err(format!("a time of {time} µs; 0 to {TIME_MAX} can be added up"));
+        }
+        let bandwidths = [
+            host.copy_bandwidth,
+            ni.dma_bandwidth,
+            link.bandwidth,
+            broadcast.map_or(0.0, |broadcast| broadcast.bandwidth),
+        ];
+        let is_bandwidth = |it: &f64| *it == 0.0 || (BANDWIDTH_MIN..=BANDWIDTH_MAX).contains(it);
+        if let Some(bandwidth) = bandwidths.iter().find(|it| !is_bandwidth(it)) {
+            return Err(format!("{bandwidth} MB/s; it is 0 (no limit), or {BANDWIDTH_MIN} to {BANDWIDTH_MAX}"));
+        }
+        if let Some(clock) = [host.clock, ni.clock].iter().find(|clock| !(0.0..=CLOCK_MAX).contains(*clock)) {
+            return Err(format!("a clock of {clock} MHz"));
+        }
+        let hosts = link.dims.iter().try_fold(1usize, |all, row| all.checked_mul(*row));
+        match hosts {
+            Some(1..) => Ok(()),
+            _ => Err(format!("{:?} are no rows and columns of hosts", link.dims)),
+        }
     }
 
     /// The models that come with the library.
@@ -266,6 +311,26 @@ mod tests {
         }
         let error = Machine::named("abacus").unwrap_err().to_string();
         assert!(error.contains("sr8000, myrinet"), "{error}");
+    }
+
+    /// A model that somebody has written is an error, or a machine that a job runs on.
+    #[test]
+    fn fuzz_machines() {
+        let samples = SHIPPED.map(|text| {
+            // Without remarks: changes shall meet what counts.
+            let lines = text.lines().filter(|line| !line.trim_start().starts_with('#') && !line.trim().is_empty());
+            lines.map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+        });
+        crate::fuzz::run("machines", &samples, |input| {
+            let Ok(machine) = Machine::parse(&String::from_utf8_lossy(input)) else { return };
+            let _ = crate::sim::Sim::new(machine, 2, 1).run(|job| {
+                let words = job.symmetric::<u64>(4)?;
+                job.push(words.at(1 - job.rank(), 0), &[1, 2, 3, 4])?;
+                job.barrier()?;
+                let world = job.world()?;
+                world.broadcast(&mut [job.rank() as u64; 3], 0)
+            });
+        });
     }
 
     #[test]

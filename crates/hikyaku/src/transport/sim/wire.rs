@@ -74,8 +74,9 @@ struct Train {
 impl Train {
     /// Passes a stage that takes `each` for every packet.
     fn pass(self, each: Time, free: &mut Time) -> Train {
-        let first = self.first.max(*free) + each;
-        let last = (self.last + each).max(first + (self.count - 1) * each);
+        // However long something is that a machine takes long for: the end of time is when it is there.
+        let first = self.first.max(*free).saturating_add(each);
+        let last = self.last.saturating_add(each).max(first.saturating_add((self.count - 1).saturating_mul(each)));
         *free = last;
         Train { first, last, ..self }
     }
@@ -208,8 +209,9 @@ impl Wire {
         let ni = &self.machine.ni;
         let (piece, count) = self.cut(load.bytes);
         let wire_time = transfer(piece, self.machine.link.bandwidth);
-        let first = (train.first + latency).max(target.into + wire_time);
-        let last = (train.last + latency).max(first + (count - 1) * wire_time);
+        let first = train.first.saturating_add(latency).max(target.into.saturating_add(wire_time));
+        let rest = (count - 1).saturating_mul(wire_time);
+        let last = train.last.saturating_add(latency).max(first.saturating_add(rest));
         target.into = last;
         let write_time = if load.kept { 0 } else { time(ni.dma_write_start) + transfer(piece, ni.dma_bandwidth) };
         let train = Train { first, last, count }.pass(time(ni.receive), &mut target.receive);

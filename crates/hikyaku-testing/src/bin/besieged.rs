@@ -1,0 +1,363 @@
+//! Rank 0 works while rank 1, which works along, writes random words all over the job's shared memory: see `tests/hostile.rs`.
+//! Whatever comes of it is right, but a crash, and bytes beside the buffers of rank 0 that change.
+//!
+//! Arguments: the words rank 1 writes before it dies, and the seed of everything.
+
+use hikyaku::collective::{Formation, Sum};
+use hikyaku::message::{Messages, Mode};
+use hikyaku::{Error, Group, Job, Result, Symmetric};
+use hikyaku_testing::segment::Segment;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Steps that rank 0 has begun.
+static STEPS: AtomicU64 = AtomicU64::new(0);
+/// The last of them.
+static STEP: Mutex<&str> = Mutex::new("the start");
+/// A step that takes longer, without the attacker, has been led into waiting for what never comes.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How rank 0 ends then.
+const STUCK: i32 = 3;
+/// Errors after which the two are so far out of step that nothing new comes of it.
+const ERRORS_MAX: usize = 12;
+
+fn main() {
+    let numbers: Vec<u64> = std::env::args().skip(1).map(|number| number.parse().expect("a number")).collect();
+    let [words, seed] = numbers[..] else { panic!("words and a seed") };
+    let job = Job::start().unwrap();
+    let is_victim = job.rank() == 0;
+    let siege = Siege::new(&job, seed).unwrap();
+    siege.table.set(0, std::process::id() as u64);
+    job.barrier().unwrap();
+    let attacker = job.pull_one(siege.table.at(1, 0)).unwrap() as i32;
+    job.barrier().unwrap();
+    match is_victim {
+        true => drop(std::thread::spawn(move || watch(attacker))),
+        false => drop(std::thread::spawn(move || scribble(words, seed))),
+    }
+    siege.run();
+    if !is_victim {
+        // Until the words are written.
+        loop {
+            std::thread::park();
+        }
+    }
+    // Whatever the ends of jobs, groups and messages would wait for.
+    *STEP.lock().unwrap() = "the end";
+    drop(siege);
+    drop(job);
+    println!("unharmed after {} steps", STEPS.load(Ordering::Relaxed));
+}
+
+/// Ends the process if it is stuck though the attacker, for whom it may wait, has ended.
+fn watch(attacker: i32) {
+    let is_alive = || {
+        // One that nobody has asked for its status yet is still there, in state Z.
+        let status = std::fs::read_to_string(format!("/proc/{attacker}/stat")).unwrap_or_default();
+        status.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with(['Z', 'X']))
+    };
+    let (mut last, mut since) = (0, Instant::now());
+    loop {
+        std::thread::sleep(PATIENCE / 20);
+        let now = STEPS.load(Ordering::Relaxed);
+        if now != last || is_alive() {
+            (last, since) = (now, Instant::now());
+        } else if since.elapsed() > PATIENCE {
+            println!("stuck in {}", STEP.lock().unwrap());
+            // SAFETY: ends the process, whatever the other thread is at.
+            unsafe { libc::_exit(STUCK) };
+        }
+    }
+}
+
+/// Numbers that follow from a seed: splitmix64.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())]
+    }
+}
+
+/// Writes so many words, and dies.
+fn scribble(words: u64, seed: u64) {
+    const NUMBERS: [u64; 14] =
+        [0, 1, 2, 3, 8, 64, 0xffff, 0xffff_ffff, 1 << 32, 1 << 47, i64::MAX as u64, 1 << 63, u64::MAX - 1, u64::MAX];
+    let (segment, mut chance) = (Segment::find(), Chance(seed ^ 0x5eed));
+    let mut places: Vec<usize> = Vec::new();
+    for word in 0..words {
+        if word % 64 == 0 {
+            // Where something is that is not the content of a buffer, and the words beside: what is used is there.
+            places = segment.search(|[word]: [u64; 1]| word != 0 && word != word.rotate_left(8));
+        }
+        let near = places.get(chance.below(places.len())).copied().unwrap_or(0);
+        let place = segment.word((near / 8 + chance.below(3)) * 8);
+        let old = place.load(Ordering::Relaxed);
+        let value = match chance.below(7) {
+            0 => NUMBERS[chance.below(NUMBERS.len())],
+            1 => old.wrapping_add(1),
+            2 => old.wrapping_sub(1),
+            3 => old ^ 1 << chance.below(64),
+            4 => segment.word(places.get(chance.below(places.len())).copied().unwrap_or(0)).load(Ordering::Relaxed),
+            5 => chance.next() >> chance.below(64),
+            _ => old.rotate_left(chance.below(64) as u32),
+        };
+        place.store(value, Ordering::SeqCst);
+        // Now as fast as it goes, now one by one.
+        for _ in 0..chance.pick(&[0, 10, 1000, 10_000]) {
+            std::hint::spin_loop();
+        }
+        if chance.below(4) == 0 {
+            std::thread::yield_now();
+        }
+    }
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+}
+
+/// Bytes with guards on both sides.
+struct Guarded(Vec<u8>);
+
+impl Guarded {
+    const GUARD: usize = 64;
+
+    fn new(bytes: usize) -> Guarded {
+        let mut all = vec![0xAA; bytes + 2 * Guarded::GUARD];
+        all[Guarded::GUARD..Guarded::GUARD + bytes].fill(1);
+        Guarded(all)
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        let end = self.0.len() - Guarded::GUARD;
+        &mut self.0[Guarded::GUARD..end]
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let guards = self.0.iter().take(Guarded::GUARD).chain(self.0.iter().rev().take(Guarded::GUARD));
+        assert!(guards.into_iter().all(|byte| *byte == 0xAA) || std::thread::panicking(), "written beside a buffer");
+    }
+}
+
+fn add(total: &mut [u8], input: &[u8]) {
+    total.iter_mut().zip(input).for_each(|(total, input)| *total = total.wrapping_add(*input));
+}
+
+const LENGTHS: [usize; 8] = [0, 5, 8, 60, 500, 5000, 30_000, 200_000];
+
+struct Siege<'j> {
+    job: &'j Job,
+    messages: Messages<'j>,
+    spooled: Messages<'j>,
+    world: Group<'j>,
+    table: Symmetric<u64>,
+    seed: u64,
+    /// What nobody was told of.
+    secret: Vec<u64>,
+}
+
+impl<'j> Siege<'j> {
+    fn new(job: &'j Job, seed: u64) -> Result<Siege<'j>> {
+        job.register_handler(1, |context, message| drop(context.reply(message.arguments)))?;
+        job.register_handler(2, |context, message| {
+            drop(context.send(message.source, 3, message.address, message.arguments, message.payload));
+        })?;
+        job.register_handler(3, |_, message| assert!(message.payload.len() <= hikyaku::PAYLOAD_MAX))?;
+        let (messages, spooled) = (job.messages(3)?, job.messages(2)?);
+        spooled.set_spare(1 << 20)?;
+        spooled.set_mode(Mode::Spool(Duration::ZERO));
+        Ok(Siege {
+            job,
+            messages,
+            spooled,
+            world: job.world()?,
+            table: job.symmetric(64)?,
+            seed,
+            secret: vec![0x5ec7e7; 4096],
+        })
+    }
+
+    /// Both ranks take the same steps, until they are out of step.
+    fn run(&self) {
+        let mut chance = Chance(self.seed);
+        let mut errors = 0;
+        for _ in 0..400 {
+            let step = chance.below(17);
+            let length = chance.pick(&LENGTHS);
+            let name = NAMES[step];
+            *STEP.lock().unwrap() = name;
+            STEPS.fetch_add(1, Ordering::Relaxed);
+            let taken = self.step(name, length, &mut chance);
+            assert!(self.secret.iter().all(|word| *word == 0x5ec7e7), "{name}: private memory was written");
+            match taken {
+                Ok(()) => {}
+                Err(Error::PeerDead { .. } | Error::PeerLeft { .. }) if !self.is_alive() => break,
+                Err(error) => {
+                    println!("{name}: {error}");
+                    errors += 1;
+                }
+            }
+            if errors == ERRORS_MAX {
+                break;
+            }
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        self.job.is_present(1 - self.job.rank()).unwrap_or(false)
+    }
+
+    fn step(&self, name: &str, length: usize, chance: &mut Chance) -> Result<()> {
+        let (job, world, me) = (self.job, &self.world, self.job.rank());
+        let (other, root) = (1 - me, chance.below(2));
+        let (mut one, mut two) = (Guarded::new(length), Guarded::new(length));
+        let mut all = Guarded::new(2 * length);
+        match name {
+            "an exchange" => self.exchange(&self.messages, one.bytes(), two.bytes(), other),
+            "a message to oneself" => self.exchange(&self.messages, one.bytes(), two.bytes(), me),
+            "spooled messages" => {
+                (0..4).try_for_each(|_| self.spooled.send(one.bytes(), other, 0))?;
+                (0..4).try_for_each(|_| self.spooled.recv(two.bytes(), other, 0).map(drop))
+            }
+            "messages from anyone" => {
+                self.messages.send_any(one.bytes(), other, 1)?;
+                self.messages.recv_any(two.bytes(), 1).map(drop)?;
+                self.messages.send(&one.bytes()[..length.min(60)], other, 2)?;
+                self.messages.recv_any_slot(two.bytes(), other).map(drop)
+            }
+            "prepared messages" => {
+                let mut send = self.messages.prepare_send(vec![1u8; length], other, 0)?;
+                let mut receive = self.messages.prepare_recv(vec![0u8; length], other, 0)?;
+                for _ in 0..3 {
+                    receive.start()?;
+                    send.start()?;
+                    send.wait()?;
+                    receive.wait()?;
+                }
+                Ok(())
+            }
+            "a barrier" => world.barrier(),
+            "a barrier of the job" => job.barrier(),
+            "a broadcast" => world.broadcast(one.bytes(), root),
+            "an allreduce" => world.allreduce(one.bytes(), add),
+            "a reduce and a scan" => {
+                world.reduce(one.bytes(), add, root)?;
+                world.scan(two.bytes(), add)
+            }
+            "moving blocks" => {
+                world.allgather(one.bytes(), all.bytes())?;
+                world.scatter(all.bytes(), two.bytes(), root)?;
+                let from = all.bytes().to_vec();
+                world.alltoall(&from, all.bytes())
+            }
+            "calls under way" => {
+                let mut sum = [1u64; 10];
+                world.scope(|scope| {
+                    let first = scope.iallreduce(&mut sum, Sum)?;
+                    let second = scope.ibroadcast(one.bytes(), root)?;
+                    let third = scope.ibarrier()?;
+                    scope.wait(third)?;
+                    scope.wait(first)?;
+                    scope.wait(second)
+                })
+            }
+            "groups" => {
+                let half = world.split(Some(7), me as i64)?;
+                half.map_or(Ok(()), |group| {
+                    group.barrier()?;
+                    group.free()
+                })
+            }
+            "a formation" => {
+                let formed = Formation::new(&self.messages, 1, &[0, 1], &[&[0, 1]], 1)?;
+                formed.all.barrier()?;
+                let mut retired = formed.retire();
+                (0..1000).try_for_each(|_| retired.try_free().map(drop))
+            }
+            "areas" => self.areas(length, other, chance),
+            "remote operations" => {
+                let (at, value) = (chance.below(60), chance.next());
+                job.push(self.table.at(other, at), &[value, value, value])?;
+                job.fetch_add(self.table.at(other, at), 1)?;
+                job.word(self.table.at(other, 63), value)?;
+                job.pull_one(self.table.at(other, at)).map(drop)?;
+                job.sync()
+            }
+            _ => {
+                let payload = vec![2; length.min(hikyaku::PAYLOAD_MAX)];
+                job.send(other, 2, 7, [1; 6], &payload)?;
+                job.send(me, 3, 7, [1; 6], &payload)?;
+                job.call(other, 1, [2; 6], &payload[..payload.len().min(100)]).map(drop)?;
+                job.progress();
+                Ok(())
+            }
+        }
+    }
+
+    fn exchange(&self, messages: &Messages<'_>, data: &mut [u8], into: &mut [u8], with: usize) -> Result<()> {
+        messages.scope(|scope| {
+            let receive = scope.irecv(into, with, 0)?;
+            let send = scope.isend(data, with, 0)?;
+            scope.wait_receive(receive)?;
+            scope.wait_send(send)
+        })
+    }
+
+    fn areas(&self, length: usize, other: usize, chance: &mut Chance) -> Result<()> {
+        let (job, id, words) = (self.job, chance.below(4) as u32, length / 8 + 1);
+        let mut memory = Guarded::new(8 * words + 8);
+        let start = memory.bytes().as_mut_ptr();
+        // SAFETY: inside, and aligned; it outlives the area, and is not looked at meanwhile.
+        let own = unsafe { job.register_raw(id, start.add(start.align_offset(8)).cast::<u64>(), words)? };
+        let mapped = job.area::<u64>(id + 10, words)?;
+        job.barrier()?;
+        let used = [id, id + 10].iter().try_for_each(|id| {
+            for rank in [other, job.rank()] {
+                let area = job.open_area::<u64>(rank, *id)?;
+                let at = chance.below(words);
+                let count = words.min(area.len().saturating_sub(at)).min(words - at);
+                job.push(area.at(at), &vec![3; count])?;
+                job.word(area.at(at), 4)?;
+                job.fetch_add(area.at(at), 1)?;
+                job.pull(area.at(at), &mut vec![0; count])?;
+            }
+            job.sync()
+        });
+        let met = job.barrier();
+        drop(own);
+        drop(mapped);
+        used.and(met)
+    }
+}
+
+const NAMES: [&str; 17] = [
+    "an exchange",
+    "a message to oneself",
+    "spooled messages",
+    "messages from anyone",
+    "prepared messages",
+    "a barrier",
+    "a barrier of the job",
+    "a broadcast",
+    "an allreduce",
+    "a reduce and a scan",
+    "moving blocks",
+    "calls under way",
+    "groups",
+    "a formation",
+    "areas",
+    "remote operations",
+    "active messages",
+];
