@@ -282,7 +282,7 @@ impl<'j> Siege<'j> {
             }
             "a formation" => {
                 let formed = Formation::new(&self.messages, 1, &[0, 1], &[&[0, 1]], 1)?;
-                formed.all.barrier()?;
+                formed.all().barrier()?;
                 let mut retired = formed.retire();
                 (0..1000).try_for_each(|_| retired.try_free().map(drop))
             }
