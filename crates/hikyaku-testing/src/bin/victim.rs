@@ -83,10 +83,10 @@ fn bad_buffer(job: &Job) -> Result<()> {
             job.barrier()?;
             assert!(good.iter().all(|byte| *byte == 7), "written to after the end, hole at {hole}");
             if me == 0 {
-                messages.send(&vec![(hole >> 12) as u8 + 9; BYTES], 1, 0)?;
+                messages.send(&vec![((hole >> 12) as u8).wrapping_add(9); BYTES], 1, 0)?;
             } else {
                 assert_eq!(messages.recv(&mut good, 0, 0)?, BYTES);
-                assert!(good.iter().all(|byte| *byte == (hole >> 12) as u8 + 9), "the message after it");
+                assert!(good.iter().all(|byte| *byte == ((hole >> 12) as u8).wrapping_add(9)), "the message after it");
             }
             good.fill(3);
         }

@@ -200,7 +200,16 @@ impl Messages<'_> {
     /// The same for receives.
     ///
     /// # Safety
-    /// The slot was reserved by [`Messages::reserve_recv`].
+    /// The slot was reserved by [`Messages::reserve_recv`]. Safe code cannot take the slot of a prepared receive away, whose
+    /// wait would then be for another one's message:
+    ///
+    /// ```compile_fail,E0133
+    /// # hikyaku::local(1, |job| {
+    /// # let messages = job.messages(1)?;
+    /// let receive = messages.prepare_recv(vec![0u8; 8], 0, 0)?;
+    /// messages.release_recv(0, 0)
+    /// # }).unwrap();
+    /// ```
     #[doc(hidden)]
     pub unsafe fn release_recv(&self, rank: usize, slot: usize) -> Result<()> {
         self.core.check(rank, slot)?;
