@@ -340,7 +340,7 @@ pub fn scopes_are_nested(job: &Job) {
             let sum = first.iallreduce(&mut outer, Sum)?;
             let caught = catch_unwind(AssertUnwindSafe(|| {
                 world.scope(|second| {
-                    std::mem::forget(second.iallreduce(&mut inner, Sum)?);
+                    drop(second.iallreduce(&mut inner, Sum)?);
                     second.ibarrier().map(std::mem::forget)
                 })
             }));
@@ -358,7 +358,7 @@ pub fn a_panic_leaves_nested_scopes(job: &Job) {
     let (mut outer, mut inner) = (vec![1u64; LONG], vec![1u64; LONG]);
     let ended = catch_unwind(AssertUnwindSafe(|| {
         world.scope(|first| {
-            std::mem::forget(first.iallreduce(&mut outer, Sum)?);
+            drop(first.iallreduce(&mut outer, Sum)?);
             world.scope(|second| {
                 if job.rank() == 0 {
                     panic!("on purpose");
