@@ -103,8 +103,10 @@ impl Benchmark {
     }
 }
 
+/// Its name, and the file by which it is noticed.
+type Moment = (&'static str, fn(&str) -> bool);
 /// Moments in the life of a benchmark: its first folder, the compiler's work, the work of a launcher.
-const MOMENTS: [(&str, fn(&str) -> bool); 3] = [
+const MOMENTS: [Moment; 3] = [
     ("folder", |name| name.starts_with("hikyaku-peers-")),
     ("compiler", |name| name.ends_with("/mpi.c")),
     ("launcher", |name| name.contains("/ompi.")),

@@ -118,11 +118,10 @@ fn lock(path: &Path) -> io::Result<Option<OwnedFd>> {
 fn sweep(place: &Path) {
     let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        if is_ours && entry.metadata().is_ok_and(|it| it.is_dir() && it.uid() == user) {
-            if let Ok(Some(_lock)) = lock(&entry.path()) {
-                let _ = fs::remove_dir_all(entry.path());
-            }
+        let is_named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let is_ours = is_named && entry.metadata().is_ok_and(|it| it.is_dir() && it.uid() == user);
+        if is_ours && let Ok(Some(_lock)) = lock(&entry.path()) {
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
