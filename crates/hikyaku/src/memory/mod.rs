@@ -10,8 +10,10 @@
 //! | `segment` | an unnamed, sealed, mapped file |
 //! | `heap` | handing out parts of a segment, the same way on every rank |
 //! | `limits` | what this machine can give, asked before it is taken |
+//! | `cgroup` | what control groups grant |
 
 pub mod cache;
+mod cgroup;
 pub mod copy;
 pub mod heap;
 pub mod limits;
