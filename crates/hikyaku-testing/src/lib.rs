@@ -11,6 +11,7 @@
 //! | `chaos/` | random programs on a simulated machine where random things go wrong |
 //! | `misuse/` | programs in safe Rust that do what a program should not |
 //! | `mortal/` | what ranks do while one of them dies |
+//! | `ends` | ends of ranks in the middle of something |
 //! | `seccomp` | forbidding a process what some kernels forbid, or everything |
 //! | `segment` | the job's memory as a hostile rank sees it |
 //! | `mpi` | the MPI installations of this machine |
@@ -25,6 +26,7 @@
 mod cases;
 pub mod chance;
 pub mod chaos;
+pub mod ends;
 pub mod leftovers;
 pub mod misuse;
 pub mod mortal;

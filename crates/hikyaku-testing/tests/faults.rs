@@ -59,6 +59,18 @@ fn fault_1_and_12_a_death_ends_sends_that_wait_for_room() {
     check_survivors("full-ring", 3, "survived");
 }
 
+/// Whoever takes an area away waits for those inside, but not for the dead, also while their launcher keeps what is left of
+/// their processes.
+#[test]
+fn fault_1_a_death_inside_an_operation_does_not_hold_up_a_revocation() {
+    for cross in ["on", "off"] {
+        let killed = job("killed-inside", 2).on_death(OnDeath::Continue).env("HIKYAKU_CROSS", cross);
+        let outcome = watched("killed-inside", || killed.run().unwrap());
+        assert_eq!(outcome.endings, [Ending::Exited(0), Ending::Killed(9)], "{}", text(&outcome, 0));
+        assert!(text(&outcome, 0).contains("survived"), "{}", text(&outcome, 0));
+    }
+}
+
 /// Whoever would tell of the death is stopped.
 #[test]
 fn fault_1_a_death_that_nobody_tells_of_is_found_out() {
@@ -86,6 +98,13 @@ fn a_rank_that_exits_without_a_word_has_left() {
     let outcome = run("exit", 3);
     assert_eq!(outcome.status(), 0, "{}", text(&outcome, 0));
     assert!(text(&outcome, 0).contains("survived"));
+}
+
+#[test]
+fn fault_22_a_rank_that_exits_has_left_when_its_process_is_gone() {
+    let outcome = watched("exit-beside", || job("exit-beside", 3).run().unwrap());
+    assert_eq!(outcome.status(), 0, "{}", text(&outcome, 0));
+    assert!((0..2).all(|rank| text(&outcome, rank).contains("survived")));
 }
 
 /// 4 and 7 of the benchmark's promises: whatever dies whenever, the job ends within a second, and nothing stays.

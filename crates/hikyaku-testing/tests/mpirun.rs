@@ -93,6 +93,15 @@ fn a_rank_that_exits_without_a_word_has_left() {
     }
 }
 
+/// Any thread may call `exit`: until the process is gone, another may be copying into a buffer of a peer.
+#[test]
+fn fault_22_a_rank_that_exits_has_left_when_its_process_is_gone() {
+    for mpi in mpi::installations() {
+        let output = mpi.succeed(3, Path::new(VICTIM), &["exit-beside"]);
+        assert_eq!(said(&output).matches("survived").count(), 2, "{mpi:?}: {}", said(&output));
+    }
+}
+
 /// A rank that fails does not say goodbye, and so the launchers end the others.
 #[test]
 fn a_rank_that_fails_ends_the_job() {

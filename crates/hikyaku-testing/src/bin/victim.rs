@@ -17,6 +17,7 @@ fn main() {
         "forbid" => hikyaku_testing::seccomp::forbid_cross_memory(),
         "few-files" => limit_files(&arguments[2]),
         "fail" => fail_calls(&arguments[2]),
+        "exit-beside" => hikyaku_testing::ends::prepare_to_linger(),
         "skew" => return introduce_as_another_version(),
         _ => {}
     }
@@ -45,6 +46,8 @@ fn main() {
         "forbid" => forbidden(&job),
         "too-much" => too_much(&job),
         "exit" => exit_unannounced(&job),
+        "exit-beside" => hikyaku_testing::ends::exit_beside(&job),
+        "killed-inside" => hikyaku_testing::ends::killed_inside(&job),
         "bad-buffer" => bad_buffer(&job),
         "unwatched" => unwatched(&job),
         other => panic!("no such role: {other}"),

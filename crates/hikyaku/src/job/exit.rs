@@ -3,11 +3,16 @@
 //! Such a launcher takes a process that ends without a goodbye for a failed one, and ends the others. And no launcher of ours
 //! is there to see that a process which ends without dropping its job ended well. So both is said when the program ends by
 //! `exit(0)` or by returning from `main`. Whoever ends otherwise says nothing, and is taken for dead.
+//!
+//! Any thread may call `exit`, and the others go on until the process is gone: one of them may be copying into a buffer of a
+//! peer. So the rank has not left by it. It says that it means well, and has left when the others see its process end
+//! ([`super::watch`]).
 
 use super::pmi::Exchange;
 use crate::error::{Error, Result};
-use crate::transport::shm::layout::{JobMemory, State};
+use crate::transport::shm::layout::JobMemory;
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 
 static AT_EXIT: OnceLock<AtExit> = OnceLock::new();
@@ -27,7 +32,7 @@ pub(super) fn say_goodbye_to(launcher: Box<dyn Exchange>) -> Result<&'static dyn
     Ok(&*entry.launcher)
 }
 
-/// Has the peers told as well, if `rank` has not left its job by then.
+/// Has the peers told as well, when the process is gone, if `rank` has not left its job by then.
 pub(super) fn leave(memory: &Arc<JobMemory>, rank: usize) {
     if let Some(entry) = AT_EXIT.get() {
         entry.part.get_or_init(|| (Arc::downgrade(memory), rank));
@@ -39,7 +44,7 @@ extern "C" fn run(status: c_int, _: *mut c_void) {
     if let Some((memory, rank)) = entry.part.get()
         && let Some(memory) = memory.upgrade()
     {
-        memory.mark_departed(*rank, State::Left);
+        memory.block(*rank).life.farewell.store(1, Ordering::SeqCst);
     }
     entry.launcher.say_goodbye();
 }

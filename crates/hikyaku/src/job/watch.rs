@@ -106,10 +106,12 @@ fn notice(memory: &JobMemory, who: Who) {
     }
 }
 
-/// Whoever ends without having left is dead.
+/// The process is gone. Whoever has neither left nor said that it would is dead.
 fn note_end(memory: &JobMemory, rank: usize) {
-    if !matches!(memory.block(rank).life.state(), State::Left | State::Dead) {
-        memory.mark_departed(rank, State::Dead);
+    let life = &memory.block(rank).life;
+    if !matches!(life.state(), State::Left | State::Dead) {
+        let meant_well = life.farewell.load(Ordering::SeqCst) != 0;
+        memory.mark_departed(rank, if meant_well { State::Left } else { State::Dead });
     }
 }
 

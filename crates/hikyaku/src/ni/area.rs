@@ -12,6 +12,10 @@ use crate::memory::copy;
 use crate::memory::heap::Heap;
 use crate::transport::shm::layout::{AREA_COUNT, AreaKind, State};
 use bytemuck::Pod;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::Timespec;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -200,6 +204,19 @@ impl Port {
     }
 }
 
+/// Whether a process has ended, with all its threads. Its launcher may not have reaped it: then it can still be signalled.
+fn has_ended(process: Pid) -> bool {
+    match rustix::process::pidfd_open(process, PidfdFlags::empty()) {
+        Ok(descriptor) => {
+            let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
+            rustix::event::poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(1)
+        }
+        Err(Errno::SRCH) => true,
+        // No descriptor is to be had: whether it is there at all.
+        Err(_) => rustix::process::test_kill_process(process) == Err(Errno::SRCH),
+    }
+}
+
 fn element_bytes<T>(len: usize) -> Result<usize> {
     match len.checked_mul(size_of::<T>()) {
         Some(bytes) if size_of::<T>() > 0 && bytes <= isize::MAX as usize => Ok(bytes),
@@ -255,6 +272,12 @@ impl Ni {
     }
 
     /// Takes an area away; when this returns, nobody is inside an operation on it.
+    ///
+    /// This wait is not one of [`super::wait`], and need not be: whoever is inside comes out without this rank's help. It
+    /// copies, by itself or by one system call, or performs what a message asks for in this rank's own interface; it runs
+    /// nothing of the program, and waits for nobody before it is out. And it should not be: areas are taken away by
+    /// destructors, where a program does not expect its handlers to run, perhaps with a lock that they take. Only a process
+    /// that is stopped keeps this waiting, and must, for it may go on copying.
     fn revoke(&self, area: &Opened) {
         // In a forked child the table belongs to the parent.
         if self.size() == 0 {
@@ -284,11 +307,7 @@ impl Ni {
         if self.threads || !matches!(self.memory.block(rank).life.state(), State::Dead | State::Left) {
             return false;
         }
-        match self.process_of(rank) {
-            process @ 1.. => rustix::process::Pid::from_raw(process)
-                .is_none_or(|process| rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH)),
-            _ => true,
-        }
+        rustix::process::Pid::from_raw(self.process_of(rank)).is_none_or(has_ended)
     }
 
     /// A part of the own heap, zeroed, with memory behind it; its offset in the segment.

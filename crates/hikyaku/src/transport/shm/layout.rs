@@ -21,7 +21,7 @@ use crate::sync::guard::Guard;
 use crate::sync::line::Line;
 
 /// Moves on with every change of this file or of what it lays out; ranks of different formats do not join.
-pub const FORMAT: u64 = 5;
+pub const FORMAT: u64 = 6;
 /// Area ids per rank.
 pub const AREA_COUNT: usize = 256;
 /// Ports a rank may have; port 0 is the network interface's own.
@@ -87,6 +87,8 @@ pub struct Life {
     pub welcomed: AtomicU64,
     /// Barriers it has arrived at: a rank that left may have done its part of a barrier that is still under way.
     pub arrivals: AtomicU64,
+    /// Not 0 once its process is about to end properly. Written by the rank; whoever sees the process end tells the others.
+    pub farewell: AtomicU64,
 }
 
 // SAFETY: atomics in a fixed layout.
