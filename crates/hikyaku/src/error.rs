@@ -263,6 +263,8 @@ pub enum Refusal {
     OutOfBounds = 3,
     /// It has not enough memory for its part.
     OutOfMemory = 4,
+    /// The handler panicked there before it answered.
+    HandlerPanicked = 5,
 }
 
 impl Refusal {
@@ -272,6 +274,7 @@ impl Refusal {
             1 => Refusal::UnknownHandler,
             3 => Refusal::OutOfBounds,
             4 => Refusal::OutOfMemory,
+            5 => Refusal::HandlerPanicked,
             _ => Refusal::UnknownArea,
         }
     }
@@ -284,6 +287,7 @@ impl fmt::Display for Refusal {
             Refusal::UnknownArea => "the area is unknown or was revoked",
             Refusal::OutOfBounds => "the access does not lie within the area",
             Refusal::OutOfMemory => "it has not enough memory for its part",
+            Refusal::HandlerPanicked => "the handler panicked there before it answered",
         })
     }
 }

@@ -162,7 +162,7 @@ impl Group<'_> {
     /// Waits of this thread move the calls on from now on: also in a thread that runs several programs in turn, whichever of them
     /// it is.
     pub(super) fn watch_queue(&self) {
-        background::ensure(&self.queue);
+        background::ensure(&self.job.ni, &self.queue);
     }
 
     /// This rank can wait no more (it counts as dead, say): its calls find that out by themselves, each in the way that lets nobody

@@ -48,7 +48,13 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
             return None;
         }
         let job = Job::new(ni, None, None).inspect(Job::announce);
-        Some(job.map(|job| rank(&job)))
+        let run = |job: Job| {
+            let result = rank(&job);
+            // What a handler has panicked with meanwhile must not go unheard.
+            job.ni.failure.raise();
+            result
+        };
+        Some(job.map(run))
     };
     let endings = std::thread::scope(|scope| {
         let keeper = gate.keep();

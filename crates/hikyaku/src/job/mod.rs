@@ -41,6 +41,7 @@ pub use simulated::{Run, Sim};
 use crate::error::Result;
 use crate::memory::heap::Heap;
 use crate::ni::Ni;
+use crate::ni::background;
 use crate::ni::port::Port;
 use crate::transport::shm::layout::State;
 use choice::Choices;
@@ -101,7 +102,9 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
 
 /// One rank's part in a job. Also its main [`Port`]: all operations are there.
 ///
-/// Dropping it ends the part properly; peers that still wait for this rank then get [`crate::Error::PeerLeft`].
+/// Dropping it ends the part properly; peers that still wait for this rank then get [`crate::Error::PeerLeft`]. A job that
+/// was moved to another thread after it was used for messages or non-blocking calls ends its part with the process: the first
+/// thread may still have leaked ones under way.
 #[derive(Debug)]
 pub struct Job {
     port: Port,
@@ -167,7 +170,12 @@ impl Drop for Job {
         if std::process::id() != self.process {
             return;
         }
-        let died = if self.ni.far.is_some() { !self.has_returned.get() } else { std::thread::panicking() };
+        let unwinds = if self.ni.far.is_some() { !self.has_returned.get() } else { std::thread::panicking() };
+        let died = unwinds || self.ni.failure.is_kept();
+        if !background::retire(&self.ni) {
+            // What another thread still moves on may reach buffers of peers: they free those when the whole process ends.
+            return;
+        }
         let state = if died { State::Dead } else { State::Left };
         match &self.ni.far {
             Some(far) => far.depart(state),

@@ -169,6 +169,8 @@ impl Sim {
             move || {
                 let job = Job::new(ni, None, None).inspect(Job::announce)?;
                 let result = rank(&job);
+                // What a handler has panicked with meanwhile must not go unheard.
+                job.ni.failure.raise();
                 job.has_returned.set(true);
                 Ok(result)
             }

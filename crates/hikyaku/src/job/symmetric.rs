@@ -28,7 +28,7 @@ impl Job {
         let possible = size_of::<T>() > 0 && align_of::<T>() <= 64;
         // An impossible size takes part in the agreement all the same: the others must not wait for it.
         let bytes = len.checked_mul(size_of::<T>()).filter(|_| possible).unwrap_or(usize::MAX);
-        let mut heap = self.symmetric.borrow_mut();
+        let Ok(mut heap) = self.symmetric.try_borrow_mut() else { return Err(inside_another()) };
         let own_heap = self.ni.memory.layout.heap(self.rank());
         let start = heap.take(bytes);
         let own = match start {
@@ -59,6 +59,9 @@ impl Job {
         if area.ni.job != self.ni.job || area.ni.rank != self.ni.rank {
             return Err(Error::ForeignArea);
         }
+        if self.symmetric.try_borrow_mut().is_err() {
+            return Err(inside_another());
+        }
         self.agree(Operation::Free, area.start as u64, Ok(()))?;
         // Everybody has given the area up, so nobody writes there any more.
         let bytes = area.len * size_of::<T>();
@@ -69,4 +72,9 @@ impl Job {
         self.symmetric.borrow_mut().give(area.start, bytes);
         Ok(())
     }
+}
+
+/// A function of the program that a wait has run must not ask for what that wait is part of.
+fn inside_another() -> Error {
+    Error::Invalid("symmetric memory is allocated right now; a function that runs meanwhile cannot ask for more".into())
 }

@@ -244,7 +244,7 @@ impl<'j> Messages<'j> {
             own_spots: Rc::default(),
             turn: Cell::new(0),
         });
-        background::register(&core);
+        background::register(&core.ni, &core);
         Messages { job, mode: Cell::new(Mode::Standard), core, started: Cell::default(), scopes: Cell::new(0) }
     }
 }

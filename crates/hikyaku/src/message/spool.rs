@@ -5,6 +5,7 @@ use super::send::{SendOp, Stage};
 use super::spot::Buffer;
 use super::{Core, Messages};
 use crate::error::{Error, Result};
+use crate::ni::failure::Hold;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
@@ -115,6 +116,8 @@ impl Messages<'_> {
 
 impl Drop for Messages<'_> {
     fn drop(&mut self) {
+        // A panic of a handler must not end this before what is offered is out of harm's way.
+        let _hold = Hold::enter();
         self.settle();
         self.forsake_rest();
     }

@@ -1,5 +1,6 @@
 //! Receiving active messages: handlers run one at a time, whichever thread of the rank finds the messages.
 
+use super::failure::Panic;
 use super::message::{Arguments, HANDLER_COUNT, InHandler, check_content};
 use super::port::Lane;
 use super::{NI_PORT, Ni, route};
@@ -10,6 +11,7 @@ use crate::transport::shm::layout::Layout;
 use crate::transport::shm::ring::{Consumer, LINE_COUNT, PAYLOAD_MAX, Packet};
 use crate::transport::{Parcel, Transport};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
 /// A handler: what runs when an active message arrives.
@@ -102,6 +104,14 @@ struct Source {
     corrupt: bool,
 }
 
+/// What came of a message. It is used up unless it is kept for later.
+pub(crate) enum Done {
+    Now,
+    Later,
+    /// Its handler panicked with this.
+    Panicked(Panic),
+}
+
 /// Messages of one source handled before the next source gets its turn.
 const BATCH: usize = 64;
 /// Passes after which everything that lay in a ring has been handled.
@@ -114,57 +124,69 @@ impl Engine {
             source_count: layout.size * layout.ports,
             ports: layout.ports,
             handlers: (0..HANDLER_COUNT).map(|_| None).collect(),
-            outbox: Outbox { lane: Lane::fresh(NI_PORT), spill: Vec::new(), spilled: 0 },
+            outbox: Outbox { lane: Lane::fresh(NI_PORT), spill: Vec::new(), spilled: 0, owed: Vec::new() },
             scratch: vec![0; PAYLOAD_MAX].into_boxed_slice(),
         }
     }
 
-    /// Registers a handler.
-    pub fn register(&mut self, id: u16, handler: Handler) -> Result<()> {
+    /// Registers a handler; gives it back if its id is taken or beyond the table. What it owns must not be dropped while the
+    /// engine is locked: it is the program's, and may call the library.
+    pub fn register(&mut self, id: u16, handler: Handler) -> std::result::Result<(), Handler> {
         match self.handlers.get_mut(id as usize) {
             Some(free @ None) => *free = Some(handler),
-            _ => return Err(Error::HandlerTaken { id, max: HANDLER_COUNT }),
+            _ => return Err(handler),
         }
         Ok(())
     }
 
-    /// Removes a handler.
+    /// Removes a handler, to be dropped when the engine is free again.
     pub fn unregister(&mut self, id: u16) -> Option<Handler> {
         self.handlers.get_mut(id as usize)?.take()
     }
 
-    /// Handles what has arrived; true if there was anything to do.
+    /// Handles what has arrived, up to the first handler that panics; whether there was anything to do, and that panic.
     #[inline]
-    pub fn run(&mut self, ni: &Ni) -> bool {
-        let mut worked = self.outbox.spilled > 0 && self.outbox.flush(ni);
+    pub fn run(&mut self, ni: &Ni) -> (bool, Option<Panic>) {
+        let mut worked = self.outbox.is_waiting() && self.outbox.flush(ni);
         if let Some(far) = &ni.far {
-            return self.run_far(ni, &**far) || worked;
+            let (handled, panic) = self.run_far(ni, &**far);
+            return (handled || worked, panic);
         }
         self.find_sources(ni);
         let Engine { sources, handlers, outbox, scratch, .. } = self;
         for source in sources.iter_mut().filter(|s| !s.corrupt) {
-            worked |= source.run(ni, handlers, outbox, scratch);
+            let (handled, panic) = source.run(ni, handlers, outbox, scratch);
+            worked |= handled;
+            if panic.is_some() {
+                return (worked, panic);
+            }
         }
-        worked
+        (worked, None)
     }
 
     /// Handles what has come from far ranks; what is put off may keep what follows it waiting.
-    fn run_far(&mut self, ni: &Ni, far: &dyn Transport) -> bool {
-        let (mut put_off, mut worked) = (Vec::<Parcel>::new(), false);
-        while let Some(parcel) = far.receive() {
+    fn run_far(&mut self, ni: &Ni, far: &dyn Transport) -> (bool, Option<Panic>) {
+        let (mut put_off, mut worked, mut panicked) = (Vec::<Parcel>::new(), false, None);
+        while panicked.is_none()
+            && let Some(parcel) = far.receive()
+        {
             worked = true;
-            if put_off.iter().any(|earlier| parcel.waits_behind(earlier)) || !self.take(ni, &parcel) {
-                put_off.push(parcel);
-            } else {
-                far.consumed(&parcel);
+            let waits = put_off.iter().any(|earlier| parcel.waits_behind(earlier));
+            match if waits { Done::Later } else { self.take(ni, &parcel) } {
+                Done::Later => put_off.push(parcel),
+                Done::Now => far.consumed(&parcel),
+                Done::Panicked(panic) => {
+                    far.consumed(&parcel);
+                    panicked = Some(panic);
+                }
             }
         }
         far.put_back(put_off);
-        worked
+        (worked, panicked)
     }
 
-    /// Does what a packet of a far rank asks for; false if it must wait.
-    pub fn take(&mut self, ni: &Ni, parcel: &Parcel) -> bool {
+    /// Does what a packet of a far rank asks for.
+    pub fn take(&mut self, ni: &Ni, parcel: &Parcel) -> Done {
         dispatch(ni, parcel.source, &parcel.packet, &parcel.payload, &mut self.handlers, &mut self.outbox)
     }
 
@@ -197,7 +219,13 @@ impl Engine {
 }
 
 impl Source {
-    fn run(&mut self, ni: &Ni, handlers: &mut [Option<Handler>], outbox: &mut Outbox, scratch: &mut [u8]) -> bool {
+    fn run(
+        &mut self,
+        ni: &Ni,
+        handlers: &mut [Option<Handler>],
+        outbox: &mut Outbox,
+        scratch: &mut [u8],
+    ) -> (bool, Option<Panic>) {
         let ring = ni.memory.ring(ni.rank, self.index);
         let mut worked = false;
         for _ in 0..BATCH {
@@ -217,19 +245,23 @@ impl Source {
             }
             // A message kept for later counts as work: nobody may sleep on it.
             worked = true;
-            if !dispatch(ni, self.rank, &packet, payload, handlers, outbox) {
+            let done = dispatch(ni, self.rank, &packet, payload, handlers, outbox);
+            if matches!(done, Done::Later) {
                 break;
             }
             if self.consumer.advance(ring, &packet) {
                 ni.notify(self.rank, ANY);
             }
             ni.lookout.note_consumed(self.number, self.consumer.consumed());
+            if let Done::Panicked(panic) = done {
+                return (worked, Some(panic));
+            }
         }
-        worked
+        (worked, None)
     }
 }
 
-/// Runs what a packet asks for; false if it is to be kept for later.
+/// Runs what a packet asks for.
 #[inline]
 fn dispatch(
     ni: &Ni,
@@ -238,27 +270,34 @@ fn dispatch(
     payload: &[u8],
     handlers: &mut [Option<Handler>],
     outbox: &mut Outbox,
-) -> bool {
+) -> Done {
     let is_answered = packet.kind == kind::CALL || packet.kind == kind::ROUTED;
     if is_answered && !outbox.takes_answer(source) {
         // Kept as it is: what was done without being answered would be done again.
-        return false;
+        return Done::Later;
     }
     match packet.kind {
         kind::USER | kind::CALL => {
             let call = (packet.kind == kind::CALL).then_some(packet.address);
             let Some(Some(handler)) = handlers.get_mut(packet.handler as usize) else {
                 refuse(ni, outbox, source, packet, Refusal::UnknownHandler);
-                return true;
+                return Done::Now;
             };
             let mut context = Context { ni, outbox, source, call, retry: false };
             let message = Message { source, address: packet.address, arguments: packet.arguments, payload };
-            {
+            let run = || {
                 let _mark = InHandler::enter();
                 handler(&mut context, &message);
+            };
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+                let is_owed = context.call.is_some();
+                if is_owed {
+                    outbox.owe(ni, source, packet);
+                }
+                return Done::Panicked(panic);
             }
             if context.retry {
-                return false;
+                return Done::Later;
             }
             if context.call.is_some() {
                 // There is room for it: that was asked before.
@@ -267,22 +306,22 @@ fn dispatch(
             // Only the engine writes, so a load and a store make the increment.
             let handled = &ni.handled[packet.handler as usize];
             handled.store(handled.load(Ordering::Relaxed) + 1, Ordering::Release);
-            true
+            Done::Now
         }
         kind::ANSWER => {
             route::take_answer(ni, source, packet, payload);
-            true
+            Done::Now
         }
         kind::REFUSED => {
             route::take_refusal(ni, source, packet);
-            true
+            Done::Now
         }
         kind::ROUTED => {
             route::serve(ni, outbox, source, packet, payload);
-            true
+            Done::Now
         }
         // A newer peer's message; formats are compared at start, so this is a peer's garbage.
-        _ => true,
+        _ => Done::Now,
     }
 }
 
@@ -316,6 +355,9 @@ pub(crate) struct Outbox {
     /// Per rank, in order.
     spill: Vec<VecDeque<(Packet, Box<[u8]>)>>,
     spilled: usize,
+    /// Calls, by who made them, whose handlers panicked before they answered. Mostly that is the end of this rank, and then
+    /// that is what its callers are told; if the rank goes on, they are refused.
+    owed: Vec<(usize, Packet)>,
 }
 
 /// Messages of handlers kept per rank.
@@ -339,8 +381,37 @@ impl Outbox {
         }
         self.spill[rank].push_back((packet, payload.into()));
         self.spilled += 1;
-        ni.lookout.note_spilled(self.spilled);
+        self.note(ni);
         Ok(())
+    }
+
+    /// A call is not answered now; if this rank goes on, it is refused.
+    #[cold]
+    fn owe(&mut self, ni: &Ni, rank: usize, call: &Packet) {
+        if self.owed.len() < ANSWER_MAX {
+            self.owed.push((rank, *call));
+            self.note(ni);
+        }
+    }
+
+    /// Refuses the calls that nobody answers any more. Not while this rank ends.
+    #[cold]
+    fn refuse_owed(&mut self, ni: &Ni) {
+        if !std::thread::panicking() && !ni.failure.is_lasting() {
+            for (rank, call) in std::mem::take(&mut self.owed) {
+                refuse(ni, self, rank, &call, Refusal::HandlerPanicked);
+            }
+        }
+    }
+
+    /// Whether there is anything to send.
+    #[inline(always)]
+    fn is_waiting(&self) -> bool {
+        self.spilled > 0 || !self.owed.is_empty()
+    }
+
+    fn note(&self, ni: &Ni) {
+        ni.lookout.note_spilled(self.spilled + self.owed.len());
     }
 
     /// Whether an answer to `rank` can be sent or kept for sure.
@@ -354,6 +425,9 @@ impl Outbox {
 
     /// Sends what was kept, as far as it fits now; true if anything moved.
     fn flush(&mut self, ni: &Ni) -> bool {
+        if !self.owed.is_empty() {
+            self.refuse_owed(ni);
+        }
         let before = self.spilled;
         for (rank, queue) in self.spill.iter_mut().enumerate() {
             while let Some((packet, payload)) = queue.front() {
@@ -365,7 +439,7 @@ impl Outbox {
                 self.spilled -= 1;
             }
         }
-        ni.lookout.note_spilled(self.spilled);
+        self.note(ni);
         self.spilled < before
     }
 }

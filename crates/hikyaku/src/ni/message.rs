@@ -23,6 +23,12 @@ impl Port {
     ///
     /// A handler runs whenever a message arrives and this rank is inside a call of the library (or any time, with
     /// [`Port::start_ni_thread`]); handlers of a rank run one at a time. It may send messages and must not wait.
+    ///
+    /// # Panics
+    /// A handler that panics has used its message up. The panic goes on through the call that ran the handler. Where that
+    /// cannot be left by a panic (a destructor while the thread unwinds, a wait that must come to its end) or is none (the
+    /// interface's thread), the next call of the rank that may raises it. A rank that goes on refuses the calls that such
+    /// handlers have not answered ([`crate::Refusal::HandlerPanicked`]).
     pub fn register_handler(
         &self,
         id: u16,
@@ -30,16 +36,17 @@ impl Port {
     ) -> Result<()> {
         refuse_in_handler()?;
         self.ni.check_rank(self.ni.rank)?;
-        self.ni.engine().register(id, Box::new(handler))
+        let registered = self.ni.engine().register(id, Box::new(handler));
+        // The engine is free again: what a refused handler owns is dropped now.
+        registered.map_err(|_| Error::HandlerTaken { id, max: HANDLER_COUNT })
     }
 
     /// Removes a handler; messages for it are refused from now on.
     pub fn unregister_handler(&self, id: u16) -> Result<()> {
         refuse_in_handler()?;
-        match self.ni.engine().unregister(id) {
-            Some(_) => Ok(()),
-            None => Err(Error::UnknownHandler { id }),
-        }
+        let removed = self.ni.engine().unregister(id);
+        // The engine is free again: what the handler owns is dropped now.
+        removed.map(drop).ok_or(Error::UnknownHandler { id })
     }
 
     /// Sends an active message: handler `handler` of `rank` runs with an address, six words and a payload of up to
@@ -134,6 +141,7 @@ impl Port {
             check_content(packet.handler, payload)?;
         }
         if self.ni.memory.header().departures.load(Ordering::Relaxed) != 0 {
+            self.ni.failure.raise();
             self.ni.check_departed(By::Rank(rank))?;
         }
         Ok(())
@@ -180,7 +188,8 @@ fn why_refused() -> Error {
     if INSIDE.get() < FUNCTION { Error::InHandler } else { Error::InFunction }
 }
 
-/// Marks this thread as running a handler until dropped.
+/// Marks this thread as running a handler until dropped. One may run inside another: that of another job, which a handler
+/// moves on.
 pub(crate) struct InHandler;
 
 impl InHandler {

@@ -21,6 +21,7 @@
 //! | `message` | active messages: sending, calling |
 //! | `call` | where the answers to a port's calls arrive |
 //! | `engine` | receiving them: handlers, one at a time |
+//! | `failure` | panics of handlers, and how they reach the program |
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
 //! | `wait` | spin, yield, sleep |
 //! | `background` | what layers above have under way, moved on by every wait |
@@ -35,6 +36,7 @@ pub(crate) mod block;
 pub(crate) mod call;
 pub(crate) mod coroutine;
 pub(crate) mod engine;
+pub(crate) mod failure;
 pub(crate) mod lookout;
 pub(crate) mod message;
 pub(crate) mod operation;
@@ -57,7 +59,8 @@ use crate::transport::shm::ring;
 use crate::transport::{Interface, Parcel};
 use account::Account;
 use call::CallSlot;
-use engine::Engine;
+use engine::{Done, Engine};
+use failure::{Failure, Hold};
 use lookout::Lookout;
 use message::HANDLER_COUNT;
 use owner::OwnerPage;
@@ -96,6 +99,10 @@ pub(crate) struct Ni {
     owner: OwnerPage,
     engine: Mutex<Engine>,
     pub lookout: Lookout,
+    /// Panics of handlers that could not go on where they happened.
+    pub failure: Failure,
+    /// Where layers above have something under way.
+    pub workplaces: background::Workplaces,
     /// Runs of each handler so far: released by the engine, acquired by whoever waits for them.
     pub handled: Box<[AtomicU64]>,
     /// One bit per port in use: a lock each. Released when given back, acquired when taken, for what is kept per port.
@@ -137,10 +144,19 @@ pub(crate) struct Settings {
 
 impl Interface for Ni {
     fn take(&self, parcel: &Parcel) -> bool {
-        self.engine().take(self, parcel)
+        let done = self.engine().take(self, parcel);
+        match done {
+            Done::Now => true,
+            Done::Later => false,
+            Done::Panicked(panic) => {
+                let _hold = Hold::as_interface();
+                self.failure.go_on(panic)
+            }
+        }
     }
 
     fn progress(&self) {
+        let _hold = Hold::as_interface();
         Ni::progress(self);
     }
 }
@@ -168,6 +184,8 @@ impl Ni {
             owner: OwnerPage::new(layout.size, near_count)?,
             engine: Mutex::new(Engine::new(&layout)),
             lookout: Lookout::new(ring_count),
+            failure: Failure::default(),
+            workplaces: background::Workplaces::default(),
             handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),
             ports_used: AtomicU64::new(1 << NI_PORT),
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
@@ -256,11 +274,16 @@ impl Ni {
             return Some(false);
         }
         let mut engine = self.try_engine()?;
-        let worked = engine.run(self);
+        let (worked, panic) = engine.run(self);
         drop(engine);
         if worked {
             // Other threads of this rank may sleep until one of these handlers has run.
             self.notify(self.rank, crate::sync::bell::ANY);
+        }
+        if let Some(panic) = panic {
+            self.failure.go_on(panic);
+            // Threads of this rank that sleep have something to raise.
+            self.mine().bell.ring_all();
         }
         Some(worked)
     }
@@ -268,7 +291,7 @@ impl Ni {
     fn try_engine(&self) -> Option<MutexGuard<'_, Engine>> {
         match self.engine.try_lock() {
             Ok(engine) => Some(engine),
-            // A handler panicked; the engine's own state was consistent when it called the handler.
+            // Handlers do not panic through the engine.
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }

@@ -121,6 +121,7 @@ impl Port {
     pub fn is_present(&self, rank: usize) -> Result<bool> {
         self.ni.check_rank(rank)?;
         self.ni.look();
+        self.ni.failure.raise();
         Ok(matches!(self.ni.memory.block(rank).life.state(), State::Starting | State::Joined))
     }
 
@@ -129,6 +130,7 @@ impl Port {
     pub fn progress(&self) -> bool {
         self.ni.look();
         let handled = self.ni.progress() == Some(true);
+        self.ni.failure.raise();
         // A handler must not wait, and a forked child has nothing under way.
         let moved =
             refuse_in_handler().is_ok() && self.ni.check_rank(self.ni.rank).is_ok() && background::advance(true);
@@ -151,6 +153,7 @@ impl Port {
     fn look(&self) {
         self.idle_ops.set(0);
         self.ni.progress();
+        self.ni.failure.raise();
     }
 
     /// The mark for operations on areas of `rank`: its owner waits for it, and trusts that of its own threads to nobody.

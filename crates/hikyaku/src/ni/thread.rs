@@ -1,10 +1,11 @@
 //! Progress without the host program: a thread that runs handlers and sleeps when there is nothing to do, and a
 //! descriptor that becomes readable when something has arrived.
 
+use super::failure::Hold;
+use super::message::refuse_in_handler;
 use super::port::Port;
 use crate::error::{Error, Result};
 use crate::sync::bell::ANY;
-use crate::transport::shm::layout::State;
 use rustix::event::EventfdFlags;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -13,7 +14,12 @@ use std::thread::JoinHandle;
 
 /// A thread that makes progress for its rank (A2), until dropped.
 ///
-/// Handlers then run on this thread or inside calls of the program, still one at a time.
+/// Handlers then run on this thread or inside calls of the program, still one at a time. If one panics on this thread, the
+/// thread serves no more, and every later call of the rank that waits or looks for messages raises the panic: that is the
+/// end of the rank, as if the handler had panicked there.
+///
+/// Dropping it waits until the thread has ended; inside a handler, which the thread may be waiting for or running, it only
+/// asks the thread to end.
 #[derive(Debug)]
 pub struct NiThread {
     stop: Arc<AtomicBool>,
@@ -98,30 +104,29 @@ impl Drop for NiThread {
         }
         self.stop.store(true, Ordering::SeqCst);
         self.ni.mine().bell.ring_all();
-        if let Some(thread) = self.thread.take() {
-            // A handler that panicked there has marked the rank dead already.
+        // The thread may be the one that runs this handler, or one whose handler waits for this one.
+        if let Some(thread) = self.thread.take().filter(|_| refuse_in_handler().is_ok()) {
             let _ = thread.join();
         }
     }
 }
 
 fn serve(port: &Port, stop: &AtomicBool, event: Option<&OwnedFd>) {
-    let work = || match event {
+    // A panic of a handler is the program's to raise. The rank is not dead by it: its program may be in the middle of a copy.
+    let _hold = Hold::as_interface();
+    match event {
         None => run_handlers(port, stop),
         Some(event) => signal_arrivals(port, stop, event),
-    };
-    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
-        // A handler panicked: for its peers this rank is dead.
-        port.ni.memory.mark_departed(port.ni.rank, State::Dead);
     }
 }
 
 /// Sleeps at once when there is nothing to do: this thread must never spin against the program it serves.
 fn run_handlers(port: &Port, stop: &AtomicBool) {
     let ni = &port.ni;
-    while !stop.load(Ordering::SeqCst) {
+    while !stop.load(Ordering::SeqCst) && !ni.failure.is_lasting() {
         ni.mine().bell.sleep(ni.fences, port.index, ANY, None, || {
             stop.load(Ordering::SeqCst)
+                || ni.failure.is_lasting()
                 || match ni.progress() {
                     Some(worked) => worked,
                     None => {
@@ -140,7 +145,11 @@ fn signal_arrivals(port: &Port, stop: &AtomicBool, event: &OwnedFd) {
     while !stop.load(Ordering::SeqCst) {
         let seen = bell.sequence(port.index);
         port.ni.progress();
+        // Also after a panic: a program that sleeps at the descriptor is to come and raise it.
         let _ = rustix::io::write(event, &1u64.to_ne_bytes());
+        if port.ni.failure.is_lasting() {
+            break;
+        }
         bell.await_sequence(port.index, seen);
     }
     bell.disarm(port.index);

@@ -1,7 +1,7 @@
 //! Waiting: spin while every rank has a core of its own, then yield, then sleep.
 //!
-//! Every wait of the library passes through here: it runs handlers meanwhile, notices ranks that have ended, and
-//! keeps deadlines.
+//! Every wait of the library passes through here: it runs handlers meanwhile, notices ranks that have ended, raises what
+//! handlers have panicked with elsewhere, and keeps deadlines.
 
 use super::engine::PASSES_MAX;
 use super::message::{HANDLER_COUNT, refuse_in_handler};
@@ -133,6 +133,7 @@ impl Port {
     /// How many times handler `id` has run on this rank.
     pub fn handled(&self, id: u16) -> u64 {
         self.ni.look();
+        self.ni.failure.raise();
         self.runs(id)
     }
 
@@ -205,8 +206,11 @@ impl Port {
                 // A rank that serves others is busy: the next message is as near as the last one.
                 turn.restart();
             }
-            if look_around && background::advance(false) {
-                turn.restart();
+            if look_around {
+                ni.failure.raise();
+                if background::advance(false) {
+                    turn.restart();
+                }
             }
             if let Some(result) = ready() {
                 return Ok(result);
@@ -234,7 +238,7 @@ impl Port {
                         let moved = background::advance(true);
                         result = ready();
                         let ended = departures.load(Ordering::SeqCst) != 0 && ni.check_departed(by).is_err();
-                        moved || result.is_some() || ended
+                        moved || result.is_some() || ended || ni.failure.is_due()
                     });
                     if let Some(result) = result {
                         return Ok(result);
@@ -291,6 +295,7 @@ impl Port {
         loop {
             far.look();
             let worked = ni.progress() == Some(true);
+            ni.failure.raise();
             let moved = background::advance(true);
             if let Some(result) = ready() {
                 return Ok(result);

@@ -102,11 +102,11 @@ impl Bell {
         let seen = cell.seq.load(Ordering::Relaxed);
         cell.watch.store(watch, Ordering::Relaxed);
         self.sleepers.fetch_or(bit, Ordering::SeqCst);
+        let _shown = Shown { bell: self, bit };
         fences.heavy();
         if !awake() {
             futex::wait(&cell.seq, seen, timeout);
         }
-        self.sleepers.fetch_and(!bit, Ordering::SeqCst);
     }
 
     /// Keeps `cell` among the sleepers for good, for a thread that must miss no ring even while it is awake: every
@@ -137,6 +137,18 @@ impl Bell {
     pub fn new() -> Bell {
         let cell = |_| Line(Cell { seq: AtomicU32::new(0), pad: AtomicU32::new(0), watch: AtomicU64::new(0) });
         Bell { sleepers: Line(AtomicU64::new(0)), cells: core::array::from_fn(cell) }
+    }
+}
+
+/// A cell is among the sleepers until this is dropped, also by a panic of what looks for a reason to stay awake.
+struct Shown<'b> {
+    bell: &'b Bell,
+    bit: u64,
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        self.bell.sleepers.fetch_and(!self.bit, Ordering::SeqCst);
     }
 }
 
