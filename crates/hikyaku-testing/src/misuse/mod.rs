@@ -93,9 +93,30 @@ macro_rules! for_each_misuse {
             }
             handlers {
                 a_handler_panics_in_a_barrier: 2 => Panics,
+                a_handler_panics_while_the_program_goes_on: 2 => Panics,
+                a_handler_panics_beside_an_event_loop: 2 => Panics,
+                a_handlers_panic_is_caught_and_all_goes_on: 2,
+                a_handlers_panic_is_caught_by_one_thread_of_two: 2 => Panics,
+                handlers_panic_in_a_destructor_of_a_panic: 2 => Panics,
+                a_call_is_refused_whose_handler_panics: 2,
+                what_a_handler_owns_calls_the_library_when_dropped: 1,
+                a_handler_moves_another_job_on_and_waits: 1,
+                a_handler_of_another_job_panics_in_a_handler: 1,
+                a_handler_registers_drops_and_starts: 2,
+                a_handler_drops_the_thread_it_runs_on: 2,
+                handlers_of_two_jobs_drop_each_others_threads: 1,
+                the_interfaces_thread_is_leaked: 2,
+                a_handler_panics_while_messages_are_dropped: 2,
             }
             memory {
                 an_area_is_leaked: 2,
+                areas_are_taken_away_from_peers_that_push_and_call: 2,
+                a_handler_takes_an_area_away: 2,
+                a_panic_takes_an_area_away: 2 => Panics,
+                a_prepared_push_outlives_its_area: 2,
+                places_of_another_job_are_used: 1,
+                ports_are_moved_between_threads_and_outlive_their_job: 2,
+                an_area_is_dropped_under_a_lock_that_handlers_take: 2,
             }
         }
     };
