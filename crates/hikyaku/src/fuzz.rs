@@ -46,9 +46,14 @@ pub(crate) fn run(target: &str, samples: &[Vec<u8>], check: impl Fn(&[u8])) {
     let (inputs, seed) =
         (number("HIKYAKU_FUZZ_INPUTS").unwrap_or(INPUTS as u64), number("HIKYAKU_FUZZ_SEED").unwrap_or(1));
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
-    let current = Mutex::new(Vec::new());
+    // How many there were, and the last.
+    let current = Mutex::new((0u64, Vec::new()));
     let watched = |input: &[u8]| {
-        input.clone_into(&mut current.lock().unwrap());
+        {
+            let mut current = current.lock().unwrap();
+            current.0 += 1;
+            input.clone_into(&mut current.1);
+        }
         check(input);
     };
     let done = Cell::new(0u64);
@@ -89,20 +94,20 @@ pub(crate) fn run(target: &str, samples: &[Vec<u8>], check: impl Fn(&[u8])) {
 }
 
 /// Ends the process if it is still at the same input after a while, and says which.
-fn watch(target: &str, current: &Mutex<Vec<u8>>, life: &std::sync::mpsc::Receiver<()>) {
-    let mut last = None;
+fn watch(target: &str, current: &Mutex<(u64, Vec<u8>)>, life: &std::sync::mpsc::Receiver<()>) {
+    let mut last = u64::MAX;
     loop {
         match life.recv_timeout(PATIENCE) {
             Ok(()) => {}
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
-                let now = current.lock().unwrap().clone();
-                if last.as_ref() == Some(&now) {
-                    let path = save(&Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target), &now);
+                let (now, input) = current.lock().unwrap().clone();
+                if last == now {
+                    let path = save(&Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target), &input);
                     eprintln!("{target}: an input does not end, saved as {}", path.display());
                     std::process::abort();
                 }
-                last = Some(now);
+                last = now;
             }
         }
     }

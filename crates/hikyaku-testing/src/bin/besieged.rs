@@ -17,8 +17,9 @@ static STEPS: AtomicU64 = AtomicU64::new(0);
 static STEP: Mutex<&str> = Mutex::new("the start");
 /// A step that takes longer, without the attacker, has been led into waiting for what never comes.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How rank 0 ends then.
-const STUCK: i32 = 3;
+/// How rank 0 ends then: it sleeps, or it does not.
+const WAITS: i32 = 3;
+const SPINS: i32 = 4;
 /// Errors after which the two are so far out of step that nothing new comes of it.
 const ERRORS_MAX: usize = 12;
 
@@ -31,7 +32,8 @@ fn main() {
     siege.table.set(0, std::process::id() as u64);
     job.barrier().unwrap();
     let attacker = job.pull_one(siege.table.at(1, 0)).unwrap() as i32;
-    job.barrier().unwrap();
+    // The siege may have begun when this returns.
+    let _ = job.barrier();
     match is_victim {
         true => drop(std::thread::spawn(move || watch(attacker))),
         false => drop(std::thread::spawn(move || scribble(words, seed))),
@@ -64,11 +66,23 @@ fn watch(attacker: i32) {
         if now != last || is_alive() {
             (last, since) = (now, Instant::now());
         } else if since.elapsed() > PATIENCE {
-            println!("stuck in {}", STEP.lock().unwrap());
+            let (sleeps, step) = (is_asleep(), STEP.lock().unwrap());
+            println!("{} in {step}", if sleeps { "waits" } else { "spins" });
             // SAFETY: ends the process, whatever the other thread is at.
-            unsafe { libc::_exit(STUCK) };
+            unsafe { libc::_exit(if sleeps { WAITS } else { SPINS }) };
         }
     }
+}
+
+/// Whether the first thread sleeps: one that waits does, one in a loop does not.
+fn is_asleep() -> bool {
+    let state = || {
+        std::thread::sleep(Duration::from_millis(10));
+        let status =
+            std::fs::read_to_string(format!("/proc/self/task/{}/stat", std::process::id())).unwrap_or_default();
+        status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
+    };
+    (0..50).filter(|_| state()).count() > 25
 }
 
 /// Numbers that follow from a seed: splitmix64.

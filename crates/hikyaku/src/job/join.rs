@@ -196,6 +196,7 @@ impl Job {
             Error::Timeout { after } => Error::StartTimeout { missing: missing().collect(), after },
             other => other,
         })?;
+        self.ni.note_processes();
         // A rank that died before it joined is not awaited any more, but must not go unnoticed.
         self.ni.check_departed(By::Barrier(0))
     }

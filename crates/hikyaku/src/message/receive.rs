@@ -28,7 +28,7 @@ pub(super) struct ReceiveOp {
     /// Where they are wanted meanwhile, if the sender cannot reach the buffer.
     staged: Option<Box<Staged>>,
     /// Keeps where a message of oneself is written to.
-    told: Option<Own>,
+    told: Option<Box<Own>>,
     /// What a far sender was told.
     pub header: Option<Box<Header>>,
 }
@@ -187,7 +187,13 @@ impl Core {
         if self.is_far(member) {
             return self.has_far_message(member, entry);
         }
-        let taken = self.near(member).state.borrow().receives[entry].taken;
+        let peer = self.near(member).state.borrow();
+        let (taken, sent) = (peer.receives[entry].taken, peer.sends[entry].sent);
+        drop(peer);
+        if member == self.me && sent <= taken {
+            // Of oneself there is none that one has not sent, whatever others have written there.
+            return false;
+        }
         let by_head = self.mine(member).head(entry).look(taken + 1).is_some();
         by_head || self.find_node(member, entry, taken + 1).is_some()
     }

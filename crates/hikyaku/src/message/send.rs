@@ -43,7 +43,7 @@ pub(super) struct SendOp {
     pub landed: usize,
     pub(super) staged: Option<Box<Staged>>,
     /// Keeps what a message to oneself is read from.
-    pub(super) told: Option<Own>,
+    pub(super) told: Option<Box<Own>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -370,7 +370,7 @@ impl SendOp {
     ///
     /// # Safety
     /// The copy holds the same bytes, and stays until the operation is done.
-    pub unsafe fn of_copy(&self, copy: Buffer, staged: Option<Box<Staged>>, told: Option<Own>) -> SendOp {
+    pub unsafe fn of_copy(&self, copy: Buffer, staged: Option<Box<Staged>>, told: Option<Box<Own>>) -> SendOp {
         SendOp { buffer: copy, spooled: true, may_offer: true, only_to_waiting: false, staged, told, ..*self }
     }
 

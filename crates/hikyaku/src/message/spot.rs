@@ -169,9 +169,9 @@ pub(super) struct Glimpse {
 
 impl Core {
     /// Tells a near member where a buffer is. What comes of it is kept until the buffer may go.
-    pub(super) fn tell_place(&self, member: usize, buffer: Buffer, spot: &Spot) -> Option<Own> {
+    pub(super) fn tell_place(&self, member: usize, buffer: Buffer, spot: &Spot) -> Option<Box<Own>> {
         match self.knows_place(member) {
-            true => Some(self.own_spots.note(spot, buffer)),
+            true => Some(Box::new(self.own_spots.note(spot, buffer))),
             false => {
                 buffer.tell(&self.ni, spot);
                 None

@@ -508,3 +508,20 @@ impl<T: Pod> Drop for Area<T> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_ended_before_anybody_asks_for_its_status() {
+        let pid = |number: u32| Pid::from_raw(number as i32).unwrap();
+        assert!(!has_ended(pid(std::process::id())));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        while !has_ended(pid(child.id())) {
+            std::thread::yield_now();
+        }
+        assert!(child.wait().unwrap().success());
+        assert!(has_ended(pid(child.id())));
+    }
+}

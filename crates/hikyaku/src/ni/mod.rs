@@ -114,6 +114,8 @@ pub(crate) struct Ni {
     /// What each port has routed.
     pub accounts: Box<[Account]>,
     pub windows: Windows,
+    /// Per peer: its process, as it said when all had joined; 0 before.
+    processes: Box<[AtomicI32]>,
     /// Per peer: the process in which its private memory can be reached directly, [`UNREACHED`], or 0 while that is not
     /// known. Kept here, since what a peer says of its process may change at any moment.
     cross: Box<[AtomicI32]>,
@@ -192,6 +194,7 @@ impl Ni {
             lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
             windows: Windows::default(),
+            processes: (0..layout.size).map(|_| AtomicI32::new(0)).collect(),
             cross: (0..layout.size).map(|_| AtomicI32::new(0)).collect(),
             own_areas: OwnAreas::new(layout.ports),
             own_heap: Mutex::new(Heap::new(own_start, layout.heap_half_bytes)),

@@ -553,8 +553,23 @@ impl Ni {
 }
 
 impl Ni {
+    /// The process of a rank, 0 if it has none.
     pub(crate) fn process_of(&self, rank: usize) -> i32 {
-        self.memory.block(rank).life.process.load(Ordering::Relaxed) as i32
+        match self.processes[rank].load(Ordering::Relaxed) {
+            0 => self.told_process(rank),
+            noted => noted,
+        }
+    }
+
+    fn told_process(&self, rank: usize) -> i32 {
+        i32::try_from(self.memory.block(rank).life.process.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// Notes which process each rank is, now that all have said so: who changes its mind later is not listened to.
+    pub(crate) fn note_processes(&self) {
+        for (rank, noted) in self.processes.iter().enumerate() {
+            noted.store(self.told_process(rank), Ordering::Relaxed);
+        }
     }
 
     /// Payload bytes of one packet to or from `rank`.
