@@ -63,7 +63,8 @@ pub fn a_handler_panics_in_a_barrier(job: &Job) {
     if job.rank() == 1 {
         job.send(other(job), 1, 0, [0; 6], &[]).unwrap();
     }
-    job.barrier().unwrap();
+    // One of them runs it: a barrier that finds the others there runs nothing.
+    while job.barrier().is_ok() {}
 }
 
 /// The interface's thread ends by it, but the program computes on, and may be in the middle of a copy: it is alive until it
