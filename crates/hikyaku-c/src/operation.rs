@@ -19,7 +19,7 @@ pub unsafe extern "C" fn hk_push(
         place(my_addr, size)?;
         let data = my_addr.cast();
         // SAFETY: the caller's to read.
-        area.with_bytes(rank as usize, offset, move |to| Ok(unsafe { port.push_from(to, data, size)? }))
+        area.with_bytes(rank as usize, offset, move |to| Ok(unsafe { port.push_from(to, data, size) }?))
     })
 }
 
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn hk_pull(my_addr: *mut c_void, rank: c_int, area: Handle
         place(my_addr, size)?;
         let into = my_addr.cast();
         // SAFETY: the caller's to write.
-        area.with_bytes(rank as usize, offset, move |from| Ok(unsafe { port.pull_into(from, into, size)? }))
+        area.with_bytes(rank as usize, offset, move |from| Ok(unsafe { port.pull_into(from, into, size) }?))
     })
 }
 
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn hk_push_notify(
         let data = my_addr.cast();
         area.with_bytes_and_flag(rank as usize, offset, flag, flag_offset, move |to, flag| {
             // SAFETY: the caller's to read.
-            Ok(unsafe { port.push_notify_from(to, data, size, flag, value)? })
+            Ok(unsafe { port.push_notify_from(to, data, size, flag, value) }?)
         })
     })
 }
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn hk_push_status(
         let status = status.entry()?.own_word(port.rank(), status_offset)?;
         area.with_bytes(rank as usize, offset, move |to| {
             // SAFETY: the caller's to read.
-            Ok(unsafe { port.push_status_from(to, data, size, status, value)? })
+            Ok(unsafe { port.push_status_from(to, data, size, status, value) }?)
         })
     })
 }
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn hk_pull_status(
         let status = status.entry()?.own_word(port.rank(), status_offset)?;
         area.with_bytes(rank as usize, offset, move |from| {
             // SAFETY: the caller's to write.
-            Ok(unsafe { port.pull_status_into(from, into, size, status, value)? })
+            Ok(unsafe { port.pull_status_into(from, into, size, status, value) }?)
         })
     })
 }

@@ -75,7 +75,7 @@ impl Comm {
     pub unsafe fn start_send(&self, buf: *const c_void, size: usize, dst: c_int, mai: c_int) -> Outcome<()> {
         place(buf, size)?;
         // SAFETY: the caller's promise.
-        Ok(unsafe { self.messages.isend(buf.cast::<u8>(), size, dst as usize, mai as usize)? })
+        Ok(unsafe { self.messages.isend(buf.cast::<u8>(), size, dst as usize, mai as usize) }?)
     }
 
     /// # Safety
