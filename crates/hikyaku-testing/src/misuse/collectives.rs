@@ -469,3 +469,69 @@ pub fn two_jobs_use_each_others_groups(job: &Job) {
     assert!(sum.iter().all(|sum| *sum == 2));
     job.barrier().unwrap();
 }
+
+fn check_mismatch<R: std::fmt::Debug>(result: hikyaku::Result<R>) -> u64 {
+    match result {
+        Err(Error::Mismatch { theirs, .. }) => theirs,
+        other => panic!("{other:?} instead of a mismatch"),
+    }
+}
+
+/// Memory of as many bytes as the library wants for itself: who could write there would tell the library what it believes.
+pub fn memory_is_asked_for_that_others_ask_for_messages(job: &Job) {
+    let mut bytes = 1;
+    for _ in 0..3 {
+        match job.rank() {
+            0 => _ = check_mismatch(job.messages(1)),
+            // The error tells how much the others want.
+            _ => bytes = check_mismatch(job.symmetric::<u8>(bytes as usize)),
+        }
+    }
+    assert!(job.rank() == 0 || bytes > 1);
+    let mut bytes = 1;
+    for _ in 0..3 {
+        match job.rank() {
+            0 => _ = check_mismatch(job.world()),
+            _ => bytes = check_mismatch(job.symmetric::<u8>(bytes as usize)),
+        }
+    }
+    assert!(job.rank() == 0 || bytes > 1);
+    job.barrier().unwrap();
+}
+
+/// A member gathers as many bytes as others tell each other about messages that they make or free.
+pub fn a_member_gathers_while_others_make_messages(job: &Job) {
+    let world = job.world().unwrap();
+    match job.rank() {
+        0 => _ = check_mismatch(world.messages(1)),
+        _ => _ = check_mismatch(world.allgather(&[[1u64 << 21, 1]], &mut [[0; 2]; 2])),
+    }
+    let world = job.world().unwrap();
+    let messages = world.messages(1).unwrap();
+    match job.rank() {
+        0 => _ = check_mismatch(world.free_messages(messages)),
+        _ => _ = check_mismatch(world.allgather(&[1u64], &mut [0; 2])),
+    }
+    job.barrier().unwrap();
+}
+
+/// Each time it would take memory that nobody gives back.
+pub fn formations_that_cannot_be_take_nothing(job: &Job) {
+    let (channel, world) = (job.messages(1).unwrap(), job.world().unwrap());
+    let form = |slot: usize, members: &[usize], slots: usize| Formation::new(&channel, slot, members, &[], slots);
+    let next = || job.block(100_000).unwrap().start();
+    let before = next();
+    assert!(form(1, &[0, 1], 1).is_err());
+    assert!(form(0, &[0, 2], 1).is_err());
+    assert!(form(0, &[1, 1], 1).is_err());
+    assert!(form(0, &[other(job)], 1).is_err());
+    assert!(form(0, &[0, 1], 0).is_err());
+    let function = |total: &mut [u64], input: &[u64]| {
+        check_refused(form(0, &[0, 1], 1));
+        add(total, input);
+    };
+    world.allreduce(&mut [1], function).unwrap();
+    assert_eq!(next(), before);
+    drop(form(0, &[0, 1], 1).unwrap());
+    job.barrier().unwrap();
+}

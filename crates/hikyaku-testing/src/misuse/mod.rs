@@ -90,6 +90,9 @@ macro_rules! for_each_misuse {
                 a_panic_leaves_the_scope_of_one_of_two_groups: 2,
                 groups_end_in_odd_orders: 2,
                 two_jobs_use_each_others_groups: 2,
+                memory_is_asked_for_that_others_ask_for_messages: 2,
+                a_member_gathers_while_others_make_messages: 2,
+                formations_that_cannot_be_take_nothing: 2,
             }
             handlers {
                 a_handler_panics_in_a_barrier: 2 => Panics,

@@ -76,7 +76,12 @@ impl Group<'_> {
     }
 
     pub(super) fn run_allgather<T: Pod>(&self, mine: &[T], all: &mut [T]) -> Result<()> {
-        let label = Label::new(Kind::Allgather, size_of_val(mine));
+        self.gather_everywhere(Kind::Allgather, mine, all)
+    }
+
+    /// The same for a call that is no `allgather` of the program: members that make one meanwhile do not take part.
+    pub(super) fn gather_everywhere<T: Pod>(&self, kind: Kind, mine: &[T], all: &mut [T]) -> Result<()> {
+        let label = Label::new(kind, size_of_val(mine));
         self.check_blocks(label, mine.len(), all.len())?;
         let (mine, all): (&[u8], &mut [u8]) = (bytemuck::cast_slice(mine), bytemuck::cast_slice_mut(all));
         if self.is_far() {

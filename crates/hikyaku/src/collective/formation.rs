@@ -13,6 +13,7 @@ use super::part::Member;
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
 use crate::message::{EAGER_MAX, Messages};
+use crate::ni::message::refuse_in_handler;
 use bytemuck::{Pod, Zeroable};
 
 /// Groups that are formed together at most, besides the one of all members.
@@ -98,6 +99,9 @@ impl<'j> Formation<'j> {
         let ranks = members.iter().map(|member| channel.rank_of(*member)).collect::<Result<Vec<usize>>>()?;
         let me = check_plan(job, &ranks, teams)?;
         Messages::bytes_for(slots, members.len())?;
+        // Before memory is taken.
+        refuse_in_handler()?;
+        channel.check_slot(slot)?;
         let own = Parts::take(job, checksum(members, slots), members.len(), me, teams, slots);
         // On an error the parts stay taken: others may know of them.
         let mut all = own.exchange(channel, slot, members)?;

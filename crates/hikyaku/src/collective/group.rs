@@ -134,7 +134,7 @@ impl Job {
         if self.ni.far.is_some() {
             return application.form(self, &ranks, &self.share(application)?);
         }
-        let table = self.symmetric::<Application>(1).inspect_err(|_| {
+        let table = self.symmetric_for_group::<Application>(1).inspect_err(|_| {
             // Nobody knows of the part.
             if application.answer == Answer::Joins as u64 {
                 self.ni.give_heap(application.start as usize, PART_BYTES);

@@ -25,13 +25,29 @@ pub(super) enum Kind {
     Alltoall,
     Split,
     Free,
+    Messages,
+    FreeMessages,
 }
 
 impl Kind {
     /// The name of the kind in a head, which may be one of another member.
     pub fn name_of(code: u8) -> &'static str {
         use Kind::*;
-        let all = [Barrier, Broadcast, Reduce, Allreduce, Scan, Gather, Allgather, Scatter, Alltoall, Split, Free];
+        let all = [
+            Barrier,
+            Broadcast,
+            Reduce,
+            Allreduce,
+            Scan,
+            Gather,
+            Allgather,
+            Scatter,
+            Alltoall,
+            Split,
+            Free,
+            Messages,
+            FreeMessages,
+        ];
         all.into_iter().find(|kind| *kind as u8 == code).map_or("unknown", Kind::name)
     }
 
@@ -48,6 +64,8 @@ impl Kind {
             Kind::Alltoall => "alltoall",
             Kind::Split => "split",
             Kind::Free => "free",
+            Kind::Messages => "messages",
+            Kind::FreeMessages => "free_messages",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Messages between the members of a group.
 
 use super::Group;
+use super::label::Kind;
 use crate::error::{Error, Refusal, Result};
 use crate::message::Messages;
 use crate::ni::message::refuse_in_handler;
@@ -35,7 +36,7 @@ impl<'j> Group<'j> {
         let start = taken.as_ref().map_or(0, |(start, _)| *start as u64);
         let mut all = vec![[0u64; 2]; self.size()];
         // On an error the memory stays taken: others may know of it, and have all they need.
-        self.run_allgather(&[[start, slots as u64]], &mut all)?;
+        self.gather_everywhere(Kind::Messages, &[[start, slots as u64]], &mut all)?;
         // All see the same, so all give up or none.
         match (taken, self.parts(slots, &all)) {
             (Ok(_), Ok(members)) => Ok(Messages::over(self.job, slots, &members, self.rank())),
@@ -84,7 +85,7 @@ impl<'j> Group<'j> {
             std::ptr::eq(messages.job(), self.job) && messages.size() == self.size() && (0..self.size()).all(same_rank);
         let mine = messages.identity().filter(|_| ours).unwrap_or(0);
         let mut all = vec![0; self.size()];
-        self.run_allgather(&[mine], &mut all)?;
+        self.gather_everywhere(Kind::FreeMessages, &[mine], &mut all)?;
         if mine == 0 {
             return Err(Error::Invalid(
                 "these messages are not between the members of this group, or the job's own".into(),

@@ -16,6 +16,10 @@ pub(super) enum Operation {
     Barrier = 0,
     Allocate = 1,
     Free = 2,
+    /// Allocations of the library. Who wants one of these, and who wants memory for itself, must not get the same: what the
+    /// library reads there, only the library writes.
+    Messages = 3,
+    Group = 4,
 }
 
 impl Operation {
@@ -24,6 +28,8 @@ impl Operation {
             Operation::Barrier => "barrier",
             Operation::Allocate => "symmetric",
             Operation::Free => "free",
+            Operation::Messages => "messages",
+            Operation::Group => "group",
         }
     }
 }

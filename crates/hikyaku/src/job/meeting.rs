@@ -79,7 +79,7 @@ impl Job {
     /// far below it.
     pub(crate) fn share<T: Pod>(&self, mine: T) -> Result<Vec<T>> {
         let (rank, size, layout) = (self.rank(), self.size(), &self.ni.memory.layout);
-        let (table, flags) = (self.symmetric::<T>(size)?, self.symmetric::<u64>(STEP_COUNT)?);
+        let (table, flags) = (self.symmetric_for_group::<T>(size)?, self.symmetric_for_group::<u64>(STEP_COUNT)?);
         let mut known = vec![mine; size];
         for step in 0.. {
             let distance = 1usize << step;

@@ -13,15 +13,20 @@ impl Job {
     /// Allocates `len` zeroed elements on every rank. All ranks call it together with the same arguments; if one
     /// cannot, none does.
     pub fn symmetric<T: Pod>(&self, len: usize) -> Result<Symmetric<T>> {
-        self.allocate(len, true)
+        self.allocate(Operation::Allocate, len)
     }
 
-    /// The same, but pages are taken when they are first touched: for tables of which most ranks use little.
-    pub(crate) fn symmetric_sparse<T: Pod>(&self, len: usize) -> Result<Symmetric<T>> {
-        self.allocate(len, false)
+    /// The same for messages; pages are taken when they are first touched, since most ranks use little of it.
+    pub(crate) fn symmetric_for_messages(&self, bytes: usize) -> Result<Symmetric<u8>> {
+        self.allocate(Operation::Messages, bytes)
     }
 
-    fn allocate<T: Pod>(&self, len: usize, commit: bool) -> Result<Symmetric<T>> {
+    /// The same for what ranks tell each other when they form a group.
+    pub(crate) fn symmetric_for_group<T: Pod>(&self, len: usize) -> Result<Symmetric<T>> {
+        self.allocate(Operation::Group, len)
+    }
+
+    fn allocate<T: Pod>(&self, operation: Operation, len: usize) -> Result<Symmetric<T>> {
         crate::ni::message::refuse_in_handler()?;
         self.check_uninterrupted()?;
         self.ni.check_rank(self.ni.rank)?;
@@ -32,14 +37,14 @@ impl Job {
         let own_heap = self.ni.memory.layout.heap(self.rank());
         let start = heap.take(bytes);
         let own = match start {
-            Some(start) => self.ni.ready_memory(own_heap + start, bytes, commit),
+            Some(start) => self.ni.ready_memory(own_heap + start, bytes, operation != Operation::Messages),
             None if bytes == usize::MAX => {
                 Err(Error::Invalid(format!("{len} elements of {} bytes make no area", size_of::<T>())))
             }
             None => Err(no_room(bytes, heap.largest_free())),
         };
-        // What a rank asks for is compared as (bytes); equal requests on equal heaps give equal places.
-        let agreed = self.agree(Operation::Allocate, bytes as u64, own);
+        // What a rank asks for is compared as (for what, bytes); equal requests on equal heaps give equal places.
+        let agreed = self.agree(operation, bytes as u64, own);
         match (agreed, start) {
             (Ok(()), Some(start)) => Ok(Symmetric { ni: self.ni.clone(), start, len, element: PhantomData }),
             (agreed, start) => {

@@ -189,14 +189,14 @@ impl Job {
     pub fn messages(&self, slots: usize) -> Result<Messages<'_>> {
         let bytes = Messages::bytes_for(slots, self.size()).map_err(|error| self.refuse_together(error))?;
         // Numbers of slots that make whole pages of the same size differ by what is added: the others compare the sum.
-        let area = self.symmetric_sparse::<u8>(bytes + slots)?;
+        let area = self.symmetric_for_messages(bytes + slots)?;
         Ok(Messages::between(self, slots, Roster::World(area.start), self.size(), self.rank()))
     }
 
     /// Takes part in the agreement in spite of an error: the others must not wait for this rank.
     #[cold]
     fn refuse_together(&self, error: Error) -> Error {
-        match self.symmetric_sparse::<u8>(usize::MAX) {
+        match self.symmetric_for_messages(usize::MAX) {
             Err(earlier @ (Error::InHandler | Error::InFunction | Error::ForkedChild)) => earlier,
             _ => error,
         }
@@ -267,6 +267,11 @@ impl<'j> Messages<'j> {
     pub(crate) fn rank_of(&self, member: usize) -> Result<usize> {
         self.core.check(member, 0)?;
         Ok(self.core.rank_of(member))
+    }
+
+    /// Fails if there is no such slot.
+    pub(crate) fn check_slot(&self, slot: usize) -> Result<()> {
+        self.core.check(self.core.me, slot)
     }
 
     /// A number of these messages that all members know, and no other messages of the job have at the same time; `None` if they
