@@ -4,6 +4,7 @@ use super::canary::Guarded;
 use crate::support::{bytes, other};
 use hikyaku::message::Messages;
 use hikyaku::{Error, Job};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Nobody ever withdraws it; its buffer is never freed.
@@ -328,5 +329,88 @@ pub fn a_buffer_panics_while_it_is_made(job: &Job) {
     messages.send(&[5u8], me, 0).unwrap();
     messages.recv(&mut got, me, 0).unwrap();
     assert_eq!(got, [5]);
+    job.barrier().unwrap();
+}
+
+/// A wait that is refused in a function ends nothing: the scope does, before its buffer is the program's again.
+pub fn a_function_waits_in_a_scope(job: &Job) {
+    const BYTES: usize = 1000;
+    let (messages, world, peer) = (job.messages(1).unwrap(), job.world().unwrap(), other(job));
+    let buffer = RefCell::new(Guarded::new(BYTES));
+    let function = |total: &mut [u64], input: &[u64]| {
+        let mut buffer = buffer.borrow_mut();
+        let ended = messages.scope(|scope| {
+            let receive = scope.irecv(buffer.inside(), peer, 0)?;
+            scope.wait_receive(receive)
+        });
+        assert!(matches!(ended, Err(Error::InFunction)), "{ended:?}");
+        total[0] += input[0];
+    };
+    world.allreduce(&mut [1u64], function).unwrap();
+    job.barrier().unwrap();
+    messages.send(&bytes(1, BYTES), peer, 0).unwrap();
+    // Whatever is under way moves on in waits.
+    (0..10).for_each(|_| job.barrier().unwrap());
+    buffer.borrow().check_untouched();
+    let mut got = vec![0u8; BYTES];
+    messages.recv(&mut got, peer, 0).unwrap();
+    assert!(got == bytes(1, BYTES));
+    job.barrier().unwrap();
+}
+
+/// A rank waits for a message, and a function that runs meanwhile tries to receive it: it comes once.
+pub fn a_function_receives_what_its_rank_waits_for(job: &Job) {
+    let (messages, world, peer) = (job.messages(3).unwrap(), job.world().unwrap(), other(job));
+    for len in [8, 5_000, 100_000] {
+        let mut sum = [1u64];
+        let steal = || {
+            // The other one sends only now.
+            messages.send(&[1u8], peer, 2).unwrap();
+            while messages.waiting_slot(peer).unwrap().is_none() {}
+            let mut stolen = Guarded::new(len);
+            let taken = messages.recv(stolen.inside(), peer, 0);
+            assert!(matches!(taken, Err(Error::SlotBusy { .. })), "{taken:?}");
+            let prepared = messages.prepare_recv(vec![0u8; len], peer, 0).map(drop);
+            assert!(matches!(prepared, Err(Error::SlotBusy { .. })), "{prepared:?}");
+            let started = messages.scope(|scope| scope.irecv(stolen.inside(), peer, 0).map(drop));
+            assert!(matches!(started, Err(Error::SlotBusy { .. })), "{started:?}");
+            stolen.check_untouched();
+        };
+        let function = |total: &mut [u64], input: &[u64]| {
+            total[0] += input[0];
+            if job.rank() == 0 {
+                steal();
+            }
+        };
+        let exchange = |scope: &hikyaku::collective::Scope<'_, '_>| {
+            if job.rank() == 0 {
+                messages.send(&[1u8], peer, 2)?;
+                let mut got = vec![0u8; len];
+                for number in 1..3 {
+                    assert_eq!(messages.recv(&mut got, peer, 0)?, len);
+                    assert!(got == bytes(number, len), "message {number} of {len} bytes");
+                }
+                messages.recv(&mut [0u8], peer, 1)?;
+            } else {
+                messages.recv(&mut [0u8], peer, 2)?;
+                messages.send_owned(bytes(1, len).into(), peer, 0)?;
+                messages.send_owned(bytes(2, len).into(), peer, 0)?;
+                messages.send(&[1u8], peer, 1)?;
+            }
+            assert!(!scope.is_idle());
+            Ok(())
+        };
+        if job.rank() == 1 {
+            // Then the other one's call is under way.
+            messages.recv(&mut [0u8], peer, 2).unwrap();
+        }
+        let both = world.scope(|scope| {
+            let call = scope.iallreduce(&mut sum, function)?;
+            exchange(scope)?;
+            scope.wait(call)
+        });
+        both.unwrap();
+        assert_eq!(sum, [2]);
+    }
     job.barrier().unwrap();
 }

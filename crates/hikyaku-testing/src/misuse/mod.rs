@@ -71,6 +71,8 @@ macro_rules! for_each_misuse {
                 a_handle_outlives_its_scope: 2,
                 a_leaked_receive_outlives_its_messages: 2,
                 a_buffer_panics_while_it_is_made: 2,
+                a_function_waits_in_a_scope: 2,
+                a_function_receives_what_its_rank_waits_for: 2,
             }
             collectives {
                 a_scope_is_left_with_a_call_under_way: 2,

@@ -5,6 +5,7 @@
 
 use super::pending::Way;
 use super::spot::Buffer;
+use super::state::Owner;
 use super::{Core, Messages};
 use crate::error::Result;
 use bytemuck::Pod;
@@ -87,14 +88,17 @@ impl Core {
     /// Keeps a slot for prepared transfers; fails if it is in use.
     fn reserve(&self, member: usize, entry: usize, way: Way) -> Result<()> {
         let mut peer = self.state(member).borrow_mut();
-        let (is_open, reserved) = match way {
-            Way::Out => (peer.sends[entry].is_open(false), &mut peer.sends[entry].reserved),
-            Way::In => (peer.receives[entry].is_open(false), &mut peer.receives[entry].reserved),
+        let is_open = match way {
+            Way::Out => peer.sends[entry].is_open(false),
+            Way::In => peer.receives[entry].is_open(false),
         };
         if !is_open {
             return Err(self.slot_busy(member, entry));
         }
-        *reserved = true;
+        match way {
+            Way::Out => peer.sends[entry].reserved = true,
+            Way::In => peer.receives[entry].owner = Owner::Prepared,
+        }
         Ok(())
     }
 
@@ -104,7 +108,7 @@ impl Core {
         let mut peer = self.state(member).borrow_mut();
         match way {
             Way::Out => peer.sends[entry].reserved = false,
-            Way::In => peer.receives[entry].reserved = false,
+            Way::In => peer.receives[entry].owner = Owner::Nobody,
         }
     }
 

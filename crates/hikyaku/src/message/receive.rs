@@ -8,6 +8,7 @@ use super::own::Own;
 use super::search::find_member;
 use super::slot::{Kind, Told};
 use super::spot::{Buffer, Staged};
+use super::state::Owner;
 use super::{Core, Messages};
 use crate::error::{Error, Refusal, Result};
 use crate::ni::wait::{By, Progress};
@@ -131,25 +132,36 @@ impl Messages<'_> {
         self.core.post(op);
         let by = By::Rank(self.core.rank_of(op.member));
         // Also if a handler panics in the wait: the buffer is the program's then.
-        let receive = Withdrawn { core: &self.core, op };
+        let mut receive = Withdrawn::new(&self.core, op);
         let received = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
             self.core.move_spooled();
             self.core.poke_receive(receive.op).transpose()
         })??;
-        std::mem::forget(receive);
+        receive.is_done = true;
         Ok(received)
     }
 }
 
-/// A receive that is given up when this is dropped.
+/// A receive that has its slot to itself, and is given up when this is dropped before it is done.
 struct Withdrawn<'a> {
     core: &'a Core,
     op: &'a mut ReceiveOp,
+    is_done: bool,
+}
+
+impl<'a> Withdrawn<'a> {
+    fn new(core: &'a Core, op: &'a mut ReceiveOp) -> Withdrawn<'a> {
+        core.state(op.member).borrow_mut().receives[op.entry].owner = Owner::Waiting;
+        Withdrawn { core, op, is_done: false }
+    }
 }
 
 impl Drop for Withdrawn<'_> {
     fn drop(&mut self) {
-        self.core.withdraw(self.op);
+        if !self.is_done {
+            self.core.withdraw(self.op);
+        }
+        self.core.state(self.op.member).borrow_mut().receives[self.op.entry].owner = Owner::Nobody;
     }
 }
 

@@ -209,8 +209,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.check(operation)?;
         let (member, slot, way) = operation.name();
         let ended = self.messages.wait_flight(member, slot, way);
-        // Not before: a handler may panic in the wait. And not in a handler, where nothing can be waited for.
-        if !matches!(ended, Err(Error::InHandler)) {
+        // Not before: a handler may panic in the wait. And not where nothing can be waited for: it is still under way.
+        if !matches!(ended, Err(Error::InHandler | Error::InFunction)) {
             self.forget(operation);
         }
         ended
@@ -237,7 +237,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 if let Some((member, slot, way)) = operation.map(Operation::name) {
                     let ended = self.messages.wait_flight(member, slot, way);
                     if ended.is_err() {
-                        // In a handler it is still under way.
+                        // Where nothing can be waited for it is still under way.
                         self.messages.core.abandon(member, slot, way);
                     }
                     self.started.borrow_mut()[place] = None;

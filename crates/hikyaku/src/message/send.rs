@@ -198,9 +198,7 @@ impl Core {
         match op.stage {
             Stage::Start => unreachable!("started just now"),
             Stage::Sent if !op.synchronous => Ok(true),
-            Stage::Sent if !self.near(op.member).state.borrow_mut().is_free(self.mine(op.member), op.entry) => {
-                Ok(false)
-            }
+            Stage::Sent if !self.was_taken_here(op) => Ok(false),
             Stage::Sent => self.taken_or_refused(op).map(|()| true),
             Stage::Offered => {
                 let done = self.help(op);
@@ -300,6 +298,12 @@ impl Core {
         self.notify(member);
         // The receiver need not know for this side to be done (F5).
         if deal.done(number, chunks.count) { self.taken_or_refused(op).map(|()| true) } else { Ok(false) }
+    }
+
+    /// Whether the message was taken, as its slot tells. A function of the program may have sent another one since.
+    fn was_taken_here(&self, op: &SendOp) -> bool {
+        let mut peer = self.near(op.member).state.borrow_mut();
+        peer.is_free(self.mine(op.member), op.entry) || peer.sends[op.entry].taken >= op.number
     }
 
     /// A message is done: has the receiver got it?

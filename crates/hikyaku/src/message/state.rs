@@ -56,8 +56,20 @@ pub(super) struct Receiving {
     pub chain: Reached,
     /// The non-blocking receive under way.
     pub under_way: Option<UnderWay>,
-    /// The slot belongs to a prepared receive.
-    pub reserved: bool,
+    /// Whom the slot belongs to.
+    pub owner: Owner,
+}
+
+/// Whom the receiving side of a slot belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// Whoever comes.
+    #[default]
+    Nobody,
+    /// A prepared receive.
+    Prepared,
+    /// A receive that waits. Functions of the program may run meanwhile, and must not take its message.
+    Waiting,
 }
 
 impl Sending {
@@ -72,7 +84,7 @@ impl Receiving {
     /// Whether a receive may begin; `prepared`: by whom the slot is kept for.
     #[inline(always)]
     pub fn is_open(&self, prepared: bool) -> bool {
-        self.under_way.is_none() && self.reserved == prepared
+        self.under_way.is_none() && self.owner == if prepared { Owner::Prepared } else { Owner::Nobody }
     }
 }
 
