@@ -18,7 +18,6 @@ use super::group::Group;
 use super::label::Label;
 use super::round::Round;
 use super::source::Source;
-use super::trouble::go_on_panicking;
 use crate::error::{Error, Refusal, Result};
 use crate::message::chunk::Chunks;
 use crate::ni::wait::{By, Progress};
@@ -96,7 +95,6 @@ impl Group<'_> {
     /// Waits for those that came before it was shut.
     #[cold]
     pub(super) fn await_readers(&self, round: &Round) {
-        let mut panicked = None;
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             let (part, entry) = (self.part(member), self.entry(member, round));
             let done = || {
@@ -107,10 +105,8 @@ impl Group<'_> {
                 (!reads || part.finished.get() >= round.number).then_some(())
             };
             // One that has ended does not read either.
-            let panic = self.wait_out(By::Rank(self.members[member].rank), done);
-            panicked = panicked.or(panic);
+            self.wait_out(By::Rank(self.members[member].rank), done);
         }
-        go_on_panicking(panicked);
     }
 
     /// A reader's side.

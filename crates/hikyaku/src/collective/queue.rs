@@ -4,17 +4,17 @@
 //! The first one runs as a coroutine: the same code as for a blocking call, suspended where it would wait.
 
 use super::group::Group;
-use super::trouble::{PATROL, go_on_panicking};
+use super::trouble::PATROL;
 use crate::error::{Error, Result};
 use crate::ni::background::{self, Background, moved};
 use crate::ni::coroutine::Coroutine;
+use crate::ni::failure::Hold;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Why a call did not succeed.
 pub(super) enum Failure {
@@ -177,18 +177,14 @@ impl Group<'_> {
         }
     }
 
-    /// The same where nothing may keep it from that: the panic of a handler is only told in the end, unless one goes through the
-    /// program already.
+    /// The same where nothing may keep it from that: the panic of a handler waits for the next call.
     #[cold]
     pub(super) fn move_until_whatever_happens(&self, done: impl Fn() -> bool) {
-        let mut panicked = None;
+        let _hold = Hold::enter();
         while !done() {
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.move_until(&done))) {
-                panicked.get_or_insert(panic);
-            }
-            // Also where no wait is possible, and where each one panics.
+            let _ = self.move_until(&done);
+            // Also where no wait is possible.
             self.queue.advance(true);
         }
-        go_on_panicking(panicked);
     }
 }

@@ -7,12 +7,11 @@ use super::group::Group;
 use super::label::{Label, difference, same_number};
 use super::round::Round;
 use crate::error::{Error, Result};
+use crate::ni::failure::Hold;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -25,18 +24,6 @@ pub(super) const PATROL: Duration = Duration::from_millis(200);
 const FIRST_LOOK_TURNS: u32 = 256;
 /// An alarm holds so much of the number of the call it is about.
 const ALARM_NUMBER_MASK: u64 = (1 << 31) - 1;
-
-/// What a panic carries.
-pub(super) type Panic = Box<dyn Any + Send>;
-
-/// Lets a panic go on that was held up, unless another one is on its way.
-pub(super) fn go_on_panicking(panicked: Option<Panic>) {
-    if let Some(panic) = panicked
-        && !std::thread::panicking()
-    {
-        resume_unwind(panic);
-    }
-}
 
 impl Group<'_> {
     /// Waits within a call.
@@ -184,20 +171,16 @@ impl Group<'_> {
     }
 
     /// Waits until nobody is at a buffer of this member any more, or `by` has ended, which is as good. Nothing may keep it from
-    /// that, so the panic of a handler is given back. In a forked child there is nothing to wait for.
+    /// that, so the panic of a handler waits for the next call. In a forked child there is nothing to wait for.
     #[cold]
-    pub(super) fn wait_out(&self, by: By, mut done: impl FnMut() -> Option<()>) -> Option<Panic> {
-        let mut panicked = None;
-        // Also where no wait is possible, and where each one panics.
+    pub(super) fn wait_out(&self, by: By, mut done: impl FnMut() -> Option<()>) {
+        let _hold = Hold::enter();
         while done().is_none() && self.job.ni.check_departed(by).is_ok() {
-            let wait = || self.job.wait_until(by, None, ANY, Progress::Seldom, &mut done);
-            match catch_unwind(AssertUnwindSafe(wait)) {
-                Ok(Ok(())) => break,
-                Ok(Err(_)) => self.job.ni.relax(),
-                Err(panic) => _ = panicked.get_or_insert(panic),
+            // Also where no wait is possible.
+            if self.job.wait_until(by, None, ANY, Progress::Seldom, &mut done).is_err() {
+                self.job.ni.relax();
             }
         }
-        panicked
     }
 
     /// Not all members ask for the same: tells everybody, and names one that does not.
