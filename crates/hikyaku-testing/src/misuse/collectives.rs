@@ -515,6 +515,29 @@ pub fn a_member_gathers_while_others_make_messages(job: &Job) {
     job.barrier().unwrap();
 }
 
+/// Two members find out about a later call that it does not fit before a third comes to the first one, which does not fit either:
+/// whoever waits for that one is told.
+pub fn an_earlier_call_differs_too(job: &Job) {
+    let world = job.world().unwrap();
+    let word = job.symmetric::<u64>(1).unwrap();
+    let gather = |bytes: usize| world.gather(&vec![1u8; bytes], &mut vec![0; 3 * bytes], 1);
+    match job.rank() {
+        0 => {
+            gather(0).unwrap();
+            // The last one is already at the second piece.
+            check_mismatch(world.barrier());
+            job.word(word.at(1, 0), 1).unwrap();
+        }
+        1 => {
+            job.wait(word.here(0), hikyaku::Until::Equal(1)).unwrap();
+            assert!(gather(0).is_err());
+        }
+        // It comes to where it must wait until the first call is over everywhere.
+        _ => assert!(gather(LONG * 8).is_err()),
+    }
+    job.barrier().unwrap();
+}
+
 /// Each time it would take memory that nobody gives back.
 pub fn formations_that_cannot_be_take_nothing(job: &Job) {
     let (channel, world) = (job.messages(1).unwrap(), job.world().unwrap());

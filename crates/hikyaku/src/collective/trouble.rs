@@ -25,6 +25,11 @@ const FIRST_LOOK_TURNS: u32 = 256;
 /// An alarm holds so much of the number of the call it is about.
 const ALARM_NUMBER_MASK: u64 = (1 << 31) - 1;
 
+/// Whether an alarm about call `one` is about a later one than call `other`.
+fn is_later(one: u64, other: u64) -> bool {
+    other.wrapping_sub(one) & ALARM_NUMBER_MASK >= 1 << 30
+}
+
 impl Group<'_> {
     /// Waits within a call.
     #[inline(always)]
@@ -85,7 +90,7 @@ impl Group<'_> {
         }
         let alarm = self.part(self.rank()).alarm.load(Ordering::Acquire);
         // Whoever is alarmed in a later call has done its part of this one.
-        if alarm != 0 && round.number.wrapping_sub(alarm >> 32) & ALARM_NUMBER_MASK < 1 << 30 {
+        if alarm != 0 && !is_later(alarm >> 32, round.number) {
             return Err(self.alarmed(round, alarm));
         }
         let state = |member: usize| self.job.ni.memory.block(self.members[member].rank).life.state();
@@ -127,8 +132,10 @@ impl Group<'_> {
         // The highest bit tells it from no alarm.
         let number = round.number & ALARM_NUMBER_MASK;
         let alarm = 1 << 63 | number << 32 | (self.rank() as u64) << 16 | member as u64;
+        // The one about the earliest call stays: whoever waits for that one does not mind those about later ones.
+        let sooner = |old: u64| (old == 0 || is_later(old >> 32, number)).then_some(alarm);
         for peer in 0..self.size() {
-            let _ = self.part(peer).alarm.compare_exchange(0, alarm, Ordering::AcqRel, Ordering::Relaxed);
+            let _ = self.part(peer).alarm.fetch_update(Ordering::AcqRel, Ordering::Relaxed, sooner);
         }
         self.notify_all();
     }
