@@ -82,14 +82,17 @@ pub(crate) fn can_stop() -> bool {
     !CURRENT.get().is_null() && !ENDING.get()
 }
 
-/// Stops the fiber that runs; returns when it is resumed, or unwinds it if it is not to go on.
+/// Stops the fiber that runs; returns when it is resumed, or unwinds it if it is not to go on and nothing unwinds it yet.
 pub(crate) fn stop() {
     let current = CURRENT.get();
     assert!(!current.is_null(), "only a fiber can stop");
+    let is_unwinding = std::thread::panicking();
     // SAFETY: set by the fiber that runs now, on whose stack the yielder lives until it ends.
     let goes_on = unsafe { (*current).suspend(()) };
     CURRENT.set(current);
-    if !goes_on {
+    // One that a panic unwinds already has stopped in a destructor, which a second panic would not get out of. It does not stop
+    // any more, so it comes to its end.
+    if !goes_on && !is_unwinding {
         resume_unwind(Box::new(Ended));
     }
 }
@@ -125,6 +128,29 @@ mod tests {
         for bytes in [usize::MAX, usize::MAX - 8191, isize::MAX as usize] {
             assert!(Fiber::new(bytes, || ()).is_err());
         }
+    }
+
+    #[test]
+    fn a_program_that_stops_while_it_is_unwound_can_be_dropped() {
+        struct Stops<'a>(&'a Cell<u32>);
+        impl Drop for Stops<'_> {
+            fn drop(&mut self) {
+                if can_stop() {
+                    stop();
+                }
+                self.0.set(self.0.get() + 1);
+            }
+        }
+        let passed = Cell::new(0);
+        let mut fiber = Fiber::new(64 * 1024, || {
+            let _stops = (Stops(&passed), Stops(&passed));
+            resume_unwind(Box::new("on purpose"));
+        })
+        .unwrap();
+        assert!(fiber.resume().is_none());
+        drop(fiber);
+        assert_eq!(passed.get(), 2);
+        assert!(!std::thread::panicking());
     }
 
     #[test]
