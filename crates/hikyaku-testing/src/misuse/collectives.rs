@@ -2,9 +2,9 @@
 
 use super::canary::Guarded;
 use crate::support::other;
-use hikyaku::collective::{Elements, Formation, Operation, Sum};
+use hikyaku::collective::{Choices, Elements, Formation, Operation, Sum, Version};
 use hikyaku::sim::{Machine, Sim};
-use hikyaku::{Error, Group, Job};
+use hikyaku::{Config, Error, Group, Job};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -536,6 +536,22 @@ pub fn an_earlier_call_differs_too(job: &Job) {
         _ => assert!(gather(LONG * 8).is_err()),
     }
     job.barrier().unwrap();
+}
+
+/// A group makes messages for itself when a call first goes by a tree; a member makes some for the program meanwhile. The others
+/// do not go on without it.
+pub fn messages_are_made_while_others_need_a_tree(_: &Job) {
+    let config = Config { choices: Choices::all(Version::Tree), ..Config::default() };
+    let ended = hikyaku::local_with(3, config, |job| {
+        for slots in [1, 4] {
+            let world = job.world()?;
+            let made = if job.rank() == 2 { world.messages(slots).map(drop) } else { world.barrier() };
+            assert!(made.is_err(), "{slots} slots");
+            job.barrier()?;
+        }
+        Ok(())
+    });
+    ended.unwrap().into_iter().for_each(|ended: hikyaku::Result<()>| ended.unwrap());
 }
 
 /// Each time it would take memory that nobody gives back.

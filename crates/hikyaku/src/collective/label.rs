@@ -27,6 +27,8 @@ pub(super) enum Kind {
     Free,
     Messages,
     FreeMessages,
+    /// Messages that the group makes for itself when a call first needs them.
+    Tree,
 }
 
 impl Kind {
@@ -47,6 +49,7 @@ impl Kind {
             Free,
             Messages,
             FreeMessages,
+            Tree,
         ];
         all.into_iter().find(|kind| *kind as u8 == code).map_or("unknown", Kind::name)
     }
@@ -66,6 +69,7 @@ impl Kind {
             Kind::Free => "free",
             Kind::Messages => "messages",
             Kind::FreeMessages => "free_messages",
+            Kind::Tree => "first call by a tree",
         }
     }
 }

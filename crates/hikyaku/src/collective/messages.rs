@@ -26,17 +26,18 @@ impl<'j> Group<'j> {
     /// ```
     pub fn messages(&self, slots: usize) -> Result<Messages<'j>> {
         self.settle()?;
-        self.run_messages(slots)
+        self.run_messages(Kind::Messages, slots)
     }
 
-    pub(super) fn run_messages(&self, slots: usize) -> Result<Messages<'j>> {
+    /// The same for a `kind` of call: what one member makes for itself and another for the program does not fit together.
+    pub(super) fn run_messages(&self, kind: Kind, slots: usize) -> Result<Messages<'j>> {
         self.check_usable()?;
         let ni = &self.job.ni;
         let taken = Messages::bytes_for(slots, self.size()).and_then(|bytes| Ok((ni.take_sparse(bytes)?, bytes)));
         let start = taken.as_ref().map_or(0, |(start, _)| *start as u64);
         let mut all = vec![[0u64; 2]; self.size()];
         // On an error the memory stays taken: others may know of it, and have all they need.
-        self.gather_everywhere(Kind::Messages, &[[start, slots as u64]], &mut all)?;
+        self.gather_everywhere(kind, &[[start, slots as u64]], &mut all)?;
         // All see the same, so all give up or none.
         match (taken, self.parts(slots, &all)) {
             (Ok(_), Ok(members)) => Ok(Messages::over(self.job, slots, &members, self.rank())),

@@ -14,7 +14,7 @@
 
 use super::far;
 use super::group::Group;
-use super::label::Label;
+use super::label::{Kind, Label};
 use super::reduce::Combination;
 use super::room::Room;
 use super::round::Round;
@@ -70,7 +70,7 @@ impl<'j> Group<'j> {
     /// The slots of trees, made by all together at the first need; `None` if some member has no memory for them.
     fn tree(&self) -> Result<Option<&Messages<'j>>> {
         if !self.slots.is_known() {
-            self.slots.set(match self.run_messages(SLOTS) {
+            self.slots.set(match self.run_messages(Kind::Tree, SLOTS) {
                 Ok(messages) => Some(messages),
                 Err(error) if self.broken.borrow().is_some() => return Err(error),
                 Err(_) => None,
