@@ -1,6 +1,7 @@
 //! Misuse of groups and of what their members do together.
 
 use super::canary::Guarded;
+use crate::chance::Chance;
 use crate::support::other;
 use hikyaku::collective::{Choices, Elements, Formation, Operation, Sum, Version};
 use hikyaku::sim::{Machine, Sim};
@@ -552,6 +553,57 @@ pub fn messages_are_made_while_others_need_a_tree(_: &Job) {
         Ok(())
     });
     ended.unwrap().into_iter().for_each(|ended: hikyaku::Result<()>| ended.unwrap());
+}
+
+/// The call of that number, of so many bytes at each member.
+fn call_some(world: &Group<'_>, call: usize, root: usize, [one, all]: &mut [Guarded; 2]) -> hikyaku::Result<()> {
+    let add = |total: &mut [u8], input: &[u8]| total.iter_mut().zip(input).for_each(|(total, input)| *total ^= input);
+    let (one, all) = (one.inside(), all.inside());
+    match call {
+        0 => world.barrier(),
+        1 => world.broadcast(one, root),
+        2 => world.reduce(one, add, root),
+        3 => world.allreduce(one, add),
+        4 => world.scan(one, add),
+        5 => world.gather(one, all, root),
+        6 => world.allgather(one, all),
+        7 => world.scatter(all, one, root),
+        8 => world.alltoall(&all.to_vec(), all),
+        9 => world.split(Some(0), 0).map(drop),
+        _ => world.messages(1).map(drop),
+    }
+}
+
+/// By chance, in every version: calls, sizes and roots that mostly differ. Nobody waits for ever, and nobody writes to buffers that
+/// are gone.
+pub fn members_ask_for_different_things(_: &Job) {
+    const ROUNDS: usize = 25;
+    for version in Version::ALL {
+        let config = Config { choices: Choices::all(version), ..Config::default() };
+        let ended = hikyaku::local_with(3, config, |job| {
+            let mut chance = Chance::new(version as u64, 0);
+            for round in 0..ROUNDS {
+                let mut draw = |below: usize| [(); 3].map(|()| chance.below(below));
+                let (calls, sizes, roots) = (draw(11), draw(5), draw(3));
+                // Of some the call is the same, or the size.
+                let pick = |all: [usize; 3], same: usize| if round % 3 == same { all[0] } else { all[job.rank()] };
+                let bytes = [0, 8, 900, 9_000, 200_000][pick(sizes, 1)];
+                let world = job.world()?;
+                let mut buffers = [Guarded::new(bytes), Guarded::new(3 * bytes)];
+                let asked = call_some(&world, pick(calls, 0), roots[job.rank()], &mut buffers);
+                buffers.iter().for_each(Guarded::check_margins);
+                drop(buffers);
+                let kept = [Guarded::new(bytes), Guarded::new(3 * bytes)];
+                if asked.is_ok() {
+                    let _ = world.allreduce(&mut [1u64; 3], Sum);
+                }
+                job.barrier()?;
+                kept.iter().for_each(Guarded::check_untouched);
+            }
+            Ok(())
+        });
+        ended.unwrap().into_iter().for_each(|ended: hikyaku::Result<()>| ended.unwrap());
+    }
 }
 
 /// Each time it would take memory that nobody gives back.

@@ -95,6 +95,7 @@ macro_rules! for_each_misuse {
                 memory_is_asked_for_that_others_ask_for_messages: 2,
                 a_member_gathers_while_others_make_messages: 2,
                 an_earlier_call_differs_too: 3,
+                members_ask_for_different_things: 1,
                 messages_are_made_while_others_need_a_tree: 1,
                 formations_that_cannot_be_take_nothing: 2,
             }
