@@ -568,7 +568,10 @@ fn call_some(world: &Group<'_>, call: usize, root: usize, [one, all]: &mut [Guar
         5 => world.gather(one, all, root),
         6 => world.allgather(one, all),
         7 => world.scatter(all, one, root),
-        8 => world.alltoall(&all.to_vec(), all),
+        8 => {
+            let blocks = all.to_vec();
+            world.alltoall(&blocks, all)
+        }
         9 => world.split(Some(0), 0).map(drop),
         _ => world.messages(1).map(drop),
     }
