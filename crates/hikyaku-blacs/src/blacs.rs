@@ -4,8 +4,7 @@ use crate::error::{Outcome, Trouble};
 use crate::grid::Grid;
 use crate::handle::Handles;
 use hikyaku::Job;
-use hikyaku::collective::Retired;
-use hikyaku::message::Messages;
+use hikyaku::collective::{FormationChannel, Retired};
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
@@ -17,7 +16,7 @@ pub const NOT_IN_CONTEXT: i32 = -1;
 pub struct Blacs<'j> {
     job: &'j Job,
     /// Where grids are formed.
-    world: Messages<'j>,
+    world: FormationChannel<'j>,
     contexts: RefCell<Vec<Option<Grid<'j>>>>,
     /// Where this process is in each: programs ask all the time.
     positions: Cell<&'static [Cell<[i32; 4]>]>,
@@ -50,7 +49,7 @@ impl<'j> Blacs<'j> {
     pub fn new(job: &'j Job) -> Outcome<Blacs<'j>> {
         Ok(Blacs {
             job,
-            world: job.messages(1)?,
+            world: FormationChannel::new(job, 1)?,
             contexts: RefCell::default(),
             positions: Cell::default(),
             retired: RefCell::default(),

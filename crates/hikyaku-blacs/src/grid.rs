@@ -6,7 +6,7 @@ use crate::scope::{Circle, Scope};
 use crate::settings::MESSAGE_NUMBER_MAX;
 use crate::topology::Settings;
 use hikyaku::Group;
-use hikyaku::collective::{Formation, Retired};
+use hikyaku::collective::{Formation, FormationChannel, Retired};
 use hikyaku::message::{Messages, Mode};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -49,7 +49,7 @@ impl<'j> Grid<'j> {
     /// Forms a grid of `rows` by `columns` processes, given row by row, among them this one. All of them take part, and
     /// nobody else; they talk in `slot` of `world`.
     pub fn form(
-        world: &Messages<'j>,
+        world: &FormationChannel<'j>,
         slot: usize,
         ranks: Rc<[usize]>,
         rows: usize,

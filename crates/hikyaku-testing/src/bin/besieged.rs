@@ -3,7 +3,7 @@
 //!
 //! Arguments: the words rank 1 writes before it dies, and the seed of everything.
 
-use hikyaku::collective::{Formation, Sum};
+use hikyaku::collective::{Formation, FormationChannel, Sum};
 use hikyaku::message::{Messages, Mode};
 use hikyaku::{Error, Group, Job, Result, Symmetric};
 use hikyaku_testing::segment::Segment;
@@ -175,6 +175,7 @@ struct Siege<'j> {
     job: &'j Job,
     messages: Messages<'j>,
     spooled: Messages<'j>,
+    channel: FormationChannel<'j>,
     world: Group<'j>,
     table: Symmetric<u64>,
     seed: u64,
@@ -196,6 +197,7 @@ impl<'j> Siege<'j> {
             job,
             messages,
             spooled,
+            channel: FormationChannel::new(job, 1)?,
             world: job.world()?,
             table: job.symmetric(64)?,
             seed,
@@ -295,7 +297,7 @@ impl<'j> Siege<'j> {
                 })
             }
             "a formation" => {
-                let formed = Formation::new(&self.messages, 1, &[0, 1], &[&[0, 1]], 1)?;
+                let formed = Formation::new(&self.channel, 0, &[0, 1], &[&[0, 1]], 1)?;
                 formed.all().barrier()?;
                 let mut retired = formed.retire();
                 (0..1000).try_for_each(|_| retired.try_free().map(drop))

@@ -3,7 +3,7 @@
 use super::canary::Guarded;
 use crate::chance::Chance;
 use crate::support::other;
-use hikyaku::collective::{Choices, Elements, Formation, Operation, Sum, Version};
+use hikyaku::collective::{Choices, Elements, Formation, FormationChannel, Operation, Sum, Version};
 use hikyaku::sim::{Machine, Sim};
 use hikyaku::{Config, Error, Group, Job};
 use std::cell::Cell;
@@ -281,7 +281,7 @@ pub fn messages_of_others_are_freed(job: &Job) {
 
 /// They would number themselves differently, and write to the same part of each other's buffers.
 pub fn members_form_teams_of_different_order(job: &Job) {
-    let channel = job.messages(1).unwrap();
+    let channel = FormationChannel::new(job, 1).unwrap();
     let team = if job.rank() == 0 { [0, 1] } else { [1, 0] };
     assert!(Formation::new(&channel, 0, &[0, 1], &[&team], 1).is_err());
     let formed = Formation::new(&channel, 0, &[0, 1], &[&[0, 1]], 1).unwrap();
@@ -611,7 +611,7 @@ pub fn members_ask_for_different_things(_: &Job) {
 
 /// Each time it would take memory that nobody gives back.
 pub fn formations_that_cannot_be_take_nothing(job: &Job) {
-    let (channel, world) = (job.messages(1).unwrap(), job.world().unwrap());
+    let (channel, world) = (FormationChannel::new(job, 1).unwrap(), job.world().unwrap());
     let form = |slot: usize, members: &[usize], slots: usize| Formation::new(&channel, slot, members, &[], slots);
     let next = || job.block(100_000).unwrap().start();
     let before = next();
@@ -628,4 +628,15 @@ pub fn formations_that_cannot_be_take_nothing(job: &Job) {
     assert_eq!(next(), before);
     drop(form(0, &[0, 1], 1).unwrap());
     job.barrier().unwrap();
+}
+
+/// What is said there leads others to memory, so no program can say it.
+pub fn a_channel_is_made_while_others_make_messages(job: &Job) {
+    let refused = match job.rank() {
+        0 => FormationChannel::new(job, 1).map(drop),
+        _ => job.messages(1).map(drop),
+    };
+    assert!(matches!(refused, Err(Error::Mismatch { .. })), "{refused:?}");
+    let channel = FormationChannel::new(job, 1).unwrap();
+    Formation::new(&channel, 0, &[0, 1], &[], 1).unwrap().all().barrier().unwrap();
 }

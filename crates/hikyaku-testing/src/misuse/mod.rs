@@ -98,6 +98,7 @@ macro_rules! for_each_misuse {
                 members_ask_for_different_things: 1,
                 messages_are_made_while_others_need_a_tree: 1,
                 formations_that_cannot_be_take_nothing: 2,
+                a_channel_is_made_while_others_make_messages: 2,
             }
             handlers {
                 a_handler_panics_in_a_barrier: 2 => Panics,

@@ -19,6 +19,23 @@ use bytemuck::{Pod, Zeroable};
 /// Groups that are formed together at most, besides the one of all members.
 pub const TEAMS_MAX: usize = 4;
 
+/// Slots between all ranks by which some of them form groups. Programs send nothing there: what a member tells leads the others
+/// to its memory.
+#[derive(Debug)]
+pub struct FormationChannel<'j>(Messages<'j>);
+
+impl<'j> FormationChannel<'j> {
+    /// A channel with so many slots: in each, a pair of ranks takes part in one formation at a time. All ranks call it together.
+    pub fn new(job: &'j Job, slots: usize) -> Result<FormationChannel<'j>> {
+        job.channel(slots).map(FormationChannel)
+    }
+
+    /// The job.
+    pub fn job(&self) -> &'j Job {
+        self.0.job()
+    }
+}
+
 /// What was formed. Its parts belong together until all members have given them up, so none can be taken out.
 ///
 /// ```compile_fail,E0451
@@ -59,17 +76,17 @@ struct Parts {
 const UNUSED: u64 = u64::MAX;
 
 impl<'j> Formation<'j> {
-    /// Forms groups of `members`, given by their numbers in `channel`, who all call this with the same list, and nobody
-    /// else. They talk in `slot` of `channel`, in which nobody sends anything else.
+    /// Forms groups of `members`, given by their ranks in the job, who all call this with the same list, and nobody else. They
+    /// talk in `slot` of `channel`.
     ///
     /// Besides the group of all of them, in the order of the list, there may be up to four teams, each a list of indices
     /// into `members` with this rank among them: those on a list of one member have the same list at the same place.
     ///
     /// ```
-    /// use hikyaku::collective::{Formation, Sum};
+    /// use hikyaku::collective::{FormationChannel, Formation, Sum};
     ///
     /// hikyaku::local(5, |job| {
-    ///     let channel = job.messages(1)?;
+    ///     let channel = FormationChannel::new(job, 1)?;
     ///     if job.rank() == 2 {
     ///         return Ok(());
     ///     }
@@ -89,7 +106,7 @@ impl<'j> Formation<'j> {
     /// .unwrap();
     /// ```
     pub fn new(
-        channel: &Messages<'j>,
+        FormationChannel(channel): &FormationChannel<'j>,
         slot: usize,
         members: &[usize],
         teams: &[&[usize]],
@@ -319,7 +336,7 @@ mod tests {
     #[test]
     fn messages_that_nobody_receives_hold_nobody() {
         crate::local(3, |job| {
-            let channel = job.messages(1)?;
+            let channel = FormationChannel::new(job, 1)?;
             let formed = Formation::new(&channel, 0, &[0, 1, 2], &[], 1)?;
             for member in 0..3 {
                 for bytes in [8, 100_000, 8, 100_000] {
@@ -345,7 +362,7 @@ mod tests {
     fn operations_that_nobody_waited_for_hold_nobody() {
         let buffers = [const { std::sync::Mutex::new(Vec::new()) }; 2];
         crate::local(2, |job| {
-            let channel = job.messages(1)?;
+            let channel = FormationChannel::new(job, 1)?;
             let formed = Formation::new(&channel, 0, &[0, 1], &[], 3)?;
             let other = 1 - job.rank();
             let mut buffer = buffers[job.rank()].lock().unwrap();
@@ -369,7 +386,7 @@ mod tests {
             let freed = AtomicUsize::new(0);
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 crate::local(3, |job| {
-                    let channel = job.messages(1)?;
+                    let channel = FormationChannel::new(job, 1)?;
                     let formed = Formation::new(&channel, 0, &[0, 1, 2], &[], 1)?;
                     job.barrier()?;
                     if job.rank() == 2 {
@@ -390,7 +407,7 @@ mod tests {
     #[test]
     fn what_was_sent_before_leaving_is_received() {
         crate::local(2, |job| {
-            let channel = job.messages(1)?;
+            let channel = FormationChannel::new(job, 1)?;
             let formed = Formation::new(&channel, 0, &[0, 1], &[], 1)?;
             if job.rank() == 0 {
                 (1..=4u8).try_for_each(|value| formed.messages.send_owned(vec![value; 100_000].into(), 1, 0))?;

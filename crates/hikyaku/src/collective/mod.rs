@@ -67,7 +67,7 @@ mod words;
 pub use crate::job::choice::{Call, Choices, Version};
 pub use crate::job::tune::{Machine, Tuned};
 pub use element::Elements;
-pub use formation::{Formation, Retired};
+pub use formation::{Formation, FormationChannel, Retired};
 pub use group::Group;
 pub use operation::{
     AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,

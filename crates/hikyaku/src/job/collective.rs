@@ -20,6 +20,7 @@ pub(super) enum Operation {
     /// library reads there, only the library writes.
     Messages = 3,
     Group = 4,
+    Channel = 5,
 }
 
 impl Operation {
@@ -30,6 +31,7 @@ impl Operation {
             Operation::Free => "free",
             Operation::Messages => "messages",
             Operation::Group => "group",
+            Operation::Channel => "channel",
         }
     }
 }

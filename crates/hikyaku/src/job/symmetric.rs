@@ -21,6 +21,11 @@ impl Job {
         self.allocate(Operation::Messages, bytes)
     }
 
+    /// The same for messages by which the library alone speaks.
+    pub(crate) fn symmetric_for_channel(&self, bytes: usize) -> Result<Symmetric<u8>> {
+        self.allocate(Operation::Channel, bytes)
+    }
+
     /// The same for what ranks tell each other when they form a group.
     pub(crate) fn symmetric_for_group<T: Pod>(&self, len: usize) -> Result<Symmetric<T>> {
         self.allocate(Operation::Group, len)
@@ -36,8 +41,9 @@ impl Job {
         let Ok(mut heap) = self.symmetric.try_borrow_mut() else { return Err(inside_another()) };
         let own_heap = self.ni.memory.layout.heap(self.rank());
         let start = heap.take(bytes);
+        let is_sparse = matches!(operation, Operation::Messages | Operation::Channel);
         let own = match start {
-            Some(start) => self.ni.ready_memory(own_heap + start, bytes, operation != Operation::Messages),
+            Some(start) => self.ni.ready_memory(own_heap + start, bytes, !is_sparse),
             None if bytes == usize::MAX => {
                 Err(Error::Invalid(format!("{len} elements of {} bytes make no area", size_of::<T>())))
             }

@@ -79,6 +79,7 @@ use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::ni::Ni;
 use crate::ni::background::{self, Background};
+use crate::ni::place::Symmetric;
 use far::link::{FarLinks, Roster};
 use layout::{Layout, Side};
 use link::Link;
@@ -187,19 +188,28 @@ const DOMAINS: usize = 2;
 impl Job {
     /// Prepares `slots` slots between every two ranks. All ranks call it together.
     pub fn messages(&self, slots: usize) -> Result<Messages<'_>> {
-        let bytes = Messages::bytes_for(slots, self.size()).map_err(|error| self.refuse_together(error))?;
-        // Numbers of slots that make whole pages of the same size differ by what is added: the others compare the sum.
-        let area = self.symmetric_for_messages(bytes + slots)?;
-        Ok(Messages::between(self, slots, Roster::World(area.start), self.size(), self.rank()))
+        self.messages_in(slots, |bytes| self.symmetric_for_messages(bytes))
     }
 
-    /// Takes part in the agreement in spite of an error: the others must not wait for this rank.
-    #[cold]
-    fn refuse_together(&self, error: Error) -> Error {
-        match self.symmetric_for_messages(usize::MAX) {
-            Err(earlier @ (Error::InHandler | Error::InFunction | Error::ForkedChild)) => earlier,
-            _ => error,
-        }
+    /// The same for what only the library says.
+    pub(crate) fn channel(&self, slots: usize) -> Result<Messages<'_>> {
+        self.messages_in(slots, |bytes| self.symmetric_for_channel(bytes))
+    }
+
+    fn messages_in(&self, slots: usize, allocate: impl Fn(usize) -> Result<Symmetric<u8>>) -> Result<Messages<'_>> {
+        let bytes = match Messages::bytes_for(slots, self.size()) {
+            Ok(bytes) => bytes,
+            // Takes part in the agreement all the same: the others must not wait for this rank.
+            Err(error) => {
+                return Err(match allocate(usize::MAX) {
+                    Err(earlier @ (Error::InHandler | Error::InFunction | Error::ForkedChild)) => earlier,
+                    _ => error,
+                });
+            }
+        };
+        // Numbers of slots that make whole pages of the same size differ by what is added: the others compare the sum.
+        let area = allocate(bytes + slots)?;
+        Ok(Messages::between(self, slots, Roster::World(area.start), self.size(), self.rank()))
     }
 }
 

@@ -1,15 +1,13 @@
 //! Groups that are made and given up by their members alone.
 
 use super::{value, values};
-use hikyaku::collective::{Formation, Retired, Sum};
-use hikyaku::message::Mode;
+use hikyaku::collective::{Formation, FormationChannel, Retired, Sum};
 use hikyaku::{Error, Job};
-use std::time::Duration;
 
 /// Everybody but the last, in reverse order, again and again: nobody waits for the others to leave, and memory is used
 /// again.
 pub fn come_and_go(job: &Job) {
-    let channel = job.messages(1).unwrap();
+    let channel = FormationChannel::new(job, 1).unwrap();
     let members: Vec<usize> = (0..job.size() - (job.size() > 1) as usize).rev().collect();
     if !members.contains(&job.rank()) {
         return;
@@ -17,10 +15,7 @@ pub fn come_and_go(job: &Job) {
     let me = members.iter().position(|rank| *rank == job.rank()).unwrap();
     let team: Vec<usize> = (0..members.len()).filter(|other| other % 2 == me % 2).collect();
     let mut retired: Vec<Retired<'_>> = Vec::new();
-    let modes = [Mode::Standard, Mode::Synchronous, Mode::Spool(Duration::ZERO)];
     for round in 0..30 {
-        // How the program wants its own messages sent does not matter.
-        channel.set_mode(modes[round % 3]);
         let formed = Formation::new(&channel, 0, &members, &[&team], 1).unwrap();
         assert_eq!((formed.all().rank(), formed.all().size()), (me, members.len()));
         assert_eq!(formed.all().world_rank(me), Some(job.rank()));
@@ -54,7 +49,7 @@ pub fn come_and_go(job: &Job) {
 
 /// Pairs of neighbours in a ring, each rank in two of them.
 pub fn overlap(job: &Job) {
-    let channel = job.messages(1).unwrap();
+    let channel = FormationChannel::new(job, 1).unwrap();
     let (rank, size) = (job.rank(), job.size());
     if size < 3 {
         return;
@@ -78,7 +73,7 @@ pub fn overlap(job: &Job) {
 
 /// Members that mean different things find out, and can try again.
 pub fn mismatch(job: &Job) {
-    let channel = job.messages(1).unwrap();
+    let channel = FormationChannel::new(job, 1).unwrap();
     if job.size() < 2 || job.rank() > 1 {
         return;
     }
