@@ -28,6 +28,14 @@ pub(super) struct Pending {
     pub waiting: Names,
 }
 
+impl Pending {
+    /// Lets go of what others may still read, without giving its memory back.
+    pub fn leak(self) {
+        let is_under_way = |flight: &Flight| matches!(flight, Flight::Send(_) | Flight::Receive(_));
+        self.flights.into_iter().filter(is_under_way).for_each(std::mem::forget);
+    }
+}
+
 /// What was given up and others may still read.
 pub(crate) struct Halted {
     _pending: Pending,

@@ -134,8 +134,8 @@ impl Messages<'_> {
         // Where peers write is not given back before they have stopped.
         self.abandon_receives();
         // What was offered and not taken may still be read at any moment.
-        std::mem::forget(self.core.pending.take());
-        std::mem::forget(self.core.take_spool());
+        self.core.pending.take().leak();
+        self.core.take_spool().lanes.drain().for_each(std::mem::forget);
     }
 }
 

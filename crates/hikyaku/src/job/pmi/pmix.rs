@@ -92,26 +92,21 @@ impl Pmix {
 
     fn number_of_job(&self, key: &CStr) -> Result<u32> {
         match self.get(RANK_WILDCARD, key)? {
-            (TYPE_UINT32, word) => Ok(word as u32),
+            Answer { kind: TYPE_UINT32, word } => Ok(word as u32),
             _ => Err(unusable(PROTOCOL, format!("{} is no number", key.to_string_lossy()))),
         }
     }
 
     fn text_of(&self, rank: u32, key: &CStr) -> Result<String> {
-        let (kind, word) = self.get(rank, key)?;
-        if kind != TYPE_STRING || word == 0 {
+        let answer = self.get(rank, key)?;
+        if answer.kind != TYPE_STRING || answer.word == 0 {
             return Err(unusable(PROTOCOL, format!("{} is no text", key.to_string_lossy())));
         }
-        let text = word as *mut c_char;
         // SAFETY: a terminated text that the library has allocated for us.
-        let copy = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
-        // SAFETY: it came from `malloc`, and is used no more.
-        unsafe { libc::free(text.cast()) };
-        Ok(copy)
+        Ok(unsafe { CStr::from_ptr(answer.word as *const c_char) }.to_string_lossy().into_owned())
     }
 
-    /// The type of a value, and the first word of its data.
-    fn get(&self, rank: u32, key: &CStr) -> Result<(u16, u64)> {
+    fn get(&self, rank: u32, key: &CStr) -> Result<Answer> {
         let process = Process { rank, ..self.me };
         let mut value: *mut Value = null_mut();
         // SAFETY: the signature of the standard; the library stores the address of a value it has allocated.
@@ -121,10 +116,10 @@ impl Pmix {
             return Err(unusable(PROTOCOL, format!("{} has no value", key.to_string_lossy())));
         }
         // SAFETY: every value has a type and at least one word of data.
-        let copy = unsafe { ((*value).kind, (*value).data[0]) };
+        let answer = unsafe { Answer { kind: (*value).kind, word: (*value).data[0] } };
         // SAFETY: it came from `malloc`, and is used no more.
         unsafe { libc::free(value.cast()) };
-        Ok(copy)
+        Ok(answer)
     }
 
     fn publish(&self, text: &str) -> Result<()> {
@@ -181,6 +176,21 @@ impl Exchange for Pmix {
     fn say_goodbye(&self) {
         // SAFETY: the signature of the standard. The last of its users in this process closes the connection.
         unsafe { (self.functions.finalize)(null(), 0) };
+    }
+}
+
+/// The type of a value, and the first word of its data.
+struct Answer {
+    kind: u16,
+    word: u64,
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if self.kind == TYPE_STRING {
+            // SAFETY: a text came from `malloc`, or is none; it is used no more.
+            unsafe { libc::free(self.word as *mut c_void) };
+        }
     }
 }
 
@@ -310,26 +320,21 @@ mod tests {
     ) -> c_int {
         let [kind, word, has_value, ..]: [u8; 4] = said();
         let kind = [TYPE_STRING, TYPE_UINT32, kind as u16][kind as usize % 3];
-        let word = match (kind, word % 4) {
-            // A text is at an address, or nowhere: anything else would break the library's own promise.
-            (TYPE_STRING, 0) => 0,
-            (TYPE_STRING, _) if has_value % 16 != 0 => {
-                let text = CString::new(said::<60>().map(|byte| byte.max(1))).unwrap();
-                // SAFETY: copies a terminated text.
-                unsafe { libc::strdup(text.as_ptr()) as u64 }
-            }
-            _ => u64::from_le_bytes(said()),
-        };
-        if has_value % 16 != 0 {
-            let data = [word, 0, 0];
-            // SAFETY: fresh memory of that size, if there is any.
+        // A text is at an address, or nowhere: anything else would break the library's own promise.
+        let has_text = kind == TYPE_STRING && word % 4 != 0 && has_value % 16 != 0;
+        let text = has_text.then(|| CString::new(said::<60>().map(|byte| byte.max(1))).unwrap());
+        let number = if kind == TYPE_STRING { 0 } else { u64::from_le_bytes(said()) };
+        let status = status();
+        if status == SUCCESS && has_value % 16 != 0 {
+            // SAFETY: copies a terminated text; fresh memory of that size, if there is any.
             unsafe {
+                let word = text.map_or(number, |text| libc::strdup(text.as_ptr()) as u64);
                 let place = libc::malloc(size_of::<Value>()).cast::<Value>();
-                place.write(Value { kind, data });
+                place.write(Value { kind, data: [word, 0, 0] });
                 value.write(place);
             }
         }
-        status()
+        status
     }
 
     unsafe extern "C" fn error_text(code: c_int) -> *const c_char {
