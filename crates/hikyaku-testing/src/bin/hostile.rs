@@ -176,7 +176,8 @@ impl<'j> Scene<'j> {
             }
             sent.map_or(Ok(()), |sent| scope.wait_send(sent))
         })?;
-        assert_eq!(into, [CALM; BYTES]);
+        // The attacker's interface may have copied what it really sends, into the buffer that is meant for it and no further.
+        assert!(into.iter().all(|byte| [CALM, 1].contains(byte)), "bytes that nobody sent");
         Ok(())
     }
 
