@@ -16,6 +16,14 @@ pub enum Error {
         /// The dead rank.
         rank: usize,
     },
+    /// The rank cannot be reached any more. It may run on where it is.
+    #[error("rank {rank} cannot be reached any more: {tried}")]
+    Unreachable {
+        /// The rank.
+        rank: usize,
+        /// What was tried, and for how long.
+        tried: Box<str>,
+    },
     /// The rank ended its part of the job while this call still needed it.
     #[error("rank {rank} has left the job, but this call still waits for it")]
     PeerLeft {
@@ -307,6 +315,7 @@ impl Error {
     pub fn rank(&self) -> Option<usize> {
         match self {
             Error::PeerDead { rank }
+            | Error::Unreachable { rank, .. }
             | Error::PeerLeft { rank }
             | Error::PeerMisbehaved { rank, .. }
             | Error::Refused { rank, .. }
@@ -320,8 +329,13 @@ impl Error {
         }
     }
 
-    /// True when a peer is the cause: it died, left, or sent nonsense. The caller's program may be right.
+    /// True when a peer is the cause: it died, left, cannot be reached, or sent nonsense. The caller's program may be right.
     pub fn is_peer_fault(&self) -> bool {
-        matches!(self, Error::PeerDead { .. } | Error::PeerLeft { .. } | Error::PeerMisbehaved { .. })
+        self.is_end_of_peer() || matches!(self, Error::PeerMisbehaved { .. })
+    }
+
+    /// True when a peer takes part no more, as far as this rank knows: it died, left, or cannot be reached.
+    pub fn is_end_of_peer(&self) -> bool {
+        matches!(self, Error::PeerDead { .. } | Error::PeerLeft { .. } | Error::Unreachable { .. })
     }
 }

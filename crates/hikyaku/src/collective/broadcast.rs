@@ -125,7 +125,7 @@ impl Group<'_> {
         };
         match version {
             Version::Direct if reached => source,
-            Version::Direct | Version::Stage => self.stage().map_or(Source::in_rounds(), Source::staged),
+            Version::Direct | Version::Stage => self.own_stage(),
             Version::Buffers | Version::Tree => Source::in_rounds(),
         }
     }

@@ -104,7 +104,7 @@ struct Application {
     answer: u64,
     color: u64,
     key: i64,
-    /// Offset of its part in the segment.
+    /// Offset of its part in its heap.
     start: u64,
 }
 
@@ -131,7 +131,7 @@ impl Job {
         self.ni.check_rank(self.rank())?;
         let application = Application::new(self, joins.then_some(0), self.rank() as i64, self.size());
         let ranks: Vec<usize> = (0..self.size()).collect();
-        if self.ni.far.is_some() {
+        if self.ni.spans_hosts() {
             return application.form(self, &ranks, &self.share(application)?);
         }
         let table = self.symmetric_for_group::<Application>(1).inspect_err(|_| {
@@ -193,7 +193,7 @@ impl<'j> Group<'j> {
         let leavers = &self.part(self.rank).leavers;
         let left = || (leavers.get() as usize >= self.size() - 1).then_some(());
         let gone = || {
-            let state = |rank: usize| self.job.ni.memory.block(rank).life.state();
+            let state = |rank: usize| self.job.ni.state_of(rank);
             let dead = self.members.iter().find(|member| state(member.rank) == State::Dead);
             dead.map(|member| Error::PeerDead { rank: member.rank })
         };
@@ -280,16 +280,16 @@ impl Application {
 }
 
 impl<'j> Group<'j> {
-    /// A group of `members`, to which this rank belongs with the part at `start` of the segment, which was taken for a group
+    /// A group of `members`, to which this rank belongs with the part at `start` of its heap, which was taken for a group
     /// of at most `room` members.
     pub(super) fn over(job: &'j Job, members: Vec<Member>, start: usize, room: usize) -> Result<Group<'j>> {
         let rank = members.iter().position(|member| member.rank == job.rank()).expect("this rank joins");
         let crowded = is_crowded(job);
         let slots = Slots::default();
-        let far = match job.ni.far {
-            None => None,
-            Some(_) => {
-                let parts: Vec<_> = members.iter().map(|member| (member.rank, member.start(&job.ni))).collect();
+        let far = match members.iter().any(|member| member.is_far()) || job.ni.spans_hosts() {
+            false => None,
+            true => {
+                let parts: Vec<_> = members.iter().map(|member| (member.rank, member.start)).collect();
                 slots.set(Some(Messages::over(job, SLOTS, &parts, rank)));
                 Some(Far::new(job, &members, room)?)
             }
@@ -332,15 +332,15 @@ impl<'j> Group<'j> {
 
 /// Takes memory for a part of a group of at most `room` members.
 pub(super) fn take_part(job: &Job, room: usize) -> Result<usize> {
-    match job.ni.far {
-        Some(_) => part_bytes(job, room).and_then(|bytes| job.ni.take_sparse(bytes)),
-        None => job.ni.take_heap(PART_BYTES),
+    match job.ni.spans_hosts() {
+        true => part_bytes(job, room).and_then(|bytes| job.ni.take_sparse(bytes)),
+        false => job.ni.take_heap(PART_BYTES),
     }
 }
 
 /// Bytes of a part of a group of at most `room` members.
 pub(super) fn part_bytes(job: &Job, room: usize) -> Result<usize> {
-    if job.ni.far.is_some() { far::part_bytes(job, room) } else { Ok(PART_BYTES) }
+    if job.ni.spans_hosts() { far::part_bytes(job, room) } else { Ok(PART_BYTES) }
 }
 
 #[cfg(not(test))]

@@ -76,31 +76,35 @@ pub(super) const PART_BYTES: usize = BUFFERS_START + SLOT_COUNT as usize * BUFFE
 pub(super) struct Member {
     /// Its rank in the job.
     pub rank: usize,
+    /// Where it begins in the rank's heap.
+    pub start: usize,
+    /// Where it is mapped; null if the rank is far.
     base: *mut u8,
 }
 
 impl Member {
-    /// The part of `rank`, of so many bytes at `start` of the segment, which that rank told.
+    /// The part of `rank`, of so many bytes at `start` of its heap, which that rank told.
     pub fn find(ni: &Ni, rank: usize, start: u64, bytes: usize) -> Result<Member> {
         ni.check_own_part(rank, start, bytes)?;
-        // SAFETY: checked to lie in the heap of the rank.
-        Ok(Member { rank, base: unsafe { ni.memory.segment.base().add(start as usize) } })
+        let base = ni.near_bytes(rank, start, bytes as u64).unwrap_or(std::ptr::null_mut());
+        Ok(Member { rank, start: start as usize, base })
     }
 
-    /// Where it begins in the segment.
-    pub fn start(self, ni: &Ni) -> usize {
-        self.base as usize - ni.memory.segment.base() as usize
+    /// Whether it is not mapped here.
+    pub fn is_far(self) -> bool {
+        self.base.is_null()
     }
 
-    /// Something in it, at an offset.
+    /// Something in it, at an offset. It is near.
     pub fn at<T: Shared>(self, offset: usize) -> *const T {
+        debug_assert!(!self.is_far());
         self.base.wrapping_add(offset).cast()
     }
 
     /// Its words.
     ///
     /// # Safety
-    /// The segment stays mapped for `'a`.
+    /// The member is near, and the segment stays mapped for `'a`.
     #[inline(always)]
     pub unsafe fn part<'a>(self) -> &'a Part {
         // SAFETY: `find` checked place and alignment; a part is made of atomics, valid whatever is written there.

@@ -18,12 +18,18 @@ pub(super) const HALF_BYTES: usize = 256 * 1024;
 const STAGE_BYTES: usize = 2 * HALF_BYTES;
 
 impl Group<'_> {
-    /// Where the own buffers are in the segment; `None` without memory for them.
+    /// Where the own buffers are in the own heap; `None` without memory for them.
     pub(super) fn stage(&self) -> Option<usize> {
         if self.stage.get().is_none() {
             self.stage.set(self.job.ni.take_heap(STAGE_BYTES).ok());
         }
         self.stage.get()
+    }
+
+    /// The own buffers, as the others are told of them.
+    pub(super) fn own_stage(&self) -> Source {
+        let told = |start| Source::staged(self.job.ni.own_span(start, STAGE_BYTES));
+        self.stage().map_or(Source::in_rounds(), told)
     }
 
     /// Gives the own buffers back; nobody reads them any more.
@@ -66,7 +72,8 @@ impl Group<'_> {
     fn fill(&self, offset: usize, piece: &[u8]) {
         let start = self.stage.get().expect("the root has told of its buffers");
         assert!(offset + piece.len() <= STAGE_BYTES);
-        // SAFETY: within the own buffers in the segment, taken from the heap; `piece` is a live slice outside of it.
-        unsafe { copy::copy(self.job.ni.memory.segment.base().add(start + offset), piece.as_ptr(), piece.len()) };
+        let into = self.job.ni.own_bytes(start + offset, piece.len());
+        // SAFETY: within the own buffers, taken from the heap; `piece` is a live slice outside of it.
+        unsafe { copy::copy(into, piece.as_ptr(), piece.len()) };
     }
 }

@@ -51,7 +51,6 @@ impl Group<'_> {
     }
 
     pub(super) fn wait_longer<R>(&self, round: &Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
-        let departures = &self.job.ni.memory.header().departures;
         let alarm = &self.part(self.rank()).alarm;
         let (mut departed, mut turns) = (0, 0u32);
         loop {
@@ -61,7 +60,7 @@ impl Group<'_> {
                 }
                 turns = turns.wrapping_add(1);
                 let looks = turns >= FIRST_LOOK_TURNS && turns.is_power_of_two();
-                let now = departures.load(Ordering::Acquire);
+                let now = self.job.ni.departures();
                 if now == departed && !looks && alarm.load(Ordering::Relaxed) == 0 {
                     return None;
                 }
@@ -93,7 +92,7 @@ impl Group<'_> {
         if alarm != 0 && !is_later(alarm >> 32, round.number) {
             return Err(self.alarmed(round, alarm));
         }
-        let state = |member: usize| self.job.ni.memory.block(self.members[member].rank).life.state();
+        let state = |member: usize| self.job.ni.state_of(self.members[member].rank);
         let has_left =
             |member: &usize| state(*member) == State::Left && self.part(*member).finished.get() < round.number;
         // In this order: one that left because another died is not the cause.

@@ -45,7 +45,7 @@ impl Job {
         // Before anything is announced: a barrier refused half-way would put the ranks out of step.
         refuse_in_handler()?;
         self.complete()?;
-        if self.ni.far.is_some() {
+        if self.ni.spans_hosts() {
             return self.meet(Operation::Barrier, 0, Ok(()));
         }
         let number = self.barriers.get() + 1;
@@ -60,7 +60,7 @@ impl Job {
         let flags = &self.ni.mine().flags;
         for step in 0.. {
             let Some(peer) = partner(rank, size, step) else { break };
-            self.ni.memory.block(peer).flags.set(step, number);
+            self.ni.memory.block(self.ni.local_of(peer)).flags.set(step, number);
             self.ni.notify(peer, ANY);
             let reached = || flags.reached(step, number).then_some(());
             if reached().is_none() {
@@ -116,7 +116,7 @@ impl Job {
     }
 
     fn agree_uninterrupted(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
-        if self.ni.far.is_some() {
+        if self.ni.spans_hosts() {
             self.complete()?;
             return self.meet(operation, argument, own);
         }
@@ -133,7 +133,7 @@ impl Job {
         self.barrier()?;
         let mut failed = None;
         for rank in 0..self.size() {
-            let theirs = &self.ni.memory.block(rank).proposals[turn];
+            let theirs = &self.ni.memory.block(self.ni.local_of(rank)).proposals[turn];
             let their_label = theirs.operation.load(Ordering::Acquire);
             let their_argument = theirs.argument.load(Ordering::Relaxed);
             if their_label != label || their_argument != argument {

@@ -10,7 +10,7 @@
 
 use super::pmi::Exchange;
 use crate::error::{Error, Result};
-use crate::transport::shm::layout::JobMemory;
+use crate::transport::shm::layout::{JobMemory, Local};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
@@ -21,7 +21,7 @@ struct AtExit {
     /// A forked child that exits is not the rank.
     process: u32,
     launcher: Box<dyn Exchange>,
-    part: OnceLock<(Weak<JobMemory>, usize)>,
+    part: OnceLock<(Weak<JobMemory>, Local)>,
 }
 
 /// Has the launcher told when the process ends properly.
@@ -33,7 +33,7 @@ pub(super) fn say_goodbye_to(launcher: Box<dyn Exchange>) -> Result<&'static dyn
 }
 
 /// Has the peers told as well, when the process is gone, if `rank` has not left its job by then.
-pub(super) fn leave(memory: &Arc<JobMemory>, rank: usize) {
+pub(super) fn leave(memory: &Arc<JobMemory>, rank: Local) {
     if let Some(entry) = AT_EXIT.get() {
         entry.part.get_or_init(|| (Arc::downgrade(memory), rank));
     }

@@ -7,12 +7,14 @@ use super::{Config, Job, exit, rendezvous};
 use crate::error::{Error, Result};
 use crate::memory::segment::Segment;
 use crate::ni::area::random;
+use crate::ni::routes::Routes;
 use crate::ni::wait::{By, Progress};
 use crate::ni::{Ni, Settings};
 use crate::sync::bell::ANY;
 use crate::sync::fence::Fences;
+use crate::transport::hosts::Hosts;
 use crate::transport::shm::cross;
-use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, State};
+use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, Local, State};
 use rustix::io::FdFlags;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
@@ -49,9 +51,12 @@ impl Job {
 fn alone() -> Result<Job> {
     let config = Config::default();
     let layout = Layout::new(1, config.ports, config.heap_bytes)?;
+    let memory = Arc::new(JobMemory::create(layout, config.choices.words())?);
+    let routes = Arc::new(Routes::from(&Hosts::one(1), 0, &memory));
+    let (job, fences) = (random()?, Fences::for_threads());
     let settings =
-        Settings { rank: 0, job: random()?, fences: Fences::for_threads(), crowded: false, threads: false, far: None };
-    let job = Job::new(Ni::new(Arc::new(JobMemory::create(layout, config.choices.words())?), settings)?, None, None)?;
+        Settings { rank: 0, job, fences, crowded: false, threads: false, routes, far: None, environment: None };
+    let job = Job::new(Ni::new(memory, settings)?, None, None)?;
     job.announce();
     Ok(job)
 }
@@ -72,7 +77,7 @@ fn join(socket: &str) -> Result<Job> {
     let (welcome, memory) = introduce(&socket)?;
     let layout = welcome.layout()?;
     let memory = JobMemory { segment: Segment::open(memory, layout.total_bytes())?, layout };
-    await_welcomed(&socket, &memory.block(welcome.rank as usize).life.welcomed)?;
+    await_welcomed(&socket, &memory.block(Local(welcome.rank as u32)).life.welcomed)?;
     end_with_launcher(&socket)?;
     enter(&welcome, memory, Some(socket))
 }
@@ -83,8 +88,8 @@ fn join_among(protocol: Protocol) -> Result<Job> {
     let launcher = exit::say_goodbye_to(protocol.open()?)?;
     let (welcome, memory) = rendezvous::meet(launcher, &Config::default())?;
     let mut job = enter(&welcome, memory, None)?;
-    exit::leave(&job.ni.memory, job.rank());
-    job.watch = Some(Watch::start(job.ni.memory.clone(), job.rank())?);
+    exit::leave(&job.ni.memory, job.ni.local);
+    job.watch = Some(Watch::start(job.ni.memory.clone(), job.ni.local)?);
     // Everyone who comes to the second barrier has lived until all were watched: no number was that of a later process.
     job.barrier()?;
     job.barrier()?;
@@ -102,11 +107,13 @@ fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>) -> Res
 
     let (rank, crowded) = (welcome.rank as usize, welcome.crowded != 0);
     let probe = Box::new(random()?);
-    let life = &memory.block(rank).life;
+    let life = &memory.block(Local(rank as u32)).life;
     life.process.store(std::process::id() as u64, Ordering::Relaxed);
     life.probe_address.store(&*probe as *const u64 as u64, Ordering::Relaxed);
     life.probe_value.store(*probe, Ordering::Relaxed);
-    let settings = Settings { rank, job: welcome.job, fences, crowded, threads: false, far: None };
+    let routes = Arc::new(Routes::from(&Hosts::one(memory.layout.size), 0, &memory));
+    let settings =
+        Settings { rank, job: welcome.job, fences, crowded, threads: false, routes, far: None, environment: None };
     let job = Job::new(Ni::new(memory, settings)?, launcher, Some(probe))?;
     job.announce();
     job.await_everyone(Duration::from_millis(welcome.start_timeout_ms))?;
@@ -189,7 +196,7 @@ fn end_with_launcher(socket: &OwnedFd) -> Result<()> {
 impl Job {
     /// Waits until every rank has joined, so that errors at the start are found at the start.
     fn await_everyone(&self, timeout: Duration) -> Result<()> {
-        let missing = || (0..self.size()).filter(|rank| self.ni.memory.block(*rank).life.state() == State::Starting);
+        let missing = || (0..self.size()).filter(|rank| self.ni.state_of(*rank) == State::Starting);
         let all = || missing().next().is_none().then_some(());
         let waited = self.wait_until(By::Barrier(0), Some(timeout), ANY, Progress::Seldom, all);
         waited.map_err(|error| match error {

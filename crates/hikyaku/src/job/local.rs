@@ -3,8 +3,10 @@
 use super::{Config, Job};
 use crate::error::{Error, Result};
 use crate::ni::area::random;
+use crate::ni::routes::Routes;
 use crate::ni::{Ni, Settings};
 use crate::sync::fence::Fences;
+use crate::transport::hosts::Hosts;
 use crate::sync::gate::Gate;
 use crate::transport::shm::layout::{JobMemory, Layout};
 use std::sync::Arc;
@@ -38,9 +40,12 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
     let (job, fences) = (random()?, Fences::for_threads());
     let crowded = size > super::topology::cores().len();
     // All interfaces exist before any rank runs: none can fail to start and leave the others waiting.
-    let interfaces = (0..size)
-        .map(|rank| Ni::new(memory.clone(), Settings { rank, job, fences, crowded, threads: true, far: None }))
-        .collect::<Result<Vec<_>>>()?;
+    let routes = Arc::new(Routes::from(&Hosts::one(size), 0, &memory));
+    let interface = |rank| {
+        let (routes, far, environment) = (routes.clone(), None, None);
+        Ni::new(memory.clone(), Settings { rank, job, fences, crowded, threads: true, routes, far, environment })
+    };
+    let interfaces = (0..size).map(interface).collect::<Result<Vec<_>>>()?;
     // Shut until every thread exists: only then does any rank run.
     let gate = Gate::new();
     let body = |ni: Arc<Ni>| {

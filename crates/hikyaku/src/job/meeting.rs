@@ -49,14 +49,13 @@ impl Job {
             if planted(Bug::MeetingShort) && partner(rank, size, step + 1).is_none() {
                 break;
             }
-            let place = self.ni.memory.layout.hearing(peer, turn, step);
-            let target = Target::in_segment(&self.ni, peer, place);
+            let target = Target::hearing(&self.ni, peer, turn, step);
             match operation {
                 // Nothing to compare: the cheapest of all operations.
                 Operation::Barrier if heard.other == 0 => self.word_quietly(target, head)?,
                 // What nobody asks for: whoever hears it knows that not all ask for the same.
                 Operation::Barrier => self.word_quietly(target, number << 8 | NOTHING)?,
-                _ => self.push_then(target, &[], place, &heard.words(head))?,
+                _ => self.push_then(target, &[], target.offset as usize, &heard.words(head))?,
             }
             let below = (rank + size - (1 << step)) % size;
             let words = &self.ni.mine().hearings[turn][step];
@@ -78,7 +77,7 @@ impl Job {
     /// What each rank gives, in the order of ranks. In step `k` a rank passes what it has of `2^k` ranks on to the rank as
     /// far below it.
     pub(crate) fn share<T: Pod>(&self, mine: T) -> Result<Vec<T>> {
-        let (rank, size, layout) = (self.rank(), self.size(), &self.ni.memory.layout);
+        let (rank, size) = (self.rank(), self.size());
         let (table, flags) = (self.symmetric_for_group::<T>(size)?, self.symmetric_for_group::<u64>(STEP_COUNT)?);
         let mut known = vec![mine; size];
         for step in 0.. {
@@ -88,9 +87,9 @@ impl Job {
             }
             let count = distance.min(size - distance);
             let (below, above) = ((rank + size - distance) % size, (rank + distance) % size);
-            let place = layout.heap(below) + table.start + distance * size_of::<T>();
-            let flag = layout.heap(below) + flags.start + step * 8;
-            let target = Target::in_segment(&self.ni, below, place);
+            let place = table.start + distance * size_of::<T>();
+            let flag = flags.start + step * 8;
+            let target = Target::in_heap(&self.ni, below, place);
             self.push_then(target, bytemuck::cast_slice(&known[..count]), flag, &[1])?;
             self.wait_from(By::Rank(above), flags.here(step), Until::Equal(1))?;
             table.read(distance, &mut known[distance..distance + count]);

@@ -157,9 +157,8 @@ impl Job {
     /// Tells peers that this rank takes part.
     fn announce(&self) {
         self.ni.mine().life.state.store(State::Joined as u64, Ordering::SeqCst);
-        // Nobody far sleeps here.
-        for rank in (0..self.size()).filter(|rank| self.ni.is_near(*rank)) {
-            self.ni.notify(rank, crate::sync::bell::ANY);
+        for rank in self.ni.routes.near() {
+            self.ni.notify(*rank, crate::sync::bell::ANY);
         }
     }
 }
@@ -170,16 +169,16 @@ impl Drop for Job {
         if std::process::id() != self.process {
             return;
         }
-        let unwinds = if self.ni.far.is_some() { !self.has_returned.get() } else { std::thread::panicking() };
+        let unwinds = if self.ni.environment.is_some() { !self.has_returned.get() } else { std::thread::panicking() };
         let died = unwinds || self.ni.failure.is_kept();
         if !background::retire(&self.ni) {
             // What another thread still moves on may reach buffers of peers: they free those when the whole process ends.
             return;
         }
         let state = if died { State::Dead } else { State::Left };
-        match &self.ni.far {
-            Some(far) => far.depart(state),
-            None => self.ni.memory.mark_departed(self.ni.rank, state),
+        match &self.ni.environment {
+            Some(environment) => environment.depart(state, self.ni.mine().life.arrivals.load(Ordering::Relaxed)),
+            None => self.ni.memory.mark_departed(self.ni.local, state),
         }
     }
 }

@@ -353,7 +353,7 @@ mod tests {
                 let _ = (welcome.is_valid(), welcome.refused());
                 if let Ok(layout) = welcome.layout() {
                     let last = layout.size - 1;
-                    assert!(layout.heap(last) + 2 * layout.heap_half_bytes <= layout.total_bytes());
+                    assert!(layout.heap(crate::transport::shm::layout::Local(last as u32)) + 2 * layout.heap_half_bytes <= layout.total_bytes());
                     assert!((welcome.rank as usize) < layout.size);
                 }
             }

@@ -6,9 +6,11 @@ use crate::error::{Error, Result};
 use crate::ni::background::{self, UnderWay};
 use crate::ni::coroutine;
 use crate::ni::message::refuse_in_handler;
+use crate::ni::routes::Routes;
 use crate::ni::{Ni, Settings};
 use crate::sync::fence::Fences;
 use crate::transport::Interface;
+use crate::transport::hosts::Hosts;
 use crate::transport::reliable::Counters;
 use crate::transport::shm::layout::{JobMemory, Layout};
 use crate::transport::sim::chance::Chance;
@@ -41,6 +43,8 @@ use std::time::Duration;
 pub struct Sim {
     machine: Machine,
     size: usize,
+    /// The host of each rank.
+    hosts: Vec<u32>,
     seed: u64,
     config: Config,
     stack_bytes: usize,
@@ -80,6 +84,7 @@ impl Sim {
         Sim {
             machine,
             size,
+            hosts: (0..size as u32).collect(),
             seed,
             config,
             stack_bytes: 512 * 1024,
@@ -92,6 +97,23 @@ impl Sim {
     /// Address space for the symmetric memory of a rank, and as much again for its own areas.
     pub fn heap_bytes(mut self, bytes: u64) -> Sim {
         self.config.heap_bytes = bytes;
+        self
+    }
+
+    /// On which host each rank is, in any order; without this each is on one of its own. Hosts are numbered from 0. Ranks of one
+    /// host share its memory, and reach the others by its network.
+    ///
+    /// ```
+    /// use hikyaku::sim::{Machine, Sim};
+    ///
+    /// let run = Sim::new(Machine::plain(), 4, 1).hosts(|rank| rank % 2).run(|job| {
+    ///     job.is_mapped((job.rank() + 2) % 4)
+    /// })?;
+    /// assert!(run.results.into_iter().all(|is_mapped| is_mapped == Ok(true)));
+    /// # hikyaku::Result::Ok(())
+    /// ```
+    pub fn hosts(mut self, host_of: impl Fn(usize) -> usize) -> Sim {
+        self.hosts = (0..self.size).map(|rank| u32::try_from(host_of(rank)).unwrap_or(u32::MAX)).collect();
         self
     }
 
@@ -151,15 +173,31 @@ impl Sim {
     pub fn run_mortal<R>(&self, rank: impl Fn(&Job) -> R) -> Result<Run<Option<R>>> {
         self.faults.check(self.size)?;
         self.machine.check().map_err(|problem| Error::Invalid(format!("the machine has {problem}")))?;
-        let layout = Layout::of_far_ranks(self.size, self.config.ports, self.config.heap_bytes)?;
-        let memory = Arc::new(JobMemory::create(layout, self.config.choices.words())?);
-        let world = Arc::new(World::new(self.machine.clone(), memory.clone(), self.seed, &self.faults, self.trace));
+        let hosts = Hosts::new(&self.hosts)?;
+        let layout = |host| Layout::of_host(self.size, hosts.ranks_on(host), self.config.ports, self.config.heap_bytes);
+        let layouts = (0..hosts.count()).map(layout).collect::<Result<Vec<_>>>()?;
+        let memories = JobMemory::create_many(&layouts, self.config.choices.words())?;
+        let memories: Vec<Arc<JobMemory>> = memories.into_iter().map(Arc::new).collect();
+        let routes = memories.iter().enumerate().map(|(host, memory)| Arc::new(Routes::from(&hosts, host, memory)));
+        let routes: Vec<Arc<Routes>> = routes.collect();
+        let machine = self.machine.clone();
+        let world = World::new(machine, (hosts.clone(), memories.clone()), self.seed, &self.faults, self.trace);
+        let world = Arc::new(world);
         let job = Chance::new(!self.seed).next().max(1);
         let interface = |rank| {
-            let far: Arc<dyn crate::transport::Transport> =
-                Arc::new(Endpoint { world: world.clone(), rank, is_beside });
-            let fences = Fences::for_threads();
-            Ni::new(memory.clone(), Settings { rank, job, fences, crowded: false, threads: false, far: Some(far) })
+            let host = hosts.host_of(rank);
+            let endpoint = Arc::new(Endpoint { world: world.clone(), rank, is_beside });
+            let settings = Settings {
+                rank,
+                job,
+                fences: Fences::for_threads(),
+                crowded: false,
+                threads: true,
+                routes: routes[host].clone(),
+                far: Some(endpoint.clone()),
+                environment: Some(endpoint),
+            };
+            Ni::new(memories[host].clone(), settings)
         };
         let interfaces = (0..self.size).map(interface).collect::<Result<Vec<_>>>()?;
         let weak = |ni: &Arc<Ni>| Arc::downgrade(&(ni.clone() as Arc<dyn Interface>));
@@ -193,6 +231,8 @@ fn is_beside() -> bool {
 fn turns<R>(world: &World, mut fibers: Vec<Option<Fiber<'_, R>>>, limit: Duration) -> Result<Vec<Option<Ending<R>>>> {
     let mut works: Vec<UnderWay> = fibers.iter().map(|_| UnderWay::default()).collect();
     let mut endings: Vec<Option<Ending<R>>> = fibers.iter().map(|_| None).collect();
+    // Ranks of the same host may be in the middle of a transfer with one that was killed: its buffers stay.
+    let mut killed = Vec::new();
     loop {
         if world.summary().0 > limit {
             break;
@@ -200,16 +240,13 @@ fn turns<R>(world: &World, mut fibers: Vec<Option<Fiber<'_, R>>>, limit: Duratio
         match world.advance() {
             Next::Went => {}
             Next::Nothing => break,
-            Next::Kill(rank) => {
-                background::exchange(&mut works[rank]);
-                fibers[rank] = None;
-                background::exchange(&mut works[rank]);
-            }
+            Next::Kill(rank) => killed.push((rank, fibers[rank].take())),
             Next::Run(rank) => {
                 let fiber = fibers[rank].as_mut().expect("a rank that has ended is not ready");
                 background::exchange(&mut works[rank]);
                 let ending = fiber.resume();
                 background::exchange(&mut works[rank]);
+                world.heed_bells(rank);
                 if ending.is_some() {
                     endings[rank] = ending;
                     fibers[rank] = None;
@@ -219,12 +256,19 @@ fn turns<R>(world: &World, mut fibers: Vec<Option<Fiber<'_, R>>>, limit: Duratio
         }
     }
     let stuck = world.unfinished();
+    if !stuck.is_empty() {
+        // Whatever they do while they are unwound ends at once.
+        world.end_all();
+        drop(fibers);
+    }
+    for (rank, fiber) in killed {
+        background::exchange(&mut works[rank]);
+        drop(fiber);
+        background::exchange(&mut works[rank]);
+    }
     if stuck.is_empty() {
         return Ok(endings);
     }
-    // Whatever they do while they are unwound ends at once.
-    world.end_all();
-    drop(fibers);
     // A panic is the better explanation.
     if let Some(panic) = endings.into_iter().flatten().find_map(Ending::err) {
         std::panic::resume_unwind(panic);

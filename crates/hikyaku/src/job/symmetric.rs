@@ -39,11 +39,10 @@ impl Job {
         // An impossible size takes part in the agreement all the same: the others must not wait for it.
         let bytes = len.checked_mul(size_of::<T>()).filter(|_| possible).unwrap_or(usize::MAX);
         let Ok(mut heap) = self.symmetric.try_borrow_mut() else { return Err(inside_another()) };
-        let own_heap = self.ni.memory.layout.heap(self.rank());
         let start = heap.take(bytes);
         let is_sparse = matches!(operation, Operation::Messages | Operation::Channel);
         let own = match start {
-            Some(start) => self.ni.ready_memory(own_heap + start, bytes, !is_sparse),
+            Some(start) => self.ni.ready_memory(start, bytes, !is_sparse),
             None if bytes == usize::MAX => {
                 Err(Error::Invalid(format!("{len} elements of {} bytes make no area", size_of::<T>())))
             }
@@ -76,10 +75,9 @@ impl Job {
         self.agree(Operation::Free, area.start as u64, Ok(()))?;
         // Everybody has given the area up, so nobody writes there any more.
         let bytes = area.len * size_of::<T>();
-        let own_heap = self.ni.memory.layout.heap(self.rank());
         std::sync::atomic::fence(Ordering::SeqCst);
-        self.ni.forget_statuses(own_heap + area.start, bytes);
-        self.ni.memory.segment.release(own_heap + area.start, bytes);
+        self.ni.forget_statuses(area.start, bytes);
+        self.ni.memory.segment.release(self.ni.own_span(area.start, bytes), bytes);
         self.symmetric.borrow_mut().give(area.start, bytes);
         Ok(())
     }

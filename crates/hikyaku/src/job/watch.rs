@@ -4,7 +4,7 @@
 //! nothing. It also ends this process with the one that started it, as under our own launcher.
 
 use crate::error::{Error, Result};
-use crate::transport::shm::layout::{JobMemory, State};
+use crate::transport::shm::layout::{JobMemory, Local, State};
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -26,14 +26,14 @@ pub(super) struct Watch {
 #[derive(Clone, Copy, Debug)]
 enum Who {
     Launcher,
-    Rank(usize),
+    Rank(Local),
 }
 
 impl Watch {
-    /// Watches all ranks but `rank`, which must have joined: their process numbers are read now.
-    pub fn start(memory: Arc<JobMemory>, rank: usize) -> Result<Watch> {
-        let mut watched = Vec::with_capacity(memory.layout.size);
-        for peer in (0..memory.layout.size).filter(|peer| *peer != rank) {
+    /// Watches all ranks of this host but `own`, which must have joined: their process numbers are read now.
+    pub fn start(memory: Arc<JobMemory>, own: Local) -> Result<Watch> {
+        let mut watched = Vec::with_capacity(memory.layout.count);
+        for peer in memory.layout.locals().filter(|peer| *peer != own) {
             let process = memory.block(peer).life.process.load(Ordering::Relaxed);
             // Any rank may have written there.
             let process = i32::try_from(process).ok().filter(|process| *process > 0).and_then(Pid::from_raw);
@@ -107,9 +107,9 @@ fn notice(memory: &JobMemory, who: Who) {
 }
 
 /// The process is gone. Whoever has neither left nor said that it would is dead.
-fn note_end(memory: &JobMemory, rank: usize) {
+fn note_end(memory: &JobMemory, rank: Local) {
     let life = &memory.block(rank).life;
-    if !matches!(life.state(), State::Left | State::Dead) {
+    if !life.state().is_over() {
         let meant_well = life.farewell.load(Ordering::SeqCst) != 0;
         memory.mark_departed(rank, if meant_well { State::Left } else { State::Dead });
     }

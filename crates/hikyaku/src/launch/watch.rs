@@ -9,7 +9,7 @@ use crate::job::topology;
 use crate::job::wire::{self, Hello, Welcome};
 use crate::ni::area::random;
 use crate::sync::fence::Fences;
-use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, State};
+use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, Local, State};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Timespec;
 use std::os::fd::AsFd;
@@ -184,7 +184,7 @@ impl Running {
         }
         if fits {
             // The rank may have read the welcome while the kernel was still about to tell it of that.
-            self.memory.block(index).life.welcomed.store(1, Ordering::Release);
+            self.memory.block(Local(index as u32)).life.welcomed.store(1, Ordering::Release);
         }
     }
 
@@ -192,10 +192,10 @@ impl Running {
         let Some(ending) = self.ranks[index].look() else { return };
         // The socket stays open on this side until the job ends: closing it would end processes that the rank has
         // forked and that still hold the other side.
-        let joined = self.memory.block(index).life.state();
+        let joined = self.memory.block(Local(index as u32)).life.state();
         if joined != State::Left {
             let state = if ending == Ending::Exited(0) { State::Left } else { State::Dead };
-            self.memory.mark_departed(index, state);
+            self.memory.mark_departed(Local(index as u32), state);
         }
         if ending == Ending::Exited(0) {
             return;

@@ -10,6 +10,7 @@ use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
@@ -17,9 +18,19 @@ const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlag
 /// committed and given back like whole ones, but the system gets only whole ones back.
 pub const PAGE_BYTES: usize = 4096;
 
-/// One mapped file.
+/// A mapped file, or a part of one.
 #[derive(Debug)]
 pub struct Segment {
+    mapping: Arc<Mapping>,
+    /// Where it begins in the file.
+    start: usize,
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+/// One mapped file.
+#[derive(Debug)]
+struct Mapping {
     file: OwnedFd,
     base: NonNull<u8>,
     bytes: usize,
@@ -29,6 +40,10 @@ pub struct Segment {
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
+// SAFETY: as above.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
 
 impl Segment {
     /// Makes a zeroed segment of `bytes`, sealed and mapped. Pages are taken when committed or first touched.
@@ -65,7 +80,21 @@ impl Segment {
         }
         .map_err(|e| limits::explain("mmap", e, bytes))?;
         let base = NonNull::new(base.cast()).expect("mmap never returns null");
-        Ok(Segment { file, base, bytes })
+        Ok(Segment { mapping: Arc::new(Mapping { file, base, bytes }), start: 0, base, bytes })
+    }
+
+    /// Cuts it into `count` segments of equal size, in whole pages: hosts of a simulation, of which there may be more than a
+    /// process may have files.
+    pub fn cut(self, count: usize) -> Vec<Segment> {
+        let bytes = self.bytes / count / PAGE_BYTES * PAGE_BYTES;
+        let part = |index: usize| Segment {
+            mapping: self.mapping.clone(),
+            start: self.start + index * bytes,
+            // SAFETY: inside the mapping, since the parts together are no longer than it.
+            base: unsafe { self.base.add(index * bytes) },
+            bytes,
+        };
+        (0..count).map(part).collect()
     }
 
     /// The first byte.
@@ -82,7 +111,7 @@ impl Segment {
 
     /// The descriptor, to be passed to a peer.
     pub fn file(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+        self.mapping.file.as_fd()
     }
 
     /// Takes zeroed pages for `[start, start + bytes)` now, so that touching them later cannot fail.
@@ -90,9 +119,11 @@ impl Segment {
         if bytes == 0 {
             return Ok(());
         }
+        assert!(start <= self.bytes && bytes <= self.bytes - start, "inside the segment");
         limits::check_memory(bytes)?;
+        let start = (self.start + start) as u64;
         loop {
-            match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), start as u64, bytes as u64) {
+            match rustix::fs::fallocate(&self.mapping.file, FallocateFlags::empty(), start, bytes as u64) {
                 Err(rustix::io::Errno::INTR) => continue,
                 other => return other.map_err(|e| limits::explain("fallocate", e, bytes)),
             }
@@ -109,16 +140,18 @@ impl Segment {
     /// Makes `[first, end)` zero. The kernel takes the whole pages in it, and zeroes its parts of others.
     fn punch(&self, first: usize, end: usize) {
         if end > first {
+            assert!(end <= self.bytes, "inside the segment");
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             // Failing to give memory back early is no error: it goes with the segment.
-            let _ = rustix::fs::fallocate(&self.file, hole, first as u64, (end - first) as u64);
+            let start = (self.start + first) as u64;
+            let _ = rustix::fs::fallocate(&self.mapping.file, hole, start, (end - first) as u64);
         }
     }
 }
 
-impl Drop for Segment {
+impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `map`, unmapped once; nobody holds pointers into it past the owner.
+        // SAFETY: the mapping made in `map`, unmapped once; nobody holds pointers into it past the segments that keep it.
         unsafe {
             let _ = rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes);
         }

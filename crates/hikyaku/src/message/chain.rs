@@ -34,7 +34,7 @@ impl Core {
         let number = send.sent;
         self.own_node(start).describe(number, data.len());
         // SAFETY: the part was taken for the node and at least as many bytes behind it.
-        unsafe { copy::copy(self.ni.memory.segment.base().add(start + size_of::<Node>()), data.as_ptr(), data.len()) };
+        unsafe { copy::copy(self.ni.own_bytes(start + size_of::<Node>(), data.len()), data.as_ptr(), data.len()) };
         send.chain.append(start as u64, self.theirs(member).link(entry), |last| self.own_node(last as usize));
         drop(peer);
         self.notify(member);
@@ -52,7 +52,8 @@ impl Core {
     pub(super) fn empty_node(&self, node: &Own) {
         let header = size_of::<Node>();
         if node.bytes > pool::NODE_MAX {
-            self.ni.memory.segment.release(node.start + header, node.bytes - header);
+            let bytes = node.bytes - header;
+            self.ni.memory.segment.release(self.ni.own_span(node.start + header, bytes), bytes);
         }
     }
 
@@ -65,7 +66,7 @@ impl Core {
 
     fn own_node(&self, start: usize) -> &Node {
         // SAFETY: a part of the own heap, taken for a node; made of atomics.
-        unsafe { &*(self.ni.memory.segment.base().add(start) as *const Node) }
+        unsafe { &*(self.ni.own_bytes(start, size_of::<Node>()) as *const Node) }
     }
 
     /// Where the node of message `number` of a near member is, if the chain of the slot has come that far; anywhere, if the
@@ -78,11 +79,12 @@ impl Core {
 
     /// The node a rank told of, if it lies in the heap that is its own, with all of its `bytes` bytes.
     fn peer_node(&self, rank: usize, start: u64, bytes: u64) -> Option<&Node> {
-        if !start.is_multiple_of(align_of::<Node>() as u64) || !self.ni.owns(rank, start, bytes) {
+        if !start.is_multiple_of(align_of::<Node>() as u64) {
             return None;
         }
+        let node = self.ni.find_own_part(rank, start, bytes)?;
         // SAFETY: inside the segment and aligned, as checked; made of atomics.
-        Some(unsafe { &*(self.ni.memory.segment.base().add(start as usize) as *const Node) })
+        Some(unsafe { &*(node as *const Node) })
     }
 
     /// How many bytes follow the node a rank told of, if all of them lie in its heap.
@@ -99,9 +101,9 @@ impl Core {
         let bytes = self.peer_bytes(rank, start).ok_or(misbehaved)?;
         let fits = bytes <= op.buffer.bytes;
         if fits {
-            let from = start as usize + size_of::<Node>();
-            // SAFETY: inside the segment, as checked, and inside the buffer.
-            unsafe { op.buffer.fill(0, self.ni.memory.segment.base().add(from), bytes) };
+            let from = self.ni.find_own_part(rank, start + size_of::<Node>() as u64, bytes as u64).expect("checked");
+            // SAFETY: inside the segment, and inside the buffer.
+            unsafe { op.buffer.fill(0, from, bytes) };
         }
         let receive = &mut self.near(op.member).state.borrow_mut().receives[op.entry];
         receive.taken = op.number();

@@ -35,12 +35,11 @@ pub(super) fn links(
     pair_bytes: usize,
     entries: usize,
 ) -> Vec<Link> {
-    let end = ni.memory.segment.bytes();
     let place = |owner: usize, member: usize| {
-        let start = roster.part(ni, owner);
-        assert!(start + count * pair_bytes <= end, "a part inside the segment");
-        // SAFETY: inside the segment, as asserted: a part holds one pair's words per member.
-        unsafe { ni.memory.segment.base().add(start + member * pair_bytes) }
+        let start = roster.part(owner);
+        let part = ni.near_bytes(roster.rank(owner), start as u64, (count * pair_bytes) as u64).expect("a part of a heap");
+        // SAFETY: inside the part, which holds one pair's words per member.
+        unsafe { part.add(member * pair_bytes) }
     };
     let link = |member: usize| Link {
         rank: roster.rank(member),

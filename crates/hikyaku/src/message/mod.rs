@@ -222,7 +222,7 @@ impl<'j> Messages<'j> {
         Ok(Layout::new(DOMAINS * slots).peer_bytes * members)
     }
 
-    /// Messages between `members`, given as (rank in the job, where its part of the segment begins), of which this rank
+    /// Messages between `members`, given as (rank in the job, where its part of its heap begins), of which this rank
     /// is number `me`. Each part holds [`Messages::bytes_for`] zeroed bytes of that rank's heap.
     pub(crate) fn over(job: &'j Job, slots: usize, members: &[(usize, usize)], me: usize) -> Messages<'j> {
         Messages::between(job, slots, Roster::Listed(members.into()), members.len(), me)
@@ -265,7 +265,7 @@ impl<'j> Messages<'j> {
         let core = self.core.clone();
         drop(self);
         core.give_nodes();
-        core.ni.give_heap(core.roster.part(&core.ni, core.me), core.layout.peer_bytes * core.size);
+        core.ni.give_heap(core.roster.part(core.me), core.layout.peer_bytes * core.size);
     }
 
     /// The job.
@@ -347,9 +347,9 @@ impl Core {
     #[inline(always)]
     fn enter(&self, member: usize) {
         if self.is_far(member)
-            && let Some(far) = &self.ni.far
+            && let Some(environment) = &self.ni.environment
         {
-            far.call();
+            environment.call();
         }
     }
 

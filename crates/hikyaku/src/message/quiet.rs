@@ -35,7 +35,7 @@ impl Messages<'_> {
     pub(crate) fn is_left_alone(&self) -> bool {
         let core = &self.core;
         let has_left = |member: usize| core.mine(member).left().load(Ordering::Acquire) != 0;
-        let state = |member: usize| core.ni.memory.block(core.rank_of(member)).life.state();
+        let state = |member: usize| core.ni.state_of(core.rank_of(member));
         let has_ended = |member: usize| matches!(state(member), State::Left | State::Dead);
         (0..core.size).all(|member| member == core.me || has_left(member) || has_ended(member))
     }
@@ -45,7 +45,7 @@ impl Messages<'_> {
         let link = self.core.far(member);
         let (by, core) = (By::Rank(link.rank), &self.core);
         let clear = self.job.wait_until(by, None, ANY, Progress::Seldom, || link.is_clear(&core.ni).then_some(()));
-        let nothing = self.job.push_routed(Target::in_segment(&self.job.ni, link.rank, link.at(0)), &[], None);
+        let nothing = self.job.push_routed(Target::in_heap(&self.job.ni, link.rank, link.at(0)), &[], None);
         match clear.and(nothing).and_then(|()| self.job.settle(link.rank)) {
             Err(error) if error.is_peer_fault() => Ok(()),
             other => other,

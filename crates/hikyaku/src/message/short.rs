@@ -12,7 +12,6 @@ use super::slot::{Kind, Told, bounce_of};
 use super::spot::Buffer;
 use super::state::Peer;
 use crate::memory::copy;
-use std::sync::atomic::Ordering;
 
 /// The longest message of this kind: a line.
 pub(super) const SHORT_MAX: usize = 64;
@@ -189,6 +188,6 @@ impl Core {
     /// Whether any rank has ended, so that it is worth asking which.
     #[inline(always)]
     pub(super) fn has_departures(&self) -> bool {
-        self.ni.memory.header().departures.load(Ordering::Relaxed) != 0
+        self.ni.departures() != 0
     }
 }

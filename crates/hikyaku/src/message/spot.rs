@@ -148,7 +148,7 @@ impl Staged {
 
     pub fn buffer(&self) -> Buffer {
         // SAFETY: a part of the own heap, hence of the segment.
-        Buffer::whole(unsafe { self.ni.memory.segment.base().add(self.start) }, self.bytes)
+        Buffer::whole(self.ni.own_bytes(self.start, self.bytes), self.bytes)
     }
 }
 

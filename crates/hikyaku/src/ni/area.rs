@@ -10,7 +10,7 @@ use super::port::Port;
 use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::memory::heap::Heap;
-use crate::transport::shm::layout::{AREA_COUNT, AreaKind, State};
+use crate::transport::shm::layout::{AREA_COUNT, AreaKind};
 use bytemuck::Pod;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Timespec;
@@ -62,7 +62,7 @@ pub(crate) struct Opened {
     pub id: u32,
     pub key: u64,
     pub kind: AreaKind,
-    /// Offset in the segment, or address in the owner's private memory.
+    /// Offset in the owner's heap, or address in its private memory.
     pub start: u64,
     pub bytes: usize,
     /// This is the owner's own handle: the memory stays while it lives.
@@ -76,7 +76,7 @@ impl Opened {
         let is_there = match self.rank == ni.rank {
             true => ni.own_areas.is(self.id, self.key),
             // A far owner finds out itself.
-            false => !ni.is_near(self.rank) || ni.memory.block(self.rank).areas[self.id as usize].is(self.key),
+            false => ni.near_block(self.rank).is_none_or(|block| block.areas[self.id as usize].is(self.key)),
         };
         match is_there {
             true => Ok(()),
@@ -96,9 +96,9 @@ impl Opened {
     #[inline]
     pub fn pointer(&self, ni: &Ni, offset: usize) -> Option<*mut u8> {
         match self.kind {
-            _ if !ni.is_near(self.rank) => None,
             // SAFETY: the area was checked to lie in the owner's heap when it was opened, or is one of this rank.
-            AreaKind::Mapped => Some(unsafe { ni.memory.segment.base().add(self.start as usize + offset) }),
+            AreaKind::Mapped => ni.near_heap(self.rank).map(|heap| unsafe { heap.add(self.start as usize + offset) }),
+            _ if !ni.is_near(self.rank) => None,
             AreaKind::Private if ni.threads || self.rank == ni.rank => Some((self.start as usize + offset) as *mut u8),
             AreaKind::Private => None,
         }
@@ -246,7 +246,7 @@ impl Ni {
     pub(crate) fn look_up(&self, rank: usize, id: u32) -> Result<Opened> {
         let found = match rank == self.rank {
             true => self.own_areas.look(id),
-            false => self.memory.block(rank).areas.get(id as usize).and_then(|entry| entry.look()),
+            false => self.near_block(rank).and_then(|block| block.areas.get(id as usize)?.look()),
         };
         let (key, words) = found.ok_or(Error::UnknownArea { rank, id })?;
         self.believe(rank, id, key, words)
@@ -258,11 +258,10 @@ impl Ni {
             k if k == AreaKind::Private as u64 => AreaKind::Private,
             _ => return Err(Error::PeerMisbehaved { rank, what: "an area of unknown kind" }),
         };
-        let heap = self.memory.layout.heap(rank) as u64;
-        let heap_end = heap + 2 * self.memory.layout.heap_half_bytes as u64;
+        let heap_bytes = self.memory.layout.heap_bytes() as u64;
         let end = start.checked_add(bytes).filter(|_| bytes <= isize::MAX as u64);
         let inside = match kind {
-            AreaKind::Mapped => start >= heap && end.is_some_and(|end| end <= heap_end),
+            AreaKind::Mapped => end.is_some_and(|end| end <= heap_bytes),
             AreaKind::Private => end.is_some(),
         };
         if !inside {
@@ -291,10 +290,10 @@ impl Ni {
         self.fences.heavy();
         self.own_areas.await_left(|| self.relax());
         // Far ranks operate through this rank's own interface.
-        for rank in (0..self.size()).filter(|rank| self.is_near(*rank) && *rank != self.rank) {
-            for guard in &self.memory.block(rank).guards[..self.memory.layout.ports] {
+        for (local, rank) in self.memory.layout.locals().zip(self.routes.near()).filter(|(_, rank)| **rank != self.rank) {
+            for guard in &self.memory.block(local).guards[..self.memory.layout.ports] {
                 let Some(number) = guard.occupied() else { continue };
-                while !guard.left(number) && !self.is_gone(rank) {
+                while !guard.left(number) && !self.is_gone(*rank) {
                     self.relax();
                 }
             }
@@ -304,13 +303,13 @@ impl Ni {
     /// Whether no thread of `rank` can be inside an operation any more. Having left or being called dead is not
     /// enough: other threads of that rank may still run.
     fn is_gone(&self, rank: usize) -> bool {
-        if self.threads || !matches!(self.memory.block(rank).life.state(), State::Dead | State::Left) {
+        if self.threads || !self.state_of(rank).is_over() {
             return false;
         }
         rustix::process::Pid::from_raw(self.process_of(rank)).is_none_or(has_ended)
     }
 
-    /// A part of the own heap, zeroed, with memory behind it; its offset in the segment.
+    /// A part of the own heap, zeroed, with memory behind it; its offset in the heap.
     pub(crate) fn take_heap(&self, bytes: usize) -> Result<usize> {
         self.take_part(bytes, true)
     }
@@ -334,32 +333,30 @@ impl Ni {
         if self.is_forked() {
             return;
         }
-        self.memory.segment.release(start, bytes);
+        self.memory.segment.release(self.own_span(start, bytes), bytes);
         self.own_heap.lock().unwrap_or_else(|p| p.into_inner()).give(start, bytes);
     }
 
-    /// Checks what a peer has told: that a part of the segment, of whole pages, lies in the half of its heap that is
-    /// its own.
+    /// Checks what a peer has told: that a part of its heap, of whole pages, lies in the half that is its own.
     pub(crate) fn check_own_part(&self, rank: usize, start: u64, bytes: usize) -> Result<()> {
         self.check_rank(rank)?;
         let whole_pages = start.is_multiple_of(crate::memory::segment::PAGE_BYTES as u64);
-        if whole_pages && self.owns(rank, start, bytes as u64) {
+        let half = self.memory.layout.heap_half_bytes as u64;
+        let end = start.checked_add(bytes as u64);
+        if whole_pages && start >= half && end.is_some_and(|end| end <= 2 * half) {
             return Ok(());
         }
         Err(Error::PeerMisbehaved { rank, what: "a part outside its memory" })
     }
 
-    /// Whether a part of the segment lies in the half of a rank's heap that is its own.
-    pub(crate) fn owns(&self, rank: usize, start: u64, bytes: u64) -> bool {
-        let layout = &self.memory.layout;
-        let heap = (layout.heap(rank) + layout.heap_half_bytes) as u64;
-        let end = heap + layout.heap_half_bytes as u64;
-        start.checked_add(bytes).is_some_and(|last| start >= heap && last <= end)
+    /// The first byte of a part of a near rank's heap, if it lies in the half that is its own.
+    pub(crate) fn find_own_part(&self, rank: usize, start: u64, bytes: u64) -> Option<*mut u8> {
+        self.near_bytes(rank, start, bytes).filter(|_| start >= self.memory.layout.heap_half_bytes as u64)
     }
 
-    /// No operation under way writes its status into this part of the segment any more: it is about to be freed.
+    /// No operation under way writes its status into this part of the own heap any more: it is about to be freed.
     pub(crate) fn forget_statuses(&self, start: usize, bytes: usize) {
-        let first = self.memory.segment.base() as usize + start;
+        let first = self.own_bytes(start, bytes) as usize;
         for account in &self.accounts {
             account.forget_statuses(first..first + bytes);
         }
@@ -368,14 +365,15 @@ impl Ni {
     /// Makes freshly taken heap memory zero and, if committed, present, so that touching it cannot fail.
     pub(crate) fn ready_memory(&self, start: usize, bytes: usize, commit: bool) -> Result<()> {
         let bytes = Heap::rounded(bytes).expect("taken with the same size");
-        self.memory.segment.release(start, bytes);
+        let span = self.own_span(start, bytes);
+        self.memory.segment.release(span, bytes);
         if commit {
-            self.memory.segment.commit(start, bytes)?;
+            self.memory.segment.commit(span, bytes)?;
         }
         if bytes < crate::memory::segment::PAGE_BYTES {
             let zeros = vec![0u8; bytes];
             // SAFETY: a part of the heap that was just taken.
-            unsafe { copy::copy(self.memory.segment.base().add(start), zeros.as_ptr(), bytes) };
+            unsafe { copy::copy(self.own_bytes(start, bytes), zeros.as_ptr(), bytes) };
         }
         Ok(())
     }
@@ -392,7 +390,7 @@ pub(crate) fn no_room(needed: usize, available: usize) -> Error {
 
 impl Ni {
     fn random(&self) -> Result<u64> {
-        self.far.as_ref().map_or_else(random, |far| far.random())
+        self.environment.as_ref().map_or_else(random, |environment| Ok(environment.random()))
     }
 }
 

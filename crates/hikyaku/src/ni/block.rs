@@ -44,8 +44,7 @@ impl Block {
     /// Its first byte, at a multiple of a cache line. It is the program's to see to it that nobody uses the memory at the
     /// same time as a message.
     pub fn start(&self) -> *mut u8 {
-        // SAFETY: a part of the own heap, hence of the segment.
-        unsafe { self.ni.memory.segment.base().add(self.start) }
+        self.ni.own_bytes(self.start, self.bytes)
     }
 
     /// Bytes, at least 1.

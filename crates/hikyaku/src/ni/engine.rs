@@ -9,8 +9,8 @@ use crate::sync::bell::ANY;
 use crate::transport::packet::kind;
 use crate::transport::shm::layout::Layout;
 use crate::transport::shm::ring::{Consumer, LINE_COUNT, PAYLOAD_MAX, Packet};
-use crate::transport::{Parcel, Transport};
-use std::collections::VecDeque;
+use crate::transport::Sink;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
@@ -91,6 +91,15 @@ pub(crate) struct Engine {
     handlers: Vec<Option<Handler>>,
     outbox: Outbox,
     scratch: Box<[u8]>,
+    /// Packets of far ranks that must wait, in the order they came.
+    put_off: Vec<PutOff>,
+}
+
+/// A packet of a far rank that must wait.
+struct PutOff {
+    source: usize,
+    packet: Packet,
+    payload: Box<[u8]>,
 }
 
 struct Source {
@@ -121,11 +130,12 @@ impl Engine {
     pub fn new(layout: &Layout) -> Engine {
         Engine {
             sources: Vec::new(),
-            source_count: layout.size * layout.ports,
+            source_count: layout.count * layout.ports,
             ports: layout.ports,
             handlers: (0..HANDLER_COUNT).map(|_| None).collect(),
-            outbox: Outbox { lane: Lane::fresh(NI_PORT), spill: Vec::new(), spilled: 0, owed: Vec::new() },
+            outbox: Outbox { lane: Lane::fresh(NI_PORT), spill: BTreeMap::new(), spilled: 0, owed: Vec::new() },
             scratch: vec![0; PAYLOAD_MAX].into_boxed_slice(),
+            put_off: Vec::new(),
         }
     }
 
@@ -149,8 +159,13 @@ impl Engine {
     pub fn run(&mut self, ni: &Ni) -> (bool, Option<Panic>) {
         let mut worked = self.outbox.is_waiting() && self.outbox.flush(ni);
         if let Some(far) = &ni.far {
-            let (handled, panic) = self.run_far(ni, &**far);
-            return (handled || worked, panic);
+            let (again, panic) = if self.put_off.is_empty() { (false, None) } else { self.try_again(ni) };
+            let mut intake = Intake { engine: self, ni, worked: again, panic };
+            worked |= far.poll(&mut intake);
+            worked |= intake.worked;
+            if intake.panic.is_some() {
+                return (worked, intake.panic);
+            }
         }
         self.find_sources(ni);
         let Engine { sources, handlers, outbox, scratch, .. } = self;
@@ -164,36 +179,42 @@ impl Engine {
         (worked, None)
     }
 
-    /// Handles what has come from far ranks; what is put off may keep what follows it waiting.
-    fn run_far(&mut self, ni: &Ni, far: &dyn Transport) -> (bool, Option<Panic>) {
-        let (mut put_off, mut worked, mut panicked) = (Vec::<Parcel>::new(), false, None);
-        while panicked.is_none()
-            && let Some(parcel) = far.receive()
-        {
-            worked = true;
-            let waits = put_off.iter().any(|earlier| parcel.waits_behind(earlier));
-            match if waits { Done::Later } else { self.take(ni, &parcel) } {
-                Done::Later => put_off.push(parcel),
-                Done::Now => far.consumed(&parcel),
-                Done::Panicked(panic) => {
-                    far.consumed(&parcel);
-                    panicked = Some(panic);
-                }
+    /// Does what a packet of a far rank asks for, or puts it off; the panic of its handler, if there is one.
+    pub fn take(&mut self, ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> Option<Panic> {
+        let must_wait = self.put_off.iter().any(|earlier| earlier.keeps_waiting(source, packet));
+        match if must_wait { Done::Later } else { self.perform(ni, source, packet, payload) } {
+            Done::Now => None,
+            Done::Panicked(panic) => Some(panic),
+            Done::Later => {
+                self.put_off.push(PutOff { source, packet: *packet, payload: payload.into() });
+                ni.lookout.note_put_off(self.put_off.len());
+                None
             }
         }
-        far.put_back(put_off);
-        (worked, panicked)
     }
 
-    /// Does what a packet of a far rank asks for.
-    pub fn take(&mut self, ni: &Ni, parcel: &Parcel) -> Done {
-        dispatch(ni, parcel.source, &parcel.packet, &parcel.payload, &mut self.handlers, &mut self.outbox)
+    /// Tries what was put off again, up to the first handler that panics; whether anything was done.
+    fn try_again(&mut self, ni: &Ni) -> (bool, Option<Panic>) {
+        let (waiting, mut panicked) = (std::mem::take(&mut self.put_off), None);
+        let count = waiting.len();
+        for PutOff { source, packet, payload } in waiting {
+            match panicked {
+                None => panicked = self.take(ni, source, &packet, &payload),
+                Some(_) => self.put_off.push(PutOff { source, packet, payload }),
+            }
+        }
+        ni.lookout.note_put_off(self.put_off.len());
+        (self.put_off.len() < count, panicked)
+    }
+
+    fn perform(&mut self, ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> Done {
+        dispatch(ni, source, packet, payload, &mut self.handlers, &mut self.outbox)
     }
 
     #[inline]
     fn find_sources(&mut self, ni: &Ni) {
         for word in 0..ni.memory.attached_words() {
-            let attached = ni.memory.attached(ni.rank, word).load(Ordering::Acquire);
+            let attached = ni.memory.attached(ni.local, word).load(Ordering::Acquire);
             if !ni.lookout.knows(word, attached) {
                 self.add_sources(ni, word, attached);
             }
@@ -209,12 +230,44 @@ impl Engine {
             // Bits past the last source are nonsense from a peer.
             if index < self.source_count {
                 let number = ni.lookout.note_ring(index);
-                let rank = index / self.ports;
+                let rank = ni.routes.near()[index / self.ports];
                 self.sources.push(Source { index, rank, number, consumer: Consumer::default(), corrupt: false });
             }
         }
         // A thread that looked meanwhile may have seen the bit noted and the ring not.
         ni.notify(ni.rank, ANY);
+    }
+}
+
+impl PutOff {
+    /// Whether a packet is not taken before this one: a message after everything its sender did before, but what concerns
+    /// memory alone not after a message, whose handler may wait for just that.
+    fn keeps_waiting(&self, source: usize, packet: &Packet) -> bool {
+        self.source == source && (packet.is_message() || !self.packet.is_message())
+    }
+}
+
+/// Takes what a transport has received.
+struct Intake<'e> {
+    engine: &'e mut Engine,
+    ni: &'e Ni,
+    worked: bool,
+    /// Of a handler. What comes after it waits.
+    panic: Option<Panic>,
+}
+
+impl Sink for Intake<'_> {
+    fn packet(&mut self, from: usize, packet: &Packet, payload: &[u8]) {
+        self.worked = true;
+        match self.panic {
+            None => self.panic = self.engine.take(self.ni, from, packet, payload),
+            Some(_) => self.engine.put_off.push(PutOff { source: from, packet: *packet, payload: payload.into() }),
+        }
+    }
+
+    fn lost(&mut self, rank: usize, tried: &str) {
+        self.worked = true;
+        self.ni.lose(rank, tried);
     }
 }
 
@@ -226,7 +279,7 @@ impl Source {
         outbox: &mut Outbox,
         scratch: &mut [u8],
     ) -> (bool, Option<Panic>) {
-        let ring = ni.memory.ring(ni.rank, self.index);
+        let ring = ni.memory.ring(ni.local, self.index);
         let mut worked = false;
         for _ in 0..BATCH {
             let packet = match self.consumer.peek(ring) {
@@ -352,8 +405,8 @@ pub(crate) fn refuse(ni: &Ni, outbox: &mut Outbox, rank: usize, packet: &Packet,
 /// What handlers send. A handler cannot wait for room, so what does not fit its ring is kept here for a while.
 pub(crate) struct Outbox {
     lane: Lane,
-    /// Per rank, in order.
-    spill: Vec<VecDeque<(Packet, Box<[u8]>)>>,
+    /// Per rank that has any, in order.
+    spill: BTreeMap<usize, VecDeque<(Packet, Box<[u8]>)>>,
     spilled: usize,
     /// Calls, by who made them, whose handlers panicked before they answered. Mostly that is the end of this rank, and then
     /// that is what its callers are told; if the rank goes on, they are refused.
@@ -376,10 +429,7 @@ impl Outbox {
         if waiting >= limit {
             return Err(Error::Busy { rank });
         }
-        if self.spill.is_empty() {
-            self.spill.resize_with(ni.memory.layout.size, VecDeque::new);
-        }
-        self.spill[rank].push_back((packet, payload.into()));
+        self.spill.entry(rank).or_default().push_back((packet, payload.into()));
         self.spilled += 1;
         self.note(ni);
         Ok(())
@@ -420,7 +470,7 @@ impl Outbox {
     }
 
     fn waiting(&self, rank: usize) -> usize {
-        self.spill.get(rank).map_or(0, VecDeque::len)
+        self.spill.get(&rank).map_or(0, VecDeque::len)
     }
 
     /// Sends what was kept, as far as it fits now; true if anything moved.
@@ -429,16 +479,17 @@ impl Outbox {
             self.refuse_owed(ni);
         }
         let before = self.spilled;
-        for (rank, queue) in self.spill.iter_mut().enumerate() {
+        for (rank, queue) in self.spill.iter_mut() {
             while let Some((packet, payload)) = queue.front() {
-                let gone = ni.check_departed(super::wait::By::Rank(rank)).is_err();
-                if !gone && !matches!(self.lane.try_send(ni, rank, packet, payload), Ok(true)) {
+                let gone = ni.check_departed(super::wait::By::Rank(*rank)).is_err();
+                if !gone && !matches!(self.lane.try_send(ni, *rank, packet, payload), Ok(true)) {
                     break;
                 }
                 queue.pop_front();
                 self.spilled -= 1;
             }
         }
+        self.spill.retain(|_, queue| !queue.is_empty());
         self.note(ni);
         self.spilled < before
     }

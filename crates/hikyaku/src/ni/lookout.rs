@@ -22,6 +22,8 @@ pub struct Lookout {
     ring_count: AtomicU64,
     /// Messages of handlers that wait for room.
     spilled: AtomicU64,
+    /// Packets of far ranks that were put off.
+    put_off: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +44,7 @@ impl Lookout {
             rings: (0..source_count).map(|_| Noted::default()).collect(),
             ring_count: AtomicU64::new(0),
             spilled: AtomicU64::new(0),
+            put_off: AtomicU64::new(0),
         }
     }
 
@@ -54,6 +57,7 @@ impl Lookout {
             let source = ring.source.load(Ordering::Relaxed);
             source != CLOSED && arrived(source as usize, ring.consumed.load(Ordering::Relaxed))
         }) || self.spilled.load(Ordering::Relaxed) > 0
+            || self.put_off.load(Ordering::Relaxed) > 0
             || (0..self.seen.len()).any(|word| !self.knows(word, attached(word)))
     }
 
@@ -90,9 +94,14 @@ impl Lookout {
         self.rings[number].source.store(CLOSED, Ordering::Relaxed);
     }
 
-    /// Whether messages of handlers wait for room.
-    pub fn has_spilled(&self) -> bool {
-        self.spilled.load(Ordering::Relaxed) > 0
+    /// Whether packets of far ranks were put off.
+    pub fn has_put_off(&self) -> bool {
+        self.put_off.load(Ordering::Relaxed) > 0
+    }
+
+    /// Notes how many packets of far ranks were put off.
+    pub fn note_put_off(&self, put_off: usize) {
+        self.put_off.store(put_off as u64, Ordering::Relaxed);
     }
 
     /// Notes how many messages of handlers wait for room.

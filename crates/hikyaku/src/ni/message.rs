@@ -9,7 +9,6 @@ use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
 pub use crate::transport::shm::ring::{ARGUMENT_COUNT, PAYLOAD_MAX};
 use std::cell::Cell;
-use std::sync::atomic::Ordering;
 
 /// Handler ids a rank has.
 pub const HANDLER_COUNT: u16 = 256;
@@ -140,7 +139,7 @@ impl Port {
         if packet.kind != kind::ROUTED {
             check_content(packet.handler, payload)?;
         }
-        if self.ni.memory.header().departures.load(Ordering::Relaxed) != 0 {
+        if self.ni.departures() != 0 {
             self.ni.failure.raise();
             self.ni.check_departed(By::Rank(rank))?;
         }

@@ -13,6 +13,8 @@
 //! | `table` | the own areas, as the rank itself knows them |
 //! | `block` | memory that peers map, without an id |
 //! | `port` | one independent way into the interface |
+//! | `routes` | how each rank is reached |
+//! | `liveness` | how the other ranks are |
 //! | `operation` | push, pull, word, atomics, notification, flush |
 //! | `prepared` | pushes that are set up once and started many times |
 //! | `route` | the same operations where there is no pointer |
@@ -37,6 +39,7 @@ pub(crate) mod call;
 pub(crate) mod coroutine;
 pub(crate) mod engine;
 pub(crate) mod failure;
+pub(crate) mod liveness;
 pub(crate) mod lookout;
 pub(crate) mod message;
 pub(crate) mod operation;
@@ -45,6 +48,7 @@ pub(crate) mod place;
 pub(crate) mod port;
 pub(crate) mod prepared;
 pub(crate) mod route;
+pub(crate) mod routes;
 pub(crate) mod table;
 pub(crate) mod thread;
 pub(crate) mod wait;
@@ -53,18 +57,20 @@ pub(crate) mod window;
 use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
 use crate::sync::fence::Fences;
-use crate::transport::Transport;
-use crate::transport::shm::layout::{Block, JobMemory};
-use crate::transport::shm::ring;
-use crate::transport::{Interface, Parcel};
+use crate::transport::environment::Environment;
+use crate::transport::shm::layout::{Block, JobMemory, Local};
+use crate::transport::shm::ring::{self, Packet};
+use crate::transport::{Interface, Transport};
 use account::Account;
 use call::CallSlot;
-use engine::{Done, Engine};
+use engine::Engine;
 use failure::{Failure, Hold};
+use liveness::Lost;
 use lookout::Lookout;
 use message::HANDLER_COUNT;
 use owner::OwnerPage;
 use port::Lane;
+use routes::Routes;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use table::OwnAreas;
@@ -78,24 +84,29 @@ const UNREACHED: i32 = -1;
 
 /// One rank's network interface, as the rank itself holds it.
 pub(crate) struct Ni {
+    /// What the ranks of this host share.
     pub memory: Arc<JobMemory>,
     pub rank: usize,
-    /// Where rank 0's heap is mapped, and how far the heaps lie apart: a remote reference is a pointer by one
-    /// multiplication.
+    /// How each rank is reached: a remote reference is a pointer by one load.
+    pub routes: Arc<Routes>,
+    /// The own number on this host.
+    pub local: Local,
+    /// Where the host's heaps begin.
     heaps: *mut u8,
-    heap_stride: usize,
     /// A random number that tells places of different jobs apart.
     pub job: u64,
     pub fences: Fences,
     pub pace: wait::Pace,
     /// There are more ranks than cores.
     pub crowded: bool,
-    /// Ranks are threads of one process: private memory is a pointer too.
+    /// The ranks of this host are threads of one process: private memory is a pointer too.
     pub threads: bool,
-    /// How ranks are reached that are not mapped here. `None`: all are.
+    /// How ranks of other hosts are reached. `None`: there are none.
     pub far: Option<Arc<dyn Transport>>,
-    /// The first rank that is mapped here.
-    near_start: usize,
+    /// Of a simulated rank.
+    pub environment: Option<Arc<dyn Environment>>,
+    /// Ranks that cannot be reached any more.
+    pub lost: Lost,
     owner: OwnerPage,
     engine: Mutex<Engine>,
     pub lookout: Lookout,
@@ -114,9 +125,9 @@ pub(crate) struct Ni {
     /// What each port has routed.
     pub accounts: Box<[Account]>,
     pub windows: Windows,
-    /// Per peer: its process, as it said when all had joined; 0 before.
+    /// Per rank of this host: its process, as it said when all had joined; 0 before.
     processes: Box<[AtomicI32]>,
-    /// Per peer: the process in which its private memory can be reached directly, [`UNREACHED`], or 0 while that is not
+    /// Per rank of this host: the process in which its private memory can be reached directly, [`UNREACHED`], or 0 while that is not
     /// known. Kept here, since what a peer says of its process may change at any moment.
     cross: Box<[AtomicI32]>,
     /// This rank's areas.
@@ -140,52 +151,54 @@ pub(crate) struct Settings {
     pub fences: Fences,
     pub crowded: bool,
     pub threads: bool,
-    /// Of a rank that has no other mapped.
+    /// How the ranks of this host reach all others.
+    pub routes: Arc<Routes>,
+    /// Of a job with several hosts.
     pub far: Option<Arc<dyn Transport>>,
+    pub environment: Option<Arc<dyn Environment>>,
 }
 
 impl Interface for Ni {
-    fn take(&self, parcel: &Parcel) -> bool {
-        let done = self.engine().take(self, parcel);
-        match done {
-            Done::Now => true,
-            Done::Later => false,
-            Done::Panicked(panic) => {
-                let _hold = Hold::as_interface();
-                self.failure.go_on(panic)
-            }
+    fn take(&self, from: usize, packet: &Packet, payload: &[u8]) -> bool {
+        let panicked = self.engine().take(self, from, packet, payload);
+        if let Some(panic) = panicked {
+            let _hold = Hold::as_interface();
+            self.failure.go_on(panic);
         }
+        self.lookout.has_put_off()
     }
 
-    fn progress(&self) {
+    fn lose(&self, rank: usize, tried: &str) {
+        Ni::lose(self, rank, tried);
+    }
+
+    fn progress(&self) -> bool {
         let _hold = Hold::as_interface();
         Ni::progress(self);
+        self.lookout.has_put_off()
     }
 }
 
 impl Ni {
     pub fn new(memory: Arc<JobMemory>, settings: Settings) -> Result<Arc<Ni>> {
         let layout = memory.layout;
-        let own_start = layout.heap(settings.rank) + layout.heap_half_bytes;
+        let local = settings.routes.to(settings.rank).local;
         // SAFETY: inside the segment.
-        let heaps = unsafe { memory.segment.base().add(layout.heap(0)) };
-        let (near_start, near_count, ring_count) = match settings.far {
-            None => (0, layout.size, layout.size * layout.ports),
-            Some(_) => (settings.rank, 1, 0),
-        };
+        let heaps = unsafe { memory.segment.base().add(layout.heap(Local(0))) };
         let ni = Ni {
             heaps,
-            heap_stride: 2 * layout.heap_half_bytes,
             rank: settings.rank,
+            local,
+            routes: settings.routes,
             job: settings.job,
             fences: settings.fences,
             pace: wait::Pace::new(settings.crowded),
             crowded: settings.crowded,
             threads: settings.threads,
-            near_start,
-            owner: OwnerPage::new(layout.size, near_count)?,
+            owner: OwnerPage::new(layout.size)?,
             engine: Mutex::new(Engine::new(&layout)),
-            lookout: Lookout::new(ring_count),
+            lookout: Lookout::new(memory.source_count()),
+            lost: Lost::default(),
             failure: Failure::default(),
             workplaces: background::Workplaces::default(),
             handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),
@@ -194,12 +207,13 @@ impl Ni {
             lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
             windows: Windows::default(),
-            processes: (0..layout.size).map(|_| AtomicI32::new(0)).collect(),
-            cross: (0..layout.size).map(|_| AtomicI32::new(0)).collect(),
+            processes: (0..layout.count).map(|_| AtomicI32::new(0)).collect(),
+            cross: (0..layout.count).map(|_| AtomicI32::new(0)).collect(),
             own_areas: OwnAreas::new(layout.ports),
-            own_heap: Mutex::new(Heap::new(own_start, layout.heap_half_bytes)),
+            own_heap: Mutex::new(Heap::new(layout.heap_half_bytes, layout.heap_half_bytes)),
             misbehaved: AtomicU64::new(0),
             far: settings.far,
+            environment: settings.environment,
             memory,
         };
         Ok(Arc::new(ni))
@@ -226,7 +240,35 @@ impl Ni {
     /// Whether `rank` exists and its memory is mapped here. None is in a forked child.
     #[inline(always)]
     pub fn is_near(&self, rank: usize) -> bool {
-        rank.wrapping_sub(self.near_start) < self.owner.near_count()
+        self.near_heap(rank).is_some()
+    }
+
+    /// Where the heap of `rank` is mapped, if it exists and is near. None is in a forked child.
+    #[inline(always)]
+    pub fn near_heap(&self, rank: usize) -> Option<*mut u8> {
+        if rank >= self.size() {
+            return None;
+        }
+        // SAFETY: the job has such a rank.
+        let heap = unsafe { self.routes.to_unchecked(rank) }.heap;
+        (!heap.is_null()).then_some(heap)
+    }
+
+    /// The control block of `rank`, which exists, if it is near.
+    #[inline(always)]
+    pub fn near_block(&self, rank: usize) -> Option<&Block> {
+        // SAFETY: null, or the block of a rank of this host, whose memory stays mapped; it is made of atomics.
+        unsafe { self.routes.to(rank).block.as_ref() }
+    }
+
+    /// The number of `rank`, which is near, on this host.
+    pub fn local_of(&self, rank: usize) -> Local {
+        self.routes.to(rank).local
+    }
+
+    /// Whether some ranks are on other hosts.
+    pub fn spans_hosts(&self) -> bool {
+        !self.routes.are_all_near()
     }
 
     #[cold]
@@ -237,38 +279,50 @@ impl Ni {
         }
     }
 
-    /// The address of `offset` in the heap of `rank`.
-    ///
-    /// # Safety
-    /// `rank` is in range and `offset` inside its heap.
-    #[inline(always)]
-    pub unsafe fn heap_address(&self, rank: usize, offset: usize) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        unsafe { self.heaps.add(rank * self.heap_stride + offset) }
+    /// The address of some bytes in the heap of `rank`, if it is near; an offset outside of it is nobody's.
+    pub fn near_bytes(&self, rank: usize, offset: u64, bytes: u64) -> Option<*mut u8> {
+        let heap = self.near_heap(rank)?;
+        let end = offset.checked_add(bytes)?;
+        // SAFETY: inside the heap.
+        (end <= self.memory.layout.heap_bytes() as u64).then(|| unsafe { heap.add(offset as usize) })
+    }
+
+    /// The first byte of some in the own heap.
+    pub fn own_bytes(&self, offset: usize, bytes: usize) -> *mut u8 {
+        self.own_span(offset, bytes);
+        // SAFETY: inside the heap.
+        unsafe { self.routes.to(self.rank).heap.add(offset) }
+    }
+
+    /// Where some bytes of the own heap lie in the segment.
+    pub fn own_span(&self, offset: usize, bytes: usize) -> usize {
+        let heap_bytes = self.memory.layout.heap_bytes();
+        assert!(offset <= heap_bytes && bytes <= heap_bytes - offset, "a part of the own heap");
+        self.memory.layout.heap(self.local) + offset
     }
 
     /// The control block of this rank.
     #[inline]
     pub fn mine(&self) -> &Block {
-        self.memory.block(self.rank)
+        self.memory.block(self.local)
     }
 
-    /// Tells `rank` that `what` has changed there.
+    /// Tells `rank` that `what` has changed there. Of a far rank its own interface does.
     #[inline(always)]
     pub fn notify(&self, rank: usize, what: u64) {
-        self.memory.block(rank).bell.ring(self.fences, what);
+        if let Some(block) = self.near_block(rank) {
+            block.bell.ring(self.fences, what);
+        }
     }
 
     /// Runs the handlers of messages that have arrived. `None` if another thread is doing so right now, else
     /// whether there was anything to do.
     #[inline]
     pub fn progress(&self) -> Option<bool> {
-        if let Some(far) = &self.far {
-            return if far.has_arrived() || self.lookout.has_spilled() { self.enter_engine() } else { Some(false) };
-        }
-        let arrived = |source, position| ring::arrived(self.memory.ring(self.rank, source), position);
-        let attached = |word| self.memory.attached(self.rank, word).load(Ordering::Relaxed);
-        if self.lookout.anything(arrived, attached) { self.enter_engine() } else { Some(false) }
+        let arrived = |source, position| ring::arrived(self.memory.ring(self.local, source), position);
+        let attached = |word| self.memory.attached(self.local, word).load(Ordering::Relaxed);
+        let far = || self.far.as_ref().is_some_and(|far| far.has_arrived());
+        if self.lookout.anything(arrived, attached) || far() { self.enter_engine() } else { Some(false) }
     }
 
     fn enter_engine(&self) -> Option<bool> {

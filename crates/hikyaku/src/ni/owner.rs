@@ -1,7 +1,7 @@
 //! Noticing that this process is a fork of a rank, at no cost.
 //!
-//! The numbers of ranks, and of those that are mapped here, live on a page that the kernel wipes in a forked child. There
-//! the job has 0 ranks, so the range check that every operation makes anyway refuses it.
+//! The number of ranks lives on a page that the kernel wipes in a forked child. There the job has 0 ranks, so the range check
+//! that every operation makes anyway refuses it.
 
 use crate::error::{Error, Result};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -16,7 +16,7 @@ unsafe impl Send for OwnerPage {}
 unsafe impl Sync for OwnerPage {}
 
 impl OwnerPage {
-    pub fn new(size: usize, near_count: usize) -> Result<OwnerPage> {
+    pub fn new(size: usize) -> Result<OwnerPage> {
         let bytes = rustix::param::page_size();
         // SAFETY: a fresh anonymous mapping; the advice concerns only this page.
         unsafe {
@@ -27,7 +27,6 @@ impl OwnerPage {
                 .map_err(|e| Error::system("madvise(WIPEONFORK)", e))?;
             let page = page.cast::<usize>();
             page.write(size);
-            page.add(1).write(near_count);
             Ok(OwnerPage(page))
         }
     }
@@ -36,13 +35,6 @@ impl OwnerPage {
     pub fn size(&self) -> usize {
         // SAFETY: mapped while `self` lives. Volatile, since a fork changes it behind the compiler's back.
         unsafe { self.0.read_volatile() }
-    }
-
-    /// How many ranks are mapped here.
-    #[inline(always)]
-    pub fn near_count(&self) -> usize {
-        // SAFETY: as above.
-        unsafe { self.0.add(1).read_volatile() }
     }
 }
 

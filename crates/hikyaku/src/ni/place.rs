@@ -112,7 +112,7 @@ impl<T: Pod> Symmetric<T> {
             self.len
         );
         // SAFETY: the range was checked, and the area lies in this rank's heap.
-        unsafe { self.ni.heap_address(self.ni.rank, self.start + index * size_of::<T>()) }
+        unsafe { self.ni.routes.to(self.ni.rank).heap.add(self.start + index * size_of::<T>()) }
     }
 }
 
@@ -196,11 +196,9 @@ impl Ni {
         if place.index > place.len || count > place.len - place.index {
             return None;
         }
-        if !self.is_near(place.rank) || job != self.job {
-            return None;
-        }
-        // SAFETY: rank, index and count were checked, and the area lies in the rank's heap.
-        Some(unsafe { self.heap_address(place.rank, start + place.index * size_of::<T>()) })
+        let heap = self.near_heap(place.rank).filter(|_| job == self.job)?;
+        // SAFETY: index and count were checked, and the area lies in the rank's heap.
+        Some(unsafe { heap.add(start + place.index * size_of::<T>()) })
     }
 
     /// Checks a place for `count` elements and finds how it is reached.
@@ -215,8 +213,7 @@ impl Ni {
         let offset = place.index * size_of::<T>();
         let (job, reach) = match place.ground {
             Ground::Symmetric { job, start } => {
-                let heap = self.memory.layout.heap(place.rank);
-                (job, Reach::Far(Target::in_segment(self, place.rank, heap + start + offset)))
+                (job, Reach::Far(Target::in_heap(self, place.rank, start + offset)))
             }
             Ground::Area(area) => (area.job, Reach::Area(area, offset)),
         };

@@ -5,9 +5,10 @@
 
 use super::message::refuse_in_handler;
 use super::{Ni, background};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sync::guard::Guard;
-use crate::transport::shm::layout::State;
+use crate::transport::Posted;
+use crate::transport::shm::layout::Local;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet, Producer};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -85,7 +86,7 @@ impl Port {
     /// Whether this rank runs in virtual time ([`crate::sim`]). It then has one thread and no descriptors, and
     /// [`Port::now`] is its clock.
     pub fn is_simulated(&self) -> bool {
-        self.ni.far.as_ref().is_some_and(|far| far.is_virtual())
+        self.ni.environment.is_some()
     }
 
     /// The time of this rank: that of the machine, or the virtual time of a simulated one.
@@ -114,7 +115,7 @@ impl Port {
     /// through its network interface. Ranks that are threads need neither.
     pub fn reaches_private_memory(&self, rank: usize) -> Result<bool> {
         self.ni.check_rank(rank)?;
-        Ok(self.ni.threads || rank == self.ni.rank || self.ni.crosses_to(rank))
+        Ok(self.ni.is_near(rank) && (self.ni.threads || rank == self.ni.rank || self.ni.crosses_to(rank)))
     }
 
     /// Whether `rank` is alive and has not left.
@@ -122,7 +123,7 @@ impl Port {
         self.ni.check_rank(rank)?;
         self.ni.look();
         self.ni.failure.raise();
-        Ok(matches!(self.ni.memory.block(rank).life.state(), State::Starting | State::Joined))
+        Ok(!self.ni.state_of(rank).is_over())
     }
 
     /// Runs the handlers of messages that have arrived, and moves on what this thread has under way; true if there was
@@ -171,11 +172,11 @@ impl Drop for Port {
     }
 }
 
-/// The sending ends of one port's rings.
+/// What one port sends through: rings to ranks of this host, the transport to others.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     port: usize,
-    /// Per rank; empty until the first message.
+    /// Per rank of this host; empty until the first message.
     to: Vec<Option<Box<Producer>>>,
 }
 
@@ -192,16 +193,14 @@ impl Lane {
     /// Puts a message into the ring to `rank`, which exists; false when the ring is full.
     #[inline]
     pub fn try_send(&mut self, ni: &Ni, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
-        if let Some(far) = &ni.far {
-            return far.send(rank, packet, payload);
-        }
-        debug_assert!(payload.len() <= PAYLOAD_MAX);
-        let source = ni.rank * ni.memory.layout.ports + self.port;
-        let producer = match self.to.get_mut(rank) {
+        let (local, source) = (ni.local_of(rank), ni.memory.source(ni.local, self.port));
+        let producer = match self.to.get_mut(local.0 as usize) {
             Some(Some(producer)) => producer,
-            _ => self.attach(ni, rank, source)?,
+            _ if !ni.is_near(rank) => return ni.post(rank, packet, payload),
+            _ => self.attach(ni, local)?,
         };
-        let sent = producer.try_send(ni.memory.ring(rank, source), packet, payload);
+        debug_assert!(payload.len() <= PAYLOAD_MAX);
+        let sent = producer.try_send(ni.memory.ring(local, source), packet, payload);
         if sent {
             ni.notify(rank, crate::sync::bell::ANY);
         }
@@ -209,17 +208,29 @@ impl Lane {
     }
 }
 
+impl Ni {
+    /// Gives a packet for a far rank to the transport; false while there is no room.
+    pub(crate) fn post(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
+        match &self.far {
+            Some(far) => Ok(far.post(rank, packet, payload)? == Posted::Done),
+            // A forked child, where nobody is near.
+            None => Err(Error::ForkedChild),
+        }
+    }
+}
+
 impl Lane {
     /// First message to a rank: takes memory for the ring and tells the receiver to look at it.
     #[cold]
-    fn attach(&mut self, ni: &Ni, rank: usize, source: usize) -> Result<&mut Producer> {
-        let ring = ni.memory.ring(rank, source);
+    fn attach(&mut self, ni: &Ni, to: Local) -> Result<&mut Producer> {
+        let source = ni.memory.source(ni.local, self.port);
+        let ring = ni.memory.ring(to, source);
         let offset = ring as *const _ as usize - ni.memory.segment.base() as usize;
         ni.memory.segment.commit(offset, size_of_val(ring))?;
-        ni.memory.attached(rank, source / 64).fetch_or(1 << (source % 64), std::sync::atomic::Ordering::SeqCst);
+        ni.memory.attached(to, source / 64).fetch_or(1 << (source % 64), std::sync::atomic::Ordering::SeqCst);
         if self.to.is_empty() {
-            self.to.resize_with(ni.memory.layout.size, || None);
+            self.to.resize_with(ni.memory.layout.count, || None);
         }
-        Ok(self.to[rank].insert(Box::default()))
+        Ok(self.to[to.0 as usize].insert(Box::default()))
     }
 }

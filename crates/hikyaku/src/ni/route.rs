@@ -16,11 +16,12 @@ use super::{NI_PORT, Ni, UNREACHED};
 use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::planted::{Bug, planted};
+use crate::sync::barrier::STEP_COUNT;
 use crate::sync::bell::ANY;
 use crate::transport::hardware::Multicast;
 use crate::transport::packet::{PREPARED, kind, verb};
 use crate::transport::shm::cross;
-use crate::transport::shm::layout::AreaKind;
+use crate::transport::shm::layout::{AreaKind, Hearing, Local};
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet};
 use crate::transport::{Parcel, TAIL_BYTES_MAX};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,19 +39,19 @@ const NEWS_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     pub rank: usize,
-    /// An area of the rank, or [`SEGMENT`], or [`WINDOW`].
+    /// An area of the rank, or [`HEAP`], [`MEETING`] or [`WINDOW`].
     area: u32,
     key: u64,
-    offset: u64,
+    pub offset: u64,
 }
 
-/// In place of an area: what the rank has of the job's segment. Its key is the number of the job.
-const SEGMENT: u32 = u32::MAX;
+/// In place of an area: the words on which ranks meet in a collective call of the job. Its key is the number of the job.
+const MEETING: u32 = u32::MAX;
 
 /// In place of an area: a window of the rank. Its key is the window's name.
 const WINDOW: u32 = u32::MAX - 1;
 
-/// In place of an area: the rank's part of the segment, from the beginning of its heap on. The same for all ranks.
+/// In place of an area: the heap of the rank. Its key is the number of the job.
 const HEAP: u32 = u32::MAX - 2;
 
 impl Target {
@@ -58,8 +59,15 @@ impl Target {
         Target { rank, area: WINDOW, key: name, offset: offset as u64 }
     }
 
-    pub fn in_segment(ni: &Ni, rank: usize, offset: usize) -> Target {
-        Target { rank, area: SEGMENT, key: ni.job, offset: offset as u64 }
+    /// At an offset of the rank's heap.
+    pub fn in_heap(ni: &Ni, rank: usize, offset: usize) -> Target {
+        Target { rank, area: HEAP, key: ni.job, offset: offset as u64 }
+    }
+
+    /// What the rank hears in a step of a collective call of the job.
+    pub fn hearing(ni: &Ni, rank: usize, turn: usize, step: usize) -> Target {
+        let offset = (turn * STEP_COUNT + step) * size_of::<Hearing>();
+        Target { rank, area: MEETING, key: ni.job, offset: offset as u64 }
     }
 
     fn of(area: &Opened, offset: usize) -> Target {
@@ -196,6 +204,7 @@ impl Port {
     }
 
     pub(crate) fn push_routed(&self, to: Target, data: &[u8], status: Option<StatusWord>) -> Result<()> {
+        debug_assert!(to.area != HEAP || !self.ni.is_near(to.rank), "a mapped heap is written in place");
         let max = self.ni.payload_max(to.rank);
         let last = data.len().div_ceil(max).max(1) - 1;
         let mut pieces = data.chunks(max);
@@ -209,6 +218,11 @@ impl Port {
     /// # Safety
     /// As for [`Port::pull_area`].
     pub(crate) unsafe fn pull_routed(&self, from: Target, into: *mut u8, bytes: usize) -> Result<()> {
+        if let Some(source) = self.ni.near_target(&from, bytes as u64) {
+            // SAFETY: memory of a rank of this host, which stays mapped; the caller's promise.
+            unsafe { copy::copy(into, source, bytes) };
+            return Ok(());
+        }
         if self.ni.is_near(from.rank) {
             self.settle(from.rank)?;
         }
@@ -243,9 +257,12 @@ impl Port {
         Ok(self.ask(at, verb, operands)?.slot.words()[0])
     }
 
-    /// Writes `data`, then `tail` (words) at `then`, an offset in the segment, of which the first word is written last:
+    /// Writes `data`, then `tail` (words) at `then`, an offset in the rank's heap, of which the first word is written last:
     /// whoever sees it sees everything. Nobody answers: for protocols whose other side answers in its own way.
     pub(crate) fn push_then(&self, to: Target, data: &[u8], then: usize, tail: &[u64]) -> Result<()> {
+        if let Some(done) = self.ni.push_then_near(to, data, then as u64, tail) {
+            return done;
+        }
         let max = self.ni.payload_max(to.rank);
         let last = data.len().div_ceil(max).max(1) - 1;
         let (first, rest) = data.split_at(last * max);
@@ -258,6 +275,9 @@ impl Port {
 
     /// Writes a word that nobody answers for.
     pub(crate) fn word_quietly(&self, to: Target, value: u64) -> Result<()> {
+        if let Some(done) = self.ni.word_near(to, value) {
+            return done;
+        }
         self.submit(to.rank, &quiet_word(to, value), &[])
     }
 
@@ -374,20 +394,12 @@ fn perform(ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> std::resu
         verb::PUSH_THEN => {
             let tail_bytes = b.saturating_mul(8).min(payload.len() as u64) as usize;
             let (data, tail) = payload.split_at(payload.len() - tail_bytes);
-            let then = if id == HEAP as u64 { ni.memory.layout.heap(ni.rank) as u64 } else { 0 }.checked_add(a);
-            let then = then
-                .and_then(|then| find_in_segment(ni, then, tail.len() as u64))
-                .filter(|then| (*then as usize).is_multiple_of(8));
+            let space = if id == MEETING as u64 { MEETING } else { HEAP };
+            let then = ni.bytes_of(ni.rank, space, a, tail.len() as u64);
+            let then = then.filter(|then| (*then as usize).is_multiple_of(8));
             let (target, then) = find(data.len() as u64).zip(then).ok_or(Refusal::OutOfBounds)?;
-            let (first, rest) = tail.split_at(tail.len().min(8));
-            // SAFETY: as above; the word is aligned, and accessed atomically.
-            unsafe {
-                copy::copy(target, data.as_ptr(), data.len());
-                copy::copy(then.add(first.len()), rest.as_ptr(), rest.len());
-                if let Ok(first) = first.try_into() {
-                    AtomicU64::from_ptr(then.cast()).store(u64::from_ne_bytes(first), Ordering::Release);
-                }
-            }
+            // SAFETY: as above; the first word is aligned.
+            unsafe { write_then(target, data, then, tail) };
             ni.notify(ni.rank, ANY);
         }
         verb::OPEN => {
@@ -429,12 +441,8 @@ fn perform(ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> std::resu
 
 /// The address of bytes of this rank that a peer named; none of it is believed.
 fn find(ni: &Ni, id: u64, key: u64, offset: u64, bytes: u64) -> Option<*mut u8> {
-    if id == SEGMENT as u64 {
-        return find_in_segment(ni, offset, bytes).filter(|_| key == ni.job);
-    }
-    if id == HEAP as u64 {
-        let offset = offset.checked_add(ni.memory.layout.heap(ni.rank) as u64)?;
-        return find_in_segment(ni, offset, bytes).filter(|_| key == ni.job);
+    if id == HEAP as u64 || id == MEETING as u64 {
+        return ni.bytes_of(ni.rank, id as u32, offset, bytes).filter(|_| key == ni.job);
     }
     let area = ni.look_up(ni.rank, id.min(u32::MAX as u64) as u32).ok();
     let area = area.filter(|area| area.key == key || planted(Bug::KeyUnread))?;
@@ -442,16 +450,69 @@ fn find(ni: &Ni, id: u64, key: u64, offset: u64, bytes: u64) -> Option<*mut u8> 
     if inside { area.pointer(ni, offset as usize) } else { None }
 }
 
-fn find_in_segment(ni: &Ni, offset: u64, bytes: u64) -> Option<*mut u8> {
-    let inside = ni.memory.layout.is_part_of(ni.rank, offset, bytes);
-    // SAFETY: inside the segment.
-    inside.then(|| unsafe { ni.memory.segment.base().add(offset as usize) })
+/// Writes `data`, then the words of `tail`, of which the first is stored last.
+///
+/// # Safety
+/// Both places hold as many bytes, and the second is a multiple of 8; others may use them meanwhile, the first word atomically.
+unsafe fn write_then(target: *mut u8, data: &[u8], then: *mut u8, tail: &[u8]) {
+    let (first, rest) = tail.split_at(tail.len().min(8));
+    // SAFETY: the caller's promise.
+    unsafe {
+        copy::copy(target, data.as_ptr(), data.len());
+        copy::copy(then.add(first.len()), rest.as_ptr(), rest.len());
+        if let Ok(first) = first.try_into() {
+            AtomicU64::from_ptr(then.cast()).store(u64::from_ne_bytes(first), Ordering::Release);
+        }
+    }
+}
+
+/// Operations of which nobody is told, on memory that is mapped here; `None` for a rank whose memory is not.
+impl Ni {
+    /// Bytes of a rank that is near, in its heap or where it is met.
+    fn bytes_of(&self, rank: usize, space: u32, offset: u64, bytes: u64) -> Option<*mut u8> {
+        if space == HEAP {
+            return self.near_bytes(rank, offset, bytes);
+        }
+        let hearings = &self.near_block(rank)?.hearings;
+        let end = offset.checked_add(bytes)?;
+        let start = hearings.as_ptr() as *mut u8;
+        // Made of atomics, so it may be written though it is shared.
+        (end <= size_of_val(hearings) as u64).then(|| start.wrapping_add(offset as usize))
+    }
+
+    fn near_target(&self, to: &Target, bytes: u64) -> Option<*mut u8> {
+        let is_heap = to.area == HEAP || to.area == MEETING;
+        if !is_heap || !self.is_near(to.rank) {
+            return None;
+        }
+        Some(self.bytes_of(to.rank, to.area, to.offset, bytes).expect("the library's own places"))
+    }
+
+    fn push_then_near(&self, to: Target, data: &[u8], then: u64, tail: &[u64]) -> Option<Result<()>> {
+        let target = self.near_target(&to, data.len() as u64)?;
+        let space = if to.area == MEETING { MEETING } else { HEAP };
+        let then = self.bytes_of(to.rank, space, then, size_of_val(tail) as u64).expect("the library's own places");
+        assert!((then as usize).is_multiple_of(8));
+        // SAFETY: found for as many bytes, in memory of this host, which stays mapped.
+        unsafe { write_then(target, data, then, bytemuck::cast_slice(tail)) };
+        self.notify(to.rank, ANY);
+        Some(Ok(()))
+    }
+
+    fn word_near(&self, to: Target, value: u64) -> Option<Result<()>> {
+        let word = self.near_target(&to, 8)?;
+        assert!((word as usize).is_multiple_of(8));
+        // SAFETY: found for 8 bytes, aligned, in memory of this host, which stays mapped; accessed atomically.
+        unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
+        self.notify(to.rank, ANY);
+        Some(Ok(()))
+    }
 }
 
 /// Why bytes were not found.
 fn unreachable_reason(ni: &Ni, id: u64, key: u64) -> Refusal {
     match find(ni, id, key, 0, 0) {
-        None if id != SEGMENT as u64 => Refusal::UnknownArea,
+        None if id != HEAP as u64 && id != MEETING as u64 => Refusal::UnknownArea,
         _ => Refusal::OutOfBounds,
     }
 }
@@ -514,6 +575,9 @@ impl Ni {
         tail: &[u64],
         prepared: bool,
     ) -> Result<bool> {
+        if let Some(done) = self.push_then_near(to, data, then as u64, tail) {
+            return done.map(|()| true);
+        }
         let (mut packet, payload) = quiet_push_then(to, data, then, tail);
         packet.arguments[5] = if prepared { PREPARED } else { 0 };
         self.try_far(to.rank, &packet, &payload)
@@ -540,35 +604,35 @@ impl Ni {
 
     /// [`Port::word_quietly`]; false while there is no room.
     pub(crate) fn try_word(&self, to: Target, value: u64) -> Result<bool> {
+        if let Some(done) = self.word_near(to, value) {
+            return done.map(|()| true);
+        }
         self.try_far(to.rank, &quiet_word(to, value), &[])
     }
 
     fn try_far(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
         self.check_rank(rank)?;
-        match &self.far {
-            Some(far) => far.send(rank, packet, payload),
-            None => Err(Error::Invalid(format!("rank {rank} is not far"))),
-        }
+        self.post(rank, packet, payload)
     }
 }
 
 impl Ni {
-    /// The process of a rank, 0 if it has none.
+    /// The process of a near rank, 0 if it has none.
     pub(crate) fn process_of(&self, rank: usize) -> i32 {
-        match self.processes[rank].load(Ordering::Relaxed) {
-            0 => self.told_process(rank),
+        match self.processes[self.local_of(rank).0 as usize].load(Ordering::Relaxed) {
+            0 => self.told_process(self.local_of(rank)),
             noted => noted,
         }
     }
 
-    fn told_process(&self, rank: usize) -> i32 {
-        i32::try_from(self.memory.block(rank).life.process.load(Ordering::Relaxed)).unwrap_or(0)
+    fn told_process(&self, local: Local) -> i32 {
+        i32::try_from(self.memory.block(local).life.process.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Notes which process each rank is, now that all have said so: who changes its mind later is not listened to.
+    /// Notes which process each rank of this host is, now that all have said so: who changes its mind later is not listened to.
     pub(crate) fn note_processes(&self) {
-        for (rank, noted) in self.processes.iter().enumerate() {
-            noted.store(self.told_process(rank), Ordering::Relaxed);
+        for (local, noted) in self.memory.layout.locals().zip(&self.processes) {
+            noted.store(self.told_process(local), Ordering::Relaxed);
         }
     }
 
@@ -590,7 +654,7 @@ impl Ni {
         if !self.is_near(rank) {
             return None;
         }
-        match self.cross[rank].load(Ordering::Relaxed) {
+        match self.cross[self.local_of(rank).0 as usize].load(Ordering::Relaxed) {
             0 => self.find_crossing(rank),
             UNREACHED => None,
             process => Some(process),
@@ -601,7 +665,8 @@ impl Ni {
     /// written here. Of others it could say so as well, and write there itself.
     #[cold]
     fn find_crossing(&self, rank: usize) -> Option<i32> {
-        let life = &self.memory.block(rank).life;
+        let local = self.local_of(rank);
+        let life = &self.memory.block(local).life;
         let (process, address) = (self.process_of(rank), life.probe_address.load(Ordering::Relaxed));
         let value = life.probe_value.load(Ordering::Relaxed);
         let forbidden = std::env::var_os("HIKYAKU_CROSS").is_some_and(|v| v == "off");
@@ -609,7 +674,7 @@ impl Ni {
         let works = is_other && !forbidden && cross::probe(process, address, value).is_ok();
         // Another thread may have been first.
         let found = if works { process } else { UNREACHED };
-        let kept = self.cross[rank].compare_exchange(0, found, Ordering::Relaxed, Ordering::Relaxed);
+        let kept = self.cross[local.0 as usize].compare_exchange(0, found, Ordering::Relaxed, Ordering::Relaxed);
         Some(kept.err().unwrap_or(found)).filter(|process| *process != UNREACHED)
     }
 

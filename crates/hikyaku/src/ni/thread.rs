@@ -26,7 +26,7 @@ pub struct NiThread {
     thread: Option<JoinHandle<()>>,
     ni: Arc<super::Ni>,
     event: Option<Arc<OwnedFd>>,
-    /// Where a transport serves alone: the port a thread would have.
+    /// Of a simulated rank: the port a thread would have.
     port: Option<usize>,
 }
 
@@ -40,10 +40,10 @@ impl Port {
     /// Starts a thread that runs handlers whenever messages arrive, so that peers are served while this rank
     /// computes. It sleeps when idle.
     pub fn start_ni_thread(&self) -> Result<NiThread> {
-        if let Some(far) = &self.ni.far {
+        if let Some(environment) = &self.ni.environment {
             self.ni.check_rank(self.ni.rank)?;
             let port = Some(self.ni.take_port()?);
-            far.serve_alone(true);
+            environment.serve_alone(true);
             let stop = Arc::new(AtomicBool::new(false));
             return Ok(NiThread { stop, thread: None, ni: self.ni.clone(), event: None, port });
         }
@@ -53,7 +53,7 @@ impl Port {
     /// A descriptor for event loops (R15): readable once anything that notifies has reached this rank (a word, a
     /// notification, an atomic operation, a message) since it was last cleared by [`NiThread::clear`].
     pub fn event_descriptor(&self) -> Result<NiThread> {
-        if self.ni.far.is_some() {
+        if self.ni.environment.is_some() {
             return Err(Error::Invalid(
                 "a simulated rank has no descriptors: its time is not that of an event loop".into(),
             ));
@@ -97,8 +97,8 @@ impl Drop for NiThread {
             std::mem::forget(self.thread.take());
             return;
         }
-        if let (Some(far), Some(port)) = (&self.ni.far, self.port) {
-            far.serve_alone(false);
+        if let (Some(environment), Some(port)) = (&self.ni.environment, self.port) {
+            environment.serve_alone(false);
             self.ni.give_port(port);
             return;
         }

@@ -10,8 +10,7 @@ use super::port::Port;
 use super::{Ni, background, coroutine};
 use crate::error::{Error, Result};
 use crate::sync::bell::ANY;
-use crate::transport::Transport;
-use crate::transport::shm::layout::State;
+use crate::transport::environment::Environment;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -191,14 +190,13 @@ impl Port {
         let ni = &*self.ni;
         ni.check_by(by)?;
         // A panic that goes through a coroutine must not be taken for one of the program beside it, so it is not suspended then.
-        // Where ranks are far it is: those that are simulated wait by letting each other run.
-        if coroutine::is_inside() && (ni.far.is_some() || !coroutine::is_unwinding()) {
+        // A simulated one is: it waits by letting others run.
+        if coroutine::is_inside() && (ni.environment.is_some() || !coroutine::is_unwinding()) {
             return self.wait_suspended(by, timeout, ready);
         }
-        if let Some(far) = &ni.far {
-            return self.wait_far(&**far, by, timeout, ready);
+        if let Some(environment) = &ni.environment {
+            return self.wait_simulated(&**environment, by, timeout, ready);
         }
-        let departures = &ni.memory.header().departures;
         let mut turn = Turn::new(ni.pace, timeout);
         loop {
             let look_around = turn.look_around();
@@ -216,7 +214,7 @@ impl Port {
                 return Ok(result);
             }
             if look_around
-                && departures.load(Ordering::Relaxed) != 0
+                && ni.departures() != 0
                 && let Err(error) = ni.check_departed(by)
             {
                 // What was done before the end counts, also what lies in the rings.
@@ -237,7 +235,7 @@ impl Port {
                         }
                         let moved = background::advance(true);
                         result = ready();
-                        let ended = departures.load(Ordering::SeqCst) != 0 && ni.check_departed(by).is_err();
+                        let ended = ni.departures() != 0 && ni.check_departed(by).is_err();
                         moved || result.is_some() || ended || ni.failure.is_due()
                     });
                     if let Some(result) = result {
@@ -253,14 +251,13 @@ impl Port {
     #[cold]
     fn wait_suspended<R>(&self, by: By, timeout: Option<Duration>, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
         let ni = &*self.ni;
-        let departures = &ni.memory.header().departures;
         let deadline = timeout.and_then(|after| Some((ni.now().checked_add(after)?, after)));
         loop {
             if let Some(result) = ready() {
                 background::moved();
                 return Ok(result);
             }
-            if departures.load(Ordering::Acquire) != 0
+            if ni.departures() != 0
                 && let Err(error) = ni.check_departed(by)
             {
                 ni.empty_rings();
@@ -271,7 +268,7 @@ impl Port {
             {
                 return Err(Error::Timeout { after });
             }
-            if ni.far.as_ref().is_some_and(|far| far.is_over()) {
+            if ni.environment.as_ref().is_some_and(|environment| environment.is_over()) {
                 return Err(Error::PeerDead { rank: ni.rank });
             }
             coroutine::suspend();
@@ -280,43 +277,42 @@ impl Port {
 }
 
 impl Port {
-    /// The same where a transport says when there is something to look at.
+    /// Of a simulated rank, which is told when there is something to look at.
     #[cold]
-    fn wait_far<R>(
+    fn wait_simulated<R>(
         &self,
-        far: &dyn Transport,
+        environment: &dyn Environment,
         by: By,
         timeout: Option<Duration>,
         mut ready: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let ni = &*self.ni;
-        let departures = &ni.memory.header().departures;
-        let deadline = timeout.and_then(|after| Some((far.now().checked_add(after)?, after)));
+        let deadline = timeout.and_then(|after| Some((environment.now().checked_add(after)?, after)));
         loop {
-            far.look();
+            environment.look();
             let worked = ni.progress() == Some(true);
             ni.failure.raise();
             let moved = background::advance(true);
             if let Some(result) = ready() {
                 return Ok(result);
             }
-            far.check_wait()?;
-            if departures.load(Ordering::Acquire) != 0
+            environment.check_wait()?;
+            if ni.departures() != 0
                 && let Err(error) = ni.check_departed(by)
             {
                 ni.empty_rings();
                 return ready().ok_or(error);
             }
             if let Some((deadline, after)) = deadline
-                && far.now() >= deadline
+                && environment.now() >= deadline
             {
                 return Err(Error::Timeout { after });
             }
-            if far.is_over() {
+            if environment.is_over() {
                 return Err(Error::PeerDead { rank: ni.rank });
             }
             if !worked && !moved {
-                far.sleep(deadline.map(|(deadline, _)| deadline));
+                environment.sleep(deadline.map(|(deadline, _)| deadline));
             }
         }
     }
@@ -334,22 +330,22 @@ impl Ni {
 
     /// The time, as waits of this rank see it.
     pub(crate) fn now(&self) -> Instant {
-        self.far.as_ref().map_or_else(Instant::now, |far| far.now())
+        self.environment.as_ref().map_or_else(Instant::now, |environment| environment.now())
     }
 
     /// The program looks at its memory outside of a wait.
     #[inline(always)]
     pub(crate) fn look(&self) {
-        if let Some(far) = &self.far {
-            far.look();
+        if let Some(environment) = &self.environment {
+            environment.look();
         }
     }
 
     /// Lets others run, in a loop that waits for them.
     #[cold]
     pub(crate) fn relax(&self) {
-        match &self.far {
-            Some(far) => far.look(),
+        match &self.environment {
+            Some(environment) => environment.look(),
             None => rustix::thread::sched_yield(),
         }
     }
@@ -364,49 +360,6 @@ impl Ni {
                 Some(true) => passes += 1,
                 // Another thread is at it; what it has seen so far may not be all.
                 None => self.relax(),
-            }
-        }
-    }
-
-    /// Fails if `by` has ended.
-    #[cold]
-    pub fn check_departed(&self, by: By) -> Result<()> {
-        let state = |rank: usize| self.memory.block(rank).life.state();
-        match by {
-            By::Rank(rank) => {
-                self.check_rank(rank)?;
-                match state(rank) {
-                    State::Dead => Err(Error::PeerDead { rank }),
-                    State::Left => Err(Error::PeerLeft { rank }),
-                    State::Starting | State::Joined => Ok(()),
-                }
-            }
-            By::Barrier(number) => {
-                for rank in 0..self.size() {
-                    let arrived = || self.memory.block(rank).life.arrivals.load(Ordering::Acquire) >= number;
-                    match state(rank) {
-                        State::Dead => return Err(Error::PeerDead { rank }),
-                        State::Left if !arrived() => return Err(Error::PeerLeft { rank }),
-                        _ => {}
-                    }
-                }
-                Ok(())
-            }
-            By::Anyone => {
-                let mut left = None;
-                let mut present = false;
-                for rank in (0..self.size()).filter(|rank| *rank != self.rank) {
-                    match state(rank) {
-                        State::Dead => return Err(Error::PeerDead { rank }),
-                        State::Left => left = Some(rank),
-                        State::Starting | State::Joined => present = true,
-                    }
-                }
-                // Nobody is left who could end the wait.
-                match left {
-                    Some(rank) if !present => Err(Error::PeerLeft { rank }),
-                    _ => Ok(()),
-                }
             }
         }
     }

@@ -3,12 +3,14 @@
 //! Rests on: [`crate::sync`] and [`crate::memory`].
 //! Leaves out: what is done with the reach (that is [`crate::ni`]).
 //!
-//! [`shm`] is mapped memory: every rank of a host maps one segment, so a remote reference is a pointer and needs
-//! no transport call at all. Ranks that are not mapped are *far*: a [`Transport`] carries packets to their network
-//! interfaces, which do what the packets ask for. [`sim`] is one in virtual time. [`reliable`] makes links out of wires
-//! that lose frames. [`hardware`] is what some networks do for all ranks at once.
+//! [`shm`] is mapped memory: the ranks of a host map one segment, so a remote reference is a pointer and needs no transport call
+//! at all. Ranks of other hosts are *far*: a [`Transport`] carries packets to their network interfaces, which do what the packets
+//! ask for. [`sim`] is one in virtual time. [`reliable`] makes links out of wires that lose frames. [`hardware`] is what some
+//! networks do for all ranks at once. [`environment`] is what a simulation replaces besides: time, chance, and who runs when.
 
+pub(crate) mod environment;
 pub(crate) mod hardware;
+pub(crate) mod hosts;
 pub(crate) mod packet;
 pub(crate) mod reliable;
 pub mod shm;
@@ -17,30 +19,25 @@ pub mod sim;
 use crate::error::Result;
 use hardware::{Multicast, NetworkBarrier};
 use packet::kind;
-use shm::layout::State;
 use shm::ring::Packet;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// How one rank reaches far ranks. Packets between two ranks arrive once each, in order.
 ///
 /// Everything else (push, pull, word, atomic operations, flush) has its reference version on this: a packet to the
 /// owner's network interface, which answers.
 pub(crate) trait Transport: Send + Sync {
-    /// Sends a packet with its payload, which is copied; false while there is no room.
-    fn send(&self, to: usize, packet: &Packet, payload: &[u8]) -> Result<bool>;
+    /// Sends a packet with its payload, which is copied.
+    fn post(&self, to: usize, packet: &Packet, payload: &[u8]) -> Result<Posted>;
 
-    /// The next packet that has arrived for this rank's handlers.
-    fn receive(&self) -> Option<Parcel>;
+    /// Gives what has arrived to `sink`, and does what time asks for; whether there was anything.
+    fn poll(&self, sink: &mut dyn Sink) -> bool;
 
-    /// Takes packets back that [`Transport::receive`] gave and that must wait, in order.
-    fn put_back(&self, parcels: Vec<Parcel>);
-
-    /// A packet that [`Transport::receive`] gave was handled: there is room for another.
-    fn consumed(&self, parcel: &Parcel);
-
-    /// Whether [`Transport::receive`] would give something.
+    /// Whether [`Transport::poll`] may have something for the sink: a look that costs little.
     fn has_arrived(&self) -> bool;
+
+    /// Payload bytes of one packet of the library at most, beside up to [`TAIL_BYTES_MAX`] that follow them.
+    fn payload_max(&self) -> usize;
 
     /// How the network reaches all ranks at once, if it does.
     fn multicast(&self) -> Option<&dyn Multicast> {
@@ -51,52 +48,36 @@ pub(crate) trait Transport: Send + Sync {
     fn network_barrier(&self) -> Option<&dyn NetworkBarrier> {
         None
     }
+}
 
-    /// Payload bytes of one packet of the library at most, beside up to [`TAIL_BYTES_MAX`] that follow them.
-    fn payload_max(&self) -> usize;
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Posted {
+    /// It is on its way, and its payload is free.
+    Done,
+    /// There is no room now.
+    Busy,
+}
 
-    /// The time here.
-    fn now(&self) -> Instant;
+/// Where a transport puts what has arrived.
+pub(crate) trait Sink {
+    /// A packet has come. It is taken, whatever becomes of it.
+    fn packet(&mut self, from: usize, packet: &Packet, payload: &[u8]);
 
-    /// The program has entered a call of the library that communicates.
-    fn call(&self) {}
-
-    /// The program has copied so many bytes within its own memory.
-    fn copied(&self, _bytes: usize) {}
-
-    /// This rank looks at its memory: what has arrived by now must be there.
-    fn look(&self);
-
-    /// Fails where nobody can wait, because time does not go on there.
-    fn check_wait(&self) -> Result<()>;
-
-    /// Sleeps until something arrives, a rank ends, or `deadline`; may return early.
-    fn sleep(&self, deadline: Option<Instant>);
-
-    /// From now on handlers run when messages arrive, until this was taken back as often as it was asked for; otherwise
-    /// only inside calls of the program.
-    fn serve_alone(&self, alone: bool);
-
-    /// Whether time is virtual: a rank is then one thread, and sees no time but that of the transport.
-    fn is_virtual(&self) -> bool;
-
-    /// This rank has ended. The others learn of it after everything it has sent.
-    fn depart(&self, state: State);
-
-    /// Whether this rank is over, though its program may still run for a moment: nothing comes any more.
-    fn is_over(&self) -> bool;
-
-    /// A random number that is not 0.
-    fn random(&self) -> Result<u64>;
+    /// A rank cannot be reached any more, after what `tried` says.
+    fn lost(&mut self, rank: usize, tried: &str);
 }
 
 /// A network interface, as a transport sees it that makes one act without its program.
 pub(crate) trait Interface: Send + Sync {
-    /// Does what a packet asks for; false if it must wait.
-    fn take(&self, parcel: &Parcel) -> bool;
+    /// Does what a packet asks for, or puts it off; whether anything waits that was put off.
+    fn take(&self, from: usize, packet: &Packet, payload: &[u8]) -> bool;
 
-    /// Does what waits.
-    fn progress(&self);
+    /// A rank cannot be reached any more.
+    fn lose(&self, rank: usize, tried: &str);
+
+    /// Does what waits; whether anything still does.
+    fn progress(&self) -> bool;
 }
 
 /// Bytes of the words that a packet may carry behind its payload.
@@ -111,11 +92,9 @@ pub(crate) struct Parcel {
     pub payload: Arc<[u8]>,
 }
 
-impl Parcel {
-    /// Whether it is not taken before an earlier one: a message after everything its sender did before, but what concerns
-    /// memory alone not after a message, whose handler may wait for just that.
-    pub fn waits_behind(&self, earlier: &Parcel) -> bool {
-        let is_message = |parcel: &Parcel| parcel.packet.kind <= kind::CALL;
-        earlier.source == self.source && (is_message(self) || !is_message(earlier))
+impl Packet {
+    /// Whether a handler of the program runs for it.
+    pub fn is_message(&self) -> bool {
+        self.kind <= kind::CALL
     }
 }

@@ -15,7 +15,6 @@ use crate::ni::wait::{By, Progress};
 use crate::planted::{Bug, planted};
 use crate::sync::Shared;
 use crate::sync::bell::ANY;
-use crate::transport::shm::layout::State;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -135,7 +134,7 @@ impl Group<'_> {
         }
         let mut theirs = [[0u64; 2]; ASKS];
         let place = self.place_of(member) + std::mem::offset_of!(Alarm, asks);
-        let target = Target::in_segment(&self.job.ni, self.members[member].rank, place);
+        let target = Target::in_heap(&self.job.ni, self.members[member].rank, place);
         let into: &mut [u8] = bytemuck::cast_slice_mut(&mut theirs);
         // SAFETY: a live slice.
         let asked = self.abandon_on_panic(|| unsafe { self.job.pull_routed(target, into.as_mut_ptr(), into.len()) });
@@ -162,7 +161,7 @@ impl Group<'_> {
     fn trouble(&self, round: &Round, mut members: Range<usize>) -> Option<Error> {
         // In this order: one that left because another died is not the cause.
         let trouble = self.alarm_or_death(round);
-        if trouble.is_some() || self.job.ni.memory.header().departures.load(Ordering::Acquire) == 0 {
+        if trouble.is_some() || self.job.ni.departures() == 0 {
             return trouble;
         }
         members.find_map(|member| self.job.ni.check_departed(By::Rank(self.members[member].rank)).err())
@@ -175,12 +174,11 @@ impl Group<'_> {
         if let Some((_, why)) = self.alarm().look().filter(|(number, _)| *number <= round.number) {
             return Some(self.alarmed_by(round, why));
         }
-        if self.job.ni.memory.header().deaths.load(Ordering::Acquire) == 0 {
+        if self.job.ni.has_no_deaths() {
             return None;
         }
-        let dead = |rank: usize| self.job.ni.memory.block(rank).life.state() == State::Dead;
-        let died = self.members.iter().find(|member| dead(member.rank));
-        died.map(|member| Error::PeerDead { rank: member.rank })
+        let ends = self.members.iter().filter_map(|member| self.job.ni.end_of(member.rank));
+        ends.into_iter().find(|error| !matches!(error, Error::PeerLeft { .. }))
     }
 
     /// A member asks for something else than this one.
@@ -217,7 +215,7 @@ impl Group<'_> {
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             let (rank, place) = (self.members[member].rank, self.place_of(member));
             // One that has ended needs no alarm.
-            let _ = self.job.push_then(Target::in_segment(&self.job.ni, rank, place), &[], place, &words);
+            let _ = self.job.push_then(Target::in_heap(&self.job.ni, rank, place), &[], place, &words);
         }
     }
 
@@ -243,9 +241,9 @@ impl Group<'_> {
         self.far.as_ref().expect("a far group").alarm
     }
 
-    /// Where the words of a member lie in the segment.
+    /// Where the words of a member lie in its heap.
     fn place_of(&self, member: usize) -> usize {
-        self.members[member].start(&self.job.ni) + self.alarm_offset()
+        self.members[member].start + self.alarm_offset()
     }
 }
 

@@ -170,8 +170,8 @@ impl Group<'_> {
         let source = self.members[self.rank()].at::<Told>(cast.buffer(buffer));
         // SAFETY: a buffer of this member's own part, which holds a piece.
         unsafe { copy::copy(into.as_mut_ptr(), source.cast(), into.len()) };
-        if let Some(far) = &self.job.ni.far {
-            far.copied(into.len());
+        if let Some(environment) = &self.job.ni.environment {
+            environment.copied(into.len());
         }
         Ok(())
     }
@@ -179,8 +179,8 @@ impl Group<'_> {
     /// Tells the root how far this member is.
     fn answer_root(&self, round: &Round, cast: &Cast, root: usize, words: &[u64]) -> Result<()> {
         let ni = &*self.job.ni;
-        let place = self.members[root].start(ni) + cast.answer(self.rank());
-        let to = Target::in_segment(ni, self.members[root].rank, place);
+        let place = self.members[root].start + cast.answer(self.rank());
+        let to = Target::in_heap(ni, self.members[root].rank, place);
         let told = || match words {
             [word] => ni.try_word(to, *word),
             _ => ni.try_push_then(to, &[], place, words, true),

@@ -57,9 +57,8 @@ impl Far {
     /// Of these members, with parts for at most `room`.
     pub fn new(job: &Job, members: &[Member], room: usize) -> Result<Far> {
         let alarm = Messages::bytes_for(SLOTS, room)?;
-        let offset = |member: &Member| member.start(&job.ni) - job.ni.memory.layout.heap(member.rank);
-        let first = offset(&members[0]);
-        let is_common = members.len() == job.size() && members.iter().all(|member| offset(member) == first);
+        let first = members[0].start;
+        let is_common = members.len() == job.size() && members.iter().all(|member| member.start == first);
         let cast = if is_common { Cast::new(job, alarm + PAGE_BYTES) } else { None };
         Ok(Far { alarm, common_start: is_common.then_some(first), cast })
     }

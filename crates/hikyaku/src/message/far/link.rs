@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 pub(in crate::message) enum Roster {
     /// All ranks of the job, each at this offset of its heap.
     World(usize),
-    /// (rank, where its part of the segment begins)
+    /// (rank, where its part of its heap begins)
     Listed(Box<[(usize, usize)]>),
 }
 
@@ -30,10 +30,10 @@ impl Roster {
         }
     }
 
-    /// Where its part of the segment begins.
-    pub fn part(&self, ni: &Ni, member: usize) -> usize {
+    /// Where its part of its heap begins.
+    pub fn part(&self, member: usize) -> usize {
         match self {
-            Roster::World(start) => ni.memory.layout.heap(member) + start,
+            Roster::World(start) => *start,
             Roster::Listed(members) => members[member].1,
         }
     }
@@ -44,12 +44,12 @@ pub(in crate::message) struct FarLink {
     pub rank: usize,
     /// What this rank holds for it.
     mine: *mut u8,
-    /// Where it holds what it has for this rank, in the segment.
+    /// Where it holds what it has for this rank, in its heap.
     theirs: usize,
     pub state: RefCell<Peer>,
     /// Per slot, what is kept of receives.
     pub desks: RefCell<Box<[Desk]>>,
-    /// Words that found no room on their way: (offset in the segment, value), in order. At most a few per slot, since
+    /// Words that found no room on their way: (offset in its heap, value), in order. At most a few per slot, since
     /// the peer sends nothing more in a slot before it has heard of the last message.
     owed: RefCell<VecDeque<(usize, Vec<u64>)>>,
 }
@@ -78,7 +78,7 @@ impl Core {
             Box::new(FarLink {
                 rank: self.rank_of(member),
                 mine: self.own_part(member),
-                theirs: self.roster.part(&self.ni, member) + self.me * self.layout.peer_bytes,
+                theirs: self.roster.part(member) + self.me * self.layout.peer_bytes,
                 state: RefCell::new(Peer::new(entries)),
                 desks: RefCell::new((0..entries).map(|_| Desk::default()).collect()),
                 owed: RefCell::default(),
@@ -93,10 +93,8 @@ impl Core {
     }
 
     fn own_part(&self, member: usize) -> *mut u8 {
-        let start = self.roster.part(&self.ni, self.me) + member * self.layout.peer_bytes;
-        assert!(start + self.layout.peer_bytes <= self.ni.memory.segment.bytes(), "a part inside the segment");
-        // SAFETY: inside the segment, as asserted: a part holds one pair's words per member.
-        unsafe { self.ni.memory.segment.base().add(start) }
+        let start = self.roster.part(self.me) + member * self.layout.peer_bytes;
+        self.ni.own_bytes(start, self.layout.peer_bytes)
     }
 
     /// Whether this rank has ever had to do with a member, other than to look for its messages.
@@ -143,7 +141,7 @@ impl FarLink {
         self.theirs + offset
     }
 
-    /// Writes words at an offset of the segment, now or when there is room; nothing overtakes them. False if they are owed.
+    /// Writes words at an offset of its heap, now or when there is room; nothing overtakes them. False if they are owed.
     pub fn tell(&self, ni: &Ni, at: usize, words: &[u64]) -> bool {
         let told = self.is_clear(ni) && self.try_tell(ni, at, words);
         if !told {
@@ -166,7 +164,7 @@ impl FarLink {
 
     /// A word that says that a message was taken is one of the cheapest operations; a header is described once.
     fn try_tell(&self, ni: &Ni, at: usize, words: &[u64]) -> bool {
-        let to = Target::in_segment(ni, self.rank, at);
+        let to = Target::in_heap(ni, self.rank, at);
         let sent = match words {
             [word] => ni.try_word(to, *word),
             _ => ni.try_push_then(to, &[], at, words, true),

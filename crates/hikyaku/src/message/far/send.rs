@@ -62,7 +62,7 @@ impl Core {
         if entry >= self.slots || high <= link.state.borrow().high {
             return Ok(true);
         }
-        let told = self.ni.try_word(Target::in_segment(&self.ni, link.rank, link.at(self.layout.high)), high)?;
+        let told = self.ni.try_word(Target::in_heap(&self.ni, link.rank, link.at(self.layout.high)), high)?;
         if told {
             link.state.borrow_mut().high = high;
         }
@@ -118,7 +118,7 @@ impl Core {
         notice: Notice,
         prepared: bool,
     ) -> Result<bool> {
-        let to = Target::in_segment(&self.ni, link.rank, at);
+        let to = Target::in_heap(&self.ni, link.rank, at);
         self.ni.try_push_then(to, data, link.slot_at(entry, FarSlot::NOTICE), &notice.words(), prepared)
     }
 

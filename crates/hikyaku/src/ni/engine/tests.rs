@@ -32,8 +32,8 @@ fn fuzz_packets() {
         let mapped = job.area::<u64>(4, 100)?;
         let table = job.symmetric::<u64>(50)?;
         let keys = [3, 4].map(|id| ni.look_up(0, id).unwrap().key);
-        let heap = ni.memory.layout.heap(0) as u64;
-        let symbols = [keys[0], keys[1], ni.job, heap, heap + table.start as u64, ni.memory.segment.bytes() as u64];
+        let heap_bytes = ni.memory.layout.heap_bytes() as u64;
+        let symbols = [keys[0], keys[1], ni.job, heap_bytes, table.start as u64, ni.memory.segment.bytes() as u64];
         job.register_handler(0, |_, message| assert!(message.payload.len() <= PAYLOAD_MAX))?;
         job.register_handler(1, |context, message| drop(context.reply(message.arguments)))?;
         job.register_handler(2, |context, message| {
@@ -41,7 +41,7 @@ fn fuzz_packets() {
         })?;
         let port = ni.take_port()?;
         let lane = RefCell::new(Lane::new(ni, port));
-        let (segment, heap_id) = (u32::MAX as u64, u32::MAX as u64 - 2);
+        let (meeting, heap_id) = (u32::MAX as u64, u32::MAX as u64 - 2);
         let routed = |verb, arguments, payload: &[u8]| sample(verb, kind::ROUTED, 1 << 63 | 1 << 8, arguments, payload);
         let samples = [
             sample(0, kind::USER, 7, [1; 6], b"payload"),
@@ -52,7 +52,9 @@ fn fuzz_packets() {
             routed(verb::PUSH, [3, SYMBOLS, 8, 0, 0, 0], &[1; 40]),
             routed(verb::PUSH, [4, SYMBOLS + 1, 8, 0, 0, 0], &[1; 40]),
             routed(verb::PULL, [3, SYMBOLS, 8, 900, 0, 0], b""),
-            routed(verb::PUSH, [segment, SYMBOLS + 2, SYMBOLS + 4, 0, 0, 0], &[1; 40]),
+            routed(verb::PUSH, [heap_id, SYMBOLS + 2, SYMBOLS + 4, 0, 0, 0], &[1; 40]),
+            routed(verb::PUSH, [meeting, SYMBOLS + 2, 64, 0, 0, 0], &[1; 40]),
+            routed(verb::PUSH_THEN, [meeting, SYMBOLS + 2, 64, 64, 2, 0], &[1; 16]),
             routed(verb::PUSH_THEN, [heap_id, SYMBOLS + 2, 64, 128, 2, 0], &[1; 40]),
             routed(verb::PUSH_THEN, [u32::MAX as u64 - 1, 1 << 24, 0, SYMBOLS + 4, 1, 0], &[1; 40]),
             routed(verb::WORD, [4, SYMBOLS + 1, 16, 5, 0, 0], b""),

@@ -1,11 +1,13 @@
-//! What lies where in a job's segment.
+//! What lies where in the memory that the ranks of one host share.
 //!
 //! ```text
-//!   | header | control block of rank 0 | ... | heap of rank 0: symmetric half, own half | heap of rank 1 ...
+//!   | header | control block of local 0 | ... | heap of local 0: symmetric half, own half | heap of local 1 ...
 //!              block, attached bits, rings
+//!   | news of ranks of other hosts
 //! ```
-//! All places follow from four numbers (ranks, ports, heap size, format version), so nothing read from the
-//! segment is ever used to find a place in it.
+//! Ranks have a number on their host ([`Local`]), by which they are found here. All places follow from five numbers (ranks of
+//! the host, ranks of the job, ports, heap size, format version), so nothing read from the segment is ever used to find a
+//! place in it.
 
 use super::ring::Ring;
 use crate::error::{Error, Result};
@@ -21,7 +23,7 @@ use crate::sync::guard::Guard;
 use crate::sync::line::Line;
 
 /// Moves on with every change of this file or of what it lays out; ranks of different formats do not join.
-pub const FORMAT: u64 = 6;
+pub const FORMAT: u64 = 7;
 /// Area ids per rank.
 pub const AREA_COUNT: usize = 256;
 /// Ports a rank may have; port 0 is the network interface's own.
@@ -97,12 +99,12 @@ unsafe impl Shared for Life {}
 /// What a far rank has told: its first word is the last to be written.
 pub type Hearing = Line<[AtomicU64; 8]>;
 
-/// Where far ranks write in a control block.
-const MEETING_START: usize = std::mem::offset_of!(Block, hearings);
-const MEETING_BYTES: usize = size_of::<[[Hearing; STEP_COUNT]; 2]>();
+/// Bits of a word of news that say how many barriers the rank had come to.
+const ARRIVALS_BITS: u32 = 56;
+const ARRIVALS_MASK: u64 = (1 << ARRIVALS_BITS) - 1;
 
-/// The state of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The state of a rank, as another sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u64)]
 pub enum State {
     /// Started, has not joined yet.
@@ -113,18 +115,32 @@ pub enum State {
     Left = 2,
     /// Is dead.
     Dead = 3,
+    /// Cannot be reached any more, though it may run on. Each rank finds that out for itself, so it is never told.
+    Unreachable = 4,
 }
 
-impl Life {
-    /// The state; an impossible value counts as dead.
-    #[inline]
-    pub fn state(&self) -> State {
-        match self.state.load(Ordering::Acquire) {
+impl State {
+    /// What is told in shared memory; an impossible value counts as dead.
+    pub fn told(word: u64) -> State {
+        match word {
             0 => State::Starting,
             1 => State::Joined,
             2 => State::Left,
             _ => State::Dead,
         }
+    }
+
+    /// Whether the rank takes part no more.
+    pub fn is_over(self) -> bool {
+        self >= State::Left
+    }
+}
+
+impl Life {
+    /// The state.
+    #[inline]
+    pub fn state(&self) -> State {
+        State::told(self.state.load(Ordering::Acquire))
     }
 }
 
@@ -153,11 +169,17 @@ pub enum AreaKind {
     Private = 2,
 }
 
-/// The four numbers, and the places that follow from them.
+/// The number of a rank on its host: by it the rank's block, rings and heap are found in the host's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Local(pub u32);
+
+/// Five numbers, and the places that follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Ranks.
+    /// Ranks of the job, on all hosts.
     pub size: usize,
+    /// Ranks of this host.
+    pub count: usize,
     /// Ports per rank.
     pub ports: usize,
     /// Bytes of either half of a rank's heap.
@@ -165,6 +187,7 @@ pub struct Layout {
     control_bytes: usize,
     rings_start: usize,
     heaps_start: usize,
+    news_start: usize,
     total_bytes: usize,
 }
 
@@ -174,36 +197,33 @@ const RING_BYTES: usize = size_of::<Ring>().next_multiple_of(PAGE_BYTES);
 const RESERVATION_MAX: u64 = 1 << 43;
 
 impl Layout {
-    /// Lays a job out; `heap_half_bytes` 0 means as much as the machine has memory.
+    /// Lays out the memory of a job of `size` ranks on one host; `heap_half_bytes` 0 means as much as the machine has memory.
     pub fn new(size: usize, ports: usize, heap_half_bytes: u64) -> Result<Layout> {
-        Layout::with_rings(size, ports, heap_half_bytes, true)
+        Layout::of_host(size, size, ports, heap_half_bytes)
     }
 
-    /// The same without rings: for ranks that are all far from each other.
-    pub fn of_far_ranks(size: usize, ports: usize, heap_half_bytes: u64) -> Result<Layout> {
-        Layout::with_rings(size, ports, heap_half_bytes, false)
-    }
-
-    fn with_rings(size: usize, ports: usize, heap_half_bytes: u64, rings: bool) -> Result<Layout> {
+    /// Lays out the memory of a host with `count` of the `size` ranks of a job.
+    pub fn of_host(size: usize, count: usize, ports: usize, heap_half_bytes: u64) -> Result<Layout> {
         let invalid = |text: String| Err(Error::Invalid(text));
-        if size == 0 || size > 1 << 16 {
-            return invalid(format!("a job on one host has 1 to {} ranks, not {size}", 1 << 16));
+        if size == 0 || size > 1 << 16 || count == 0 || count > size {
+            return invalid(format!("a job has 1 to {} ranks, and a host some of them, not {count} of {size}", 1 << 16));
         }
         if !(2..=PORT_COUNT_MAX).contains(&ports) {
             return invalid(format!("a rank has 2 to {PORT_COUNT_MAX} ports, not {ports}"));
         }
-        let ring_count = if rings { size * ports } else { 0 };
+        let ring_count = count * ports;
         let attached_bytes = ring_count.div_ceil(64) * 8;
         let rings_start = (size_of::<Block>() + attached_bytes).next_multiple_of(PAGE_BYTES);
         let control_bytes = rings_start + ring_count * RING_BYTES;
-        let heaps_start = HEADER_BYTES + size * control_bytes;
+        let heaps_start = HEADER_BYTES + count * control_bytes;
+        let news_bytes = if size > count { (8 * size).next_multiple_of(PAGE_BYTES) } else { 0 };
         let budget = RESERVATION_MAX.min(limits::address_space());
-        let room = budget.saturating_sub(heaps_start as u64) / (2 * size as u64);
+        let room = budget.saturating_sub((heaps_start + news_bytes) as u64) / (2 * count as u64);
         let half = match heap_half_bytes {
             0 => limits::machine_total().min(room),
             asked if asked > room => {
                 return Err(Error::NoMemory {
-                    needed: asked.saturating_mul(2 * size as u64).saturating_add(heaps_start as u64),
+                    needed: asked.saturating_mul(2 * count as u64).saturating_add(heaps_start as u64),
                     available: budget,
                     limit: "address space for the job's memory (ask for a smaller heap)",
                 });
@@ -211,8 +231,9 @@ impl Layout {
             asked => asked,
         };
         let heap_half_bytes = (half as usize / PAGE_BYTES).max(1) * PAGE_BYTES;
-        let total_bytes = heaps_start + 2 * heap_half_bytes * size;
-        Ok(Layout { size, ports, heap_half_bytes, control_bytes, rings_start, heaps_start, total_bytes })
+        let news_start = heaps_start + 2 * heap_half_bytes * count;
+        let total_bytes = news_start + news_bytes;
+        Ok(Layout { size, count, ports, heap_half_bytes, control_bytes, rings_start, heaps_start, news_start, total_bytes })
     }
 
     /// The size of the segment.
@@ -220,33 +241,28 @@ impl Layout {
         self.total_bytes
     }
 
-    /// Where the heap of `rank` starts; its own half follows after `heap_half_bytes`.
+    /// Where the heap of a rank starts; its own half follows after `heap_half_bytes`.
     #[inline(always)]
-    pub fn heap(&self, rank: usize) -> usize {
-        self.heaps_start + rank * 2 * self.heap_half_bytes
+    pub fn heap(&self, local: Local) -> usize {
+        self.heaps_start + local.0 as usize * 2 * self.heap_half_bytes
     }
 
-    fn block(&self, rank: usize) -> usize {
-        HEADER_BYTES + rank * self.control_bytes
+    /// Bytes of a heap.
+    pub fn heap_bytes(&self) -> usize {
+        2 * self.heap_half_bytes
     }
 
-    /// Where a rank hears what a far one tells it in a step of a collective call.
-    pub fn hearing(&self, rank: usize, turn: usize, step: usize) -> usize {
-        self.block(rank) + MEETING_START + (turn * STEP_COUNT + step) * size_of::<Hearing>()
+    fn block(&self, local: Local) -> usize {
+        HEADER_BYTES + local.0 as usize * self.control_bytes
     }
 
-    /// Whether bytes of the segment are what far ranks may operate on in the memory of `rank`: its heap, and the words
-    /// of its control block that it meets them on.
-    pub fn is_part_of(&self, rank: usize, offset: u64, bytes: u64) -> bool {
-        let within = |start: usize, length: usize| {
-            let inside = offset.checked_sub(start as u64).and_then(|distance| distance.checked_add(bytes));
-            inside.is_some_and(|end| end <= length as u64)
-        };
-        within(self.heap(rank), 2 * self.heap_half_bytes) || within(self.block(rank) + MEETING_START, MEETING_BYTES)
+    /// All ranks of this host.
+    pub fn locals(&self) -> impl Iterator<Item = Local> + use<> {
+        (0..self.count as u32).map(Local)
     }
 }
 
-/// A segment together with its layout.
+/// The memory of one host, with its layout.
 #[derive(Debug)]
 pub struct JobMemory {
     /// The mapped bytes.
@@ -256,16 +272,29 @@ pub struct JobMemory {
 }
 
 impl JobMemory {
-    /// Makes the memory of a new job; control blocks are committed, so that using them cannot fail later.
+    /// Makes the memory of a host; control blocks are committed, so that using them cannot fail later.
     pub fn create(layout: Layout, choices: [u64; CHOICE_WORDS]) -> Result<JobMemory> {
-        let memory = JobMemory { segment: Segment::create(layout.total_bytes)?, layout };
+        JobMemory::prepare(Segment::create(layout.total_bytes)?, layout, choices)
+    }
+
+    /// Makes the memories of several hosts within one segment.
+    pub fn create_many(layouts: &[Layout], choices: [u64; CHOICE_WORDS]) -> Result<Vec<JobMemory>> {
+        let largest = layouts.iter().map(|layout| layout.total_bytes).max().unwrap_or(PAGE_BYTES);
+        let segments = Segment::create(largest * layouts.len())?.cut(layouts.len());
+        segments.into_iter().zip(layouts).map(|(segment, layout)| JobMemory::prepare(segment, *layout, choices)).collect()
+    }
+
+    fn prepare(segment: Segment, layout: Layout, choices: [u64; CHOICE_WORDS]) -> Result<JobMemory> {
+        let memory = JobMemory { segment, layout };
         memory.segment.commit(0, HEADER_BYTES)?;
         for (word, choice) in memory.header().choices.iter().zip(choices) {
             word.store(choice, Ordering::Relaxed);
         }
-        for rank in 0..layout.size {
-            memory.segment.commit(layout.block(rank), layout.rings_start)?;
+        for local in layout.locals() {
+            memory.segment.commit(layout.block(local), layout.rings_start)?;
         }
+        // News must not fail for want of memory.
+        memory.segment.commit(layout.news_start, layout.total_bytes - layout.news_start)?;
         Ok(memory)
     }
 
@@ -275,44 +304,75 @@ impl JobMemory {
         self.overlay(0)
     }
 
-    /// The control block of `rank`, which must be in range.
+    /// The control block of a rank of this host.
     #[inline(always)]
-    pub fn block(&self, rank: usize) -> &Block {
-        debug_assert!(rank < self.layout.size);
-        self.overlay(self.layout.block(rank))
+    pub fn block(&self, local: Local) -> &Block {
+        debug_assert!((local.0 as usize) < self.layout.count);
+        self.overlay(self.layout.block(local))
     }
 
-    /// Word `index` of the bits that say which rings into `rank` are in use.
+    /// Word `index` of the bits that say which rings into a rank are in use.
     #[inline]
-    pub fn attached(&self, rank: usize, index: usize) -> &AtomicU64 {
+    pub fn attached(&self, local: Local, index: usize) -> &AtomicU64 {
         assert!(index < self.attached_words());
-        self.overlay(self.layout.block(rank) + size_of::<Block>() + 8 * index)
+        self.overlay(self.layout.block(local) + size_of::<Block>() + 8 * index)
     }
 
     /// Number of those words.
     #[inline]
     pub fn attached_words(&self) -> usize {
-        (self.layout.size * self.layout.ports).div_ceil(64)
+        self.source_count().div_ceil(64)
     }
 
-    /// The ring from source `source` (rank * ports + port) into `rank`.
+    /// Ports of this host that may send to one of its ranks.
     #[inline]
-    pub fn ring(&self, rank: usize, source: usize) -> &Ring {
-        assert!(rank < self.layout.size && source < self.layout.size * self.layout.ports);
-        self.overlay(self.layout.block(rank) + self.layout.rings_start + source * RING_BYTES)
+    pub fn source_count(&self) -> usize {
+        self.layout.count * self.layout.ports
     }
 
-    /// Tells everyone that `rank` has ended, and wakes whoever sleeps.
-    pub fn mark_departed(&self, rank: usize, state: State) {
-        self.note_death(state);
-        let bells = (0..self.layout.size).map(|peer| &self.block(peer).bell);
-        depart(&self.header().departures, &self.block(rank).life.state, state as u64, bells);
+    /// The number of a port among them.
+    #[inline]
+    pub fn source(&self, local: Local, port: usize) -> usize {
+        local.0 as usize * self.layout.ports + port
     }
 
-    /// The same where somebody else wakes them.
-    pub fn note_departed(&self, rank: usize, state: State) {
+    /// The ring from a source into a rank.
+    #[inline]
+    pub fn ring(&self, local: Local, source: usize) -> &Ring {
+        assert!((local.0 as usize) < self.layout.count && source < self.source_count());
+        self.overlay(self.layout.block(local) + self.layout.rings_start + source * RING_BYTES)
+    }
+
+    /// Tells everyone here that a rank of this host has ended, and wakes whoever sleeps.
+    pub fn mark_departed(&self, local: Local, state: State) {
         self.note_death(state);
-        depart(&self.header().departures, &self.block(rank).life.state, state as u64, std::iter::empty());
+        depart(&self.header().departures, &self.block(local).life.state, state as u64, self.bells());
+    }
+
+    /// Tells everyone here that a rank of another host has ended, after it had come to so many barriers.
+    pub fn tell_of(&self, rank: usize, state: State, arrivals: u64) {
+        let Some(word) = self.news_word(rank) else { return };
+        self.note_death(state);
+        // The state counts more: a higher one stays.
+        depart(&self.header().departures, word, (state as u64) << ARRIVALS_BITS | arrivals & ARRIVALS_MASK, self.bells());
+    }
+
+    /// What is known of a rank of another host: its state, and how many barriers it had come to.
+    pub fn news_of(&self, rank: usize) -> (State, u64) {
+        let word = self.news_word(rank).map_or(0, |word| word.load(Ordering::Acquire));
+        match word >> ARRIVALS_BITS {
+            0 => (State::Joined, 0),
+            state => (State::told(state), word & ARRIVALS_MASK),
+        }
+    }
+
+    fn news_word(&self, rank: usize) -> Option<&AtomicU64> {
+        let is_there = self.layout.size > self.layout.count && rank < self.layout.size;
+        is_there.then(|| self.overlay(self.layout.news_start + 8 * rank))
+    }
+
+    fn bells(&self) -> impl Iterator<Item = &Bell> {
+        self.layout.locals().map(|local| &self.block(local).bell)
     }
 
     /// Before it is known which rank it is.

@@ -59,9 +59,20 @@ pub(super) enum What {
     Retry {
         rank: usize,
     },
+    /// All hosts learn that a rank has ended.
     Departure {
         rank: usize,
         state: State,
+        arrivals: u64,
+    },
+    /// A rank of the same host has rung.
+    Rung {
+        rank: usize,
+    },
+    /// A rank learns that another cannot be reached.
+    Lost {
+        here: usize,
+        there: usize,
     },
 }
 
@@ -123,10 +134,10 @@ impl Agenda {
         let rank = |rank: usize| (rank as u32).to_le_bytes();
         match &event.what {
             What::Alarm { rank: who, .. } | What::Crash { rank: who } => add(&rank(*who)),
-            What::Room { rank: who } | What::Retry { rank: who } => add(&rank(*who)),
+            What::Room { rank: who } | What::Retry { rank: who } | What::Rung { rank: who } => add(&rank(*who)),
             What::Passed { color } => add(&color.to_le_bytes()),
-            What::Tick { here, there } => add(&[rank(*here), rank(*there)].concat()),
-            What::Departure { rank: who, state } => {
+            What::Tick { here, there } | What::Lost { here, there } => add(&[rank(*here), rank(*there)].concat()),
+            What::Departure { rank: who, state, .. } => {
                 add(&rank(*who));
                 add(&[*state as u8]);
             }

@@ -1,12 +1,13 @@
-//! One rank's view of the simulated network.
+//! One rank's view of the simulated network, and its surroundings.
 
 use super::fiber;
 use super::world::{World, queue};
 use crate::error::{Error, Result};
+use crate::transport::environment::Environment;
 use crate::transport::hardware::{Multicast, NetworkBarrier};
 use crate::transport::shm::layout::State;
 use crate::transport::shm::ring::Packet;
-use crate::transport::{Parcel, Transport};
+use crate::transport::{Parcel, Posted, Sink, Transport};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,26 +27,28 @@ impl Endpoint {
 }
 
 impl Transport for Endpoint {
-    fn send(&self, to: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
+    fn post(&self, to: usize, packet: &Packet, payload: &[u8]) -> Result<Posted> {
         let parcel = Parcel { source: self.rank, packet: *packet, payload: payload.into() };
-        Ok(self.world.course().send(&self.world.wire, self.rank, to, parcel))
+        let sent = self.world.course().send(&self.world.wire, self.rank, to, parcel);
+        Ok(if sent { Posted::Done } else { Posted::Busy })
     }
 
-    fn receive(&self) -> Option<Parcel> {
-        self.world.course().ranks[self.rank].inbox.pop_front()
-    }
-
-    fn put_back(&self, parcels: Vec<Parcel>) {
-        let inbox = &mut self.world.course().ranks[self.rank].inbox;
-        parcels.into_iter().rev().for_each(|parcel| inbox.push_front(parcel));
-    }
-
-    fn consumed(&self, parcel: &Parcel) {
-        self.world.course().consumed(queue(parcel.source, self.rank, &parcel.packet));
+    fn poll(&self, sink: &mut dyn Sink) -> bool {
+        let mut worked = false;
+        // One at a time: a handler may send, which is the world's to know of.
+        while let Some(parcel) = self.take_arrived() {
+            worked = true;
+            sink.packet(parcel.source, &parcel.packet, &parcel.payload);
+        }
+        worked
     }
 
     fn has_arrived(&self) -> bool {
         !self.world.course().ranks[self.rank].inbox.is_empty()
+    }
+
+    fn payload_max(&self) -> usize {
+        self.world.course().payload_max()
     }
 
     fn multicast(&self) -> Option<&dyn Multicast> {
@@ -55,14 +58,25 @@ impl Transport for Endpoint {
     fn network_barrier(&self) -> Option<&dyn NetworkBarrier> {
         self.world.wire.barrier(self.world.size()).map(|_| self as _)
     }
+}
 
-    fn payload_max(&self) -> usize {
-        self.world.course().payload_max()
+impl Endpoint {
+    fn take_arrived(&self) -> Option<Parcel> {
+        let mut course = self.world.course();
+        let parcel = course.ranks[self.rank].inbox.pop_front()?;
+        course.consumed(queue(parcel.source, self.rank, &parcel.packet));
+        Some(parcel)
     }
+}
 
+impl Environment for Endpoint {
     fn now(&self) -> Instant {
         let course = self.world.course();
         self.world.instant(course.now + course.ranks[self.rank].debt)
+    }
+
+    fn random(&self) -> u64 {
+        self.world.course().chance.next().max(1)
     }
 
     fn call(&self) {
@@ -99,19 +113,11 @@ impl Transport for Endpoint {
         self.world.serve_alone(self.rank, alone);
     }
 
-    fn is_virtual(&self) -> bool {
-        true
-    }
-
-    fn depart(&self, state: State) {
-        self.world.course().depart(self.rank, state);
+    fn depart(&self, state: State, arrivals: u64) {
+        self.world.course().depart(self.rank, state, arrivals);
     }
 
     fn is_over(&self) -> bool {
         self.world.course().ranks[self.rank].dead
-    }
-
-    fn random(&self) -> Result<u64> {
-        Ok(self.world.course().chance.next().max(1))
     }
 }

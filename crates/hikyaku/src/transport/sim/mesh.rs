@@ -7,7 +7,7 @@ use super::world::{Course, Time};
 use crate::transport::reliable::{Counters, Link, Refusal, Settings};
 use crate::transport::shm::ring::{ARGUMENT_COUNT, Packet};
 use crate::transport::{Parcel, TAIL_BYTES_MAX};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Payload of a packet at most: one that is lost is sent again as a whole.
 pub(super) const PAYLOAD_MAX: usize = 32 * 1024;
@@ -19,6 +19,8 @@ pub(super) struct Mesh {
     /// How long a frame is held up, if the faults do not say.
     delay: Time,
     lines: HashMap<(usize, usize), Line>,
+    /// (who, whom) it cannot reach any more: neither sends to the other, nor listens to it.
+    lost: HashSet<(usize, usize)>,
     /// Of links that are gone.
     past: Counters,
 }
@@ -40,7 +42,7 @@ impl Mesh {
         let longest = if faults.delay.is_zero() { 10 * way } else { super::faults::picoseconds(faults.delay) };
         let message_bytes_max = PACKET_BYTES + PAYLOAD_MAX + TAIL_BYTES_MAX;
         let settings = Settings { message_bytes_max, ..Settings::for_round_trip(2 * (way + longest)) };
-        Mesh { faults, settings, delay: longest, lines: HashMap::new(), past: Counters::default() }
+        Mesh { faults, settings, delay: longest, lines: HashMap::new(), lost: HashSet::new(), past: Counters::default() }
     }
 
     /// What has happened on all links.
@@ -62,6 +64,17 @@ impl Mesh {
 }
 
 impl Course {
+    /// Whether a rank has found out that it cannot reach another.
+    pub(super) fn has_lost(&self, here: usize, there: usize) -> bool {
+        self.mesh.as_ref().is_some_and(|mesh| mesh.lost.contains(&(here, there)))
+    }
+
+    /// A rank has found out that it cannot reach another, and does not listen to it any more. False if it knew.
+    pub(super) fn note_lost(&mut self, here: usize, there: usize) -> bool {
+        self.forget_link(here, there);
+        self.mesh.as_mut().is_some_and(|mesh| mesh.lost.insert((here, there)))
+    }
+
     /// Gives a packet to the link to its target.
     pub(super) fn post(&mut self, wire: &Wire, to: usize, start: Time, parcel: &Parcel) {
         let from = parcel.source;
@@ -134,6 +147,9 @@ impl Course {
         let Some(mesh) = self.mesh.as_mut().filter(|_| !self.ranks[to].dead && !self.ranks[from].forgotten) else {
             return Vec::new();
         };
+        if mesh.lost.contains(&(to, from)) {
+            return Vec::new();
+        }
         let line = mesh.line(to, from);
         line.link.receive(now, bytes);
         let messages: Vec<_> = std::iter::from_fn(|| line.link.next_message()).collect();

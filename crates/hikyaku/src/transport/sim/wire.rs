@@ -107,6 +107,11 @@ impl Wire {
         time(self.machine.host.poll).max(1000)
     }
 
+    /// How long a rank of the same host takes to see what was written: as long as a look.
+    pub fn near(&self) -> Time {
+        self.poll()
+    }
+
     /// What the entrance of a call costs.
     pub fn call(&self) -> Time {
         time(self.machine.host.call)

@@ -9,6 +9,8 @@ use super::mesh::{self, Mesh};
 use super::passage::Passage;
 use super::wire::{Stages, Wire};
 use crate::planted::{Bug, planted};
+use crate::sync::fence::Fences;
+use crate::transport::hosts::Hosts;
 use crate::transport::packet::Class;
 use crate::transport::packet::kind;
 use crate::transport::reliable::Counters;
@@ -28,7 +30,11 @@ pub(super) const PICOSECONDS: f64 = 1e6;
 pub(crate) struct World {
     /// What instants are reckoned from.
     epoch: Instant,
-    memory: Arc<JobMemory>,
+    /// Of each host.
+    memories: Vec<Arc<JobMemory>>,
+    hosts: Hosts,
+    /// The ranks of each host.
+    ranks_on: Vec<Vec<usize>>,
     interfaces: OnceLock<Vec<Weak<dyn Interface>>>,
     pub(super) wire: Wire,
     state: Mutex<Course>,
@@ -66,7 +72,10 @@ pub(super) struct Rank {
     vain_looks: Time,
     /// Moves on with every sleep, so that an old alarm wakes nobody.
     sleeps: u64,
+    /// Messages that wait for the program.
     pub inbox: VecDeque<Parcel>,
+    /// How often its bell had been rung when that was last looked at.
+    rings: u32,
     /// Colors of the network's barrier that it has passed, and does not know of.
     pub passed: Vec<u64>,
     /// How often its interface was asked to run handlers when messages arrive.
@@ -76,7 +85,7 @@ pub(super) struct Rank {
     /// Its packets that have not arrived.
     pub under_way: usize,
     /// How it has ended, while the others do not know.
-    departing: Option<State>,
+    departing: Option<(State, u64)>,
     /// It was killed.
     pub dead: bool,
     /// And all know.
@@ -107,9 +116,8 @@ enum Phase {
 impl Rank {
     /// Whether the interface does what a packet asks for, without the program; not before what came earlier.
     fn by_interface(&self, parcel: &Parcel) -> bool {
-        let by_itself = |packet: &Packet| self.alone > 0 || packet.kind > kind::CALL;
-        let behind = |earlier: &Parcel| parcel.waits_behind(earlier) && by_itself(&earlier.packet);
-        by_itself(&parcel.packet) && !self.inbox.iter().any(behind)
+        let behind = |earlier: &Parcel| earlier.source == parcel.source;
+        !parcel.packet.is_message() || self.alone > 0 && !self.inbox.iter().any(behind)
     }
 }
 
@@ -125,6 +133,8 @@ pub(crate) enum Next {
     Nothing,
 }
 
+/// The cell of the interface's own port in the bell of a rank.
+const NI_CELL: usize = 0;
 /// Packets in a queue that may be under way or not handled.
 const CROWD_MAX: usize = 256;
 /// How much longer every look in vain takes, and how often it does.
@@ -132,12 +142,22 @@ const VAIN_LOOK: Time = 1000;
 const VAIN_LOOKS_MAX: Time = 100;
 
 impl World {
-    pub fn new(machine: Machine, memory: Arc<JobMemory>, seed: u64, faults: &Faults, trace: bool) -> World {
-        let size = memory.layout.size;
+    pub fn new(
+        machine: Machine,
+        (hosts, memories): (Hosts, Vec<Arc<JobMemory>>),
+        seed: u64,
+        faults: &Faults,
+        trace: bool,
+    ) -> World {
+        let size = hosts.size();
         let wire = Wire::new(machine);
+        let mut ranks_on: Vec<Vec<usize>> = vec![Vec::new(); hosts.count()];
+        (0..size).for_each(|rank| ranks_on[hosts.host_of(rank)].push(rank));
         let world = World {
             epoch: Instant::now(),
-            memory,
+            memories,
+            ranks_on,
+            hosts,
             interfaces: OnceLock::new(),
             state: Mutex::new(Course {
                 now: 0,
@@ -155,6 +175,7 @@ impl World {
             }),
             wire,
         };
+        world.arm_bells();
         for crash in &faults.crashes {
             world.course().plan(picoseconds(crash.at), What::Crash { rank: crash.rank });
         }
@@ -173,7 +194,7 @@ impl World {
 
     /// Number of ranks.
     pub(super) fn size(&self) -> usize {
-        self.memory.layout.size
+        self.hosts.size()
     }
 
     pub(super) fn instant(&self, time: Time) -> Instant {
@@ -196,17 +217,20 @@ impl World {
             What::Alarm { rank, sleep } => ranks[rank].sleeps != sleep,
             What::Crash { rank } => ranks[rank].dead || ranks[rank].phase == Phase::Ended,
             What::Retry { rank } => ranks[rank].dead,
+            What::Lost { here, .. } => ranks[here].dead || ranks[here].phase == Phase::Ended,
             _ => false,
         };
         let Some((time, what)) = agenda.next(concerns_nobody) else { return Next::Nothing };
         course.now = time;
         match what {
             What::Alarm { rank, .. } => course.wake(rank, true),
+            What::Rung { rank } => {
+                course.wake(rank, false);
+                course.plan_retry_if_alone(rank);
+            }
             What::Room { rank } => {
                 course.wake(rank, false);
-                if course.ranks[rank].alone > 0 {
-                    course.plan_retry(rank, 0);
-                }
+                course.plan_retry_if_alone(rank);
             }
             What::Retry { rank } => {
                 course.ranks[rank].retries = false;
@@ -217,11 +241,16 @@ impl World {
                 if course.tick(&self.wire, here, there) {
                     return Next::Went;
                 }
-                // A rank that cannot be reached counts as dead, and is ended.
-                if course.kill(there, &self.wire) {
-                    return Next::Kill(there);
-                }
-                course.forget_link(here, there);
+                drop(course);
+                self.lose(here, there, "it has not answered for long");
+                // The other side may have nothing to send, by which it would find out; it hears that it was given up.
+                let mut course = self.course();
+                let time = course.now + self.wire.news();
+                course.plan(time, What::Lost { here: there, there: here });
+            }
+            What::Lost { here, there } => {
+                drop(course);
+                self.lose(here, there, "it has given this rank up");
             }
             What::Frame { from, to, bytes } => {
                 let parcels = course.receive_frame(&self.wire, from, to, &bytes);
@@ -233,12 +262,14 @@ impl World {
                     return Next::Kill(rank);
                 }
             }
-            What::Departure { rank, state } => {
+            What::Departure { rank, state, arrivals } => {
                 if course.ranks[rank].dead {
                     course.ranks[rank].forgotten = true;
                     course.forget_links(rank);
                 }
-                self.memory.note_departed(rank, state);
+                for host in 0..self.hosts.count() {
+                    self.tell(host, rank, state, arrivals);
+                }
                 (0..course.ranks.len()).for_each(|peer| course.wake(peer, false));
             }
             What::Arrival { to, parcel } => {
@@ -250,6 +281,54 @@ impl World {
         Next::Went
     }
 
+    /// The ranks of a host learn that one has ended.
+    fn tell(&self, host: usize, rank: usize, state: State, arrivals: u64) {
+        match self.hosts.host_of(rank) == host {
+            true => self.memories[host].mark_departed(self.hosts.local_of(rank), state),
+            false => self.memories[host].tell_of(rank, state, arrivals),
+        }
+    }
+
+    /// A rank has found out that it cannot reach another any more.
+    fn lose(&self, here: usize, there: usize, tried: &str) {
+        if !self.course().note_lost(here, there) {
+            return;
+        }
+        if let Some(ni) = self.interface(here) {
+            self.act(here, || ni.lose(there, tried));
+        }
+        self.course().wake(here, false);
+    }
+
+    fn interface(&self, rank: usize) -> Option<Arc<dyn Interface>> {
+        self.interfaces.get().and_then(|all| all[rank].upgrade())
+    }
+
+    /// The bells that have been rung by a rank of this host wake those who sleep there: what ranks of one host do to each
+    /// other's memory is no event of its own.
+    pub fn heed_bells(&self, rank: usize) {
+        let host = self.hosts.host_of(rank);
+        if self.ranks_on[host].len() == 1 {
+            return;
+        }
+        let mut course = self.course();
+        for peer in &self.ranks_on[host] {
+            let rings = self.memories[host].block(self.hosts.local_of(*peer)).bell.sequence(NI_CELL);
+            if std::mem::replace(&mut course.ranks[*peer].rings, rings) != rings && *peer != rank {
+                let time = course.now + course.ranks[rank].debt + self.wire.near();
+                course.plan(time, What::Rung { rank: *peer });
+            }
+        }
+    }
+
+    /// Has every rank's bell count how often it is rung.
+    fn arm_bells(&self) {
+        for rank in 0..self.size() {
+            let memory = &self.memories[self.hosts.host_of(rank)];
+            memory.block(self.hosts.local_of(rank)).bell.arm(Fences::for_threads(), NI_CELL);
+        }
+    }
+
     /// A packet has arrived: the interface does what it can do by itself, the rest waits for the program.
     fn deliver(&self, to: usize, parcel: Parcel) {
         let (source, queue) = (parcel.source, queue(parcel.source, to, &parcel.packet));
@@ -257,22 +336,25 @@ impl World {
             self.course().lose(source);
             return;
         }
-        let ni = self.interfaces.get().and_then(|all| all[to].upgrade());
         let by_interface = self.course().ranks[to].by_interface(&parcel);
-        let taken = match ni.filter(|_| by_interface) {
-            None => false,
-            Some(ni) => self.act(to, || ni.take(&parcel)),
-        };
-        let mut course = self.course();
-        match taken {
-            true => course.consumed(queue),
-            false => {
+        match self.interface(to).filter(|_| by_interface) {
+            Some(ni) => {
+                let waits = self.act(to, || ni.take(parcel.source, &parcel.packet, &parcel.payload));
+                let mut course = self.course();
+                course.consumed(queue);
+                course.serve_later(to, &self.wire, waits);
+            }
+            None => {
+                let mut course = self.course();
                 course.ranks[to].inbox.push_back(parcel);
-                course.serve_later(to, &self.wire);
+                course.serve_later(to, &self.wire, false);
             }
         }
+        let mut course = self.course();
         course.wake(to, false);
         course.lose(source);
+        drop(course);
+        self.heed_bells(to);
     }
 
     /// The interface of a rank does something by itself.
@@ -285,13 +367,12 @@ impl World {
 
     /// The interface of a rank tries again what was put off.
     fn retry(&self, rank: usize) {
-        let ni = self.interfaces.get().and_then(|all| all[rank].upgrade());
-        if let Some(ni) = ni {
-            self.act(rank, || ni.progress());
-        }
+        let waits = self.interface(rank).is_some_and(|ni| self.act(rank, || ni.progress()));
         let mut course = self.course();
         course.wake(rank, false);
-        course.serve_later(rank, &self.wire);
+        course.serve_later(rank, &self.wire, waits);
+        drop(course);
+        self.heed_bells(rank);
     }
 
     /// The interface of a rank runs handlers by itself from now on, or once less.
@@ -299,7 +380,7 @@ impl World {
         let mut course = self.course();
         let asked = &mut course.ranks[rank].alone;
         *asked = if alone { *asked + 1 } else { *asked - 1 };
-        course.serve_later(rank, &self.wire);
+        course.plan_retry_if_alone(rank);
     }
 
     /// The rank's program has ended.
@@ -316,7 +397,7 @@ impl World {
     /// Every rank that has not ended is dead now.
     pub fn end_all(&self) {
         for rank in self.unfinished() {
-            self.memory.note_departed(rank, State::Dead);
+            (0..self.hosts.count()).for_each(|host| self.tell(host, rank, State::Dead, 0));
         }
     }
 
@@ -343,11 +424,17 @@ impl Course {
         self.agenda.plan(time.max(self.now), what);
     }
 
-    /// An interface that works by itself tries what was put off again.
-    fn serve_later(&mut self, rank: usize, wire: &Wire) {
+    /// An interface that works by itself tries again what was put off.
+    fn serve_later(&mut self, rank: usize, wire: &Wire, waits: bool) {
         let this = &self.ranks[rank];
-        if this.alone > 0 && !this.inbox.is_empty() {
+        if this.alone > 0 && (waits || !this.inbox.is_empty()) {
             self.plan_retry(rank, wire.poll());
+        }
+    }
+
+    fn plan_retry_if_alone(&mut self, rank: usize) {
+        if self.ranks[rank].alone > 0 {
+            self.plan_retry(rank, 0);
         }
     }
 
@@ -398,13 +485,14 @@ impl Course {
     pub fn send(&mut self, wire: &Wire, from: usize, to: usize, parcel: Parcel) -> bool {
         // Answers are as many as what they answer.
         let bounded = !matches!(parcel.packet.kind, kind::ANSWER | kind::REFUSED);
-        let crowd = self.crowd.entry(queue(from, to, &parcel.packet)).or_default();
-        if bounded && *crowd >= self.crowd_max {
+        let is_full = self.crowd.get(&queue(from, to, &parcel.packet)).is_some_and(|crowd| *crowd >= self.crowd_max);
+        if bounded && is_full {
             return false;
         }
-        if self.ranks[from].dead || self.ranks[to].forgotten {
+        if self.ranks[from].dead || self.ranks[to].forgotten || self.has_lost(from, to) {
             return true;
         }
+        let crowd = self.crowd.entry(queue(from, to, &parcel.packet)).or_default();
         *crowd += 1;
         let start = match self.acting {
             Some(_) => self.now,
@@ -457,11 +545,11 @@ impl Course {
     }
 
     /// A rank has ended; the others hear of it after everything it has sent.
-    pub fn depart(&mut self, rank: usize, state: State) {
+    pub fn depart(&mut self, rank: usize, state: State, arrivals: u64) {
         if self.ranks[rank].dead {
             return;
         }
-        self.ranks[rank].departing = Some(state);
+        self.ranks[rank].departing = Some((state, arrivals));
         self.depart_when_quiet(rank);
     }
 
@@ -481,7 +569,7 @@ impl Course {
         // No alarm is for it any more.
         this.sleeps += 1;
         self.ready.retain(|ready| *ready != rank);
-        self.plan(self.now + wire.news(), What::Departure { rank, state: State::Dead });
+        self.plan(self.now + wire.news(), What::Departure { rank, state: State::Dead, arrivals: 0 });
         true
     }
 
@@ -493,10 +581,10 @@ impl Course {
     pub(super) fn depart_when_quiet(&mut self, rank: usize) {
         let this = &mut self.ranks[rank];
         if (this.under_way == 0 || planted(Bug::DepartureEarly))
-            && let Some(state) = this.departing.take()
+            && let Some((state, arrivals)) = this.departing.take()
         {
             let time = self.now + this.debt;
-            self.plan(time, What::Departure { rank, state });
+            self.plan(time, What::Departure { rank, state, arrivals });
         }
     }
 }
