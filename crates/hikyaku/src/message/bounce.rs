@@ -8,7 +8,7 @@
 
 use super::Core;
 use super::layout::EAGER_MAX;
-use super::link::Link;
+use super::link::NearLink;
 use super::slot::{Kind, PIECE_BYTES, Told, bounce_of, bounce_value};
 use super::spot::Buffer;
 use super::state::Peer;
@@ -16,10 +16,10 @@ use crate::memory::copy;
 
 impl Core {
     /// Sends a message of at most [`EAGER_MAX`] bytes; false if no buffer is free.
-    pub(super) fn send_bounce(&self, link: &Link, peer: &mut Peer, data: &[u8], entry: usize) -> bool {
+    pub(super) fn send_bounce(&self, link: &NearLink, peer: &mut Peer, data: &[u8], entry: usize) -> bool {
         assert!(data.len() <= EAGER_MAX);
-        let Some((bounce, turn)) = peer.take_bounce(self.mine_of(link), entry) else { return false };
-        let theirs = self.theirs_of(link);
+        let Some((bounce, turn)) = peer.take_bounce(self.mine(link), entry) else { return false };
+        let theirs = self.theirs(link);
         let (target, marks) = (theirs.bounce(bounce), theirs.marks(bounce));
         // The receiver looks at the head all the time, so its line is the last to come: it is fetched first.
         copy::expect_write(std::ptr::from_ref(theirs.head(entry)).cast_mut().cast(), 1);
@@ -36,7 +36,7 @@ impl Core {
                 _ => marks.set(piece, turn),
             }
         }
-        self.ni.notify(link.rank, crate::sync::bell::ANY);
+        self.notify(link);
         if let Some(next) = peer.warm_bounce() {
             copy::expect_write(theirs.bounce(next), data.len());
         }
@@ -45,11 +45,18 @@ impl Core {
 
     /// Copies the pieces that have come and were not copied yet; true when all have.
     #[inline(always)]
-    pub(super) fn take_pieces(&self, link: &Link, peer: &Peer, told: &Told, into: Buffer, copied: &mut usize) -> bool {
+    pub(super) fn take_pieces(
+        &self,
+        link: &NearLink,
+        peer: &Peer,
+        told: &Told,
+        into: Buffer,
+        copied: &mut usize,
+    ) -> bool {
         assert!(told.bytes <= into.bytes && told.bytes <= EAGER_MAX);
         let (bounce, turn) = bounce_of(told.value);
         let bounce = peer.foresee_bounce(bounce);
-        let mine = self.mine_of(link);
+        let mine = self.mine(link);
         let (source, marks) = (mine.bounce(bounce), mine.marks(bounce));
         while *copied < told.bytes {
             let piece = *copied / PIECE_BYTES;

@@ -2,6 +2,7 @@
 //! sender's own part of job memory.
 
 use super::Core;
+use super::link::NearLink;
 use super::node::{Node, Reached};
 use super::pool;
 use super::receive::ReceiveOp;
@@ -18,8 +19,8 @@ pub(super) struct Own {
 
 impl Core {
     /// Adds a message to the chain of a near member's slot; `None` without memory for it, or if it must go by the head.
-    pub(super) fn append(&self, member: usize, entry: usize, data: &[u8]) -> Option<Own> {
-        let mut peer = self.near(member).state.borrow_mut();
+    pub(super) fn append(&self, link: &NearLink, entry: usize, data: &[u8]) -> Option<Own> {
+        let mut peer = link.state.borrow_mut();
         if peer.sends[entry].chain.is_full() {
             return None;
         }
@@ -27,7 +28,7 @@ impl Core {
         let kept = self.pool.borrow_mut().take(bytes);
         let start = kept.or_else(|| self.ni.take_heap(bytes).ok())?;
         if entry < self.slots {
-            self.theirs(member).high().raise(&mut peer.high, entry);
+            self.theirs(link).high().raise(&mut peer.high, entry);
         }
         let send = &mut peer.sends[entry];
         send.sent += 1;
@@ -35,16 +36,16 @@ impl Core {
         self.own_node(start).describe(number, data.len());
         // SAFETY: the part was taken for the node and at least as many bytes behind it.
         unsafe { copy::copy(self.ni.own_bytes(start + size_of::<Node>(), data.len()), data.as_ptr(), data.len()) };
-        send.chain.append(start as u64, self.theirs(member).link(entry), |last| self.own_node(last as usize));
+        send.chain.append(start as u64, self.theirs(link).link(entry), |last| self.own_node(last as usize));
         drop(peer);
-        self.notify(member);
+        self.notify(link);
         Some(Own { start, bytes, number })
     }
 
     /// Whether the message of an own node was taken.
-    pub(super) fn is_taken(&self, member: usize, entry: usize, node: &Own) -> bool {
-        let mut peer = self.near(member).state.borrow_mut();
-        peer.is_free(self.mine(member), entry) || peer.sends[entry].taken >= node.number
+    pub(super) fn is_taken(&self, link: &NearLink, entry: usize, node: &Own) -> bool {
+        let mut peer = link.state.borrow_mut();
+        peer.is_free(self.mine(link), entry) || peer.sends[entry].taken >= node.number
     }
 
     /// The message of an own node was taken, but its receiver may still look there for the next one: gives back the memory
@@ -71,10 +72,10 @@ impl Core {
 
     /// Where the node of message `number` of a near member is, if the chain of the slot has come that far; anywhere, if the
     /// member misbehaves.
-    pub(super) fn find_node(&self, member: usize, entry: usize, number: u64) -> Option<u64> {
-        let (link, rank) = (self.mine(member).link(entry), self.rank_of(member));
-        let reached = &self.near(member).state.borrow().receives[entry].chain;
-        reached.find(number, link, |start| self.peer_node(rank, start, size_of::<Node>() as u64))
+    pub(super) fn find_node(&self, link: &NearLink, entry: usize, number: u64) -> Option<u64> {
+        let (first, rank) = (self.mine(link).link(entry), link.rank);
+        let reached = &link.state.borrow().receives[entry].chain;
+        reached.find(number, first, |start| self.peer_node(rank, start, size_of::<Node>() as u64))
     }
 
     /// The node a rank told of, if it lies in the heap that is its own, with all of its `bytes` bytes.
@@ -95,8 +96,8 @@ impl Core {
     }
 
     /// Receives the message of a node.
-    pub(super) fn take_node(&self, op: &mut ReceiveOp, start: u64) -> Result<usize> {
-        let rank = self.rank_of(op.member);
+    pub(super) fn take_node(&self, link: &NearLink, op: &mut ReceiveOp, start: u64) -> Result<usize> {
+        let rank = link.rank;
         let misbehaved = Error::PeerMisbehaved { rank, what: "a message outside its memory" };
         let bytes = self.peer_bytes(rank, start).ok_or(misbehaved)?;
         let fits = bytes <= op.buffer.bytes;
@@ -105,11 +106,11 @@ impl Core {
             // SAFETY: inside the segment, and inside the buffer.
             unsafe { op.buffer.fill(0, from, bytes) };
         }
-        let receive = &mut self.near(op.member).state.borrow_mut().receives[op.entry];
+        let receive = &mut link.state.borrow_mut().receives[op.entry];
         receive.taken = op.number();
         receive.chain = Reached::at(start);
-        self.theirs(op.member).post(op.entry).publish(op.number(), false);
-        self.notify(op.member);
+        self.theirs(link).post(op.entry).publish(op.number(), false);
+        self.notify(link);
         if fits { Ok(bytes) } else { Err(self.truncated(op, bytes)) }
     }
 }

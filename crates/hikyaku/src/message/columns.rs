@@ -37,7 +37,7 @@ impl Columns {
 impl Messages<'_> {
     /// Whether messages to and from `rank` may be [`Columns`]: its memory is near.
     pub fn takes_columns(&self, rank: usize) -> bool {
-        self.core.link(rank).is_some()
+        rank < self.core.size && self.core.ni.is_near(self.core.rank_of(rank))
     }
 
     /// Sends columns straight from where they are, if the receive is there or comes within `patience`, in whatever mode;

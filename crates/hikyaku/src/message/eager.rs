@@ -53,7 +53,7 @@ impl Messages<'_> {
         wait: impl FnOnce(&mut dyn FnMut() -> Option<Result<()>>) -> Result<()>,
     ) -> Result<()> {
         self.core.check(member, slot)?;
-        assert!(self.core.is_far(member), "a near member copies from what it was offered");
+        assert!(self.core.link(member).is_far(), "a near member copies from what it was offered");
         // SAFETY: what is sent is copied, and it is never offered.
         let mut op = unsafe { self.core.begin_send(Buffer::of(data), member, slot)? };
         op.only_to_waiting = true;
@@ -63,7 +63,7 @@ impl Messages<'_> {
     /// Waits for a message of a far member that sends to those who wait.
     pub(crate) fn expect<'m>(&'m self, into: &'m mut [u8], member: usize, slot: usize) -> Result<Expected<'m>> {
         self.core.check(member, slot)?;
-        assert!(self.core.is_far(member), "a near member sends to those who wait by other means");
+        assert!(self.core.link(member).is_far(), "a near member sends to those who wait by other means");
         // SAFETY: the buffer is borrowed for as long as the operation lives, which ends when it is done or withdrawn.
         let op = unsafe { self.core.begin_receive(Buffer::of_mut(into), member, slot)? };
         let mut expected = Expected { core: &self.core, op, is_done: false, into: PhantomData };

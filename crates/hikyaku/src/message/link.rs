@@ -1,51 +1,140 @@
-//! The near members a rank exchanges messages with: which ranks they are, and where the words of each pair lie.
+//! The members a rank exchanges messages with: one table of links, near and far in any order.
+//!
+//! A job may have thousands of ranks, of which each talks with a few: a link is made when it is first needed, and a member
+//! that was never talked with costs an empty place in the table. Whether a member is near or far is asked when its link is
+//! made, and never again.
 
-use super::far::link::Roster;
+use super::far::link::FarLink;
+use super::layout::Side;
 use super::state::Peer;
-use crate::ni::Ni;
-use std::cell::RefCell;
-use std::ops::Range;
+use super::{Core, DOMAINS};
+use std::cell::{OnceCell, RefCell};
 
 /// One member, as this rank sees it.
-pub(super) struct Link {
+pub(super) enum Link {
+    Near(Box<NearLink>),
+    Far(Box<FarLink>),
+}
+
+/// A member whose memory is mapped here.
+pub(super) struct NearLink {
     /// Its rank in the job.
     pub rank: usize,
     /// What this rank holds for it.
-    pub mine: *mut u8,
+    mine: *mut u8,
     /// What it holds for this rank.
-    pub theirs: *mut u8,
+    theirs: *mut u8,
     /// What this rank keeps to itself.
     pub state: RefCell<Peer>,
 }
 
-/// The members around `me`, of `count`, whose memory is mapped here. Mapped ones that follow only after others that are not
-/// are treated as those.
-pub(super) fn near(ni: &Ni, roster: &Roster, me: usize, count: usize) -> Range<usize> {
-    let is_near = |member: &usize| ni.is_near(roster.rank(*member));
-    let before = (0..me).rev().take_while(is_near).count();
-    me - before..me + (me..count).take_while(is_near).count()
+/// All of them.
+pub(super) struct Links(Box<[OnceCell<Link>]>);
+
+impl Links {
+    /// For so many members.
+    pub fn new(members: usize) -> Links {
+        Links((0..members).map(|_| OnceCell::new()).collect())
+    }
+
+    /// The link of a member, if this rank has ever had to do with it other than to look for its messages.
+    #[inline(always)]
+    pub fn met(&self, member: usize) -> Option<&Link> {
+        self.0.get(member)?.get()
+    }
+
+    /// Those there are, with the members they lead to.
+    pub fn all_met(&self) -> impl Iterator<Item = (usize, &Link)> {
+        self.0.iter().enumerate().filter_map(|(member, place)| Some((member, place.get()?)))
+    }
 }
 
-/// The links of member `me`, of `count`, to near `members`.
-pub(super) fn links(
-    ni: &Ni,
-    roster: &Roster,
-    (me, count): (usize, usize),
-    members: Range<usize>,
-    pair_bytes: usize,
-    entries: usize,
-) -> Vec<Link> {
-    let place = |owner: usize, member: usize| {
-        let start = roster.part(owner);
-        let part = ni.near_bytes(roster.rank(owner), start as u64, (count * pair_bytes) as u64).expect("a part of a heap");
-        // SAFETY: inside the part, which holds one pair's words per member.
-        unsafe { part.add(member * pair_bytes) }
-    };
-    let link = |member: usize| Link {
-        rank: roster.rank(member),
-        mine: place(me, member),
-        theirs: place(member, me),
-        state: RefCell::new(Peer::new(entries)),
-    };
-    members.map(link).collect()
+impl Link {
+    /// Whether the member is reached by packets.
+    #[inline(always)]
+    pub fn is_far(&self) -> bool {
+        matches!(self, Link::Far(_))
+    }
+
+    /// What this rank keeps to itself about the member.
+    #[inline(always)]
+    pub fn state(&self) -> &RefCell<Peer> {
+        match self {
+            Link::Near(link) => &link.state,
+            Link::Far(link) => &link.state,
+        }
+    }
+}
+
+impl Core {
+    /// A member, whose link is made if there is none.
+    #[inline(always)]
+    pub(super) fn link(&self, member: usize) -> &Link {
+        match self.links.met(member) {
+            Some(link) => link,
+            None => self.meet(member),
+        }
+    }
+
+    #[cold]
+    fn meet(&self, member: usize) -> &Link {
+        self.links.0[member].get_or_init(|| {
+            let (rank, entries, mine) = (self.rank_of(member), DOMAINS * self.slots, self.part(self.me, member));
+            if self.ni.is_near(rank) {
+                let (theirs, state) = (self.part(member, self.me), RefCell::new(Peer::new(entries)));
+                return Link::Near(Box::new(NearLink { rank, mine, theirs, state }));
+            }
+            let theirs = self.roster.part(member) + self.me * self.layout.peer_bytes;
+            Link::Far(Box::new(FarLink::new(rank, mine, theirs, entries)))
+        })
+    }
+
+    /// A member whose messages are sent and received in place: near, and talked with before. In a forked child none is.
+    #[inline(always)]
+    pub(super) fn in_place(&self, member: usize) -> Option<&NearLink> {
+        match self.links.met(member) {
+            Some(Link::Near(link)) if link.rank < self.ni.size() => Some(link),
+            _ => None,
+        }
+    }
+
+    /// Where a near member, or this rank, holds what it has for `member`.
+    fn part(&self, owner: usize, member: usize) -> *mut u8 {
+        let start = self.roster.part(owner) + member * self.layout.peer_bytes;
+        let found = self.ni.near_bytes(self.rank_of(owner), start as u64, self.layout.peer_bytes as u64);
+        found.expect("a part of the heap of a near member")
+    }
+
+    /// What this rank holds for a member, whether they have talked or not.
+    pub(super) fn own_side(&self, member: usize) -> Side<'_> {
+        // SAFETY: the pair's part of job memory, which stays mapped.
+        unsafe { Side::new(self.part(self.me, member), &self.layout) }
+    }
+
+    /// What a near member holds for this rank, whether they have talked or not.
+    pub(super) fn their_side(&self, member: usize) -> Side<'_> {
+        assert!(self.ni.is_near(self.rank_of(member)), "a near member");
+        // SAFETY: the pair's part of job memory, which is mapped here, as asserted, and stays so.
+        unsafe { Side::new(self.part(member, self.me), &self.layout) }
+    }
+
+    /// What this rank holds for a near member.
+    #[inline(always)]
+    pub(super) fn mine(&self, link: &NearLink) -> Side<'_> {
+        // SAFETY: a link leads to the parts of its pair, which the job keeps mapped.
+        unsafe { Side::new(link.mine, &self.layout) }
+    }
+
+    /// What a near member holds for this rank.
+    #[inline(always)]
+    pub(super) fn theirs(&self, link: &NearLink) -> Side<'_> {
+        // SAFETY: as above.
+        unsafe { Side::new(link.theirs, &self.layout) }
+    }
+
+    /// Wakes a near member.
+    #[inline(always)]
+    pub(super) fn notify(&self, link: &NearLink) {
+        self.ni.notify(link.rank, crate::sync::bell::ANY);
+    }
 }

@@ -10,8 +10,10 @@
 //! |---|---|
 //! | `slot` | the words two ranks meet on |
 //! | `layout` | where they lie |
-//! | `link` | the members a rank exchanges messages with: where their words are |
+//! | `roster` | which ranks the members are, and where their parts of job memory lie |
+//! | `link` | the members a rank exchanges messages with, near and far |
 //! | `state` | what each side keeps to itself |
+//! | `table` | a place per slot, of which most are never used |
 //! | `far` | the same between ranks that do not map each other's memory |
 //! | `deal` | who copies which part of a long message, and how either side gives it up |
 //! | `chunk` | a long buffer in pieces that both sides copy |
@@ -56,6 +58,7 @@ mod prepared;
 mod quiet;
 mod recall;
 mod receive;
+mod roster;
 mod scope;
 pub(crate) mod search;
 mod send;
@@ -66,6 +69,7 @@ mod spoiled;
 mod spool;
 mod spot;
 mod state;
+mod table;
 mod waiting;
 
 pub use columns::Columns;
@@ -80,12 +84,12 @@ use crate::job::Job;
 use crate::ni::Ni;
 use crate::ni::background::{self, Background};
 use crate::ni::place::Symmetric;
-use far::link::{FarLinks, Roster};
-use layout::{Layout, Side};
-use link::Link;
+use layout::Layout;
+use link::{Link, Links};
 use own::OwnSpots;
 use pending::Pending;
 use pool::Pool;
+use roster::Roster;
 use scope::Started;
 use spool::Spool;
 use state::Peer;
@@ -145,13 +149,9 @@ struct Core {
     /// How many there are, of which this rank is number `me`.
     size: usize,
     me: usize,
-    /// All of them, if all are near. What is done in place looks here only, since an index is all it may cost.
-    links: Vec<Link>,
-    /// Otherwise the near ones, beginning with member `first`.
-    beside: Vec<Link>,
-    first: usize,
-    /// And the others.
-    far: FarLinks,
+    links: Links,
+    /// Far members that are owed something.
+    owing: RefCell<Vec<usize>>,
     /// Members whose death was told by a receive from anyone.
     mourned: RefCell<HashSet<usize>>,
     spool: RefCell<Spool>,
@@ -231,9 +231,6 @@ impl<'j> Messages<'j> {
     fn between(job: &'j Job, slots: usize, roster: Roster, size: usize, me: usize) -> Messages<'j> {
         let ni = job.ni.clone();
         let layout = Layout::new(DOMAINS * slots);
-        let near = link::near(&ni, &roster, me, size);
-        let links = link::links(&ni, &roster, (me, size), near.clone(), layout.peer_bytes, DOMAINS * slots);
-        let (links, beside) = if links.len() == size { (links, Vec::new()) } else { (Vec::new(), links) };
         let core = Rc::new(Core {
             ni,
             layout,
@@ -242,10 +239,8 @@ impl<'j> Messages<'j> {
             roster,
             size,
             me,
-            far: FarLinks::new(if beside.is_empty() { 0 } else { size }),
-            links,
-            beside,
-            first: near.start,
+            links: Links::new(size),
+            owing: RefCell::default(),
             mourned: RefCell::default(),
             spool: RefCell::default(),
             spooled: Cell::new(0),
@@ -325,94 +320,43 @@ impl<'j> Messages<'j> {
 }
 
 impl Core {
-    /// A near member.
-    #[inline(always)]
-    fn near(&self, member: usize) -> &Link {
-        self.links.get(member).unwrap_or_else(|| &self.beside[member - self.first])
-    }
-
-    /// Whether a member is reached by packets.
-    #[inline(always)]
-    fn is_far(&self, member: usize) -> bool {
-        self.links.is_empty() && member.wrapping_sub(self.first) >= self.beside.len()
-    }
-
     /// What this rank keeps to itself about `member`.
     #[inline(always)]
     fn state(&self, member: usize) -> &RefCell<Peer> {
-        if self.is_far(member) { &self.far(member).state } else { &self.near(member).state }
+        self.link(member).state()
     }
 
     /// The program has entered a call that sends to `member` or receives from it.
     #[inline(always)]
     fn enter(&self, member: usize) {
-        if self.is_far(member)
-            && let Some(environment) = &self.ni.environment
-        {
+        if let (Some(environment), Link::Far(_)) = (&self.ni.environment, self.link(member)) {
             environment.call();
         }
-    }
-
-    /// What this rank holds for a near `member`.
-    #[inline(always)]
-    fn mine(&self, member: usize) -> Side<'_> {
-        self.mine_of(self.near(member))
-    }
-
-    /// What a near `member` holds for this rank.
-    #[inline(always)]
-    fn theirs(&self, member: usize) -> Side<'_> {
-        self.theirs_of(self.near(member))
-    }
-
-    #[inline(always)]
-    fn mine_of(&self, link: &Link) -> Side<'_> {
-        // SAFETY: a link leads to the parts of its pair, which the job keeps mapped.
-        unsafe { Side::new(link.mine, &self.layout) }
-    }
-
-    #[inline(always)]
-    fn theirs_of(&self, link: &Link) -> Side<'_> {
-        // SAFETY: as above.
-        unsafe { Side::new(link.theirs, &self.layout) }
     }
 
     /// The rank of a member in the job.
     #[inline(always)]
     fn rank_of(&self, member: usize) -> usize {
-        if self.is_far(member) { self.roster.rank(member) } else { self.near(member).rank }
+        self.roster.rank(member)
     }
 
     /// Checks a member and a slot, and in a forked child refuses both.
     #[inline(always)]
     fn check(&self, member: usize, slot: usize) -> Result<()> {
-        if self.link(member).is_none() {
-            self.check_member(member)?;
+        if member >= self.size || self.ni.is_forked() {
+            return Err(self.bad_member(member));
         }
         if slot < self.slots { Ok(()) } else { Err(Error::NoSuchSlot { slot, slots: self.slots }) }
     }
 
-    /// Finds a member whose messages are sent and received in place, in a forked child none.
-    #[inline(always)]
-    fn link(&self, member: usize) -> Option<&Link> {
-        self.links.get(member).filter(|link| link.rank < self.ni.size())
-    }
-
-    /// Whether a member that is not found there exists at all.
     #[cold]
-    fn check_member(&self, member: usize) -> Result<()> {
+    fn bad_member(&self, member: usize) -> Error {
         // Every rank of the job is out of range in a forked child.
-        self.ni.check_rank(self.ni.rank)?;
-        if member < self.size { Ok(()) } else { Err(Error::NoSuchRank { rank: member, size: self.size }) }
+        self.ni.check_rank(self.ni.rank).err().unwrap_or(Error::NoSuchRank { rank: member, size: self.size })
     }
 
     #[cold]
     fn slot_busy(&self, member: usize, entry: usize) -> Error {
         Error::SlotBusy { rank: self.rank_of(member), slot: entry % self.slots }
-    }
-
-    #[inline(always)]
-    fn notify(&self, member: usize) {
-        self.ni.notify(self.rank_of(member), crate::sync::bell::ANY);
     }
 }

@@ -221,12 +221,15 @@ impl Core {
     /// The buffer stays, and nobody else uses it, until the operation has ended.
     #[inline(always)]
     pub(super) unsafe fn start_in(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<()> {
-        let mut peer = self.state(member).borrow_mut();
+        let link = self.link(member);
+        let mut peer = link.state().borrow_mut();
         let receive = &mut peer.receives[entry];
         if !receive.is_open(prepared) {
             return Err(self.slot_busy(member, entry));
         }
-        if let Some(waiting) = self.await_short(buffer, member, entry) {
+        if !link.is_far()
+            && let Some(waiting) = self.await_short(buffer, member, entry)
+        {
             receive.under_way = Some(UnderWay::Waiting(waiting));
             return Ok(());
         }

@@ -6,6 +6,7 @@
 use super::Core;
 use super::chunk::Chunks;
 use super::deal::Stopped;
+use super::link::{Link, NearLink};
 use super::send::{SendOp, Stage};
 use super::spot::{Buffer, Staged};
 
@@ -25,13 +26,14 @@ impl Core {
         if op.stage != Stage::Offered || self.ni.is_forked() || self.has_departed(self.rank_of(op.member)) {
             return;
         }
-        if self.is_far(op.member) {
-            return self.revoke_far(op);
-        }
+        let link = match self.link(op.member) {
+            Link::Near(link) => link,
+            Link::Far(_) => return self.revoke_far(op),
+        };
         // The receive may be there: then there is nothing to copy for.
         let _ = self.poke_send(op);
-        if !self.is_over(op) {
-            self.recall(op);
+        if !self.is_over(link, op) {
+            self.recall(link, op);
         }
     }
 
@@ -52,15 +54,13 @@ impl Core {
     }
 
     /// Whether nobody will read the buffer of an offered send any more.
-    pub(super) fn is_over(&self, op: &SendOp) -> bool {
-        let is_taken = self.mine(op.member).post(op.entry).look().0 >= op.number;
-        let deal = self.theirs(op.member).deal(op.entry);
-        is_taken
-            || deal.done(op.number, Chunks::of(op.buffer.bytes).count)
-            || self.has_departed(self.rank_of(op.member))
+    pub(super) fn is_over(&self, link: &NearLink, op: &SendOp) -> bool {
+        let is_taken = self.mine(link).post(op.entry).look().0 >= op.number;
+        let deal = self.theirs(link).deal(op.entry);
+        is_taken || deal.done(op.number, Chunks::of(op.buffer.bytes).count) || self.has_departed(link.rank)
     }
 
-    fn recall(&self, op: &mut SendOp) {
+    fn recall(&self, link: &NearLink, op: &mut SendOp) {
         if let Some(staged) = op.staged.take() {
             // It goes from a copy already.
             let told = op.told.take();
@@ -69,18 +69,18 @@ impl Core {
             return self.keep_given_up(op, Box::default());
         }
         // Before the receiver is kept waiting.
-        let copy = self.copy_for(op);
-        let (theirs, count) = (self.theirs(op.member), Chunks::of(op.buffer.bytes).count);
+        let copy = self.copy_for(link, op);
+        let (theirs, count) = (self.theirs(link), Chunks::of(op.buffer.bytes).count);
         let deal = theirs.deal(op.entry);
         while deal.hold(op.number, count) != Stopped::Now {
-            if self.is_over(op) {
+            if self.is_over(link, op) {
                 return;
             }
             self.ni.relax();
         }
         let Some(copy) = copy else {
             deal.lose(op.number);
-            return self.notify(op.member);
+            return self.notify(link);
         };
         let (buffer, data, staged) = match copy {
             Copy::Private(data) => (Buffer::of(&data), data, None),
@@ -88,16 +88,16 @@ impl Core {
         };
         let told = self.tell_place(op.member, buffer, theirs.offer(op.entry));
         deal.let_go(op.number);
-        self.notify(op.member);
+        self.notify(link);
         // SAFETY: the copy stays beside the operation until it is done.
         let op = unsafe { op.of_copy(buffer, staged, told) };
         self.keep_given_up(op, data);
     }
 
     /// A copy of what is sent, where its receiver reaches it; `None` without memory for it.
-    fn copy_for(&self, op: &SendOp) -> Option<Copy> {
+    fn copy_for(&self, link: &NearLink, op: &SendOp) -> Option<Copy> {
         let private = Buffer::of(&[0]);
-        if !private.needs_staging(&self.ni, self.rank_of(op.member)) {
+        if !private.needs_staging(&self.ni, link.rank) {
             return copy_of(op.buffer).map(Copy::Private);
         }
         let staged = Staged::new(&self.ni, op.buffer.bytes).ok()?;

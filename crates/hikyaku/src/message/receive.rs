@@ -4,6 +4,7 @@ use super::chunk::Chunks;
 use super::deal::Stopped;
 use super::far::header::Header;
 use super::layout::EAGER_MAX;
+use super::link::{Link, NearLink};
 use super::own::Own;
 use super::search::find_member;
 use super::slot::{Kind, Told};
@@ -196,26 +197,41 @@ impl Core {
 
     /// Whether a message waits in a slot.
     fn has_message(&self, member: usize, entry: usize) -> bool {
-        if self.is_far(member) {
-            return self.has_far_message(member, entry);
+        match self.links.met(member) {
+            Some(Link::Near(link)) => self.has_near_message(link, member, entry),
+            Some(Link::Far(link)) => self.has_far_message(link, entry),
+            None => self.has_first_message(member, entry),
         }
-        let peer = self.near(member).state.borrow();
+    }
+
+    /// Whether a message waits in a slot of a member that was never talked with: it is the first one, which comes by the head.
+    #[cold]
+    fn has_first_message(&self, member: usize, entry: usize) -> bool {
+        let mine = self.own_side(member);
+        match self.ni.is_near(self.rank_of(member)) {
+            true => member != self.me && mine.head(entry).look(1).is_some(),
+            false => mine.far(entry).notice(1).is_some(),
+        }
+    }
+
+    fn has_near_message(&self, link: &NearLink, member: usize, entry: usize) -> bool {
+        let peer = link.state.borrow();
         let (taken, sent) = (peer.receives[entry].taken, peer.sends[entry].sent);
         drop(peer);
         if member == self.me && sent <= taken {
             // Of oneself there is none that one has not sent, whatever others have written there.
             return false;
         }
-        let by_head = self.mine(member).head(entry).look(taken + 1).is_some();
-        by_head || self.find_node(member, entry, taken + 1).is_some()
+        let by_head = self.mine(link).head(entry).look(taken + 1).is_some();
+        by_head || self.find_node(link, entry, taken + 1).is_some()
     }
 
     /// The lowest slot of `member` in which a message waits that no receive under way is for.
     pub(super) fn find_slot(&self, member: usize) -> Option<usize> {
-        let is_open =
-            |slot: usize| !self.has_talked(member) || self.state(member).borrow().receives[slot].is_open(false);
-        let mine = if self.is_far(member) { self.own_side(member) } else { self.mine(member) };
-        mine.high().find_slot(self.slots, |slot| self.has_message(member, *slot) && is_open(*slot))
+        let is_open = |link: &Link, slot: usize| link.state().borrow().receives[slot].is_open(false);
+        let is_open = |slot: usize| self.links.met(member).is_none_or(|link| is_open(link, slot));
+        let high = self.own_side(member).high();
+        high.find_slot(self.slots, |slot| self.has_message(member, *slot) && is_open(*slot))
     }
 
     /// A member whose message waits in `entry`, beginning after the one found last.
@@ -243,25 +259,25 @@ impl Core {
     /// Tells the sender of a long message where it is wanted, so that it can begin without this rank (F5).
     #[inline(always)]
     pub(super) fn post(&self, op: &mut ReceiveOp) {
-        if self.is_far(op.member) {
-            self.post_far(op);
-        } else if !op.posted && op.buffer.bytes > EAGER_MAX {
-            self.post_long(op);
+        match self.link(op.member) {
+            Link::Near(link) if !op.posted && op.buffer.bytes > EAGER_MAX => self.post_long(link, op),
+            Link::Near(_) => {}
+            Link::Far(link) => self.post_far(link, op),
         }
     }
 
-    fn post_long(&self, op: &mut ReceiveOp) {
-        if op.buffer.needs_staging(&self.ni, self.rank_of(op.member)) {
+    fn post_long(&self, link: &NearLink, op: &mut ReceiveOp) {
+        if op.buffer.needs_staging(&self.ni, link.rank) {
             // Without memory for it the receive waits for this rank, as if it had come late.
             op.staged = Staged::new(&self.ni, op.buffer.bytes).ok().map(Box::new);
         }
         // While the sender holds the message, it has come: whoever takes it posts again.
-        self.post_as_is(op);
+        self.post_as_is(link, op);
     }
 
     /// False while the sender holds the message.
-    fn post_as_is(&self, op: &mut ReceiveOp) -> bool {
-        let (mine, theirs) = (self.mine(op.member), self.theirs(op.member));
+    fn post_as_is(&self, link: &NearLink, op: &mut ReceiveOp) -> bool {
+        let (mine, theirs) = (self.mine(link), self.theirs(link));
         // Before the deal is opened, and after the last one was done or closed: whoever has claimed a chunk finds what
         // belongs to the claim.
         op.told = self.tell_place(op.member, op.target(), theirs.want(op.entry));
@@ -270,32 +286,35 @@ impl Core {
         }
         theirs.post(op.entry).publish(op.number - 1, true);
         op.posted = true;
-        self.notify(op.member);
+        self.notify(link);
         true
     }
 
     /// Takes a receive as far as it goes now; gives the bytes when it is done.
     #[inline]
     pub(super) fn poke_receive(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
-        if self.is_far(op.member) {
-            return self.poke_far_receive(op);
+        match self.link(op.member) {
+            Link::Near(link) => self.poke_near_receive(link, op),
+            Link::Far(link) => self.poke_far_receive(link, op),
         }
-        let mine = self.mine(op.member);
-        let Some(told) = mine.head(op.entry).look(op.number) else {
-            let node = self.find_node(op.member, op.entry, op.number);
+    }
+
+    #[inline(always)]
+    fn poke_near_receive(&self, link: &NearLink, op: &mut ReceiveOp) -> Result<Option<usize>> {
+        let Some(told) = self.mine(link).head(op.entry).look(op.number) else {
+            let node = self.find_node(link, op.entry, op.number);
             let Some(node) = node else { return Ok(None) };
             op.told = None;
-            return self.take_node(op, node).map(Some);
+            return self.take_node(link, op, node).map(Some);
         };
         let result = match told.kind {
-            Kind::Offer => self.take_offer(op),
-            Kind::Value | Kind::Line | Kind::Bounce => self.take_eager(op, told),
+            Kind::Offer => self.take_offer(link, op),
+            Kind::Value | Kind::Line | Kind::Bounce => self.take_eager(link, op, told),
         };
         if matches!(result, Ok(None)) {
             return result;
         }
         op.told = None;
-        let link = self.near(op.member);
         op.posted = false;
         self.settle(link, &mut link.state.borrow_mut(), op.entry, op.number, told);
         result
@@ -303,22 +322,20 @@ impl Core {
 
     /// Copies a message that was sent without its receive; `None` while some of it has not come.
     #[inline(always)]
-    fn take_eager(&self, op: &mut ReceiveOp, told: Told) -> Result<Option<usize>> {
+    fn take_eager(&self, link: &NearLink, op: &mut ReceiveOp, told: Told) -> Result<Option<usize>> {
         if told.bytes > op.buffer.bytes {
             // For a sender that waits until it was taken.
-            self.mine(op.member).deal(op.entry).refuse(op.number);
+            self.mine(link).deal(op.entry).refuse(op.number);
             return Err(self.truncated(op, told.bytes));
         }
         if told.kind == Kind::Bounce && told.bytes <= EAGER_MAX {
-            let link = self.near(op.member);
             let mut copied = op.copied as usize;
             let all = self.take_pieces(link, &link.state.borrow(), &told, op.buffer, &mut copied);
             op.copied = copied as u32;
             return Ok(all.then_some(told.bytes));
         }
-        let Some(source) = self.place_of(self.mine(op.member), op.entry, &told) else {
-            let rank = self.rank_of(op.member);
-            return Err(Error::PeerMisbehaved { rank, what: "a message longer than its place" });
+        let Some(source) = self.place_of(self.mine(link), op.entry, &told) else {
+            return Err(Error::PeerMisbehaved { rank: link.rank, what: "a message longer than its place" });
         };
         // SAFETY: both sides hold as many bytes, as checked above.
         unsafe { op.buffer.fill(0, source, told.bytes) };
@@ -326,16 +343,16 @@ impl Core {
     }
 
     /// Copies what it can of an offered message; `None` while the sender still copies.
-    fn take_offer(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
-        let (ni, rank, mine) = (&*self.ni, self.rank_of(op.member), self.mine(op.member));
+    fn take_offer(&self, link: &NearLink, op: &mut ReceiveOp) -> Result<Option<usize>> {
+        let (ni, rank, mine) = (&*self.ni, link.rank, self.mine(link));
         let (spot, deal) = (mine.offer(op.entry), mine.deal(op.entry));
         // A sender that gives its buffer up tells of another one, of the same size.
         let offered = self.glimpse(op.member, spot)?;
         if offered.bytes > op.buffer.bytes {
-            return self.refuse_offer(op, offered.bytes);
+            return self.refuse_offer(link, op, offered.bytes);
         }
         let chunks = Chunks::of(offered.bytes);
-        if (op.posted || self.post_as_is(op)) && offered.is_reachable {
+        if (op.posted || self.post_as_is(link, op)) && offered.is_reachable {
             while let Some(index) = deal.claim_back(op.number, chunks.count) {
                 // Only now: the claim keeps the sender's buffer where it is.
                 let offer = self.hear_place_of(op.member, spot, chunks.bytes);
@@ -364,17 +381,17 @@ impl Core {
 
     /// An offered message does not fit; `None` while its sender finds that out from what was posted.
     #[cold]
-    fn refuse_offer(&self, op: &mut ReceiveOp, bytes: usize) -> Result<Option<usize>> {
-        if op.posted && self.close(op) != Stopped::Now {
+    fn refuse_offer(&self, link: &NearLink, op: &mut ReceiveOp, bytes: usize) -> Result<Option<usize>> {
+        if op.posted && self.close(link, op) != Stopped::Now {
             return Ok(None);
         }
-        self.mine(op.member).deal(op.entry).refuse(op.number);
+        self.mine(link).deal(op.entry).refuse(op.number);
         Err(self.truncated(op, bytes))
     }
 
     /// Takes back what was posted.
-    fn close(&self, op: &ReceiveOp) -> Stopped {
-        let mine = self.mine(op.member);
+    fn close(&self, link: &NearLink, op: &ReceiveOp) -> Stopped {
+        let mine = self.mine(link);
         let offered = || self.glimpse(op.member, mine.offer(op.entry)).map_or(0, |offered| offered.bytes);
         match mine.deal(op.entry).close(op.number, || Chunks::of(offered()).count) {
             // The sender gives back what it has claimed of a message that does not fit.
@@ -390,19 +407,23 @@ impl Core {
     /// Gives a receive up: when this returns, nobody writes to its buffer any more. It waits at most for the chunk that the
     /// sender is copying. The message stays for the next receive, unless all of it was on its way into this one.
     pub(super) fn withdraw(&self, op: &mut ReceiveOp) {
-        if self.is_far(op.member) {
-            return self.withdraw_far(op);
+        match self.link(op.member) {
+            Link::Near(link) => self.withdraw_near(link, op),
+            Link::Far(link) => self.withdraw_far(link, op),
         }
+    }
+
+    fn withdraw_near(&self, link: &NearLink, op: &mut ReceiveOp) {
         while op.posted {
-            match self.close(op) {
+            match self.close(link, op) {
                 Stopped::Now => {
-                    self.theirs(op.member).post(op.entry).publish(op.number - 1, false);
+                    self.theirs(link).post(op.entry).publish(op.number - 1, false);
                     (op.posted, op.told) = (false, None);
                 }
-                Stopped::Late if !matches!(self.poke_receive(op), Ok(None)) => return,
+                Stopped::Late if !matches!(self.poke_near_receive(link, op), Ok(None)) => return,
                 Stopped::Late | Stopped::Soon => {
                     // Whoever has ended touches nothing any more.
-                    if self.has_departed(self.rank_of(op.member)) {
+                    if self.has_departed(link.rank) {
                         return;
                     }
                     self.ni.relax();

@@ -5,6 +5,7 @@
 
 use super::chunk::Chunks;
 use super::layout::EAGER_MAX;
+use super::link::{Link, NearLink};
 use super::own::Own;
 use super::short::SHORT_MAX;
 use super::slot::{Kind, Told};
@@ -189,19 +190,24 @@ impl Core {
     /// Takes a send as far as it goes now; true when it is done.
     #[inline]
     pub(super) fn poke_send(&self, op: &mut SendOp) -> Result<bool> {
-        if self.is_far(op.member) {
-            return self.poke_far_send(op);
+        match self.link(op.member) {
+            Link::Near(link) => self.poke_near_send(link, op),
+            Link::Far(link) => self.poke_far_send(link, op),
         }
-        if op.stage == Stage::Start && !self.start_send(op)? {
+    }
+
+    #[inline(always)]
+    fn poke_near_send(&self, link: &NearLink, op: &mut SendOp) -> Result<bool> {
+        if op.stage == Stage::Start && !self.start_send(link, op)? {
             return Ok(false);
         }
         match op.stage {
             Stage::Start => unreachable!("started just now"),
             Stage::Sent if !op.synchronous => Ok(true),
-            Stage::Sent if !self.was_taken_here(op) => Ok(false),
-            Stage::Sent => self.taken_or_refused(op).map(|()| true),
+            Stage::Sent if !self.was_taken_here(link, op) => Ok(false),
+            Stage::Sent => self.taken_or_refused(link, op).map(|()| true),
             Stage::Offered => {
-                let done = self.help(op);
+                let done = self.help(link, op);
                 if !matches!(done, Ok(false)) {
                     op.told = None;
                 }
@@ -211,38 +217,37 @@ impl Core {
     }
 
     #[inline(always)]
-    fn start_send(&self, op: &mut SendOp) -> Result<bool> {
+    fn start_send(&self, link: &NearLink, op: &mut SendOp) -> Result<bool> {
         let (member, entry, buffer) = (op.member, op.entry, op.buffer);
-        let mine = self.mine(member);
-        let mut peer = self.near(member).state.borrow_mut();
+        let theirs = self.theirs(link);
+        let mut peer = link.state.borrow_mut();
         if self.has_departures() {
-            self.ni.check_departed(By::Rank(self.rank_of(member)))?;
+            self.ni.check_departed(By::Rank(link.rank))?;
         }
-        if !peer.is_free(mine, entry) || !op.spooled && self.is_spooled(member, entry) {
+        if !peer.is_free(self.mine(link), entry) || !op.spooled && self.is_spooled(member, entry) {
             return Ok(false);
         }
         if entry < self.slots {
-            self.theirs(member).high().raise(&mut peer.high, entry);
+            theirs.high().raise(&mut peer.high, entry);
         }
-        peer.sends[entry].chain.leave(self.theirs(member).link(entry));
+        peer.sends[entry].chain.leave(theirs.link(entry));
         if buffer.bytes <= SHORT_MAX {
-            self.put_short(self.near(member), &mut peer, op.bytes(), entry);
+            self.put_short(link, &mut peer, op.bytes(), entry);
             op.number = peer.sends[entry].sent;
             op.stage = Stage::Sent;
             return Ok(true);
         }
-        let theirs = self.theirs(member);
-        if buffer.bytes <= EAGER_MAX && self.send_bounce(self.near(member), &mut peer, op.bytes(), entry) {
+        if buffer.bytes <= EAGER_MAX && self.send_bounce(link, &mut peer, op.bytes(), entry) {
             op.number = peer.sends[entry].sent;
             op.stage = Stage::Sent;
             return Ok(true);
         }
-        if !self.may_offer(op, &peer) {
+        if !self.may_offer(link, op, &peer) {
             return Ok(false);
         }
         // An offer must be waited for, which a handler cannot.
         refuse_in_handler()?;
-        self.stage(op)?;
+        self.stage(link, op)?;
         op.told = self.tell_place(member, op.buffer, theirs.offer(entry));
         let told = Told { kind: Kind::Offer, bytes: 0, taken: peer.receives[entry].taken, value: 0 };
         let send = &mut peer.sends[entry];
@@ -250,26 +255,26 @@ impl Core {
         op.number = send.sent;
         theirs.head(entry).publish(send.sent, told);
         op.stage = Stage::Offered;
-        self.notify(member);
+        self.notify(link);
         Ok(true)
     }
 
-    fn may_offer(&self, op: &SendOp, peer: &Peer) -> bool {
+    fn may_offer(&self, link: &NearLink, op: &SendOp, peer: &Peer) -> bool {
         if op.buffer.bytes <= EAGER_MAX {
             return op.may_offer;
         }
-        let (taken, waiting) = self.mine(op.member).post(op.entry).look();
+        let (taken, waiting) = self.mine(link).post(op.entry).look();
         !op.only_to_waiting || waiting && taken == peer.sends[op.entry].sent
     }
 
     /// Copies what it can of an offered message; true when all is copied.
-    fn help(&self, op: &SendOp) -> Result<bool> {
+    fn help(&self, link: &NearLink, op: &SendOp) -> Result<bool> {
         let (member, entry, number) = (op.member, op.entry, op.number);
-        let (mine, deal) = (self.mine(member), self.theirs(member).deal(entry));
+        let (mine, deal) = (self.mine(link), self.theirs(link).deal(entry));
         let (taken, waiting) = mine.post(entry).look();
         if taken >= number {
-            self.near(member).state.borrow_mut().learn(entry, taken);
-            return self.taken_or_refused(op).map(|()| true);
+            link.state.borrow_mut().learn(entry, taken);
+            return self.taken_or_refused(link, op).map(|()| true);
         }
         if !waiting || taken + 1 != number {
             return Ok(false);
@@ -286,7 +291,7 @@ impl Core {
                 Ok(want) if want.bytes >= op.buffer.bytes && want.is_reachable(ni) => want,
                 other => {
                     deal.give_back();
-                    self.notify(member);
+                    self.notify(link);
                     return other.map(|_| false);
                 }
             };
@@ -295,21 +300,21 @@ impl Core {
             let written = unsafe { want.write(ni, op.buffer, chunks.range(index)) };
             self.count_copied(deal, number, written)?;
         }
-        self.notify(member);
+        self.notify(link);
         // The receiver need not know for this side to be done (F5).
-        if deal.done(number, chunks.count) { self.taken_or_refused(op).map(|()| true) } else { Ok(false) }
+        if deal.done(number, chunks.count) { self.taken_or_refused(link, op).map(|()| true) } else { Ok(false) }
     }
 
     /// Whether the message was taken, as its slot tells. A function of the program may have sent another one since.
-    fn was_taken_here(&self, op: &SendOp) -> bool {
-        let mut peer = self.near(op.member).state.borrow_mut();
-        peer.is_free(self.mine(op.member), op.entry) || peer.sends[op.entry].taken >= op.number
+    fn was_taken_here(&self, link: &NearLink, op: &SendOp) -> bool {
+        let mut peer = link.state.borrow_mut();
+        peer.is_free(self.mine(link), op.entry) || peer.sends[op.entry].taken >= op.number
     }
 
     /// A message is done: has the receiver got it?
-    fn taken_or_refused(&self, op: &SendOp) -> Result<()> {
-        let (from, to, slot) = (self.ni.rank, self.rank_of(op.member), op.entry % self.slots);
-        let deal = self.theirs(op.member).deal(op.entry);
+    fn taken_or_refused(&self, link: &NearLink, op: &SendOp) -> Result<()> {
+        let (from, to, slot) = (self.ni.rank, link.rank, op.entry % self.slots);
+        let deal = self.theirs(link).deal(op.entry);
         if deal.was_refused(op.number) {
             return Err(Error::Truncated { from, to, slot, bytes: op.buffer.bytes });
         }
@@ -325,8 +330,8 @@ impl Core {
     }
 
     /// A copy of a long message in job memory, where the receiver cannot reach the sender's own.
-    fn stage(&self, op: &mut SendOp) -> Result<()> {
-        if op.buffer.needs_staging(&self.ni, self.rank_of(op.member)) {
+    fn stage(&self, link: &NearLink, op: &mut SendOp) -> Result<()> {
+        if op.buffer.needs_staging(&self.ni, link.rank) {
             let staged = Staged::new(&self.ni, op.buffer.bytes)?;
             // SAFETY: a fresh part of the own heap, of the same size.
             unsafe { op.buffer.copy_to(staged.buffer().start) };

@@ -6,7 +6,7 @@
 
 use super::Core;
 use super::layout::{EAGER_MAX, Side};
-use super::link::Link;
+use super::link::NearLink;
 use super::node::Reached;
 use super::slot::{Kind, Told, bounce_of};
 use super::spot::Buffer;
@@ -34,9 +34,9 @@ impl Core {
     /// belongs to.
     #[inline(always)]
     pub(super) fn send_at_once(&self, data: &[u8], member: usize, entry: usize, prepared: bool) -> bool {
-        let Some(link) = self.link(member) else { return false };
+        let Some(link) = self.in_place(member) else { return false };
         let peer = &mut *link.state.borrow_mut();
-        let mine = self.mine_of(link);
+        let mine = self.mine(link);
         let Some(send) = peer.sends.get_mut(entry) else { return false };
         if !send.is_open(prepared) || send.chain.is_open() || self.spooled.get() != 0 || self.has_departures() {
             return false;
@@ -60,9 +60,9 @@ impl Core {
 
     /// Writes a short message into its slot, which is free, and tells the receiver.
     #[inline(always)]
-    pub(super) fn put_short(&self, link: &Link, peer: &mut Peer, data: &[u8], entry: usize) {
+    pub(super) fn put_short(&self, link: &NearLink, peer: &mut Peer, data: &[u8], entry: usize) {
         assert!(data.len() <= SHORT_MAX);
-        let theirs = self.theirs_of(link);
+        let theirs = self.theirs(link);
         let taken = peer.receives[entry].taken;
         let mut told = Told { kind: Kind::Value, bytes: data.len(), taken, value: 0 };
         // SAFETY: the value holds 8 bytes, the line 64.
@@ -77,7 +77,7 @@ impl Core {
         let send = &mut peer.sends[entry];
         send.sent += 1;
         theirs.head(entry).publish(send.sent, told);
-        self.ni.notify(link.rank, crate::sync::bell::ANY);
+        self.notify(link);
     }
 
     /// Receives a short message, if it is there or comes soon, and fits; gives its bytes. Every rank has a core, so the
@@ -123,9 +123,9 @@ impl Core {
     /// The buffer is the receive's to write.
     #[inline(always)]
     unsafe fn look_short(&self, into: Buffer, member: usize, entry: usize, under_way: bool) -> Look {
-        let Some(link) = self.link(member) else { return Look::Other };
+        let Some(link) = self.in_place(member) else { return Look::Other };
         let peer = &mut *link.state.borrow_mut();
-        let mine = self.mine_of(link);
+        let mine = self.mine(link);
         let Some(receive) = peer.receives.get_mut(entry) else { return Look::Other };
         let number = receive.taken + 1;
         if !under_way && !receive.is_open(false) || self.spooled.get() != 0 || self.has_departures() {
@@ -146,7 +146,15 @@ impl Core {
     }
 
     /// Receives a message in a bounce buffer, unless its sender pauses in the midst of it: then all of it anew.
-    fn take_bounced(&self, link: &Link, peer: &mut Peer, into: Buffer, entry: usize, number: u64, told: Told) -> Look {
+    fn take_bounced(
+        &self,
+        link: &NearLink,
+        peer: &mut Peer,
+        into: Buffer,
+        entry: usize,
+        number: u64,
+        told: Told,
+    ) -> Look {
         if told.bytes > into.bytes.min(EAGER_MAX) {
             return Look::Other;
         }
@@ -174,15 +182,15 @@ impl Core {
 
     /// Message `number` was taken: notes it, and what came along about the other direction, and tells the sender.
     #[inline(always)]
-    pub(super) fn settle(&self, link: &Link, peer: &mut Peer, entry: usize, number: u64, told: Told) {
+    pub(super) fn settle(&self, link: &NearLink, peer: &mut Peer, entry: usize, number: u64, told: Told) {
         peer.receives[entry].taken = number;
         peer.receives[entry].chain = Reached::default();
         peer.learn_modulo(entry, told.taken);
         if told.kind == Kind::Bounce {
             peer.saw_bounce(bounce_of(told.value).0);
         }
-        self.theirs_of(link).post(entry).publish(number, false);
-        self.ni.notify(link.rank, crate::sync::bell::ANY);
+        self.theirs(link).post(entry).publish(number, false);
+        self.notify(link);
     }
 
     /// Whether any rank has ended, so that it is worth asking which.

@@ -1,6 +1,7 @@
 //! The spare buffer: sends that have waited long enough are copied there and go on by themselves (F6, F7).
 
 use super::chain::Own;
+use super::link::Link;
 use super::send::{SendOp, Stage};
 use super::spot::Buffer;
 use super::{Core, Messages};
@@ -207,17 +208,18 @@ impl Core {
     /// Adds a message behind those of its slot that were not taken yet, so that the receiver finds it without this rank's
     /// help; false if that cannot be.
     fn spool_in_chain(&self, data: &[u8], takes: usize, member: usize, entry: usize) -> bool {
-        if self.is_far(member) || !self.near(member).state.borrow().sends[entry].is_open(false) {
+        let Link::Near(link) = self.link(member) else { return false };
+        if !link.state.borrow().sends[entry].is_open(false) {
             return false;
         }
         let spool = self.spool.borrow();
         let published = match spool.lanes.get(&(member, entry)).and_then(VecDeque::back) {
             Some(Spooled { way: Way::Helped { op, .. }, .. }) => op.has_begun(),
             Some(Spooled { way: Way::Found(_), .. }) => true,
-            None => !self.near(member).state.borrow_mut().is_free(self.mine(member), entry),
+            None => !link.state.borrow_mut().is_free(self.mine(link), entry),
         };
         drop(spool);
-        let node = if published { self.append(member, entry, data) } else { None };
+        let node = if published { self.append(link, entry, data) } else { None };
         node.map(|node| self.keep(member, entry, Spooled { way: Way::Found(node), takes, promised: true })).is_some()
     }
 
@@ -290,14 +292,16 @@ impl Core {
         let Spool { lanes, tails, used, waiting, moved, .. } = &mut *spool;
         lanes.retain(|(member, entry), lane| {
             while let Some(first) = lane.front_mut() {
-                let waits = match &mut first.way {
+                let waits = match (&mut first.way, self.link(*member)) {
                     // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
-                    Way::Helped { op, .. } => match self.poke_send(op) {
-                        Ok(done) => !done,
+                    (Way::Helped { op, .. }, link) => match (self.poke_send(op), link) {
+                        (Ok(done), _) => !done,
                         // Its receiver has told nonsense, but may still read.
-                        Err(_) => op.stage == Stage::Offered && !self.is_far(*member) && !self.is_over(op),
+                        (Err(_), Link::Near(link)) => op.stage == Stage::Offered && !self.is_over(link, op),
+                        (Err(_), Link::Far(_)) => false,
                     },
-                    Way::Found(node) => !self.is_taken(*member, *entry, node),
+                    (Way::Found(node), Link::Near(link)) => !self.is_taken(link, *entry, node),
+                    (Way::Found(_), Link::Far(_)) => unreachable!("chains lead to near members"),
                 };
                 if waits && !is_gone(*member) {
                     return true;

@@ -4,11 +4,12 @@ use super::layout::{BOUNCE_COUNT, Side};
 use super::node::{End, Reached};
 use super::pending::{Ticket, UnderWay};
 use super::slot::ACK_MODULUS;
+use super::table::Table;
 
 /// Everything about one peer.
 pub(super) struct Peer {
-    pub sends: Vec<Sending>,
-    pub receives: Vec<Receiving>,
+    pub sends: Table<Sending>,
+    pub receives: Table<Receiving>,
     /// One bit per bounce buffer that is free.
     free: u8,
     /// The bounce buffer whose lines were fetched for the next message.
@@ -24,7 +25,7 @@ pub(super) struct Peer {
 }
 
 /// The sending side of one slot.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Sending {
     pub sent: u64,
     /// Messages the peer has taken, as far as is known.
@@ -49,7 +50,7 @@ pub(super) struct Held {
 }
 
 /// The receiving side of one slot.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Receiving {
     pub taken: u64,
     /// How far the chain of this slot was followed.
@@ -91,8 +92,8 @@ impl Receiving {
 impl Peer {
     pub fn new(entries: usize) -> Peer {
         Peer {
-            sends: vec![Sending::default(); entries],
-            receives: vec![Receiving::default(); entries],
+            sends: Table::new(entries),
+            receives: Table::new(entries),
             free: u8::MAX,
             warm: 0,
             holders: [0; BOUNCE_COUNT],
@@ -117,6 +118,18 @@ impl Peer {
         }
         let send = &self.sends[entry];
         send.taken >= send.sent
+    }
+
+    /// Whether all messages of all slots were taken.
+    pub fn have_taken(&mut self, look: impl Fn(usize) -> u64) -> bool {
+        let mut next = self.sends.next_used(0);
+        while let Some(entry) = next {
+            if !self.has_taken(entry, || look(entry)) {
+                return false;
+            }
+            next = self.sends.next_used(entry + 1);
+        }
+        true
     }
 
     /// The peer has taken `taken` messages of a slot.

@@ -57,10 +57,11 @@ impl Names {
 }
 
 impl Core {
-    /// A receive into `buffer` waits from now on in a slot that has none.
+    /// A receive into `buffer` waits from now on in a slot of a near member that has none; `None` if it must be told to the
+    /// sender.
     #[inline(always)]
     pub(super) fn await_short(&self, buffer: Buffer, member: usize, entry: usize) -> Option<Waiting> {
-        if buffer.bytes > EAGER_MAX || !buffer.shape.is_whole() || self.is_far(member) {
+        if buffer.bytes > EAGER_MAX || !buffer.shape.is_whole() {
             return None;
         }
         let list = &mut self.pending.borrow_mut().waiting.list;

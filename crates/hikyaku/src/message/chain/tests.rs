@@ -14,7 +14,7 @@ fn run(ranks: usize, body: impl Fn(&Job) -> Result<()> + Sync) {
 
 /// Leads rank 1 to a node of slot 0 anywhere.
 fn mislead(messages: &Messages<'_>, start: u64) {
-    End::default().append(start, messages.core.theirs(1).link(0), |_| unreachable!("the first one"));
+    End::default().append(start, messages.core.their_side(1).link(0), |_| unreachable!("the first one"));
 }
 
 /// A node of this rank that says what it likes.
@@ -83,7 +83,7 @@ fn a_chain_in_a_circle_ends() {
             let start = lie(job, 1, 0);
             let mut end = End::default();
             for _ in 0..2 {
-                end.append(start, messages.core.theirs(1).link(0), |last| messages.core.own_node(last as usize));
+                end.append(start, messages.core.their_side(1).link(0), |last| messages.core.own_node(last as usize));
             }
         }
         job.barrier()?;
@@ -104,9 +104,9 @@ fn a_chain_that_is_full_goes_on_by_the_head() {
         if job.rank() == 0 {
             messages.send(&[1u8], 1, 0)?;
             messages.send(&[2u8], 1, 0)?;
-            messages.core.near(1).state.borrow_mut().sends[0].chain.fill();
+            messages.core.state(1).borrow_mut().sends[0].chain.fill();
             messages.send(&[3u8], 1, 0)?;
-            assert_eq!(messages.core.near(1).state.borrow().sends[0].sent, 2, "the third waits for the slot");
+            assert_eq!(messages.core.state(1).borrow().sends[0].sent, 2, "the third waits for the slot");
         }
         job.barrier()?;
         if job.rank() == 1 {
@@ -120,7 +120,7 @@ fn a_chain_that_is_full_goes_on_by_the_head() {
         // It has left the chain, which begins anew.
         if job.rank() == 0 {
             (4..=5u8).try_for_each(|number| messages.send(&[number], 1, 0))?;
-            assert_eq!(messages.core.near(1).state.borrow().sends[0].sent, 5);
+            assert_eq!(messages.core.state(1).borrow().sends[0].sent, 5);
         } else {
             for number in 4..=5u8 {
                 let mut into = [0];

@@ -24,7 +24,7 @@
 //! | file | concept |
 //! |---|---|
 //! | `words` | the words a far pair meets on |
-//! | `link` | far members: which ranks they are, and what is kept about each, made when it is first needed |
+//! | `link` | what is kept about a far member, and what it is owed |
 //! | `header` | what a receive has told its sender, and what remains of it when the receive is given up |
 //! | `send`, `receive` | the two sides |
 

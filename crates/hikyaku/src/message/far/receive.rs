@@ -15,15 +15,14 @@ impl Core {
     /// Tells the sender where the message is wanted, if it may wait for that: a long one does, and so does every one if
     /// messages are synchronous here.
     #[cold]
-    pub(in crate::message) fn post_far(&self, op: &mut ReceiveOp) {
+    pub(in crate::message) fn post_far(&self, link: &FarLink, op: &mut ReceiveOp) {
         if op.buffer.bytes > EAGER_MAX || self.is_synchronous.get() {
-            self.send_header(op, op.buffer.bytes);
+            self.send_header(link, op, op.buffer.bytes);
         }
     }
 
     /// Sees to it that the sender knows of a header with room for `bytes` bytes, of the receive's buffer.
-    fn send_header(&self, op: &mut ReceiveOp, bytes: usize) {
-        let link = self.far(op.member);
+    fn send_header(&self, link: &FarLink, op: &mut ReceiveOp, bytes: usize) {
         if op.header.is_none() {
             op.header = link.desks.borrow_mut()[op.entry].left.take();
             if let Some(header) = &mut op.header {
@@ -44,13 +43,12 @@ impl Core {
         let (window, bytes) = op.header.as_ref().map_or((0, 0), |header| header.told());
         let refused = if planted(Bug::RefusalForgotten) { 0 } else { link.desks.borrow()[op.entry].refused };
         let post = Post { taken: op.number - 1, waiting: true, window, bytes, refused };
-        self.tell(op.member, link.slot_at(op.entry, FarSlot::POST), &post.words());
+        self.tell(link, op.member, link.slot_at(op.entry, FarSlot::POST), &post.words());
     }
 
     /// Takes a receive as far as it goes now; gives the bytes when it is done.
     #[cold]
-    pub(in crate::message) fn poke_far_receive(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
-        let link = self.far(op.member);
+    pub(in crate::message) fn poke_far_receive(&self, link: &FarLink, op: &mut ReceiveOp) -> Result<Option<usize>> {
         let slot = link.mine(&self.layout).far(op.entry);
         if let Some(landed) = slot.landed(op.number) {
             let header = op.header.take().or_else(|| link.desks.borrow_mut()[op.entry].left.take());
@@ -67,7 +65,7 @@ impl Core {
             return Err(self.truncated(op, notice.bytes));
         }
         if notice.place == Place::Offer {
-            self.send_header(op, notice.bytes);
+            self.send_header(link, op, notice.bytes);
             return Ok(None);
         }
         let taken = self.take_far(link, op, &notice);
@@ -125,14 +123,13 @@ impl Core {
             Post { taken: op.number, refused: desk.refused, ..Post::default() }
         };
         match refused {
-            Some(_) => self.tell(op.member, at, &post.words()),
-            None => self.tell(op.member, at, &[post.word()]),
+            Some(_) => self.tell(link, op.member, at, &post.words()),
+            None => self.tell(link, op.member, at, &[post.word()]),
         }
     }
 
     /// Gives a receive up: when this returns, nobody writes to its buffer any more.
-    pub(in crate::message) fn withdraw_far(&self, op: &mut ReceiveOp) {
-        let link = self.far(op.member);
+    pub(in crate::message) fn withdraw_far(&self, link: &FarLink, op: &mut ReceiveOp) {
         if let Some(mut header) = op.header.take()
             && !planted(Bug::HeaderDropped)
         {
@@ -142,12 +139,8 @@ impl Core {
     }
 
     /// Whether a message waits in a slot of a far member.
-    pub(in crate::message) fn has_far_message(&self, member: usize, entry: usize) -> bool {
-        let slot = self.own_side(member).far(entry);
-        if !self.has_talked(member) {
-            return slot.notice(1).is_some();
-        }
-        let link = self.far(member);
+    pub(in crate::message) fn has_far_message(&self, link: &FarLink, entry: usize) -> bool {
+        let slot = link.mine(&self.layout).far(entry);
         let next = link.state.borrow().receives[entry].taken + 1;
         slot.notice(next).is_some() || slot.landed(next).is_some() && link.desks.borrow()[entry].left.is_some()
     }

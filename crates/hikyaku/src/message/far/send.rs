@@ -16,8 +16,7 @@ use crate::planted::{Bug, planted};
 impl Core {
     /// Takes a send as far as it goes now; true when it is done.
     #[cold]
-    pub(in crate::message) fn poke_far_send(&self, op: &mut SendOp) -> Result<bool> {
-        let link = self.far(op.member);
+    pub(in crate::message) fn poke_far_send(&self, link: &FarLink, op: &mut SendOp) -> Result<bool> {
         match op.stage {
             Stage::Start => self.start_far_send(link, op),
             Stage::Offered => self.honour_offer(link, op),
