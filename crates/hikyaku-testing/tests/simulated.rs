@@ -68,6 +68,26 @@ fn every_case_with_every_seed_and_the_same_again() {
     }
 }
 
+/// Ranks of one host share memory, and reach those of others by the network: near and far ranks in one job, in mixed order.
+#[test]
+fn every_case_on_hosts_of_several_ranks() {
+    let mut failed = Vec::new();
+    for (seed, case) in inside().enumerate() {
+        let faults = if seed % 2 == 0 { Faults::default() } else { Faults::of_wire(0.1) };
+        for hosts in [2, 3] {
+            let hosts = hosts.min(case.ranks);
+            let sim = Sim::new(Machine::plain(), case.ranks, seed as u64).hosts(|rank| rank % hosts);
+            let run = || watchdog::watched(case.name, || sim.clone().faults(faults.clone()).run(case.run));
+            match catch_unwind(AssertUnwindSafe(run)) {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => failed.push(format!("{} on {hosts} hosts: {error}", case.name)),
+                Err(_) => failed.push(format!("{} on {hosts} hosts", case.name)),
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
 /// Every case over a wire that loses, doubles and reorders a fifth of all frames, and damages some.
 #[test]
 fn every_case_over_a_wire_with_faults() {

@@ -298,6 +298,18 @@ fn a_member_that_left_too_early_is_noticed() {
     assert!(matches!(results[2], Err(Error::PeerLeft { .. })), "{:?}", results[2]);
 }
 
+/// All cases on hosts of several ranks, in mixed order.
+#[test]
+fn on_hosts_of_several_ranks() {
+    for (size, hosts, seed) in [(2, 1, 1), (3, 2, 2), (6, 3, 3), (7, 2, 4)] {
+        for (name, body) in CASES {
+            let what = format!("{name} with {size} simulated ranks on {hosts} hosts");
+            let sim = Sim::new(Machine::plain(), size, seed).hosts(|rank| rank % hosts);
+            within(120, &what, || sim.run(body).unwrap());
+        }
+    }
+}
+
 /// All cases where no rank has another's memory mapped.
 #[test]
 fn in_virtual_time() {

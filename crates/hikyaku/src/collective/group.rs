@@ -286,7 +286,7 @@ impl<'j> Group<'j> {
         let rank = members.iter().position(|member| member.rank == job.rank()).expect("this rank joins");
         let crowded = is_crowded(job);
         let slots = Slots::default();
-        let far = match members.iter().any(|member| member.is_far()) || job.ni.spans_hosts() {
+        let far = match members.iter().any(|member| member.is_far()) {
             false => None,
             true => {
                 let parts: Vec<_> = members.iter().map(|member| (member.rank, member.start)).collect();
@@ -332,15 +332,16 @@ impl<'j> Group<'j> {
 
 /// Takes memory for a part of a group of at most `room` members.
 pub(super) fn take_part(job: &Job, room: usize) -> Result<usize> {
-    match job.ni.spans_hosts() {
-        true => part_bytes(job, room).and_then(|bytes| job.ni.take_sparse(bytes)),
-        false => job.ni.take_heap(PART_BYTES),
-    }
+    let bytes = part_bytes(job, room)?;
+    let start = job.ni.take_sparse(bytes)?;
+    // What members of one host use of it must be there; which they are is not known yet.
+    job.ni.commit_heap(start, PART_BYTES).inspect_err(|_| job.ni.give_heap(start, bytes))?;
+    Ok(start)
 }
 
-/// Bytes of a part of a group of at most `room` members.
+/// Bytes of a part of a group of at most `room` members, which may all be near, or not.
 pub(super) fn part_bytes(job: &Job, room: usize) -> Result<usize> {
-    if job.ni.spans_hosts() { far::part_bytes(job, room) } else { Ok(PART_BYTES) }
+    if job.ni.spans_hosts() { Ok(far::part_bytes(job, room)?.max(PART_BYTES)) } else { Ok(PART_BYTES) }
 }
 
 #[cfg(not(test))]

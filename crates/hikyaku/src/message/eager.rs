@@ -2,6 +2,7 @@
 //! all; long ones between two that wait for each other.
 
 use super::receive::ReceiveOp;
+use super::send::SendOp;
 use super::spot::Buffer;
 use super::{Core, EAGER_MAX, Messages};
 use crate::error::Result;
@@ -42,9 +43,25 @@ impl Drop for Expected<'_> {
     }
 }
 
+/// A message that is offered to whoever waits for it.
+struct Offered<'m> {
+    core: &'m Core,
+    op: SendOp,
+    is_done: bool,
+}
+
+impl Drop for Offered<'_> {
+    /// Nobody reads the buffer any more.
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.core.revoke(&mut self.op);
+        }
+    }
+}
+
 impl Messages<'_> {
-    /// Sends `data`, of any length, straight into the buffer of a far member once that waits for it. `wait` gives what the
-    /// step gives when it gives something, or an error; then nothing is under way either.
+    /// Sends `data`, of any length, straight into the buffer of a member once that waits for it. `wait` calls the step until it
+    /// gives something, and returns that, or an error; in either case nobody reads `data` any more.
     pub(crate) fn send_to_waiting(
         &self,
         data: &[u8],
@@ -53,17 +70,21 @@ impl Messages<'_> {
         wait: impl FnOnce(&mut dyn FnMut() -> Option<Result<()>>) -> Result<()>,
     ) -> Result<()> {
         self.core.check(member, slot)?;
-        assert!(self.core.link(member).is_far(), "a near member copies from what it was offered");
-        // SAFETY: what is sent is copied, and it is never offered.
+        // SAFETY: the buffer is borrowed for as long as the operation lives, which ends when it is done or revoked.
         let mut op = unsafe { self.core.begin_send(Buffer::of(data), member, slot)? };
-        op.only_to_waiting = true;
-        wait(&mut || self.core.poke_send(&mut op).map(|sent| sent.then_some(())).transpose())
+        // A far member gets a copy in any case; a near one copies by itself.
+        op.only_to_waiting = self.core.link(member).is_far();
+        let mut offered = Offered { core: &self.core, op, is_done: false };
+        wait(&mut || {
+            let sent = offered.core.poke_send(&mut offered.op);
+            offered.is_done = matches!(sent, Ok(true));
+            sent.map(|sent| sent.then_some(())).transpose()
+        })
     }
 
-    /// Waits for a message of a far member that sends to those who wait.
+    /// Waits for a message of a member that sends to those who wait.
     pub(crate) fn expect<'m>(&'m self, into: &'m mut [u8], member: usize, slot: usize) -> Result<Expected<'m>> {
         self.core.check(member, slot)?;
-        assert!(self.core.link(member).is_far(), "a near member sends to those who wait by other means");
         // SAFETY: the buffer is borrowed for as long as the operation lives, which ends when it is done or withdrawn.
         let op = unsafe { self.core.begin_receive(Buffer::of_mut(into), member, slot)? };
         let mut expected = Expected { core: &self.core, op, is_done: false, into: PhantomData };

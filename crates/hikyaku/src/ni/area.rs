@@ -328,6 +328,11 @@ impl Ni {
         Ok(start)
     }
 
+    /// Puts memory behind a part of the own heap, so that touching it cannot fail.
+    pub(crate) fn commit_heap(&self, start: usize, bytes: usize) -> Result<()> {
+        self.memory.segment.commit(self.own_span(start, bytes), bytes)
+    }
+
     /// Gives a part of the own heap back. Not in a forked child, whatever it drops: the memory is its parent's.
     pub(crate) fn give_heap(&self, start: usize, bytes: usize) {
         if self.is_forked() {

@@ -48,13 +48,16 @@ enum Why {
     Differ([u64; 6]),
     /// A rank has left.
     Left(u64),
+    /// A rank cannot be reached by the one that says so.
+    Lost { rank: u64, by: u64 },
 }
 
 impl Why {
     fn words(self, number: u64) -> [u64; WORDS] {
         match self {
-            Why::Differ([a, b, c, d, e, f]) => [RAISED | number << 1, a, b, c, d, e, f],
-            Why::Left(rank) => [RAISED | number << 1 | 1, rank, 0, 0, 0, 0, 0],
+            Why::Differ([a, b, c, d, e, f]) => [RAISED | number << 2, a, b, c, d, e, f],
+            Why::Left(rank) => [RAISED | number << 2 | 1, rank, 0, 0, 0, 0, 0],
+            Why::Lost { rank, by } => [RAISED | number << 2 | 2, rank, by, 0, 0, 0, 0],
         }
     }
 }
@@ -67,11 +70,12 @@ impl Alarm {
             return None;
         }
         let word = |index: usize| self.words[index].load(Ordering::Relaxed);
-        let why = match head & 1 {
+        let why = match head & 3 {
             0 => Why::Differ(std::array::from_fn(|index| word(index + 1))),
-            _ => Why::Left(word(1)),
+            1 => Why::Left(word(1)),
+            _ => Why::Lost { rank: word(1), by: word(2) },
         };
-        Some(((head & !RAISED) >> 1, why))
+        Some(((head & !RAISED) >> 2, why))
     }
 }
 
@@ -113,6 +117,11 @@ impl Group<'_> {
             let patience = if left.is_some() { GRACE } else { PATROL };
             let wait = || self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, look);
             match self.abandon_on_panic(wait) {
+                // One of a later call may have covered that of this one, and does not let a wait for somebody who has given up
+                // go on for ever.
+                Err(Error::Timeout { .. }) if let Some((_, why)) = self.alarm().look() => {
+                    return Err(self.give_up(round, self.alarmed_by(round, why)));
+                }
                 Err(Error::Timeout { .. }) => match left {
                     Some(rank) => return Err(self.give_up(round, Error::PeerLeft { rank })),
                     None => {
@@ -199,10 +208,15 @@ impl Group<'_> {
 
     /// A call has failed.
     fn give_up(&self, round: &Round, error: Error) -> Error {
-        if let Error::PeerLeft { rank } = error
-            && self.broken.borrow().is_none()
-        {
-            self.raise(round, Why::Left(rank as u64));
+        if self.broken.borrow().is_none() {
+            match error {
+                Error::PeerLeft { rank } => self.raise(round, Why::Left(rank as u64)),
+                // The others may reach it, and wait for this member.
+                Error::Unreachable { rank, .. } => {
+                    self.raise(round, Why::Lost { rank: rank as u64, by: self.job.rank() as u64 });
+                }
+                _ => {}
+            }
         }
         self.fail(error)
     }
@@ -214,7 +228,7 @@ impl Group<'_> {
         let words = why.words(round.number);
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             let (rank, place) = (self.members[member].rank, self.place_of(member));
-            // One that has ended needs no alarm.
+            // One that has ended needs no alarm, and one that cannot be reached gets none.
             let _ = self.job.push_then(Target::in_heap(&self.job.ni, rank, place), &[], place, &words);
         }
     }
@@ -222,6 +236,9 @@ impl Group<'_> {
     fn alarmed_by(&self, round: &Round, why: Why) -> Error {
         match why {
             Why::Left(rank) => Error::PeerLeft { rank: rank as usize },
+            Why::Lost { rank, by } => {
+                Error::Unreachable { rank: rank as usize, tried: format!("rank {by} of the group has lost it").into() }
+            }
             Why::Differ([first, head, argument, second, other_head, other_argument]) => {
                 // At least one of them asks for something else than this member.
                 let agrees = [head, argument] == [round.head, round.argument] || first as usize == self.job.rank();
