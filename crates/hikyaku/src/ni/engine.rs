@@ -193,7 +193,8 @@ impl Engine {
         }
     }
 
-    /// Tries what was put off again, up to the first handler that panics; whether anything was done.
+    /// Tries what was put off again, up to the first handler that panics; whether there was anything, which counts as work:
+    /// nobody may sleep on it.
     fn try_again(&mut self, ni: &Ni) -> (bool, Option<Panic>) {
         let (waiting, mut panicked) = (std::mem::take(&mut self.put_off), None);
         let count = waiting.len();
@@ -204,7 +205,7 @@ impl Engine {
             }
         }
         ni.lookout.note_put_off(self.put_off.len());
-        (self.put_off.len() < count, panicked)
+        (count > 0, panicked)
     }
 
     fn perform(&mut self, ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> Done {
