@@ -101,7 +101,7 @@ impl Group<'_> {
         }
     }
 
-    fn await_arrivals(&self, round: &Round) -> Result<()> {
+    pub(super) fn await_arrivals(&self, round: &Round) -> Result<()> {
         let (counter, complete) = (&self.part(0).counter, count_of(self.arrivals.get()));
         if await_last(|| complete.saturating_sub(count_of(counter.get()))) {
             return Ok(());

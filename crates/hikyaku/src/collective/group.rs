@@ -73,8 +73,8 @@ pub struct Group<'j> {
     pub(super) reached: Cell<Option<bool>>,
     /// The own larger buffers, once they were needed; see `stage`.
     pub(super) stage: Cell<Option<usize>>,
-    /// The last call that used them.
-    pub(super) staged: Cell<u64>,
+    /// The last call that used each of them.
+    pub(super) staged: Cell<[u64; 2]>,
     /// Where contributions are combined from.
     pub(super) scratch: Cell<Option<Box<[Scratch; 2]>>>,
     /// Which version of a call is used.
@@ -308,7 +308,7 @@ impl<'j> Group<'j> {
             arrivals: Cell::new(0),
             reached: Cell::new(None),
             stage: Cell::new(None),
-            staged: Cell::new(0),
+            staged: Cell::default(),
             scratch: Cell::new(None),
             choice: Row::of(job, members.len(), crowded),
             slots,

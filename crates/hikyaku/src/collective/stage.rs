@@ -6,9 +6,13 @@
 //! and of the buffer; the first reader of another core those of the buffer and of its target; the others there only those
 //! of their targets. On some processors a line that another core reads goes away from the one that wrote it; there a
 //! reader beside the root fetches both too, unless it comes first. Targets written past the caches are not fetched.
+//!
+//! An alltoall uses those of all members: what a member gives to all others lies there at once, where the buffers of a part
+//! would need a round for every few bytes of a block in a large group.
 
 use super::group::Group;
 use super::label::Label;
+use super::round::Round;
 use super::source::Source;
 use crate::error::Result;
 use crate::memory::copy;
@@ -40,17 +44,15 @@ impl Group<'_> {
     }
 
     pub(super) fn broadcast_staged(&self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
-        let told = self.number.get();
         let past = self.goes_past_caches(data.len());
         for (index, piece) in data.chunks_mut(HALF_BYTES).enumerate() {
-            let offset = index % 2 * HALF_BYTES;
+            let half = index % 2;
+            let offset = half * HALF_BYTES;
             if self.rank() == label.root {
-                // Nobody reads any more what was there: two pieces, or a broadcast, ago.
-                let before = if index < 2 { self.staged.get() } else { told + index as u64 - 1 };
-                self.await_done(before)?;
+                self.await_half(half)?;
                 self.fill(offset, piece);
                 let round = self.enter_keeping(label, 1)?;
-                self.staged.set(round.number);
+                self.use_half(half, &round);
                 self.publish(&round);
                 self.notify_all();
                 self.finish(&round);
@@ -69,8 +71,28 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn fill(&self, offset: usize, piece: &[u8]) {
-        let start = self.stage.get().expect("the root has told of its buffers");
+    /// The buffer that was not used last.
+    pub(super) fn next_half(&self) -> usize {
+        let [first, second] = self.staged.get();
+        (second < first) as usize
+    }
+
+    /// Waits until nobody reads any more what was in one of the buffers.
+    pub(super) fn await_half(&self, half: usize) -> Result<()> {
+        let before = self.staged.get()[half];
+        if self.floor.has(before) { Ok(()) } else { self.await_done(before) }
+    }
+
+    /// What is in one of the buffers belongs to a call.
+    pub(super) fn use_half(&self, half: usize, round: &Round) {
+        let mut staged = self.staged.get();
+        staged[half] = round.number;
+        self.staged.set(staged);
+    }
+
+    /// Copies into the own buffers.
+    pub(super) fn fill(&self, offset: usize, piece: &[u8]) {
+        let start = self.stage.get().expect("the own buffers are there");
         assert!(offset + piece.len() <= STAGE_BYTES);
         let into = self.job.ni.own_bytes(start + offset, piece.len());
         // SAFETY: within the own buffers, taken from the heap; `piece` is a live slice outside of it.

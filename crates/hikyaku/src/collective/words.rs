@@ -120,6 +120,11 @@ impl Floor {
         (self.0.get() < needed).then_some(needed)
     }
 
+    /// Whether everybody is known to have finished call `number`.
+    pub fn has(&self, number: u64) -> bool {
+        self.0.get() >= number
+    }
+
     /// Everybody has finished call `number`.
     #[inline(always)]
     pub fn raise(&self, number: u64) {

@@ -65,10 +65,11 @@ impl Bell {
         }
     }
 
-    /// Wakes everybody, whatever they wait for (a rank died, a job ends).
+    /// Wakes everybody, whatever they wait for (a rank died, a job ends). Whoever rings here may be a process that the fences
+    /// of the job do not reach, so it pays for a full one.
     pub fn ring_all(&self) {
         super::atomic::fence(Ordering::SeqCst);
-        self.wake(u64::MAX, ANY);
+        self.wake(self.sleepers.load(Ordering::Relaxed), ANY);
     }
 
     #[cold]
