@@ -11,33 +11,35 @@ use super::layout::EAGER_MAX;
 use super::link::NearLink;
 use super::slot::{Kind, PIECE_BYTES, Told, bounce_of, bounce_value};
 use super::spot::Buffer;
-use super::state::Peer;
+use super::state::{Bounces, Peer};
 use crate::memory::copy;
 
 impl Core {
     /// Sends a message of at most [`EAGER_MAX`] bytes; false if no buffer is free.
     pub(super) fn send_bounce(&self, link: &NearLink, peer: &mut Peer, data: &[u8], entry: usize) -> bool {
         assert!(data.len() <= EAGER_MAX);
-        let Some((bounce, turn)) = peer.take_bounce(self.mine(link), entry) else { return false };
+        let mine = self.mine(link);
+        if !peer.has_bounce(|holder| mine.post(holder).look().0) {
+            return false;
+        }
+        let (slot, bounces) = peer.parts(entry);
+        let Some((bounce, turn)) = bounces.take(entry, slot) else { return false };
         let theirs = self.theirs(link);
         let (target, marks) = (theirs.bounce(bounce), theirs.marks(bounce));
         // The receiver looks at the head all the time, so its line is the last to come: it is fetched first.
         copy::expect_write(std::ptr::from_ref(theirs.head(entry)).cast_mut().cast(), 1);
-        let send = &mut peer.sends[entry];
-        send.sent += 1;
-        let (taken, value) = (peer.receives[entry].taken, bounce_value(bounce, turn));
+        slot.send.sent += 1;
+        let (number, taken, value) = (slot.send.sent, slot.receive.taken, bounce_value(bounce, turn));
         for (piece, bytes) in data.chunks(PIECE_BYTES).enumerate() {
             // SAFETY: a buffer holds as many pieces.
             unsafe { copy::copy(target.add(piece * PIECE_BYTES), bytes.as_ptr(), bytes.len()) };
             match piece {
-                0 => {
-                    theirs.head(entry).publish(send.sent, Told { kind: Kind::Bounce, bytes: data.len(), taken, value })
-                }
+                0 => theirs.head(entry).publish(number, Told { kind: Kind::Bounce, bytes: data.len(), taken, value }),
                 _ => marks.set(piece, turn),
             }
         }
         self.notify(link);
-        if let Some(next) = peer.warm_bounce() {
+        if let Some(next) = bounces.warm() {
             copy::expect_write(theirs.bounce(next), data.len());
         }
         true
@@ -48,14 +50,14 @@ impl Core {
     pub(super) fn take_pieces(
         &self,
         link: &NearLink,
-        peer: &Peer,
+        bounces: &Bounces,
         told: &Told,
         into: Buffer,
         copied: &mut usize,
     ) -> bool {
         assert!(told.bytes <= into.bytes && told.bytes <= EAGER_MAX);
         let (bounce, turn) = bounce_of(told.value);
-        let bounce = peer.foresee_bounce(bounce);
+        let bounce = bounces.foresee(bounce);
         let mine = self.mine(link);
         let (source, marks) = (mine.bounce(bounce), mine.marks(bounce));
         while *copied < told.bytes {

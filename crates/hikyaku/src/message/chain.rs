@@ -21,7 +21,7 @@ impl Core {
     /// Adds a message to the chain of a near member's slot; `None` without memory for it, or if it must go by the head.
     pub(super) fn append(&self, link: &NearLink, entry: usize, data: &[u8]) -> Option<Own> {
         let mut peer = link.state.borrow_mut();
-        if peer.sends[entry].chain.is_full() {
+        if peer.slots[entry].send.chain.is_full() {
             return None;
         }
         let bytes = pool::rounded(size_of::<Node>() + data.len());
@@ -30,7 +30,7 @@ impl Core {
         if entry < self.slots {
             self.theirs(link).high().raise(&mut peer.high, entry);
         }
-        let send = &mut peer.sends[entry];
+        let send = &mut peer.slots[entry].send;
         send.sent += 1;
         let number = send.sent;
         self.own_node(start).describe(number, data.len());
@@ -45,7 +45,7 @@ impl Core {
     /// Whether the message of an own node was taken.
     pub(super) fn is_taken(&self, link: &NearLink, entry: usize, node: &Own) -> bool {
         let mut peer = link.state.borrow_mut();
-        peer.is_free(self.mine(link), entry) || peer.sends[entry].taken >= node.number
+        peer.is_free(self.mine(link), entry) || peer.slots[entry].send.taken >= node.number
     }
 
     /// The message of an own node was taken, but its receiver may still look there for the next one: gives back the memory
@@ -74,7 +74,7 @@ impl Core {
     /// member misbehaves.
     pub(super) fn find_node(&self, link: &NearLink, entry: usize, number: u64) -> Option<u64> {
         let (first, rank) = (self.mine(link).link(entry), link.rank);
-        let reached = &link.state.borrow().receives[entry].chain;
+        let reached = &link.state.borrow().slots[entry].receive.chain;
         reached.find(number, first, |start| self.peer_node(rank, start, size_of::<Node>() as u64))
     }
 
@@ -106,7 +106,7 @@ impl Core {
             // SAFETY: inside the segment, and inside the buffer.
             unsafe { op.buffer.fill(0, from, bytes) };
         }
-        let receive = &mut link.state.borrow_mut().receives[op.entry];
+        let receive = &mut link.state.borrow_mut().slots[op.entry].receive;
         receive.taken = op.number();
         receive.chain = Reached::at(start);
         self.theirs(link).post(op.entry).publish(op.number(), false);

@@ -160,8 +160,8 @@ impl Core {
     fn under_way(&self, member: usize, entry: usize, way: Way) -> Option<UnderWay> {
         let peer = self.state(member).borrow();
         match way {
-            Way::Out => peer.sends[entry].under_way.map(UnderWay::Flight),
-            Way::In => peer.receives[entry].under_way,
+            Way::Out => peer.slots[entry].send.under_way.map(UnderWay::Flight),
+            Way::In => peer.slots[entry].receive.under_way,
         }
     }
 
@@ -170,8 +170,8 @@ impl Core {
     fn clear(&self, member: usize, entry: usize, way: Way) {
         let mut peer = self.state(member).borrow_mut();
         match way {
-            Way::Out => peer.sends[entry].under_way = None,
-            Way::In => peer.receives[entry].under_way = None,
+            Way::Out => peer.slots[entry].send.under_way = None,
+            Way::In => peer.slots[entry].receive.under_way = None,
         }
     }
 
@@ -191,7 +191,7 @@ impl Core {
 
     fn start_flight_out(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<bool> {
         let peer = self.state(member).borrow();
-        if !peer.sends[entry].is_open(prepared) {
+        if !peer.slots[entry].send.is_open(prepared) {
             return Err(self.slot_busy(member, entry));
         }
         drop(peer);
@@ -210,7 +210,7 @@ impl Core {
             Err(error) => return Err(error),
         };
         let ticket = self.pending.borrow_mut().add(flight);
-        self.state(member).borrow_mut().sends[entry].under_way = Some(ticket);
+        self.state(member).borrow_mut().slots[entry].send.under_way = Some(ticket);
         Ok(false)
     }
 
@@ -223,7 +223,7 @@ impl Core {
     pub(super) unsafe fn start_in(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<()> {
         let link = self.link(member);
         let mut peer = link.state().borrow_mut();
-        let receive = &mut peer.receives[entry];
+        let receive = &mut peer.slots[entry].receive;
         if !receive.is_open(prepared) {
             return Err(self.slot_busy(member, entry));
         }
@@ -243,7 +243,7 @@ impl Core {
         self.enter(op.member);
         self.post(&mut op);
         let mut peer = self.state(op.member).borrow_mut();
-        let receive = &mut peer.receives[op.entry];
+        let receive = &mut peer.slots[op.entry].receive;
         receive.under_way = Some(UnderWay::Flight(self.pending.borrow_mut().add(Flight::Receive(op))));
         Ok(())
     }

@@ -89,15 +89,15 @@ impl Core {
     fn reserve(&self, member: usize, entry: usize, way: Way) -> Result<()> {
         let mut peer = self.state(member).borrow_mut();
         let is_open = match way {
-            Way::Out => peer.sends[entry].is_open(false),
-            Way::In => peer.receives[entry].is_open(false),
+            Way::Out => peer.slots[entry].send.is_open(false),
+            Way::In => peer.slots[entry].receive.is_open(false),
         };
         if !is_open {
             return Err(self.slot_busy(member, entry));
         }
         match way {
-            Way::Out => peer.sends[entry].reserved = true,
-            Way::In => peer.receives[entry].owner = Owner::Prepared,
+            Way::Out => peer.slots[entry].send.reserved = true,
+            Way::In => peer.slots[entry].receive.owner = Owner::Prepared,
         }
         Ok(())
     }
@@ -107,15 +107,15 @@ impl Core {
         self.abandon(member, entry, way);
         let mut peer = self.state(member).borrow_mut();
         match way {
-            Way::Out => peer.sends[entry].reserved = false,
-            Way::In => peer.receives[entry].owner = Owner::Nobody,
+            Way::Out => peer.slots[entry].send.reserved = false,
+            Way::In => peer.slots[entry].receive.owner = Owner::Nobody,
         }
     }
 
     /// Whether no send of a reserved slot is under way.
     #[inline(always)]
     fn check_idle(&self, member: usize, entry: usize) -> Result<()> {
-        let is_idle = self.state(member).borrow().sends[entry].under_way.is_none();
+        let is_idle = self.state(member).borrow().slots[entry].send.under_way.is_none();
         if is_idle { Ok(()) } else { Err(self.slot_busy(member, entry)) }
     }
 }

@@ -152,7 +152,7 @@ struct Withdrawn<'a> {
 
 impl<'a> Withdrawn<'a> {
     fn new(core: &'a Core, op: &'a mut ReceiveOp) -> Withdrawn<'a> {
-        core.state(op.member).borrow_mut().receives[op.entry].owner = Owner::Waiting;
+        core.state(op.member).borrow_mut().slots[op.entry].receive.owner = Owner::Waiting;
         Withdrawn { core, op, is_done: false }
     }
 }
@@ -162,7 +162,7 @@ impl Drop for Withdrawn<'_> {
         if !self.is_done {
             self.core.withdraw(self.op);
         }
-        self.core.state(self.op.member).borrow_mut().receives[self.op.entry].owner = Owner::Nobody;
+        self.core.state(self.op.member).borrow_mut().slots[self.op.entry].receive.owner = Owner::Nobody;
     }
 }
 
@@ -191,7 +191,7 @@ impl Core {
     fn skip_last(&self, member: usize, entry: usize) {
         self.mourned.borrow_mut().insert(member);
         if self.has_message(member, entry) {
-            self.state(member).borrow_mut().receives[entry].taken += 1;
+            self.state(member).borrow_mut().slots[entry].receive.taken += 1;
         }
     }
 
@@ -216,7 +216,7 @@ impl Core {
 
     fn has_near_message(&self, link: &NearLink, member: usize, entry: usize) -> bool {
         let peer = link.state.borrow();
-        let (taken, sent) = (peer.receives[entry].taken, peer.sends[entry].sent);
+        let (taken, sent) = (peer.slots[entry].receive.taken, peer.slots[entry].send.sent);
         drop(peer);
         if member == self.me && sent <= taken {
             // Of oneself there is none that one has not sent, whatever others have written there.
@@ -228,7 +228,7 @@ impl Core {
 
     /// The lowest slot of `member` in which a message waits that no receive under way is for.
     pub(super) fn find_slot(&self, member: usize) -> Option<usize> {
-        let is_open = |link: &Link, slot: usize| link.state().borrow().receives[slot].is_open(false);
+        let is_open = |link: &Link, slot: usize| link.state().borrow().slots[slot].receive.is_open(false);
         let is_open = |slot: usize| self.links.met(member).is_none_or(|link| is_open(link, slot));
         let high = self.own_side(member).high();
         high.find_slot(self.slots, |slot| self.has_message(member, *slot) && is_open(*slot))
@@ -249,7 +249,7 @@ impl Core {
     #[inline(always)]
     pub(super) unsafe fn begin_receive(&self, buffer: Buffer, member: usize, entry: usize) -> Result<ReceiveOp> {
         let peer = self.state(member).borrow();
-        let receive = &peer.receives[entry];
+        let receive = &peer.slots[entry].receive;
         if !receive.is_open(false) {
             return Err(self.slot_busy(member, entry));
         }
@@ -316,7 +316,8 @@ impl Core {
         }
         op.told = None;
         op.posted = false;
-        self.settle(link, &mut link.state.borrow_mut(), op.entry, op.number, told);
+        let mut peer = link.state.borrow_mut();
+        self.settle(link, peer.parts(op.entry), op.entry, op.number, told);
         result
     }
 
@@ -330,7 +331,7 @@ impl Core {
         }
         if told.kind == Kind::Bounce && told.bytes <= EAGER_MAX {
             let mut copied = op.copied as usize;
-            let all = self.take_pieces(link, &link.state.borrow(), &told, op.buffer, &mut copied);
+            let all = self.take_pieces(link, &link.state.borrow().bounces, &told, op.buffer, &mut copied);
             op.copied = copied as u32;
             return Ok(all.then_some(told.bytes));
         }

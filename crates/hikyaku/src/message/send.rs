@@ -181,7 +181,7 @@ impl Core {
     /// The buffer stays until the operation is done.
     #[inline(always)]
     pub(super) unsafe fn begin_send(&self, buffer: Buffer, member: usize, entry: usize) -> Result<SendOp> {
-        if !self.state(member).borrow().sends[entry].is_open(false) {
+        if !self.state(member).borrow().slots[entry].send.is_open(false) {
             return Err(self.slot_busy(member, entry));
         }
         Ok(SendOp::new(buffer, member, entry))
@@ -230,15 +230,15 @@ impl Core {
         if entry < self.slots {
             theirs.high().raise(&mut peer.high, entry);
         }
-        peer.sends[entry].chain.leave(theirs.link(entry));
+        peer.slots[entry].send.chain.leave(theirs.link(entry));
         if buffer.bytes <= SHORT_MAX {
-            self.put_short(link, &mut peer, op.bytes(), entry);
-            op.number = peer.sends[entry].sent;
+            self.put_short(link, &mut peer.slots[entry], op.bytes(), entry);
+            op.number = peer.slots[entry].send.sent;
             op.stage = Stage::Sent;
             return Ok(true);
         }
         if buffer.bytes <= EAGER_MAX && self.send_bounce(link, &mut peer, op.bytes(), entry) {
-            op.number = peer.sends[entry].sent;
+            op.number = peer.slots[entry].send.sent;
             op.stage = Stage::Sent;
             return Ok(true);
         }
@@ -249,8 +249,8 @@ impl Core {
         refuse_in_handler()?;
         self.stage(link, op)?;
         op.told = self.tell_place(member, op.buffer, theirs.offer(entry));
-        let told = Told { kind: Kind::Offer, bytes: 0, taken: peer.receives[entry].taken, value: 0 };
-        let send = &mut peer.sends[entry];
+        let told = Told { kind: Kind::Offer, bytes: 0, taken: peer.slots[entry].receive.taken, value: 0 };
+        let send = &mut peer.slots[entry].send;
         send.sent += 1;
         op.number = send.sent;
         theirs.head(entry).publish(send.sent, told);
@@ -264,7 +264,7 @@ impl Core {
             return op.may_offer;
         }
         let (taken, waiting) = self.mine(link).post(op.entry).look();
-        !op.only_to_waiting || waiting && taken == peer.sends[op.entry].sent
+        !op.only_to_waiting || waiting && taken == peer.slots[op.entry].send.sent
     }
 
     /// Copies what it can of an offered message; true when all is copied.
@@ -308,7 +308,7 @@ impl Core {
     /// Whether the message was taken, as its slot tells. A function of the program may have sent another one since.
     fn was_taken_here(&self, link: &NearLink, op: &SendOp) -> bool {
         let mut peer = link.state.borrow_mut();
-        peer.is_free(self.mine(link), op.entry) || peer.sends[op.entry].taken >= op.number
+        peer.is_free(self.mine(link), op.entry) || peer.slots[op.entry].send.taken >= op.number
     }
 
     /// A message is done: has the receiver got it?

@@ -8,9 +8,9 @@ use super::Core;
 use super::layout::{EAGER_MAX, Side};
 use super::link::NearLink;
 use super::node::Reached;
-use super::slot::{Kind, Told, bounce_of};
+use super::slot::{Head, Kind, Told, bounce_of};
 use super::spot::Buffer;
-use super::state::Peer;
+use super::state::{Parts, Peer, Slot};
 use crate::memory::copy;
 
 /// The longest message of this kind: a line.
@@ -19,51 +19,90 @@ pub(super) const SHORT_MAX: usize = 64;
 /// Looks at a slot before a receive becomes an operation: about a microsecond.
 const SHORT_WAIT_TURNS: u32 = 24;
 
-/// What a look at a slot found.
-enum Look {
-    /// A short message of so many bytes, which was received.
-    Taken(usize),
-    /// No message.
-    Nothing,
-    /// Something that is not done in place.
-    Other,
+/// How a receive looks at its slot.
+#[derive(Clone, Copy)]
+struct Look {
+    /// It has begun before.
+    under_way: bool,
+    /// It looks for a while.
+    patient: bool,
+}
+
+/// Waits a moment for message `number`. Nothing else is done meanwhile, so what stands in its way is looked at before, not here.
+#[inline(always)]
+fn await_head(head: &Head, number: u64, turns: u32) -> Option<Told> {
+    for _ in 0..turns {
+        if let told @ Some(_) = head.look(number) {
+            return told;
+        }
+        std::hint::spin_loop();
+    }
+    None
 }
 
 impl Core {
     /// Sends a message of at most [`EAGER_MAX`] bytes if it can go at once. `prepared`: for the prepared send that the slot
-    /// belongs to.
+    /// belongs to. The slot exists.
     #[inline(always)]
     pub(super) fn send_at_once(&self, data: &[u8], member: usize, entry: usize, prepared: bool) -> bool {
         let Some(link) = self.in_place(member) else { return false };
         let peer = &mut *link.state.borrow_mut();
-        let mine = self.mine(link);
-        let Some(send) = peer.sends.get_mut(entry) else { return false };
+        let high = peer.high;
+        match peer.first_parts(entry) {
+            Some(parts) => match self.send_open(link, parts, high, data, entry, prepared) {
+                Some(sent) => sent,
+                None => self.send_bounce(link, peer, data, entry),
+            },
+            None => self.send_behind(link, peer, data, entry, prepared),
+        }
+    }
+
+    /// The same in a slot that takes a call to find: beside the path of the others, so that those do not pay for it.
+    #[inline(never)]
+    fn send_behind(&self, link: &NearLink, peer: &mut Peer, data: &[u8], entry: usize, prepared: bool) -> bool {
+        let high = peer.high;
+        let sent = self.send_open(link, peer.parts(entry), high, data, entry, prepared);
+        sent.unwrap_or_else(|| self.send_bounce(link, peer, data, entry))
+    }
+
+    /// Whether it was sent; `None` if it can go, but through a bounce buffer.
+    #[inline(always)]
+    fn send_open(
+        &self,
+        link: &NearLink,
+        (slot, bounces): Parts<'_>,
+        high: u64,
+        data: &[u8],
+        entry: usize,
+        prepared: bool,
+    ) -> Option<bool> {
+        let send = &slot.send;
         if !send.is_open(prepared) || send.chain.is_open() || self.spooled.get() != 0 || self.has_departures() {
-            return false;
+            return Some(false);
         }
         if send.taken < send.sent {
-            let (taken, _) = mine.post(entry).look();
+            let (taken, _) = self.mine(link).post(entry).look();
             if taken != send.sent {
-                return false;
+                return Some(false);
             }
-            peer.learn(entry, taken);
+            slot.learn(taken, bounces);
         }
-        if entry as u64 >= peer.high && entry < self.slots {
-            return false;
+        if entry as u64 >= high && entry < self.slots {
+            return Some(false);
         }
         if data.len() > SHORT_MAX {
-            return self.send_bounce(link, peer, data, entry);
+            return None;
         }
-        self.put_short(link, peer, data, entry);
-        true
+        self.put_short(link, slot, data, entry);
+        Some(true)
     }
 
     /// Writes a short message into its slot, which is free, and tells the receiver.
     #[inline(always)]
-    pub(super) fn put_short(&self, link: &NearLink, peer: &mut Peer, data: &[u8], entry: usize) {
+    pub(super) fn put_short(&self, link: &NearLink, slot: &mut Slot, data: &[u8], entry: usize) {
         assert!(data.len() <= SHORT_MAX);
         let theirs = self.theirs(link);
-        let taken = peer.receives[entry].taken;
+        let taken = slot.receive.taken;
         let mut told = Told { kind: Kind::Value, bytes: data.len(), taken, value: 0 };
         // SAFETY: the value holds 8 bytes, the line 64.
         unsafe {
@@ -74,99 +113,119 @@ impl Core {
                 copy::copy(theirs.line(entry).as_ptr() as *mut u8, data.as_ptr(), data.len());
             }
         }
-        let send = &mut peer.sends[entry];
-        send.sent += 1;
-        theirs.head(entry).publish(send.sent, told);
+        slot.send.sent += 1;
+        theirs.head(entry).publish(slot.send.sent, told);
         self.notify(link);
     }
 
     /// Receives a short message, if it is there or comes soon, and fits; gives its bytes. Every rank has a core, so the
-    /// other side most likely is about to send; what else a wait does can wait so long.
+    /// other side most likely is about to send; what else a wait does can wait so long. The slot exists.
     ///
     /// # Safety
     /// The buffer is the caller's to write.
     #[inline(always)]
     pub(super) unsafe fn recv_short(&self, into: Buffer, member: usize, entry: usize) -> Option<usize> {
         // A long receive must be told to the sender at once.
-        let patient = !self.ni.crowded && into.bytes <= EAGER_MAX;
+        let look = Look { under_way: false, patient: !self.ni.crowded && into.bytes <= EAGER_MAX };
         // SAFETY: the caller's promise.
-        let look = || unsafe { self.look_short(into, member, entry, false) };
-        self.look_again(patient, look)
+        unsafe { self.look_short(look, into, member, entry) }
     }
 
     /// The same for the receive that waits in a slot, which has then ended.
     #[inline(always)]
     pub(super) fn end_short(&self, member: usize, entry: usize) -> Option<usize> {
         let waiting = self.waiting(member, entry)?;
+        let look = Look { under_way: true, patient: !self.ni.crowded };
         // SAFETY: it is the receive's until it has ended.
-        let look = || unsafe { self.look_short(waiting.buffer(), member, entry, true) };
-        let bytes = self.look_again(!self.ni.crowded, look)?;
+        let bytes = unsafe { self.look_short(look, waiting.buffer(), member, entry)? };
         self.end_waiting(waiting, member, entry, &mut self.pending.borrow_mut());
         Some(bytes)
     }
 
-    #[inline(always)]
-    fn look_again(&self, patient: bool, look: impl Fn() -> Look) -> Option<usize> {
-        for _ in 0..if patient { SHORT_WAIT_TURNS } else { 1 } {
-            match look() {
-                Look::Taken(bytes) => return Some(bytes),
-                Look::Other => return None,
-                Look::Nothing => std::hint::spin_loop(),
-            }
-        }
-        None
-    }
-
-    /// For a receive that begins with this look, or one that is `under_way`.
+    /// `None`: there is no message, or one that is not received in place.
     ///
     /// # Safety
     /// The buffer is the receive's to write.
     #[inline(always)]
-    unsafe fn look_short(&self, into: Buffer, member: usize, entry: usize, under_way: bool) -> Look {
-        let Some(link) = self.in_place(member) else { return Look::Other };
+    unsafe fn look_short(&self, look: Look, into: Buffer, member: usize, entry: usize) -> Option<usize> {
+        let link = self.in_place(member)?;
         let peer = &mut *link.state.borrow_mut();
-        let mine = self.mine(link);
-        let Some(receive) = peer.receives.get_mut(entry) else { return Look::Other };
+        match peer.first_parts(entry) {
+            // SAFETY: the caller's promise.
+            Some(parts) => unsafe { self.look_open(look, link, parts, into, entry) },
+            // SAFETY: as above.
+            None => unsafe { self.look_behind(look, link, peer, into, entry) },
+        }
+    }
+
+    /// The same in a slot that takes a call to find.
+    ///
+    /// # Safety
+    /// The buffer is the receive's to write.
+    #[inline(never)]
+    unsafe fn look_behind(
+        &self,
+        look: Look,
+        link: &NearLink,
+        peer: &mut Peer,
+        into: Buffer,
+        entry: usize,
+    ) -> Option<usize> {
+        // SAFETY: the caller's promise.
+        unsafe { self.look_open(look, link, peer.parts(entry), into, entry) }
+    }
+
+    /// # Safety
+    /// The buffer is the receive's to write.
+    #[inline(always)]
+    unsafe fn look_open(
+        &self,
+        look: Look,
+        link: &NearLink,
+        parts: Parts<'_>,
+        into: Buffer,
+        entry: usize,
+    ) -> Option<usize> {
+        let (mine, receive) = (self.mine(link), &parts.0.receive);
         let number = receive.taken + 1;
-        if !under_way && !receive.is_open(false) || self.spooled.get() != 0 || self.has_departures() {
-            return Look::Other;
+        if !look.under_way && !receive.is_open(false) || self.spooled.get() != 0 || self.has_departures() {
+            return None;
         }
-        let Some(told) = mine.head(entry).look(number) else {
-            return if receive.chain.is_inside() { Look::Other } else { Look::Nothing };
-        };
+        // What follows a message of a chain is looked for elsewhere too.
+        let turns = if look.patient && !receive.chain.is_inside() { SHORT_WAIT_TURNS } else { 1 };
+        let told = await_head(mine.head(entry), number, turns)?;
         if told.kind == Kind::Bounce {
-            return self.take_bounced(link, peer, into, entry, number, told);
+            return self.take_bounced(link, parts, into, entry, number, told);
         }
-        let source = self.place_of(mine, entry, &told).filter(|_| told.bytes <= into.bytes);
-        let Some(source) = source else { return Look::Other };
+        let source = self.place_of(mine, entry, &told).filter(|_| told.bytes <= into.bytes)?;
         // SAFETY: both sides hold as much, as checked.
         unsafe { copy::copy(into.start, source, told.bytes) };
-        self.settle(link, peer, entry, number, told);
-        Look::Taken(told.bytes)
+        self.settle(link, parts, entry, number, told);
+        Some(told.bytes)
     }
 
     /// Receives a message in a bounce buffer, unless its sender pauses in the midst of it: then all of it anew.
     fn take_bounced(
         &self,
         link: &NearLink,
-        peer: &mut Peer,
+        parts: Parts<'_>,
         into: Buffer,
         entry: usize,
         number: u64,
         told: Told,
-    ) -> Look {
+    ) -> Option<usize> {
         if told.bytes > into.bytes.min(EAGER_MAX) {
-            return Look::Other;
+            return None;
         }
         let mut copied = 0;
         for _ in 0..SHORT_WAIT_TURNS {
-            if self.take_pieces(link, peer, &told, into, &mut copied) {
-                self.settle(link, peer, entry, number, told);
-                return Look::Taken(told.bytes);
+            if self.take_pieces(link, parts.1, &told, into, &mut copied) {
+                self.settle(link, parts, entry, number, told);
+                return Some(told.bytes);
             }
             std::hint::spin_loop();
         }
-        Look::Other
+        None
     }
 
     /// Where the bytes of a short message lie, if as many fit there: what a peer tells is checked before it is used.
@@ -182,12 +241,12 @@ impl Core {
 
     /// Message `number` was taken: notes it, and what came along about the other direction, and tells the sender.
     #[inline(always)]
-    pub(super) fn settle(&self, link: &NearLink, peer: &mut Peer, entry: usize, number: u64, told: Told) {
-        peer.receives[entry].taken = number;
-        peer.receives[entry].chain = Reached::default();
-        peer.learn_modulo(entry, told.taken);
+    pub(super) fn settle(&self, link: &NearLink, (slot, bounces): Parts<'_>, entry: usize, number: u64, told: Told) {
+        slot.receive.taken = number;
+        slot.receive.chain = Reached::default();
+        slot.learn_modulo(told.taken, bounces);
         if told.kind == Kind::Bounce {
-            peer.saw_bounce(bounce_of(told.value).0);
+            bounces.saw(bounce_of(told.value).0);
         }
         self.theirs(link).post(entry).publish(number, false);
         self.notify(link);

@@ -209,7 +209,7 @@ impl Core {
     /// help; false if that cannot be.
     fn spool_in_chain(&self, data: &[u8], takes: usize, member: usize, entry: usize) -> bool {
         let Link::Near(link) = self.link(member) else { return false };
-        if !link.state.borrow().sends[entry].is_open(false) {
+        if !link.state.borrow().slots[entry].send.is_open(false) {
             return false;
         }
         let spool = self.spool.borrow();

@@ -73,7 +73,7 @@ impl Core {
     /// The one of a slot.
     #[inline(always)]
     pub(super) fn waiting(&self, member: usize, entry: usize) -> Option<Waiting> {
-        match self.state(member).borrow().receives[entry].under_way {
+        match self.state(member).borrow().slots[entry].receive.under_way {
             Some(UnderWay::Waiting(waiting)) => Some(waiting),
             _ => None,
         }
@@ -84,9 +84,9 @@ impl Core {
     pub(super) fn end_waiting(&self, waiting: Waiting, member: usize, entry: usize, pending: &mut Pending) {
         let names = &mut pending.waiting;
         names.list.swap_remove(waiting.place as usize);
-        self.state(member).borrow_mut().receives[entry].under_way = None;
+        self.state(member).borrow_mut().slots[entry].receive.under_way = None;
         if let Some((member, entry)) = names.list.get(waiting.place as usize).map(|name| name.slot())
-            && let Some(UnderWay::Waiting(moved)) = &mut self.state(member).borrow_mut().receives[entry].under_way
+            && let Some(UnderWay::Waiting(moved)) = &mut self.state(member).borrow_mut().slots[entry].receive.under_way
         {
             moved.place = waiting.place;
         }
@@ -96,7 +96,7 @@ impl Core {
     /// one that goes on.
     pub(super) fn advance_waiting(&self, member: usize, entry: usize, pending: &mut Pending) {
         let Some(waiting) = self.waiting(member, entry) else { return };
-        let number = self.state(member).borrow().receives[entry].taken + 1;
+        let number = self.state(member).borrow().slots[entry].receive.taken + 1;
         let mut op = ReceiveOp::new(waiting.buffer(), member, entry, number);
         let flight = match self.poke_receive(&mut op).transpose() {
             Some(result) => Flight::ended(result),
@@ -105,7 +105,7 @@ impl Core {
         };
         self.end_waiting(waiting, member, entry, pending);
         let ticket = pending.add(flight);
-        self.state(member).borrow_mut().receives[entry].under_way = Some(UnderWay::Flight(ticket));
+        self.state(member).borrow_mut().slots[entry].receive.under_way = Some(UnderWay::Flight(ticket));
     }
 
     /// The same for `count` of them, or all.

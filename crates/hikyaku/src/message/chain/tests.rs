@@ -104,9 +104,9 @@ fn a_chain_that_is_full_goes_on_by_the_head() {
         if job.rank() == 0 {
             messages.send(&[1u8], 1, 0)?;
             messages.send(&[2u8], 1, 0)?;
-            messages.core.state(1).borrow_mut().sends[0].chain.fill();
+            messages.core.state(1).borrow_mut().slots[0].send.chain.fill();
             messages.send(&[3u8], 1, 0)?;
-            assert_eq!(messages.core.state(1).borrow().sends[0].sent, 2, "the third waits for the slot");
+            assert_eq!(messages.core.state(1).borrow().slots[0].send.sent, 2, "the third waits for the slot");
         }
         job.barrier()?;
         if job.rank() == 1 {
@@ -120,7 +120,7 @@ fn a_chain_that_is_full_goes_on_by_the_head() {
         // It has left the chain, which begins anew.
         if job.rank() == 0 {
             (4..=5u8).try_for_each(|number| messages.send(&[number], 1, 0))?;
-            assert_eq!(messages.core.state(1).borrow().sends[0].sent, 5);
+            assert_eq!(messages.core.state(1).borrow().slots[0].send.sent, 5);
         } else {
             for number in 4..=5u8 {
                 let mut into = [0];

@@ -106,7 +106,7 @@ impl Core {
     /// Message `op.number` was taken: notes it, and what came along about the other direction.
     fn note_taken(&self, link: &FarLink, op: &ReceiveOp, taken: u64) {
         let mut peer = link.state.borrow_mut();
-        peer.receives[op.entry].taken = op.number;
+        peer.slots[op.entry].receive.taken = op.number;
         peer.learn(op.entry, taken);
     }
 
@@ -141,7 +141,7 @@ impl Core {
     /// Whether a message waits in a slot of a far member.
     pub(in crate::message) fn has_far_message(&self, link: &FarLink, entry: usize) -> bool {
         let slot = link.mine(&self.layout).far(entry);
-        let next = link.state.borrow().receives[entry].taken + 1;
+        let next = link.state.borrow().slots[entry].receive.taken + 1;
         slot.notice(next).is_some() || slot.landed(next).is_some() && link.desks.borrow()[entry].left.is_some()
     }
 }

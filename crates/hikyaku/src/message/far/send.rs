@@ -8,6 +8,7 @@ use crate::message::layout::EAGER_MAX;
 use crate::message::send::{SendOp, Stage};
 use crate::message::short::SHORT_MAX;
 use crate::message::spot::Buffer;
+use crate::message::state::Peer;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::route::Target;
 use crate::ni::wait::By;
@@ -33,8 +34,8 @@ impl Core {
         {
             let mut peer = link.state.borrow_mut();
             peer.learn(entry, post.taken);
-            op.number = peer.sends[entry].sent + 1;
-            if peer.sends[entry].taken + 1 < op.number && !planted(Bug::SlotReusedEarly)
+            op.number = peer.slots[entry].send.sent + 1;
+            if peer.slots[entry].send.taken + 1 < op.number && !planted(Bug::SlotReusedEarly)
                 || !op.spooled && self.is_spooled(op.member, entry)
             {
                 return Ok(false);
@@ -74,21 +75,23 @@ impl Core {
         let mut peer = link.state.borrow_mut();
         let (place, at) = match data.len() {
             0..=SHORT_MAX => (Place::Line, link.slot_at(entry, FarSlot::LINE)),
-            _ => match peer.free_bounce(|holder| link.mine(&self.layout).far(holder).post().taken) {
+            _ if !peer.has_bounce(|holder| link.mine(&self.layout).far(holder).post().taken) => return Ok(false),
+            _ => match peer.bounces.first_free() {
                 Some(buffer) => (Place::Bounce(buffer), link.at(self.layout.bounce(buffer))),
                 None => return Ok(false),
             },
         };
-        let notice = Notice { number: op.number, place, bytes: data.len(), taken: peer.receives[entry].taken };
+        let notice = Notice { number: op.number, place, bytes: data.len(), taken: peer.slots[entry].receive.taken };
         if !self.publish(link, entry, at, data, notice, op.prepared)? {
             return Ok(false);
         }
         if let Place::Bounce(buffer) = place
             && !planted(Bug::BounceFreedEarly)
         {
-            peer.hold_bounce(buffer, entry);
+            let Peer { slots, bounces, .. } = &mut *peer;
+            bounces.hold(buffer, entry, &mut slots[entry]);
         }
-        peer.sends[entry].sent = op.number;
+        peer.slots[entry].send.sent = op.number;
         op.stage = Stage::Sent;
         Ok(true)
     }
@@ -98,11 +101,11 @@ impl Core {
         // An offer must be waited for, which a handler cannot.
         refuse_in_handler()?;
         let mut peer = link.state.borrow_mut();
-        let taken = peer.receives[op.entry].taken;
+        let taken = peer.slots[op.entry].receive.taken;
         let notice = Notice { number: op.number, place: Place::Offer, bytes: op.buffer.bytes, taken };
         let at = link.slot_at(op.entry, FarSlot::LINE);
         if self.publish(link, op.entry, at, &[], notice, op.prepared)? {
-            peer.sends[op.entry].sent = op.number;
+            peer.slots[op.entry].send.sent = op.number;
             op.stage = Stage::Offered;
         }
         Ok(false)
@@ -151,14 +154,14 @@ impl Core {
             op.landed += most;
         }
         let mut peer = link.state.borrow_mut();
-        let taken = peer.receives[op.entry].taken;
+        let taken = peer.slots[op.entry].receive.taken;
         let landed = Landed { number: op.number, bytes: op.buffer.bytes, taken };
         let (to, then) = (Target::in_window(link.rank, window, op.landed), link.slot_at(op.entry, FarSlot::LANDED));
         if !self.ni.try_push_then(to, &op.bytes()[op.landed..], then, &landed.words(), op.prepared)? {
             return Ok(false);
         }
         // It has a place of its own, so the slot is free.
-        let send = &mut peer.sends[op.entry];
+        let send = &mut peer.slots[op.entry].send;
         (send.sent, send.taken) = (op.number, op.number);
         op.stage = Stage::Sent;
         Ok(true)
