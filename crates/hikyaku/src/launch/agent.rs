@@ -24,8 +24,7 @@ const SILENT_TICKS_MAX: u32 = 60;
 /// [`super::Launcher::hosts`]. Takes over this process's signals, standard input and standard output.
 pub fn serve_as_agent() -> Result<()> {
     if std::io::stdin().is_terminal() {
-        let reason = "an agent is started by `hikyaku run --hosts`, and speaks with nobody else".into();
-        return Err(Error::Launcher { reason });
+        return Err(ended("an agent is started by `hikyaku run --hosts`, and speaks with nobody else"));
     }
     set_nonblocking(stdin())?;
     set_nonblocking(stdout())?;
@@ -69,8 +68,13 @@ struct Line {
     silent_ticks: u32,
 }
 
+/// Why an agent ends before its ranks do.
+fn ended(why: impl Into<String>) -> Error {
+    Error::Invalid(why.into())
+}
+
 fn nonsense() -> Error {
-    Error::Launcher { reason: "what came on standard input is nothing that a launcher of this version says".into() }
+    ended("what came on standard input of the agent is nothing that a launcher of this version says")
 }
 
 impl Agent {
@@ -121,8 +125,7 @@ impl Agent {
     fn heed_signals(&self) -> Result<()> {
         while let Some(received) = self.signals.next() {
             if ends(received.signal) {
-                let reason = format!("the agent was ended by signal {}", received.signal);
-                return Err(Error::Launcher { reason });
+                return Err(ended(format!("the agent was ended by signal {}", received.signal)));
             }
         }
         Ok(())
@@ -185,7 +188,7 @@ impl Line {
         self.silent_ticks = 0;
         match self.into.read(stdin())? {
             Read::Open => Ok(()),
-            Read::Closed => Err(Error::Launcher { reason: "the launcher has ended".into() }),
+            Read::Closed => Err(ended("the launcher has ended")),
         }
     }
 
@@ -193,7 +196,7 @@ impl Line {
         if self.out.write(stdout()) {
             return Ok(());
         }
-        Err(Error::Launcher { reason: "the launcher has ended".into() })
+        Err(ended("the launcher has ended"))
     }
 
     /// Says that the agent lives, and listens whether the launcher does.
@@ -204,8 +207,7 @@ impl Line {
         self.next_tick = Instant::now() + TICK;
         self.silent_ticks += 1;
         if self.silent_ticks > SILENT_TICKS_MAX {
-            let reason = format!("the launcher has been silent for {SILENT_TICKS_MAX} s");
-            return Err(Error::Launcher { reason });
+            return Err(ended(format!("the launcher has been silent for {SILENT_TICKS_MAX} s")));
         }
         if self.out.is_empty() {
             self.say(&ToLauncher::Alive);

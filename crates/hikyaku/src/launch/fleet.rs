@@ -34,6 +34,8 @@ pub(super) struct Fleet {
     silent_ticks_max: u32,
     /// The first host that was lost, while none may be.
     failure: Option<Error>,
+    /// All agents were told to start their ranks.
+    has_gone: bool,
 }
 
 impl Fleet {
@@ -52,6 +54,7 @@ impl Fleet {
             next_tick: Instant::now() + TICK,
             silent_ticks_max: launcher.host_timeout.as_secs().clamp(1, u32::MAX as u64) as u32,
             failure: None,
+            has_gone: false,
         };
         for (host, name) in hosts.names().iter().enumerate() {
             let command = AgentCommand::new(launcher.agent.as_deref(), name, &launcher.agent_program)?;
@@ -73,6 +76,7 @@ impl Fleet {
         let Some(Some(heap_half_bytes)) = halves.collect::<Option<Vec<u64>>>().map(|all| all.into_iter().min()) else {
             return;
         };
+        self.has_gone = true;
         for remote in &mut self.remotes {
             remote.stage = Stage::Ordered;
             remote.say(&ToAgent::Go { heap_half_bytes });
@@ -81,14 +85,14 @@ impl Fleet {
 
     /// Whether the ranks of all hosts were started.
     pub fn has_started(&self) -> bool {
-        self.remotes.iter().all(|remote| matches!(remote.stage, Stage::Started(_) | Stage::Finished))
+        self.remotes.iter().all(|remote| matches!(remote.stage, Stage::Started | Stage::Finished))
     }
 
     /// Why the job cannot be started: a host is lost, or has not answered for so long.
     pub fn start_failure(&mut self, waited: Option<Duration>) -> Option<Error> {
         let late = || {
             let waited = waited?;
-            let is_late = |remote: &&Remote| !matches!(remote.stage, Stage::Started(_) | Stage::Finished);
+            let is_late = |remote: &&Remote| !matches!(remote.stage, Stage::Started | Stage::Finished);
             let remote = self.remotes.iter().find(is_late)?;
             let reason = format!("no answer within {} s from {}", waited.as_secs(), remote.command());
             Some(failed(&remote.name, reason))
@@ -101,9 +105,7 @@ impl Fleet {
     pub fn processes(&self) -> Vec<u32> {
         let mut processes = vec![0; self.ended.len()];
         for remote in &self.remotes {
-            if let Stage::Started(of_host) = &remote.stage {
-                remote.ranks.iter().zip(of_host).for_each(|(rank, process)| processes[*rank] = *process);
-            }
+            remote.ranks.iter().zip(&remote.processes).for_each(|(rank, process)| processes[*rank] = *process);
         }
         processes
     }
@@ -167,9 +169,11 @@ impl Fleet {
         std::mem::take(&mut self.news)
     }
 
-    /// Sends a signal to all ranks.
+    /// Sends a signal to all ranks, if there are any.
     pub fn signal(&mut self, signal: i32) {
-        self.say_to_all(&ToAgent::Signal(signal));
+        if self.has_gone {
+            self.say_to_all(&ToAgent::Signal(signal));
+        }
     }
 
     /// Shows what is left to be shown; gives what was captured and what a user should know.
@@ -207,7 +211,7 @@ impl Fleet {
         let nonsense = || Err("its agent says things that make no sense".to_owned());
         let remote = &mut self.remotes[host];
         let is_here = |rank: usize| self.hosts.host_of().get(rank) == Some(&(host as u32));
-        let has_started = matches!(remote.stage, Stage::Started(_));
+        let has_started = matches!(remote.stage, Stage::Started);
         match message {
             ToLauncher::Alive => {}
             ToLauncher::Failed(why) => return Err(why),
@@ -223,7 +227,8 @@ impl Fleet {
                 if processes.len() != remote.ranks.len() {
                     return nonsense();
                 }
-                remote.stage = Stage::Started(processes);
+                remote.processes = processes;
+                remote.stage = Stage::Started;
                 self.input.has_started |= host == self.input.host;
             }
             ToLauncher::Arrived { rank, endpoint } if has_started && is_here(rank) => {

@@ -20,6 +20,8 @@ pub(super) struct Remote {
     pub name: String,
     /// Its ranks.
     pub ranks: Vec<usize>,
+    /// Their processes, once they run.
+    pub processes: Vec<u32>,
     pub stage: Stage,
     /// Ticks since it was heard.
     pub silent_ticks: u32,
@@ -44,8 +46,8 @@ pub(super) enum Stage {
     Ordered,
     /// It has told how large half a heap can be there.
     Ready(u64),
-    /// Its ranks run as these processes.
-    Started(Vec<u32>),
+    /// Its ranks run.
+    Started,
     /// All of them have ended.
     Finished,
     /// It is gone, and its ranks with it.
@@ -60,6 +62,7 @@ impl Remote {
         let remote = Remote {
             name: name.to_owned(),
             ranks,
+            processes: Vec::new(),
             stage: Stage::Called,
             silent_ticks: 0,
             command,
