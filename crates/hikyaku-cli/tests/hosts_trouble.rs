@@ -132,7 +132,7 @@ fn garbage_in_the_middle_of_a_job_ends_the_ranks() {
     let listener = script("mad-listener", &format!("shift; tee {} | \"$@\"", count.display()));
     let mut trial = Trial::with(&["--hosts", "a", "--agent", listener.to_str().unwrap(), "sleep", "1000"]);
     let mut child = trial.start();
-    trial.await_processes("1000", 2);
+    trial.await_running("sleep 1000", 1);
     let said =
         eventually("it says nothing", || Some(std::fs::metadata(&count).unwrap().len()).filter(|length| *length > 100));
     signal(child.id(), "-TERM");
@@ -151,8 +151,8 @@ fn a_silent_host_is_lost() {
     let network = network!(2);
     let mut trial = Trial::new(&network, &[(0, 1), (1, 1)]).args(&["--host-timeout", "1", "sleep", "1000"]);
     let mut child = trial.start();
-    trial.await_processes("1000", 3);
-    let agents = trial.await_processes("agent", 2);
+    trial.await_running("sleep 1000", 2);
+    let agents = trial.agents(child.id());
     let begin = Instant::now();
     signal(agents[1], "-STOP");
     let mut said = String::new();
@@ -170,7 +170,7 @@ fn the_secret_is_on_no_command_line_and_in_no_environment() {
     let agent = script("listener", &format!("shift; tee {} | \"$@\"", copy.display()));
     let mut trial = Trial::with(&["--hosts", "a:2", "--agent", agent.to_str().unwrap(), "sleep", "1000"]);
     let mut child = trial.start();
-    trial.await_processes("1000", 3);
+    trial.await_running("sleep 1000", 2);
     let said = eventually("nothing was said", || Some(std::fs::read(&copy).unwrap()).filter(|said| said.len() > 57));
     assert_eq!(&said[5..13], b"Aukaykih");
     let secret = said[25..57].to_vec();
@@ -227,9 +227,8 @@ fn kill_at_random(
 
 #[test]
 fn a_rank_is_killed_at_any_moment() {
-    let pick = |trial: &Trial, launcher: u32, chance: &mut Chance| {
-        let mut ranks = trial.whose_command_ends_with("1000");
-        ranks.retain(|process| *process != launcher);
+    let pick = |trial: &Trial, _: u32, chance: &mut Chance| {
+        let ranks = trial.running("sleep 1000");
         (!ranks.is_empty()).then(|| chance.pick(&ranks))
     };
     kill_at_random(1, pick, |status, said| {
@@ -240,8 +239,8 @@ fn a_rank_is_killed_at_any_moment() {
 
 #[test]
 fn an_agent_is_killed_at_any_moment() {
-    let pick = |trial: &Trial, _: u32, chance: &mut Chance| {
-        let agents = trial.whose_command_ends_with("agent");
+    let pick = |trial: &Trial, launcher: u32, chance: &mut Chance| {
+        let agents = trial.agents(launcher);
         (!agents.is_empty()).then(|| chance.pick(&agents))
     };
     kill_at_random(2, pick, |status, said| {

@@ -31,7 +31,8 @@ impl Trial {
     /// `hikyaku run` with these arguments.
     pub fn with(arguments: &[&str]) -> Trial {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let mark = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        // Of the same length for all: what is said of one job is as long as what is said of another.
+        let mark = format!("{:08}-{:04}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let mut command = Command::new(HIKYAKU);
         command.arg("run").args(arguments).env(MARK, &mark).stdin(Stdio::null());
         Trial { command, mark }
@@ -66,20 +67,25 @@ impl Trial {
         numbers.filter(is_marked).collect()
     }
 
-    /// Those of them whose command line ends with a word.
-    pub fn whose_command_ends_with(&self, word: &str) -> Vec<u32> {
-        let ends = |process: &u32| {
-            let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-            line.split(|byte| *byte == 0).rfind(|it| !it.is_empty()) == Some(word.as_bytes())
+    /// Those of them that run these words and nothing else.
+    pub fn running(&self, words: &str) -> Vec<u32> {
+        let runs = |process: &u32| {
+            let line = std::fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            line.trim_end_matches('\0').replace('\0', " ") == words
         };
-        self.processes().into_iter().filter(ends).collect()
+        self.processes().into_iter().filter(runs).collect()
     }
 
-    /// Waits until so many processes end their command line with a word.
-    pub fn await_processes(&self, word: &str, count: usize) -> Vec<u32> {
-        eventually("they have not started", || {
-            Some(self.whose_command_ends_with(word)).filter(|found| found.len() == count)
-        })
+    /// Waits until so many processes run these words.
+    pub fn await_running(&self, words: &str, count: usize) -> Vec<u32> {
+        eventually("they have not started", || Some(self.running(words)).filter(|found| found.len() == count))
+    }
+
+    /// The agents, and the commands that are to become them: children of the launcher.
+    pub fn agents(&self, launcher: u32) -> Vec<u32> {
+        let path = format!("/proc/{launcher}/task/{launcher}/children");
+        let list = std::fs::read_to_string(path).unwrap_or_default();
+        list.split_whitespace().filter_map(|process| process.parse().ok()).collect()
     }
 
     /// Waits until nothing is left of the job.

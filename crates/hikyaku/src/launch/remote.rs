@@ -6,6 +6,7 @@ use super::relay::WINDOW_BYTES;
 use super::sources::{Source, Sources};
 use super::words::{Hi, TO_LAUNCHER_BYTES_MAX, ToAgent, ToLauncher};
 use crate::error::{Error, Result};
+use rustix::process::{Pid, Signal};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
@@ -256,10 +257,14 @@ impl Remote {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Ends the command, whatever it does.
+    /// Ends the command and what it has started, whatever they do.
     pub fn end(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Ok(None) = self.child.try_wait() {
+            // It leads a group of its own, and its number stays taken until it is waited for.
+            let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
     }
 }
 

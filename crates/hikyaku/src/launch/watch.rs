@@ -225,19 +225,20 @@ impl Running {
                 }
                 (output.take().map(Forwarder::finish).unwrap_or_default(), Vec::new())
             }
-            Ranks::There(fleet) => fleet.finish(),
+            Ranks::There(fleet) => {
+                let rest = fleet.finish();
+                if self.signals.is_some() {
+                    end_orphans();
+                }
+                rest
+            }
         }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Ranks::Here(host, output) = &mut self.ranks {
-            host.signal(libc::SIGKILL);
-            host.reap();
-            if let Some(output) = output.take() {
-                output.finish();
-            }
-        }
+        self.signal(libc::SIGKILL);
+        self.finish();
     }
 }
