@@ -3,7 +3,7 @@
 mod support;
 
 use hikyaku_testing::netns::Network;
-use hikyaku_testing::patience::assert_prompt;
+use hikyaku_testing::patience::{assert_prompt, eventually};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -179,6 +179,30 @@ fn signals_are_passed_on() {
         assert_eq!(lines.map(Result::unwrap).collect::<Vec<_>>(), ["got it", "got it"]);
         trial.await_end();
     }
+}
+
+/// What Ctrl-Z and `fg` do.
+#[test]
+fn a_launcher_that_is_stopped_stops_the_ranks_until_it_goes_on() {
+    let network = network!(2);
+    let mut trial = Trial::new(&network, &[(0, 1), (1, 1)]).args(&["sleep", "1000"]);
+    let mut child = trial.start();
+    let ranks = trial.await_running("sleep 1000", 2);
+    let state = |process: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+    };
+    let all_stopped = |stopped: bool| {
+        let all = ranks.iter().chain([&child.id()]).all(|process| (state(*process) == 'T') == stopped);
+        all.then_some(())
+    };
+    signal(child.id(), "-TSTP");
+    eventually("they go on", || all_stopped(true));
+    signal(child.id(), "-CONT");
+    eventually("they do not go on", || all_stopped(false));
+    signal(child.id(), "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    trial.await_end();
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub fn serve_as_agent() -> Result<()> {
     }
     set_nonblocking(stdin())?;
     set_nonblocking(stdout())?;
-    let signals = Signals::take()?;
+    let signals = Signals::take(&[])?;
     let mut agent = Agent { line: Line::new(), signals, stage: Stage::Called };
     agent.line.say(&ToLauncher::Hi(Hi::here()));
     let served = agent.serve();
@@ -66,6 +66,8 @@ struct Line {
     out: Outbox,
     next_tick: Instant,
     silent_ticks: u32,
+    /// The launcher is about to stop for a while, and its ranks with it.
+    launcher_rests: bool,
 }
 
 /// Why an agent ends before its ranks do.
@@ -134,6 +136,7 @@ impl Agent {
     fn hear(&mut self) -> Result<()> {
         self.line.read()?;
         while let Some(message) = self.line.into.next(ToAgent::decode).map_err(|_| nonsense())? {
+            self.line.launcher_rests = matches!(message, ToAgent::Signal(libc::SIGSTOP));
             self.obey(message)?;
         }
         Ok(())
@@ -170,7 +173,7 @@ fn prepare(order: &Order) -> Result<Layout> {
 impl Line {
     fn new() -> Line {
         let (into, out) = (Inbox::new(TO_AGENT_BYTES_MAX), Outbox::default());
-        Line { into, out, next_tick: Instant::now() + TICK, silent_ticks: 0 }
+        Line { into, out, next_tick: Instant::now() + TICK, silent_ticks: 0, launcher_rests: false }
     }
 
     fn say(&mut self, message: &ToLauncher) {
@@ -205,7 +208,7 @@ impl Line {
             return Ok(());
         }
         self.next_tick = Instant::now() + TICK;
-        self.silent_ticks += 1;
+        self.silent_ticks += u32::from(!self.launcher_rests);
         if self.silent_ticks > SILENT_TICKS_MAX {
             return Err(ended(format!("the launcher has been silent for {SILENT_TICKS_MAX} s")));
         }

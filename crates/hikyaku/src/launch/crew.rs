@@ -152,7 +152,7 @@ impl Crew {
             ToAgent::Signal(signal) => self.host.signal(signal),
             ToAgent::Input(bytes) => return Ok(self.take_input(&bytes)),
             ToAgent::Shown(bytes) => {
-                self.window += bytes;
+                self.window = self.window.saturating_add(bytes);
                 if self.window > WINDOW_BYTES {
                     return Ok(None);
                 }

@@ -78,7 +78,7 @@ impl Fleet {
         };
         self.has_gone = true;
         for remote in &mut self.remotes {
-            remote.stage = Stage::Ordered;
+            remote.stage = Stage::Going;
             remote.say(&ToAgent::Go { heap_half_bytes });
         }
     }
@@ -176,6 +176,11 @@ impl Fleet {
         }
     }
 
+    /// Says what is to be said before this process stops for a while.
+    pub fn flush(&mut self) {
+        self.remotes.iter_mut().for_each(Remote::write);
+    }
+
     /// Shows what is left to be shown; gives what was captured and what a user should know.
     pub fn finish(&mut self) -> (Vec<Captured>, Vec<String>) {
         self.dismiss();
@@ -184,7 +189,8 @@ impl Fleet {
     }
 
     fn say_to_all(&mut self, message: &ToAgent) {
-        self.remotes.iter_mut().for_each(|remote| remote.say(message));
+        let message = message.encode();
+        self.remotes.iter_mut().for_each(|remote| remote.say_encoded(&message));
     }
 
     fn hear(&mut self, host: usize, order: &dyn Fn(usize) -> ToAgent) {
@@ -223,7 +229,7 @@ impl Fleet {
             ToLauncher::Ready { heap_half_bytes } if remote.stage == Stage::Ordered => {
                 remote.stage = Stage::Ready(heap_half_bytes);
             }
-            ToLauncher::Started { processes } if remote.stage == Stage::Ordered => {
+            ToLauncher::Started { processes } if remote.stage == Stage::Going => {
                 if processes.len() != remote.ranks.len() {
                     return nonsense();
                 }
@@ -268,9 +274,9 @@ impl Fleet {
         if let Some(gathering) = &mut self.gathering {
             gathering.ended(ended.rank, &ended.departure);
         }
-        let news = ToAgent::News { rank: ended.rank, departure: ended.departure };
+        let news = ToAgent::News { rank: ended.rank, departure: ended.departure }.encode();
         let others = self.remotes.iter_mut().enumerate().filter(|(other, _)| *other != host);
-        others.for_each(|(_, remote)| remote.say(&news));
+        others.for_each(|(_, remote)| remote.say_encoded(&news));
         self.news.push(ended);
     }
 

@@ -47,6 +47,8 @@ pub(super) enum Stage {
     Ordered,
     /// It has told how large half a heap can be there.
     Ready(u64),
+    /// It was told to start its ranks.
+    Going,
     /// Its ranks run.
     Started,
     /// All of them have ended.
@@ -102,11 +104,15 @@ impl Remote {
         }
     }
 
-    /// Tells it something, now or when it listens.
+    /// Tells it something, when it listens.
     pub fn say(&mut self, message: &ToAgent) {
+        self.say_encoded(&message.encode());
+    }
+
+    /// Tells it something that was encoded for several.
+    pub fn say_encoded(&mut self, message: &[u8]) {
         if !self.is_over() {
-            self.out.push(&message.encode());
-            self.write();
+            self.out.push(message);
         }
     }
 
@@ -117,6 +123,7 @@ impl Remote {
         }
     }
 
+    /// Sends what it takes of what it was told.
     pub fn write(&mut self) {
         // One that listens no more has also stopped to speak, which is noticed.
         if self.to.as_ref().is_some_and(|to| !self.out.write(to)) {

@@ -6,7 +6,7 @@ use super::host::{Ended, Event, Host};
 use super::order::Order;
 use super::output::Captured;
 use super::policy::Policy;
-use super::signals::{Signals, end_orphans, ends};
+use super::signals::{Signals, end_orphans, ends, rest};
 use super::sources::{Source, Sources};
 use super::task::Seats;
 use super::words::ToAgent;
@@ -52,7 +52,7 @@ impl Running {
     fn start_here(launcher: &Launcher) -> Result<Running> {
         let task = &launcher.task;
         let layout = Layout::new(launcher.ranks, task.config.ports, task.config.heap_bytes)?;
-        let signals = if launcher.supervise { Some(Signals::take()?) } else { None };
+        let signals = if launcher.supervise { Some(Signals::take(&[])?) } else { None };
         let mask = signals.as_ref().map(Signals::mask_before);
         let input = (!launcher.capture).then(Stdio::inherit);
         let (host, pipes) = Host::start(task, Seats::all(layout.size), layout, random()?, input, mask)?;
@@ -76,7 +76,8 @@ impl Running {
                 has_input: !launcher.capture,
             }))
         };
-        let signals = if launcher.supervise { Some(Signals::take()?) } else { None };
+        // The terminal stops the ranks of this host with the launcher, but not those of others.
+        let signals = if launcher.supervise { Some(Signals::take(&[libc::SIGTSTP])?) } else { None };
         let fleet = Fleet::call(launcher, hosts, signals.as_ref().map(Signals::mask_before))?;
         let mut running = Running::new(launcher, Ranks::There(Box::new(fleet)), signals);
         running.await_start(launcher.task.config.start_patience(), &order)?;
@@ -199,6 +200,14 @@ impl Running {
                     self.signal(libc::SIGKILL);
                     continue;
                 }
+            }
+            if let (libc::SIGTSTP, Ranks::There(fleet)) = (received.signal, &mut self.ranks) {
+                // Not as it came: that stops nobody in a session without a terminal, as agents have.
+                fleet.signal(libc::SIGSTOP);
+                fleet.flush();
+                rest();
+                fleet.signal(libc::SIGCONT);
+                continue;
             }
             // The terminal has sent it to the ranks of this host, but not to others.
             if !received.from_terminal || matches!(self.ranks, Ranks::There(_)) {
