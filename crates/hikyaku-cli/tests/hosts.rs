@@ -64,6 +64,31 @@ fn folder_and_environment_are_those_of_the_launcher() {
     }
 }
 
+/// What is called `ssh` here does what matters: it joins its words, and a shell on the host takes them apart.
+#[test]
+fn ssh_starts_agents_of_a_program_wherever_that_is() {
+    let network = network!(2);
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("it's a ssh {}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (program, ssh) = (folder.join("hikyaku"), folder.join("ssh"));
+    std::fs::hard_link(HIKYAKU, &program).unwrap();
+    let text = "while [ $1 = -o ]; do shift 2; done; net=/run/netns/$1; shift; exec nsenter --net=$net sh -c \"$*\"";
+    std::fs::rename(support::script("ssh", text), &ssh).unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let mut trial = Trial::with(&["--hosts", &network.list(&[(0, 1), (1, 1)]), "sh", "-c", "echo $HIKYAKU_RANK"]);
+    trial.command = {
+        let mut command = std::process::Command::new(&program);
+        command
+            .args(trial.command.get_args())
+            .envs(trial.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("PATH", path).stdin(Stdio::null());
+        command
+    };
+    let output = trial.run();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(sorted(&out(&output)), ["0", "1"], "{}", err(&output));
+}
+
 #[test]
 fn output_of_all_hosts_comes_in_whole_tagged_lines() {
     let network = network!(2);

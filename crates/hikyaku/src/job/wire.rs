@@ -219,7 +219,8 @@ pub fn send<T: Pod>(socket: BorrowedFd<'_>, message: &T, descriptor: Option<Borr
     }
 }
 
-/// Receives a message and the descriptor that came with it; `None` when the other end is closed.
+/// Receives a message and the descriptor that came with it; `None` when the other end is closed. One of another format may be of
+/// another length: of it, what says so is read, and the rest is 0.
 pub fn receive<T: Pod>(socket: BorrowedFd<'_>) -> Result<Option<(T, Option<OwnedFd>)>> {
     let mut message = T::zeroed();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -239,9 +240,17 @@ pub fn receive<T: Pod>(socket: BorrowedFd<'_>) -> Result<Option<(T, Option<Owned
     });
     match received.bytes {
         0 => Ok(None),
-        bytes if bytes == size_of::<T>() => Ok(Some((message, descriptor))),
+        bytes if bytes == size_of::<T>() || is_of_another_format(&bytemuck::bytes_of(&message)[..bytes]) => {
+            Ok(Some((message, descriptor)))
+        }
         _ => Err(Error::Launcher { reason: "the other end speaks another protocol".into() }),
     }
+}
+
+/// Whether a message that begins with these bytes is one of this library, but of another format. All formats begin alike.
+fn is_of_another_format(bytes: &[u8]) -> bool {
+    let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes")));
+    words.next() == Some(MAGIC) && words.next().is_some_and(|format| format != FORMAT)
 }
 
 /// Waits until there is something on one of the descriptors; false when the time is over.

@@ -7,7 +7,7 @@ use super::frame::{Inbox, Outbox, Read, set_nonblocking};
 use super::order::Order;
 use super::signals::{Signals, end_orphans, ends};
 use super::sources::{Source, Sources};
-use super::words::{Hi, TO_AGENT_BYTES_MAX, ToAgent, ToLauncher};
+use super::words::{Hi, MACHINE_BYTES_MAX, TO_AGENT_BYTES_MAX, ToAgent, ToLauncher};
 use crate::error::{Error, Result};
 use crate::transport::shm::layout::Layout;
 use rustix::stdio::{stdin, stdout};
@@ -147,11 +147,11 @@ impl Agent {
             (_, ToAgent::Alive) => {}
             (Stage::Called, ToAgent::Order(order)) => {
                 let half = prepare(&order)?.heap_half_bytes as u64;
-                self.line.say(&ToLauncher::Ready { heap_half_bytes: half });
+                self.line.say(&ToLauncher::Ready { heap_half_bytes: half, machine: machine() });
                 self.stage = Stage::Ordered(order);
             }
-            (Stage::Ordered(order), ToAgent::Go { heap_half_bytes }) => {
-                let crew = Crew::start(order, heap_half_bytes, self.signals.mask_before())?;
+            (Stage::Ordered(order), ToAgent::Go(go)) => {
+                let crew = Crew::start(order, go, self.signals.mask_before())?;
                 self.line.say(&ToLauncher::Started { processes: crew.processes() });
                 self.stage = Stage::Running(Box::new(crew));
             }
@@ -167,7 +167,13 @@ fn prepare(order: &Order) -> Result<Layout> {
     let folder = &order.folder;
     std::env::set_current_dir(folder)
         .map_err(|error| Error::Invalid(format!("cannot enter the folder {}: {error}", folder.display())))?;
-    Layout::new(order.seats().ranks.len(), order.task.config.ports, order.task.config.heap_bytes)
+    Layout::new(order.ranks().len(), order.task.config.ports, order.task.config.heap_bytes)
+}
+
+/// What names this machine from its start to its end; nothing if that cannot be found out.
+fn machine() -> Box<[u8]> {
+    let name = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    name[..name.len().min(MACHINE_BYTES_MAX)].into()
 }
 
 impl Line {

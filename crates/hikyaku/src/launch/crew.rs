@@ -8,7 +8,7 @@ use super::rank::{Pipes, pipe};
 use super::relay::WINDOW_BYTES;
 use super::signals::end_orphans;
 use super::sources::{Source, Sources};
-use super::words::{INPUT_WINDOW_BYTES, PIECE_BYTES_MAX, ToAgent, ToLauncher};
+use super::words::{Go, INPUT_WINDOW_BYTES, PIECE_BYTES_MAX, ToAgent, ToLauncher};
 use crate::error::Result;
 use crate::job::neighborhood::{Neighborhood, Secret};
 use crate::transport::shm::layout::Layout;
@@ -42,9 +42,9 @@ struct Input {
 
 impl Crew {
     /// Starts the ranks.
-    pub fn start(order: &Order, heap_half_bytes: u64, mask: libc::sigset_t) -> Result<Crew> {
-        let seats = order.seats();
-        let layout = Layout::new(seats.ranks.len(), order.task.config.ports, heap_half_bytes)?;
+    pub fn start(order: &Order, go: Go, mask: libc::sigset_t) -> Result<Crew> {
+        let seats = order.seats(go.machine_ranks, go.machine_ranks_before);
+        let layout = Layout::new(seats.ranks.len(), order.task.config.ports, go.heap_half_bytes)?;
         let (stdin, input) = if order.has_input && seats.ranks.first() == Some(&0) {
             let (reads, writes) = pipe()?;
             set_nonblocking(&writes)?;

@@ -9,7 +9,7 @@ use super::output::Captured;
 use super::relay::Relay;
 use super::remote::{Remote, Stage, failed};
 use super::sources::{Source, Sources};
-use super::words::{ToAgent, ToLauncher};
+use super::words::{Go, ToAgent, ToLauncher};
 use super::{Ending, Hosts, Launcher};
 use crate::error::{Error, Result};
 use crate::job::wire::Absence;
@@ -77,10 +77,20 @@ impl Fleet {
             return;
         };
         self.has_gone = true;
-        for remote in &mut self.remotes {
+        for host in 0..self.remotes.len() {
+            let (machine_ranks, machine_ranks_before) = self.machine_ranks(host);
+            let remote = &mut self.remotes[host];
             remote.stage = Stage::Going;
-            remote.say(&ToAgent::Go { heap_half_bytes });
+            remote.say(&ToAgent::Go(Go { heap_half_bytes, machine_ranks, machine_ranks_before }));
         }
+    }
+
+    /// How many ranks are on the machine that a host is a part of, and how many of them on hosts before it.
+    fn machine_ranks(&self, host: usize) -> (usize, usize) {
+        let machine = &self.remotes[host].machine;
+        let is_same = |other: &usize| *other == host || !machine.is_empty() && self.remotes[*other].machine == *machine;
+        let ranks = |hosts: std::ops::Range<usize>| hosts.filter(is_same).map(|it| self.remotes[it].ranks.len()).sum();
+        (ranks(0..self.remotes.len()), ranks(0..host))
     }
 
     /// Whether the ranks of all hosts were started.
@@ -226,7 +236,8 @@ impl Fleet {
                 remote.stage = Stage::Ordered;
                 remote.say(&order(host));
             }
-            ToLauncher::Ready { heap_half_bytes } if remote.stage == Stage::Ordered => {
+            ToLauncher::Ready { heap_half_bytes, machine } if remote.stage == Stage::Ordered => {
+                remote.machine = machine;
                 remote.stage = Stage::Ready(heap_half_bytes);
             }
             ToLauncher::Started { processes } if remote.stage == Stage::Going => {

@@ -88,7 +88,6 @@ impl Inbox {
     }
 
     /// Takes out the next whole frame and lets `decode` see it; `Err` if what came cannot be a frame, or `decode` finds that.
-    #[allow(clippy::result_unit_err)]
     pub fn next<T>(&mut self, decode: impl FnOnce(&[u8]) -> Option<T>) -> std::result::Result<Option<T>, NoFrame> {
         let Some(length) = self.bytes.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;

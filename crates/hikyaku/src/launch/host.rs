@@ -83,14 +83,14 @@ impl Host {
             heap_half_bytes: layout.heap_half_bytes as u64,
             job,
             fences: Fences::for_processes() as u64,
-            crowded: (layout.size > topology::cores().len()) as u64,
+            crowded: (seats.machine_ranks > topology::cores().len()) as u64,
             launcher: std::process::id() as u64,
             start_timeout_ms: task.config.start_patience().as_millis() as u64,
             ..Welcome::new()
         };
+        let cores = task.cores(&seats);
         let admission = if seats.hosts > 1 { Admission::Waiting } else { Admission::Open };
         let mut host = Host { seats, ranks: Vec::with_capacity(layout.size), memory, welcome, admission };
-        let cores = task.cores(layout.size);
         let mut pipes = Vec::with_capacity(layout.size);
         for local in 0..layout.size {
             // On failure those already started end with `host`.

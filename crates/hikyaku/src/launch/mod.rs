@@ -71,7 +71,7 @@ use crate::job::wire::{
 use crate::job::{Config, topology};
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
-use task::Task;
+use task::{Seats, Task};
 
 /// What to start, and how.
 #[derive(Clone, Debug)]
@@ -260,7 +260,7 @@ impl Launcher {
     /// The core each rank is bound to, or nothing if they do not fit or shall not be bound. What is so on other hosts is known
     /// there.
     pub fn cores(&self) -> Option<Vec<usize>> {
-        if self.hosts.is_some() { None } else { self.task.cores(self.ranks) }
+        if self.hosts.is_some() { None } else { self.task.cores(&Seats::all(self.ranks)) }
     }
 
     /// What ranks of other hosts run: with this process's settings of the library, and with its paths, whatever they find there.

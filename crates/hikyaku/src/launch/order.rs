@@ -35,11 +35,17 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The ranks of the agent's host.
-    pub fn seats(&self) -> Seats {
+    /// The ranks of the agent's host, and how many others are on its machine.
+    pub fn seats(&self, machine_ranks: usize, machine_ranks_before: usize) -> Seats {
         let hosts = self.host_of.iter().max().map_or(0, |last| *last as usize + 1);
-        let ranks = hosts::ranks_of(&self.host_of, self.host);
-        Seats { size: self.host_of.len(), ranks, hosts, host: Some(self.name.clone()) }
+        let ranks = self.ranks();
+        let (size, host) = (self.host_of.len(), Some(self.name.clone()));
+        Seats { size, ranks, hosts, host, machine_ranks, machine_ranks_before }
+    }
+
+    /// The ranks of the agent's host.
+    pub fn ranks(&self) -> Vec<usize> {
+        hosts::ranks_of(&self.host_of, self.host)
     }
 
     pub fn encode(&self, out: &mut Writer) {
@@ -125,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_order_names_the_ranks_of_its_host() {
-        let seats = Order { host: 0, ..sample() }.seats();
+        let seats = Order { host: 0, ..sample() }.seats(2, 0);
         assert_eq!((seats.size, seats.ranks, seats.hosts), (4, vec![0, 2], 3));
     }
 

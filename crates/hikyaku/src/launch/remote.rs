@@ -6,6 +6,7 @@ use super::relay::WINDOW_BYTES;
 use super::sources::{Source, Sources};
 use super::words::{Hi, TO_LAUNCHER_BYTES_MAX, ToAgent, ToLauncher};
 use crate::error::{Error, Result};
+use crate::job::neighborhood::wipe;
 use rustix::process::{Pid, Signal};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
@@ -23,6 +24,8 @@ pub(super) struct Remote {
     pub ranks: Vec<usize>,
     /// Their processes, once they run.
     pub processes: Vec<u32>,
+    /// Names the machine that it is a part of; empty if unknown.
+    pub machine: Box<[u8]>,
     pub stage: Stage,
     /// Ticks since it was heard.
     pub silent_ticks: u32,
@@ -66,6 +69,7 @@ impl Remote {
             name: name.to_owned(),
             ranks,
             processes: Vec::new(),
+            machine: Box::default(),
             stage: Stage::Called,
             silent_ticks: 0,
             command,
@@ -106,7 +110,10 @@ impl Remote {
 
     /// Tells it something, when it listens.
     pub fn say(&mut self, message: &ToAgent) {
-        self.say_encoded(&message.encode());
+        let mut message = message.encode();
+        self.say_encoded(&message);
+        // It may hold the secret of the job.
+        wipe(&mut message);
     }
 
     /// Tells it something that was encoded for several.

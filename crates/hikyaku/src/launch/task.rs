@@ -17,10 +17,13 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// The core of each of `ranks` ranks on this host, or nothing if they do not fit or shall not be bound.
-    pub fn cores(&self, ranks: usize) -> Option<Vec<usize>> {
+    /// The core of each rank of this host, or nothing if they shall not be bound, or if the ranks of the machine do not fit.
+    pub fn cores(&self, seats: &Seats) -> Option<Vec<usize>> {
         let cores = topology::cores();
-        (self.bind == Bind::Core && ranks <= cores.len()).then(|| cores[..ranks].to_vec())
+        let first = seats.machine_ranks_before;
+        (self.bind == Bind::Core && seats.machine_ranks <= cores.len())
+            .then(|| cores.get(first..first + seats.ranks.len()).map(<[usize]>::to_vec))
+            .flatten()
     }
 
     /// Why the program could not be started.
@@ -52,11 +55,38 @@ pub(super) struct Seats {
     pub hosts: usize,
     /// The name of this one, if the user has named it.
     pub host: Option<String>,
+    /// Ranks on this machine: several hosts may be parts of one.
+    pub machine_ranks: usize,
+    /// How many of them are on hosts before this one.
+    pub machine_ranks_before: usize,
 }
 
 impl Seats {
     /// All ranks on this host.
     pub fn all(size: usize) -> Seats {
-        Seats { size, ranks: (0..size).collect(), hosts: 1, host: None }
+        Seats { size, ranks: (0..size).collect(), hosts: 1, host: None, machine_ranks: size, machine_ranks_before: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_one_machine_share_its_cores() {
+        let here = topology::cores();
+        let mut task = Task {
+            program: "x".into(),
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            config: Config::default(),
+            bind: Bind::Core,
+        };
+        let last = Seats { machine_ranks: here.len(), machine_ranks_before: here.len() - 1, ..Seats::all(1) };
+        assert_eq!(task.cores(&last), here.last().map(|core| vec![*core]));
+        assert_eq!(task.cores(&Seats { machine_ranks: here.len() + 1, ..last.clone() }), None, "too many");
+        assert_eq!(task.cores(&Seats { machine_ranks_before: here.len(), ..last.clone() }), None, "impossible");
+        task.bind = Bind::None;
+        assert_eq!(task.cores(&last), None);
     }
 }

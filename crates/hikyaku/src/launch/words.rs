@@ -4,7 +4,7 @@
 //!   launcher                                      agent
 //!                                        <---     Hi (protocol, format of memory)
 //!   Order (what to run, the secret)      --->
-//!                                        <---     Ready (how large heaps can be here)
+//!                                        <---     Ready (how large heaps can be here, on which machine)
 //!   Go (how large they are everywhere)   --->
 //!                                        <---     Started (processes)
 //!                                        <---     Arrived (a rank, how it is reached), one by one
@@ -35,6 +35,8 @@ pub(super) const TO_LAUNCHER_BYTES_MAX: usize = 1 << 20;
 pub(super) const PIECE_BYTES_MAX: usize = 16 * 1024;
 /// Input that may be on its way to rank 0.
 pub(super) const INPUT_WINDOW_BYTES: usize = 64 * 1024;
+/// The longest name of a machine.
+pub(super) const MACHINE_BYTES_MAX: usize = 64;
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"hikyakuA");
@@ -44,8 +46,8 @@ const MAGIC: u64 = u64::from_be_bytes(*b"hikyakuA");
 pub(super) enum ToAgent {
     /// The job, and the part of this host in it.
     Order(Box<Order>),
-    /// The size of a half heap on all hosts: now the ranks are started.
-    Go { heap_half_bytes: u64 },
+    /// All hosts are ready: now the ranks are started.
+    Go(Go),
     /// How each rank of the job is reached.
     Table { endpoints: Vec<Box<[u8]>> },
     /// There is no job without this rank.
@@ -69,8 +71,8 @@ pub(super) enum ToAgent {
 pub(super) enum ToLauncher {
     /// Who it is.
     Hi(Hi),
-    /// It knows what to do, and half a heap can be so large here.
-    Ready { heap_half_bytes: u64 },
+    /// It knows what to do; half a heap can be so large here, and this names the machine the host is, or is a part of.
+    Ready { heap_half_bytes: u64, machine: Box<[u8]> },
     /// The processes of its ranks.
     Started { processes: Vec<u32> },
     /// It cannot.
@@ -89,6 +91,17 @@ pub(super) enum ToLauncher {
     Finished,
     /// It runs.
     Alive,
+}
+
+/// What an agent must know of the other hosts to start its ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Go {
+    /// The size of a half heap on all hosts.
+    pub heap_half_bytes: u64,
+    /// Ranks on its machine: several hosts may be parts of one.
+    pub machine_ranks: usize,
+    /// How many of them are on hosts before this one.
+    pub machine_ranks_before: usize,
 }
 
 /// Who an agent is.
@@ -112,8 +125,8 @@ impl ToAgent {
         match self {
             // Before anything that a later protocol may change.
             ToAgent::Order(order) => order.encode(out.u8(0).u64(MAGIC).u32(PROTOCOL)),
-            ToAgent::Go { heap_half_bytes } => {
-                out.u8(1).u64(*heap_half_bytes);
+            ToAgent::Go(go) => {
+                out.u8(1).u64(go.heap_half_bytes).count(go.machine_ranks).count(go.machine_ranks_before);
             }
             ToAgent::Table { endpoints } => {
                 out.u8(2).count(endpoints.len());
@@ -149,7 +162,11 @@ impl ToAgent {
                 let is_ours = from.u64()? == MAGIC && from.u32()? == PROTOCOL;
                 ToAgent::Order(Box::new(Order::decode(&mut from).filter(|_| is_ours)?))
             }
-            1 => ToAgent::Go { heap_half_bytes: from.u64()? },
+            1 => ToAgent::Go(Go {
+                heap_half_bytes: from.u64()?,
+                machine_ranks: from.u32()? as usize,
+                machine_ranks_before: from.u32()? as usize,
+            }),
             2 => {
                 let endpoint = |from: &mut Reader<'_>| Some(from.bytes(ENDPOINT_BYTES_MAX)?.into());
                 ToAgent::Table { endpoints: from.list(RANK_COUNT_MAX, endpoint)? }
@@ -174,8 +191,8 @@ impl ToLauncher {
             ToLauncher::Hi(hi) => {
                 out.u8(0).u64(MAGIC).u32(hi.protocol).u64(hi.format).bytes(hi.version.as_bytes());
             }
-            ToLauncher::Ready { heap_half_bytes } => {
-                out.u8(1).u64(*heap_half_bytes);
+            ToLauncher::Ready { heap_half_bytes, machine } => {
+                out.u8(1).u64(*heap_half_bytes).bytes(machine);
             }
             ToLauncher::Started { processes } => {
                 out.u8(2).count(processes.len());
@@ -224,7 +241,7 @@ impl ToLauncher {
                 let (protocol, format) = (from.u32()?, from.u64()?);
                 ToLauncher::Hi(Hi { protocol, format, version: text(&mut from)? })
             }
-            1 => ToLauncher::Ready { heap_half_bytes: from.u64()? },
+            1 => ToLauncher::Ready { heap_half_bytes: from.u64()?, machine: from.bytes(MACHINE_BYTES_MAX)?.into() },
             2 => ToLauncher::Started { processes: from.list(RANK_COUNT_MAX, Reader::u32)? },
             3 => ToLauncher::Failed(text(&mut from)?),
             4 => ToLauncher::Arrived { rank: rank(&mut from)?, endpoint: from.bytes(ENDPOINT_BYTES_MAX)?.into() },

@@ -7,7 +7,7 @@ fn to_agent() -> Vec<ToAgent> {
     let departure = Departure { state: State::Left, arrivals: 7 };
     vec![
         ToAgent::Order(Box::new(sample())),
-        ToAgent::Go { heap_half_bytes: 1 << 30 },
+        ToAgent::Go(Go { heap_half_bytes: 1 << 30, machine_ranks: 4, machine_ranks_before: 2 }),
         ToAgent::Table { endpoints: vec![b"10.0.0.1:99".as_slice().into(), Box::default()] },
         ToAgent::Refuse { rank: 1, absence: Absence::Left },
         ToAgent::Refuse { rank: 1, absence: Absence::Late(Duration::from_millis(1500)) },
@@ -24,7 +24,7 @@ fn to_launcher() -> Vec<ToLauncher> {
     let departure = Departure { state: State::Dead, arrivals: 0 };
     vec![
         ToLauncher::Hi(Hi::here()),
-        ToLauncher::Ready { heap_half_bytes: 1 << 30 },
+        ToLauncher::Ready { heap_half_bytes: 1 << 30, machine: b"7f3a".as_slice().into() },
         ToLauncher::Started { processes: vec![7, 8] },
         ToLauncher::Failed("no such file".into()),
         ToLauncher::Arrived { rank: 1, endpoint: b"name".as_slice().into() },
