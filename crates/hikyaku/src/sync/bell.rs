@@ -65,10 +65,14 @@ impl Bell {
         }
     }
 
-    /// Wakes everybody, whatever they wait for (a rank died, a job ends).
+    /// Wakes everybody, whatever they wait for (a rank died, a job ends). Whoever calls it need not be registered for the job's
+    /// fences: the full one here is enough on this side, since sleepers execute one too.
     pub fn ring_all(&self) {
         super::atomic::fence(Ordering::SeqCst);
-        self.wake(u64::MAX, ANY);
+        let sleepers = self.sleepers.load(Ordering::Relaxed);
+        if sleepers != 0 {
+            self.wake(sleepers, ANY);
+        }
     }
 
     #[cold]
