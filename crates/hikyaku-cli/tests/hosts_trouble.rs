@@ -4,6 +4,7 @@ mod support;
 
 use hikyaku::launch::{Hosts, Launcher};
 use hikyaku_testing::chance::Chance;
+use hikyaku_testing::leftovers::Watch;
 use hikyaku_testing::netns::{AGENT, Network};
 use hikyaku_testing::patience::{assert_prompt, eventually};
 use std::io::{Read, Write};
@@ -205,9 +206,13 @@ fn kill_at_random(
 ) {
     let network = network!(2);
     let mut chance = Chance::new(seed, 0);
-    let mut killed = 0;
-    while killed < kills() {
-        let mut trial = Trial::new(&network, &[(0, 1), (1, 2), (0, 1)]).args(&["sleep", "1000"]);
+    let watch = Watch::new(env!("CARGO_TARGET_TMPDIR"));
+    let waiting = format!("[ $HIKYAKU_RANK = 0 ] && exec sleep 1000; exec {HIKYAKU} rank probe");
+    for _ in 0..kills() {
+        // Half of the jobs consist of ranks that wait for the first, which does not join.
+        let program = if chance.once_in(2) { "exec sleep 1000" } else { &waiting };
+        let mut trial = Trial::new(&network, &[(0, 1), (1, 2), (0, 1)]).args(&["sh", "-c", program]);
+        trial.command.env("TMPDIR", watch.folder());
         let mut child = trial.start();
         let longest_us = chance.pick(&[30_000, 150_000]);
         let pause = Duration::from_micros(chance.below(longest_us) as u64);
@@ -221,8 +226,8 @@ fn kill_at_random(
         trial.await_end();
         assert_prompt(begin.elapsed(), Duration::from_millis(1500), format!("all ended after {pause:?}: {said}"));
         check(status.code(), &said);
-        killed += 1;
     }
+    watch.check();
 }
 
 #[test]
