@@ -18,7 +18,7 @@ use std::process::ExitCode;
     name = "hikyaku",
     version,
     about,
-    after_help = "Try:\n  hikyaku bench                     what this machine can do, beside MPI and UCX\n  hikyaku run -n 4 ./program        start a program as 4 ranks\n  hikyaku info                      what was found here, and which path is taken for what\n  hikyaku tune                      measure the collectives' versions here, and use the fastest\n  hikyaku sim bench --machine ndr   what another machine could do, simulated\n  hikyaku sim chaos                 random programs in virtual time while things go wrong"
+    after_help = "Try:\n  hikyaku bench                     what this machine can do, beside MPI and UCX\n  hikyaku run -n 4 ./program        start a program as 4 ranks\n  hikyaku run --hosts a:2,b:2 ...   the same over hosts\n  hikyaku info                      what was found here, and which path is taken for what\n  hikyaku tune                      measure the collectives' versions here, and use the fastest\n  hikyaku sim bench --machine ndr   what another machine could do, simulated\n  hikyaku sim chaos                 random programs in virtual time while things go wrong"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -32,6 +32,9 @@ enum Command {
     Info(info::Arguments),
     Tune(tune::Arguments),
     Sim(sim::Arguments),
+    /// The agent of a host; started by `hikyaku run --hosts`.
+    #[command(hide = true)]
+    Agent,
     /// One rank of the benchmark or of a probe; started by the other commands.
     #[command(hide = true)]
     Rank {
@@ -68,6 +71,9 @@ fn this_program() -> Result<std::path::PathBuf, String> {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run(arguments) => run::run(arguments),
+        Command::Agent => {
+            hikyaku::launch::serve_as_agent().map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+        }
         Command::Bench(arguments) => bench::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Rank { role: Role::Bench { parts } } => bench::rank(&parts),

@@ -1,20 +1,47 @@
 //! `hikyaku run`: starts a program as the ranks of a job.
 
-use hikyaku::launch::{Bind, Ending, Launcher, OnDeath, Outcome};
-use std::ffi::OsString;
+use hikyaku::launch::{Bind, Ending, Hosts, Launcher, OnDeath, Outcome};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Start a program as the ranks of a job on this machine.
+/// Start a program as the ranks of a job, on this host or over several.
 ///
 /// Standard input goes to rank 0, output of all ranks comes here, whole lines at a time. Signals are passed on; a second
 /// Ctrl-C kills. The exit status is that of the rank that failed first, or 0.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// How many ranks to start
-    #[arg(short = 'n', long = "ranks", value_name = "N", default_value_t = 1)]
-    ranks: usize,
+    /// How many ranks to start; with hosts, on the first so many of their slots
+    #[arg(short = 'n', long = "ranks", value_name = "N")]
+    ranks: Option<usize>,
+
+    /// Hosts and how many ranks each runs, in the order of ranks: a:2,b:2. A host may come again
+    #[arg(long, value_name = "HOST:N,...", conflicts_with = "hostfile")]
+    hosts: Option<String>,
+
+    /// A file of hosts: lines of a name and `slots=N`
+    #[arg(long, value_name = "FILE")]
+    hostfile: Option<PathBuf>,
+
+    /// The command that starts the agent of a host [default: ssh -o BatchMode=yes -o ServerAliveInterval=5 {host}]
+    #[arg(long, value_name = "COMMAND")]
+    agent: Option<String>,
+
+    /// Where this program is on the hosts, if it is elsewhere there
+    #[arg(long, value_name = "PATH")]
+    agent_program: Option<PathBuf>,
+
+    /// How long a host may be silent before it is taken for lost, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    host_timeout: u64,
+
+    /// Set a variable of the ranks' environment, or pass on that of this one. Other hosts get HIKYAKU_*, PATH and
+    /// LD_LIBRARY_PATH anyway
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    env: Vec<OsString>,
 
     /// Start every line of output with the rank that printed it
     #[arg(short, long)]
@@ -53,6 +80,19 @@ pub struct Arguments {
     program: Vec<std::ffi::OsString>,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  hikyaku run -n 4 ./program input      4 ranks here
+  hikyaku run --hosts a:2,b:2 ./program 2 ranks each on the hosts a and b, reached by ssh
+  hikyaku run --hosts a:1,b:1,a:1 ...   ranks 0 and 2 on a, rank 1 on b
+  hikyaku run --hostfile cluster ...    hosts from a file: lines as `a slots=2`
+  hikyaku run --hosts a:2,b:2 --agent 'ssh -p 2222 me@{host}' ./program
+  hikyaku run --hosts x:2,y:2 --agent 'nsenter --net=/run/netns/{host}' ./program
+
+Over hosts, ssh must not ask for a password, and this program, the working folder and PROGRAM must be in the same
+places on all hosts. Nothing listens on any port for this: the launcher and its agents speak through ssh alone.
+Ranks find HIKYAKU_RANK, HIKYAKU_SIZE, HIKYAKU_LOCAL_RANK, HIKYAKU_LOCAL_SIZE and HIKYAKU_HOST in their environment.";
+
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum BindChoice {
     Core,
@@ -78,7 +118,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     config.start_timeout = arguments.start_timeout.map_or(config.start_timeout, Duration::from_secs);
     let mut launcher = Launcher::new(&arguments.program[0])
         .args(&arguments.program[1..])
-        .ranks(arguments.ranks)
+        .ranks(arguments.ranks.unwrap_or(1))
+        .host_timeout(Duration::from_secs(arguments.host_timeout))
         .config(config)
         .tag(arguments.tag)
         .supervise(true)
@@ -90,12 +131,27 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
             OnDeathChoice::End => OnDeath::End,
             OnDeathChoice::Continue => OnDeath::Continue,
         });
+    for setting in &arguments.env {
+        if let Some((name, value)) = variable(setting)? {
+            launcher = launcher.env(name, value);
+        }
+    }
     if arguments.blacs {
         launcher = launcher.env("LD_PRELOAD", preloaded(&blacs_library()?)?);
     }
+    let hosts = hosts(&arguments)?;
+    if let Some(hosts) = &hosts {
+        launcher = launcher.hosts(hosts.clone()).agent_program(match &arguments.agent_program {
+            Some(program) => program.clone(),
+            None => crate::this_program()?,
+        });
+        if let Some(agent) = &arguments.agent {
+            launcher = launcher.agent(agent);
+        }
+    }
     let running = launcher.start().map_err(|error| error.to_string())?;
     if arguments.verbose {
-        describe(&launcher, &running.processes());
+        describe(&launcher, hosts.as_ref(), &running.processes());
     }
     let outcome = running.wait().map_err(|error| error.to_string())?;
     report(&outcome, arguments.verbose);
@@ -129,9 +185,48 @@ fn preloaded(library: &Path) -> Result<OsString, String> {
     Ok(all)
 }
 
-fn describe(launcher: &Launcher, processes: &[u32]) {
+/// The hosts, if the job shall run on some.
+fn hosts(arguments: &Arguments) -> Result<Option<Hosts>, String> {
+    let hosts = match (&arguments.hosts, &arguments.hostfile) {
+        (Some(list), _) => Hosts::parse(list).map_err(|error| format!("--hosts {list}: {error}"))?,
+        (None, Some(file)) => {
+            let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+            Hosts::from_lines(&text).map_err(|error| format!("{}: {error}", file.display()))?
+        }
+        (None, None) => {
+            if arguments.agent.is_some() || arguments.agent_program.is_some() {
+                return Err("agents are started on hosts: name them with --hosts a:2,b:2 or --hostfile".into());
+            }
+            return Ok(None);
+        }
+    };
+    match arguments.ranks {
+        Some(ranks) => hosts.first(ranks).map(Some).map_err(|error| error.to_string()),
+        None => Ok(Some(hosts)),
+    }
+}
+
+/// A variable and its value, from `NAME=VALUE`, or from `NAME` and this program's environment; nothing if it is not there.
+fn variable(setting: &OsStr) -> Result<Option<(OsString, OsString)>, String> {
+    let bytes = setting.as_bytes();
+    let (name, value) = match bytes.iter().position(|byte| *byte == b'=') {
+        Some(at) => (OsStr::from_bytes(&bytes[..at]), Some(OsStr::from_bytes(&bytes[at + 1..]).to_owned())),
+        None => (setting, std::env::var_os(setting)),
+    };
+    if name.is_empty() {
+        return Err(format!("--env {}: a variable has a name", setting.display()));
+    }
+    Ok(value.map(|value| (name.to_owned(), value)))
+}
+
+fn describe(launcher: &Launcher, hosts: Option<&Hosts>, processes: &[u32]) {
     let cores = launcher.cores();
     for (rank, process) in processes.iter().enumerate() {
+        if let Some(hosts) = hosts {
+            let host = &hosts.names()[hosts.host_of()[rank] as usize];
+            eprintln!("hikyaku: rank {rank} is process {process} on host {host}");
+            continue;
+        }
         match &cores {
             Some(cores) => eprintln!("hikyaku: rank {rank} is process {process} on core {}", cores[rank]),
             None => eprintln!("hikyaku: rank {rank} is process {process}, not bound"),
@@ -141,6 +236,9 @@ fn describe(launcher: &Launcher, processes: &[u32]) {
 
 /// Says what a user would otherwise have to guess: which rank ended the job, and how.
 fn report(outcome: &Outcome, verbose: bool) {
+    for remark in &outcome.remarks {
+        eprintln!("hikyaku: {remark}");
+    }
     if let Some(rank) = outcome.first_failure {
         match outcome.endings[rank] {
             Ending::Exited(status) => eprintln!("hikyaku: rank {rank} exited with status {status}; the job has ended"),

@@ -15,6 +15,7 @@
 //! | `seccomp` | forbidding a process what some kernels forbid, or everything |
 //! | `segment` | the job's memory as a hostile rank sees it |
 //! | `mpi` | the MPI installations of this machine |
+//! | `netns` | hosts that are network namespaces of this machine |
 //! | `leftovers` | what a job might leave behind |
 //! | `nth` | one system call among many fails |
 //! | `watchdog` | a hang becomes a failure that says where |
@@ -31,6 +32,7 @@ pub mod leftovers;
 pub mod misuse;
 pub mod mortal;
 pub mod mpi;
+pub mod netns;
 pub mod nth;
 pub mod patience;
 pub mod seccomp;

@@ -265,9 +265,9 @@ fn fault_17_a_launcher_of_another_version_is_refused() {
     let socket = theirs.as_raw_fd().to_string();
     let rank = Command::new(VICTIM).arg("start").env("HIKYAKU_SOCKET", socket).stdout(Stdio::piped()).spawn().unwrap();
     drop(theirs);
-    let mut hello = [0u8; 64];
+    let mut hello = [0u8; 512];
     let (_, bytes) = rustix::net::recv(&ours, &mut hello[..], RecvFlags::empty()).unwrap();
-    assert_eq!(bytes, 24, "hello: magic, format, process");
+    assert_eq!(bytes, 32 + 256, "hello: magic, format, process, and how it is reached");
     let mut welcome = [0u64; 11];
     welcome[0] = u64::from_be_bytes(*b"hikyaku\0");
     welcome[1] = 999;

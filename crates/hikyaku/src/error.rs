@@ -248,6 +248,14 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A host of the job does not do its part.
+    #[error("host {host}: {reason}")]
+    Host {
+        /// Its name.
+        host: String,
+        /// Why.
+        reason: String,
+    },
     /// A system call failed.
     #[error("{call}: {}", std::io::Error::from_raw_os_error(*.errno))]
     System {

@@ -173,7 +173,7 @@ impl Choices {
         words.try_into().expect("a word per row")
     }
 
-    fn from_words(words: [u64; CHOICE_WORDS]) -> Choices {
+    pub(crate) fn from_words(words: [u64; CHOICE_WORDS]) -> Choices {
         let mut rows = words.iter().map(|word| word.to_le_bytes());
         Choices([(); Call::ALL.len()].map(|()| [(); RANK_LIMITS.len()].map(|()| rows.next().expect("a word per row"))))
     }

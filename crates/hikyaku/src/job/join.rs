@@ -1,8 +1,9 @@
 //! This process as one rank: started by a launcher, or alone.
 
+use super::neighborhood::Neighborhood;
 use super::pmi::Protocol;
 use super::watch::Watch;
-use super::wire::{self, Hello, SOCKET_VARIABLE, Welcome};
+use super::wire::{self, HOSTS_VARIABLE, Hello, SOCKET_VARIABLE, Welcome};
 use super::{Config, Job, exit, rendezvous};
 use crate::error::{Error, Result};
 use crate::memory::segment::Segment;
@@ -74,12 +75,31 @@ fn join(socket: &str) -> Result<Job> {
     join_once()?;
     let socket = take_socket(socket)?;
     wire::check_user(&socket)?;
-    let (welcome, memory) = introduce(&socket)?;
+    let (welcome, memory, neighborhood) = introduce(&socket)?;
     let layout = welcome.layout()?;
     let memory = JobMemory { segment: Segment::open(memory, layout.total_bytes())?, layout };
-    await_welcomed(&socket, &memory.block(Local(welcome.rank as u32)).life.welcomed)?;
+    await_welcomed(&socket, &memory.block(Local(welcome.local as u32)).life.welcomed)?;
     end_with_launcher(&socket)?;
-    enter(&welcome, memory, Some(socket))
+    match neighborhood {
+        Some(neighborhood) => Err(several_hosts(&neighborhood)),
+        None => enter(&welcome, memory, Some(socket)),
+    }
+}
+
+/// How the transport of this rank is reached by ranks of other hosts: asked only in a job that has some.
+fn endpoint() -> Result<Vec<u8>> {
+    Ok(Vec::new())
+}
+
+/// What a rank says that has ranks on other hosts, which nothing carries packets to.
+fn several_hosts(neighborhood: &Neighborhood) -> Error {
+    let (hosts, ranks) = (neighborhood.host_count(), neighborhood.host_of.len());
+    Error::Launcher {
+        reason: format!(
+            "this job has {ranks} ranks on {hosts} hosts, and this version of hikyaku has no transport between hosts; \
+             start all ranks on one host"
+        ),
+    }
 }
 
 /// Joins the job of a launcher of another library, without help of which the ranks notice each other's end.
@@ -142,17 +162,46 @@ fn take_socket(text: &str) -> Result<OwnedFd> {
     Ok(socket)
 }
 
-fn introduce(socket: &OwnedFd) -> Result<(Welcome, OwnedFd)> {
+/// Says hello, and hears the place of this rank in its job; with more than one host also who is where.
+fn introduce(socket: &OwnedFd) -> Result<(Welcome, OwnedFd, Option<Neighborhood>)> {
     let gone = || Error::Launcher { reason: "the launcher has ended".into() };
-    wire::send(socket.as_fd(), &Hello::new(), None).map_err(|_| gone())?;
+    let other_hosts = std::env::var(HOSTS_VARIABLE).is_ok_and(|hosts| hosts != "1");
+    let hello = if other_hosts { Hello::reached_by(&endpoint()?)? } else { Hello::new() };
+    wire::send(socket.as_fd(), &hello, None).map_err(|_| gone())?;
     let (welcome, descriptor) = wire::receive::<Welcome>(socket.as_fd())?.ok_or_else(gone)?;
     if !welcome.is_valid() || welcome.format != FORMAT {
         return Err(wire::other_format("the launcher", welcome.format));
     }
-    match descriptor {
-        Some(memory) => Ok((welcome, memory)),
-        None => Err(Error::Launcher { reason: "another program of this rank has joined the job before".into() }),
+    if let Some(error) = welcome.refused() {
+        return Err(error);
     }
+    let Some(memory) = descriptor else {
+        return Err(Error::Launcher { reason: "another program of this rank has joined the job before".into() });
+    };
+    if welcome.hosts <= 1 {
+        return Ok((welcome, memory, None));
+    }
+    let (hosts, table) = wire::receive::<wire::Hosts>(socket.as_fd())?.ok_or_else(gone)?;
+    let table = table.filter(|_| hosts.is_valid()).ok_or_else(impossible_hosts)?;
+    let neighborhood = Neighborhood::from_file(table)?;
+    if !agree(&welcome, &neighborhood) {
+        return Err(impossible_hosts());
+    }
+    Ok((welcome, memory, Some(neighborhood)))
+}
+
+/// Whether the welcome of a rank and the table of all say the same.
+fn agree(welcome: &Welcome, neighborhood: &Neighborhood) -> bool {
+    let size = neighborhood.host_of.len() as u64;
+    if welcome.size != size || welcome.rank >= size || welcome.hosts != neighborhood.host_count() as u64 {
+        return false;
+    }
+    let (near, local) = neighborhood.near(welcome.rank as usize);
+    (welcome.near, welcome.local) == (near as u64, local as u64)
+}
+
+fn impossible_hosts() -> Error {
+    Error::Launcher { reason: "the launcher describes impossible hosts".into() }
 }
 
 /// Waits until the launcher's call that has sent the welcome is over. A message can be read before the kernel signals that it

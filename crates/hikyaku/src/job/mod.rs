@@ -12,6 +12,8 @@
 //! | `watch` | how they notice each other's end |
 //! | `exit` | how they tell their own |
 //! | `wire` | what a rank and its launcher say to each other |
+//! | `neighborhood` | who is on which host, and how each is reached |
+//! | `bytes` | writing messages and reading them back |
 //! | `collective` | barrier, and agreeing on a collective call |
 //! | `meeting` | the same between far ranks |
 //! | `symmetric` | memory that every rank has alike |
@@ -19,12 +21,14 @@
 //! | `tune` | where that was measured: a file |
 //! | `topology` | which cores there are |
 
+pub(crate) mod bytes;
 pub(crate) mod choice;
 mod collective;
 mod exit;
 mod join;
 mod local;
 mod meeting;
+pub(crate) mod neighborhood;
 mod pmi;
 mod rendezvous;
 mod simulated;

@@ -14,7 +14,7 @@
 //! Both ends check that the other belongs to the same user. The socket is closed before the job begins.
 
 use super::pmi::Exchange;
-use super::wire::{self, Hello, Welcome};
+use super::wire::{self, Absence, Hello, Welcome};
 use super::{Config, topology};
 use crate::error::{Error, Result};
 use crate::memory::segment::Segment;
@@ -66,6 +66,8 @@ fn lead(exchange: &dyn Exchange, config: &Config, deadline: &Deadline) -> Result
     let cores = gathering.cores.iter().map(|word| word.count_ones() as usize).sum();
     let welcome = Welcome {
         size: size as u64,
+        near: size as u64,
+        hosts: 1,
         ports: layout.ports as u64,
         heap_half_bytes: layout.heap_half_bytes as u64,
         job: random()?,
@@ -78,7 +80,7 @@ fn lead(exchange: &dyn Exchange, config: &Config, deadline: &Deadline) -> Result
     };
     for (rank, socket) in (1..).zip(gathering.arrived.iter().flatten()) {
         // Whoever has died meanwhile is missed when all wait for each other.
-        let _ = wire::send(socket.as_fd(), &Welcome { rank, ..welcome }, Some(memory.segment.file()));
+        let _ = wire::send(socket.as_fd(), &Welcome { rank, local: rank, ..welcome }, Some(memory.segment.file()));
     }
     Ok((welcome, memory))
 }
@@ -200,8 +202,10 @@ impl<'a> Gathering<'a> {
     /// Tells those who have come who is missing. Whoever comes later finds nobody.
     fn refuse(&self, error: &Error) {
         let refusal = match error {
-            Error::PeerDead { rank } => Welcome::refusal(*rank, None),
-            Error::StartTimeout { missing, after } if !missing.is_empty() => Welcome::refusal(missing[0], Some(*after)),
+            Error::PeerDead { rank } => Welcome::refusal(*rank, Absence::Dead),
+            Error::StartTimeout { missing, after } if !missing.is_empty() => {
+                Welcome::refusal(missing[0], Absence::Late(*after))
+            }
             _ => return,
         };
         for socket in self.arrived.iter().flatten() {
@@ -331,11 +335,11 @@ mod tests {
         let card = Card { format: FORMAT, host: "host".into(), name: random().unwrap(), secret: 5 };
         let listener = listen(&card).unwrap();
         let arrival = Arrival { hello: Hello::new(), rank: 1, secret: 5, cores: topology::allowed() };
-        let welcome = Welcome { size: 2, ports: 4, heap_half_bytes: 1 << 20, ..Welcome::new() };
+        let welcome = Welcome { size: 2, near: 2, hosts: 1, ports: 4, heap_half_bytes: 1 << 20, ..Welcome::new() };
         let samples = [
             bytemuck::bytes_of(&arrival).to_vec(),
             bytemuck::bytes_of(&welcome).to_vec(),
-            bytemuck::bytes_of(&Welcome::refusal(1, Some(Duration::from_secs(1)))).to_vec(),
+            bytemuck::bytes_of(&Welcome::refusal(1, Absence::Late(Duration::from_secs(1)))).to_vec(),
             bytemuck::bytes_of(&Hello::new()).to_vec(),
             card.to_string().into_bytes(),
         ];
@@ -352,12 +356,13 @@ mod tests {
             if let Ok(Some((welcome, _))) = wire::receive::<Welcome>(ours.as_fd()) {
                 let _ = (welcome.is_valid(), welcome.refused());
                 if let Ok(layout) = welcome.layout() {
-                    let last = layout.size - 1;
-                    assert!(layout.heap(crate::transport::shm::layout::Local(last as u32)) + 2 * layout.heap_half_bytes <= layout.total_bytes());
-                    assert!((welcome.rank as usize) < layout.size);
+                    let last = crate::transport::shm::layout::Local(layout.count as u32 - 1);
+                    assert!(layout.heap(last) + 2 * layout.heap_half_bytes <= layout.total_bytes());
+                    assert!((welcome.local as usize) < layout.count);
                 }
             }
-            let _ = wire::receive::<Hello>(ours.as_fd()).map(|said| said.map(|(hello, _)| hello.is_valid()));
+            let _ = wire::receive::<Hello>(ours.as_fd())
+                .map(|said| said.map(|(hello, _)| (hello.is_valid(), hello.endpoint().map(<[u8]>::len))));
             let mut gathering = Gathering::new(&listener, card.secret, 4);
             gathering.strangers.push(ours);
             gathering.hear(0);

@@ -2,11 +2,14 @@
 //!
 //! ```text
 //!   rank                                   launcher
-//!   Hello (format, process)       --->
-//!                                 <---     Welcome (its place in the job) + descriptor of the job's memory
+//!   Hello (format, process,
+//!          how it is reached)     --->
+//!                                 <---     Welcome (its place in the job) + descriptor of its host's memory
 //!                                          or Welcome with a refusal
+//!                                 <---     in a job over several hosts: Hosts + descriptor of the `Neighborhood`
 //! ```
-//! Afterwards nothing more is said. The rank keeps its end: should the launcher die, the kernel ends the rank.
+//! In a job over several hosts the launcher answers when all ranks have said how they are reached. Who launches is the agent
+//! of the rank's host there. Afterwards nothing more is said. The rank keeps its end: should the launcher die, the kernel ends the rank.
 
 use crate::error::{Error, Result};
 use crate::transport::shm::layout::{FORMAT, Layout};
@@ -27,6 +30,17 @@ pub const SOCKET_VARIABLE: &str = "HIKYAKU_SOCKET";
 pub const RANK_VARIABLE: &str = "HIKYAKU_RANK";
 /// Tells scripts the number of ranks.
 pub const SIZE_VARIABLE: &str = "HIKYAKU_SIZE";
+/// Tells scripts which of the ranks of its host a rank is, counted from 0.
+pub const LOCAL_RANK_VARIABLE: &str = "HIKYAKU_LOCAL_RANK";
+/// Tells scripts the number of ranks of their host.
+pub const LOCAL_SIZE_VARIABLE: &str = "HIKYAKU_LOCAL_SIZE";
+/// Tells the name of the host, as the user has given it, in jobs that were started over hosts.
+pub const HOST_VARIABLE: &str = "HIKYAKU_HOST";
+/// Tells the number of hosts in such jobs: with more than one, ranks must say how they are reached.
+pub const HOSTS_VARIABLE: &str = "HIKYAKU_HOSTS";
+
+/// The longest name by which the transport of a rank is reached.
+pub const ENDPOINT_BYTES_MAX: usize = 256;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"hikyaku\0");
 
@@ -40,11 +54,28 @@ pub struct Hello {
     pub format: u64,
     /// Its process.
     pub process: u64,
+    endpoint_bytes: u64,
+    endpoint: [u8; ENDPOINT_BYTES_MAX],
 }
 
 impl Hello {
     pub fn new() -> Hello {
-        Hello { magic: MAGIC, format: FORMAT, process: std::process::id() as u64 }
+        Hello { magic: MAGIC, format: FORMAT, process: std::process::id() as u64, ..Hello::zeroed() }
+    }
+
+    /// The hello of a rank whose transport is reached by that name.
+    pub fn reached_by(name: &[u8]) -> Result<Hello> {
+        let mut hello = Hello { endpoint_bytes: name.len() as u64, ..Hello::new() };
+        let place = hello.endpoint.get_mut(..name.len()).ok_or_else(|| Error::Launcher {
+            reason: format!("the name of a transport has at most {ENDPOINT_BYTES_MAX} bytes, not {}", name.len()),
+        })?;
+        place.copy_from_slice(name);
+        Ok(hello)
+    }
+
+    /// How the transport of the rank is reached; empty if it has none. Nothing if it says an impossible thing.
+    pub fn endpoint(&self) -> Option<&[u8]> {
+        self.endpoint.get(..usize::try_from(self.endpoint_bytes).ok()?)
     }
 
     /// Whether it comes from this library at all.
@@ -70,6 +101,47 @@ pub struct Welcome {
     pub crowded: u64,
     pub launcher: u64,
     pub start_timeout_ms: u64,
+    /// Ranks on this host, which its memory holds.
+    pub near: u64,
+    /// Which of those this rank is.
+    pub local: u64,
+    /// With more than one, [`Hosts`] follows.
+    pub hosts: u64,
+    /// 0, or why there is no job: one of the numbers below.
+    pub refusal: u64,
+}
+
+const REFUSED_DEAD: u64 = 1;
+const REFUSED_LEFT: u64 = 2;
+const REFUSED_LATE: u64 = 3;
+
+/// Why a rank that is needed at the start does not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// It has died.
+    Dead,
+    /// It has ended without joining.
+    Left,
+    /// It has not come for so long.
+    Late(Duration),
+}
+
+/// Comes after the welcome of a job over several hosts, with the descriptor of a `Neighborhood`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Hosts {
+    /// Says that this library speaks.
+    pub magic: u64,
+}
+
+impl Hosts {
+    pub fn new() -> Hosts {
+        Hosts { magic: MAGIC }
+    }
+
+    pub fn is_valid(&self) -> bool {
+        self.magic == MAGIC
+    }
 }
 
 impl Welcome {
@@ -81,26 +153,39 @@ impl Welcome {
         self.magic == MAGIC
     }
 
-    /// Says instead that there will be no job without `rank`, which has not come for so long, or has died.
-    pub fn refusal(rank: usize, not_for: Option<Duration>) -> Welcome {
-        let start_timeout_ms = not_for.map_or(0, |time| time.as_millis().max(1) as u64);
-        Welcome { rank: rank as u64, start_timeout_ms, ..Welcome::new() }
+    /// Says instead that there will be no job without `rank`.
+    pub fn refusal(rank: usize, absence: Absence) -> Welcome {
+        let (refusal, time) = match absence {
+            Absence::Dead => (REFUSED_DEAD, Duration::ZERO),
+            Absence::Left => (REFUSED_LEFT, Duration::ZERO),
+            Absence::Late(time) => (REFUSED_LATE, time),
+        };
+        Welcome { rank: rank as u64, start_timeout_ms: time.as_millis() as u64, refusal, ..Welcome::new() }
     }
 
     /// What a refusal says.
     pub fn refused(&self) -> Option<Error> {
         let rank = self.rank as usize;
-        match (self.size, self.start_timeout_ms) {
-            (0, 0) => Some(Error::PeerDead { rank }),
-            (0, time) => Some(Error::StartTimeout { missing: vec![rank], after: Duration::from_millis(time) }),
-            _ => None,
+        match self.refusal {
+            0 => None,
+            REFUSED_LATE => {
+                let after = Duration::from_millis(self.start_timeout_ms);
+                Some(Error::StartTimeout { missing: vec![rank], after })
+            }
+            REFUSED_LEFT => Some(Error::PeerLeft { rank }),
+            _ => Some(Error::PeerDead { rank }),
         }
     }
 
-    /// The layout of the memory that comes with it.
+    /// The layout of the memory that comes with it: of the ranks of this host.
     pub fn layout(&self) -> Result<Layout> {
-        let layout = Layout::new(self.size as usize, self.ports as usize, self.heap_half_bytes)?;
-        if layout.heap_half_bytes as u64 != self.heap_half_bytes || self.rank >= self.size {
+        let layout = Layout::of_host(self.size as usize, self.near as usize, self.ports as usize, self.heap_half_bytes)?;
+        let fits = layout.heap_half_bytes as u64 == self.heap_half_bytes
+            && self.rank < self.size
+            && self.local < self.near
+            && self.near <= self.size
+            && (self.hosts > 1 || (self.near, self.local) == (self.size, self.rank));
+        if !fits {
             return Err(Error::Launcher { reason: "the launcher describes an impossible job".into() });
         }
         Ok(layout)
@@ -134,7 +219,8 @@ pub fn send<T: Pod>(socket: BorrowedFd<'_>, message: &T, descriptor: Option<Borr
     }
 }
 
-/// Receives a message and the descriptor that came with it; `None` when the other end is closed.
+/// Receives a message and the descriptor that came with it; `None` when the other end is closed. One of another format may be of
+/// another length: of it, what says so is read, and the rest is 0.
 pub fn receive<T: Pod>(socket: BorrowedFd<'_>) -> Result<Option<(T, Option<OwnedFd>)>> {
     let mut message = T::zeroed();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -154,9 +240,17 @@ pub fn receive<T: Pod>(socket: BorrowedFd<'_>) -> Result<Option<(T, Option<Owned
     });
     match received.bytes {
         0 => Ok(None),
-        bytes if bytes == size_of::<T>() => Ok(Some((message, descriptor))),
+        bytes if bytes == size_of::<T>() || is_of_another_format(&bytemuck::bytes_of(&message)[..bytes]) => {
+            Ok(Some((message, descriptor)))
+        }
         _ => Err(Error::Launcher { reason: "the other end speaks another protocol".into() }),
     }
+}
+
+/// Whether a message that begins with these bytes is one of this library, but of another format. All formats begin alike.
+fn is_of_another_format(bytes: &[u8]) -> bool {
+    let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes")));
+    words.next() == Some(MAGIC) && words.next().is_some_and(|format| format != FORMAT)
 }
 
 /// Waits until there is something on one of the descriptors; false when the time is over.
@@ -186,4 +280,50 @@ pub fn check_user(socket: impl AsFd) -> Result<()> {
         peer.uid.as_raw(),
         mine.as_raw()
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_transports_fit_or_are_refused() {
+        for length in [0, 1, ENDPOINT_BYTES_MAX] {
+            let name = vec![7; length];
+            assert_eq!(Hello::reached_by(&name).unwrap().endpoint(), Some(&name[..]));
+        }
+        assert!(Hello::reached_by(&[7; ENDPOINT_BYTES_MAX + 1]).is_err());
+        for length in [ENDPOINT_BYTES_MAX as u64 + 1, u64::MAX] {
+            assert_eq!(Hello { endpoint_bytes: length, ..Hello::new() }.endpoint(), None);
+        }
+    }
+
+    #[test]
+    fn jobs_that_cannot_be_have_no_layout() {
+        let ports = 4;
+        let one_host = Welcome { size: 3, near: 3, ports, heap_half_bytes: 1 << 20, ..Welcome::new() };
+        assert_eq!(one_host.layout().unwrap().size, 3);
+        let over_hosts = Welcome { near: 2, local: 1, rank: 2, hosts: 2, ..one_host };
+        assert_eq!(over_hosts.layout().unwrap().size, 2);
+        for wrong in [
+            Welcome { rank: 3, ..one_host },
+            Welcome { near: 2, ..one_host },
+            Welcome { local: 1, ..one_host },
+            Welcome { local: 2, ..over_hosts },
+            Welcome { near: 4, ..over_hosts },
+            Welcome { near: 0, ..over_hosts },
+        ] {
+            assert!(wrong.layout().is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_why() {
+        use Error::{PeerDead, PeerLeft, StartTimeout};
+        assert!(Welcome::new().refused().is_none());
+        assert!(matches!(Welcome::refusal(3, Absence::Dead).refused(), Some(PeerDead { rank: 3 })));
+        assert!(matches!(Welcome::refusal(3, Absence::Left).refused(), Some(PeerLeft { rank: 3 })));
+        let late = Welcome::refusal(3, Absence::Late(Duration::from_secs(2))).refused();
+        assert!(matches!(late, Some(StartTimeout { missing, after }) if missing == [3] && after.as_secs() == 2));
+    }
 }

@@ -1,13 +1,32 @@
-//! Starting jobs of processes on this machine: what `hikyaku run` does, as a library.
+//! Starting jobs of processes, on this host or over several: what `hikyaku run` does, as a library.
 //!
 //! Rests on: `job` for what a rank and its launcher say to each other.
 //!
+//! A job on one host is the launcher and its ranks. For a job over several hosts the launcher starts an agent on each, by `ssh`
+//! or another command, and the agent does there what the launcher does here: one segment, its ranks, their welcome.
+//!
 //! | file | concept |
 //! |---|---|
+//! | `task` | what every rank runs |
 //! | `rank` | starting one process as a rank |
-//! | `watch` | the loop that welcomes ranks, watches them, ends them |
-//! | `output` | forwarding what ranks print, line by line |
+//! | `host` | the ranks of one host: their memory, their processes, their welcome |
+//! | `watch` | the loop that runs a job to its end |
+//! | `policy` | who failed first, and when the others are asked to end |
+//! | `sources` | what loops wait for |
 //! | `signals` | the launcher's own signals, and processes left behind by ranks |
+//! | `output`, `forwarder`, `relay` | what ranks print: lines; from pipes of this host; from other hosts |
+//!
+//! Over several hosts:
+//!
+//! | file | concept |
+//! |---|---|
+//! | `hosts` | which ranks run on which hosts |
+//! | `fleet` | all hosts, as the launcher sees them |
+//! | `remote`, `command` | one of them; the command that starts its agent |
+//! | `gathering` | who has come at the start |
+//! | `input` | standard input for a rank 0 elsewhere |
+//! | `agent`, `crew` | the agent of a host; its ranks |
+//! | `words`, `order`, `frame` | what launcher and agent say; the first of it; how it travels |
 //!
 //! ```no_run
 //! use hikyaku::launch::Launcher;
@@ -17,31 +36,56 @@
 //! # hikyaku::Result::Ok(())
 //! ```
 
+mod agent;
+mod command;
+mod crew;
+mod fleet;
+mod forwarder;
+mod frame;
+mod gathering;
+mod host;
+mod hosts;
+mod input;
+mod order;
 mod output;
+mod policy;
 mod rank;
+mod relay;
+mod remote;
 mod signals;
+mod sources;
+mod task;
 mod watch;
+mod words;
 
+pub use agent::serve_as_agent;
+pub use hosts::Hosts;
 pub use output::Captured;
 pub use watch::Running;
 
 use crate::error::Result;
+use crate::job::wire::{
+    HOST_VARIABLE, HOSTS_VARIABLE, LOCAL_RANK_VARIABLE, LOCAL_SIZE_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE,
+    SOCKET_VARIABLE,
+};
 use crate::job::{Config, topology};
 use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+use task::{Seats, Task};
 
 /// What to start, and how.
 #[derive(Clone, Debug)]
 pub struct Launcher {
-    program: OsString,
-    arguments: Vec<OsString>,
-    variables: Vec<(OsString, OsString)>,
+    task: Task,
     ranks: usize,
-    config: Config,
-    bind: Bind,
     on_death: OnDeath,
     tag: bool,
     capture: bool,
     supervise: bool,
+    hosts: Option<Hosts>,
+    agent: Option<String>,
+    agent_program: OsString,
+    host_timeout: Duration,
 }
 
 /// Whether ranks are bound to cores.
@@ -92,6 +136,8 @@ pub struct Outcome {
     pub joined: Vec<bool>,
     /// What each rank printed, if it was captured.
     pub output: Vec<Captured>,
+    /// What else went wrong, in words: hosts that were lost, ranks that did not join.
+    pub remarks: Vec<String>,
 }
 
 impl Outcome {
@@ -105,22 +151,28 @@ impl Launcher {
     /// A job of one rank that runs `program`.
     pub fn new(program: impl AsRef<OsStr>) -> Launcher {
         Launcher {
-            program: program.as_ref().to_owned(),
-            arguments: Vec::new(),
-            variables: Vec::new(),
+            task: Task {
+                program: program.as_ref().to_owned(),
+                arguments: Vec::new(),
+                variables: Vec::new(),
+                config: Config::default(),
+                bind: Bind::Core,
+            },
             ranks: 1,
-            config: Config::default(),
-            bind: Bind::Core,
             on_death: OnDeath::End,
             tag: false,
             capture: false,
             supervise: false,
+            hosts: None,
+            agent: None,
+            agent_program: "hikyaku".into(),
+            host_timeout: Duration::from_secs(5),
         }
     }
 
     /// Adds an argument of the program.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Launcher {
-        self.arguments.push(argument.as_ref().to_owned());
+        self.task.arguments.push(argument.as_ref().to_owned());
         self
     }
 
@@ -131,7 +183,7 @@ impl Launcher {
 
     /// Sets an environment variable of the ranks.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Launcher {
-        self.variables.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self.task.variables.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
@@ -143,13 +195,13 @@ impl Launcher {
 
     /// Ports, heap size and start-up time.
     pub fn config(mut self, config: Config) -> Launcher {
-        self.config = config;
+        self.task.config = config;
         self
     }
 
     /// Whether to bind ranks to cores.
     pub fn bind(mut self, bind: Bind) -> Launcher {
-        self.bind = bind;
+        self.task.bind = bind;
         self
     }
 
@@ -178,10 +230,58 @@ impl Launcher {
         self
     }
 
-    /// The core each rank is bound to, or nothing if they do not fit or shall not be bound.
+    /// Runs the ranks on these hosts instead of on this one, each by an agent there. Ranks of several hosts reach each other by
+    /// a network; those of one host share memory.
+    pub fn hosts(mut self, hosts: Hosts) -> Launcher {
+        self.ranks = hosts.host_of().len();
+        self.hosts = Some(hosts);
+        self
+    }
+
+    /// The command that starts agents, as `ssh -p 2222 {host}`: words separated by spaces, with the name of the host in the
+    /// place of `{host}` or at the end. The program and its arguments follow. It must carry standard input and output.
+    pub fn agent(mut self, template: impl Into<String>) -> Launcher {
+        self.agent = Some(template.into());
+        self
+    }
+
+    /// Where the `hikyaku` program is on the hosts; `hikyaku`, to be found by the host, if nobody says.
+    pub fn agent_program(mut self, program: impl AsRef<OsStr>) -> Launcher {
+        self.agent_program = program.as_ref().to_owned();
+        self
+    }
+
+    /// How long a host may be silent before it is taken for lost; 5 seconds if nobody says. Whole seconds count.
+    pub fn host_timeout(mut self, time: Duration) -> Launcher {
+        self.host_timeout = time;
+        self
+    }
+
+    /// The core each rank is bound to, or nothing if they do not fit or shall not be bound. What is so on other hosts is known
+    /// there.
     pub fn cores(&self) -> Option<Vec<usize>> {
-        let cores = topology::cores();
-        (self.bind == Bind::Core && self.ranks <= cores.len()).then(|| cores[..self.ranks].to_vec())
+        if self.hosts.is_some() { None } else { self.task.cores(&Seats::all(self.ranks)) }
+    }
+
+    /// What ranks of other hosts run: with this process's settings of the library, and with its paths, whatever they find there.
+    fn task_for_others(&self) -> Task {
+        const OF_ONE_RANK: [&str; 7] = [
+            SOCKET_VARIABLE,
+            RANK_VARIABLE,
+            SIZE_VARIABLE,
+            LOCAL_RANK_VARIABLE,
+            LOCAL_SIZE_VARIABLE,
+            HOST_VARIABLE,
+            HOSTS_VARIABLE,
+        ];
+        let travels = |name: &OsStr| {
+            let is_ours = name.as_encoded_bytes().starts_with(b"HIKYAKU_");
+            (is_ours && !OF_ONE_RANK.iter().any(|other| name == *other)) || name == "PATH" || name == "LD_LIBRARY_PATH"
+        };
+        let mut task = self.task.clone();
+        task.variables = std::env::vars_os().filter(|(name, _)| travels(name)).collect();
+        task.variables.extend(self.task.variables.iter().cloned());
+        task
     }
 
     /// Starts the job. Ranks can join only while [`Running::wait`] runs. The calling thread must live until the job

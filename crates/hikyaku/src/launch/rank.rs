@@ -1,16 +1,18 @@
 //! Starting one process as a rank.
 
-use super::Launcher;
+use super::Ending;
+use super::task::{Seats, Task};
 use crate::error::{Error, Result};
-use crate::job::wire::{RANK_VARIABLE, SIZE_VARIABLE, SOCKET_VARIABLE};
+use crate::job::wire::{
+    HOST_VARIABLE, HOSTS_VARIABLE, LOCAL_RANK_VARIABLE, LOCAL_SIZE_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE,
+    SOCKET_VARIABLE,
+};
 use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-
-use super::Ending;
 
 /// A started process and what the launcher holds of it.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(super) struct Rank {
     pub process: OwnedFd,
     /// Where it introduces itself; gone once nothing more is expected there.
     pub socket: Option<OwnedFd>,
+    /// It has said hello, and waits for its welcome.
+    pub waits: bool,
     /// Whether it was given the job's memory.
     pub welcomed: bool,
     /// How it ended, once it has.
@@ -33,10 +37,12 @@ pub(super) struct Pipes {
 }
 
 impl Rank {
-    /// Starts a process as `rank`, on `core` and with the signals of `mask` blocked, if they are given.
+    /// Starts a process as one of the ranks of this host, on `core` and with the signals of `mask` blocked, if they are given.
     pub fn start(
-        launcher: &Launcher,
-        rank: usize,
+        task: &Task,
+        seats: &Seats,
+        local: usize,
+        input: Stdio,
         core: Option<usize>,
         mask: Option<libc::sigset_t>,
     ) -> Result<(Rank, Pipes)> {
@@ -45,16 +51,23 @@ impl Rank {
                 .map_err(|e| Error::system("socketpair", e))?;
         let (output, output_end) = pipe()?;
         let (errors, errors_end) = pipe()?;
-        let mut command = Command::new(&launcher.program);
+        let mut command = Command::new(&task.program);
         command
-            .args(&launcher.arguments)
-            .envs(launcher.variables.iter().map(|(name, value)| (name, value)))
+            .args(&task.arguments)
+            .envs(task.variables.iter().map(|(name, value)| (name, value)))
             .env(SOCKET_VARIABLE, theirs.as_raw_fd().to_string())
-            .env(RANK_VARIABLE, rank.to_string())
-            .env(SIZE_VARIABLE, launcher.ranks.to_string())
-            .stdin(if rank == 0 && !launcher.capture { Stdio::inherit() } else { Stdio::null() })
+            .env(RANK_VARIABLE, seats.ranks[local].to_string())
+            .env(SIZE_VARIABLE, seats.size.to_string())
+            .env(LOCAL_RANK_VARIABLE, local.to_string())
+            .env(LOCAL_SIZE_VARIABLE, seats.ranks.len().to_string())
+            .stdin(input)
             .stdout(output_end)
             .stderr(errors_end);
+        match &seats.host {
+            Some(host) => command.env(HOST_VARIABLE, host).env(HOSTS_VARIABLE, seats.hosts.to_string()),
+            // A job inside a rank of another one has hosts of its own.
+            None => command.env_remove(HOST_VARIABLE).env_remove(HOSTS_VARIABLE),
+        };
         let parent = rustix::process::getpid();
         let inherited = theirs.as_raw_fd();
         // SAFETY: between fork and exec only system calls are made, on values captured by copy; the descriptor is
@@ -62,11 +75,11 @@ impl Rank {
         unsafe {
             command.pre_exec(move || prepare_child(parent, inherited, core, mask));
         }
-        let child = command.spawn().map_err(|error| cannot_start(launcher, &error))?;
+        let child = command.spawn().map_err(|error| task.cannot_start(&error))?;
         let pid = Pid::from_child(&child);
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|e| Error::system("pidfd_open", e));
         let rank = match process {
-            Ok(process) => Rank { child, process, socket: Some(ours), welcomed: false, ending: None },
+            Ok(process) => Rank { child, process, socket: Some(ours), waits: false, welcomed: false, ending: None },
             Err(error) => {
                 let mut child = child;
                 let _ = child.kill();
@@ -131,22 +144,6 @@ fn prepare_child(parent: Pid, socket: i32, core: Option<usize>, mask: Option<lib
     Ok(())
 }
 
-fn pipe() -> Result<(OwnedFd, OwnedFd)> {
+pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd)> {
     rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| Error::system("pipe", e))
-}
-
-fn cannot_start(launcher: &Launcher, error: &std::io::Error) -> Error {
-    let program = launcher.program.to_string_lossy();
-    let hint = match error.kind() {
-        std::io::ErrorKind::NotFound if !program.contains('/') => {
-            format!("; it is not in PATH (for a program of this folder say ./{program})")
-        }
-        _ => String::new(),
-    };
-    match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN) | None => {
-            Error::System { call: "fork", errno: error.raw_os_error().unwrap_or(libc::EAGAIN) }
-        }
-        _ => Error::Invalid(format!("cannot start {program}: {error}{hint}")),
-    }
 }

@@ -22,14 +22,14 @@ pub(super) struct Received {
 }
 
 impl Signals {
-    /// Takes the signals over. They stay blocked: the process ends with its job.
-    pub fn take() -> Result<Signals> {
+    /// Takes the signals over, and those of `also`. They stay blocked: the process ends with its job.
+    pub fn take(also: &[libc::c_int]) -> Result<Signals> {
         // SAFETY: libc calls on a local signal set; signalfd gives a fresh descriptor.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut set);
-            for signal in FORWARDED {
-                libc::sigaddset(&mut set, signal);
+            for signal in FORWARDED.iter().chain(also) {
+                libc::sigaddset(&mut set, *signal);
             }
             let mut before: libc::sigset_t = std::mem::zeroed();
             libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
@@ -65,6 +65,12 @@ impl Signals {
 /// Whether a signal asks a program to end.
 pub(super) fn ends(signal: i32) -> bool {
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal)
+}
+
+/// Stops this process until somebody has it continue.
+pub(super) fn rest() {
+    // SAFETY: a signal to this process, whose action no handler can change.
+    unsafe { libc::kill(libc::getpid(), libc::SIGSTOP) };
 }
 
 /// Ends every process that ranks have left behind.

@@ -1,0 +1,120 @@
+//! Hosts for tests: network namespaces of this machine, joined by links to a switch.
+//!
+//! ```text
+//!   host 0 (eth0, 10.77.0.1) ---- p0 |
+//!   host 1 (eth0, 10.77.0.2) ---- p1 | br0, in a namespace of its own
+//! ```
+//! Programs are put there by `nsenter`. Everything goes with the namespaces, and those with the [`Network`]; what a test that was
+//! killed has left is removed by the next.
+
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The agent command for `hikyaku run --hosts` on such hosts.
+pub const AGENT: &str = "nsenter --net=/run/netns/{host}";
+
+const FOLDER: &str = "/run/netns";
+const PREFIX: &str = "hikyaku-";
+
+/// Some hosts and the network between them.
+#[derive(Debug)]
+pub struct Network {
+    switch: String,
+    hosts: Vec<String>,
+}
+
+impl Network {
+    /// A network of `count` hosts, each able to reach the others; nothing, with a word on standard error, where there are no
+    /// rights or no programs to make one.
+    ///
+    /// # Panics
+    /// If there are both, and it fails all the same.
+    pub fn new(count: usize) -> Option<Network> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        if let Err(why) = is_possible(&name) {
+            eprintln!("not tested: {why}; needed are root's rights and `ip netns` (iproute2)");
+            return None;
+        }
+        remove_remains();
+        let hosts = (0..count).map(|host| format!("{name}-{host}")).collect();
+        let network = Network { switch: format!("{name}-switch"), hosts };
+        let switch = network.switch.as_str();
+        ip(&["netns", "add", switch]);
+        ip(&["-n", switch, "link", "add", "br0", "type", "bridge"]);
+        ip(&["-n", switch, "link", "set", "br0", "up"]);
+        for (host, name) in network.hosts.iter().enumerate() {
+            let (port, address) = (format!("p{host}"), format!("{}/24", network.address(host)));
+            ip(&["netns", "add", name]);
+            ip(&["-n", switch, "link", "add", &port, "type", "veth", "peer", "name", "eth0", "netns", name]);
+            ip(&["-n", switch, "link", "set", &port, "master", "br0", "up"]);
+            ip(&["-n", name, "address", "add", &address, "dev", "eth0"]);
+            ip(&["-n", name, "link", "set", "eth0", "up"]);
+            ip(&["-n", name, "link", "set", "lo", "up"]);
+        }
+        Some(network)
+    }
+
+    /// The name of a host, for `--hosts`.
+    pub fn host(&self, host: usize) -> &str {
+        &self.hosts[host]
+    }
+
+    /// A list of hosts for `--hosts`: `[(0, 2), (1, 1)]` is two ranks on host 0 and one on host 1.
+    pub fn list(&self, slots: &[(usize, usize)]) -> String {
+        let entries = slots.iter().map(|(host, count)| format!("{}:{count}", self.hosts[*host]));
+        entries.collect::<Vec<_>>().join(",")
+    }
+
+    /// The address of a host.
+    pub fn address(&self, host: usize) -> Ipv4Addr {
+        Ipv4Addr::new(10, 77, 0, host as u8 + 1)
+    }
+
+    /// Cuts the link of a host, or mends it.
+    pub fn set_link(&self, host: usize, works: bool) {
+        ip(&["-n", &self.switch, "link", "set", &format!("p{host}"), if works { "up" } else { "down" }]);
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for name in self.hosts.iter().chain([&self.switch]) {
+            let _ = Command::new("ip").args(["netns", "del", name]).output();
+        }
+    }
+}
+
+fn is_possible(name: &str) -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        return Err("this user may not make network namespaces".into());
+    }
+    for verb in ["add", "del"] {
+        let done = Command::new("ip").args(["netns", verb, name]).output().map_err(|error| format!("ip: {error}"))?;
+        if !done.status.success() {
+            return Err(format!("ip netns {verb}: {}", String::from_utf8_lossy(&done.stderr).trim()));
+        }
+    }
+    Ok(())
+}
+
+/// Runs `ip`.
+///
+/// # Panics
+/// If it fails.
+fn ip(arguments: &[&str]) {
+    let done = Command::new("ip").args(arguments).output().unwrap();
+    assert!(done.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Removes namespaces whose test is gone.
+fn remove_remains() {
+    for entry in std::fs::read_dir(FOLDER).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some((process, _)) = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')) else { continue };
+        if !std::path::Path::new("/proc").join(process).exists() {
+            let _ = Command::new("ip").args(["netns", "del", &name]).output();
+        }
+    }
+}

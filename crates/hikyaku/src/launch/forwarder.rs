@@ -1,0 +1,85 @@
+//! Forwarding what ranks of this host print, by a thread of its own, so that a slow reader of the launcher's output delays
+//! nothing else.
+
+use super::output::{Captured, Display, Stream};
+use super::rank::Pipes;
+use crate::error::{Error, Result};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::Timespec;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The thread that forwards.
+pub(super) struct Forwarder {
+    thread: JoinHandle<Vec<Captured>>,
+    ended: Arc<AtomicBool>,
+}
+
+/// How long an unfinished line waits for its end before it is shown.
+pub(super) const PARTIAL_LINE: Duration = Duration::from_millis(20);
+/// How long to wait for processes left behind by ranks, which may hold their output open.
+pub(super) const STRAGGLERS: Duration = Duration::from_millis(100);
+
+impl Forwarder {
+    pub fn start(pipes: Vec<Pipes>, tag: bool, capture: bool) -> Result<Forwarder> {
+        let ended = Arc::new(AtomicBool::new(false));
+        let flag = ended.clone();
+        let display = Display::new(pipes.len(), tag, capture);
+        let thread = std::thread::Builder::new()
+            .name("hikyaku-output".into())
+            .spawn(move || forward(pipes, display, &flag))
+            .map_err(|error| Error::thread(&error))?;
+        Ok(Forwarder { thread, ended })
+    }
+
+    /// All ranks have ended: forwards what is still in the pipes and gives what was captured.
+    pub fn finish(self) -> Vec<Captured> {
+        self.ended.store(true, Ordering::Release);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+fn forward(pipes: Vec<Pipes>, mut display: Display, ended: &AtomicBool) -> Vec<Captured> {
+    let mut streams: Vec<(OwnedFd, Stream)> = Vec::new();
+    for (rank, pipes) in pipes.into_iter().enumerate() {
+        streams.push((pipes.output, Stream::new(rank, false)));
+        streams.push((pipes.errors, Stream::new(rank, true)));
+    }
+    let mut deadline = None;
+    while !streams.is_empty() {
+        if deadline.is_none() && ended.load(Ordering::Acquire) {
+            deadline = Some(Instant::now() + STRAGGLERS);
+        }
+        let ready = poll(&streams);
+        if ready.is_empty() {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                break;
+            }
+            streams.iter_mut().for_each(|(_, stream)| stream.show_partial(&mut display));
+        }
+        for index in ready.into_iter().rev() {
+            let (pipe, stream) = &mut streams[index];
+            let mut buffer = [0; 16 * 1024];
+            match rustix::io::read(pipe, &mut buffer) {
+                Ok(0) => streams.swap_remove(index).1.end(&mut display),
+                // The rank learns that nobody reads as it would without us.
+                Ok(count) if !stream.take(&buffer[..count], &mut display) => drop(streams.swap_remove(index)),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    display.finish()
+}
+
+/// Which streams have something, waiting a little.
+fn poll(streams: &[(OwnedFd, Stream)]) -> Vec<usize> {
+    let mut polled: Vec<PollFd<'_>> = streams.iter().map(|(pipe, _)| PollFd::new(pipe, PollFlags::IN)).collect();
+    let wait = Timespec { tv_sec: 0, tv_nsec: PARTIAL_LINE.as_nanos() as _ };
+    if rustix::event::poll(&mut polled, Some(&wait)).unwrap_or(0) == 0 {
+        return Vec::new();
+    }
+    (0..streams.len()).filter(|index| !polled[*index].revents().is_empty()).collect()
+}

@@ -1,0 +1,254 @@
+//! The ranks of one host: their memory, their processes, their welcome. A job on one host has one of these in its launcher;
+//! over several hosts every agent has one.
+
+use super::Ending;
+use super::rank::{Pipes, Rank};
+use super::sources::{Source, Sources};
+use super::task::{Seats, Task};
+use crate::error::Result;
+use crate::job::topology;
+use crate::job::wire::{self, Absence, Hello, Welcome};
+use crate::sync::fence::Fences;
+use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, Local, State};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Stdio;
+use std::sync::atomic::Ordering;
+
+/// The ranks of one host.
+pub(super) struct Host {
+    seats: Seats,
+    ranks: Vec<Rank>,
+    memory: JobMemory,
+    welcome: Welcome,
+    admission: Admission,
+}
+
+/// What a rank hears that has said hello.
+enum Admission {
+    /// Its welcome.
+    Open,
+    /// Nothing until all ranks of all hosts have come.
+    Waiting,
+    /// Its welcome, and who is where.
+    WithHosts(OwnedFd),
+    /// That there is no job.
+    Refused(Welcome),
+}
+
+/// Something that happened to a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// It has said hello, and how it is reached.
+    Arrived { rank: usize, endpoint: Box<[u8]> },
+    /// Its process has ended.
+    Ended(Ended),
+}
+
+/// The end of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub rank: usize,
+    pub ending: Ending,
+    /// Whether it took part in the job.
+    pub joined: bool,
+    /// What it is for the others.
+    pub departure: Departure,
+}
+
+/// What the end of a rank is for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Departure {
+    pub state: State,
+    /// Barriers it had come to.
+    pub arrivals: u64,
+}
+
+impl Host {
+    /// Makes the memory of `layout` and starts all ranks, whose processes have the signals of `mask` blocked. What is printed
+    /// comes out of the pipes.
+    pub fn start(
+        task: &Task,
+        seats: Seats,
+        layout: Layout,
+        job: u64,
+        mut input: Option<Stdio>,
+        mask: Option<libc::sigset_t>,
+    ) -> Result<(Host, Vec<Pipes>)> {
+        let memory = JobMemory::create(layout, task.config.choices.words())?;
+        let welcome = Welcome {
+            size: seats.size as u64,
+            near: layout.count as u64,
+            hosts: seats.hosts as u64,
+            ports: layout.ports as u64,
+            heap_half_bytes: layout.heap_half_bytes as u64,
+            job,
+            fences: Fences::for_processes() as u64,
+            crowded: (seats.machine_ranks > topology::cores().len()) as u64,
+            launcher: std::process::id() as u64,
+            start_timeout_ms: task.config.start_patience().as_millis() as u64,
+            ..Welcome::new()
+        };
+        let cores = task.cores(&seats);
+        let admission = if seats.hosts > 1 { Admission::Waiting } else { Admission::Open };
+        let mut host = Host { seats, ranks: Vec::with_capacity(layout.count), memory, welcome, admission };
+        let mut pipes = Vec::with_capacity(layout.count);
+        for local in 0..layout.count {
+            // On failure those already started end with `host`.
+            let input = input.take_if(|_| host.seats.ranks[local] == 0).unwrap_or_else(Stdio::null);
+            let core = cores.as_ref().map(|cores| cores[local]);
+            let (rank, output) = Rank::start(task, &host.seats, local, input, core, mask)?;
+            host.ranks.push(rank);
+            pipes.push(output);
+        }
+        Ok((host, pipes))
+    }
+
+    /// The process of each rank.
+    pub fn processes(&self) -> Vec<u32> {
+        self.ranks.iter().map(Rank::id).collect()
+    }
+
+    /// Whether all have ended.
+    pub fn is_over(&self) -> bool {
+        self.ranks.iter().all(|rank| rank.ending.is_some())
+    }
+
+    /// What to wait for.
+    pub fn watch<'a>(&'a self, sources: &mut Sources<'a>) {
+        for (local, rank) in self.ranks.iter().enumerate().filter(|(_, rank)| rank.ending.is_none()) {
+            sources.reads(Source::Process(local), &rank.process);
+            if let Some(socket) = &rank.socket {
+                sources.reads(Source::Socket(local), socket);
+            }
+        }
+    }
+
+    /// Sees to what was waited for.
+    pub fn handle(&mut self, source: Source) -> Option<Event> {
+        match source {
+            Source::Process(local) => self.look_at(local),
+            Source::Socket(local) => self.hear(local),
+            _ => None,
+        }
+    }
+
+    /// A rank has introduced itself, or a descendant of it has closed the socket.
+    fn hear(&mut self, local: usize) -> Option<Event> {
+        let rank = &mut self.ranks[local];
+        let hello = match wire::receive::<Hello>(rank.socket.as_ref()?.as_fd()) {
+            Ok(Some((hello, _))) if hello.is_valid() => hello,
+            _ => {
+                rank.socket = None;
+                return None;
+            }
+        };
+        // Only one program of a rank, and only one built for the same layout, is given the memory.
+        let endpoint = hello.endpoint().filter(|_| hello.format == FORMAT && !rank.welcomed && !rank.waits);
+        let Some(endpoint) = endpoint else {
+            self.answer(local, false);
+            return None;
+        };
+        rank.waits = true;
+        if let Admission::Waiting = self.admission {
+            return Some(Event::Arrived { rank: self.seats.ranks[local], endpoint: endpoint.into() });
+        }
+        self.admit(local);
+        None
+    }
+
+    /// Tells a rank that waits what it waits for, if that is known.
+    fn admit(&mut self, local: usize) {
+        if !self.ranks[local].waits {
+            return;
+        }
+        match &self.admission {
+            Admission::Waiting => return,
+            Admission::Refused(refusal) => {
+                let rank = &mut self.ranks[local];
+                rank.waits = false;
+                if rank.socket.as_ref().is_some_and(|socket| wire::send(socket.as_fd(), refusal, None).is_err()) {
+                    rank.socket = None;
+                }
+                return;
+            }
+            Admission::Open | Admission::WithHosts(_) => {}
+        }
+        self.ranks[local].waits = false;
+        self.ranks[local].welcomed = true;
+        self.answer(local, true);
+        // The rank may have read the welcome while the kernel was still about to tell it of that.
+        self.memory.block(Local(local as u32)).life.welcomed.store(1, Ordering::Release);
+    }
+
+    /// Sends a welcome, with the memory or without.
+    fn answer(&mut self, local: usize, with_memory: bool) {
+        let welcome = Welcome { rank: self.seats.ranks[local] as u64, local: local as u64, ..self.welcome };
+        let file = with_memory.then(|| self.memory.segment.file());
+        let sent = self.ranks[local].socket.as_ref().map(|socket| {
+            wire::send(socket.as_fd(), &welcome, file)?;
+            match &self.admission {
+                Admission::WithHosts(table) if file.is_some() => {
+                    wire::send(socket.as_fd(), &wire::Hosts::new(), Some(table.as_fd()))
+                }
+                _ => Ok(()),
+            }
+        });
+        if let Some(Err(_)) = sent {
+            self.ranks[local].socket = None;
+        }
+    }
+
+    /// All ranks of all hosts have come: those of this host are welcomed, and told who is where.
+    pub fn open(&mut self, hosts: OwnedFd) {
+        self.admission = Admission::WithHosts(hosts);
+        (0..self.ranks.len()).for_each(|local| self.admit(local));
+    }
+
+    /// There will be no job without `rank`: those who wait hear it, and whoever comes later.
+    pub fn refuse(&mut self, rank: usize, absence: Absence) {
+        self.admission = Admission::Refused(Welcome::refusal(rank, absence));
+        (0..self.ranks.len()).for_each(|local| self.admit(local));
+    }
+
+    fn look_at(&mut self, local: usize) -> Option<Event> {
+        let rank = &mut self.ranks[local];
+        let ending = rank.look()?;
+        let joined = rank.welcomed;
+        // The socket stays open on this side until the job ends: closing it would end processes that the rank has
+        // forked and that still hold the other side.
+        let life = &self.memory.block(Local(local as u32)).life;
+        let state = if ending == Ending::Exited(0) { State::Left } else { State::Dead };
+        if life.state() != State::Left {
+            self.memory.mark_departed(Local(local as u32), state);
+        }
+        let departure = Departure { state: life.state(), arrivals: life.arrivals.load(Ordering::Relaxed) };
+        Some(Event::Ended(Ended { rank: self.seats.ranks[local], ending, joined, departure }))
+    }
+
+    /// A rank of another host has ended: those of this one are told.
+    pub fn news(&self, rank: usize, departure: Departure) {
+        debug_assert!(!self.seats.ranks.contains(&rank), "{departure:?} of a rank of this host");
+        self.memory.tell_of(rank, departure.state, departure.arrivals);
+    }
+
+    /// Sends a signal to all ranks that have not ended.
+    pub fn signal(&self, signal: i32) {
+        for rank in &self.ranks {
+            rank.signal(signal);
+        }
+    }
+
+    /// Gives the processes' ids free; they must have ended.
+    pub fn reap(&mut self) {
+        for rank in &mut self.ranks {
+            rank.reap();
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.signal(libc::SIGKILL);
+        self.reap();
+    }
+}
