@@ -22,6 +22,14 @@ pub enum Error {
         /// The rank that left.
         rank: usize,
     },
+    /// The rank may be alive, but cannot be reached.
+    #[error("rank {rank} cannot be reached: {tried}")]
+    Unreachable {
+        /// The rank.
+        rank: usize,
+        /// What was tried.
+        tried: String,
+    },
     /// The rank sent something no correct program sends.
     #[error("rank {rank} sent something impossible ({what}); its messages are no longer read")]
     PeerMisbehaved {
@@ -308,6 +316,7 @@ impl Error {
         match self {
             Error::PeerDead { rank }
             | Error::PeerLeft { rank }
+            | Error::Unreachable { rank, .. }
             | Error::PeerMisbehaved { rank, .. }
             | Error::Refused { rank, .. }
             | Error::Busy { rank }
@@ -322,6 +331,12 @@ impl Error {
 
     /// True when a peer is the cause: it died, left, or sent nonsense. The caller's program may be right.
     pub fn is_peer_fault(&self) -> bool {
-        matches!(self, Error::PeerDead { .. } | Error::PeerLeft { .. } | Error::PeerMisbehaved { .. })
+        matches!(
+            self,
+            Error::PeerDead { .. }
+                | Error::PeerLeft { .. }
+                | Error::Unreachable { .. }
+                | Error::PeerMisbehaved { .. }
+        )
     }
 }

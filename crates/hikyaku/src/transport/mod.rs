@@ -5,14 +5,18 @@
 //!
 //! [`shm`] is mapped memory: every rank of a host maps one segment, so a remote reference is a pointer and needs
 //! no transport call at all. Ranks that are not mapped are *far*: a [`Transport`] carries packets to their network
-//! interfaces, which do what the packets ask for. [`sim`] is one in virtual time. [`reliable`] makes links out of wires
-//! that lose frames. [`hardware`] is what some networks do for all ranks at once.
+//! interfaces, which do what the packets ask for. [`sim`] is one in virtual time. [`mod@core`] says what one between hosts must do,
+//! [`loopback`] is the smallest, [`udp`] goes over datagrams. [`reliable`] makes links out of wires that lose frames. [`hardware`]
+//! is what some networks do for all ranks at once.
 
+pub mod core;
 pub(crate) mod hardware;
+pub mod loopback;
 pub(crate) mod packet;
 pub(crate) mod reliable;
 pub mod shm;
 pub mod sim;
+pub mod udp;
 
 use crate::error::Result;
 use hardware::{Multicast, NetworkBarrier};

@@ -59,7 +59,7 @@ proptest! {
             let message = [1; 16];
             let body = match kind {
                 0 => Body::Request { first: around(place), count: number },
-                1 => Body::Acknowledgement,
+                1 => Body::Acknowledgement { answer },
                 _ => Body::Data { serial: around(place), answer, message: &message[..number as usize % 10] },
             };
             link.receive(now, &Frame { epoch: 1, acknowledged: around(acknowledged), body }.encode());
@@ -240,7 +240,7 @@ fn messages_are_refused_with_a_reason_and_given_back() {
     let long: Box<[u8]> = Box::new([0; 3]);
     assert_eq!(link.send(long.clone()), Err(Refused { reason: Refusal::TooLong, message: long }));
     assert_eq!(link.send(Box::new([1, 2])), Ok(()));
-    assert_eq!(link.send(Box::new([3])), Err(Refused { reason: Refusal::Full, message: Box::new([3]) }));
+    assert_eq!(link.send(Box::new([3])), Err(Refused { reason: Refusal::Full, message: [3].into() }));
     assert_eq!(link.next_frame(0).unwrap().len(), HEAD_BYTES + 2);
 }
 
@@ -325,8 +325,8 @@ fn every_planted_bug_is_caught() {
 #[test]
 fn fuzz_frames() {
     let frame = |body| Frame { epoch: 1, acknowledged: Serial::FIRST, body }.encode();
-    let data = |answer| Body::Data { serial: Serial::FIRST, answer, message: &[7; 5] };
-    let bodies = [data(false), data(true), Body::Acknowledgement, Body::Request { first: Serial::FIRST, count: 3 }];
+    let data = |answer| Body::Data { serial: Serial::FIRST, answer, message: &[7; 5][..] };
+    let bodies = [data(false), data(true), Body::Acknowledgement { answer: false }, Body::Request { first: Serial::FIRST, count: 3 }];
     // Which are summed up again, how long each is, and the frames.
     let samples: Vec<Vec<u8>> = bodies
         .into_iter()

@@ -54,6 +54,7 @@ impl Plan {
             message_bytes_max: self.message_bytes_max,
             // Nobody gives up: whatever happens, the wire is perfect some day.
             attempts_max: u32::MAX - 1,
+            acknowledge_every: self.window.div_ceil(4),
             ..Settings::for_round_trip(ROUND_TRIP_PS)
         }
     }

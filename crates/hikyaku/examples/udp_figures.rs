@@ -1,0 +1,243 @@
+//! Figures of the udp transport beside bare sockets, in one run.
+//!
+//! ```text
+//! udp_figures [ADDRESS]                 two threads, over lo (127.0.0.1) unless told otherwise
+//! udp_figures serve ADDRESS PORT        one end, for ...
+//! udp_figures to ADDRESS THERE PORT     ... the other, in another process or network namespace
+//! ```
+//! Ping-pongs are half round trips in microseconds, medians of rounds in which all take turns. Bandwidth is that of transfers of 1 MB,
+//! each answered by a message when it is there, in GB/s.
+
+use hikyaku::spi::udp::{Bound, Config, Endpoint};
+use hikyaku::spi::{Body, Loss, Packet, Posted, Sink, Token, Transport};
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+const SECRET: [u8; 32] = [9; 32];
+const ROUNDS: usize = 15;
+const PINGS: usize = 2000;
+const LONG_BYTES: usize = 1 << 20;
+const LONGS: usize = 60;
+const PAYLOAD: [u8; 8] = [1; 8];
+
+/// Counts what comes.
+#[derive(Default)]
+struct Count {
+    messages: usize,
+    bytes: usize,
+    completed: usize,
+    sum: u64,
+}
+
+impl Sink for Count {
+    fn message(&mut self, _: usize, packet: &Packet, payload: &[u8]) {
+        self.messages += 1;
+        self.bytes += payload.len();
+        self.sum = self.sum.wrapping_add(packet.address);
+    }
+    fn completed(&mut self, _: Token) {
+        self.completed += 1;
+    }
+    fn lost(&mut self, rank: usize, why: Loss) {
+        panic!("rank {rank} is lost: {why:?}");
+    }
+}
+
+/// One end of everything that is measured.
+struct End {
+    bare: UdpSocket,
+    tcp: TcpStream,
+    sealed: Endpoint,
+    open: Endpoint,
+    peer: usize,
+}
+
+impl End {
+    /// Ports from `port` on: bare, tcp, sealed, open.
+    fn new(here: IpAddr, there: IpAddr, first: bool, port: u16) -> End {
+        let (mine, theirs) = if first { (port, port + 10) } else { (port + 10, port) };
+        let bare = UdpSocket::bind((here, mine)).expect("bind");
+        bare.set_nonblocking(true).expect("nonblocking");
+        bare.connect((there, theirs)).expect("connect");
+        let endpoint = |offset: u16, secret| {
+            let mut config = Config::new(SocketAddr::new(here, mine + offset), SECRET);
+            config.secret = secret;
+            if let Some(bytes) = std::env::var("FRAME").ok().and_then(|text| text.parse().ok()) {
+                config.frame_max = bytes;
+            }
+            if let Some(bytes) = std::env::var("WINDOW").ok().and_then(|text| text.parse().ok()) {
+                config.window_max = bytes;
+            }
+            config.trains = std::env::var("TRAINS").is_ok_and(|text| text == "0") == false;
+            let bound = Bound::new(config).expect("bind");
+            let (me, peer) = (usize::from(!first), usize::from(first));
+            let mut addresses = vec![None; 2];
+            addresses[me] = Some(SocketAddr::new(here, mine + offset));
+            addresses[peer] = Some(SocketAddr::new(there, theirs + offset));
+            bound.start(me, addresses).expect("start")
+        };
+        let (sealed, open) = (endpoint(2, Some(SECRET)), endpoint(3, None));
+        let tcp = if first {
+            TcpListener::bind((here, port + 1)).expect("listen").accept().expect("accept").0
+        } else {
+            let start = Instant::now();
+            loop {
+                match TcpStream::connect((there, port + 1)) {
+                    Ok(tcp) => break tcp,
+                    Err(error) if start.elapsed() > Duration::from_secs(10) => panic!("{error}"),
+                    Err(_) => std::thread::sleep(Duration::from_millis(20)),
+                }
+            }
+        };
+        tcp.set_nodelay(true).expect("nodelay");
+        End { bare, tcp, sealed, open, peer: usize::from(first) }
+    }
+
+    fn send_bare(&self) {
+        self.bare.send(&PAYLOAD).expect("send");
+    }
+
+    fn receive_bare(&self) {
+        let mut buffer = [0; 64];
+        while self.bare.recv(&mut buffer).is_err() {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn post(&self, endpoint: &Endpoint, body: &[u8], token: Option<Token>, count: &mut Count) -> Posted {
+        loop {
+            // SAFETY: bodies are static, or live until their tokens are completed.
+            match unsafe { endpoint.post(self.peer, &Packet::default(), Body::of(body), token) }.expect("post") {
+                Posted::Busy => drop(endpoint.poll(count)),
+                posted => return posted,
+            }
+        }
+    }
+
+    fn await_messages(&self, endpoint: &Endpoint, count: &mut Count, messages: usize) {
+        while count.messages < messages {
+            endpoint.poll(count);
+        }
+    }
+
+    /// Half a round trip of bare datagrams in microseconds; `first` begins.
+    fn ping_bare(&self, first: bool) -> f64 {
+        half_round_trip(first, || self.send_bare(), || self.receive_bare())
+    }
+
+    fn ping(&self, endpoint: &Endpoint, first: bool) -> f64 {
+        let count = std::cell::RefCell::new(Count::default());
+        half_round_trip(
+            first,
+            || drop(self.post(endpoint, &PAYLOAD, None, &mut count.borrow_mut())),
+            || {
+                let mut count = count.borrow_mut();
+                let next = count.messages + 1;
+                self.await_messages(endpoint, &mut count, next);
+            },
+        )
+    }
+
+    /// GB/s of transfers of 1 MB.
+    fn stream(&self, endpoint: &Endpoint, first: bool, data: &[u8]) -> f64 {
+        let mut count = Count::default();
+        let pieces = data.len().div_ceil(endpoint.capabilities().payload_max);
+        let start = Instant::now();
+        for round in 1..=LONGS {
+            if first {
+                let mut lent = 0;
+                for piece in data.chunks(endpoint.capabilities().payload_max) {
+                    lent += usize::from(self.post(endpoint, piece, Some(Token(1)), &mut count) == Posted::Posted);
+                    endpoint.poll(&mut count);
+                }
+                let completed = count.completed + lent - count.completed.min(0);
+                self.await_messages(endpoint, &mut count, round);
+                let _ = completed;
+            } else {
+                self.await_messages(endpoint, &mut count, round * pieces);
+                self.post(endpoint, &[], None, &mut count);
+            }
+        }
+        while !endpoint.drained() {
+            endpoint.poll(&mut count);
+        }
+        rate(start)
+    }
+
+    fn stream_tcp(&self, first: bool, data: &mut [u8]) -> f64 {
+        let start = Instant::now();
+        let mut tcp = &self.tcp;
+        for _ in 0..LONGS {
+            if first {
+                tcp.write_all(data).expect("write");
+                tcp.read_exact(&mut [0]).expect("read");
+            } else {
+                tcp.read_exact(data).expect("read");
+                tcp.write_all(&[1]).expect("write");
+            }
+        }
+        rate(start)
+    }
+
+    /// Everything, in turns; the first end tells.
+    fn run(self, first: bool) {
+        let mut data = vec![5; LONG_BYTES];
+        let mut figures: [Vec<f64>; 6] = Default::default();
+        for _ in 0..ROUNDS {
+            figures[0].push(self.ping_bare(first));
+            figures[1].push(self.ping(&self.sealed, first));
+            figures[2].push(self.ping(&self.open, first));
+            figures[3].push(self.stream_tcp(first, &mut data));
+            figures[4].push(self.stream(&self.sealed, first, &data));
+            figures[5].push(self.stream(&self.open, first, &data));
+        }
+        if first {
+            let [bare, sealed, open, tcp, sealed_rate, open_rate] = figures.map(median);
+            println!("8 bytes one way    bare udp {bare:.2} us  sealed {sealed:.2} us ({:.2} x)  not sealed {open:.2} us ({:.2} x)", sealed / bare, open / bare);
+            println!("1 MB               bare tcp {tcp:.2} GB/s  sealed {sealed_rate:.2} GB/s ({:.2} x)  not sealed {open_rate:.2} GB/s ({:.2} x)", sealed_rate / tcp, open_rate / tcp);
+            println!("{:?}", self.sealed.counters());
+        }
+    }
+}
+
+fn half_round_trip(first: bool, send: impl Fn(), receive: impl Fn()) -> f64 {
+    let start = Instant::now();
+    for _ in 0..PINGS {
+        if first {
+            send();
+            receive();
+        } else {
+            receive();
+            send();
+        }
+    }
+    start.elapsed().as_secs_f64() * 1e6 / (2 * PINGS) as f64
+}
+
+fn rate(start: Instant) -> f64 {
+    (LONGS * LONG_BYTES) as f64 / start.elapsed().as_secs_f64() / 1e9
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ip = |text: &str| text.parse().expect("an address");
+    match words[..] {
+        ["serve", here, there, port] => End::new(ip(here), ip(there), false, port.parse().expect("a port")).run(false),
+        ["to", here, there, port] => End::new(ip(here), ip(there), true, port.parse().expect("a port")).run(true),
+        _ => {
+            let here = ip(words.first().unwrap_or(&"127.0.0.1"));
+            let port = 20_000 + (std::process::id() % 20_000) as u16;
+            std::thread::scope(|scope| {
+                scope.spawn(move || End::new(here, here, false, port).run(false));
+                End::new(here, here, true, port).run(true);
+            });
+        }
+    }
+}
