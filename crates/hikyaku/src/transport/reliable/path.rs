@@ -57,7 +57,7 @@ impl Path {
     /// So many bytes were acknowledged.
     pub fn carried(&mut self, bytes: u64) {
         let Some(fit) = self.settings.fit else { return };
-        let growth = if self.window < self.threshold { bytes } else { (fit.frame_bytes * bytes / self.window).max(1) };
+        let growth = if self.window < self.threshold { bytes } else { (fit.frame_bytes * bytes / self.window.max(1)).max(1) };
         self.window = (self.window + growth).min(fit.window_bytes_max);
     }
 

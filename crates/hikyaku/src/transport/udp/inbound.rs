@@ -2,7 +2,7 @@
 
 use super::batch::Inbox;
 use crate::transport::core::Sink;
-use crate::transport::packet::{self, PACKET_BYTES};
+use crate::transport::packet;
 use crate::transport::shm::ring::Packet;
 use std::collections::HashMap;
 
@@ -86,11 +86,6 @@ impl Joiner {
     pub fn forget(&mut self, from: u32) {
         self.partial.remove(&from);
     }
-}
-
-/// Bytes of a message with so much payload.
-pub const fn message_bytes(payload: usize) -> usize {
-    PACKET_BYTES + payload
 }
 
 #[cfg(test)]

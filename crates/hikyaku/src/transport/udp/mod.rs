@@ -44,6 +44,8 @@ mod socket;
 mod state;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_netns;
 mod wire;
 
 pub use endpoint::{Bound, Endpoint};

@@ -16,7 +16,7 @@ fn config() -> Config {
 }
 
 /// Without the wire of faults around the socket, and so with trains.
-fn plain() -> Config {
+pub(super) fn plain() -> Config {
     Config { faults: None, ..config() }
 }
 
@@ -29,10 +29,10 @@ fn endpoints(configs: &[Config]) -> Vec<Endpoint> {
 
 /// Remembers everything.
 #[derive(Default)]
-struct Taken {
-    messages: Vec<(usize, u64, Vec<u8>)>,
-    completed: Vec<Token>,
-    lost: Vec<(usize, Loss)>,
+pub(super) struct Taken {
+    pub messages: Vec<(usize, u64, Vec<u8>)>,
+    pub completed: Vec<Token>,
+    pub lost: Vec<(usize, Loss)>,
 }
 
 impl Sink for Taken {
@@ -53,11 +53,11 @@ fn packet(address: u64) -> Packet {
     Packet { address, arguments: [1, 2, 3, 4, 5, 77], ..Packet::default() }
 }
 
-fn bytes(number: u64, len: usize) -> Vec<u8> {
+pub(super) fn bytes(number: u64, len: usize) -> Vec<u8> {
     (0..len as u64).map(|at| (number.wrapping_mul(31).wrapping_add(at) % 251) as u8).collect()
 }
 
-fn post(from: &Endpoint, to: usize, number: u64, body: &[u8], token: Option<Token>) -> Posted {
+pub(super) fn post(from: &Endpoint, to: usize, number: u64, body: &[u8], token: Option<Token>) -> Posted {
     // SAFETY: the tests below leave bodies with tokens where they are.
     unsafe { from.post(to, &packet(number), Body::of(body), token) }.unwrap()
 }
