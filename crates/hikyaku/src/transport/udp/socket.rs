@@ -30,8 +30,8 @@ pub struct Socket {
 /// What may happen to a train beside being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// Its frames are longer than the path takes. They were sent in fragments.
-    TooLong,
+    /// Its frames, of so many bytes, are longer than the path takes. They were sent in fragments.
+    TooLong(usize),
     /// The kernel did not take it.
     Refused(Errno),
 }
@@ -134,7 +134,7 @@ impl Socket {
     fn send_refused(&self, batch: &Batch, train: &Train, errno: Errno, trouble: &mut dyn FnMut(u32, Trouble)) {
         let is_too_long = errno == Errno::MSGSIZE || errno == Errno::INVAL && train.bytes > train.frame_bytes;
         if is_too_long {
-            trouble(train.to, Trouble::TooLong);
+            trouble(train.to, Trouble::TooLong(train.frame_bytes));
         } else if errno == Errno::IO && self.cuts_trains() {
             // The device cannot do without checksums made by hand.
             self.cuts_trains.store(false, Ordering::Relaxed);

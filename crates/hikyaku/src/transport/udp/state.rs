@@ -170,7 +170,9 @@ impl State {
         wire.send(batch, &mut |rank, trouble| {
             let Some(line) = lines[rank as usize].as_deref_mut() else { return };
             match trouble {
-                Trouble::TooLong => {
+                // Others of the same batch were made before this was known.
+                Trouble::TooLong(bytes) if bytes > line.frame_max() => (),
+                Trouble::TooLong(_) => {
                     let known = addresses[rank as usize].and_then(|to| socket.datagram_bytes_max(to));
                     let fallback = if line.frame_max() > FRAME_BYTES_SAFE { FRAME_BYTES_SAFE } else { line.frame_max() / 2 };
                     let known = known.filter(|bytes| *bytes < line.frame_max()).unwrap_or(fallback);
