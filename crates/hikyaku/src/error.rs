@@ -333,10 +333,7 @@ impl Error {
     pub fn is_peer_fault(&self) -> bool {
         matches!(
             self,
-            Error::PeerDead { .. }
-                | Error::PeerLeft { .. }
-                | Error::Unreachable { .. }
-                | Error::PeerMisbehaved { .. }
+            Error::PeerDead { .. } | Error::PeerLeft { .. } | Error::Unreachable { .. } | Error::PeerMisbehaved { .. }
         )
     }
 }

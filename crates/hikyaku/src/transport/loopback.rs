@@ -78,7 +78,8 @@ pub fn endpoints(count: usize) -> Result<Vec<Endpoint>> {
     let mailboxes = (0..count).map(|_| Mailbox::new()).collect::<Result<Vec<_>>>()?;
     let mailboxes: Arc<[Mailbox]> = mailboxes.into();
     let spare: Arc<[Mutex<Vec<Vec<u8>>>]> = (0..count).map(|_| Mutex::default()).collect();
-    let endpoint = |rank| Endpoint { rank, mailboxes: mailboxes.clone(), polling: Mutex::default(), spare: spare.clone() };
+    let endpoint =
+        |rank| Endpoint { rank, mailboxes: mailboxes.clone(), polling: Mutex::default(), spare: spare.clone() };
     Ok((0..count).map(endpoint).collect())
 }
 

@@ -89,9 +89,7 @@ impl<'a> Frame<'a> {
                 let bytes = u32::try_from(message.len()).expect("links limit messages");
                 (if answer { DATA_ANSWER } else { DATA }, serial, bytes, message)
             }
-            Body::Acknowledgement { answer } => {
-                (if answer { PROBE } else { ACKNOWLEDGEMENT }, Serial(0), 0, &[][..])
-            }
+            Body::Acknowledgement { answer } => (if answer { PROBE } else { ACKNOWLEDGEMENT }, Serial(0), 0, &[][..]),
             Body::Request { first, count } => (REQUEST, first, count, &[][..]),
         };
         let mut bytes = Vec::with_capacity(HEAD_BYTES + message.len());

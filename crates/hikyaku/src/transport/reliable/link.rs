@@ -205,6 +205,11 @@ impl<M> Link<M> {
         self.receiver.take()
     }
 
+    /// Whether [`Link::next_message`] would give one.
+    pub fn has_message(&self) -> bool {
+        self.receiver.has_next()
+    }
+
     /// What the next frame for the wire says: what is acknowledged, the rest, and whether that was on the wire before. Requests
     /// first: the peer can do something while we send.
     pub fn next(&mut self, now: Time) -> Option<(Serial, Body<&mut M>, bool)> {
@@ -260,7 +265,8 @@ impl<M> Link<M> {
         }
         let silent_for = self.asked_at.map_or(0, |at| now.saturating_sub(at));
         let attempts = self.sender.silence() + self.probes;
-        self.broken = self.sender.is_peer_lost() || silent_for >= self.settings.silence_max_ps && attempts >= ATTEMPTS_MIN;
+        self.broken =
+            self.sender.is_peer_lost() || silent_for >= self.settings.silence_max_ps && attempts >= ATTEMPTS_MIN;
     }
 
     /// The link is there from now on: silence counts from here.

@@ -3,7 +3,7 @@
 //! The timeout is that of RFC 6298 with a floor for short paths; no round trip is measured with what was sent twice (Karn). The
 //! congestion window begins with slow start and halves when something is lost, at most once in a window (RFC 5681). What is lost is
 //! known from requests of the peer. One timeout alone only asks: the peer may have been off its core. A second one in a row
-//! begins slow start anew.
+//! begins slow start anew, until something is acknowledged: if nothing was lost then, all is as before.
 
 use super::{Settings, Time};
 
@@ -17,12 +17,14 @@ pub struct Path {
     window: u64,
     /// Below this the window grows fast.
     threshold: u64,
+    /// Both, as they were when the peer fell silent.
+    before: Option<(u64, u64)>,
 }
 
 impl Path {
     pub fn new(settings: Settings) -> Path {
         let window = settings.fit.map_or(u64::MAX, |fit| fit.window_bytes_first.min(fit.window_bytes_max));
-        Path { settings, round_trip: None, window, threshold: u64::MAX }
+        Path { settings, round_trip: None, window, threshold: u64::MAX, before: None }
     }
 
     /// The timeout after `backoff` of them in a row.
@@ -57,7 +59,11 @@ impl Path {
     /// So many bytes were acknowledged.
     pub fn carried(&mut self, bytes: u64) {
         let Some(fit) = self.settings.fit else { return };
-        let growth = if self.window < self.threshold { bytes } else { (fit.frame_bytes * bytes / self.window.max(1)).max(1) };
+        if let Some(before) = self.before.take() {
+            (self.window, self.threshold) = before;
+        }
+        let growth =
+            if self.window < self.threshold { bytes } else { (fit.frame_bytes * bytes / self.window.max(1)).max(1) };
         self.window = (self.window + growth).min(fit.window_bytes_max);
     }
 
@@ -71,6 +77,7 @@ impl Path {
     /// The second timeout in a row.
     pub fn stalled(&mut self) {
         let Some(fit) = self.settings.fit else { return };
+        self.before.get_or_insert((self.window, self.threshold));
         self.threshold = (self.window / 2).max(4 * fit.frame_bytes);
         self.window = 2 * fit.frame_bytes;
     }
@@ -126,5 +133,11 @@ mod tests {
         assert!(path.has_room(200, 10) && !path.has_room(210, 10), "a frame more for a window");
         path.stalled();
         assert!(path.has_room(10, 10) && !path.has_room(20, 10), "slow start");
+        path.carried(10);
+        assert!(path.has_room(200, 10), "the peer was only off its core");
+        path.stalled();
+        path.carried(10);
+        path.lost();
+        assert!(path.has_room(90, 10) && !path.has_room(110, 10), "it was not");
     }
 }

@@ -131,6 +131,10 @@ impl<M> Receiver<M> {
         }
     }
 
+    pub fn has_next(&self) -> bool {
+        matches!(self.places.front(), Some(Place::Here(_)))
+    }
+
     /// The next message in order.
     pub fn take(&mut self) -> Option<M> {
         match self.places.pop_front()? {
@@ -220,7 +224,8 @@ mod tests {
     #[test]
     fn messages_are_taken_in_order_and_once() {
         let mut receiver = Receiver::new(SETTINGS);
-        for (number, arrival) in [(1, Arrival::Kept), (3, Arrival::Kept), (1, Arrival::Duplicate), (8, Arrival::Stray)] {
+        for (number, arrival) in [(1, Arrival::Kept), (3, Arrival::Kept), (1, Arrival::Duplicate), (8, Arrival::Stray)]
+        {
             assert_eq!(arrive(&mut receiver, number, false), arrival);
         }
         assert_eq!(take_all(&mut receiver), []);

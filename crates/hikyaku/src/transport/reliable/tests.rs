@@ -384,7 +384,12 @@ fn every_planted_bug_is_caught() {
 fn fuzz_frames() {
     let frame = |body| Frame { epoch: 1, acknowledged: Serial::FIRST, body }.encode();
     let data = |answer| Body::Data { serial: Serial::FIRST, answer, message: &[7; 5][..] };
-    let bodies = [data(false), data(true), Body::Acknowledgement { answer: false }, Body::Request { first: Serial::FIRST, count: 3 }];
+    let bodies = [
+        data(false),
+        data(true),
+        Body::Acknowledgement { answer: false },
+        Body::Request { first: Serial::FIRST, count: 3 },
+    ];
     // Which are summed up again, how long each is, and the frames.
     let samples: Vec<Vec<u8>> = bodies
         .into_iter()

@@ -76,7 +76,11 @@ impl Plan {
         let windows = (self.messages[0].max(self.messages[1]) / window + 2) as Time;
         let pace =
             ROUND_TRIP_PS + settings.acknowledge_delay_ps + if self.is_slow.contains(&true) { SLOW_PS } else { 0 };
-        self.faults.until + settings.timeout_max_ps + 4 * settings.timeout_ps + windows * pace + if self.is_fitted { settings.timeout_max_ps } else { 0 }
+        self.faults.until
+            + settings.timeout_max_ps
+            + 4 * settings.timeout_ps
+            + windows * pace
+            + if self.is_fitted { settings.timeout_max_ps } else { 0 }
     }
 }
 

@@ -4,8 +4,8 @@ use super::agenda::What;
 use super::faults::Faults;
 use super::wire::{Load, Wire};
 use super::world::{Course, Time};
-use crate::transport::reliable::{Counters, Link, Refusal, Settings};
 use crate::transport::packet::{self, PACKET_BYTES};
+use crate::transport::reliable::{Counters, Link, Refusal, Settings};
 use crate::transport::{Parcel, TAIL_BYTES_MAX};
 use std::collections::{HashMap, VecDeque};
 

@@ -1,8 +1,8 @@
 //! The transport: one endpoint per rank.
 
+use super::batch::Inbox;
 use super::faults::{FaultRates, Faults};
 use super::inbound::{Inbound, Joiner};
-use super::batch::{INBOX_COUNT, Inbox};
 use super::line::{Heard, Myself};
 use super::socket::Socket;
 use super::state::{Event, State, picoseconds};
@@ -127,18 +127,20 @@ impl Endpoint {
     /// Takes a datagram and hands out what is complete with it.
     fn take(&self, now: Time, joiner: &mut Joiner, frame: &[u8], sink: &mut dyn Sink) -> bool {
         let (from, heard) = self.state().hear(now, frame);
-        let Heard::Data { part } = heard else { return false };
+        let Heard::Data { part, mut early } = heard else { return false };
         let mut result = joiner.take(from, part, &frame[super::head::HEAD_BYTES..], sink);
-        loop {
+        while early || result.is_err() {
             let mut state = self.state();
             if result.is_err() {
                 state.malformed();
             }
-            let Some((data, part)) = state.next_early(from) else { return true };
+            let Some((data, part)) = state.next_early(from) else { break };
             drop(state);
             result = joiner.take(from, part, &data, sink);
+            early = true;
             self.state().give_back(from, data);
         }
+        true
     }
 
     /// Hands out what is completed and lost.
@@ -190,9 +192,9 @@ impl Transport for Endpoint {
     fn poll(&self, sink: &mut dyn Sink) -> bool {
         let Ok(mut inbound) = self.inbound.try_lock() else { return false };
         let Inbound { inbox, joiner } = &mut *inbound;
-        let mut any = false;
+        let (mut any, mut has_events) = (false, false);
         for _ in 0..ROUNDS_MAX {
-            let count = self.socket.receive(inbox);
+            let (count, is_more) = self.socket.receive(inbox);
             let now = self.now();
             for index in 0..count {
                 for frame in inbox.datagrams(index) {
@@ -200,17 +202,18 @@ impl Transport for Endpoint {
                 }
             }
             let mut state = self.state();
-            if count < INBOX_COUNT {
+            if !is_more {
                 // Only now is known who is silent.
                 state.tick(now);
                 state.pass();
             }
             state.flush(now);
-            if count < INBOX_COUNT {
+            has_events = !state.events.is_empty();
+            if !is_more || count == 1 {
                 break;
             }
         }
-        self.hand_out(joiner, sink) || any
+        has_events && self.hand_out(joiner, sink) || any
     }
 
     fn has_arrived(&self) -> bool {

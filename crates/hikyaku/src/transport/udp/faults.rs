@@ -88,7 +88,8 @@ impl<W: Wire> Faults<W> {
         for _ in 0..copies {
             let is_late = self.chance.happens(self.rates.reorder);
             let damage = self.chance.happens(self.rates.damage).then(|| self.chance.next());
-            let mut target = if is_late { self.spare.pop().unwrap_or_else(|| Batch::new(false)) } else { take(&mut self.out) };
+            let mut target =
+                if is_late { self.spare.pop().unwrap_or_else(|| Batch::new(false)) } else { take(&mut self.out) };
             if target.is_full(batch.trains()[train].frame_bytes) {
                 self.inner.send(&target, trouble);
                 target.clear();

@@ -92,7 +92,9 @@ impl Head {
             ACKNOWLEDGEMENT if serial.0 == 0 && count == 0 && !has_data && !part => {
                 What::Link { body: Body::Acknowledgement { answer }, part }
             }
-            REQUEST if !has_data && !part && !answer => What::Link { body: Body::Request { first: serial, count }, part },
+            REQUEST if !has_data && !part && !answer => {
+                What::Link { body: Body::Request { first: serial, count }, part }
+            }
             FAREWELL if serial.0 == 0 && count == 0 && !has_data && !part && !answer => What::Farewell,
             _ => return None,
         };
@@ -137,13 +139,8 @@ mod tests {
     }
 
     fn head() -> impl Strategy<Value = Head> {
-        (any::<(u32, u64, u64, u32, u32)>(), what()).prop_map(|((from, life, number, heard, acknowledged), what)| Head {
-            from,
-            life,
-            number,
-            heard,
-            acknowledged: Serial(acknowledged),
-            what,
+        (any::<(u32, u64, u64, u32, u32)>(), what()).prop_map(|((from, life, number, heard, acknowledged), what)| {
+            Head { from, life, number, heard, acknowledged: Serial(acknowledged), what }
         })
     }
 

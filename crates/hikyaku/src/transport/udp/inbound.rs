@@ -119,7 +119,8 @@ mod tests {
             assert_eq!(joiner.take(7, true, part, &mut taken), Ok(()));
             assert_eq!(joiner.take(8, false, &message(5, b"five"), &mut taken), Ok(()), "another rank");
         }
-        let addresses: Vec<_> = taken.0.iter().map(|(from, address, payload)| (*from, *address, payload.len())).collect();
+        let addresses: Vec<_> =
+            taken.0.iter().map(|(from, address, payload)| (*from, *address, payload.len())).collect();
         assert_eq!(addresses, [(7, 1, 3), (7, 2, 0), (7, 3, 5), (8, 5, 4), (8, 5, 4), (7, 4, 100), (8, 5, 4)]);
     }
 

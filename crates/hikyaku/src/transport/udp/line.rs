@@ -53,8 +53,8 @@ pub struct Line {
 pub enum Heard {
     /// Nothing to hand out.
     Nothing,
-    /// Its data come next; whether they are a part of a message.
-    Data { part: bool },
+    /// Its data come next; whether they are a part of a message, and whether others that came early come then.
+    Data { part: bool, early: bool },
     /// The peer has left.
     Farewell,
 }
@@ -294,7 +294,7 @@ impl Line {
             })
         };
         match link.hear(now, head.acknowledged, body, answers, keep, &mut free) {
-            Some(Arrival::Passed) => Heard::Data { part },
+            Some(Arrival::Passed) => Heard::Data { part, early: link.has_message() },
             _ => Heard::Nothing,
         }
     }

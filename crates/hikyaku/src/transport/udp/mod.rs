@@ -25,13 +25,15 @@
 //! |---|---|
 //! | `endpoint` | the transport; `state` is what its lock guards |
 //! | `line` | one peer; `piece` is what its link holds of messages |
-//! | `head`, `seal`, `replay` | frames on the wire, their authentication, each once |
+//! | `head`, `seal`, `replay` | frames on the wire, their authentication (`clmul` does the sums), each once |
 //! | `inbound` | from data in order to packets |
 //! | `batch`, `socket`, `address` | many frames in one call of the kernel |
 //! | `wire`, `faults` | what stands between, in tests |
 
 mod address;
 mod batch;
+#[cfg(target_arch = "x86_64")]
+mod clmul;
 mod endpoint;
 mod faults;
 mod head;

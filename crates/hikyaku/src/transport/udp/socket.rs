@@ -1,7 +1,7 @@
 //! One datagram socket: its options, and the calls that take many datagrams at once.
 
 use super::address::Address;
-use super::batch::{Batch, INBOX_BYTES, INBOX_COUNT, Inbox, TRAINS_MAX, Train};
+use super::batch::{self, Batch, CONTROL_BYTES, Control, Inbox, TRAINS_MAX, Train};
 use crate::error::{Error, Result};
 use rustix::io::Errno;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,8 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const BUFFER_BYTES: i32 = 8 << 20;
 /// How long a full send buffer is waited for before frames are dropped: a link repeats them.
 const ROOM_WAIT_MS: i32 = 2;
-/// Bytes of the control message that tells the size of a train's frames.
-const CONTROL_BYTES: usize = 24;
 
 /// See above.
 pub struct Socket {
@@ -147,48 +145,63 @@ impl Socket {
     }
 
     fn send_trains(&self, batch: &Batch, trains: &[Train]) -> std::result::Result<usize, Errno> {
-        let mut controls = [[0u64; CONTROL_BYTES / 8]; TRAINS_MAX];
-        // SAFETY: all zeros are a header of nothing.
-        let mut headers: [libc::mmsghdr; TRAINS_MAX] = unsafe { std::mem::zeroed() };
-        let count = trains.len().min(TRAINS_MAX);
-        for ((train, control), header) in trains.iter().zip(&mut controls).zip(&mut headers) {
-            let frames = batch.frames(train);
-            let header = &mut header.msg_hdr;
-            header.msg_name = (&raw const train.address).cast_mut().cast();
-            header.msg_namelen = Address::bytes(self.is_v6);
-            header.msg_iov = frames.as_ptr().cast_mut();
-            header.msg_iovlen = frames.len() as _;
-            if frames.len() > 1 {
-                write_control(control, train.frame_bytes as u16);
-                header.msg_control = control.as_mut_ptr().cast();
-                header.msg_controllen = CONTROL_BYTES as _;
-            }
-        }
         let fd = self.socket.as_raw_fd();
-        if count == 1 {
-            // SAFETY: the header names the address, frames and control message of one train, all of which live.
-            let sent = unsafe { libc::sendmsg(fd, &raw const headers[0].msg_hdr, 0) };
+        if let [train] = trains
+            && let [frame] = batch.frames(train)
+        {
+            return self.send_frame(train, frame).map(|()| 1);
+        }
+        if let [train] = trains {
+            let mut control = Control::default();
+            let header = self.header(batch, train, &mut control);
+            // SAFETY: the header names the address, frames and control message of the train, all of which live.
+            let sent = unsafe { libc::sendmsg(fd, &raw const header, 0) };
             return if sent >= 0 { Ok(1) } else { Err(errno()) };
         }
-        // SAFETY: so many headers were filled as above.
-        let sent = unsafe { libc::sendmmsg(fd, headers.as_mut_ptr(), count as u32, 0) };
+        let mut controls = [Control::default(); TRAINS_MAX];
+        // SAFETY: all zeros are a header of nothing.
+        let mut headers: [libc::mmsghdr; TRAINS_MAX] = unsafe { std::mem::zeroed() };
+        for ((train, control), header) in trains.iter().zip(&mut controls).zip(&mut headers) {
+            header.msg_hdr = self.header(batch, train, control);
+        }
+        // SAFETY: as many headers were filled as above.
+        let sent = unsafe { libc::sendmmsg(fd, headers.as_mut_ptr(), trains.len().min(TRAINS_MAX) as u32, 0) };
         usize::try_from(sent).map_err(|_| errno())
+    }
+
+    fn header(&self, batch: &Batch, train: &Train, control: &mut Control) -> libc::msghdr {
+        let frames = batch.frames(train);
+        // SAFETY: all zeros are a header of nothing.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_name = (&raw const train.address).cast_mut().cast();
+        header.msg_namelen = Address::bytes(self.is_v6);
+        header.msg_iov = frames.as_ptr().cast_mut();
+        header.msg_iovlen = frames.len() as _;
+        if frames.len() > 1 {
+            *control = batch::control(train.frame_bytes as u16);
+            header.msg_control = control.as_mut_ptr().cast();
+            header.msg_controllen = CONTROL_BYTES as _;
+        }
+        header
     }
 
     /// Sends the frames of a train as datagrams that may be cut into fragments.
     fn send_singly(&self, batch: &Batch, train: &Train) -> std::result::Result<(), Errno> {
         let mut result = self.allow_fragments(true).map_err(|_| Errno::INVAL);
         for frame in batch.frames(train) {
-            let (fd, name) = (self.socket.as_raw_fd(), (&raw const train.address).cast());
-            // SAFETY: frame and address live.
-            let sent =
-                unsafe { libc::sendto(fd, frame.iov_base, frame.iov_len, 0, name, Address::bytes(self.is_v6)) };
-            if sent < 0 {
-                result = Err(errno());
+            if let Err(errno) = self.send_frame(train, frame) {
+                result = Err(errno);
             }
         }
         let _ = self.allow_fragments(false);
         result
+    }
+
+    fn send_frame(&self, train: &Train, frame: &libc::iovec) -> std::result::Result<(), Errno> {
+        let (fd, name) = (self.socket.as_raw_fd(), (&raw const train.address).cast());
+        // SAFETY: frame and address live.
+        let sent = unsafe { libc::sendto(fd, frame.iov_base, frame.iov_len, 0, name, Address::bytes(self.is_v6)) };
+        if sent >= 0 { Ok(()) } else { Err(errno()) }
     }
 
     fn wait_for_room(&self) -> bool {
@@ -197,57 +210,22 @@ impl Socket {
         unsafe { libc::poll(&raw mut poll, 1, ROOM_WAIT_MS) == 1 }
     }
 
-    /// Takes what has come; how many buffers were filled.
-    pub fn receive(&self, inbox: &mut Inbox) -> usize {
-        let mut controls = [[0u64; CONTROL_BYTES / 8]; INBOX_COUNT];
-        let mut places = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: INBOX_BYTES }; INBOX_COUNT];
-        // SAFETY: all zeros are a header of nothing.
-        let mut headers: [libc::mmsghdr; INBOX_COUNT] = unsafe { std::mem::zeroed() };
-        for (index, buffer) in inbox.buffers.chunks_exact_mut(INBOX_BYTES).enumerate() {
-            places[index].iov_base = buffer.as_mut_ptr().cast();
-            let header = &mut headers[index].msg_hdr;
-            header.msg_iov = &raw mut places[index];
-            header.msg_iovlen = 1;
-            if self.joins_trains {
-                header.msg_control = controls[index].as_mut_ptr().cast();
-                header.msg_controllen = CONTROL_BYTES as _;
-            }
-        }
-        let (fd, vector) = (self.socket.as_raw_fd(), headers.as_mut_ptr());
-        // SAFETY: each header names a buffer of its own and a control message, all of which live.
-        let count = unsafe { libc::recvmmsg(fd, vector, INBOX_COUNT as u32, libc::MSG_DONTWAIT, std::ptr::null_mut()) };
-        let count = usize::try_from(count).unwrap_or(0);
-        for index in 0..count {
-            let header = &headers[index];
-            let bytes = (header.msg_len as usize).min(INBOX_BYTES);
-            let is_cut = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
-            let each = read_control(&controls[index], header.msg_hdr.msg_controllen as usize).unwrap_or(bytes);
-            inbox.received[index] = if is_cut { (0, 0) } else { (bytes, each) };
-        }
-        count
+    /// Takes what has come: how many buffers were filled, and whether there may be more.
+    pub fn receive(&self, inbox: &mut Inbox) -> (usize, bool) {
+        let (fd, headers) = (self.socket.as_raw_fd(), inbox.headers());
+        let count = if let [header] = headers {
+            // SAFETY: the header names a buffer and a control message, which live.
+            let bytes = unsafe { libc::recvmsg(fd, &raw mut header.msg_hdr, libc::MSG_DONTWAIT) };
+            header.msg_len = bytes.max(0) as u32;
+            usize::from(bytes >= 0)
+        } else {
+            let (vector, count) = (headers.as_mut_ptr(), headers.len() as u32);
+            // SAFETY: each header names a buffer of its own and a control message, all of which live.
+            let count = unsafe { libc::recvmmsg(fd, vector, count, libc::MSG_DONTWAIT, std::ptr::null_mut()) };
+            usize::try_from(count).unwrap_or(0)
+        };
+        (count, inbox.filled(count))
     }
-}
-
-/// Writes the control message that says how long each frame of a train is: length, level, type, value.
-fn write_control(control: &mut [u64; CONTROL_BYTES / 8], frame_bytes: u16) {
-    control[0] = 18;
-    control[1] = pair(libc::SOL_UDP, libc::UDP_SEGMENT);
-    let mut value = [0; 8];
-    value[..2].copy_from_slice(&frame_bytes.to_ne_bytes());
-    control[2] = u64::from_ne_bytes(value);
-}
-
-/// Reads how long each datagram is of those that came in one piece.
-fn read_control(control: &[u64; CONTROL_BYTES / 8], bytes: usize) -> Option<usize> {
-    let is_it = bytes >= 20 && control[0] == 20 && control[1] == pair(libc::SOL_UDP, libc::UDP_GRO);
-    let value = control[2].to_ne_bytes();
-    is_it.then(|| i32::from_ne_bytes([value[0], value[1], value[2], value[3]]))?.try_into().ok().filter(|each| *each > 0)
-}
-
-/// Two integers, one after the other.
-fn pair(first: i32, second: i32) -> u64 {
-    let (first, second) = (first.to_ne_bytes(), second.to_ne_bytes());
-    u64::from_ne_bytes(std::array::from_fn(|byte| if byte < 4 { first[byte] } else { second[byte - 4] }))
 }
 
 fn get(socket: &UdpSocket, level: i32, option: i32) -> Result<i32> {

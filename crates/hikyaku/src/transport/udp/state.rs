@@ -174,7 +174,8 @@ impl State {
                 Trouble::TooLong(bytes) if bytes > line.frame_max() => (),
                 Trouble::TooLong(_) => {
                     let known = addresses[rank as usize].and_then(|to| socket.datagram_bytes_max(to));
-                    let fallback = if line.frame_max() > FRAME_BYTES_SAFE { FRAME_BYTES_SAFE } else { line.frame_max() / 2 };
+                    let fallback =
+                        if line.frame_max() > FRAME_BYTES_SAFE { FRAME_BYTES_SAFE } else { line.frame_max() / 2 };
                     let known = known.filter(|bytes| *bytes < line.frame_max()).unwrap_or(fallback);
                     line.set_frame_max(known.min(config.frame_max));
                 }
@@ -255,7 +256,9 @@ impl State {
         let mut due = None;
         for index in 0..self.open.len() {
             let rank = self.open[index];
-            let Some(line) = self.lines[rank as usize].as_deref_mut().filter(|line| line.loss.is_none()) else { continue };
+            let Some(line) = self.lines[rank as usize].as_deref_mut().filter(|line| line.loss.is_none()) else {
+                continue;
+            };
             if line.link.next_timeout().is_some_and(|at| at <= now) {
                 line.link.tick(now);
                 if line.link.backoff() >= SWALLOWED_MIN && line.frame_max() > FRAME_BYTES_SAFE {
@@ -275,13 +278,17 @@ impl State {
 
     /// What was done to reach a rank that cannot be reached.
     fn tried(&mut self, now: Time, rank: u32) -> String {
-        let Some(line) = self.lines[rank as usize].as_deref() else { return String::new() };
+        let Some(line) = self.lines[rank as usize].as_deref_mut() else { return String::new() };
         let counters = line.link.counters();
         let seconds = now.saturating_sub(line.link.heard_at()) as f64 / 1e12;
         let address = self.addresses[rank as usize].map_or_else(String::new, |address| address.to_string());
+        let round_trip = line.link.path().round_trip().map_or_else(
+            || "never heard".to_string(),
+            |round_trip| format!("a round trip took {:.0} us before", round_trip as f64 / 1e6),
+        );
         let refused = line.refused.map_or_else(String::new, |errno| format!("; the kernel said: {errno}"));
         format!(
-            "no answer from {address} by udp for {seconds:.1} s: {} messages sent, {} of them again, {} signs of life asked for{refused}",
+            "no answer from {address} by udp for {seconds:.1} s: {} messages sent, {} of them again, {} acknowledgements and questions; {round_trip}{refused}",
             counters.sent, counters.resent, counters.acknowledgements,
         )
     }

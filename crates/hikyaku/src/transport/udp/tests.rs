@@ -368,6 +368,8 @@ fn two_parts_of_a_body_arrive_as_one() {
         // SAFETY: both parts outlive the test.
         unsafe { ends[from].post(1 - from, &packet(9), body, token) }.unwrap();
     }
-    poll_until(&ends, &mut taken, |taken| taken.iter().all(|taken| taken.messages.len() == 2 && taken.completed.len() == 1));
+    poll_until(&ends, &mut taken, |taken| {
+        taken.iter().all(|taken| taken.messages.len() == 2 && taken.completed.len() == 1)
+    });
     assert!(taken.iter().flat_map(|taken| &taken.messages).all(|message| message.2 == [&main[..], &tail].concat()));
 }

@@ -100,7 +100,8 @@ fn enter(name: &str) {
 
 /// Sends and takes `count` messages each way, and calls `between` when half have been taken. Goes on until both ends are `finished`.
 fn exchange(host: usize, end: &Endpoint, count: u64, finished: &AtomicUsize, between: impl Fn()) {
-    let bodies: Vec<Vec<u8>> = (0..count).map(|number| bytes(number, [8, 1400, 9000, 57_344][number as usize % 4])).collect();
+    let bodies: Vec<Vec<u8>> =
+        (0..count).map(|number| bytes(number, [8, 1400, 9000, 57_344][number as usize % 4])).collect();
     let (mut taken, mut sent, mut lent) = (Taken::default(), 0, 0);
     let mut is_half = false;
     let start = Instant::now();
