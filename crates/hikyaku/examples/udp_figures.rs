@@ -308,7 +308,7 @@ fn half_round_trip(first: bool, send: impl Fn(), receive: impl Fn()) -> f64 {
 /// Others need the cores too.
 fn wait(looks: &mut u32) {
     *looks += 1;
-    if *looks % LOOKS_MAX == 0 {
+    if looks.is_multiple_of(LOOKS_MAX) {
         std::thread::yield_now();
     }
 }

@@ -13,7 +13,7 @@
 //!    the kernel (`eventfd`), which whoever posts adds to and whoever polls empties first.
 //! 5. Loss: an endpoint that is dropped is lost to all others, once, after everything it has sent.
 
-use super::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport};
+use super::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport, lock_now};
 use super::shm::ring::Packet;
 use crate::error::{Error, Result};
 use rustix::event::{EventfdFlags, eventfd};
@@ -126,7 +126,7 @@ impl Transport for Endpoint {
 
     /// (3)
     fn poll(&self, sink: &mut dyn Sink) -> bool {
-        let Ok(_polling) = self.polling.try_lock() else { return false };
+        let Some(_polling) = lock_now(&self.polling) else { return false };
         let mut any = false;
         // Emptied first: whoever posts from now on rings again.
         let _ = rustix::io::read(&self.mailbox().bell, &mut [0; 8]);

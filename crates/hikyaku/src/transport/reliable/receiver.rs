@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn the_next_in_order_passes_without_being_kept() {
         let mut receiver = Receiver::<[u8; 1]>::new(SETTINGS);
-        let mut pass = |receiver: &mut Receiver<[u8; 1]>, number: usize| {
+        let pass = |receiver: &mut Receiver<[u8; 1]>, number: usize| {
             receiver.arrive(0, Serial::FIRST.plus(number), false, |next| (!next).then_some([number as u8]))
         };
         assert_eq!(pass(&mut receiver, 0), Arrival::Passed);

@@ -192,7 +192,9 @@ impl Inbox {
             let header = &self.headers[index];
             let bytes = (header.msg_len as usize).min(INBOX_BYTES);
             let is_cut = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
-            let each = read_control(&self.controls[index], header.msg_hdr.msg_controllen as usize).unwrap_or(bytes);
+            #[allow(clippy::unnecessary_cast, reason = "it is shorter in some C libraries")]
+            let control_bytes = header.msg_hdr.msg_controllen as usize;
+            let each = read_control(&self.controls[index], control_bytes).unwrap_or(bytes);
             self.received[index] = if is_cut { (0, 0) } else { (bytes, each) };
         }
         is_full

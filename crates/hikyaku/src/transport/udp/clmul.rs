@@ -170,7 +170,7 @@ fn load(bytes: &[u8; 16]) -> __m128i {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ghash::universal_hash::{KeyInit, UniversalHash};
+    use ghash::universal_hash::UniversalHash;
     use proptest::prelude::*;
 
     proptest! {

@@ -9,7 +9,7 @@ use super::state::{Event, State, picoseconds};
 use super::wire::Wire;
 use super::{Config, Counters};
 use crate::error::{Error, Result};
-use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport};
+use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport, lock_now};
 use crate::transport::packet;
 use crate::transport::reliable::Time;
 use crate::transport::shm::ring::Packet;
@@ -190,7 +190,7 @@ impl Transport for Endpoint {
     }
 
     fn poll(&self, sink: &mut dyn Sink) -> bool {
-        let Ok(mut inbound) = self.inbound.try_lock() else { return false };
+        let Some(mut inbound) = lock_now(&self.inbound) else { return false };
         let Inbound { inbox, joiner } = &mut *inbound;
         let (mut any, mut has_events) = (false, false);
         for _ in 0..ROUNDS_MAX {

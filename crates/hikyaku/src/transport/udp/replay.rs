@@ -34,10 +34,11 @@ impl Replay {
                 self.seen[(skipped / 64) as usize % WORD_COUNT] &= !(1 << (skipped % 64));
             }
             self.end = number + 1;
-        } else if self.end - number > WINDOW {
-            return false;
-        } else if self.seen[(number / 64) as usize % WORD_COUNT] >> (number % 64) & 1 == 1 {
-            return false;
+        } else {
+            let is_known = self.seen[(number / 64) as usize % WORD_COUNT] >> (number % 64) & 1 == 1;
+            if is_known || self.end - number > WINDOW {
+                return false;
+            }
         }
         self.seen[(number / 64) as usize % WORD_COUNT] |= 1 << (number % 64);
         true

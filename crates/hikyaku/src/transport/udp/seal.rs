@@ -69,7 +69,7 @@ impl Seal {
 /// GHASH, by the fastest way there is here.
 enum Hash {
     #[cfg(target_arch = "x86_64")]
-    Powers(super::clmul::Powers),
+    Powers(Box<super::clmul::Powers>),
     Crate(Box<GHash>),
 }
 
@@ -77,7 +77,7 @@ impl Hash {
     fn new(key: [u8; 16]) -> Hash {
         #[cfg(target_arch = "x86_64")]
         if let Some(powers) = super::clmul::Powers::new(key) {
-            return Hash::Powers(powers);
+            return Hash::Powers(Box::new(powers));
         }
         Hash::Crate(Box::new(GHash::new(&key.into())))
     }

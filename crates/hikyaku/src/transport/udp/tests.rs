@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::Error;
-use crate::transport::core::{Body, Loss, Posted, Sink, Token, Transport};
+use crate::transport::core::{Armed, Body, Loss, Posted, Sink, Token, Transport};
 use crate::transport::shm::ring::Packet;
 use std::net::UdpSocket;
 use std::time::Instant;
@@ -290,7 +290,7 @@ fn hostile_datagrams_change_nothing() {
             };
             let change = 1 + chance.below(255) as u8;
             forge(frame.to_vec(), &[(chance.below(count as u64) as usize, change)]);
-            forge(frame[..chance.below(count as u64) as usize].to_vec().into_iter().chain([1]).collect(), &[]);
+            forge(frame[..chance.below(count as u64) as usize].iter().copied().chain([1]).collect(), &[]);
             forge((0..count).map(|_| chance.below(256) as u8).collect(), &[]);
             tap.send_to(frame, addresses[1]).unwrap();
             // Replayed at once, and from another rank, and back to its sender.
@@ -372,4 +372,67 @@ fn two_parts_of_a_body_arrive_as_one() {
         taken.iter().all(|taken| taken.messages.len() == 2 && taken.completed.len() == 1)
     });
     assert!(taken.iter().flat_map(|taken| &taken.messages).all(|message| message.2 == [&main[..], &tail].concat()));
+}
+
+/// Answers every message, and panics at one.
+struct Echo<'a>(&'a Endpoint);
+
+impl Sink for Echo<'_> {
+    fn message(&mut self, from: usize, packet: &Packet, payload: &[u8]) {
+        assert!(!self.0.poll(&mut Taken::default()), "a poll in a poll");
+        assert_ne!(packet.address, 13, "as asked for");
+        assert_eq!(post(self.0, from, packet.address, payload, None), Posted::Done);
+    }
+    fn completed(&mut self, _: Token) {}
+    fn lost(&mut self, _: usize, _: Loss) {}
+}
+
+#[test]
+fn a_sink_may_post_and_may_panic() {
+    let ends = endpoints(&[plain(), plain()]);
+    let mut taken = Taken::default();
+    let start = Instant::now();
+    let mut panics = 0;
+    for number in 0..20 {
+        assert_eq!(post(&ends[0], 1, number, &[3; 3000], None), Posted::Done);
+    }
+    while taken.messages.len() < 19 {
+        let polled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ends[1].poll(&mut Echo(&ends[1]))));
+        panics += usize::from(polled.is_err());
+        ends[0].poll(&mut taken);
+        assert!(start.elapsed() < PATIENCE);
+    }
+    assert_eq!(panics, 1);
+    assert!(taken.messages.iter().map(|message| message.1).eq((0..20).filter(|number| *number != 13)));
+}
+
+#[test]
+fn one_may_sleep_until_something_arrives_or_a_timer_is_due() {
+    let ends = endpoints(&[plain(), plain()]);
+    let mut taken = taken(2);
+    post(&ends[0], 1, 1, &[], None);
+    poll_until(&ends, &mut taken, |taken| taken[1].messages.len() == 1 && ends[0].drained());
+    // Both sleep as they are told to; the first then hears from the second.
+    let (sent_at, start) = (Duration::from_millis(300), Instant::now());
+    let mut wakes = 0;
+    while taken[0].messages.is_empty() {
+        if start.elapsed() >= sent_at && taken[1].messages.len() == 1 {
+            post(&ends[1], 0, 2, &[], None);
+            taken[1].messages.push((0, 0, Vec::new()));
+        }
+        match ends[0].arm() {
+            Armed::Ready => (),
+            Armed::Until(until) => {
+                let until = until.expect("a peer that is watched").min(start + sent_at);
+                let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+                let descriptor = ends[0].descriptor().unwrap();
+                let mut entry = [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)];
+                rustix::event::poll(&mut entry, Some(&left.try_into().unwrap())).unwrap();
+            }
+        }
+        wakes += 1;
+        ends[0].poll(&mut taken[0]);
+        assert!(start.elapsed() < PATIENCE);
+    }
+    assert!(wakes < 50, "{wakes} looks in 300 ms");
 }

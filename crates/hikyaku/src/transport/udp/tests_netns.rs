@@ -79,7 +79,9 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        self.names.iter().for_each(|name| drop(ip(&["netns", "del", name])));
+        for name in &self.names {
+            ip(&["netns", "del", name]);
+        }
     }
 }
 
