@@ -22,7 +22,7 @@ pub enum Error {
         /// The rank.
         rank: usize,
         /// What was tried, and for how long.
-        tried: Box<str>,
+        tried: String,
     },
     /// The rank ended its part of the job while this call still needed it.
     #[error("rank {rank} has left the job, but this call still waits for it")]

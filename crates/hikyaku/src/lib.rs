@@ -92,6 +92,16 @@ pub mod sim {
     pub use crate::transport::sim::passage::Passage;
 }
 
+/// What a transport between hosts must do, and those there are. Not yet in its final form.
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub mod spi {
+    pub use crate::transport::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport};
+    pub use crate::transport::loopback;
+    pub use crate::transport::shm::ring::Packet;
+    pub use crate::transport::udp;
+}
+
 /// Under the model checker only the protocols exist.
 #[cfg(loom)]
 #[doc(hidden)]

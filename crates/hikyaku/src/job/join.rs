@@ -56,7 +56,7 @@ fn alone() -> Result<Job> {
     let routes = Arc::new(Routes::from(&Hosts::one(1), 0, &memory));
     let (job, fences) = (random()?, Fences::for_threads());
     let settings =
-        Settings { rank: 0, job, fences, crowded: false, threads: false, routes, far: None, environment: None };
+        Settings { rank: 0, job, fences, crowded: false, threads: false, routes, far: None, hardware: None, environment: None };
     let job = Job::new(Ni::new(memory, settings)?, None, None)?;
     job.announce();
     Ok(job)
@@ -133,7 +133,7 @@ fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>) -> Res
     life.probe_value.store(*probe, Ordering::Relaxed);
     let routes = Arc::new(Routes::from(&Hosts::one(memory.layout.size), 0, &memory));
     let settings =
-        Settings { rank, job: welcome.job, fences, crowded, threads: false, routes, far: None, environment: None };
+        Settings { rank, job: welcome.job, fences, crowded, threads: false, routes, far: None, hardware: None, environment: None };
     let job = Job::new(Ni::new(memory, settings)?, launcher, Some(probe))?;
     job.announce();
     job.await_everyone(Duration::from_millis(welcome.start_timeout_ms))?;

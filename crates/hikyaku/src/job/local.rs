@@ -42,8 +42,8 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
     // All interfaces exist before any rank runs: none can fail to start and leave the others waiting.
     let routes = Arc::new(Routes::from(&Hosts::one(size), 0, &memory));
     let interface = |rank| {
-        let (routes, far, environment) = (routes.clone(), None, None);
-        Ni::new(memory.clone(), Settings { rank, job, fences, crowded, threads: true, routes, far, environment })
+        let (routes, far, hardware, environment) = (routes.clone(), None, None, None);
+        Ni::new(memory.clone(), Settings { rank, job, fences, crowded, threads: true, routes, far, hardware, environment })
     };
     let interfaces = (0..size).map(interface).collect::<Result<Vec<_>>>()?;
     // Shut until every thread exists: only then does any rank run.

@@ -195,6 +195,7 @@ impl Sim {
                 threads: true,
                 routes: routes[host].clone(),
                 far: Some(endpoint.clone()),
+                hardware: Some(endpoint.clone()),
                 environment: Some(endpoint),
             };
             Ni::new(memories[host].clone(), settings)

@@ -9,7 +9,7 @@ use crate::sync::bell::ANY;
 use crate::transport::packet::kind;
 use crate::transport::shm::layout::Layout;
 use crate::transport::shm::ring::{Consumer, LINE_COUNT, PAYLOAD_MAX, Packet};
-use crate::transport::Sink;
+use crate::transport::core::{Loss, Sink, Token, Transport};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -121,6 +121,8 @@ pub(crate) enum Done {
     Panicked(Panic),
 }
 
+/// Packets of far ranks that wait at most, before their transport is not asked for more: it holds their senders up then.
+const PUT_OFF_MAX: usize = 4096;
 /// Messages of one source handled before the next source gets its turn.
 const BATCH: usize = 64;
 /// Passes after which everything that lay in a ring has been handled.
@@ -160,11 +162,10 @@ impl Engine {
         let mut worked = self.outbox.is_waiting() && self.outbox.flush(ni);
         if let Some(far) = &ni.far {
             let (again, panic) = if self.put_off.is_empty() { (false, None) } else { self.try_again(ni) };
-            let mut intake = Intake { engine: self, ni, worked: again, panic };
-            worked |= far.poll(&mut intake);
-            worked |= intake.worked;
-            if intake.panic.is_some() {
-                return (worked, intake.panic);
+            let (came, panic) = self.take_in(ni, &**far, panic, true);
+            worked |= again || came;
+            if panic.is_some() {
+                return (worked, panic);
             }
         }
         self.find_sources(ni);
@@ -179,6 +180,24 @@ impl Engine {
         (worked, None)
     }
 
+    /// Does what far ranks ask for, without running handlers of the program; whether there was anything.
+    pub fn serve_far(&mut self, ni: &Ni) -> bool {
+        let sent = self.outbox.is_waiting() && self.outbox.flush(ni);
+        let came = ni.far.as_ref().is_some_and(|far| self.take_in(ni, &**far, None, false).0);
+        sent || came
+    }
+
+    /// Takes what a transport has received, unless too much waits; whether there was anything, and the panic of a handler. After
+    /// one, no other runs.
+    fn take_in(&mut self, ni: &Ni, far: &dyn Transport, panic: Option<Panic>, handlers: bool) -> (bool, Option<Panic>) {
+        if self.put_off.len() >= PUT_OFF_MAX {
+            return (false, panic);
+        }
+        let mut intake = Intake { engine: self, ni, handlers, worked: false, panic };
+        let came = far.poll(&mut intake);
+        (came || intake.worked, intake.panic)
+    }
+
     /// Does what a packet of a far rank asks for, or puts it off; the panic of its handler, if there is one.
     pub fn take(&mut self, ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> Option<Panic> {
         let must_wait = self.put_off.iter().any(|earlier| earlier.keeps_waiting(source, packet));
@@ -186,11 +205,15 @@ impl Engine {
             Done::Now => None,
             Done::Panicked(panic) => Some(panic),
             Done::Later => {
-                self.put_off.push(PutOff { source, packet: *packet, payload: payload.into() });
-                ni.lookout.note_put_off(self.put_off.len());
+                self.put_off(ni, source, packet, payload);
                 None
             }
         }
+    }
+
+    fn put_off(&mut self, ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) {
+        self.put_off.push(PutOff { source, packet: *packet, payload: payload.into() });
+        ni.lookout.note_put_off(self.put_off.len());
     }
 
     /// Tries what was put off again, up to the first handler that panics; whether there was anything, which counts as work:
@@ -252,23 +275,32 @@ impl PutOff {
 struct Intake<'e> {
     engine: &'e mut Engine,
     ni: &'e Ni,
+    /// Whether handlers of the program may run.
+    handlers: bool,
     worked: bool,
     /// Of a handler. What comes after it waits.
     panic: Option<Panic>,
 }
 
 impl Sink for Intake<'_> {
-    fn packet(&mut self, from: usize, packet: &Packet, payload: &[u8]) {
+    fn message(&mut self, from: usize, packet: &Packet, payload: &[u8]) {
         self.worked = true;
-        match self.panic {
-            None => self.panic = self.engine.take(self.ni, from, packet, payload),
-            Some(_) => self.engine.put_off.push(PutOff { source: from, packet: *packet, payload: payload.into() }),
+        if from >= self.ni.memory.layout.size {
+            return;
+        }
+        match self.panic.is_none() && (self.handlers || !packet.is_message()) {
+            true => self.panic = self.engine.take(self.ni, from, packet, payload),
+            false => self.engine.put_off(self.ni, from, packet, payload),
         }
     }
 
-    fn lost(&mut self, rank: usize, tried: &str) {
+    fn completed(&mut self, _: Token) {
+        // Nothing is posted with a token.
+    }
+
+    fn lost(&mut self, rank: usize, why: Loss) {
         self.worked = true;
-        self.ni.lose(rank, tried);
+        self.ni.lose(rank, why);
     }
 }
 

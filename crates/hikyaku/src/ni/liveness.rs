@@ -6,6 +6,7 @@
 use super::Ni;
 use super::wait::By;
 use crate::error::{Error, Result};
+use crate::transport::core::Loss;
 use crate::transport::shm::layout::State;
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -15,21 +16,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
     count: AtomicU64,
-    /// What was tried.
-    ranks: Mutex<HashMap<usize, Box<str>>>,
+    /// Why.
+    ranks: Mutex<HashMap<usize, Loss>>,
 }
 
 impl Lost {
-    fn tried(&self, rank: usize) -> Option<Box<str>> {
+    fn why(&self, rank: usize) -> Option<Loss> {
         match self.count.load(Ordering::Acquire) {
             0 => None,
             _ => self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get(&rank).cloned(),
         }
     }
 
-    fn add(&self, rank: usize, tried: &str) {
+    fn add(&self, rank: usize, why: Loss) {
         let mut ranks = self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        ranks.entry(rank).or_insert_with(|| tried.into());
+        ranks.entry(rank).or_insert(why);
         self.count.store(ranks.len() as u64, Ordering::Release);
     }
 }
@@ -51,25 +52,40 @@ impl Ni {
     pub(crate) fn state_of(&self, rank: usize) -> State {
         match self.near_block(rank) {
             Some(block) => block.life.state(),
-            None => match self.memory.news_of(rank).0 {
-                told if told.is_over() => told,
-                _ if self.lost.tried(rank).is_some() => State::Unreachable,
-                told => told,
+            None => match (self.memory.news_of(rank).0, self.lost.why(rank)) {
+                (told, None) => told,
+                (told, Some(_)) if told.is_over() => told,
+                (_, Some(Loss::Left)) => State::Left,
+                (_, Some(Loss::Dead)) => State::Dead,
+                (_, Some(Loss::Unreachable(_))) => State::Unreachable,
             },
         }
     }
 
-    /// How many barriers a rank had come to that has left.
+    /// How many barriers a rank had come to that has left: to all, as long as only it has said so itself.
     fn arrivals_of(&self, rank: usize) -> u64 {
         match self.near_block(rank) {
             Some(block) => block.life.arrivals.load(Ordering::Acquire),
-            None => self.memory.news_of(rank).1,
+            None => match self.memory.news_of(rank) {
+                (state, arrivals) if state.is_over() => arrivals,
+                _ => u64::MAX,
+            },
+        }
+    }
+
+    /// This rank waits for another, whose silence must not go unnoticed.
+    #[cold]
+    pub(crate) fn watch(&self, by: By) {
+        if let (By::Rank(rank), Some(far)) = (by, &self.far)
+            && !self.is_near(rank)
+        {
+            far.watch(rank);
         }
     }
 
     /// A rank cannot be reached any more.
-    pub(crate) fn lose(&self, rank: usize, tried: &str) {
-        self.lost.add(rank, tried);
+    pub(crate) fn lose(&self, rank: usize, why: Loss) {
+        self.lost.add(rank, why);
         // What sleeps here may wait for it.
         self.mine().bell.ring_all();
     }
@@ -80,7 +96,7 @@ impl Ni {
             State::Starting | State::Joined => None,
             State::Left => Some(Error::PeerLeft { rank }),
             State::Dead => Some(Error::PeerDead { rank }),
-            State::Unreachable => Some(Error::Unreachable { rank, tried: self.lost.tried(rank).unwrap_or_default() }),
+            State::Unreachable => self.lost.why(rank).map(|why| why.error(rank)),
         }
     }
 

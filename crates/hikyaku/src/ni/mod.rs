@@ -60,7 +60,9 @@ use crate::sync::fence::Fences;
 use crate::transport::environment::Environment;
 use crate::transport::shm::layout::{Block, JobMemory, Local};
 use crate::transport::shm::ring::{self, Packet};
-use crate::transport::{Interface, Transport};
+use crate::transport::Interface;
+use crate::transport::core::{Loss, Transport};
+use crate::transport::hardware::Hardware;
 use account::Account;
 use call::CallSlot;
 use engine::Engine;
@@ -103,8 +105,12 @@ pub(crate) struct Ni {
     pub threads: bool,
     /// How ranks of other hosts are reached. `None`: there are none.
     pub far: Option<Arc<dyn Transport>>,
+    /// What the network does for all ranks at once.
+    pub hardware: Option<Arc<dyn Hardware>>,
     /// Of a simulated rank.
     pub environment: Option<Arc<dyn Environment>>,
+    /// How often somebody has looked for what has come from far ranks.
+    pub polls: AtomicU64,
     /// Ranks that cannot be reached any more.
     pub lost: Lost,
     owner: OwnerPage,
@@ -155,6 +161,7 @@ pub(crate) struct Settings {
     pub routes: Arc<Routes>,
     /// Of a job with several hosts.
     pub far: Option<Arc<dyn Transport>>,
+    pub hardware: Option<Arc<dyn Hardware>>,
     pub environment: Option<Arc<dyn Environment>>,
 }
 
@@ -169,7 +176,7 @@ impl Interface for Ni {
     }
 
     fn lose(&self, rank: usize, tried: &str) {
-        Ni::lose(self, rank, tried);
+        Ni::lose(self, rank, Loss::Unreachable(tried.to_owned()));
     }
 
     fn progress(&self) -> bool {
@@ -213,6 +220,8 @@ impl Ni {
             own_heap: Mutex::new(Heap::new(layout.heap_half_bytes, layout.heap_half_bytes)),
             misbehaved: AtomicU64::new(0),
             far: settings.far,
+            hardware: settings.hardware,
+            polls: AtomicU64::new(0),
             environment: settings.environment,
             memory,
         };
@@ -330,6 +339,7 @@ impl Ni {
             // The messages are the parent's, not a forked child's.
             return Some(false);
         }
+        self.polls.fetch_add(1, Ordering::Relaxed);
         let mut engine = self.try_engine()?;
         let (worked, panic) = engine.run(self);
         drop(engine);
@@ -341,6 +351,16 @@ impl Ni {
             self.failure.go_on(panic);
             // Threads of this rank that sleep have something to raise.
             self.mine().bell.ring_all();
+        }
+        Some(worked)
+    }
+
+    /// Does what far ranks ask for, as far as no handler of the program must run for it; whether there was anything to do.
+    /// `None` if another thread is at it.
+    pub fn serve_far(&self) -> Option<bool> {
+        let worked = self.try_engine()?.serve_far(self);
+        if worked {
+            self.notify(self.rank, crate::sync::bell::ANY);
         }
         Some(worked)
     }

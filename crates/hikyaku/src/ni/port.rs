@@ -7,7 +7,7 @@ use super::message::refuse_in_handler;
 use super::{Ni, background};
 use crate::error::{Error, Result};
 use crate::sync::guard::Guard;
-use crate::transport::Posted;
+use crate::transport::core::{Body, Posted};
 use crate::transport::shm::layout::Local;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet, Producer};
 use std::cell::{Cell, RefCell};
@@ -216,7 +216,8 @@ impl Ni {
     /// Gives a packet for a far rank to the transport; false while there is no room.
     pub(crate) fn post(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
         match &self.far {
-            Some(far) => Ok(far.post(rank, packet, payload)? == Posted::Done),
+                        // SAFETY: a live slice; without a token it is copied.
+            Some(far) => Ok(unsafe { far.post(rank, packet, Body::of(payload), None) }? == Posted::Done),
             // A forked child, where nobody is near.
             None => Err(Error::ForkedChild),
         }

@@ -639,7 +639,7 @@ impl Ni {
     /// Payload bytes of one packet to or from `rank`.
     pub(crate) fn payload_max(&self, rank: usize) -> usize {
         match &self.far {
-            Some(far) if !self.is_near(rank) => far.payload_max(),
+            Some(far) if !self.is_near(rank) => far.capabilities().payload_max - TAIL_BYTES_MAX,
             _ => PAYLOAD_MAX,
         }
     }

@@ -3,6 +3,15 @@
 use crate::error::Result;
 use crate::transport::Parcel;
 
+/// What a network has of this.
+pub(crate) trait Hardware: Send + Sync {
+    /// How it reaches all ranks at once, if it does.
+    fn multicast(&self) -> Option<&dyn Multicast>;
+
+    /// How it finds out that all ranks have come, if it does.
+    fn barrier(&self) -> Option<&dyn NetworkBarrier>;
+}
+
 /// One packet to all other ranks.
 pub(crate) trait Multicast {
     /// Sends a parcel of this rank to all other ranks; false while there is no room. Each of them gets it once, and in order

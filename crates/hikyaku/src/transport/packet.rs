@@ -1,6 +1,46 @@
 //! What packets between network interfaces ask for, as far as those who carry them have to know.
 
-use super::shm::ring::Packet;
+use super::shm::ring::{ARGUMENT_COUNT, Packet};
+
+/// Bytes of a packet on a wire, without its payload.
+pub(crate) const PACKET_BYTES: usize = 16 + 8 * ARGUMENT_COUNT;
+
+/// A packet for the wire, little-endian:
+///
+/// ```text
+///   0  handler        2 bytes
+///   2  kind           1
+///   3  flags          1    none yet
+///   4  payload bytes  4
+///   8  address        8
+///  16  arguments      6 x 8
+/// ```
+pub(crate) fn encode(packet: &Packet, payload_bytes: u32) -> [u8; PACKET_BYTES] {
+    let mut bytes = [0; PACKET_BYTES];
+    bytes[..2].copy_from_slice(&packet.handler.to_le_bytes());
+    bytes[2] = packet.kind;
+    bytes[4..8].copy_from_slice(&payload_bytes.to_le_bytes());
+    bytes[8..16].copy_from_slice(&packet.address.to_le_bytes());
+    for (place, argument) in bytes[16..].chunks_exact_mut(8).zip(packet.arguments) {
+        place.copy_from_slice(&argument.to_le_bytes());
+    }
+    bytes
+}
+
+/// Reads what [`encode`] wrote: the packet, how many bytes of payload it has, and what follows; `None` for what is none.
+pub(crate) fn decode(bytes: &[u8]) -> Option<(Packet, usize, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<PACKET_BYTES>()?;
+    let word = |at: usize| u64::from_le_bytes(core::array::from_fn(|byte| head[at + byte]));
+    let payload_bytes = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+    let packet = Packet {
+        handler: u16::from_le_bytes([head[0], head[1]]),
+        kind: head[2],
+        payload_bytes: payload_bytes as u16,
+        address: word(8),
+        arguments: core::array::from_fn(|index| word(16 + 8 * index)),
+    };
+    (head[3] == 0).then_some((packet, payload_bytes as usize, rest))
+}
 
 /// What a message means to the library.
 pub(crate) mod kind {
@@ -74,5 +114,22 @@ impl Class {
             Class::Message => "message",
             Class::Answer => "answer",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_survive_the_wire() {
+        let packet =
+            Packet { handler: 7, kind: 3, payload_bytes: 5, address: u64::MAX - 1, arguments: [1, 2, 3, 4, 5, 6] };
+        let mut bytes = encode(&packet, 5).to_vec();
+        bytes.extend([9; 6]);
+        assert_eq!(decode(&bytes), Some((packet, 5, &[9; 6][..])));
+        assert_eq!(decode(&bytes[..PACKET_BYTES - 1]), None);
+        bytes[3] = 1;
+        assert_eq!(decode(&bytes), None, "flags that nobody sets");
     }
 }

@@ -237,7 +237,7 @@ impl Group<'_> {
         match why {
             Why::Left(rank) => Error::PeerLeft { rank: rank as usize },
             Why::Lost { rank, by } => {
-                Error::Unreachable { rank: rank as usize, tried: format!("rank {by} of the group has lost it").into() }
+                Error::Unreachable { rank: rank as usize, tried: format!("rank {by} of the group has lost it") }
             }
             Why::Differ([first, head, argument, second, other_head, other_argument]) => {
                 // At least one of them asks for something else than this member.

@@ -23,6 +23,7 @@ use crate::memory::segment::PAGE_BYTES;
 use crate::ni::route::Target;
 use crate::planted::{Bug, planted};
 use crate::sync::Shared;
+use crate::transport::TAIL_BYTES_MAX;
 use crate::transport::hardware::Multicast;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,7 +57,7 @@ impl Told {
 
 /// Bytes of a buffer: what the network says, or those of every broadcast in two buffers; of no more than a packet.
 fn buffer_bytes(job: &Job, network: &dyn Multicast) -> usize {
-    let packet = job.ni.far.as_ref().map_or(0, |far| far.payload_max());
+    let packet = job.ni.far.as_ref().map_or(0, |far| far.capabilities().payload_max - TAIL_BYTES_MAX);
     network.buffer_bytes().unwrap_or(HALF_BYTES).min(packet)
 }
 
@@ -75,7 +76,7 @@ fn words_bytes(members: usize) -> usize {
 }
 
 fn network(job: &Job) -> Option<&dyn Multicast> {
-    job.ni.far.as_ref()?.multicast()
+    job.ni.hardware.as_ref()?.multicast()
 }
 
 impl Cast {

@@ -21,7 +21,7 @@ impl Group<'_> {
         // No two groups lie at the same place.
         let place = self.far.as_ref()?.common_start? as u64;
         let color = place << 16 | round.checksum() as u64;
-        let network = self.job.ni.far.as_ref()?.network_barrier()?;
+        let network = self.job.ni.hardware.as_ref()?.barrier()?;
         Some(Gate { network, color })
     }
 

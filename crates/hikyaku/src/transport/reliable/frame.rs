@@ -3,7 +3,7 @@
 //! ```text
 //!   0  magic         2 bytes
 //!   2  version       1
-//!   3  kind          1    data, data that wants an answer, acknowledgement, request
+//!   3  kind          1    data, data that wants an answer, acknowledgement, request, probe
 //!   4  serial        4    of the data; the first one requested
 //!   8  acknowledged  4    the number the sender of this frame waits for: all before it were taken
 //!  12  number        4    bytes of data; how many are requested
@@ -26,6 +26,7 @@ const DATA: u8 = 0;
 const DATA_ANSWER: u8 = 1;
 const ACKNOWLEDGEMENT: u8 = 2;
 const REQUEST: u8 = 3;
+const PROBE: u8 = 4;
 
 /// A frame, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +36,12 @@ pub struct Frame<'a> {
     /// The number that the sender of this frame waits for in the other direction.
     pub acknowledged: Serial,
     /// What else it says.
-    pub body: Body<'a>,
+    pub body: Body<&'a [u8]>,
 }
 
 /// What a frame says beside its acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Body<'a> {
+pub enum Body<M> {
     /// A message.
     Data {
         /// Its number.
@@ -48,10 +49,13 @@ pub enum Body<'a> {
         /// The sender has waited for too long and wants to know now what is missing.
         answer: bool,
         /// Its bytes.
-        message: &'a [u8],
+        message: M,
     },
     /// Nothing.
-    Acknowledgement,
+    Acknowledgement {
+        /// The sender wants to be answered: it has heard nothing for long.
+        answer: bool,
+    },
     /// These have not come, but later ones have.
     Request {
         /// The first of them.
@@ -85,7 +89,7 @@ impl<'a> Frame<'a> {
                 let bytes = u32::try_from(message.len()).expect("links limit messages");
                 (if answer { DATA_ANSWER } else { DATA }, serial, bytes, message)
             }
-            Body::Acknowledgement => (ACKNOWLEDGEMENT, Serial(0), 0, &[][..]),
+            Body::Acknowledgement { answer } => (if answer { PROBE } else { ACKNOWLEDGEMENT }, Serial(0), 0, &[][..]),
             Body::Request { first, count } => (REQUEST, first, count, &[][..]),
         };
         let mut bytes = Vec::with_capacity(HEAD_BYTES + message.len());
@@ -119,7 +123,9 @@ impl<'a> Frame<'a> {
         }
         let body = match head[3] {
             kind @ (DATA | DATA_ANSWER) => Body::Data { serial, answer: kind == DATA_ANSWER, message },
-            ACKNOWLEDGEMENT if serial.0 == 0 && number == 0 => Body::Acknowledgement,
+            kind @ (ACKNOWLEDGEMENT | PROBE) if serial.0 == 0 && number == 0 => {
+                Body::Acknowledgement { answer: kind == PROBE }
+            }
             REQUEST => Body::Request { first: serial, count: number },
             _ => return Err(Malformed::Kind),
         };
@@ -139,14 +145,14 @@ mod tests {
 
     /// A frame with room for its message.
     fn parts() -> impl Strategy<Value = (u64, u32, u32, u32, u8, Vec<u8>)> {
-        (any::<u64>(), any::<u32>(), any::<u32>(), any::<u32>(), 0..4u8, proptest::collection::vec(any::<u8>(), 0..200))
+        (any::<u64>(), any::<u32>(), any::<u32>(), any::<u32>(), 0..5u8, proptest::collection::vec(any::<u8>(), 0..200))
     }
 
     fn frame((epoch, acknowledged, serial, count, kind, message): &(u64, u32, u32, u32, u8, Vec<u8>)) -> Frame<'_> {
         let body = match *kind {
-            ACKNOWLEDGEMENT => Body::Acknowledgement,
+            ACKNOWLEDGEMENT | PROBE => Body::Acknowledgement { answer: *kind == PROBE },
             REQUEST => Body::Request { first: Serial(*serial), count: *count },
-            kind => Body::Data { serial: Serial(*serial), answer: kind == DATA_ANSWER, message },
+            kind => Body::Data { serial: Serial(*serial), answer: kind == DATA_ANSWER, message: &message[..] },
         };
         Frame { epoch: *epoch, acknowledged: Serial(*acknowledged), body }
     }
@@ -227,6 +233,7 @@ mod tests {
         };
         assert_eq!(short(ACKNOWLEDGEMENT), Err(Malformed::Kind), "an acknowledgement has no serial number");
         assert_eq!(short(REQUEST), Ok(()));
-        assert_eq!(short(REQUEST + 1), Err(Malformed::Kind));
+        assert_eq!(short(PROBE), Err(Malformed::Kind), "nor has a probe");
+        assert_eq!(short(PROBE + 1), Err(Malformed::Kind));
     }
 }

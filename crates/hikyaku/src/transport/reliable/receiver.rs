@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 
 /// The receiving direction.
 #[derive(Debug)]
-pub struct Receiver {
+pub struct Receiver<M> {
     settings: Settings,
     /// Number of the message that the caller takes next.
     next: Serial,
     /// What is known of that and later messages, up to the latest that came; at most a window.
-    places: VecDeque<Place>,
+    places: VecDeque<Place<M>>,
     /// How many of them are to be requested.
     unrequested: usize,
     /// What `next` was when the sender was last told.
@@ -24,22 +24,25 @@ pub struct Receiver {
 }
 
 #[derive(Debug)]
-enum Place {
+enum Place<M> {
     Missing { requested: bool },
-    Here(Box<[u8]>),
+    Here(M),
 }
 
 /// What a data frame turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    New,
+    /// The next one in order; the caller has taken it already.
+    Passed,
+    /// Kept until it is taken.
+    Kept,
     Duplicate,
     /// No sender that keeps to the window sends it.
     Stray,
 }
 
-impl Receiver {
-    pub fn new(settings: Settings) -> Receiver {
+impl<M> Receiver<M> {
+    pub fn new(settings: Settings) -> Receiver<M> {
         Receiver {
             settings,
             next: Serial::FIRST,
@@ -57,14 +60,15 @@ impl Receiver {
         self.places.len()
     }
 
-    /// A data frame has come.
-    pub fn arrive(&mut self, now: Time, serial: Serial, answer: bool, message: &[u8]) -> Arrival {
+    /// A data frame has come. A message that is new goes to `keep`, with whether it is the next in order: what that returns is
+    /// kept; nothing, which only the next may be, has been taken already.
+    pub fn arrive(&mut self, now: Time, serial: Serial, answer: bool, keep: impl FnOnce(bool) -> Option<M>) -> Arrival {
         let arrival = match usize::try_from(serial.after(self.next)) {
             Ok(index) if index >= self.settings.window => return Arrival::Stray,
-            Ok(index) => self.fill(index, message),
-            Err(_) => self.repeat(message),
+            Ok(index) => self.fill(index, keep),
+            Err(_) => self.repeat(keep),
         };
-        if arrival == Arrival::New {
+        if matches!(arrival, Arrival::Passed | Arrival::Kept) {
             self.tell_at.get_or_insert(now.saturating_add(self.settings.acknowledge_delay_ps));
         }
         if answer && !planted(Bug::AnswersForgotten) {
@@ -74,27 +78,45 @@ impl Receiver {
         arrival
     }
 
-    fn fill(&mut self, index: usize, message: &[u8]) -> Arrival {
-        match self.places.get(index) {
-            Some(Place::Here(_)) => return Arrival::Duplicate,
-            Some(Place::Missing { requested }) => self.unrequested -= usize::from(!requested),
-            None if planted(Bug::GapsSkipped) => {
-                self.next = self.next.plus(index - self.places.len());
-                self.places.push_back(Place::Here(message.into()));
-                return Arrival::New;
+    fn fill(&mut self, index: usize, keep: impl FnOnce(bool) -> Option<M>) -> Arrival {
+        if matches!(self.places.get(index), Some(Place::Here(_))) {
+            return Arrival::Duplicate;
+        }
+        let kept = keep(index == 0);
+        debug_assert!(kept.is_some() || index == 0);
+        match (self.places.get(index), kept) {
+            (Some(Place::Missing { requested }), kept) => {
+                self.unrequested -= usize::from(!requested);
+                match kept {
+                    Some(message) => self.places[index] = Place::Here(message),
+                    None => {
+                        self.places.pop_front();
+                        self.next = self.next.plus(1);
+                        return Arrival::Passed;
+                    }
+                }
             }
-            None => {
+            (_, None) => {
+                self.next = self.next.plus(1);
+                return Arrival::Passed;
+            }
+            (_, Some(message)) if planted(Bug::GapsSkipped) => {
+                self.next = self.next.plus(index - self.places.len());
+                self.places.push_back(Place::Here(message));
+            }
+            (_, Some(message)) => {
                 self.unrequested += index - self.places.len();
-                self.places.resize_with(index + 1, || Place::Missing { requested: false });
+                self.places.resize_with(index, || Place::Missing { requested: false });
+                self.places.push_back(Place::Here(message));
             }
         }
-        self.places[index] = Place::Here(message.into());
-        Arrival::New
+        Arrival::Kept
     }
 
-    fn repeat(&mut self, message: &[u8]) -> Arrival {
+    fn repeat(&mut self, keep: impl FnOnce(bool) -> Option<M>) -> Arrival {
         if planted(Bug::DuplicatesTaken) {
-            self.places.push_front(Place::Here(message.into()));
+            self.places.extend(keep(false).map(Place::Here));
+            self.places.rotate_right(1);
             self.next = Serial(self.next.0.wrapping_sub(1));
         }
         Arrival::Duplicate
@@ -109,8 +131,12 @@ impl Receiver {
         }
     }
 
+    pub fn has_next(&self) -> bool {
+        matches!(self.places.front(), Some(Place::Here(_)))
+    }
+
     /// The next message in order.
-    pub fn take(&mut self) -> Option<Box<[u8]>> {
+    pub fn take(&mut self) -> Option<M> {
         match self.places.pop_front()? {
             Place::Here(message) => {
                 self.next = self.next.plus(1);
@@ -125,7 +151,7 @@ impl Receiver {
 
     /// Messages to request from the sender: the first of them and how many in a row.
     pub fn next_request(&mut self) -> Option<(Serial, u32)> {
-        let is_unrequested = |place: &Place| matches!(place, Place::Missing { requested: false });
+        let is_unrequested = |place: &Place<M>| matches!(place, Place::Missing { requested: false });
         if self.unrequested == 0 || planted(Bug::NothingRequested) {
             return None;
         }
@@ -139,7 +165,7 @@ impl Receiver {
     /// Whether the sender should hear now what was taken, even if no other frame goes there.
     pub fn must_tell(&self) -> bool {
         let untold = usize::try_from(self.next.after(self.told)).unwrap_or(0);
-        let is_due = self.tell_at.is_none() || untold >= self.settings.window.div_ceil(4);
+        let is_due = self.tell_at.is_none() || untold >= self.settings.acknowledge_every;
         (self.tell_now || untold > 0 && is_due) && !planted(Bug::NeverAcknowledgedAlone)
     }
 
@@ -149,6 +175,11 @@ impl Receiver {
         self.tell_at = None;
         self.tell_now = false;
         if planted(Bug::GapsAcknowledged) { self.next.plus(self.places.len()) } else { self.next }
+    }
+
+    /// The peer wants to know what was taken.
+    pub fn asked(&mut self) {
+        self.tell_now = true;
     }
 
     pub fn deadline(&self) -> Option<Time> {
@@ -172,17 +203,19 @@ mod tests {
         timeout_max_ps: 350,
         attempts_max: 3,
         acknowledge_delay_ps: 10,
+        acknowledge_every: 2,
+        ..Settings::for_round_trip(25)
     };
 
-    fn arrive(receiver: &mut Receiver, number: u8, answer: bool) -> Arrival {
-        receiver.arrive(0, Serial::FIRST.plus(number.into()), answer, &[number])
+    fn arrive(receiver: &mut Receiver<[u8; 1]>, number: u8, answer: bool) -> Arrival {
+        receiver.arrive(0, Serial::FIRST.plus(number.into()), answer, |_| Some([number]))
     }
 
-    fn take_all(receiver: &mut Receiver) -> Vec<u8> {
+    fn take_all(receiver: &mut Receiver<[u8; 1]>) -> Vec<u8> {
         core::iter::from_fn(|| receiver.take()).map(|message| message[0]).collect()
     }
 
-    fn requests(receiver: &mut Receiver) -> Vec<(i32, u32)> {
+    fn requests(receiver: &mut Receiver<[u8; 1]>) -> Vec<(i32, u32)> {
         core::iter::from_fn(|| receiver.next_request())
             .map(|(first, count)| (first.after(Serial::FIRST), count))
             .collect()
@@ -191,16 +224,17 @@ mod tests {
     #[test]
     fn messages_are_taken_in_order_and_once() {
         let mut receiver = Receiver::new(SETTINGS);
-        for (number, arrival) in [(1, Arrival::New), (3, Arrival::New), (1, Arrival::Duplicate), (8, Arrival::Stray)] {
+        for (number, arrival) in [(1, Arrival::Kept), (3, Arrival::Kept), (1, Arrival::Duplicate), (8, Arrival::Stray)]
+        {
             assert_eq!(arrive(&mut receiver, number, false), arrival);
         }
         assert_eq!(take_all(&mut receiver), []);
-        assert_eq!(arrive(&mut receiver, 0, false), Arrival::New);
+        assert_eq!(arrive(&mut receiver, 0, false), Arrival::Kept);
         assert_eq!(take_all(&mut receiver), [0, 1]);
         assert_eq!(arrive(&mut receiver, 0, false), Arrival::Duplicate);
-        assert_eq!(arrive(&mut receiver, 2, false), Arrival::New);
+        assert_eq!(arrive(&mut receiver, 2, false), Arrival::Kept);
         assert_eq!(take_all(&mut receiver), [2, 3]);
-        assert_eq!(arrive(&mut receiver, 8, false), Arrival::New, "the window has moved");
+        assert_eq!(arrive(&mut receiver, 8, false), Arrival::Kept, "the window has moved");
     }
 
     #[test]
@@ -253,5 +287,23 @@ mod tests {
         assert!(!receiver.must_tell(), "a duplicate may be the doing of the wire");
         arrive(&mut receiver, 0, true);
         assert!(receiver.must_tell(), "the sender has waited for too long");
+    }
+
+    #[test]
+    fn the_next_in_order_passes_without_being_kept() {
+        let mut receiver = Receiver::<[u8; 1]>::new(SETTINGS);
+        let pass = |receiver: &mut Receiver<[u8; 1]>, number: usize| {
+            receiver.arrive(0, Serial::FIRST.plus(number), false, |next| (!next).then_some([number as u8]))
+        };
+        assert_eq!(pass(&mut receiver, 0), Arrival::Passed);
+        assert_eq!(pass(&mut receiver, 0), Arrival::Duplicate);
+        assert_eq!(pass(&mut receiver, 3), Arrival::Kept);
+        assert_eq!(requests(&mut receiver), [(1, 2)]);
+        assert_eq!(pass(&mut receiver, 1), Arrival::Passed);
+        assert_eq!((receiver.held(), receiver.take()), (2, None));
+        assert_eq!(pass(&mut receiver, 2), Arrival::Passed);
+        assert_eq!(take_all(&mut receiver), [3]);
+        assert_eq!(pass(&mut receiver, 4), Arrival::Passed);
+        assert_eq!(receiver.tell(), Serial::FIRST.plus(5));
     }
 }

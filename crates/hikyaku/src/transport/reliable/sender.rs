@@ -1,5 +1,6 @@
 //! The sending direction of a link: holds every message until it is acknowledged, and decides what is sent again.
 
+use super::path::Path;
 use super::serial::Serial;
 use super::{Settings, Time};
 use crate::planted::{Bug, planted};
@@ -7,88 +8,132 @@ use std::collections::VecDeque;
 
 /// The sending direction.
 #[derive(Debug)]
-pub struct Sender {
+pub struct Sender<M> {
     settings: Settings,
+    path: Path,
     /// Number of the first message held.
     oldest: Serial,
     /// Messages that are not acknowledged, at most a window.
-    held: VecDeque<Held>,
+    held: VecDeque<Held<M>>,
     /// How many of them have been on the wire.
     sent: usize,
+    /// Bytes of those.
+    under_way_bytes: u64,
     /// How many of those go there again.
     again: usize,
+    /// None before this place does.
+    again_from: usize,
     /// When to send again without being asked. Set while something sent is not acknowledged.
     deadline: Option<Time>,
     /// Timeouts since something was acknowledged.
     backoff: u32,
     /// Timeouts since the peer was heard.
     silence: u32,
+    /// The window that something was lost in ends with this number: no other loss in it counts.
+    window_end: Option<Serial>,
 }
 
 #[derive(Debug)]
-struct Held {
-    message: Box<[u8]>,
+struct Held<M> {
+    message: M,
+    bytes: u64,
     again: bool,
     answer: bool,
+    /// When it was sent first; `None` once it was sent twice.
+    sent_at: Option<Time>,
 }
 
 /// A message for the wire.
 #[derive(Debug)]
-pub struct Outgoing<'a> {
+pub struct Outgoing<'a, M> {
     pub serial: Serial,
-    pub message: &'a [u8],
+    pub message: &'a mut M,
     pub answer: bool,
     /// Not for the first time.
     pub again: bool,
 }
 
-impl Sender {
-    pub fn new(settings: Settings) -> Sender {
+impl<M> Sender<M> {
+    pub fn new(settings: Settings) -> Sender<M> {
         Sender {
             settings,
+            path: Path::new(settings),
             oldest: Serial::FIRST,
             held: VecDeque::new(),
             sent: 0,
+            under_way_bytes: 0,
             again: 0,
+            again_from: 0,
             deadline: None,
             backoff: 0,
             silence: 0,
+            window_end: None,
         }
     }
 
     /// Messages that are not acknowledged.
-    #[cfg(test)]
     pub fn held(&self) -> usize {
         self.held.len()
     }
 
+    /// Messages that were on the wire and are not acknowledged.
+    pub fn under_way(&self) -> usize {
+        self.sent
+    }
+
     pub fn is_full(&self) -> bool {
-        self.held.len() >= self.settings.window && !planted(Bug::WindowIgnored)
+        self.room() == 0 && !planted(Bug::WindowIgnored)
+    }
+
+    /// Messages that fit.
+    pub fn room(&self) -> usize {
+        self.settings.window.saturating_sub(self.held.len())
     }
 
     /// Takes a message; the caller has seen that there is room.
-    pub fn push(&mut self, message: Box<[u8]>) {
-        self.held.push_back(Held { message, again: false, answer: false });
+    pub fn push(&mut self, message: M, bytes: usize) {
+        self.held.push_back(Held { message, bytes: bytes as u64, again: false, answer: false, sent_at: None });
+    }
+
+    /// The newest message, while it was never on the wire.
+    pub fn newest_unsent(&mut self) -> Option<&mut M> {
+        if self.sent == self.held.len() {
+            return None;
+        }
+        self.held.back_mut().map(|held| &mut held.message)
+    }
+
+    /// That message has so many bytes now.
+    pub fn set_newest_bytes(&mut self, bytes: usize) {
+        if let Some(held) = self.held.back_mut() {
+            held.bytes = bytes as u64;
+        }
     }
 
     /// What goes on the wire next: what is sent again first, as the peer can take nothing before it.
-    pub fn next(&mut self, now: Time) -> Option<Outgoing<'_>> {
+    pub fn next(&mut self, now: Time) -> Option<Outgoing<'_, M>> {
         let again = self.again > 0;
         let index = if again {
             self.again -= 1;
-            self.held.iter().position(|held| held.again)?
-        } else if self.sent < self.held.len() {
+            let from = self.again_from;
+            let index = from + self.held.range(from..).position(|held| held.again)?;
+            self.again_from = index + 1;
+            index
+        } else {
+            let bytes = self.held.get(self.sent)?.bytes;
+            if !self.path.has_room(self.under_way_bytes, bytes) {
+                return None;
+            }
+            self.under_way_bytes += bytes;
             self.sent += 1;
             self.sent - 1
-        } else {
-            return None;
         };
-        self.deadline.get_or_insert(now.saturating_add(timeout(&self.settings, self.backoff)));
+        self.deadline.get_or_insert(now.saturating_add(self.path.timeout(self.backoff)));
         let held = &mut self.held[index];
         held.again = false;
+        held.sent_at = (!again).then_some(now);
         let answer = core::mem::take(&mut held.answer);
-        let message = if planted(Bug::CopyGivenUpEarly) && again { &[] } else { &held.message[..] };
-        Some(Outgoing { serial: self.oldest.plus(index), message, answer, again })
+        Some(Outgoing { serial: self.oldest.plus(index), message: &mut held.message, answer, again })
     }
 
     /// A frame of the peer came: it is alive.
@@ -98,11 +143,11 @@ impl Sender {
         }
     }
 
-    /// The peer waits for `next`: copies of everything before are given up. False if that was never sent.
-    pub fn acknowledge(&mut self, now: Time, next: Serial) -> bool {
+    /// The peer waits for `next`: everything before is given to `free`. False if that was never sent.
+    pub fn acknowledge(&mut self, now: Time, next: Serial, free: &mut dyn FnMut(M)) -> bool {
         let Ok(count) = usize::try_from(next.after(self.oldest)) else {
             if planted(Bug::OldAcknowledgementsBelieved) {
-                self.drop_oldest(now, self.sent);
+                self.drop_oldest(now, self.sent, free);
             }
             return true; // Overtaken by a later one.
         };
@@ -110,20 +155,35 @@ impl Sender {
             return false;
         }
         if count > 0 {
-            self.drop_oldest(now, count);
+            self.drop_oldest(now, count, free);
         }
         true
     }
 
-    fn drop_oldest(&mut self, now: Time, count: usize) {
-        self.again -= self.held.drain(..count).filter(|held| held.again).count();
+    fn drop_oldest(&mut self, now: Time, count: usize, free: &mut dyn FnMut(M)) {
+        let (mut bytes, mut latest) = (0, None);
+        let mut once = true;
+        for held in self.held.drain(..count) {
+            self.again -= usize::from(held.again);
+            bytes += held.bytes;
+            latest = held.sent_at;
+            once &= held.sent_at.is_some();
+            free(held.message);
+        }
+        if let Some(sent_at) = latest.filter(|_| once) {
+            self.path.measured(now.saturating_sub(sent_at));
+        }
+        self.path.carried(bytes);
+        self.under_way_bytes -= bytes;
+        self.again_from = self.again_from.saturating_sub(count);
         self.oldest = self.oldest.plus(count);
         self.sent -= count;
+        self.window_end = self.window_end.filter(|end| end.after(self.oldest) > 0);
         self.silence = 0;
         if !planted(Bug::BackoffKept) {
             self.backoff = 0;
         }
-        self.deadline = (self.sent > 0).then(|| now.saturating_add(timeout(&self.settings, self.backoff)));
+        self.deadline = (self.sent > 0).then(|| now.saturating_add(self.path.timeout(self.backoff)));
     }
 
     /// The peer lacks `count` messages from `first` on. What it asks for beyond what was sent is ignored.
@@ -131,16 +191,21 @@ impl Sender {
         if planted(Bug::RequestsIgnored) {
             return;
         }
-        for index in 0..self.sent {
-            let is_requested = u32::try_from(self.oldest.plus(index).after(first)).is_ok_and(|place| place < count);
-            if is_requested {
-                self.mark(index);
-            }
+        let start = i64::from(first.after(self.oldest));
+        let end = (start + i64::from(count)).clamp(0, self.sent as i64) as usize;
+        let start = start.clamp(0, self.sent as i64) as usize;
+        for index in start..end {
+            self.mark(index);
+        }
+        if start < end && self.window_end.is_none() {
+            self.window_end = Some(self.oldest.plus(self.sent));
+            self.path.lost();
         }
     }
 
     fn mark(&mut self, index: usize) {
         self.again += usize::from(!core::mem::replace(&mut self.held[index].again, true));
+        self.again_from = self.again_from.min(index);
     }
 
     pub fn deadline(&self) -> Option<Time> {
@@ -155,7 +220,10 @@ impl Sender {
         }
         self.backoff = self.backoff.saturating_add(1);
         self.silence = self.silence.saturating_add(1);
-        self.deadline = Some(now.saturating_add(timeout(&self.settings, self.backoff)));
+        if self.backoff == 2 {
+            self.path.stalled();
+        }
+        self.deadline = Some(now.saturating_add(self.path.timeout(self.backoff)));
         if !planted(Bug::TimeoutsIgnored) {
             self.mark(0);
             self.mark(self.sent - 1);
@@ -164,20 +232,35 @@ impl Sender {
         true
     }
 
-    /// The peer was silent for longer than the settings allow.
+    /// Timeouts since the peer was heard.
+    pub fn silence(&self) -> u32 {
+        self.silence
+    }
+
+    /// Timeouts since something was acknowledged.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// The peer was silent for more timeouts than the settings allow.
     pub fn is_peer_lost(&self) -> bool {
         self.silence > self.settings.attempts_max && !planted(Bug::SilenceIgnored)
     }
-}
 
-/// The timeout after `backoff` of them.
-fn timeout(settings: &Settings, backoff: u32) -> Time {
-    let factor = 1u64.checked_shl(backoff).unwrap_or(u64::MAX);
-    settings.timeout_ps.saturating_mul(factor).min(settings.timeout_max_ps)
+    pub fn path(&mut self) -> &mut Path {
+        &mut self.path
+    }
+
+    /// Gives everything up.
+    pub fn clear(&mut self, free: &mut dyn FnMut(M)) {
+        self.held.drain(..).for_each(|held| free(held.message));
+        (self.sent, self.again, self.under_way_bytes, self.deadline) = (0, 0, 0, None);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Fit;
     use super::*;
 
     const SETTINGS: Settings = Settings {
@@ -187,14 +270,15 @@ mod tests {
         timeout_max_ps: 350,
         attempts_max: 3,
         acknowledge_delay_ps: 10,
+        ..Settings::for_round_trip(25)
     };
 
     /// A sender that has put four messages on the wire at time 0.
-    fn sender() -> Sender {
+    fn sender() -> Sender<[u8; 1]> {
         let mut sender = Sender::new(SETTINGS);
         for byte in 0..4 {
             assert!(!sender.is_full());
-            sender.push(Box::new([byte]));
+            sender.push([byte], 1);
         }
         assert!(sender.is_full());
         assert_eq!(wire(&mut sender, 0), [(0, false), (1, false), (2, false), (3, false)]);
@@ -202,7 +286,7 @@ mod tests {
     }
 
     /// What the sender puts on the wire: which message, and whether it wants an answer.
-    fn wire(sender: &mut Sender, now: Time) -> Vec<(u8, bool)> {
+    fn wire(sender: &mut Sender<[u8; 1]>, now: Time) -> Vec<(u8, bool)> {
         let mut frames = Vec::new();
         while let Some(outgoing) = sender.next(now) {
             assert_eq!(outgoing.serial, Serial::FIRST.plus(outgoing.message[0].into()));
@@ -222,16 +306,16 @@ mod tests {
             assert!(sender.tick(now));
             assert_eq!(wire(&mut sender, now), [(0, false), (3, true)]);
         }
-        assert!(sender.acknowledge(now, Serial::FIRST.plus(1)));
+        assert!(sender.acknowledge(now, Serial::FIRST.plus(1), &mut drop));
         assert_eq!(sender.deadline(), Some(now + 100));
-        assert!(sender.acknowledge(now, Serial::FIRST.plus(4)));
+        assert!(sender.acknowledge(now, Serial::FIRST.plus(4), &mut drop));
         assert_eq!((sender.deadline(), sender.held()), (None, 0));
     }
 
     #[test]
     fn a_peer_is_lost_after_too_many_timeouts_without_a_sign_of_it() {
         let mut sender = sender();
-        let timeouts = |count: u32, sender: &mut Sender| {
+        let timeouts = |count: u32, sender: &mut Sender<[u8; 1]>| {
             for _ in 0..count {
                 let deadline = sender.deadline().unwrap();
                 sender.tick(deadline);
@@ -256,19 +340,36 @@ mod tests {
         sender.resend(Serial::FIRST.plus(1000), 10);
         assert_eq!(wire(&mut sender, 1), [(3, false)]);
         sender.resend(Serial::FIRST.plus(1), 1);
-        assert!(sender.acknowledge(1, Serial::FIRST.plus(2)));
+        assert!(sender.acknowledge(1, Serial::FIRST.plus(2), &mut drop));
         assert_eq!(wire(&mut sender, 1), [], "acknowledged meanwhile");
     }
 
     #[test]
     fn acknowledgements_of_what_was_never_sent_change_nothing() {
         let mut sender = sender();
-        assert!(!sender.acknowledge(1, Serial::FIRST.plus(5)));
-        assert!(sender.acknowledge(1, Serial::FIRST.plus(2)));
-        assert!(sender.acknowledge(1, Serial::FIRST), "an old one is no offence");
+        assert!(!sender.acknowledge(1, Serial::FIRST.plus(5), &mut drop));
+        assert!(sender.acknowledge(1, Serial::FIRST.plus(2), &mut drop));
+        assert!(sender.acknowledge(1, Serial::FIRST, &mut drop), "an old one is no offence");
         assert_eq!(sender.held(), 2);
-        sender.push(Box::new([4]));
-        assert!(!sender.acknowledge(1, Serial::FIRST.plus(5)), "held, but not sent yet");
+        sender.push([4], 1);
+        assert!(!sender.acknowledge(1, Serial::FIRST.plus(5), &mut drop), "held, but not sent yet");
         assert_eq!(sender.held(), 3);
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_once_and_resent_messages_measure_nothing() {
+        let fit = Fit { timeout_min_ps: 1, frame_bytes: 1, window_bytes_first: 16, window_bytes_max: 16 };
+        let settings = Settings { window: 64, fit: Some(fit), ..SETTINGS };
+        let mut sender = Sender::new(settings);
+        (0..32).for_each(|byte| sender.push([byte], 1));
+        assert_eq!(wire(&mut sender, 0).len(), 16, "the congestion window");
+        sender.resend(Serial::FIRST, 1);
+        sender.resend(Serial::FIRST.plus(2), 1);
+        assert_eq!(wire(&mut sender, 5), [(0, false), (2, false)]);
+        assert!(sender.acknowledge(30, Serial::FIRST.plus(10), &mut drop));
+        assert_eq!(sender.path().round_trip(), None);
+        assert_eq!(wire(&mut sender, 30).len(), 3, "eight and what was acknowledged since, less the six under way");
+        assert!(sender.acknowledge(40, Serial::FIRST.plus(16), &mut drop));
+        assert_eq!(sender.path().round_trip(), Some(40));
     }
 }

@@ -24,13 +24,14 @@ fn faults() -> impl Strategy<Value = Faults> {
 
 fn plans() -> impl Strategy<Value = Plan> {
     let messages = || prop_oneof![Just(0), 1..20usize, 1..300usize];
-    (any::<u64>(), 1..40usize, 0..40usize, [messages(), messages()], any::<[bool; 2]>(), faults()).prop_map(
-        |(seed, window, message_bytes_max, messages, is_slow, faults)| Plan {
+    (any::<u64>(), 1..40usize, 0..40usize, [messages(), messages()], any::<[bool; 3]>(), faults()).prop_map(
+        |(seed, window, message_bytes_max, messages, [slow, slow_too, is_fitted], faults)| Plan {
             seed,
             window,
             message_bytes_max,
             messages,
-            is_slow,
+            is_slow: [slow, slow_too],
+            is_fitted,
             faults,
         },
     )
@@ -59,7 +60,7 @@ proptest! {
             let message = [1; 16];
             let body = match kind {
                 0 => Body::Request { first: around(place), count: number },
-                1 => Body::Acknowledgement,
+                1 => Body::Acknowledgement { answer },
                 _ => Body::Data { serial: around(place), answer, message: &message[..number as usize % 10] },
             };
             link.receive(now, &Frame { epoch: 1, acknowledged: around(acknowledged), body }.encode());
@@ -83,6 +84,7 @@ const QUIET: Plan = Plan {
     message_bytes_max: 100,
     messages: [1000, 0],
     is_slow: [false; 2],
+    is_fitted: false,
     faults: Faults {
         loss: 0,
         duplication: 0,
@@ -178,6 +180,62 @@ fn talk(ends: &mut [Link; 2], now: Time) {
     }
 }
 
+/// A link whose peer is asked for a sign of life after 10 round trips, and may be silent for 35.
+fn watchful() -> Link {
+    let settings = Settings::for_round_trip(ROUND_TRIP_PS);
+    let silence_max_ps = 35 * ROUND_TRIP_PS;
+    Link::new(Settings { keep_alive_ps: 10 * ROUND_TRIP_PS, silence_max_ps, attempts_max: u32::MAX, ..settings }, 1)
+}
+
+/// The next moment of either end, at which both do what is due.
+fn go_on(ends: &mut [Link; 2]) -> Option<Time> {
+    let now = ends.iter().filter_map(Link::next_timeout).min()?;
+    ends.iter_mut().for_each(|link| link.tick(now));
+    Some(now)
+}
+
+#[test]
+fn a_peer_that_is_there_answers_when_asked_and_is_never_lost() {
+    let mut ends = [watchful(), watchful()];
+    for _ in 0..100 {
+        let now = go_on(&mut ends).unwrap();
+        talk(&mut ends, now);
+    }
+    assert!(ends.iter().all(|link| !link.is_broken()));
+    let [one, other] = ends.map(|link| link.counters().acknowledgements);
+    assert!(one + other <= 401, "a question and an answer at a time: {one} {other}");
+}
+
+#[test]
+fn an_idle_link_notices_silence_in_time() {
+    let mut link = watchful();
+    let mut now = 0;
+    while !link.is_broken() {
+        while link.next_frame(now).is_some() {}
+        now = link.next_timeout().unwrap();
+        link.tick(now);
+    }
+    assert!((45 * ROUND_TRIP_PS..=55 * ROUND_TRIP_PS).contains(&now), "{now}");
+    assert_eq!(link.counters().acknowledgements, 4);
+}
+
+/// Time that passed without this end, which was stopped, is no silence of the peer.
+#[test]
+fn whoever_was_stopped_asks_again_before_it_gives_up() {
+    let mut ends = [watchful(), watchful()];
+    ends[0].send(Box::new([1])).unwrap();
+    let _lost = ends[0].next_frame(0);
+    let now = 10_000 * ROUND_TRIP_PS;
+    ends[0].tick(now);
+    assert!(!ends[0].is_broken());
+    talk(&mut ends, now);
+    assert_eq!(ends[1].next_message().as_deref(), Some(&[1][..]));
+    talk(&mut ends, now);
+    let now = go_on(&mut ends).unwrap();
+    talk(&mut ends, now);
+    assert!(ends[0].is_settled() && !ends[0].is_broken());
+}
+
 /// Nothing ever comes back.
 fn a_lost_peer_is_noticed() -> Result<(), String> {
     let settings = Settings::for_round_trip(ROUND_TRIP_PS);
@@ -240,7 +298,7 @@ fn messages_are_refused_with_a_reason_and_given_back() {
     let long: Box<[u8]> = Box::new([0; 3]);
     assert_eq!(link.send(long.clone()), Err(Refused { reason: Refusal::TooLong, message: long }));
     assert_eq!(link.send(Box::new([1, 2])), Ok(()));
-    assert_eq!(link.send(Box::new([3])), Err(Refused { reason: Refusal::Full, message: Box::new([3]) }));
+    assert_eq!(link.send(Box::new([3])), Err(Refused { reason: Refusal::Full, message: [3].into() }));
     assert_eq!(link.next_frame(0).unwrap().len(), HEAD_BYTES + 2);
 }
 
@@ -325,8 +383,13 @@ fn every_planted_bug_is_caught() {
 #[test]
 fn fuzz_frames() {
     let frame = |body| Frame { epoch: 1, acknowledged: Serial::FIRST, body }.encode();
-    let data = |answer| Body::Data { serial: Serial::FIRST, answer, message: &[7; 5] };
-    let bodies = [data(false), data(true), Body::Acknowledgement, Body::Request { first: Serial::FIRST, count: 3 }];
+    let data = |answer| Body::Data { serial: Serial::FIRST, answer, message: &[7; 5][..] };
+    let bodies = [
+        data(false),
+        data(true),
+        Body::Acknowledgement { answer: false },
+        Body::Request { first: Serial::FIRST, count: 3 },
+    ];
     // Which are summed up again, how long each is, and the frames.
     let samples: Vec<Vec<u8>> = bodies
         .into_iter()

@@ -2,7 +2,7 @@
 //! is decided by its [`Plan`] alone, and is checked at every step.
 
 use super::frame::{Body, Frame};
-use super::{Counters, Link, Settings, Time};
+use super::{Counters, Fit, Link, Settings, Time};
 use crate::transport::sim::chance::Chance;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,6 +25,8 @@ pub struct Plan {
     pub messages: [usize; 2],
     /// Whether the caller at each end looks for messages only now and then.
     pub is_slow: [bool; 2],
+    /// Whether timeout and window follow the path.
+    pub is_fitted: bool,
     pub faults: Faults,
 }
 
@@ -54,18 +56,31 @@ impl Plan {
             message_bytes_max: self.message_bytes_max,
             // Nobody gives up: whatever happens, the wire is perfect some day.
             attempts_max: u32::MAX - 1,
+            acknowledge_every: self.window.div_ceil(4),
+            fit: self.is_fitted.then_some(Fit {
+                timeout_min_ps: 2 * ROUND_TRIP_PS,
+                frame_bytes: self.message_bytes_max as u64,
+                window_bytes_first: 4 * self.message_bytes_max as u64,
+                window_bytes_max: (self.window * self.message_bytes_max) as u64,
+            }),
             ..Settings::for_round_trip(ROUND_TRIP_PS)
         }
     }
 
     /// When everything must be done: once the wire is perfect, the longest timeout finds out all that is missing at both
-    /// ends, and then a window goes over in each round trip or look of the slow.
+    /// ends, and then a window goes over in each round trip or look of the slow; one that was fitted to a bad wire may be two
+    /// messages.
     fn limit(&self) -> Time {
         let settings = self.settings();
-        let windows = (self.messages[0].max(self.messages[1]) / self.window + 2) as Time;
+        let window = if self.is_fitted { self.window.min(2) } else { self.window };
+        let windows = (self.messages[0].max(self.messages[1]) / window + 2) as Time;
         let pace =
             ROUND_TRIP_PS + settings.acknowledge_delay_ps + if self.is_slow.contains(&true) { SLOW_PS } else { 0 };
-        self.faults.until + settings.timeout_max_ps + 4 * settings.timeout_ps + windows * pace
+        self.faults.until
+            + settings.timeout_max_ps
+            + 4 * settings.timeout_ps
+            + windows * pace
+            + if self.is_fitted { settings.timeout_max_ps } else { 0 }
     }
 }
 

@@ -4,10 +4,12 @@ use super::fiber;
 use super::world::{World, queue};
 use crate::error::{Error, Result};
 use crate::transport::environment::Environment;
-use crate::transport::hardware::{Multicast, NetworkBarrier};
+use crate::transport::Parcel;
+use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport};
+use crate::transport::hardware::{Hardware, Multicast, NetworkBarrier};
 use crate::transport::shm::layout::State;
 use crate::transport::shm::ring::Packet;
-use crate::transport::{Parcel, Posted, Sink, Transport};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -27,7 +29,14 @@ impl Endpoint {
 }
 
 impl Transport for Endpoint {
-    fn post(&self, to: usize, packet: &Packet, payload: &[u8]) -> Result<Posted> {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new(self.world.course().payload_max())
+    }
+
+    unsafe fn post(&self, to: usize, packet: &Packet, body: Body, _: Option<Token>) -> Result<Posted> {
+        let mut payload = vec![0; body.len()];
+        // SAFETY: the caller's promise.
+        unsafe { body.copy(0, &mut payload) };
         let parcel = Parcel { source: self.rank, packet: *packet, payload: payload.into() };
         let sent = self.world.course().send(&self.world.wire, self.rank, to, parcel);
         Ok(if sent { Posted::Done } else { Posted::Busy })
@@ -38,7 +47,7 @@ impl Transport for Endpoint {
         // One at a time: a handler may send, which is the world's to know of.
         while let Some(parcel) = self.take_arrived() {
             worked = true;
-            sink.packet(parcel.source, &parcel.packet, &parcel.payload);
+            sink.message(parcel.source, &parcel.packet, &parcel.payload);
         }
         worked
     }
@@ -47,15 +56,27 @@ impl Transport for Endpoint {
         !self.world.course().ranks[self.rank].inbox.is_empty()
     }
 
-    fn payload_max(&self) -> usize {
-        self.world.course().payload_max()
+    /// Nobody sleeps but in virtual time.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
+    fn arm(&self) -> Armed {
+        Armed::Until(None)
+    }
+
+    /// A rank that ends does so when everything has arrived that it has sent: see [`Environment::depart`].
+    fn drained(&self) -> bool {
+        true
+    }
+}
+
+impl Hardware for Endpoint {
     fn multicast(&self) -> Option<&dyn Multicast> {
         self.world.wire.broadcast(self.world.size()).map(|_| self as _)
     }
 
-    fn network_barrier(&self) -> Option<&dyn NetworkBarrier> {
+    fn barrier(&self) -> Option<&dyn NetworkBarrier> {
         self.world.wire.barrier(self.world.size()).map(|_| self as _)
     }
 }

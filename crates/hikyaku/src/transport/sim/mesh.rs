@@ -4,8 +4,8 @@ use super::agenda::What;
 use super::faults::Faults;
 use super::wire::{Load, Wire};
 use super::world::{Course, Time};
+use crate::transport::packet::{self, PACKET_BYTES};
 use crate::transport::reliable::{Counters, Link, Refusal, Settings};
-use crate::transport::shm::ring::{ARGUMENT_COUNT, Packet};
 use crate::transport::{Parcel, TAIL_BYTES_MAX};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -179,44 +179,13 @@ impl Course {
     }
 }
 
-const PACKET_BYTES: usize = 2 + 1 + 8 + 8 * ARGUMENT_COUNT;
-
 fn encode(parcel: &Parcel) -> Box<[u8]> {
-    let Packet { handler, kind, address, arguments, .. } = &parcel.packet;
-    let mut bytes = Vec::with_capacity(PACKET_BYTES + parcel.payload.len());
-    bytes.extend(handler.to_le_bytes());
-    bytes.push(*kind);
-    bytes.extend(address.to_le_bytes());
-    arguments.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
-    bytes.extend(&*parcel.payload);
-    bytes.into()
+    let head = packet::encode(&parcel.packet, parcel.payload.len() as u32);
+    [&head[..], &parcel.payload].concat().into()
 }
 
 /// The inverse; `None` for what is none.
 fn decode(source: usize, bytes: &[u8]) -> Option<Parcel> {
-    let (head, payload) = bytes.split_at_checked(PACKET_BYTES)?;
-    let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("8 bytes"));
-    let packet = Packet {
-        handler: u16::from_le_bytes([head[0], head[1]]),
-        kind: head[2],
-        payload_bytes: payload.len() as u16,
-        address: word(3),
-        arguments: std::array::from_fn(|index| word(11 + 8 * index)),
-    };
-    Some(Parcel { source, packet, payload: payload.into() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn packets_survive_the_wire() {
-        let packet =
-            Packet { handler: 7, kind: 3, payload_bytes: 5, address: u64::MAX - 1, arguments: [1, 2, 3, 4, 5, 6] };
-        let parcel = Parcel { source: 9, packet, payload: [1u8, 2, 3, 4, 5].into() };
-        let again = decode(9, &encode(&parcel)).unwrap();
-        assert_eq!((again.source, again.packet, again.payload), (9, packet, parcel.payload));
-        assert!(decode(9, &[0; PACKET_BYTES - 1]).is_none());
-    }
+    let (packet, payload_bytes, payload) = packet::decode(bytes)?;
+    (payload.len() == payload_bytes).then(|| Parcel { source, packet, payload: payload.into() })
 }

@@ -16,7 +16,7 @@ use crate::transport::packet::kind;
 use crate::transport::reliable::Counters;
 use crate::transport::shm::layout::{JobMemory, State};
 use crate::transport::shm::ring::Packet;
-use crate::transport::{Interface, Parcel};
+use crate::transport::{Interface, Parcel, TAIL_BYTES_MAX};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -575,7 +575,7 @@ impl Course {
 
     /// Payload of a packet at most; the model cuts long transfers by itself.
     pub fn payload_max(&self) -> usize {
-        if self.mesh.is_some() { mesh::PAYLOAD_MAX } else { 1 << 30 }
+        if self.mesh.is_some() { mesh::PAYLOAD_MAX + TAIL_BYTES_MAX } else { 1 << 30 }
     }
 
     pub(super) fn depart_when_quiet(&mut self, rank: usize) {

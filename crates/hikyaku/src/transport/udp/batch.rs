@@ -1,0 +1,238 @@
+//! Frames that go to the kernel in one call, and where it puts those that come.
+//!
+//! Frames of one size for one peer that follow each other make a *train*: the kernel takes it as one long datagram and cuts it up
+//! as late as it can (GSO), and gives what arrived of it in one piece (GRO). Over virtual links it is never cut at all.
+
+use super::address::Address;
+
+/// Trains of a batch at most.
+pub const TRAINS_MAX: usize = 32;
+/// Frames of a batch at most.
+const FRAMES_MAX: usize = 512;
+/// Frames of a train at most: what every kernel that has GSO takes.
+const TRAIN_FRAMES_MAX: usize = 64;
+/// Bytes of a train at most: a datagram's.
+const TRAIN_BYTES_MAX: usize = 65_000;
+/// Room for frames that are made while they are sent.
+const STAGING_BYTES: usize = 256 << 10;
+
+/// Frames to send.
+pub struct Batch {
+    trains: Vec<Train>,
+    frames: Vec<libc::iovec>,
+    staging: Box<[u8]>,
+    staged: usize,
+    /// Whether the kernel cuts trains.
+    pub has_trains: bool,
+}
+
+// SAFETY: a batch is filled, sent and cleared by one holder of the endpoint's lock, who also owns all its frames point to.
+unsafe impl Send for Batch {}
+
+/// Frames that travel together.
+#[derive(Clone, Copy)]
+pub struct Train {
+    /// The rank they are for.
+    pub to: u32,
+    pub address: Address,
+    /// The kernel may cut each into fragments: they were made for a wider path.
+    pub fragments: bool,
+    /// Bytes of each but the last, which may be shorter.
+    pub frame_bytes: usize,
+    pub bytes: usize,
+    first: usize,
+    count: usize,
+}
+
+impl Batch {
+    pub fn new(has_trains: bool) -> Batch {
+        Batch {
+            trains: Vec::with_capacity(TRAINS_MAX),
+            frames: Vec::with_capacity(FRAMES_MAX),
+            staging: vec![0; STAGING_BYTES].into(),
+            staged: 0,
+            has_trains,
+        }
+    }
+
+    /// Whether a frame of so many bytes finds no room.
+    pub fn is_full(&self, bytes: usize) -> bool {
+        self.trains.len() == TRAINS_MAX || self.frames.len() == FRAMES_MAX || self.staged + bytes > self.staging.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.trains.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.trains.clear();
+        self.frames.clear();
+        self.staged = 0;
+    }
+
+    /// Room for a frame of so many bytes that is made now; the caller has seen that there is some. It is not sent before
+    /// [`Batch::add`].
+    pub fn stage(&mut self, bytes: usize) -> &mut [u8] {
+        let start = self.staged;
+        self.staged += bytes;
+        &mut self.staging[start..self.staged]
+    }
+
+    /// Adds a frame, which stays where it is until the batch is cleared.
+    pub fn add(&mut self, to: u32, address: Address, fragments: bool, frame: *mut u8, bytes: usize) {
+        self.frames.push(libc::iovec { iov_base: frame.cast(), iov_len: bytes });
+        if let Some(train) = self.trains.last_mut().filter(|_| self.has_trains && !fragments) {
+            let is_full = train.count == TRAIN_FRAMES_MAX || train.bytes + bytes > TRAIN_BYTES_MAX;
+            let is_even = train.bytes == train.count * train.frame_bytes && bytes <= train.frame_bytes;
+            if train.to == to && !is_full && is_even && !train.fragments {
+                train.count += 1;
+                train.bytes += bytes;
+                return;
+            }
+        }
+        let first = self.frames.len() - 1;
+        self.trains.push(Train { to, address, fragments, frame_bytes: bytes, bytes, first, count: 1 });
+    }
+
+    /// Room for nothing.
+    pub fn nothing() -> Batch {
+        Batch { trains: Vec::new(), frames: Vec::new(), staging: Box::new([]), staged: 0, has_trains: false }
+    }
+
+    /// The bytes of a frame.
+    pub fn bytes(&self, train: &Train, frame: usize) -> &[u8] {
+        let frame = self.frames(train)[frame];
+        // SAFETY: whoever added the frame leaves it where it is until the batch is cleared, and nobody writes to it meanwhile.
+        unsafe { std::slice::from_raw_parts(frame.iov_base.cast(), frame.iov_len) }
+    }
+
+    /// Adds a copy of a frame of another batch, with a bit flipped if so asked for.
+    pub fn copy(&mut self, other: &Batch, train: usize, frame: usize, damage: Option<u64>) {
+        let train = &other.trains[train];
+        let bytes = other.bytes(train, frame);
+        let place = self.stage(bytes.len());
+        place.copy_from_slice(bytes);
+        if let Some(bit) = damage {
+            let bit = (bit % (8 * bytes.len() as u64)) as usize;
+            place[bit / 8] ^= 1 << (bit % 8);
+        }
+        let place = place.as_mut_ptr();
+        self.add(train.to, train.address, train.fragments, place, bytes.len());
+    }
+
+    pub fn trains(&self) -> &[Train] {
+        &self.trains
+    }
+
+    /// The frames of a train.
+    pub fn frames(&self, train: &Train) -> &[libc::iovec] {
+        &self.frames[train.first..train.first + train.count]
+    }
+}
+
+/// Datagrams that are received at a time.
+const INBOX_COUNT: usize = 8;
+/// Bytes of the longest datagram, or train of them.
+const INBOX_BYTES: usize = 1 << 16;
+
+/// Where the kernel puts what comes.
+pub struct Inbox {
+    buffers: Box<[u8]>,
+    /// For each buffer: bytes in it, and bytes of each datagram but the last.
+    received: [(usize, usize); INBOX_COUNT],
+    places: Box<[libc::iovec; INBOX_COUNT]>,
+    controls: Box<[Control; INBOX_COUNT]>,
+    headers: Box<[libc::mmsghdr; INBOX_COUNT]>,
+    /// Headers that the kernel has written to.
+    used: usize,
+    /// How many datagrams are asked for next: asking for one more than there is costs as much as half of one.
+    wanted: usize,
+}
+
+// SAFETY: its pointers are to its own boxes.
+unsafe impl Send for Inbox {}
+
+impl Inbox {
+    pub fn new() -> Inbox {
+        Inbox {
+            buffers: vec![0; INBOX_COUNT * INBOX_BYTES].into(),
+            received: [(0, 0); INBOX_COUNT],
+            places: Box::new([libc::iovec { iov_base: std::ptr::null_mut(), iov_len: INBOX_BYTES }; INBOX_COUNT]),
+            controls: Box::new([[0; CONTROL_WORDS]; INBOX_COUNT]),
+            // SAFETY: all zeros are a header of nothing.
+            headers: Box::new(unsafe { std::mem::zeroed() }),
+            used: INBOX_COUNT,
+            wanted: 1,
+        }
+    }
+
+    /// Headers for the kernel to fill. They point to boxes of this inbox, which lives on while they are used.
+    pub fn headers(&mut self) -> &mut [libc::mmsghdr] {
+        let Inbox { buffers, places, controls, headers, used, wanted, .. } = self;
+        for (place, buffer) in places.iter_mut().zip(buffers.chunks_exact_mut(INBOX_BYTES)) {
+            place.iov_base = buffer.as_mut_ptr().cast();
+        }
+        for index in 0..std::mem::take(used) {
+            let header = &mut headers[index].msg_hdr;
+            header.msg_iov = &raw mut places[index];
+            header.msg_iovlen = 1;
+            header.msg_control = controls[index].as_mut_ptr().cast();
+            header.msg_controllen = CONTROL_BYTES as _;
+            header.msg_flags = 0;
+        }
+        &mut headers[..*wanted]
+    }
+
+    /// The kernel has filled so many. True if there may be more.
+    pub fn filled(&mut self, count: usize) -> bool {
+        let is_full = count == self.wanted;
+        self.wanted = if is_full { (2 * count).min(INBOX_COUNT) } else { count.max(1) };
+        self.used = self.used.max(count);
+        for index in 0..count {
+            let header = &self.headers[index];
+            let bytes = (header.msg_len as usize).min(INBOX_BYTES);
+            let is_cut = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
+            #[allow(clippy::unnecessary_cast, reason = "it is shorter in some C libraries")]
+            let control_bytes = header.msg_hdr.msg_controllen as usize;
+            let each = read_control(&self.controls[index], control_bytes).unwrap_or(bytes);
+            self.received[index] = if is_cut { (0, 0) } else { (bytes, each) };
+        }
+        is_full
+    }
+
+    /// The datagrams in the buffer of this number.
+    pub fn datagrams(&self, index: usize) -> std::slice::Chunks<'_, u8> {
+        let (bytes, each) = self.received[index];
+        let start = index * INBOX_BYTES;
+        self.buffers[start..start + bytes].chunks(each.max(1))
+    }
+}
+
+/// Words of the control message that tells the size of a train's frames: length, level and type, value.
+const CONTROL_WORDS: usize = 3;
+pub const CONTROL_BYTES: usize = 8 * CONTROL_WORDS;
+pub type Control = [u64; CONTROL_WORDS];
+
+/// The control message that says how long each frame of a train is.
+pub fn control(frame_bytes: u16) -> Control {
+    let mut value = [0; 8];
+    value[..2].copy_from_slice(&frame_bytes.to_ne_bytes());
+    [18, pair(libc::SOL_UDP, libc::UDP_SEGMENT), u64::from_ne_bytes(value)]
+}
+
+/// Reads how long each datagram is of those that came in one piece.
+fn read_control(control: &Control, bytes: usize) -> Option<usize> {
+    let is_it = bytes >= 20 && control[0] == 20 && control[1] == pair(libc::SOL_UDP, libc::UDP_GRO);
+    let value = control[2].to_ne_bytes();
+    is_it
+        .then(|| i32::from_ne_bytes([value[0], value[1], value[2], value[3]]))?
+        .try_into()
+        .ok()
+        .filter(|each| *each > 0)
+}
+
+/// Two integers, one after the other.
+fn pair(first: i32, second: i32) -> u64 {
+    let (first, second) = (first.to_ne_bytes(), second.to_ne_bytes());
+    u64::from_ne_bytes(std::array::from_fn(|byte| if byte < 4 { first[byte] } else { second[byte - 4] }))
+}

@@ -1,0 +1,142 @@
+//! From the data of frames, in order, to packets: those that share a frame are told apart, those cut into parts are put together.
+
+use super::batch::Inbox;
+use crate::transport::core::Sink;
+use crate::transport::packet;
+use crate::transport::shm::ring::Packet;
+use std::collections::HashMap;
+
+/// What only the one who polls touches.
+pub struct Inbound {
+    pub inbox: Inbox,
+    pub joiner: Joiner,
+}
+
+/// Puts messages together.
+pub struct Joiner {
+    payload_max: usize,
+    /// Messages of which parts have come, by rank.
+    partial: HashMap<u32, Partial>,
+}
+
+#[derive(Default)]
+struct Partial {
+    packet: Packet,
+    /// Bytes of the whole payload; `None` between messages.
+    bytes: Option<usize>,
+    payload: Vec<u8>,
+}
+
+/// Why data are none that a correct rank sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+impl Joiner {
+    pub fn new(payload_max: usize) -> Joiner {
+        Joiner { payload_max, partial: HashMap::new() }
+    }
+
+    /// Hands the packets in the data of a frame to the sink.
+    pub fn take(&mut self, from: u32, part: bool, data: &[u8], sink: &mut dyn Sink) -> Result<(), Malformed> {
+        if part {
+            return self.take_part(from, data, sink);
+        }
+        if self.partial.get(&from).is_some_and(|partial| partial.bytes.is_some()) {
+            return Err(Malformed);
+        }
+        let mut rest = data;
+        while !rest.is_empty() {
+            let (packet, bytes, behind) = packet::decode(rest).ok_or(Malformed)?;
+            let (payload, behind) = behind.split_at_checked(bytes).ok_or(Malformed)?;
+            sink.message(from as usize, &packet, payload);
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    fn take_part(&mut self, from: u32, data: &[u8], sink: &mut dyn Sink) -> Result<(), Malformed> {
+        let partial = self.partial.entry(from).or_default();
+        let (bytes, data) = match partial.bytes {
+            Some(bytes) => (bytes, data),
+            None => {
+                let (packet, bytes, data) = packet::decode(data).ok_or(Malformed)?;
+                if bytes > self.payload_max {
+                    return Err(Malformed);
+                }
+                partial.packet = packet;
+                partial.payload.clear();
+                partial.payload.reserve(bytes);
+                (bytes, data)
+            }
+        };
+        partial.bytes = Some(bytes);
+        if partial.payload.len() + data.len() > bytes {
+            partial.bytes = None;
+            return Err(Malformed);
+        }
+        partial.payload.extend_from_slice(data);
+        if partial.payload.len() == bytes {
+            partial.bytes = None;
+            sink.message(from as usize, &partial.packet, &partial.payload);
+        }
+        Ok(())
+    }
+
+    /// Forgets what has come of a message of this rank.
+    pub fn forget(&mut self, from: u32) {
+        self.partial.remove(&from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::core::{Loss, Token};
+
+    #[derive(Default)]
+    struct Taken(Vec<(usize, u64, Vec<u8>)>);
+
+    impl Sink for Taken {
+        fn message(&mut self, from: usize, packet: &Packet, payload: &[u8]) {
+            self.0.push((from, packet.address, payload.to_vec()));
+        }
+        fn completed(&mut self, _: Token) {}
+        fn lost(&mut self, _: usize, _: Loss) {}
+    }
+
+    fn message(address: u64, payload: &[u8]) -> Vec<u8> {
+        let packet = Packet { address, ..Packet::default() };
+        [&packet::encode(&packet, payload.len() as u32), payload].concat()
+    }
+
+    #[test]
+    fn packets_that_share_a_frame_are_told_apart_and_parts_put_together() {
+        let (mut joiner, mut taken) = (Joiner::new(100), Taken::default());
+        let both = [message(1, b"one"), message(2, b""), message(3, b"three")].concat();
+        assert_eq!(joiner.take(7, false, &both, &mut taken), Ok(()));
+        let long = message(4, &[9; 100]);
+        for part in long.chunks(70) {
+            assert_eq!(joiner.take(7, true, part, &mut taken), Ok(()));
+            assert_eq!(joiner.take(8, false, &message(5, b"five"), &mut taken), Ok(()), "another rank");
+        }
+        let addresses: Vec<_> =
+            taken.0.iter().map(|(from, address, payload)| (*from, *address, payload.len())).collect();
+        assert_eq!(addresses, [(7, 1, 3), (7, 2, 0), (7, 3, 5), (8, 5, 4), (8, 5, 4), (7, 4, 100), (8, 5, 4)]);
+    }
+
+    #[test]
+    fn nonsense_of_a_peer_is_refused() {
+        let (mut joiner, mut taken) = (Joiner::new(100), Taken::default());
+        let mut lies = message(1, b"one");
+        lies[4] = 4;
+        assert_eq!(joiner.take(7, false, &lies, &mut taken), Err(Malformed));
+        assert_eq!(joiner.take(7, false, &lies[..10], &mut taken), Err(Malformed));
+        assert_eq!(joiner.take(7, true, &message(1, &[0; 101]), &mut taken), Err(Malformed), "too long");
+        lies[4] = 2;
+        assert_eq!(joiner.take(7, true, &lies, &mut taken), Err(Malformed), "more than it says");
+        lies[4] = 4;
+        assert_eq!(joiner.take(7, true, &lies, &mut taken), Ok(()));
+        assert_eq!(joiner.take(7, false, &message(1, b"one"), &mut taken), Err(Malformed), "in the middle of another");
+        assert!(taken.0.is_empty());
+    }
+}

@@ -1,0 +1,104 @@
+//! What a link holds of messages: pieces that fit a frame.
+//!
+//! A message is its packet and its body, one after the other. Short ones are copied, several into a frame while it waits; a body that
+//! its owner lends is read each time a piece of it is sent, and given back when the last piece is acknowledged.
+
+use super::head::HEAD_BYTES;
+use crate::transport::core::{Body, Token};
+use crate::transport::packet::PACKET_BYTES;
+
+/// What a link holds.
+pub enum Piece {
+    /// Copied: goes on the wire from here.
+    Copied(Copied),
+    /// A piece of a message whose body is lent.
+    Lent(Span),
+    /// Came before its turn.
+    Early { frame: Vec<u8>, part: bool },
+}
+
+/// A frame with its data; the head is written when it is sent.
+pub struct Copied {
+    pub frame: Box<[u8]>,
+    /// Bytes of it that are used, the head among them.
+    pub bytes: usize,
+    pub part: bool,
+}
+
+/// Which bytes of which message.
+#[derive(Clone, Copy)]
+pub struct Span {
+    pub message: u32,
+    pub offset: u32,
+    pub bytes: u32,
+}
+
+/// A message whose body is lent.
+pub struct Lent {
+    pub packet: [u8; PACKET_BYTES],
+    pub body: Body,
+    /// Whose it is; nobody's once it was recalled.
+    pub token: Option<Token>,
+    /// The copy of a body that was recalled.
+    kept: Vec<u8>,
+}
+
+// SAFETY: whoever posted the body has promised that it can be read until its token is completed, by whichever thread.
+unsafe impl Send for Lent {}
+
+impl Lent {
+    pub fn new(packet: [u8; PACKET_BYTES], body: Body, token: Token) -> Lent {
+        Lent { packet, body, token: Some(token), kept: Vec::new() }
+    }
+
+    /// Copies the body, so that its owner has it back.
+    pub fn recall(&mut self) {
+        let mut kept = vec![0; self.body.len()];
+        // SAFETY: the body is still lent.
+        unsafe { self.body.copy(0, &mut kept) };
+        self.body = Body::of(&kept);
+        self.kept = kept;
+        self.token = None;
+    }
+
+    /// Bytes of the message.
+    pub fn len(&self) -> usize {
+        PACKET_BYTES + self.body.len()
+    }
+
+    /// Copies bytes of the message from `offset` on.
+    pub fn copy(&self, offset: usize, into: &mut [u8]) {
+        let (head, rest) = into.split_at_mut(PACKET_BYTES.saturating_sub(offset).min(into.len()));
+        head.copy_from_slice(&self.packet[offset.min(PACKET_BYTES)..][..head.len()]);
+        // SAFETY: the body is lent until the last piece is acknowledged; spans lie within the message.
+        unsafe { self.body.copy((offset + head.len()) - PACKET_BYTES, rest) };
+    }
+}
+
+impl Copied {
+    /// Adds bytes; the caller has seen that they fit.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.frame[self.bytes..][..bytes.len()].copy_from_slice(bytes);
+        self.bytes += bytes.len();
+    }
+
+    /// Adds bytes of a body.
+    ///
+    /// # Safety
+    /// The body can be read, and has them.
+    pub unsafe fn add_body(&mut self, body: &Body, offset: usize, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { body.copy(offset, &mut self.frame[self.bytes..][..bytes]) };
+        self.bytes += bytes;
+    }
+
+    /// Bytes that still fit.
+    pub fn room(&self) -> usize {
+        self.frame.len() - self.bytes
+    }
+
+    /// An empty frame.
+    pub fn new(frame: Box<[u8]>, part: bool) -> Copied {
+        Copied { frame, bytes: HEAD_BYTES, part }
+    }
+}

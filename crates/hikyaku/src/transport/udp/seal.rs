@@ -1,0 +1,180 @@
+//! Authentication: every frame ends up under a key of its direction, so that only ranks of the job can have written it.
+//!
+//! The code is GMAC with AES-256 (NIST SP 800-38D): a tag of 16 bytes over the whole frame. Its nonce is the number of the frame,
+//! which no two frames under one key share: a key belongs to one direction of one pair and to one life of its sender.
+//!
+//! ```text
+//!   secret of the job (256 bits)
+//!     key of a pair      = AES(secret, [1, from, to]) || AES(secret, [2, from, to])
+//!     key of a direction = AES(key of the pair, [1, life of the sender]) || AES(.., [2, life])
+//! ```
+//! Each block that goes through AES is unlike all others under its key, so what comes out is as good as random.
+//!
+//! Measured on one core of 2.5 GHz without VAES, for frames of 128 / 1,472 / 65,000 bytes, in microseconds: GMAC by the `ghash` crate
+//! 0.11 / 0.53 / 24, by `clmul` 0.07 / 0.34 / 12, SipHash-1-3 0.08 / 0.41 / 23, SipHash-2-4 0.13 / 0.83 / 50, keyed BLAKE3
+//! 0.15 / 2.5 / 38, Poly1305 2.0 / 2.6 / 51. GMAC is a standard, and the fastest where frames are long.
+
+use super::{LIFE_BYTES, SECRET_BYTES};
+use aes::Aes256;
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use ghash::GHash;
+use ghash::universal_hash::UniversalHash;
+
+/// Bytes of a tag.
+pub const TAG_BYTES: usize = 16;
+
+/// What seals or opens the frames of one direction.
+pub struct Seal {
+    cipher: Aes256,
+    hash: Hash,
+    /// Frames are neither sealed nor checked: for measuring what that costs.
+    open: bool,
+}
+
+impl Seal {
+    /// For frames of the rank `from` in this life to the rank `to`.
+    pub fn new(secret: Option<&[u8; SECRET_BYTES]>, from: u32, to: u32, life: u64) -> Seal {
+        let pair = {
+            let cipher = Aes256::new(secret.unwrap_or(&[0; SECRET_BYTES]).into());
+            derive(&cipher, |block| {
+                block[4..8].copy_from_slice(&from.to_le_bytes());
+                block[8..12].copy_from_slice(&to.to_le_bytes());
+            })
+        };
+        let key =
+            derive(&Aes256::new(&pair.into()), |block| block[8..8 + LIFE_BYTES].copy_from_slice(&life.to_le_bytes()));
+        let cipher = Aes256::new(&key.into());
+        let hash = Hash::new(encrypt(&cipher, [0; 16]));
+        Seal { cipher, hash, open: secret.is_none() }
+    }
+
+    /// The tag of these bytes, the only ones that ever have this number.
+    pub fn tag(&self, number: u64, bytes: &[u8]) -> [u8; TAG_BYTES] {
+        if self.open {
+            return [0; TAG_BYTES];
+        }
+        let mut nonce = [0; 16];
+        nonce[..8].copy_from_slice(&number.to_be_bytes());
+        nonce[15] = 1;
+        let mask = u128::from_ne_bytes(encrypt(&self.cipher, nonce));
+        (u128::from_ne_bytes(self.hash.of(bytes)) ^ mask).to_ne_bytes()
+    }
+
+    /// Whether this is their tag. The time it takes does not tell how much of it is right.
+    pub fn is_tag(&self, tag: &[u8; TAG_BYTES], number: u64, bytes: &[u8]) -> bool {
+        u128::from_ne_bytes(*tag) ^ u128::from_ne_bytes(self.tag(number, bytes)) == 0
+    }
+}
+
+/// GHASH, by the fastest way there is here.
+enum Hash {
+    #[cfg(target_arch = "x86_64")]
+    Powers(Box<super::clmul::Powers>),
+    Crate(Box<GHash>),
+}
+
+impl Hash {
+    fn new(key: [u8; 16]) -> Hash {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(powers) = super::clmul::Powers::new(key) {
+            return Hash::Powers(Box::new(powers));
+        }
+        Hash::Crate(Box::new(GHash::new(&key.into())))
+    }
+
+    /// Of the bytes and their number.
+    fn of(&self, bytes: &[u8]) -> [u8; 16] {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Hash::Powers(powers) => powers.hash(bytes),
+            Hash::Crate(hash) => {
+                let mut hash = GHash::clone(hash);
+                hash.update_padded(bytes);
+                let mut lengths = [0; 16];
+                lengths[..8].copy_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
+                hash.update(&[lengths.into()]);
+                hash.finalize().into()
+            }
+        }
+    }
+}
+
+fn derive(cipher: &Aes256, fill: impl Fn(&mut [u8; 16])) -> [u8; SECRET_BYTES] {
+    let half = |number| {
+        let mut block = [0; 16];
+        block[0] = number;
+        fill(&mut block);
+        encrypt(cipher, block)
+    };
+    let mut key = [0; SECRET_BYTES];
+    key[..16].copy_from_slice(&half(1));
+    key[16..].copy_from_slice(&half(2));
+    key
+}
+
+fn encrypt(cipher: &Aes256, block: [u8; 16]) -> [u8; 16] {
+    let mut block = block.into();
+    cipher.encrypt_block(&mut block);
+    block.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes<const N: usize>(hex: &str) -> [u8; N] {
+        std::array::from_fn(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
+    }
+
+    /// GCM's own test case 13: nothing is authenticated, under a key and a nonce of zeros.
+    #[test]
+    fn published_examples_come_out() {
+        let cipher = Aes256::new(&[0; 32].into());
+        let hash = Hash::new(encrypt(&cipher, [0; 16]));
+        let seal = Seal { cipher, hash, open: false };
+        assert_eq!(seal.tag(0, &[]), bytes("530f8afbc74536b9a963b4f1c4cb738b"));
+    }
+
+    /// An example of NIST (CAVP, gcmEncryptExtIV256, no plaintext, 16 bytes beside it), by the parts that have other nonces.
+    #[test]
+    fn an_example_with_data_comes_out() {
+        let key: [u8; 32] = bytes("78dc4e0aaf52d935c3c01eea57428f00ca1fd475f5da86a49c8dd73d68c8e223");
+        let cipher = Aes256::new(&key.into());
+        let hash = Hash::new(encrypt(&cipher, [0; 16]));
+        let mask = |nonce: [u8; 12]| {
+            let mut block = [0; 16];
+            block[..12].copy_from_slice(&nonce);
+            block[15] = 1;
+            u128::from_ne_bytes(encrypt(&cipher, block))
+        };
+        let (theirs, ours) = (mask(bytes("d79cf22d504cc793c3fb6c8a")), mask([0; 12]));
+        let seal = Seal { cipher: cipher.clone(), hash, open: false };
+        let tag = u128::from_ne_bytes(seal.tag(0, &bytes::<16>("b96baa8c1c75a671bfb2d08d06be5f36"))) ^ ours ^ theirs;
+        assert_eq!(tag.to_ne_bytes(), bytes("3e5d486aa2e30b22e040b85723a06e76"));
+    }
+
+    #[test]
+    fn both_ways_to_hash_are_one() {
+        for bytes in [&[][..], &[1; 15], &[2; 128], &[3; 1500]] {
+            let slow = Hash::Crate(Box::new(GHash::new(&[9; 16].into())));
+            assert_eq!(Hash::new([9; 16]).of(bytes), slow.of(bytes));
+        }
+    }
+
+    #[test]
+    fn every_direction_life_secret_and_number_has_its_own_tags() {
+        let secrets = [[1; 32], [2; 32]];
+        let mut tags = std::collections::HashSet::new();
+        for secret in &secrets {
+            for (from, to, life) in [(0, 1, 5), (1, 0, 5), (0, 2, 5), (0, 1, 6)] {
+                let seal = Seal::new(Some(secret), from, to, life);
+                for number in [0, 1, u64::MAX] {
+                    let tag = seal.tag(number, b"the bytes");
+                    assert!(seal.is_tag(&tag, number, b"the bytes") && !seal.is_tag(&tag, number, b"the byteS"));
+                    assert!(!seal.is_tag(&tag, number.wrapping_add(7), b"the bytes"));
+                    assert!(tags.insert(tag));
+                }
+            }
+        }
+    }
+}

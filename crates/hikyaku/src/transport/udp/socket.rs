@@ -1,0 +1,245 @@
+//! One datagram socket: its options, and the calls that take many datagrams at once.
+
+use super::address::Address;
+use super::batch::{self, Batch, CONTROL_BYTES, Control, Inbox, TRAINS_MAX, Train};
+use crate::error::{Error, Result};
+use rustix::io::Errno;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What the kernel is asked to keep for a socket in each direction.
+const BUFFER_BYTES: i32 = 8 << 20;
+/// How long a full send buffer is waited for before frames are dropped: a link repeats them.
+const ROOM_WAIT_MS: i32 = 2;
+
+/// See above.
+pub struct Socket {
+    socket: UdpSocket,
+    is_v6: bool,
+    /// The kernel cuts trains; false once it has refused to on some device.
+    cuts_trains: AtomicBool,
+    /// It joins them.
+    pub joins_trains: bool,
+    /// Bytes it keeps of what has come.
+    pub receive_bytes: usize,
+}
+
+/// What may happen to a train beside being sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Its frames, of so many bytes, are longer than the path takes. They were sent in fragments.
+    TooLong(usize),
+    /// The kernel did not take it.
+    Refused(Errno),
+}
+
+impl Socket {
+    /// A socket at this address; port 0 is any free one. Without `trains` the kernel is not asked for them.
+    pub fn bind(address: SocketAddr, trains: bool) -> Result<Socket> {
+        let socket = UdpSocket::bind(address).map_err(|error| system("bind", &error))?;
+        socket.set_nonblocking(true).map_err(|error| system("fcntl", &error))?;
+        let mut this = Socket {
+            socket,
+            is_v6: address.is_ipv6(),
+            cuts_trains: AtomicBool::new(false),
+            joins_trains: false,
+            receive_bytes: 0,
+        };
+        for (forced, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
+            if this.set(libc::SOL_SOCKET, forced, BUFFER_BYTES).is_err() {
+                this.set(libc::SOL_SOCKET, plain, BUFFER_BYTES)?;
+            }
+        }
+        this.receive_bytes = this.get(libc::SOL_SOCKET, libc::SO_RCVBUF)?.max(0) as usize;
+        this.allow_fragments(false)?;
+        *this.cuts_trains.get_mut() = trains && this.set(libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
+        this.joins_trains = trains && this.set(libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
+        Ok(this)
+    }
+
+    pub fn address(&self) -> Result<SocketAddr> {
+        self.socket.local_addr().map_err(|error| system("getsockname", &error))
+    }
+
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether the kernel cuts trains.
+    pub fn cuts_trains(&self) -> bool {
+        self.cuts_trains.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the longest datagram to this address that is not cut up on the way, as far as the kernel knows now.
+    pub fn datagram_bytes_max(&self, to: SocketAddr) -> Option<usize> {
+        // Only a socket with a peer can be asked, and this one has many.
+        let mut local = self.address().ok()?;
+        local.set_port(0);
+        let probe = UdpSocket::bind(local).ok()?;
+        probe.connect(to).ok()?;
+        let (level, option, heads) =
+            if self.is_v6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU, 48) } else { (libc::IPPROTO_IP, libc::IP_MTU, 28) };
+        let mtu = get(&probe, level, option).ok()?;
+        usize::try_from(mtu - heads).ok()
+    }
+
+    /// Whether the kernel may send datagrams in fragments.
+    fn allow_fragments(&self, may: bool) -> Result<()> {
+        let (level, option) = if self.is_v6 {
+            (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER)
+        } else {
+            (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER)
+        };
+        self.set(level, option, if may { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_DO })
+    }
+
+    fn set(&self, level: i32, option: i32, value: i32) -> Result<()> {
+        let bytes = size_of::<i32>() as libc::socklen_t;
+        let fd = self.socket.as_raw_fd();
+        // SAFETY: the value is an integer that lives during the call.
+        let result = unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), bytes) };
+        if result == 0 { Ok(()) } else { Err(Error::system("setsockopt", errno())) }
+    }
+
+    fn get(&self, level: i32, option: i32) -> Result<i32> {
+        get(&self.socket, level, option)
+    }
+
+    /// Sends all trains of a batch, and tells `trouble` of those it has trouble with.
+    pub fn send(&self, batch: &Batch, trouble: &mut dyn FnMut(u32, Trouble)) {
+        let mut rest = batch.trains();
+        while let Some(train) = rest.first() {
+            // Those that may be cut into fragments go one by one.
+            let plain = rest.iter().position(|train| train.fragments).unwrap_or(rest.len());
+            let sent = if plain == 0 {
+                self.send_singly(batch, train).map(|()| 1)
+            } else {
+                self.send_trains(batch, &rest[..plain])
+            };
+            match sent {
+                Ok(count) => rest = &rest[count..],
+                Err(Errno::INTR) => (),
+                Err(Errno::AGAIN | Errno::NOBUFS) if self.wait_for_room() => (),
+                Err(errno) => {
+                    self.send_refused(batch, train, errno, trouble);
+                    rest = &rest[1..];
+                }
+            }
+        }
+    }
+
+    fn send_refused(&self, batch: &Batch, train: &Train, errno: Errno, trouble: &mut dyn FnMut(u32, Trouble)) {
+        let is_too_long = errno == Errno::MSGSIZE || errno == Errno::INVAL && train.bytes > train.frame_bytes;
+        if is_too_long {
+            trouble(train.to, Trouble::TooLong(train.frame_bytes));
+        } else if errno == Errno::IO && self.cuts_trains() {
+            // The device cannot do without checksums made by hand.
+            self.cuts_trains.store(false, Ordering::Relaxed);
+        } else {
+            return trouble(train.to, Trouble::Refused(errno));
+        }
+        if let Err(errno) = self.send_singly(batch, train) {
+            trouble(train.to, Trouble::Refused(errno));
+        }
+    }
+
+    fn send_trains(&self, batch: &Batch, trains: &[Train]) -> std::result::Result<usize, Errno> {
+        let fd = self.socket.as_raw_fd();
+        if let [train] = trains
+            && let [frame] = batch.frames(train)
+        {
+            return self.send_frame(train, frame).map(|()| 1);
+        }
+        if let [train] = trains {
+            let mut control = Control::default();
+            let header = self.header(batch, train, &mut control);
+            // SAFETY: the header names the address, frames and control message of the train, all of which live.
+            let sent = unsafe { libc::sendmsg(fd, &raw const header, 0) };
+            return if sent >= 0 { Ok(1) } else { Err(errno()) };
+        }
+        let mut controls = [Control::default(); TRAINS_MAX];
+        // SAFETY: all zeros are a header of nothing.
+        let mut headers: [libc::mmsghdr; TRAINS_MAX] = unsafe { std::mem::zeroed() };
+        for ((train, control), header) in trains.iter().zip(&mut controls).zip(&mut headers) {
+            header.msg_hdr = self.header(batch, train, control);
+        }
+        // SAFETY: as many headers were filled as above.
+        let sent = unsafe { libc::sendmmsg(fd, headers.as_mut_ptr(), trains.len().min(TRAINS_MAX) as u32, 0) };
+        usize::try_from(sent).map_err(|_| errno())
+    }
+
+    fn header(&self, batch: &Batch, train: &Train, control: &mut Control) -> libc::msghdr {
+        let frames = batch.frames(train);
+        // SAFETY: all zeros are a header of nothing.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_name = (&raw const train.address).cast_mut().cast();
+        header.msg_namelen = Address::bytes(self.is_v6);
+        header.msg_iov = frames.as_ptr().cast_mut();
+        header.msg_iovlen = frames.len() as _;
+        if frames.len() > 1 {
+            *control = batch::control(train.frame_bytes as u16);
+            header.msg_control = control.as_mut_ptr().cast();
+            header.msg_controllen = CONTROL_BYTES as _;
+        }
+        header
+    }
+
+    /// Sends the frames of a train as datagrams that may be cut into fragments.
+    fn send_singly(&self, batch: &Batch, train: &Train) -> std::result::Result<(), Errno> {
+        let mut result = self.allow_fragments(true).map_err(|_| Errno::INVAL);
+        for frame in batch.frames(train) {
+            if let Err(errno) = self.send_frame(train, frame) {
+                result = Err(errno);
+            }
+        }
+        let _ = self.allow_fragments(false);
+        result
+    }
+
+    fn send_frame(&self, train: &Train, frame: &libc::iovec) -> std::result::Result<(), Errno> {
+        let (fd, name) = (self.socket.as_raw_fd(), (&raw const train.address).cast());
+        // SAFETY: frame and address live.
+        let sent = unsafe { libc::sendto(fd, frame.iov_base, frame.iov_len, 0, name, Address::bytes(self.is_v6)) };
+        if sent >= 0 { Ok(()) } else { Err(errno()) }
+    }
+
+    fn wait_for_room(&self) -> bool {
+        let mut poll = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+        // SAFETY: one entry.
+        unsafe { libc::poll(&raw mut poll, 1, ROOM_WAIT_MS) == 1 }
+    }
+
+    /// Takes what has come: how many buffers were filled, and whether there may be more.
+    pub fn receive(&self, inbox: &mut Inbox) -> (usize, bool) {
+        let (fd, headers) = (self.socket.as_raw_fd(), inbox.headers());
+        let count = if let [header] = headers {
+            // SAFETY: the header names a buffer and a control message, which live.
+            let bytes = unsafe { libc::recvmsg(fd, &raw mut header.msg_hdr, libc::MSG_DONTWAIT) };
+            header.msg_len = bytes.max(0) as u32;
+            usize::from(bytes >= 0)
+        } else {
+            let (vector, count) = (headers.as_mut_ptr(), headers.len() as u32);
+            // SAFETY: each header names a buffer of its own and a control message, all of which live.
+            let count = unsafe { libc::recvmmsg(fd, vector, count, libc::MSG_DONTWAIT, std::ptr::null_mut()) };
+            usize::try_from(count).unwrap_or(0)
+        };
+        (count, inbox.filled(count))
+    }
+}
+
+fn get(socket: &UdpSocket, level: i32, option: i32) -> Result<i32> {
+    let (mut value, mut bytes) = (0i32, size_of::<i32>() as libc::socklen_t);
+    // SAFETY: room for an integer, and its size.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut value).cast(), &raw mut bytes) };
+    if result == 0 { Ok(value) } else { Err(Error::system("getsockopt", errno())) }
+}
+
+fn errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+fn system(call: &'static str, error: &std::io::Error) -> Error {
+    Error::system(call, Errno::from_io_error(error).unwrap_or(Errno::IO))
+}

@@ -1,0 +1,348 @@
+//! What an endpoint's lock guards: the lines to all peers, and what is on its way to the socket and to the sink.
+
+use super::address::Address;
+use super::batch::Batch;
+use super::head::Head;
+use super::line::{FRAME_BYTES_SAFE, Heard, Line, Myself};
+use super::socket::{Socket, Trouble};
+use super::wire::Wire;
+use super::{Config, Counters};
+use crate::error::{Error, Result};
+use crate::transport::core::{Loss, Token};
+use crate::transport::reliable::{Fit, Settings, Time};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+const MICROSECOND: Time = 1_000_000;
+/// Bytes of the longest datagram there is: the peer's frames may be longer than ours.
+const DATAGRAM_BYTES_MAX: usize = 65_507;
+/// Pieces under way in a link; more than the longest message has on the narrowest path.
+const WINDOW: usize = 1024;
+/// How long an acknowledgement waits for a frame to ride on.
+const ACKNOWLEDGE_DELAY: Time = 100 * MICROSECOND;
+/// The timeout before a round trip was measured, the shortest and the longest.
+const TIMEOUT_FIRST: Time = 20_000 * MICROSECOND;
+const TIMEOUT_MIN: Time = 2_000 * MICROSECOND;
+const TIMEOUT_MAX: Time = 200_000 * MICROSECOND;
+/// Bytes under way in a new link.
+const WINDOW_BYTES_FIRST: u64 = 64 << 10;
+/// Timeouts in a row from which on the path is suspected to swallow long frames.
+const SWALLOWED_MIN: u32 = 4;
+
+/// See above.
+pub struct State {
+    pub me: Myself,
+    config: Config,
+    socket: Arc<Socket>,
+    wire: Box<dyn Wire>,
+    batch: Batch,
+    /// Where each rank is; `None` for those that are not reached by datagrams.
+    addresses: Box<[Option<SocketAddr>]>,
+    lines: Box<[Option<Box<Line>>]>,
+    /// Ranks that have lines.
+    open: Vec<u32>,
+    /// Ranks whose lines may have something to send.
+    dirty: Vec<u32>,
+    /// For the sink.
+    pub events: VecDeque<Event>,
+    /// No line has anything due before.
+    pub due: Option<Time>,
+    counters: Counters,
+}
+
+/// Something for the sink.
+#[derive(Debug)]
+pub enum Event {
+    Completed(Token),
+    Lost(u32, Loss),
+}
+
+impl State {
+    pub fn new(
+        me: Myself,
+        config: Config,
+        socket: Arc<Socket>,
+        wire: Box<dyn Wire>,
+        addresses: Vec<Option<SocketAddr>>,
+    ) -> State {
+        let size = addresses.len();
+        State {
+            me,
+            batch: Batch::new(socket.cuts_trains()),
+            config,
+            socket,
+            wire,
+            addresses: addresses.into(),
+            lines: (0..size).map(|_| None).collect(),
+            open: Vec::new(),
+            dirty: Vec::new(),
+            events: VecDeque::new(),
+            due: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The line to a rank, which is made if there is none.
+    pub fn line(&mut self, now: Time, rank: usize) -> Result<&mut Line> {
+        let size = self.lines.len();
+        if rank >= size {
+            return Err(Error::NoSuchRank { rank, size });
+        }
+        if self.lines[rank].is_none() {
+            let Some(address) = self.addresses[rank] else {
+                return Err(Error::Invalid(format!("rank {rank} is not reached by datagrams")));
+            };
+            let frame_max = self.frame_max(address);
+            let settings = self.settings(frame_max);
+            let mut line = Line::new(&self.me, rank as u32, Address::new(address), frame_max, settings);
+            line.link.begin(now);
+            self.lines[rank] = Some(Box::new(line));
+            self.open.push(rank as u32);
+            self.due = None;
+        }
+        self.lines[rank].as_deref_mut().ok_or(Error::NoSuchRank { rank, size })
+    }
+
+    fn frame_max(&self, to: SocketAddr) -> usize {
+        self.socket.datagram_bytes_max(to).unwrap_or(FRAME_BYTES_SAFE).min(self.config.frame_max)
+    }
+
+    fn settings(&self, frame_max: usize) -> Settings {
+        let silence = picoseconds(self.config.silence);
+        // The kernel counts what surrounds frames too, twice what it was asked for.
+        let window = self.config.window_max.min(self.socket.receive_bytes / 2) as u64;
+        Settings {
+            window: WINDOW,
+            message_bytes_max: DATAGRAM_BYTES_MAX,
+            timeout_ps: TIMEOUT_FIRST,
+            timeout_max_ps: TIMEOUT_MAX.min(silence / 16).max(TIMEOUT_FIRST),
+            attempts_max: u32::MAX,
+            acknowledge_delay_ps: ACKNOWLEDGE_DELAY,
+            acknowledge_every: 2,
+            // Together less than the silence that was asked for: it begins when the peer was last heard.
+            silence_max_ps: silence / 10 * 7,
+            keep_alive_ps: silence / 10 * 2,
+            fit: Some(Fit {
+                timeout_min_ps: TIMEOUT_MIN,
+                frame_bytes: frame_max as u64,
+                window_bytes_first: WINDOW_BYTES_FIRST,
+                window_bytes_max: window,
+            }),
+        }
+    }
+
+    /// A rank's line may have something to send.
+    pub fn mark(&mut self, rank: u32) {
+        if let Some(line) = self.lines[rank as usize].as_deref_mut()
+            && !std::mem::replace(&mut line.is_dirty, true)
+        {
+            self.dirty.push(rank);
+        }
+    }
+
+    /// Sends what lines have to send.
+    pub fn flush(&mut self, now: Time) {
+        while let Some(rank) = self.dirty.pop() {
+            let Some(line) = self.lines[rank as usize].as_deref_mut() else { continue };
+            line.is_dirty = false;
+            loop {
+                // A piece may have been made for a longer frame than the path takes now.
+                if self.batch.is_full(self.config.frame_max) {
+                    self.send();
+                }
+                let Some(line) = self.lines[rank as usize].as_deref_mut() else { break };
+                if !line.stage(&self.me, now, &mut self.batch) {
+                    self.due = earlier(self.due, line.link.next_timeout());
+                    break;
+                }
+            }
+        }
+        self.send();
+    }
+
+    fn send(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let State { wire, batch, lines, addresses, socket, config, .. } = self;
+        wire.send(batch, &mut |rank, trouble| {
+            let Some(line) = lines[rank as usize].as_deref_mut() else { return };
+            match trouble {
+                // Others of the same batch were made before this was known.
+                Trouble::TooLong(bytes) if bytes > line.frame_max() => (),
+                Trouble::TooLong(_) => {
+                    let known = addresses[rank as usize].and_then(|to| socket.datagram_bytes_max(to));
+                    let fallback =
+                        if line.frame_max() > FRAME_BYTES_SAFE { FRAME_BYTES_SAFE } else { line.frame_max() / 2 };
+                    let known = known.filter(|bytes| *bytes < line.frame_max()).unwrap_or(fallback);
+                    line.set_frame_max(known.min(config.frame_max));
+                }
+                Trouble::Refused(errno) => line.refused = Some(errno),
+            }
+        });
+        batch.clear();
+        batch.has_trains = socket.cuts_trains();
+    }
+
+    /// Lets what is held up on the way go on.
+    pub fn pass(&mut self) {
+        self.wire.pass();
+    }
+
+    /// Takes a datagram; from whom it is, and what became of it.
+    pub fn hear(&mut self, now: Time, frame: &[u8]) -> (u32, Heard) {
+        let nothing = (0, Heard::Nothing);
+        let Some(head) = Head::read(frame) else {
+            self.counters.strangers += 1;
+            return nothing;
+        };
+        let rank = head.from as usize;
+        if self.addresses.get(rank).is_none_or(Option::is_none) || head.from == self.me.rank {
+            self.counters.strangers += 1;
+            return nothing;
+        }
+        if self.lines[rank].is_none() && !self.is_authentic(&head, frame) {
+            self.counters.forged += 1;
+            return nothing;
+        }
+        let (me, mut counters) = (self.me, self.counters);
+        let mut events = std::mem::take(&mut self.events);
+        let heard = self.line(now, rank).map_or(Heard::Nothing, |line| {
+            if !line.admits(&me, &head, frame, &mut counters) {
+                return Heard::Nothing;
+            }
+            if line.loss.is_some() {
+                counters.strays += 1;
+                return Heard::Nothing;
+            }
+            line.hear(now, &head, frame, &mut |token| events.push_back(Event::Completed(token)))
+        });
+        (self.events, self.counters) = (events, counters);
+        self.mark(head.from);
+        if heard == Heard::Farewell {
+            self.lose(head.from, Loss::Left);
+        }
+        (head.from, heard)
+    }
+
+    /// Whether a rank of the job made a frame: links are not made for others.
+    fn is_authentic(&self, head: &Head, frame: &[u8]) -> bool {
+        let seal = super::seal::Seal::new(self.me.secret.as_ref(), head.from, self.me.rank, head.life);
+        super::head::is_sealed(frame, head.number, &seal)
+    }
+
+    /// Data of this rank that came early, and whose turn it is.
+    pub fn next_early(&mut self, rank: u32) -> Option<(Vec<u8>, bool)> {
+        self.lines[rank as usize].as_deref_mut()?.next_early()
+    }
+
+    pub fn give_back(&mut self, rank: u32, frame: Vec<u8>) {
+        if let Some(line) = self.lines[rank as usize].as_deref_mut() {
+            line.give_back(frame);
+        }
+    }
+
+    pub fn malformed(&mut self) {
+        self.counters.malformed += 1;
+    }
+
+    /// Does what is due in all lines.
+    pub fn tick(&mut self, now: Time) {
+        if self.due.is_some_and(|due| now < due) {
+            return;
+        }
+        let mut due = None;
+        for index in 0..self.open.len() {
+            let rank = self.open[index];
+            let Some(line) = self.lines[rank as usize].as_deref_mut().filter(|line| line.loss.is_none()) else {
+                continue;
+            };
+            if line.link.next_timeout().is_some_and(|at| at <= now) {
+                line.link.tick(now);
+                if line.link.backoff() >= SWALLOWED_MIN && line.frame_max() > FRAME_BYTES_SAFE {
+                    line.set_frame_max(FRAME_BYTES_SAFE);
+                }
+                if line.link.is_broken() {
+                    let why = Loss::Unreachable(self.tried(now, rank));
+                    self.lose(rank, why);
+                    continue;
+                }
+                self.mark(rank);
+            }
+            due = earlier(due, self.lines[rank as usize].as_deref().and_then(|line| line.link.next_timeout()));
+        }
+        self.due = due.or(Some(now.saturating_add(picoseconds(self.config.silence))));
+    }
+
+    /// What was done to reach a rank that cannot be reached.
+    fn tried(&mut self, now: Time, rank: u32) -> String {
+        let Some(line) = self.lines[rank as usize].as_deref_mut() else { return String::new() };
+        let counters = line.link.counters();
+        let seconds = now.saturating_sub(line.link.heard_at()) as f64 / 1e12;
+        let address = self.addresses[rank as usize].map_or_else(String::new, |address| address.to_string());
+        let round_trip = line.link.path().round_trip().map_or_else(
+            || "never heard".to_string(),
+            |round_trip| format!("a round trip took {:.0} us before", round_trip as f64 / 1e6),
+        );
+        let refused = line.refused.map_or_else(String::new, |errno| format!("; the kernel said: {errno}"));
+        format!(
+            "no answer from {address} by udp for {seconds:.1} s: {} messages sent, {} of them again, {} acknowledgements and questions; {round_trip}{refused}",
+            counters.sent, counters.resent, counters.acknowledgements,
+        )
+    }
+
+    /// A rank is lost: the sink hears of it, and then that all it was lent is free.
+    pub fn lose(&mut self, rank: u32, why: Loss) {
+        let State { lines, events, counters, .. } = self;
+        let Some(line) = lines[rank as usize].as_deref_mut().filter(|line| line.loss.is_none()) else { return };
+        counters.links += line.link.counters();
+        events.push_back(Event::Lost(rank, why.clone()));
+        line.give_up(why, &mut |token| events.push_back(Event::Completed(token)));
+    }
+
+    /// Whether nothing is left to be acknowledged.
+    pub fn is_settled(&self) -> bool {
+        self.live().all(|line| line.link.is_settled())
+    }
+
+    fn live(&self) -> impl Iterator<Item = &Line> {
+        self.open.iter().filter_map(|rank| self.lines[*rank as usize].as_deref()).filter(|line| line.loss.is_none())
+    }
+
+    /// Tells all peers that this rank leaves, more than once: nobody acknowledges it.
+    pub fn farewell(&mut self) {
+        for _ in 0..3 {
+            for index in 0..self.open.len() {
+                if self.batch.is_full(self.config.frame_max) {
+                    self.send();
+                }
+                let State { me, lines, batch, open, .. } = self;
+                let line = lines[open[index] as usize].as_deref_mut().filter(|line| line.loss.is_none());
+                line.into_iter().for_each(|line| line.stage_farewell(me, batch));
+            }
+            self.send();
+        }
+    }
+
+    /// A body that is lent is copied; false if it was not.
+    pub fn recall(&mut self, rank: usize, token: Token) -> bool {
+        self.lines.get_mut(rank).and_then(Option::as_deref_mut).is_some_and(|line| line.recall(token))
+    }
+
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.counters;
+        self.live().for_each(|line| counters.links += line.link.counters());
+        counters
+    }
+}
+
+/// The earlier of two times, of which there may be none.
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    one.into_iter().chain(other).min()
+}
+
+pub fn picoseconds(duration: Duration) -> Time {
+    Time::try_from(duration.as_nanos()).unwrap_or(Time::MAX).saturating_mul(1000)
+}
