@@ -4,19 +4,23 @@ use super::neighborhood::Neighborhood;
 use super::pmi::Protocol;
 use super::watch::Watch;
 use super::wire::{self, HOSTS_VARIABLE, Hello, SOCKET_VARIABLE, Welcome};
-use super::{Config, Job, exit, rendezvous};
+use super::{Config, Job, address, exit, rendezvous};
 use crate::error::{Error, Result};
 use crate::memory::segment::Segment;
 use crate::ni::area::random;
 use crate::ni::routes::Routes;
+use crate::ni::service::Service;
 use crate::ni::wait::{By, Progress};
 use crate::ni::{Ni, Settings};
 use crate::sync::bell::ANY;
 use crate::sync::fence::Fences;
+use crate::transport::core::Transport;
 use crate::transport::hosts::Hosts;
 use crate::transport::shm::cross;
 use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, Local, State};
+use crate::transport::udp::{self, Bound};
 use rustix::io::FdFlags;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -55,8 +59,17 @@ fn alone() -> Result<Job> {
     let memory = Arc::new(JobMemory::create(layout, config.choices.words())?);
     let routes = Arc::new(Routes::from(&Hosts::one(1), 0, &memory));
     let (job, fences) = (random()?, Fences::for_threads());
-    let settings =
-        Settings { rank: 0, job, fences, crowded: false, threads: false, routes, far: None, hardware: None, environment: None };
+    let settings = Settings {
+        rank: 0,
+        job,
+        fences,
+        crowded: false,
+        threads: false,
+        routes,
+        far: None,
+        hardware: None,
+        environment: None,
+    };
     let job = Job::new(Ni::new(memory, settings)?, None, None)?;
     job.announce();
     Ok(job)
@@ -75,31 +88,39 @@ fn join(socket: &str) -> Result<Job> {
     join_once()?;
     let socket = take_socket(socket)?;
     wire::check_user(&socket)?;
-    let (welcome, memory, neighborhood) = introduce(&socket)?;
+    let over_hosts = std::env::var(HOSTS_VARIABLE).is_ok_and(|hosts| hosts != "1");
+    let bound = if over_hosts {
+        Some(Bound::new(udp::Config::unsealed(SocketAddr::new(address::of_this_host()?, 0)))?)
+    } else {
+        None
+    };
+    let (welcome, memory, neighborhood) = introduce(&socket, bound.as_ref())?;
     let layout = welcome.layout()?;
     let memory = JobMemory { segment: Segment::open(memory, layout.total_bytes())?, layout };
     await_welcomed(&socket, &memory.block(Local(welcome.local as u32)).life.welcomed)?;
     end_with_launcher(&socket)?;
-    match neighborhood {
-        Some(neighborhood) => Err(several_hosts(&neighborhood)),
-        None => enter(&welcome, memory, Some(socket)),
-    }
+    let network = neighborhood.zip(bound).map(|(neighborhood, bound)| connect(&welcome, &neighborhood, bound));
+    enter(&welcome, memory, Some(socket), network.transpose()?)
 }
 
-/// How the transport of this rank is reached by ranks of other hosts: asked only in a job that has some.
-fn endpoint() -> Result<Vec<u8>> {
-    Ok(Vec::new())
+/// How ranks of several hosts reach each other.
+struct Network {
+    hosts: Hosts,
+    far: Arc<dyn Transport>,
 }
 
-/// What a rank says that has ranks on other hosts, which nothing carries packets to.
-fn several_hosts(neighborhood: &Neighborhood) -> Error {
-    let (hosts, ranks) = (neighborhood.host_count(), neighborhood.host_of.len());
-    Error::Launcher {
-        reason: format!(
-            "this job has {ranks} ranks on {hosts} hosts, and this version of hikyaku has no transport between hosts; \
-             start all ranks on one host"
-        ),
-    }
+/// Joins the network of the job's ranks.
+fn connect(welcome: &Welcome, neighborhood: &Neighborhood, bound: Bound) -> Result<Network> {
+    let mine = neighborhood.host_of[welcome.rank as usize];
+    let address = |(rank, name): (usize, &Box<[u8]>)| match address::parse(name) {
+        _ if neighborhood.host_of[rank] == mine => Ok(None),
+        Some(address) => Ok(Some(address)),
+        None => Err(Error::Launcher { reason: format!("rank {rank} is on another host and has no address") }),
+    };
+    let addresses = neighborhood.endpoints.iter().enumerate().map(address).collect::<Result<Vec<_>>>()?;
+    let bound = bound.with_secret(*neighborhood.secret.bytes());
+    let far = Arc::new(bound.start(welcome.rank as usize, addresses)?);
+    Ok(Network { hosts: Hosts::new(&neighborhood.host_of)?, far })
 }
 
 /// Joins the job of a launcher of another library, without help of which the ranks notice each other's end.
@@ -107,7 +128,7 @@ fn join_among(protocol: Protocol) -> Result<Job> {
     join_once()?;
     let launcher = exit::say_goodbye_to(protocol.open()?)?;
     let (welcome, memory) = rendezvous::meet(launcher, &Config::default())?;
-    let mut job = enter(&welcome, memory, None)?;
+    let mut job = enter(&welcome, memory, None, None)?;
     exit::leave(&job.ni.memory, job.ni.local);
     job.watch = Some(Watch::start(job.ni.memory.clone(), job.ni.local)?);
     // Everyone who comes to the second barrier has lived until all were watched: no number was that of a later process.
@@ -117,7 +138,7 @@ fn join_among(protocol: Protocol) -> Result<Job> {
 }
 
 /// Takes part: from here on it makes no difference who has started the job.
-fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>) -> Result<Job> {
+fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>, network: Option<Network>) -> Result<Job> {
     let memory = Arc::new(memory);
     let fences = Fences::from_u32(welcome.fences as u32).unwrap_or(Fences::Symmetric);
     fences.register().map_err(|e| Error::Launcher {
@@ -127,14 +148,30 @@ fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>) -> Res
 
     let (rank, crowded) = (welcome.rank as usize, welcome.crowded != 0);
     let probe = Box::new(random()?);
-    let life = &memory.block(Local(rank as u32)).life;
+    let life = &memory.block(Local(welcome.local as u32)).life;
     life.process.store(std::process::id() as u64, Ordering::Relaxed);
     life.probe_address.store(&*probe as *const u64 as u64, Ordering::Relaxed);
     life.probe_value.store(*probe, Ordering::Relaxed);
-    let routes = Arc::new(Routes::from(&Hosts::one(memory.layout.size), 0, &memory));
-    let settings =
-        Settings { rank, job: welcome.job, fences, crowded, threads: false, routes, far: None, hardware: None, environment: None };
-    let job = Job::new(Ni::new(memory, settings)?, launcher, Some(probe))?;
+    let (hosts, far) = match network {
+        Some(Network { hosts, far }) => (hosts, Some(far)),
+        None => (Hosts::one(memory.layout.size), None),
+    };
+    let routes = Arc::new(Routes::from(&hosts, hosts.host_of(rank), &memory));
+    let settings = Settings {
+        rank,
+        job: welcome.job,
+        fences,
+        crowded,
+        threads: false,
+        routes,
+        far,
+        hardware: None,
+        environment: None,
+    };
+    let mut job = Job::new(Ni::new(memory, settings)?, launcher, Some(probe))?;
+    if job.ni.far.is_some() {
+        job.service = Some(Service::start(&job.ni)?);
+    }
     job.announce();
     job.await_everyone(Duration::from_millis(welcome.start_timeout_ms))?;
     Ok(job)
@@ -163,10 +200,12 @@ fn take_socket(text: &str) -> Result<OwnedFd> {
 }
 
 /// Says hello, and hears the place of this rank in its job; with more than one host also who is where.
-fn introduce(socket: &OwnedFd) -> Result<(Welcome, OwnedFd, Option<Neighborhood>)> {
+fn introduce(socket: &OwnedFd, bound: Option<&Bound>) -> Result<(Welcome, OwnedFd, Option<Neighborhood>)> {
     let gone = || Error::Launcher { reason: "the launcher has ended".into() };
-    let other_hosts = std::env::var(HOSTS_VARIABLE).is_ok_and(|hosts| hosts != "1");
-    let hello = if other_hosts { Hello::reached_by(&endpoint()?)? } else { Hello::new() };
+    let hello = match bound {
+        Some(bound) => Hello::reached_by(&address::name(bound.address()?))?,
+        None => Hello::new(),
+    };
     wire::send(socket.as_fd(), &hello, None).map_err(|_| gone())?;
     let (welcome, descriptor) = wire::receive::<Welcome>(socket.as_fd())?.ok_or_else(gone)?;
     if !welcome.is_valid() || welcome.format != FORMAT {

@@ -6,8 +6,8 @@ use crate::ni::area::random;
 use crate::ni::routes::Routes;
 use crate::ni::{Ni, Settings};
 use crate::sync::fence::Fences;
-use crate::transport::hosts::Hosts;
 use crate::sync::gate::Gate;
+use crate::transport::hosts::Hosts;
 use crate::transport::shm::layout::{JobMemory, Layout};
 use std::sync::Arc;
 
@@ -43,7 +43,10 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
     let routes = Arc::new(Routes::from(&Hosts::one(size), 0, &memory));
     let interface = |rank| {
         let (routes, far, hardware, environment) = (routes.clone(), None, None, None);
-        Ni::new(memory.clone(), Settings { rank, job, fences, crowded, threads: true, routes, far, hardware, environment })
+        Ni::new(
+            memory.clone(),
+            Settings { rank, job, fences, crowded, threads: true, routes, far, hardware, environment },
+        )
     };
     let interfaces = (0..size).map(interface).collect::<Result<Vec<_>>>()?;
     // Shut until every thread exists: only then does any rank run.

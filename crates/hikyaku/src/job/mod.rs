@@ -11,6 +11,7 @@
 //! | `rendezvous` | how ranks started by those find each other |
 //! | `watch` | how they notice each other's end |
 //! | `exit` | how they tell their own |
+//! | `address` | where ranks of other hosts reach this one |
 //! | `wire` | what a rank and its launcher say to each other |
 //! | `neighborhood` | who is on which host, and how each is reached |
 //! | `bytes` | writing messages and reading them back |
@@ -21,6 +22,7 @@
 //! | `tune` | where that was measured: a file |
 //! | `topology` | which cores there are |
 
+mod address;
 pub(crate) mod bytes;
 pub(crate) mod choice;
 mod collective;
@@ -47,13 +49,14 @@ use crate::memory::heap::Heap;
 use crate::ni::Ni;
 use crate::ni::background;
 use crate::ni::port::Port;
+use crate::ni::service::Service;
 use crate::transport::shm::layout::State;
 use choice::Choices;
 use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use watch::Watch;
 
 /// What a job is started with.
@@ -128,6 +131,8 @@ pub struct Job {
     _launcher: Option<OwnedFd>,
     /// Notices the end of peers, if no launcher of ours does.
     watch: Option<Watch>,
+    /// Serves ranks of other hosts.
+    service: Option<Service>,
     /// The private word that peers read to find out whether they reach this process's memory.
     _probe: Option<Box<u64>>,
 }
@@ -153,6 +158,7 @@ impl Job {
             has_returned: Cell::new(false),
             _launcher: launcher,
             watch: None,
+            service: None,
             _probe: probe,
             ni,
         })
@@ -163,6 +169,26 @@ impl Job {
         self.ni.mine().life.state.store(State::Joined as u64, Ordering::SeqCst);
         for rank in self.ni.routes.near() {
             self.ni.notify(*rank, crate::sync::bell::ANY);
+        }
+    }
+}
+
+/// How long a rank that ends waits for others to take what it has sent them.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(5);
+
+impl Job {
+    /// Ranks of other hosts get what was sent to them before this one is gone, and hear that it leaves.
+    fn leave_network(&mut self, state: State) {
+        let Some(far) = self.ni.far.clone().filter(|_| self.ni.environment.is_none()) else { return };
+        let deadline = Instant::now() + DRAIN_PATIENCE;
+        while state == State::Left && !far.drained() && Instant::now() < deadline {
+            if self.ni.serve_far() != Some(true) {
+                self.ni.relax();
+            }
+        }
+        self.service = None;
+        if state == State::Left {
+            far.leave();
         }
     }
 }
@@ -180,6 +206,7 @@ impl Drop for Job {
             return;
         }
         let state = if died { State::Dead } else { State::Left };
+        self.leave_network(state);
         match &self.ni.environment {
             Some(environment) => environment.depart(state, self.ni.mine().life.arrivals.load(Ordering::Relaxed)),
             None => self.ni.memory.mark_departed(self.ni.local, state),

@@ -4,6 +4,7 @@
 //! nothing. It also ends this process with the one that started it, as under our own launcher.
 
 use crate::error::{Error, Result};
+use crate::sync::signals::without_signals;
 use crate::transport::shm::layout::{JobMemory, Local, State};
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use rustix::io::Errno;
@@ -117,19 +118,4 @@ fn note_end(memory: &JobMemory, rank: Local) {
 
 fn descriptor(process: Pid) -> rustix::io::Result<OwnedFd> {
     rustix::process::pidfd_open(process, PidfdFlags::empty())
-}
-
-/// Runs `start` with all signals blocked, which a thread started there inherits: signals are the program's.
-fn without_signals<R>(start: impl FnOnce() -> R) -> R {
-    // SAFETY: plain sets of bits, filled by the calls.
-    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-    // SAFETY: fills a local set and changes the mask of this thread, which is restored below.
-    unsafe {
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-    }
-    let result = start();
-    // SAFETY: the mask from before.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
-    result
 }

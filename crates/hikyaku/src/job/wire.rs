@@ -179,7 +179,8 @@ impl Welcome {
 
     /// The layout of the memory that comes with it: of the ranks of this host.
     pub fn layout(&self) -> Result<Layout> {
-        let layout = Layout::of_host(self.size as usize, self.near as usize, self.ports as usize, self.heap_half_bytes)?;
+        let layout =
+            Layout::of_host(self.size as usize, self.near as usize, self.ports as usize, self.heap_half_bytes)?;
         let fits = layout.heap_half_bytes as u64 == self.heap_half_bytes
             && self.rank < self.size
             && self.local < self.near

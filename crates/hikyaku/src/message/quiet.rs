@@ -8,7 +8,6 @@ use crate::ni::route::Target;
 use crate::ni::wait::{By, Progress};
 use crate::sync::atomic::Ordering;
 use crate::sync::bell::ANY;
-use crate::transport::shm::layout::State;
 
 impl Messages<'_> {
     /// Waits until everything this rank has sent was taken, and it knows, and until nothing is under way from here any more.

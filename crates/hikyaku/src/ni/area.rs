@@ -290,7 +290,8 @@ impl Ni {
         self.fences.heavy();
         self.own_areas.await_left(|| self.relax());
         // Far ranks operate through this rank's own interface.
-        for (local, rank) in self.memory.layout.locals().zip(self.routes.near()).filter(|(_, rank)| **rank != self.rank) {
+        for (local, rank) in self.memory.layout.locals().zip(self.routes.near()).filter(|(_, rank)| **rank != self.rank)
+        {
             for guard in &self.memory.block(local).guards[..self.memory.layout.ports] {
                 let Some(number) = guard.occupied() else { continue };
                 while !guard.left(number) && !self.is_gone(*rank) {

@@ -28,6 +28,7 @@
 //! | `wait` | spin, yield, sleep |
 //! | `background` | what layers above have under way, moved on by every wait |
 //! | `coroutine` | work with a stack of its own, suspended where it would wait |
+//! | `service` | serving ranks of other hosts while this one computes |
 //! | `thread` | progress without the host program; a descriptor for event loops |
 //! | `owner` | noticing that this process is a fork |
 
@@ -49,6 +50,7 @@ pub(crate) mod port;
 pub(crate) mod prepared;
 pub(crate) mod route;
 pub(crate) mod routes;
+pub(crate) mod service;
 pub(crate) mod table;
 pub(crate) mod thread;
 pub(crate) mod wait;
@@ -57,12 +59,12 @@ pub(crate) mod window;
 use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
 use crate::sync::fence::Fences;
-use crate::transport::environment::Environment;
-use crate::transport::shm::layout::{Block, JobMemory, Local};
-use crate::transport::shm::ring::{self, Packet};
 use crate::transport::Interface;
 use crate::transport::core::{Loss, Transport};
+use crate::transport::environment::Environment;
 use crate::transport::hardware::Hardware;
+use crate::transport::shm::layout::{Block, JobMemory, Local};
+use crate::transport::shm::ring::{self, Packet};
 use account::Account;
 use call::CallSlot;
 use engine::Engine;
@@ -339,7 +341,10 @@ impl Ni {
             // The messages are the parent's, not a forked child's.
             return Some(false);
         }
-        self.polls.fetch_add(1, Ordering::Relaxed);
+        if self.far.is_some() {
+            // Lost counts do no harm: that it changes is what matters.
+            self.polls.store(self.polls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
         let mut engine = self.try_engine()?;
         let (worked, panic) = engine.run(self);
         drop(engine);

@@ -212,9 +212,7 @@ impl Ni {
         }
         let offset = place.index * size_of::<T>();
         let (job, reach) = match place.ground {
-            Ground::Symmetric { job, start } => {
-                (job, Reach::Far(Target::in_heap(self, place.rank, start + offset)))
-            }
+            Ground::Symmetric { job, start } => (job, Reach::Far(Target::in_heap(self, place.rank, start + offset))),
             Ground::Area(area) => (area.job, Reach::Area(area, offset)),
         };
         if job == self.job { Ok(reach) } else { Err(Error::ForeignArea) }

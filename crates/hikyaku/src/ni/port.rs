@@ -83,6 +83,17 @@ impl Port {
         Ok(self.ni.is_near(rank))
     }
 
+    /// How many hosts the ranks of the job are on.
+    pub fn host_count(&self) -> usize {
+        self.ni.routes.host_count()
+    }
+
+    /// The host of `rank`, counted from 0. Ranks of one host have each other's memory mapped.
+    pub fn host_of(&self, rank: usize) -> Result<usize> {
+        self.ni.check_rank(rank)?;
+        Ok(self.ni.routes.to(rank).host as usize)
+    }
+
     /// Whether this rank runs in virtual time ([`crate::sim`]). It then has one thread and no descriptors, and
     /// [`Port::now`] is its clock.
     pub fn is_simulated(&self) -> bool {
@@ -216,7 +227,7 @@ impl Ni {
     /// Gives a packet for a far rank to the transport; false while there is no room.
     pub(crate) fn post(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
         match &self.far {
-                        // SAFETY: a live slice; without a token it is copied.
+            // SAFETY: a live slice; without a token it is copied.
             Some(far) => Ok(unsafe { far.post(rank, packet, Body::of(payload), None) }? == Posted::Done),
             // A forked child, where nobody is near.
             None => Err(Error::ForkedChild),

@@ -226,6 +226,7 @@ impl Port {
                 Step::Yield => rustix::thread::sched_yield(),
                 Step::Late(after) => return Err(Error::Timeout { after }),
                 Step::Sleep(left) => {
+                    ni.watch(by);
                     let mut result = None;
                     ni.mine().bell.sleep(ni.fences, self.index, watch, left, || {
                         // A thread that is in the engine now may have looked at the rings before the last message

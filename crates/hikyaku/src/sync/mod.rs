@@ -27,6 +27,8 @@ pub mod futex;
 pub mod gate;
 pub mod guard;
 pub mod line;
+#[cfg(not(loom))]
+pub mod signals;
 
 /// A type made of atomics alone.
 ///

@@ -56,6 +56,9 @@ pub trait Transport: Send + Sync {
     /// Somebody waits for this rank: from now on its silence is noticed, also where nothing was ever posted to it.
     fn watch(&self, _rank: usize) {}
 
+    /// Tells all peers that this rank leaves. Nothing should be under way.
+    fn leave(&self) {}
+
     /// Whether everything posted was delivered to the peer's transport, or its peer is lost. A rank says that it has left only
     /// then.
     fn drained(&self) -> bool;

@@ -206,7 +206,10 @@ impl Layout {
     pub fn of_host(size: usize, count: usize, ports: usize, heap_half_bytes: u64) -> Result<Layout> {
         let invalid = |text: String| Err(Error::Invalid(text));
         if size == 0 || size > 1 << 16 || count == 0 || count > size {
-            return invalid(format!("a job has 1 to {} ranks, and a host some of them, not {count} of {size}", 1 << 16));
+            return invalid(format!(
+                "a job has 1 to {} ranks, and a host some of them, not {count} of {size}",
+                1 << 16
+            ));
         }
         if !(2..=PORT_COUNT_MAX).contains(&ports) {
             return invalid(format!("a rank has 2 to {PORT_COUNT_MAX} ports, not {ports}"));
@@ -233,7 +236,17 @@ impl Layout {
         let heap_half_bytes = (half as usize / PAGE_BYTES).max(1) * PAGE_BYTES;
         let news_start = heaps_start + 2 * heap_half_bytes * count;
         let total_bytes = news_start + news_bytes;
-        Ok(Layout { size, count, ports, heap_half_bytes, control_bytes, rings_start, heaps_start, news_start, total_bytes })
+        Ok(Layout {
+            size,
+            count,
+            ports,
+            heap_half_bytes,
+            control_bytes,
+            rings_start,
+            heaps_start,
+            news_start,
+            total_bytes,
+        })
     }
 
     /// The size of the segment.
@@ -281,7 +294,11 @@ impl JobMemory {
     pub fn create_many(layouts: &[Layout], choices: [u64; CHOICE_WORDS]) -> Result<Vec<JobMemory>> {
         let largest = layouts.iter().map(|layout| layout.total_bytes).max().unwrap_or(PAGE_BYTES);
         let segments = Segment::create(largest * layouts.len())?.cut(layouts.len());
-        segments.into_iter().zip(layouts).map(|(segment, layout)| JobMemory::prepare(segment, *layout, choices)).collect()
+        segments
+            .into_iter()
+            .zip(layouts)
+            .map(|(segment, layout)| JobMemory::prepare(segment, *layout, choices))
+            .collect()
     }
 
     fn prepare(segment: Segment, layout: Layout, choices: [u64; CHOICE_WORDS]) -> Result<JobMemory> {
@@ -354,7 +371,12 @@ impl JobMemory {
         let Some(word) = self.news_word(rank) else { return };
         self.note_death(state);
         // The state counts more: a higher one stays.
-        depart(&self.header().departures, word, (state as u64) << ARRIVALS_BITS | arrivals & ARRIVALS_MASK, self.bells());
+        depart(
+            &self.header().departures,
+            word,
+            (state as u64) << ARRIVALS_BITS | arrivals & ARRIVALS_MASK,
+            self.bells(),
+        );
     }
 
     /// What is known of a rank of another host: its state, and how many barriers it had come to.

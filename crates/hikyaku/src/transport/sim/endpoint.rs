@@ -3,9 +3,9 @@
 use super::fiber;
 use super::world::{World, queue};
 use crate::error::{Error, Result};
-use crate::transport::environment::Environment;
 use crate::transport::Parcel;
 use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport};
+use crate::transport::environment::Environment;
 use crate::transport::hardware::{Hardware, Multicast, NetworkBarrier};
 use crate::transport::shm::layout::State;
 use crate::transport::shm::ring::Packet;

@@ -42,7 +42,14 @@ impl Mesh {
         let longest = if faults.delay.is_zero() { 10 * way } else { super::faults::picoseconds(faults.delay) };
         let message_bytes_max = PACKET_BYTES + PAYLOAD_MAX + TAIL_BYTES_MAX;
         let settings = Settings { message_bytes_max, ..Settings::for_round_trip(2 * (way + longest)) };
-        Mesh { faults, settings, delay: longest, lines: HashMap::new(), lost: HashSet::new(), past: Counters::default() }
+        Mesh {
+            faults,
+            settings,
+            delay: longest,
+            lines: HashMap::new(),
+            lost: HashSet::new(),
+            past: Counters::default(),
+        }
     }
 
     /// What has happened on all links.

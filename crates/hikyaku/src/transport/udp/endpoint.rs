@@ -49,6 +49,12 @@ impl Bound {
         self.socket.address()
     }
 
+    /// With the job's secret, which may be known only now.
+    pub fn with_secret(mut self, secret: [u8; super::SECRET_BYTES]) -> Bound {
+        self.config.secret = Some(secret);
+        self
+    }
+
     /// The endpoint of this rank; `addresses` are those of all ranks, `None` where this transport is not used.
     ///
     /// # Errors
@@ -70,7 +76,6 @@ impl Bound {
             epoch: Instant::now(),
             state: Mutex::new(State::new(me, self.config, socket.clone(), wire, addresses)),
             inbound: Mutex::new(inbound),
-            process: std::process::id(),
             socket,
         })
     }
@@ -85,7 +90,6 @@ pub struct Endpoint {
     state: Mutex<State>,
     /// Held by whoever polls.
     inbound: Mutex<Inbound>,
-    process: u32,
 }
 
 impl Endpoint {
@@ -102,11 +106,6 @@ impl Endpoint {
     /// next poll. The token is not completed any more if this is true.
     pub fn recall(&self, to: usize, token: Token) -> bool {
         self.state().recall(to, token)
-    }
-
-    /// Tells all peers that this rank leaves. Nothing should be under way.
-    pub fn leave(&self) {
-        self.state().farewell();
     }
 
     /// What has happened so far.
@@ -234,16 +233,11 @@ impl Transport for Endpoint {
         state.flush(now);
     }
 
+    fn leave(&self) {
+        self.state().farewell();
+    }
+
     fn drained(&self) -> bool {
         self.state().is_settled()
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        // A forked child drops a copy of its parent's, which goes on.
-        if self.process == std::process::id() {
-            self.leave();
-        }
     }
 }

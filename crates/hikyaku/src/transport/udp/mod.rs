@@ -86,6 +86,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// With everything as usual, and a secret that follows.
+    pub fn unsealed(bind: SocketAddr) -> Config {
+        Config { secret: None, ..Config::new(bind, [0; SECRET_BYTES]) }
+    }
+
     /// With everything as usual.
     pub fn new(bind: SocketAddr, secret: [u8; SECRET_BYTES]) -> Config {
         Config {
