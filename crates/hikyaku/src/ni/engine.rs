@@ -1,5 +1,6 @@
 //! Receiving active messages: handlers run one at a time, whichever thread of the rank finds the messages.
 
+use super::credit::Debts;
 use super::failure::Panic;
 use super::message::{Arguments, HANDLER_COUNT, InHandler, check_content};
 use super::port::Lane;
@@ -93,6 +94,8 @@ pub(crate) struct Engine {
     scratch: Box<[u8]>,
     /// Packets of far ranks that must wait, in the order they came.
     put_off: Vec<PutOff>,
+    /// What far ranks are to be told of their messages.
+    debts: Debts,
 }
 
 /// A packet of a far rank that must wait.
@@ -121,8 +124,6 @@ pub(crate) enum Done {
     Panicked(Panic),
 }
 
-/// Packets of far ranks that wait at most, before their transport is not asked for more: it holds their senders up then.
-const PUT_OFF_MAX: usize = 4096;
 /// Messages of one source handled before the next source gets its turn.
 const BATCH: usize = 64;
 /// Passes after which everything that lay in a ring has been handled.
@@ -138,6 +139,7 @@ impl Engine {
             outbox: Outbox { lane: Lane::fresh(NI_PORT), spill: BTreeMap::new(), spilled: 0, owed: Vec::new() },
             scratch: vec![0; PAYLOAD_MAX].into_boxed_slice(),
             put_off: Vec::new(),
+            debts: Debts::default(),
         }
     }
 
@@ -187,15 +189,19 @@ impl Engine {
         sent || came
     }
 
-    /// Takes what a transport has received, unless too much waits; whether there was anything, and the panic of a handler. After
-    /// one, no other runs.
+    /// Takes what a transport has received; whether there was anything, and the panic of a handler. After one, no other runs.
     fn take_in(&mut self, ni: &Ni, far: &dyn Transport, panic: Option<Panic>, handlers: bool) -> (bool, Option<Panic>) {
-        if self.put_off.len() >= PUT_OFF_MAX {
-            return (false, panic);
-        }
         let mut intake = Intake { engine: self, ni, handlers, worked: false, panic };
         let came = far.poll(&mut intake);
-        (came || intake.worked, intake.panic)
+        let (worked, panic) = (came || intake.worked, intake.panic);
+        if self.debts.are_due() {
+            self.debts.pay(|rank, handled| {
+                let credit = Packet { kind: kind::CREDIT, address: handled, ..Packet::default() };
+                // One that cannot be reached needs none.
+                ni.post(rank, &credit, &[]).unwrap_or(true)
+            });
+        }
+        (worked, panic)
     }
 
     /// Does what a packet of a far rank asks for, or puts it off; the panic of its handler, if there is one.
@@ -232,7 +238,11 @@ impl Engine {
     }
 
     fn perform(&mut self, ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> Done {
-        dispatch(ni, source, packet, payload, &mut self.handlers, &mut self.outbox)
+        let done = dispatch(ni, source, packet, payload, &mut self.handlers, &mut self.outbox);
+        if packet.is_message() && !matches!(done, Done::Later) {
+            self.debts.add(source);
+        }
+        done
     }
 
     #[inline]
@@ -400,6 +410,12 @@ fn dispatch(
         }
         kind::REFUSED => {
             route::take_refusal(ni, source, packet);
+            Done::Now
+        }
+        kind::CREDIT => {
+            if let Some(credit) = ni.credits.get(source) {
+                credit.give_up_to(packet.address);
+            }
             Done::Now
         }
         kind::ROUTED => {

@@ -22,6 +22,7 @@
 //! | `account` | routed operations under way, and what was refused |
 //! | `message` | active messages: sending, calling |
 //! | `call` | where the answers to a port's calls arrive |
+//! | `credit` | how many messages may be unhandled at a far rank |
 //! | `engine` | receiving them: handlers, one at a time |
 //! | `failure` | panics of handlers, and how they reach the program |
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
@@ -38,6 +39,7 @@ pub(crate) mod background;
 pub(crate) mod block;
 pub(crate) mod call;
 pub(crate) mod coroutine;
+pub(crate) mod credit;
 pub(crate) mod engine;
 pub(crate) mod failure;
 pub(crate) mod liveness;
@@ -67,6 +69,7 @@ use crate::transport::shm::layout::{Block, JobMemory, Local};
 use crate::transport::shm::ring::{self, Packet};
 use account::Account;
 use call::CallSlot;
+use credit::Credit;
 use engine::Engine;
 use failure::{Failure, Hold};
 use liveness::Lost;
@@ -115,6 +118,8 @@ pub(crate) struct Ni {
     pub polls: AtomicU64,
     /// Ranks that cannot be reached any more.
     pub lost: Lost,
+    /// Per rank of a job over several hosts: messages that may be sent to it.
+    pub credits: Box<[Credit]>,
     owner: OwnerPage,
     engine: Mutex<Engine>,
     pub lookout: Lookout,
@@ -208,6 +213,7 @@ impl Ni {
             engine: Mutex::new(Engine::new(&layout)),
             lookout: Lookout::new(memory.source_count()),
             lost: Lost::default(),
+            credits: (0..if settings.far.is_some() { layout.size } else { 0 }).map(|_| Credit::default()).collect(),
             failure: Failure::default(),
             workplaces: background::Workplaces::default(),
             handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),

@@ -3,6 +3,7 @@
 //! A port has its own ring to every peer, its own mark for operations in flight and its own place to sleep, so
 //! threads that use different ports never wait for each other. It can be moved to a thread, not shared.
 
+use super::credit::Credit;
 use super::message::refuse_in_handler;
 use super::{Ni, background};
 use crate::error::{Error, Result};
@@ -226,12 +227,19 @@ impl Lane {
 impl Ni {
     /// Gives a packet for a far rank to the transport; false while there is no room.
     pub(crate) fn post(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
-        match &self.far {
+        if packet.is_message() && !self.credits.get(rank).is_some_and(Credit::take) {
+            return Ok(false);
+        }
+        let posted = match &self.far {
             // SAFETY: a live slice; without a token it is copied.
             Some(far) => Ok(unsafe { far.post(rank, packet, Body::of(payload), None) }? == Posted::Done),
             // A forked child, where nobody is near.
             None => Err(Error::ForkedChild),
+        };
+        if packet.is_message() && !matches!(posted, Ok(true)) {
+            self.credits[rank].give();
         }
+        posted
     }
 }
 

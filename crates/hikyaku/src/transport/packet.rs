@@ -54,6 +54,8 @@ pub(crate) mod kind {
     pub const REFUSED: u8 = 3;
     /// An operation on memory that only its owner reaches; see `route`.
     pub const ROUTED: u8 = 4;
+    /// Tells how many messages of a far rank were handled so far: the address.
+    pub const CREDIT: u8 = 5;
 }
 
 /// What a routed message asks for: its handler field.
@@ -93,7 +95,7 @@ pub(crate) enum Class {
 impl Class {
     pub fn of(packet: &Packet) -> Class {
         match (packet.kind, packet.handler) {
-            (kind::ANSWER | kind::REFUSED, _) => Class::Answer,
+            (kind::ANSWER | kind::REFUSED | kind::CREDIT, _) => Class::Answer,
             (kind::ROUTED, verb::PUSH_THEN) if packet.arguments[5] == PREPARED => Class::Prepared,
             (kind::ROUTED, verb::PUSH | verb::PUSH_THEN) => Class::Push,
             (kind::ROUTED, verb::PULL | verb::OPEN) => Class::Pull,

@@ -484,7 +484,7 @@ impl Course {
     /// Sends a packet; false while too many are under way.
     pub fn send(&mut self, wire: &Wire, from: usize, to: usize, parcel: Parcel) -> bool {
         // Answers are as many as what they answer.
-        let bounded = !matches!(parcel.packet.kind, kind::ANSWER | kind::REFUSED);
+        let bounded = !matches!(parcel.packet.kind, kind::ANSWER | kind::REFUSED | kind::CREDIT);
         let is_full = self.crowd.get(&queue(from, to, &parcel.packet)).is_some_and(|crowd| *crowd >= self.crowd_max);
         if bounded && is_full {
             return false;
