@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// How many ranks to start; with hosts, on the first so many of their slots
+    /// How many ranks to start [default: 1]; with hosts, on the first so many of their slots [default: all]
     #[arg(short = 'n', long = "ranks", value_name = "N")]
     ranks: Option<usize>,
 
@@ -89,8 +89,9 @@ Examples:
   hikyaku run --hosts a:2,b:2 --agent 'ssh -p 2222 me@{host}' ./program
   hikyaku run --hosts x:2,y:2 --agent 'nsenter --net=/run/netns/{host}' ./program
 
-Over hosts, ssh must not ask for a password, and this program, the working folder and PROGRAM must be in the same
+Over hosts, ssh must not ask for a password, and this program, the working folder and PROGRAM must be in the same \
 places on all hosts. Nothing listens on any port for this: the launcher and its agents speak through ssh alone.
+
 Ranks find HIKYAKU_RANK, HIKYAKU_SIZE, HIKYAKU_LOCAL_RANK, HIKYAKU_LOCAL_SIZE and HIKYAKU_HOST in their environment.";
 
 #[derive(Clone, Copy, clap::ValueEnum)]

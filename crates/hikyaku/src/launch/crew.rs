@@ -9,7 +9,7 @@ use super::relay::WINDOW_BYTES;
 use super::signals::end_orphans;
 use super::sources::{Source, Sources};
 use super::words::{Go, INPUT_WINDOW_BYTES, PIECE_BYTES_MAX, ToAgent, ToLauncher};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::neighborhood::{Neighborhood, Secret};
 use crate::transport::shm::layout::Layout;
 use rustix::io::Errno;
@@ -45,6 +45,10 @@ impl Crew {
     pub fn start(order: &Order, go: Go, mask: libc::sigset_t) -> Result<Crew> {
         let seats = order.seats(go.machine_ranks, go.machine_ranks_before);
         let layout = Layout::of_host(seats.size, seats.ranks.len(), order.task.config.ports, go.heap_half_bytes)?;
+        if layout.heap_half_bytes as u64 != go.heap_half_bytes {
+            let (asked, here) = (go.heap_half_bytes, layout.heap_half_bytes);
+            return Err(Error::Invalid(format!("heaps of {asked} bytes are asked for, which would be {here} here")));
+        }
         let (stdin, input) = if order.has_input && seats.ranks.first() == Some(&0) {
             let (reads, writes) = pipe()?;
             set_nonblocking(&writes)?;

@@ -236,7 +236,8 @@ impl Fleet {
                 remote.stage = Stage::Ordered;
                 remote.say(&order(host));
             }
-            ToLauncher::Ready { heap_half_bytes, machine } if remote.stage == Stage::Ordered => {
+            // A size of 0 would mean another one on each host.
+            ToLauncher::Ready { heap_half_bytes, machine } if remote.stage == Stage::Ordered && heap_half_bytes > 0 => {
                 remote.machine = machine;
                 remote.stage = Stage::Ready(heap_half_bytes);
             }

@@ -42,6 +42,10 @@ impl Gathering {
 
     /// A rank has come; false if it cannot have.
     pub fn arrived(&mut self, rank: usize, endpoint: Box<[u8]>, now: Instant) -> bool {
+        if let Stage::Over = self.stage {
+            // It was on its way here while all were told: its agent tells it too.
+            return true;
+        }
         let is_new = self.arrived[rank].is_none();
         if is_new {
             self.arrived[rank] = Some(endpoint);
@@ -114,6 +118,7 @@ mod tests {
         assert_eq!(gathering.deadline(), Some(now + PATIENCE));
         gathering.arrived(1, name(1), now);
         assert_eq!(gathering.verdict(now), Some(Verdict::Table((0..3).map(name).collect())));
+        assert!(gathering.arrived(1, name(1), now), "too late to matter");
         assert_eq!((gathering.verdict(now + PATIENCE), gathering.deadline()), (None, None), "said once");
     }
 
