@@ -8,7 +8,7 @@ use super::Core;
 use super::layout::{EAGER_MAX, Side};
 use super::link::NearLink;
 use super::node::Reached;
-use super::slot::{Head, Kind, Told, bounce_of};
+use super::slot::{Kind, Told, bounce_of};
 use super::spot::Buffer;
 use super::state::{Parts, Peer, Slot};
 use crate::memory::copy;
@@ -19,25 +19,14 @@ pub(super) const SHORT_MAX: usize = 64;
 /// Looks at a slot before a receive becomes an operation: about a microsecond.
 const SHORT_WAIT_TURNS: u32 = 24;
 
-/// How a receive looks at its slot.
-#[derive(Clone, Copy)]
-struct Look {
-    /// It has begun before.
-    under_way: bool,
-    /// It looks for a while.
-    patient: bool,
-}
-
-/// Waits a moment for message `number`. Nothing else is done meanwhile, so what stands in its way is looked at before, not here.
-#[inline(always)]
-fn await_head(head: &Head, number: u64, turns: u32) -> Option<Told> {
-    for _ in 0..turns {
-        if let told @ Some(_) = head.look(number) {
-            return told;
-        }
-        std::hint::spin_loop();
-    }
-    None
+/// What a look at a slot found.
+enum Look {
+    /// A short message of so many bytes, which was received.
+    Taken(usize),
+    /// No message.
+    Nothing,
+    /// Something that is not done in place.
+    Other,
 }
 
 impl Core {
@@ -126,35 +115,49 @@ impl Core {
     #[inline(always)]
     pub(super) unsafe fn recv_short(&self, into: Buffer, member: usize, entry: usize) -> Option<usize> {
         // A long receive must be told to the sender at once.
-        let look = Look { under_way: false, patient: !self.ni.crowded && into.bytes <= EAGER_MAX };
+        let patient = !self.ni.crowded && into.bytes <= EAGER_MAX;
         // SAFETY: the caller's promise.
-        unsafe { self.look_short(look, into, member, entry) }
+        self.look_again(patient, || unsafe { self.look_short(into, member, entry, false) })
     }
 
     /// The same for the receive that waits in a slot, which has then ended.
     #[inline(always)]
     pub(super) fn end_short(&self, member: usize, entry: usize) -> Option<usize> {
         let waiting = self.waiting(member, entry)?;
-        let look = Look { under_way: true, patient: !self.ni.crowded };
         // SAFETY: it is the receive's until it has ended.
-        let bytes = unsafe { self.look_short(look, waiting.buffer(), member, entry)? };
+        let look = || unsafe { self.look_short(waiting.buffer(), member, entry, true) };
+        let bytes = self.look_again(!self.ni.crowded, look)?;
         self.end_waiting(waiting, member, entry, &mut self.pending.borrow_mut());
         Some(bytes)
     }
 
-    /// `None`: there is no message, or one that is not received in place.
+    /// Everything is looked at again each time, which leaves the sender alone with the line of the head for a while: looking at
+    /// that alone, as fast as one can, was measured to make a message a fifth slower.
+    #[inline(always)]
+    fn look_again(&self, patient: bool, look: impl Fn() -> Look) -> Option<usize> {
+        for _ in 0..if patient { SHORT_WAIT_TURNS } else { 1 } {
+            match look() {
+                Look::Taken(bytes) => return Some(bytes),
+                Look::Other => return None,
+                Look::Nothing => std::hint::spin_loop(),
+            }
+        }
+        None
+    }
+
+    /// For a receive that begins with this look, or one that is `under_way`.
     ///
     /// # Safety
     /// The buffer is the receive's to write.
     #[inline(always)]
-    unsafe fn look_short(&self, look: Look, into: Buffer, member: usize, entry: usize) -> Option<usize> {
-        let link = self.in_place(member)?;
+    unsafe fn look_short(&self, into: Buffer, member: usize, entry: usize, under_way: bool) -> Look {
+        let Some(link) = self.in_place(member) else { return Look::Other };
         let peer = &mut *link.state.borrow_mut();
         match peer.first_parts(entry) {
             // SAFETY: the caller's promise.
-            Some(parts) => unsafe { self.look_open(look, link, parts, into, entry) },
+            Some(parts) => unsafe { self.look_open(link, parts, into, entry, under_way) },
             // SAFETY: as above.
-            None => unsafe { self.look_behind(look, link, peer, into, entry) },
+            None => unsafe { self.look_behind(link, peer, into, entry, under_way) },
         }
     }
 
@@ -165,43 +168,37 @@ impl Core {
     #[inline(never)]
     unsafe fn look_behind(
         &self,
-        look: Look,
         link: &NearLink,
         peer: &mut Peer,
         into: Buffer,
         entry: usize,
-    ) -> Option<usize> {
+        under_way: bool,
+    ) -> Look {
         // SAFETY: the caller's promise.
-        unsafe { self.look_open(look, link, peer.parts(entry), into, entry) }
+        unsafe { self.look_open(link, peer.parts(entry), into, entry, under_way) }
     }
 
     /// # Safety
     /// The buffer is the receive's to write.
     #[inline(always)]
-    unsafe fn look_open(
-        &self,
-        look: Look,
-        link: &NearLink,
-        parts: Parts<'_>,
-        into: Buffer,
-        entry: usize,
-    ) -> Option<usize> {
+    unsafe fn look_open(&self, link: &NearLink, parts: Parts<'_>, into: Buffer, entry: usize, under_way: bool) -> Look {
         let (mine, receive) = (self.mine(link), &parts.0.receive);
         let number = receive.taken + 1;
-        if !look.under_way && !receive.is_open(false) || self.spooled.get() != 0 || self.has_departures() {
-            return None;
+        if !under_way && !receive.is_open(false) || self.spooled.get() != 0 || self.has_departures() {
+            return Look::Other;
         }
-        // What follows a message of a chain is looked for elsewhere too.
-        let turns = if look.patient && !receive.chain.is_inside() { SHORT_WAIT_TURNS } else { 1 };
-        let told = await_head(mine.head(entry), number, turns)?;
+        let Some(told) = mine.head(entry).look(number) else {
+            return if receive.chain.is_inside() { Look::Other } else { Look::Nothing };
+        };
         if told.kind == Kind::Bounce {
             return self.take_bounced(link, parts, into, entry, number, told);
         }
-        let source = self.place_of(mine, entry, &told).filter(|_| told.bytes <= into.bytes)?;
+        let source = self.place_of(mine, entry, &told).filter(|_| told.bytes <= into.bytes);
+        let Some(source) = source else { return Look::Other };
         // SAFETY: both sides hold as much, as checked.
         unsafe { copy::copy(into.start, source, told.bytes) };
         self.settle(link, parts, entry, number, told);
-        Some(told.bytes)
+        Look::Taken(told.bytes)
     }
 
     /// Receives a message in a bounce buffer, unless its sender pauses in the midst of it: then all of it anew.
@@ -213,19 +210,19 @@ impl Core {
         entry: usize,
         number: u64,
         told: Told,
-    ) -> Option<usize> {
+    ) -> Look {
         if told.bytes > into.bytes.min(EAGER_MAX) {
-            return None;
+            return Look::Other;
         }
         let mut copied = 0;
         for _ in 0..SHORT_WAIT_TURNS {
             if self.take_pieces(link, parts.1, &told, into, &mut copied) {
                 self.settle(link, parts, entry, number, told);
-                return Some(told.bytes);
+                return Look::Taken(told.bytes);
             }
             std::hint::spin_loop();
         }
-        None
+        Look::Other
     }
 
     /// Where the bytes of a short message lie, if as many fit there: what a peer tells is checked before it is used.

@@ -8,7 +8,7 @@ use std::iter::repeat_with;
 use std::ops::{Index, IndexMut};
 
 /// Places that are part of the table, and places of a block.
-const BLOCK: usize = 16;
+const BLOCK: usize = 32;
 
 /// So many places, each of which holds its default value until it is written.
 #[derive(Debug)]
