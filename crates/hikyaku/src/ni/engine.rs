@@ -2,12 +2,12 @@
 
 use super::credit::Debts;
 use super::failure::Panic;
+use super::intake::Kept;
 use super::message::{Arguments, HANDLER_COUNT, InHandler, check_content};
 use super::port::Lane;
 use super::{NI_PORT, Ni, route};
 use crate::error::{Error, Refusal, Result};
 use crate::sync::bell::ANY;
-use crate::transport::core::{Loss, Sink, Token, Transport};
 use crate::transport::packet::kind;
 use crate::transport::shm::layout::Layout;
 use crate::transport::shm::ring::{Consumer, LINE_COUNT, PAYLOAD_MAX, Packet};
@@ -92,17 +92,10 @@ pub(crate) struct Engine {
     handlers: Vec<Option<Handler>>,
     outbox: Outbox,
     scratch: Box<[u8]>,
-    /// Packets of far ranks that must wait, in the order they came.
-    put_off: Vec<PutOff>,
+    /// Messages of far ranks that must wait, in the order they came.
+    put_off: Vec<Kept>,
     /// What far ranks are to be told of their messages.
     debts: Debts,
-}
-
-/// A packet of a far rank that must wait.
-struct PutOff {
-    source: usize,
-    packet: Packet,
-    payload: Box<[u8]>,
 }
 
 struct Source {
@@ -136,7 +129,7 @@ impl Engine {
             source_count: layout.count * layout.ports,
             ports: layout.ports,
             handlers: (0..HANDLER_COUNT).map(|_| None).collect(),
-            outbox: Outbox { lane: Lane::fresh(NI_PORT), spill: BTreeMap::new(), spilled: 0, owed: Vec::new() },
+            outbox: Outbox::new(Some(Lane::fresh(NI_PORT))),
             scratch: vec![0; PAYLOAD_MAX].into_boxed_slice(),
             put_off: Vec::new(),
             debts: Debts::default(),
@@ -162,10 +155,9 @@ impl Engine {
     #[inline]
     pub fn run(&mut self, ni: &Ni) -> (bool, Option<Panic>) {
         let mut worked = self.outbox.is_waiting() && self.outbox.flush(ni);
-        if let Some(far) = &ni.far {
-            let (again, panic) = if self.put_off.is_empty() { (false, None) } else { self.try_again(ni) };
-            let (came, panic) = self.take_in(ni, &**far, panic, true);
-            worked |= again || came;
+        if ni.far.is_some() {
+            let (handled, panic) = self.run_far(ni);
+            worked |= handled;
             if panic.is_some() {
                 return (worked, panic);
             }
@@ -182,18 +174,34 @@ impl Engine {
         (worked, None)
     }
 
-    /// Does what far ranks ask for, without running handlers of the program; whether there was anything.
-    pub fn serve_far(&mut self, ni: &Ni) -> bool {
-        let sent = self.outbox.is_waiting() && self.outbox.flush(ni);
-        let came = ni.far.as_ref().is_some_and(|far| self.take_in(ni, &**far, None, false).0);
-        sent || came
+    /// Runs the handler of a message of a far rank, or puts it off; the panic of the handler, if there is one.
+    pub fn take(&mut self, ni: &Ni, message: Kept) -> Option<Panic> {
+        let must_wait = self.put_off.iter().any(|earlier| message.waits_behind(earlier));
+        match if must_wait { Done::Later } else { self.perform(ni, &message) } {
+            Done::Now => None,
+            Done::Panicked(panic) => Some(panic),
+            Done::Later => {
+                self.put_off.push(message);
+                ni.lookout.note_put_off(self.put_off.len());
+                None
+            }
+        }
     }
 
-    /// Takes what a transport has received; whether there was anything, and the panic of a handler. After one, no other runs.
-    fn take_in(&mut self, ni: &Ni, far: &dyn Transport, panic: Option<Panic>, handlers: bool) -> (bool, Option<Panic>) {
-        let mut intake = Intake { engine: self, ni, handlers, worked: false, panic };
-        let came = far.poll(&mut intake);
-        let (worked, panic) = (came || intake.worked, intake.panic);
+    /// Runs the handlers of what far ranks have sent, and of what was put off, up to the first that panics; whether there was
+    /// anything, which counts as work: nobody may sleep on it.
+    fn run_far(&mut self, ni: &Ni) -> (bool, Option<Panic>) {
+        let (waiting, mut panicked) = (std::mem::take(&mut self.put_off), None);
+        let messages = waiting.into_iter().chain(ni.intake.take_messages());
+        let mut worked = false;
+        for message in messages {
+            worked = true;
+            match panicked {
+                None => panicked = self.take(ni, message),
+                Some(_) => self.put_off.push(message),
+            }
+        }
+        ni.lookout.note_put_off(self.put_off.len());
         if self.debts.are_due() {
             self.debts.pay(|rank, handled| {
                 let credit = Packet { kind: kind::CREDIT, address: handled, ..Packet::default() };
@@ -201,46 +209,14 @@ impl Engine {
                 ni.post(rank, &credit, &[]).unwrap_or(true)
             });
         }
-        (worked, panic)
+        (worked, panicked)
     }
 
-    /// Does what a packet of a far rank asks for, or puts it off; the panic of its handler, if there is one.
-    pub fn take(&mut self, ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> Option<Panic> {
-        let must_wait = self.put_off.iter().any(|earlier| earlier.keeps_waiting(source, packet));
-        match if must_wait { Done::Later } else { self.perform(ni, source, packet, payload) } {
-            Done::Now => None,
-            Done::Panicked(panic) => Some(panic),
-            Done::Later => {
-                self.put_off(ni, source, packet, payload);
-                None
-            }
-        }
-    }
-
-    fn put_off(&mut self, ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) {
-        self.put_off.push(PutOff { source, packet: *packet, payload: payload.into() });
-        ni.lookout.note_put_off(self.put_off.len());
-    }
-
-    /// Tries what was put off again, up to the first handler that panics; whether there was anything, which counts as work:
-    /// nobody may sleep on it.
-    fn try_again(&mut self, ni: &Ni) -> (bool, Option<Panic>) {
-        let (waiting, mut panicked) = (std::mem::take(&mut self.put_off), None);
-        let count = waiting.len();
-        for PutOff { source, packet, payload } in waiting {
-            match panicked {
-                None => panicked = self.take(ni, source, &packet, &payload),
-                Some(_) => self.put_off.push(PutOff { source, packet, payload }),
-            }
-        }
-        ni.lookout.note_put_off(self.put_off.len());
-        (count > 0, panicked)
-    }
-
-    fn perform(&mut self, ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) -> Done {
-        let done = dispatch(ni, source, packet, payload, &mut self.handlers, &mut self.outbox);
-        if packet.is_message() && !matches!(done, Done::Later) {
-            self.debts.add(source);
+    fn perform(&mut self, ni: &Ni, message: &Kept) -> Done {
+        let Kept { source, packet, payload } = message;
+        let done = dispatch(ni, *source, packet, payload, &mut self.handlers, &mut self.outbox);
+        if !matches!(done, Done::Later) {
+            self.debts.add(*source);
         }
         done
     }
@@ -270,47 +246,6 @@ impl Engine {
         }
         // A thread that looked meanwhile may have seen the bit noted and the ring not.
         ni.notify(ni.rank, ANY);
-    }
-}
-
-impl PutOff {
-    /// Whether a packet is not taken before this one: a message after everything its sender did before, but what concerns
-    /// memory alone not after a message, whose handler may wait for just that.
-    fn keeps_waiting(&self, source: usize, packet: &Packet) -> bool {
-        self.source == source && (packet.is_message() || !self.packet.is_message())
-    }
-}
-
-/// Takes what a transport has received.
-struct Intake<'e> {
-    engine: &'e mut Engine,
-    ni: &'e Ni,
-    /// Whether handlers of the program may run.
-    handlers: bool,
-    worked: bool,
-    /// Of a handler. What comes after it waits.
-    panic: Option<Panic>,
-}
-
-impl Sink for Intake<'_> {
-    fn message(&mut self, from: usize, packet: &Packet, payload: &[u8]) {
-        self.worked = true;
-        if from >= self.ni.memory.layout.size {
-            return;
-        }
-        match self.panic.is_none() && (self.handlers || !packet.is_message()) {
-            true => self.panic = self.engine.take(self.ni, from, packet, payload),
-            false => self.engine.put_off(self.ni, from, packet, payload),
-        }
-    }
-
-    fn completed(&mut self, _: Token) {
-        // Nothing is posted with a token.
-    }
-
-    fn lost(&mut self, rank: usize, why: Loss) {
-        self.worked = true;
-        self.ni.lose(rank, why);
     }
 }
 
@@ -359,7 +294,7 @@ impl Source {
 
 /// Runs what a packet asks for.
 #[inline]
-fn dispatch(
+pub(crate) fn dispatch(
     ni: &Ni,
     source: usize,
     packet: &Packet,
@@ -453,7 +388,8 @@ pub(crate) fn refuse(ni: &Ni, outbox: &mut Outbox, rank: usize, packet: &Packet,
 
 /// What handlers send. A handler cannot wait for room, so what does not fit its ring is kept here for a while.
 pub(crate) struct Outbox {
-    lane: Lane,
+    /// `None`: only far ranks are sent to.
+    lane: Option<Lane>,
     /// Per rank that has any, in order.
     spill: BTreeMap<usize, VecDeque<(Packet, Box<[u8]>)>>,
     spilled: usize,
@@ -468,11 +404,23 @@ const SPILL_MAX: usize = 4096;
 const ANSWER_MAX: usize = 1024;
 
 impl Outbox {
+    pub fn new(lane: Option<Lane>) -> Outbox {
+        Outbox { lane, spill: BTreeMap::new(), spilled: 0, owed: Vec::new() }
+    }
+
+    fn try_send(&mut self, ni: &Ni, rank: usize, packet: &Packet, payload: &[u8]) -> bool {
+        let sent = match &mut self.lane {
+            Some(lane) => lane.try_send(ni, rank, packet, payload),
+            None => ni.post(rank, packet, payload),
+        };
+        matches!(sent, Ok(true))
+    }
+
     /// Sends, or keeps for later unless `limit` messages to that rank are kept already.
     pub fn send(&mut self, ni: &Ni, rank: usize, packet: Packet, payload: &[u8], limit: usize) -> Result<()> {
         let waiting = self.waiting(rank);
         // A ring for which there is no memory now is tried again later, like one that is full.
-        if waiting == 0 && matches!(self.lane.try_send(ni, rank, &packet, payload), Ok(true)) {
+        if waiting == 0 && self.try_send(ni, rank, &packet, payload) {
             return Ok(());
         }
         if waiting >= limit {
@@ -505,12 +453,15 @@ impl Outbox {
 
     /// Whether there is anything to send.
     #[inline(always)]
-    fn is_waiting(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         self.spilled > 0 || !self.owed.is_empty()
     }
 
+    /// What the interface answers far ranks is sent by whoever receives from them, who looks for itself.
     fn note(&self, ni: &Ni) {
-        ni.lookout.note_spilled(self.spilled + self.owed.len());
+        if self.lane.is_some() {
+            ni.lookout.note_spilled(self.spilled + self.owed.len());
+        }
     }
 
     /// Whether an answer to `rank` can be sent or kept for sure.
@@ -523,22 +474,24 @@ impl Outbox {
     }
 
     /// Sends what was kept, as far as it fits now; true if anything moved.
-    fn flush(&mut self, ni: &Ni) -> bool {
+    pub fn flush(&mut self, ni: &Ni) -> bool {
         if !self.owed.is_empty() {
             self.refuse_owed(ni);
         }
         let before = self.spilled;
-        for (rank, queue) in self.spill.iter_mut() {
+        let mut spill = std::mem::take(&mut self.spill);
+        for (rank, queue) in &mut spill {
             while let Some((packet, payload)) = queue.front() {
                 let gone = ni.check_departed(super::wait::By::Rank(*rank)).is_err();
-                if !gone && !matches!(self.lane.try_send(ni, *rank, packet, payload), Ok(true)) {
+                if !gone && !self.try_send(ni, *rank, packet, payload) {
                     break;
                 }
                 queue.pop_front();
                 self.spilled -= 1;
             }
         }
-        self.spill.retain(|_, queue| !queue.is_empty());
+        spill.retain(|_, queue| !queue.is_empty());
+        self.spill = spill;
         self.note(ni);
         self.spilled < before
     }

@@ -24,6 +24,7 @@
 //! | `call` | where the answers to a port's calls arrive |
 //! | `credit` | how many messages may be unhandled at a far rank |
 //! | `engine` | receiving them: handlers, one at a time |
+//! | `intake` | receiving from far ranks |
 //! | `failure` | panics of handlers, and how they reach the program |
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
 //! | `wait` | spin, yield, sleep |
@@ -42,6 +43,7 @@ pub(crate) mod coroutine;
 pub(crate) mod credit;
 pub(crate) mod engine;
 pub(crate) mod failure;
+pub(crate) mod intake;
 pub(crate) mod liveness;
 pub(crate) mod lookout;
 pub(crate) mod message;
@@ -72,6 +74,7 @@ use call::CallSlot;
 use credit::Credit;
 use engine::Engine;
 use failure::{Failure, Hold};
+use intake::Intake;
 use liveness::Lost;
 use lookout::Lookout;
 use message::HANDLER_COUNT;
@@ -118,6 +121,8 @@ pub(crate) struct Ni {
     pub polls: AtomicU64,
     /// Ranks that cannot be reached any more.
     pub lost: Lost,
+    /// What has come from far ranks.
+    pub intake: Intake,
     /// Per rank of a job over several hosts: messages that may be sent to it.
     pub credits: Box<[Credit]>,
     owner: OwnerPage,
@@ -174,12 +179,12 @@ pub(crate) struct Settings {
 
 impl Interface for Ni {
     fn take(&self, from: usize, packet: &Packet, payload: &[u8]) -> bool {
-        let panicked = self.engine().take(self, from, packet, payload);
-        if let Some(panic) = panicked {
+        self.intake.take(self, from, packet, payload);
+        if packet.is_message() {
             let _hold = Hold::as_interface();
-            self.failure.go_on(panic);
+            Ni::progress(self);
         }
-        self.lookout.has_put_off()
+        self.has_put_off()
     }
 
     fn lose(&self, rank: usize, tried: &str) {
@@ -189,7 +194,7 @@ impl Interface for Ni {
     fn progress(&self) -> bool {
         let _hold = Hold::as_interface();
         Ni::progress(self);
-        self.lookout.has_put_off()
+        self.has_put_off()
     }
 }
 
@@ -213,6 +218,7 @@ impl Ni {
             engine: Mutex::new(Engine::new(&layout)),
             lookout: Lookout::new(memory.source_count()),
             lost: Lost::default(),
+            intake: Intake::default(),
             credits: (0..if settings.far.is_some() { layout.size } else { 0 }).map(|_| Credit::default()).collect(),
             failure: Failure::default(),
             workplaces: background::Workplaces::default(),
@@ -338,7 +344,7 @@ impl Ni {
     pub fn progress(&self) -> Option<bool> {
         let arrived = |source, position| ring::arrived(self.memory.ring(self.local, source), position);
         let attached = |word| self.memory.attached(self.local, word).load(Ordering::Relaxed);
-        let far = || self.far.as_ref().is_some_and(|far| far.has_arrived());
+        let far = || self.far.as_ref().is_some_and(|far| far.has_arrived() || self.intake.has_put_off());
         if self.lookout.anything(arrived, attached) || far() { self.enter_engine() } else { Some(false) }
     }
 
@@ -351,9 +357,11 @@ impl Ni {
             // Lost counts do no harm: that it changes is what matters.
             self.polls.store(self.polls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
+        let received = self.receive() == Some(true);
         let mut engine = self.try_engine()?;
         let (worked, panic) = engine.run(self);
         drop(engine);
+        let worked = worked || received;
         if worked {
             // Other threads of this rank may sleep until one of these handlers has run.
             self.notify(self.rank, crate::sync::bell::ANY);
@@ -369,11 +377,20 @@ impl Ni {
     /// Does what far ranks ask for, as far as no handler of the program must run for it; whether there was anything to do.
     /// `None` if another thread is at it.
     pub fn serve_far(&self) -> Option<bool> {
-        let worked = self.try_engine()?.serve_far(self);
-        if worked {
+        let worked = self.receive();
+        if worked == Some(true) {
             self.notify(self.rank, crate::sync::bell::ANY);
         }
-        Some(worked)
+        worked
+    }
+
+    fn receive(&self) -> Option<bool> {
+        self.far.as_ref().and_then(|far| self.intake.receive(self, &**far))
+    }
+
+    /// Whether packets of far ranks wait for something.
+    fn has_put_off(&self) -> bool {
+        self.lookout.has_put_off() || self.intake.has_put_off()
     }
 
     fn try_engine(&self) -> Option<MutexGuard<'_, Engine>> {
