@@ -112,12 +112,12 @@ struct Network {
 /// Joins the network of the job's ranks.
 fn connect(welcome: &Welcome, neighborhood: &Neighborhood, bound: Bound) -> Result<Network> {
     let mine = neighborhood.host_of[welcome.rank as usize];
-    let address = |(rank, name): (usize, &Box<[u8]>)| match address::parse(name) {
+    let address = |rank: usize| match address::parse(&neighborhood.endpoints[rank]) {
         _ if neighborhood.host_of[rank] == mine => Ok(None),
         Some(address) => Ok(Some(address)),
         None => Err(Error::Launcher { reason: format!("rank {rank} is on another host and has no address") }),
     };
-    let addresses = neighborhood.endpoints.iter().enumerate().map(address).collect::<Result<Vec<_>>>()?;
+    let addresses = (0..neighborhood.endpoints.len()).map(address).collect::<Result<Vec<_>>>()?;
     let bound = bound.with_secret(*neighborhood.secret.bytes());
     let far = Arc::new(bound.start(welcome.rank as usize, addresses)?);
     Ok(Network { hosts: Hosts::new(&neighborhood.host_of)?, far })

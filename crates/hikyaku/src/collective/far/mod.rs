@@ -65,7 +65,7 @@ impl Far {
 }
 
 impl<'j> Group<'j> {
-    /// Whether members share no memory.
+    /// Whether members are on several hosts.
     #[inline(always)]
     pub(super) fn is_far(&self) -> bool {
         self.far.is_some()
