@@ -60,6 +60,7 @@ module fmpl
     integer, parameter :: FMPL_ERR_START = -21
     integer, parameter :: FMPL_ERR_SYSTEM = -22
     integer, parameter :: FMPL_ERR_INTERNAL = -23
+    integer, parameter :: FMPL_ERR_UNREACHABLE = -24
 
     integer, parameter :: FMPL_ISUM = 1
     integer, parameter :: FMPL_SSUM = 2

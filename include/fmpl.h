@@ -47,6 +47,7 @@ enum {
     FMPL_ERR_PEER_LEFT = -2,       /* the rank ended its part of the job, but the call still needs it */
     FMPL_ERR_PEER_MISBEHAVED = -3, /* the rank sent something no correct program sends */
     FMPL_ERR_REFUSED = -4,         /* the rank could not do its part: it has not enough memory */
+    FMPL_ERR_UNREACHABLE = -24,    /* the rank, of another host, cannot be reached any more; it may run on there */
 
     /* The call itself is wrong. */
     FMPL_ERR_RANK = -5,         /* the group has no such rank */

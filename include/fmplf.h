@@ -77,6 +77,8 @@
       parameter (FMPL_ERR_SYSTEM=-22)
       integer FMPL_ERR_INTERNAL
       parameter (FMPL_ERR_INTERNAL=-23)
+      integer FMPL_ERR_UNREACHABLE
+      parameter (FMPL_ERR_UNREACHABLE=-24)
 !
 !     Functions that reductions combine by.
 !

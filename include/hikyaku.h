@@ -58,6 +58,7 @@ enum {
     HK_ERR_PEER_MISBEHAVED = -3, /* the rank sent something no correct program sends */
     HK_ERR_REFUSED = -4,         /* the rank refused an operation started here */
     HK_ERR_TIMEOUT = -5,         /* the time given has passed */
+    HK_ERR_UNREACHABLE = -28,    /* the rank, of another host, cannot be reached any more; it may run on there */
 
     /* The call itself is wrong. */
     HK_ERR_RANK = -6,         /* no such rank, or the area is not of that rank */
@@ -286,7 +287,8 @@ int hk_handled(uint16_t id, uint64_t *count);
 
 /* ---- waiting -------------------------------------------------------------------------------------------------- */
 
-/* Who is expected to end a wait: a rank, whose end ends the wait too (HK_ERR_PEER_DEAD, HK_ERR_PEER_LEFT), or: */
+/* Who is expected to end a wait: a rank, whose end ends the wait too (HK_ERR_PEER_DEAD, HK_ERR_PEER_LEFT,
+ * HK_ERR_UNREACHABLE), or: */
 #define HK_ANYONE (-1)
 /* Timeouts are milliseconds, or: */
 #define HK_FOREVER (-1)

@@ -27,7 +27,8 @@ pub fn warn(text: &str, context: Option<c_int>, routine: &str) {
 /// Prints what is wrong and ends the job.
 #[cold]
 pub fn fail(trouble: &Trouble, context: Option<c_int>, routine: &str) -> ! {
-    // Whoever died has said why; this process only ends with it.
+    // Whoever died has said why; this process only ends with it. One that cannot be reached has said nothing: each process tells
+    // what it has tried.
     if !matches!(trouble, Trouble::Library(Error::PeerDead { .. })) {
         print("ERROR", &trouble.to_string(), context, routine);
     }

@@ -50,6 +50,7 @@ codes! {
     HK_ERR_START = -25, c"the job cannot be joined";
     HK_ERR_SYSTEM = -26, c"a system call failed";
     HK_ERR_INTERNAL = -27, c"a mistake inside the library";
+    HK_ERR_UNREACHABLE = -28, c"a rank cannot be reached any more";
 }
 
 /// Why a call failed: what the Rust library said, or what only C can do wrong.
@@ -147,6 +148,7 @@ fn code_of(error: &Error) -> c_int {
     match error {
         Error::PeerDead { .. } => HK_ERR_PEER_DEAD,
         Error::PeerLeft { .. } => HK_ERR_PEER_LEFT,
+        Error::Unreachable { .. } => HK_ERR_UNREACHABLE,
         Error::PeerMisbehaved { .. } => HK_ERR_PEER_MISBEHAVED,
         Error::Refused { .. } => HK_ERR_REFUSED,
         Error::Timeout { .. } => HK_ERR_TIMEOUT,

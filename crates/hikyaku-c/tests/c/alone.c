@@ -6,7 +6,7 @@ static const int codes[] = {
     HK_ERR_RANK, HK_ERR_BOUNDS, HK_ERR_ALIGNMENT, HK_ERR_HANDLE, HK_ERR_NOT_MINE, HK_ERR_UNKNOWN_AREA, HK_ERR_REVOKED,
     HK_ERR_AREA_ID, HK_ERR_HANDLER_ID, HK_ERR_PAYLOAD, HK_ERR_IN_HANDLER, HK_ERR_FORKED, HK_ERR_MISMATCH, HK_ERR_PORTS,
     HK_ERR_INVALID, HK_ERR_NOT_STARTED, HK_ERR_STARTED, HK_ERR_THREAD, HK_ERR_MEMORY, HK_ERR_START, HK_ERR_SYSTEM,
-    HK_ERR_INTERNAL,
+    HK_ERR_INTERNAL, HK_ERR_UNREACHABLE,
 };
 
 static void on_message(hk_context *context, const hk_message *message, void *user) {
@@ -69,7 +69,7 @@ int main(void) {
     size_t i;
     CHECK(strcmp(hk_version(), HK_VERSION) == 0);
     for (i = 0; i < sizeof codes / sizeof *codes; i++) CHECK(strcmp(hk_strerror(codes[i]), hk_strerror(-1000)) != 0);
-    CHECK(hk_strerror(HK_ERR_INTERNAL - 1) == hk_strerror(-1000));
+    CHECK(hk_strerror(HK_ERR_UNREACHABLE - 1) == hk_strerror(-1000));
     CHECK(hk_strerror(2) == hk_strerror(-1000));
 
     CHECK(strcmp(hk_last_error(), "") == 0);

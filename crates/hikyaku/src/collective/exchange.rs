@@ -238,7 +238,8 @@ impl Group<'_> {
                 self.fill(half * HALF_BYTES + offset, data);
             }
         }
-        let mine = stage.map_or(Source::in_rounds(), |start| Source::staged(start + half * HALF_BYTES));
+        let span = |start| self.job.ni.own_span(start + half * HALF_BYTES, HALF_BYTES);
+        let mine = stage.map_or(Source::in_rounds(), |start| Source::staged(span(start)));
         let round = self.enter(label)?;
         self.use_half(half, &round);
         self.contribute(&round, bytemuck::bytes_of(&mine));

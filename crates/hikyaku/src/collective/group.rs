@@ -54,10 +54,10 @@ pub struct Group<'j> {
     rank: usize,
     /// Members share cores, so that each round through the scheduler counts.
     pub(super) crowded: bool,
-    /// Offset of the own part in the segment, and its size.
+    /// Offset of the own part in the own heap, and its size.
     start: usize,
     part_bytes: usize,
-    /// Of a group whose members share no memory.
+    /// Of a group over several hosts.
     pub(super) far: Option<Far>,
     /// Calls entered.
     pub(super) number: Cell<u64>,

@@ -33,7 +33,7 @@
 //! | `choice` | which version is used for what |
 //! | `room` | aligned private memory |
 //! | `exchange` | gather, allgather, scatter, alltoall |
-//! | `far/` | the same calls where members share no memory |
+//! | `far/` | the same calls where members are on several hosts |
 //! | `pending` | calls that go on while the program does something else |
 //! | `queue` | those of a group, one after the other |
 

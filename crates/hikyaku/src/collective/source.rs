@@ -31,7 +31,7 @@ pub(super) enum Way {
 }
 
 impl Source {
-    /// The two halves of a buffer at `start` of the segment.
+    /// The two halves of a buffer at `start` of the host's segment, which all members of a near group map.
     pub fn staged(start: usize) -> Source {
         Source { way: Way::Staged as u64, start: start as u64 }
     }

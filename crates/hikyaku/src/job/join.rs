@@ -30,8 +30,8 @@ use std::time::{Duration, Instant};
 static JOINED: AtomicBool = AtomicBool::new(false);
 
 impl Job {
-    /// Joins the job this process was started in, by `hikyaku run` or by `mpirun` (Open MPI's, MPICH's) on one host, and waits
-    /// until all its ranks have joined. A program started alone is a job of one.
+    /// Joins the job this process was started in, by `hikyaku run` (on one host or over several) or by `mpirun` (Open MPI's,
+    /// MPICH's) on one host, and waits until all its ranks have joined. A program started alone is a job of one.
     ///
     /// Under `mpirun` every rank must call it, while no other thread is inside an MPI call. If the program uses MPI as well,
     /// call it after `MPI_Init`: Open MPI since version 5 fails if PMIx was used in the process before.
@@ -112,12 +112,12 @@ struct Network {
 /// Joins the network of the job's ranks.
 fn connect(welcome: &Welcome, neighborhood: &Neighborhood, bound: Bound) -> Result<Network> {
     let mine = neighborhood.host_of[welcome.rank as usize];
-    let address = |(rank, name): (usize, &Box<[u8]>)| match address::parse(name) {
+    let address = |rank: usize| match address::parse(&neighborhood.endpoints[rank]) {
         _ if neighborhood.host_of[rank] == mine => Ok(None),
         Some(address) => Ok(Some(address)),
         None => Err(Error::Launcher { reason: format!("rank {rank} is on another host and has no address") }),
     };
-    let addresses = neighborhood.endpoints.iter().enumerate().map(address).collect::<Result<Vec<_>>>()?;
+    let addresses = (0..neighborhood.endpoints.len()).map(address).collect::<Result<Vec<_>>>()?;
     let bound = bound.with_secret(*neighborhood.secret.bytes());
     let far = Arc::new(bound.start(welcome.rank as usize, addresses)?);
     Ok(Network { hosts: Hosts::new(&neighborhood.host_of)?, far })

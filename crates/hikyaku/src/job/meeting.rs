@@ -1,4 +1,4 @@
-//! What all ranks of a job do together, where none has another's memory mapped: the butterfly barrier (A7), in which ranks
+//! What all ranks of a job do together, where they are on several hosts: the butterfly barrier (A7), in which ranks
 //! tell each other what they ask for.
 //!
 //! In step `k` a rank tells the rank `2^k` above it everything it has heard so far, and waits for the one below it. What

@@ -16,7 +16,7 @@
 //! | `neighborhood` | who is on which host, and how each is reached |
 //! | `bytes` | writing messages and reading them back |
 //! | `collective` | barrier, and agreeing on a collective call |
-//! | `meeting` | the same between far ranks |
+//! | `meeting` | the same over several hosts |
 //! | `symmetric` | memory that every rank has alike |
 //! | `choice` | which version of a collective is used |
 //! | `tune` | where that was measured: a file |

@@ -287,7 +287,7 @@ fn as_text(path: std::path::PathBuf) -> String {
 fn several_hosts() -> Error {
     Error::Launcher {
         reason: "the launcher has started ranks on several hosts or in separate containers; \
-                 hikyaku works on one host for now: start all ranks there"
+                 under it hikyaku works on one host: start all ranks there, or over hosts by `hikyaku run --hosts`"
             .into(),
     }
 }

@@ -109,7 +109,7 @@ impl Sim {
     /// let run = Sim::new(Machine::plain(), 4, 1).hosts(|rank| rank % 2).run(|job| {
     ///     job.is_mapped((job.rank() + 2) % 4)
     /// })?;
-    /// assert!(run.results.into_iter().all(|is_mapped| is_mapped == Ok(true)));
+    /// assert!(run.results.into_iter().all(|is_mapped| is_mapped.unwrap()));
     /// # hikyaku::Result::Ok(())
     /// ```
     pub fn hosts(mut self, host_of: impl Fn(usize) -> usize) -> Sim {

@@ -14,7 +14,7 @@
 //! | `link` | the members a rank exchanges messages with, near and far |
 //! | `state` | what each side keeps to itself |
 //! | `table` | a place per slot, of which most are never used |
-//! | `far` | the same between ranks that do not map each other's memory |
+//! | `far/` | the same between ranks of different hosts |
 //! | `deal` | who copies which part of a long message, and how either side gives it up |
 //! | `chunk` | a long buffer in pieces that both sides copy |
 //! | `shape` | how the bytes of a buffer lie: in one piece, or in columns |

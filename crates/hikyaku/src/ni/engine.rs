@@ -386,12 +386,15 @@ pub(crate) fn refuse(ni: &Ni, outbox: &mut Outbox, rank: usize, packet: &Packet,
     let _ = outbox.send(ni, rank, refusal, &[], limit);
 }
 
+/// A packet that found no room, with its payload.
+type Spilled = (Packet, Box<[u8]>);
+
 /// What handlers send. A handler cannot wait for room, so what does not fit its ring is kept here for a while.
 pub(crate) struct Outbox {
     /// `None`: only far ranks are sent to.
     lane: Option<Lane>,
     /// Per rank that has any, in order.
-    spill: BTreeMap<usize, VecDeque<(Packet, Box<[u8]>)>>,
+    spill: BTreeMap<usize, VecDeque<Spilled>>,
     spilled: usize,
     /// Calls, by who made them, whose handlers panicked before they answered. Mostly that is the end of this rank, and then
     /// that is what its callers are told; if the rank goes on, they are refused.

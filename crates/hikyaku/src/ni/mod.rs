@@ -4,7 +4,7 @@
 //!
 //! Every remote reference resolves here, either to a pointer (mapped memory: the operation is loads, stores and
 //! atomics compiled in place) or to a route (private memory of another process: a system call, or a message to its
-//! network interface). Nothing above knows which it was.
+//! network interface; any memory of a rank of another host: a packet to it). Nothing above knows which it was.
 //!
 //! | file | concept |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | `block` | memory that peers map, without an id |
 //! | `port` | one independent way into the interface |
 //! | `routes` | how each rank is reached |
-//! | `liveness` | how the other ranks are |
+//! | `liveness` | how the other ranks are, as this one sees it |
 //! | `operation` | push, pull, word, atomics, notification, flush |
 //! | `prepared` | pushes that are set up once and started many times |
 //! | `route` | the same operations where there is no pointer |
@@ -24,13 +24,13 @@
 //! | `call` | where the answers to a port's calls arrive |
 //! | `credit` | how many messages may be unhandled at a far rank |
 //! | `engine` | receiving them: handlers, one at a time |
-//! | `intake` | receiving from far ranks |
+//! | `intake` | receiving from far ranks: memory operations are done at once, messages kept for handlers |
 //! | `failure` | panics of handlers, and how they reach the program |
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
 //! | `wait` | spin, yield, sleep |
 //! | `background` | what layers above have under way, moved on by every wait |
 //! | `coroutine` | work with a stack of its own, suspended where it would wait |
-//! | `service` | serving ranks of other hosts while this one computes |
+//! | `service` | a thread that serves ranks of other hosts while this one computes |
 //! | `thread` | progress without the host program; a descriptor for event loops |
 //! | `owner` | noticing that this process is a fork |
 

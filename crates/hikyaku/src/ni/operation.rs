@@ -1,7 +1,8 @@
 //! Remote operations: push, pull, word, atomics, notification, flush.
 //!
 //! On a pointer an operation is done when the call returns. On a route a push may still be under way;
-//! [`Port::flush`] and [`Port::sync`] wait for it, and a word or notification to the same rank waits by itself.
+//! [`Port::flush`] and [`Port::sync`] wait for it, and a word or notification to the same rank comes after it: to a near rank it
+//! waits by itself, to a far one it travels behind.
 
 use super::place::{Place, Reach};
 use super::port::Port;

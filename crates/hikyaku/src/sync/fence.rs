@@ -6,7 +6,7 @@
 //! `membarrier` call makes every core of the job execute a full fence, so the frequent side needs to stop only
 //! the compiler.
 //!
-//! The kind is one for the whole job (whoever starts the job probes the kernel): mixing kinds would leave one
+//! The kind is one for all ranks of a host (whoever starts them probes the kernel): mixing kinds would leave one
 //! side without a fence.
 
 #[cfg(not(loom))]

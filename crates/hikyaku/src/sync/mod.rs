@@ -16,6 +16,7 @@
 //! | `entry` | a few words described under a key that changes |
 //! | `gate` | threads that wait for a decision, and all pass or none |
 //! | `guard` | waiting until nobody is inside an operation on memory that is being taken away |
+//! | `signals` | threads of the library, which take no signals |
 
 pub mod atomic;
 pub mod barrier;

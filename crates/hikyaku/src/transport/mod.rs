@@ -5,9 +5,20 @@
 //!
 //! [`shm`] is mapped memory: the ranks of a host map one segment, so a remote reference is a pointer and needs no transport call
 //! at all. Ranks of other hosts are *far*: a transport carries packets to their network interfaces, which do what the packets ask
-//! for. [`mod@core`] says what it must do, [`loopback`] is the smallest one, [`udp`] goes over datagrams, [`sim`] through virtual
-//! time. [`reliable`] makes links out of wires that lose frames. [`hardware`] is what some networks do for all ranks at once,
-//! [`environment`] what a simulation replaces besides: time, chance, and who runs when.
+//! for.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `shm/` | mapped memory, and rings of messages in it |
+//! | `hosts` | which rank is on which host |
+//! | `core` | what a transport must do |
+//! | `packet` | what packets ask for, and how they are written for the wire |
+//! | `loopback` | the smallest transport, to copy from |
+//! | `udp/` | the transport over datagrams |
+//! | `sim/` | the transport through virtual time |
+//! | `reliable/` | links out of wires that lose frames |
+//! | `hardware` | what some networks do for all ranks at once |
+//! | `environment` | what a simulation replaces besides: time, chance, and who runs when |
 
 pub mod core;
 pub(crate) mod environment;

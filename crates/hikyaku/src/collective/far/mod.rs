@@ -1,4 +1,4 @@
-//! Groups whose members share no memory: the same calls, by messages between the members.
+//! Groups over several hosts: the same calls, by messages between the members, whichever of them share memory.
 //!
 //! Each message carries what its sender asks for, before the data, so a member compares with whom it hears from. Data go in
 //! pieces of a short message, in several slots in turn; long broadcasts in longer ones, straight from buffer to buffer. A
@@ -65,7 +65,7 @@ impl Far {
 }
 
 impl<'j> Group<'j> {
-    /// Whether members share no memory.
+    /// Whether members are on several hosts.
     #[inline(always)]
     pub(super) fn is_far(&self) -> bool {
         self.far.is_some()

@@ -1,4 +1,4 @@
-//! Messages between ranks that do not map each other's memory.
+//! Messages between ranks of different hosts, which do not map each other's memory.
 //!
 //! ```text
 //!   sender                                              receiver

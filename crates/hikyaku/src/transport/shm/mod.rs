@@ -1,8 +1,8 @@
 //! Mapped memory: the ranks of one host, as threads or as processes.
 //!
-//! One sparse, sealed segment holds everything of a job: a header, one control block per rank, one heap per rank.
-//! Whoever starts the job makes it; every rank maps it once. After that no rank asks any other for anything
-//! before it can reach it.
+//! One sparse, sealed segment per host holds what its ranks share: a header, one control block per rank, one heap per rank.
+//! Whoever starts the ranks of the host makes it; each of them maps it once. After that none of them asks another for anything
+//! before it can reach it. Of ranks of other hosts it holds only whether they have ended.
 //!
 //! | file | concept |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! Datagrams between hosts: the transport where there is no better one. One socket per rank talks to all far ranks.
 //!
-//! Rests on: [`reliable`](super::reliable) (links over wires that lose frames) and the kernel's sockets; no C library.
+//! Rests on: `reliable` (links over wires that lose frames) and the kernel's sockets; no C library.
 //! Leaves out: who has which address and the job's secret (whoever starts the job knows), and what packets mean.
 //!
 //! ```text
