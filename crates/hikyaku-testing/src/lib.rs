@@ -14,6 +14,7 @@
 //! | `ends` | ends of ranks in the middle of something |
 //! | `seccomp` | forbidding a process what some kernels forbid, or everything |
 //! | `segment` | the job's memory as a hostile rank sees it |
+//! | `reach` | what a process writes into private memory of others |
 //! | `mpi` | the MPI installations of this machine |
 //! | `leftovers` | what a job might leave behind |
 //! | `nth` | one system call among many fails |
@@ -33,6 +34,7 @@ pub mod mortal;
 pub mod mpi;
 pub mod nth;
 pub mod patience;
+pub mod reach;
 pub mod seccomp;
 pub mod segment;
 mod support;
