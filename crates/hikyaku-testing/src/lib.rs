@@ -14,6 +14,7 @@
 //! | `ends` | ends of ranks in the middle of something |
 //! | `seccomp` | forbidding a process what some kernels forbid, or everything |
 //! | `segment` | the job's memory as a hostile rank sees it |
+//! | `reach` | what a process writes into private memory of others |
 //! | `mpi` | the MPI installations of this machine |
 //! | `netns` | hosts that are network namespaces of this machine |
 //! | `leftovers` | what a job might leave behind |
@@ -35,6 +36,7 @@ pub mod mpi;
 pub mod netns;
 pub mod nth;
 pub mod patience;
+pub mod reach;
 pub mod seccomp;
 pub mod segment;
 mod support;

@@ -6,7 +6,12 @@ use hikyaku_testing::watchdog::watched;
 
 /// Runs an attack; `cross`: whether ranks reach each other's private memory by system calls.
 fn check(role: &str, cross: &str) {
-    let launcher = Launcher::new(env!("CARGO_BIN_EXE_hostile")).arg(role).ranks(2).capture(true);
+    check_among(2, role, cross);
+}
+
+/// The same among more ranks.
+fn check_among(ranks: usize, role: &str, cross: &str) {
+    let launcher = Launcher::new(env!("CARGO_BIN_EXE_hostile")).arg(role).ranks(ranks).capture(true);
     let launcher = launcher.env("HIKYAKU_CROSS", cross).on_death(OnDeath::Continue);
     let outcome = watched(role, || launcher.run().unwrap());
     let said = |rank: usize| {
@@ -72,12 +77,28 @@ fn a_rank_belongs_to_the_group_that_it_joins() {
     check("group", "off");
 }
 
+/// What a hostile rank's own library writes for it, by system calls, it could write itself; the words that lead it there are
+/// what is tried here.
+#[test]
+fn a_want_that_the_attacker_changes_leads_nobody_but_itself() {
+    for cross in ["off", "on"] {
+        check("lent", cross);
+    }
+}
+
+/// Where ranks write into each other's private memory it would be led, as SECURITY.md says.
+#[test]
+fn a_third_rank_that_stays_in_the_segment_is_not_led_out_of_it() {
+    check_among(3, "third", "off");
+}
+
 /// Words that a hostile rank writes before it dies, in one job.
 const WORDS: u64 = 250;
 
 /// The fuzz target of a whole segment: one input is one word, anywhere, while the victim works. It may be told nonsense, get
 /// errors, and be led into waiting for what never comes (ranks trust each other to go on working); it does not crash, and
-/// nothing beside its buffers changes. `docs/fuzzing.md` says how to write more words.
+/// nothing beside its buffers changes. The attacker's own system calls into the victim's memory are withheld: its library believes
+/// the words it spoils. `docs/fuzzing.md` says how to write more words.
 #[test]
 fn fuzz_segment() {
     let number = |variable: &str| std::env::var(variable).ok().map(|text| text.parse::<u64>().expect("a number"));

@@ -3,6 +3,7 @@
 
 use hikyaku::message::Messages;
 use hikyaku::{Error, Job, Result, Symmetric};
+use hikyaku_testing::reach;
 use hikyaku_testing::segment::Segment;
 use std::sync::atomic::Ordering;
 
@@ -28,6 +29,8 @@ fn main() {
         "process" => scene.process(),
         "nothing" => scene.nothing(),
         "group" => scene.group(),
+        "lent" => scene.lent(),
+        "third" => scene.third(),
         other => panic!("no such role: {other}"),
     }
     .unwrap();
@@ -53,10 +56,10 @@ impl<'j> Scene<'j> {
         Ok(Scene { job, messages: job.messages(2)?, is_victim: job.rank() == 0, canary, told })
     }
 
-    /// Lets the attacker do something while the victim stands still.
+    /// Lets the attacker do something while the others stand still.
     fn attack(&self, work: impl FnOnce(&Segment, u64)) -> Result<()> {
         self.job.barrier()?;
-        if !self.is_victim {
+        if self.job.rank() == 1 {
             let address = self.job.pull_one(self.told.at(0, 0))?;
             work(&Segment::find(), address);
         }
@@ -239,6 +242,63 @@ impl<'j> Scene<'j> {
         })?;
         self.job.barrier()?;
         self.check();
+        Ok(())
+    }
+
+    /// The attacker changes where the victim wants its message, and sends it. Its library writes where that is now, as it could
+    /// itself; withheld from that, its words do no harm.
+    fn lent(&self) -> Result<()> {
+        if !self.is_victim {
+            reach::withhold();
+        }
+        let mut into = vec![0u8; BYTES];
+        self.messages.scope(|scope| {
+            let received = self.is_victim.then(|| scope.irecv(&mut into, 1, 0)).transpose()?;
+            self.redirect_spot()?;
+            match received {
+                None => println!("{:?}", self.messages.send(&[SPOILT; BYTES], 0, 0)),
+                Some(received) => println!("{:?}", scope.wait_receive(received)),
+            }
+            Ok(())
+        })?;
+        self.check();
+        Ok(())
+    }
+
+    /// The victim receives from a third rank, which also writes into its area, and the attacker changes where both are.
+    fn third(&self) -> Result<()> {
+        let (mut into, is_third) = (vec![0u8; BYTES], self.job.rank() == 2);
+        let area = self.is_victim.then(|| self.job.register(5, vec![0u8; BYTES])).transpose()?;
+        self.redirect_area()?;
+        if is_third {
+            let opened = self.job.open_area::<u8>(0, 5)?;
+            self.job.push(opened.at(0), &[SPOILT; BYTES])?;
+            self.job.flush(0)?;
+        }
+        self.job.barrier()?;
+        self.check();
+        assert!(area.is_none_or(|area| area.into_vec() == [SPOILT; BYTES]));
+        self.messages.scope(|scope| {
+            let received = self.is_victim.then(|| scope.irecv(&mut into, 2, 0)).transpose()?;
+            self.attack(|segment, address| {
+                // Start, bytes, mapped, in one piece.
+                let is_want = |[_, bytes, mapped, shape]: [u64; 4]| {
+                    bytes == BYTES as u64 && mapped <= 1 && shape == (u32::MAX as u64) << 32
+                };
+                let places = segment.search(is_want);
+                assert!(!places.is_empty(), "the want is nowhere");
+                for place in places {
+                    segment.word(place).store(address, Ordering::SeqCst);
+                    segment.word(place + 16).store(0, Ordering::SeqCst);
+                }
+            })?;
+            if is_third {
+                self.messages.send(&[SPOILT; BYTES], 0, 0)?;
+            }
+            received.map_or(Ok(BYTES), |received| scope.wait_receive(received)).map(drop)
+        })?;
+        self.check();
+        assert!(!self.is_victim || into == [SPOILT; BYTES]);
         Ok(())
     }
 
