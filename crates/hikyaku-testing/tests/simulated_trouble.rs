@@ -141,6 +141,79 @@ fn a_rank_leaves_though_its_last_words_reach_nobody() {
     assert!(run.unwrap().results[2].is_some());
 }
 
+/// Nothing from some ranks to the others arrives any more, from 1 ms on.
+fn cut_from(ranks: Vec<usize>) -> Faults {
+    let cut = Partition { ranks, both_ways: false, start: Duration::from_millis(1), end: Duration::MAX };
+    Faults { partitions: vec![cut], ..Faults::default() }
+}
+
+/// A rank that has lost another gives up the barrier in which it finds out, and leaves: those who reach both must not take it
+/// for one that has come.
+#[test]
+fn nobody_waits_in_a_barrier_for_a_rank_that_has_given_it_up() {
+    for (size, lost) in (3..8).flat_map(|size| (0..size).map(move |lost| (size, lost))) {
+        let sim = Sim::new(Machine::plain(), size, 1).faults(cut_from(vec![lost])).time_limit(100 * SECOND);
+        let run = sim.run(|job| {
+            let word = job.symmetric::<u64>(1).unwrap();
+            rest(job, &word, Duration::from_millis(2));
+            job.barrier()
+        });
+        // The lost rank itself hears everybody.
+        for (rank, result) in run.unwrap().results.into_iter().enumerate().filter(|(rank, _)| *rank != lost) {
+            let error = result.expect_err("a barrier without all ranks");
+            assert!(error.is_end_of_peer(), "rank {rank} of {size}, {lost} lost: {error}");
+        }
+    }
+}
+
+/// What a rank sent that has left counts as sent, but not if it was lost before.
+#[test]
+fn who_waits_for_anybody_hears_of_one_that_was_lost_and_left() {
+    let run = Sim::new(Machine::plain(), 3, 1).faults(cut_from(vec![1])).time_limit(100 * SECOND).run(|job| {
+        job.register_handler(HANDLER, |_, _| {})?;
+        let word = job.symmetric::<u64>(1)?;
+        job.barrier()?;
+        rest(job, &word, Duration::from_millis(2));
+        if job.rank() == 1 {
+            job.send(0, HANDLER, 0, [0; 6], &[])?;
+            // It finds out, and leaves.
+            return job.pull_one(word.at(0, 0)).map(drop);
+        }
+        job.wait_handled(By::Anyone, HANDLER, 1)
+    });
+    let results = run.unwrap().results;
+    assert!(matches!(results[0], Err(Error::Unreachable { rank: 1, .. })), "{results:?}");
+    assert!(matches!(results[1], Err(Error::Unreachable { rank: 0, .. })), "{results:?}");
+}
+
+/// A receive from anybody tells of a member that was lost, once, and goes on with the others.
+#[test]
+fn a_receive_from_anybody_tells_of_a_lost_member_once() {
+    let run = Sim::new(Machine::plain(), 3, 1).faults(cut_from(vec![1])).time_limit(100 * SECOND).run(|job| {
+        let messages = job.messages(1)?;
+        let word = job.symmetric::<u64>(1)?;
+        job.barrier()?;
+        rest(job, &word, Duration::from_millis(2));
+        let mut got = [0u64];
+        match job.rank() {
+            0 => {
+                let told = messages.recv_any(&mut got, 0);
+                assert!(matches!(told, Err(Error::Unreachable { rank: 1, .. })), "{told:?}");
+                job.word(word.at(2, 0), 1)?;
+                messages.recv_any(&mut got, 0)?;
+                assert_eq!(got, [7]);
+            }
+            1 => drop(messages.send_any(&[5u64; 100], 0, 0)),
+            _ => {
+                job.wait_from(By::Rank(0), word.here(0), Until::Equal(1))?;
+                messages.send_any(&[7u64], 0, 0)?;
+            }
+        }
+        Ok(())
+    });
+    run.unwrap().results.into_iter().collect::<Result<Vec<()>>>().unwrap();
+}
+
 #[test]
 fn faults_of_ranks_that_do_not_exist_are_refused() {
     let faults = Faults { crashes: vec![Crash { rank: 9, at: SECOND }], ..Faults::default() };

@@ -2,11 +2,12 @@
 //!
 //! Each workload knows what must come out of it, and says so when something else does. Where nobody dies, every call
 //! succeeds, every promise is kept and all memory comes back; where a rank is killed, every call of the others ends, and
-//! fails only because of a rank that is gone.
+//! fails only because of a rank that is gone; where ranks lose each other, every call ends, too, and only those on two sides
+//! of a cut find each other unreachable.
 //!
 //! | file | concept |
 //! |---|---|
-//! | `plan` | what a seed stands for: ranks, workload, faults |
+//! | `plan` | what a seed stands for: ranks, their hosts, workload, faults |
 //! | `verdict` | whether what the ranks report is what was promised |
 //! | `trouble` | what a rank reports |
 //! | `memory` | pushes, pulls, words and atomic operations against a model |
@@ -74,6 +75,7 @@ pub fn run_plan(plan: Plan) -> Result<Report, Failure> {
     let sim = Sim::new(plan.machine(), plan.ranks, plan.seed)
         .heap_bytes(1 << 24)
         .stack_bytes(256 * 1024)
+        .hosts(|rank| plan.hosts[rank])
         .faults(plan.faults.clone())
         .time_limit(LIMIT);
     let ran = catch_unwind(AssertUnwindSafe(|| sim.run_mortal(|job| plan.workload.run(job, plan.seed))));

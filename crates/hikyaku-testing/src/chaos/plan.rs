@@ -116,6 +116,8 @@ pub struct Plan {
     pub seed: u64,
     /// Ranks.
     pub ranks: usize,
+    /// The host of each rank.
+    pub hosts: Vec<usize>,
     /// What they do.
     pub workload: Workload,
     /// The network has a broadcast and a barrier of its own.
@@ -132,7 +134,10 @@ impl Plan {
         // Mostly few: what goes wrong between three ranks is found sooner than between eight.
         let ranks = chance.pick(&[2, 2, 3, 3, 3, 4, 4, 5, 6, 7, 8]);
         let hardware = Chance::new(seed, 10).once_in(3);
-        Plan { seed, ranks, workload: workload.unwrap_or(chosen), hardware, faults: faults(&mut chance, ranks) }
+        let (hosts, workload) = (hosts(&mut Chance::new(seed, 11), ranks), workload.unwrap_or(chosen));
+        let mut faults = faults(&mut chance, ranks);
+        faults.partitions.extend(lasting_cut(&mut Chance::new(seed, 12), ranks));
+        Plan { seed, ranks, hosts, workload, hardware, faults }
     }
 
     /// The machine it runs on: one of round numbers.
@@ -160,6 +165,47 @@ impl Plan {
     pub fn is_mortal(&self) -> bool {
         !self.faults.crashes.is_empty()
     }
+
+    /// Whether two ranks lose each other for good. Ranks of one host need no network.
+    pub fn is_cut(&self, one: usize, other: usize) -> bool {
+        let lasting = |cut: &&Partition| cut.end == Duration::MAX;
+        let parts = |cut: &Partition| cut.ranks.contains(&one) != cut.ranks.contains(&other);
+        self.hosts[one] != self.hosts[other] && self.faults.partitions.iter().filter(lasting).any(parts)
+    }
+
+    /// Whether any two do.
+    pub fn is_torn(&self) -> bool {
+        (0..self.ranks).any(|one| (0..one).any(|other| self.is_cut(one, other)))
+    }
+}
+
+/// Which rank is on which host: each alone, all together, or several on some, in any order.
+fn hosts(chance: &mut Chance, ranks: usize) -> Vec<usize> {
+    match chance.below(6) {
+        0 => (0..ranks).collect(),
+        1 => vec![0; ranks],
+        2 => (0..ranks).map(|rank| rank % 2).collect(),
+        3 => (0..ranks).map(|rank| rank / 2).collect(),
+        _ => {
+            let mut count = 0;
+            let mut host = || {
+                let host = chance.below(count + 1);
+                count = count.max(host + 1);
+                host
+            };
+            (0..ranks).map(|_| host()).collect()
+        }
+    }
+}
+
+/// A cut that does not heal, in one direction or both: those on either side of it lose each other.
+fn lasting_cut(chance: &mut Chance, ranks: usize) -> Option<Partition> {
+    chance.once_in(6).then(|| Partition {
+        ranks: (0..ranks).filter(|_| chance.once_in(2)).collect(),
+        both_ways: chance.once_in(3),
+        start: moment(chance),
+        end: Duration::MAX,
+    })
 }
 
 /// When the script of a run plays: most runs take some hundred microseconds.
@@ -203,8 +249,8 @@ fn faults(chance: &mut Chance, ranks: usize) -> Faults {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plan { seed, ranks, workload, hardware, faults } = self;
-        write!(f, "seed {seed} ({} on {ranks} ranks", workload.name())?;
+        let Plan { seed, ranks, hosts, workload, hardware, faults } = self;
+        write!(f, "seed {seed} ({} on {ranks} ranks of hosts {hosts:?}", workload.name())?;
         if *hardware {
             write!(f, ", broadcast and barrier by the network")?;
         }
@@ -222,7 +268,10 @@ impl fmt::Display for Plan {
         }
         for cut in &faults.partitions {
             let ways = if cut.both_ways { "from and to" } else { "from" };
-            write!(f, ", nothing {ways} {:?} in {:?} to {:?}", cut.ranks, cut.start, cut.end)?;
+            write!(f, ", nothing {ways} {:?} from {:?}", cut.ranks, cut.start)?;
+            if cut.end < Duration::MAX {
+                write!(f, " to {:?}", cut.end)?;
+            }
         }
         for slow in &faults.slow {
             write!(f, ", rank {} {:.0} times as slow", slow.rank, slow.factor)?;

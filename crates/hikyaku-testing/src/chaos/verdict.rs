@@ -8,8 +8,17 @@ use hikyaku::Error;
 pub fn judge(plan: &Plan, reports: &[Option<Outcome>]) -> Result<(), String> {
     let is_gone = |rank: usize| !matches!(reports.get(rank), Some(Some(Ok(()))));
     let died = reports.iter().any(Option::is_none);
-    let excused = |trouble: &Trouble| match trouble {
-        Trouble::Call(error) => died && plan.is_mortal() && blames_one_that_is_gone(error, &is_gone),
+    let cut = |one: usize, other: usize| plan.is_cut(one, other) || reports[other].is_none();
+    let parted = reports.iter().enumerate().any(|(rank, report)| match report {
+        Some(Err(Trouble::Call(Error::Unreachable { rank: peer, .. }))) => plan.is_cut(rank, *peer),
+        _ => false,
+    });
+    let excused = |rank: usize, trouble: &Trouble| match trouble {
+        // One that has heard of it from another member is not cut off itself.
+        Trouble::Call(Error::Unreachable { rank: peer, .. }) => {
+            (0..plan.ranks).any(|member| cut(member, *peer)) && (parted || cut(rank, *peer))
+        }
+        Trouble::Call(error) => (died || parted) && blames_one_that_is_gone(error, &is_gone),
         Trouble::Broken(_) => false,
     };
     let mut worst: Option<(usize, &Trouble)> = None;
@@ -19,7 +28,7 @@ pub fn judge(plan: &Plan, reports: &[Option<Outcome>]) -> Result<(), String> {
                 return Err(format!("rank {rank} was given up, though it could be reached"));
             }
             Some(Err(trouble))
-                if !excused(trouble) && worst.is_none_or(|(_, other)| weight(trouble) > weight(other)) =>
+                if !excused(rank, trouble) && worst.is_none_or(|(_, other)| weight(trouble) > weight(other)) =>
             {
                 worst = Some((rank, trouble));
             }

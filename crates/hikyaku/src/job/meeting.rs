@@ -31,6 +31,21 @@ struct Heard {
 /// In place of an operation.
 const NOTHING: u64 = 0xff;
 
+/// A rank that an error keeps from telling all others what it should has not come: it may have lost one that the others
+/// reach, who would wait for its part when it has left. After a panic it has come, as it will tell them later.
+struct GivesUp<'j> {
+    job: &'j Job,
+    number: u64,
+}
+
+impl Drop for GivesUp<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.job.ni.mine().life.arrivals.store(self.number - 1, Ordering::Release);
+        }
+    }
+}
+
 impl Job {
     /// Waits until all ranks have come to this call; succeeds everywhere or nowhere.
     pub(super) fn meet(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
@@ -44,6 +59,7 @@ impl Job {
         let failed = if own.is_err() { rank as u64 + 1 } else { 0 };
         let mut heard = Heard { least: asks, most: asks, other: 0, failed };
         self.ni.mine().life.arrivals.store(number, Ordering::Release);
+        let gives_up = GivesUp { job: self, number };
         for step in 0.. {
             let Some(peer) = partner(rank, size, step) else { break };
             if planted(Bug::MeetingShort) && partner(rank, size, step + 1).is_none() {
@@ -70,6 +86,7 @@ impl Job {
                 heard.add(std::array::from_fn(|index| words[index].load(Ordering::Relaxed)));
             }
         }
+        std::mem::forget(gives_up);
         self.barriers.set(number);
         self.judge(operation, argument, heard, own)
     }

@@ -97,8 +97,8 @@ impl Messages<'_> {
 
     /// Receives what was sent by [`Messages::send_any`] to slot `slot`, from whomever.
     ///
-    /// The death of a member is told once, by [`Error::PeerDead`]; afterwards messages of the others are awaited as
-    /// before, until nobody is left who could send.
+    /// The loss of a member is told once, by [`Error::PeerDead`] or [`Error::Unreachable`]; afterwards messages of the others
+    /// are awaited as before, until nobody is left who could send.
     pub fn recv_any<T: Pod>(&self, into: &mut [T], slot: usize) -> Result<Received> {
         self.core.check(self.core.me, slot)?;
         let entry = self.core.slots + slot;
@@ -111,7 +111,7 @@ impl Messages<'_> {
             found().map(Ok).or_else(|| self.core.check_senders().err().map(|error| found().ok_or(error)))
         })??;
         let received = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), member, slot, entry);
-        if let Err(Error::PeerDead { .. } | Error::PeerLeft { .. }) = received {
+        if received.as_ref().is_err_and(Error::is_end_of_peer) {
             self.core.skip_last(member, entry);
         }
         Ok(Received { rank: member, slot, len: received? / size_of::<T>().max(1) })
@@ -167,7 +167,7 @@ impl Drop for Withdrawn<'_> {
 }
 
 impl Core {
-    /// Fails once for every member that died, and always if nobody is left who could send.
+    /// Fails once for every member that died or was lost, and always if nobody is left who could send.
     fn check_senders(&self) -> Result<()> {
         if !self.has_departures() {
             return Ok(());
@@ -176,7 +176,11 @@ impl Core {
         for member in (0..self.size).filter(|member| *member != self.me) {
             match self.ni.check_departed(By::Rank(self.rank_of(member))) {
                 Ok(()) => present = true,
-                Err(error @ Error::PeerDead { .. }) if self.mourned.borrow_mut().insert(member) => return Err(error),
+                Err(error @ (Error::PeerDead { .. } | Error::Unreachable { .. }))
+                    if self.mourned.borrow_mut().insert(member) =>
+                {
+                    return Err(error);
+                }
                 Err(error) => ended = Some(error),
             }
         }

@@ -15,7 +15,7 @@ impl Core {
         }
         deal.copied();
         match copied {
-            Err(ended @ (Error::PeerDead { .. } | Error::PeerLeft { .. })) => Err(ended),
+            Err(ended) if ended.is_end_of_peer() => Err(ended),
             _ => Ok(()),
         }
     }

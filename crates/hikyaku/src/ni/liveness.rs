@@ -54,7 +54,8 @@ impl Ni {
             Some(block) => block.life.state(),
             None => match (self.memory.news_of(rank).0, self.lost.why(rank)) {
                 (told, None) => told,
-                (told, Some(_)) if told.is_over() => told,
+                (State::Dead, Some(_)) => State::Dead,
+                // One that has left was lost before if its farewell did not come: what it sent may be missing.
                 (_, Some(Loss::Left)) => State::Left,
                 (_, Some(Loss::Dead)) => State::Dead,
                 (_, Some(Loss::Unreachable(_))) => State::Unreachable,

@@ -483,14 +483,14 @@ impl Course {
 
     /// Sends a packet; false while too many are under way.
     pub fn send(&mut self, wire: &Wire, from: usize, to: usize, parcel: Parcel) -> bool {
+        if self.ranks[from].dead || self.ranks[to].forgotten || self.has_lost(from, to) {
+            return true;
+        }
         // Answers are as many as what they answer.
         let bounded = !matches!(parcel.packet.kind, kind::ANSWER | kind::REFUSED | kind::CREDIT);
         let is_full = self.crowd.get(&queue(from, to, &parcel.packet)).is_some_and(|crowd| *crowd >= self.crowd_max);
         if bounded && is_full {
             return false;
-        }
-        if self.ranks[from].dead || self.ranks[to].forgotten || self.has_lost(from, to) {
-            return true;
         }
         let crowd = self.crowd.entry(queue(from, to, &parcel.packet)).or_default();
         *crowd += 1;
