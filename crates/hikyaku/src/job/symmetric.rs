@@ -54,7 +54,8 @@ impl Job {
             (Ok(()), Some(start)) => Ok(Symmetric { ni: self.ni.clone(), start, len, element: PhantomData }),
             (agreed, start) => {
                 // Others may have got it, if this rank only does not know that all have come.
-                if let Some(start) = start.filter(|_| !self.is_in_barrier()) {
+                let is_unsure = self.is_in_barrier() || agreed.as_ref().is_err_and(Error::is_end_of_peer);
+                if let Some(start) = start.filter(|_| !is_unsure) {
                     heap.give(start, bytes);
                 }
                 Err(agreed.err().unwrap_or_else(|| no_room(bytes, 0)))
