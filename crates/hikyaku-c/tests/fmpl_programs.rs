@@ -190,7 +190,7 @@ fn the_fortran_files_and_the_library_agree() {
         let value = value.split("/*").next().unwrap().trim().trim_matches(['(', ')']);
         expected.insert(format!("fmpl_{}", name.to_lowercase()), value.parse().unwrap());
     }
-    assert_eq!(expected.len(), 44 + 24 + 6);
+    assert_eq!(expected.len(), 44 + 25 + 6);
     let module = read("include/fmpl.f90");
     assert_eq!(fortran_constants(&module), expected);
     assert_eq!(fortran_constants(&read("include/fmplf.h")), expected);
