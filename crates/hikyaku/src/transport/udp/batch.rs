@@ -4,6 +4,7 @@
 //! as late as it can (GSO), and gives what arrived of it in one piece (GRO). Over virtual links it is never cut at all.
 
 use super::address::Address;
+use super::head::first_bytes;
 
 /// Trains of a batch at most.
 pub const TRAINS_MAX: usize = 32;
@@ -130,21 +131,18 @@ impl Batch {
     }
 }
 
-/// Datagrams that are received at a time.
+/// Datagrams, or trains of them, that are received at a time.
 const INBOX_COUNT: usize = 8;
-/// Bytes of the longest datagram, or train of them.
+/// Bytes of the longest.
 const INBOX_BYTES: usize = 1 << 16;
 
 /// Where the kernel puts what comes.
 pub struct Inbox {
     buffers: Box<[u8]>,
-    /// For each buffer: bytes in it, and bytes of each datagram but the last.
-    received: [(usize, usize); INBOX_COUNT],
+    /// Bytes in each buffer.
+    received: [usize; INBOX_COUNT],
     places: Box<[libc::iovec; INBOX_COUNT]>,
-    controls: Box<[Control; INBOX_COUNT]>,
     headers: Box<[libc::mmsghdr; INBOX_COUNT]>,
-    /// Headers that the kernel has written to.
-    used: usize,
     /// How many datagrams are asked for next: asking for one more than there is costs as much as half of one.
     wanted: usize,
 }
@@ -156,83 +154,71 @@ impl Inbox {
     pub fn new() -> Inbox {
         Inbox {
             buffers: vec![0; INBOX_COUNT * INBOX_BYTES].into(),
-            received: [(0, 0); INBOX_COUNT],
+            received: [0; INBOX_COUNT],
             places: Box::new([libc::iovec { iov_base: std::ptr::null_mut(), iov_len: INBOX_BYTES }; INBOX_COUNT]),
-            controls: Box::new([[0; CONTROL_WORDS]; INBOX_COUNT]),
             // SAFETY: all zeros are a header of nothing.
             headers: Box::new(unsafe { std::mem::zeroed() }),
-            used: INBOX_COUNT,
             wanted: 1,
         }
     }
 
+    /// The buffer to receive into, if only one datagram is asked for.
+    pub fn single(&mut self) -> Option<&mut [u8]> {
+        (self.wanted == 1).then(|| &mut self.buffers[..INBOX_BYTES])
+    }
+
     /// Headers for the kernel to fill. They point to boxes of this inbox, which lives on while they are used.
     pub fn headers(&mut self) -> &mut [libc::mmsghdr] {
-        let Inbox { buffers, places, controls, headers, used, wanted, .. } = self;
-        for (place, buffer) in places.iter_mut().zip(buffers.chunks_exact_mut(INBOX_BYTES)) {
+        let Inbox { buffers, places, headers, wanted, .. } = self;
+        let buffers = buffers.chunks_exact_mut(INBOX_BYTES);
+        for ((place, header), buffer) in places.iter_mut().zip(headers.iter_mut()).zip(buffers) {
             place.iov_base = buffer.as_mut_ptr().cast();
-        }
-        for index in 0..std::mem::take(used) {
-            let header = &mut headers[index].msg_hdr;
-            header.msg_iov = &raw mut places[index];
-            header.msg_iovlen = 1;
-            header.msg_control = controls[index].as_mut_ptr().cast();
-            header.msg_controllen = CONTROL_BYTES as _;
-            header.msg_flags = 0;
+            header.msg_hdr.msg_iov = place;
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_flags = 0;
         }
         &mut headers[..*wanted]
     }
 
-    /// The kernel has filled so many. True if there may be more.
-    pub fn filled(&mut self, count: usize) -> bool {
+    /// The kernel has filled the only buffer asked for with so many bytes, or none. How many were filled, and whether there may be
+    /// more.
+    pub fn filled_single(&mut self, bytes: Option<usize>) -> (usize, bool) {
+        self.received[0] = bytes.unwrap_or(0).min(INBOX_BYTES);
+        self.filled(usize::from(bytes.is_some()))
+    }
+
+    /// It has filled so many by their headers.
+    pub fn filled_headers(&mut self, count: usize) -> (usize, bool) {
+        for (bytes, header) in self.received.iter_mut().zip(&self.headers[..count]) {
+            let is_cut = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
+            *bytes = if is_cut { 0 } else { (header.msg_len as usize).min(INBOX_BYTES) };
+        }
+        self.filled(count)
+    }
+
+    fn filled(&mut self, count: usize) -> (usize, bool) {
         let is_full = count == self.wanted;
         self.wanted = if is_full { (2 * count).min(INBOX_COUNT) } else { count.max(1) };
-        self.used = self.used.max(count);
-        for index in 0..count {
-            let header = &self.headers[index];
-            let bytes = (header.msg_len as usize).min(INBOX_BYTES);
-            let is_cut = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
-            #[allow(clippy::unnecessary_cast, reason = "it is shorter in some C libraries")]
-            let control_bytes = header.msg_hdr.msg_controllen as usize;
-            let each = read_control(&self.controls[index], control_bytes).unwrap_or(bytes);
-            self.received[index] = if is_cut { (0, 0) } else { (bytes, each) };
-        }
-        is_full
+        (count, is_full)
     }
 
     /// The datagrams in the buffer of this number.
     pub fn datagrams(&self, index: usize) -> std::slice::Chunks<'_, u8> {
-        let (bytes, each) = self.received[index];
         let start = index * INBOX_BYTES;
-        self.buffers[start..start + bytes].chunks(each.max(1))
+        let bytes = &self.buffers[start..start + self.received[index]];
+        bytes.chunks(first_bytes(bytes).max(1))
     }
 }
 
-/// Words of the control message that tells the size of a train's frames: length, level and type, value.
-const CONTROL_WORDS: usize = 3;
-pub const CONTROL_BYTES: usize = 8 * CONTROL_WORDS;
-pub type Control = [u64; CONTROL_WORDS];
+/// The control message that says how long each frame of a train is: length, level and type, value.
+pub type Control = [u64; 3];
+pub const CONTROL_BYTES: usize = size_of::<Control>();
 
-/// The control message that says how long each frame of a train is.
+/// The control message for frames of so many bytes.
 pub fn control(frame_bytes: u16) -> Control {
+    let (level, kind) = (libc::SOL_UDP.to_ne_bytes(), libc::UDP_SEGMENT.to_ne_bytes());
+    let both = std::array::from_fn(|byte| if byte < 4 { level[byte] } else { kind[byte - 4] });
     let mut value = [0; 8];
     value[..2].copy_from_slice(&frame_bytes.to_ne_bytes());
-    [18, pair(libc::SOL_UDP, libc::UDP_SEGMENT), u64::from_ne_bytes(value)]
-}
-
-/// Reads how long each datagram is of those that came in one piece.
-fn read_control(control: &Control, bytes: usize) -> Option<usize> {
-    let is_it = bytes >= 20 && control[0] == 20 && control[1] == pair(libc::SOL_UDP, libc::UDP_GRO);
-    let value = control[2].to_ne_bytes();
-    is_it
-        .then(|| i32::from_ne_bytes([value[0], value[1], value[2], value[3]]))?
-        .try_into()
-        .ok()
-        .filter(|each| *each > 0)
-}
-
-/// Two integers, one after the other.
-fn pair(first: i32, second: i32) -> u64 {
-    let (first, second) = (first.to_ne_bytes(), second.to_ne_bytes());
-    u64::from_ne_bytes(std::array::from_fn(|byte| if byte < 4 { first[byte] } else { second[byte - 4] }))
+    [18, u64::from_ne_bytes(both), u64::from_ne_bytes(value)]
 }

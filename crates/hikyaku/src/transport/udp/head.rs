@@ -11,7 +11,7 @@
 //!  40  heard         4    the lower bits of the highest number that its sender has from the receiver, and one
 //!  44  serial        4    of the data; the first one requested
 //!  48  acknowledged  4    the serial that its sender waits for
-//!  52  count         4    how many are requested
+//!  52  count         4    bytes of the data; how many are requested
 //!  56  data               whole messages one after the other, or a part of one: the parts of a message come in order
 //! ```
 
@@ -57,7 +57,7 @@ impl Head {
     pub fn write(&self, frame: &mut [u8], seal: &Seal) {
         let (kind, serial, count) = match self.what {
             What::Link { body: Body::Data { serial, answer, .. }, part } => {
-                (DATA | flag(ANSWER, answer) | flag(PART, part), serial.0, 0)
+                (DATA | flag(ANSWER, answer) | flag(PART, part), serial.0, (frame.len() - HEAD_BYTES) as u32)
             }
             What::Link { body: Body::Acknowledgement { answer }, .. } => (ACKNOWLEDGEMENT | flag(ANSWER, answer), 0, 0),
             What::Link { body: Body::Request { first, count }, .. } => (REQUEST, first.0, count),
@@ -88,7 +88,9 @@ impl Head {
         let (serial, count, has_data) = (Serial(word(44)), word(52), frame.len() > HEAD_BYTES);
         let (answer, part) = (head[19] & ANSWER != 0, head[19] & PART != 0);
         let what = match head[19] & KIND {
-            DATA if count == 0 => What::Link { body: Body::Data { serial, answer, message: () }, part },
+            DATA if count as usize == frame.len() - HEAD_BYTES => {
+                What::Link { body: Body::Data { serial, answer, message: () }, part }
+            }
             ACKNOWLEDGEMENT if serial.0 == 0 && count == 0 && !has_data && !part => {
                 What::Link { body: Body::Acknowledgement { answer }, part }
             }
@@ -108,6 +110,14 @@ impl Head {
             what,
         })
     }
+}
+
+/// How long the first of the frames is that came in one piece: all are but the last, which may be shorter. It is their heads that
+/// say so, which saves asking the kernel for it each time; if they lie, none of the frames is sealed.
+pub fn first_bytes(frames: &[u8]) -> usize {
+    let Some(head) = frames.first_chunk::<HEAD_BYTES>() else { return frames.len() };
+    let data = if head[19] & KIND == DATA { u32::from_le_bytes([head[52], head[53], head[54], head[55]]) } else { 0 };
+    HEAD_BYTES.saturating_add(data as usize)
 }
 
 /// Whether a frame was sealed so. It is as long as a head at least.

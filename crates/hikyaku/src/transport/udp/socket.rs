@@ -212,19 +212,17 @@ impl Socket {
 
     /// Takes what has come: how many buffers were filled, and whether there may be more.
     pub fn receive(&self, inbox: &mut Inbox) -> (usize, bool) {
-        let (fd, headers) = (self.socket.as_raw_fd(), inbox.headers());
-        let count = if let [header] = headers {
-            // SAFETY: the header names a buffer and a control message, which live.
-            let bytes = unsafe { libc::recvmsg(fd, &raw mut header.msg_hdr, libc::MSG_DONTWAIT) };
-            header.msg_len = bytes.max(0) as u32;
-            usize::from(bytes >= 0)
-        } else {
-            let (vector, count) = (headers.as_mut_ptr(), headers.len() as u32);
-            // SAFETY: each header names a buffer of its own and a control message, all of which live.
-            let count = unsafe { libc::recvmmsg(fd, vector, count, libc::MSG_DONTWAIT, std::ptr::null_mut()) };
-            usize::try_from(count).unwrap_or(0)
-        };
-        (count, inbox.filled(count))
+        let fd = self.socket.as_raw_fd();
+        if let Some(buffer) = inbox.single() {
+            // SAFETY: the buffer is as long as that.
+            let bytes = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
+            return inbox.filled_single(usize::try_from(bytes).ok());
+        }
+        let headers = inbox.headers();
+        let (vector, count) = (headers.as_mut_ptr(), headers.len() as u32);
+        // SAFETY: each header names a buffer of its own, all of which live.
+        let count = unsafe { libc::recvmmsg(fd, vector, count, libc::MSG_DONTWAIT, std::ptr::null_mut()) };
+        inbox.filled_headers(usize::try_from(count).unwrap_or(0))
     }
 }
 

@@ -207,19 +207,19 @@ impl State {
             self.counters.forged += 1;
             return nothing;
         }
-        let (me, mut counters) = (self.me, self.counters);
-        let mut events = std::mem::take(&mut self.events);
-        let heard = self.line(now, rank).map_or(Heard::Nothing, |line| {
-            if !line.admits(&me, &head, frame, &mut counters) {
-                return Heard::Nothing;
-            }
-            if line.loss.is_some() {
-                counters.strays += 1;
-                return Heard::Nothing;
-            }
-            line.hear(now, &head, frame, &mut |token| events.push_back(Event::Completed(token)))
-        });
-        (self.events, self.counters) = (events, counters);
+        if self.line(now, rank).is_err() {
+            return nothing;
+        }
+        let State { me, lines, events, counters, .. } = self;
+        let Some(line) = lines[rank].as_deref_mut() else { return nothing };
+        if !line.admits(me, &head, frame, counters) {
+            return nothing;
+        }
+        if line.loss.is_some() {
+            counters.strays += 1;
+            return nothing;
+        }
+        let heard = line.hear(now, &head, frame, &mut |token| events.push_back(Event::Completed(token)));
         self.mark(head.from);
         if heard == Heard::Farewell {
             self.lose(head.from, Loss::Left);
