@@ -1,30 +1,14 @@
 //! The programs of `examples/rust`, as a reader would run them: alone, and as the ranks of jobs. They check their results.
 
+mod support;
+
 use hikyaku_testing::watchdog;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use support::examples;
 
 /// A program that hangs is ended after this long.
 const PATIENCE_SECONDS: &str = "1800";
-
-/// The folder with the examples, which are built first: cargo builds them only when it builds all tests.
-fn built() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        // <target>/<profile>/hikyaku
-        let folder = Path::new(env!("CARGO_BIN_EXE_hikyaku")).parent().unwrap();
-        let profile = match folder.file_name().unwrap().to_str().unwrap() {
-            "debug" => "dev",
-            other => other,
-        };
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "-p", "hikyaku-cli", "--examples", "--profile", profile]);
-        cargo.arg("--target-dir").arg(folder.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
-        assert!(cargo.status().unwrap().success());
-        folder.join("examples")
-    })
-}
 
 fn patiently(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new("timeout");
@@ -34,7 +18,7 @@ fn patiently(program: impl AsRef<Path>) -> Command {
 
 fn run(size: usize, example: &str, arguments: &[&str]) -> Output {
     let mut command = patiently(env!("CARGO_BIN_EXE_hikyaku"));
-    command.args(["run", "-n", &size.to_string(), "--"]).arg(built().join(example)).args(arguments);
+    command.args(["run", "-n", &size.to_string(), "--"]).arg(examples().join(example)).args(arguments);
     watchdog::output(&mut command)
 }
 
@@ -52,7 +36,7 @@ fn assert_right(output: Output, size: usize, verdict: &str) {
 
 /// Runs an example alone and in jobs of 1 to 4 ranks.
 fn runs_right(example: &str, arguments: &[&str], verdict: &str) {
-    assert_right(watchdog::output(patiently(built().join(example)).args(arguments)), 1, verdict);
+    assert_right(watchdog::output(patiently(examples().join(example)).args(arguments)), 1, verdict);
     for size in 1..=4 {
         assert_right(run(size, example, arguments), size, verdict);
     }

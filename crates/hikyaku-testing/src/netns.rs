@@ -7,6 +7,7 @@
 //! Programs are put there by `nsenter`. Everything goes with the namespaces, and those with the [`Network`]; what a test that was
 //! killed has left is removed by the next.
 
+use hikyaku::launch::{Hosts, Launcher};
 use std::net::Ipv4Addr;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -65,6 +66,17 @@ impl Network {
     pub fn list(&self, slots: &[(usize, usize)]) -> String {
         let entries = slots.iter().map(|(host, count)| format!("{}:{count}", self.hosts[*host]));
         entries.collect::<Vec<_>>().join(",")
+    }
+
+    /// A launcher of `program` with rank r on host `host_of[r]`, whose output is captured; `agent` is a program that serves as
+    /// the agent of a host when its argument is `agent`.
+    ///
+    /// # Panics
+    /// If there is no such host.
+    pub fn launcher(&self, program: &str, agent: &str, host_of: &[usize]) -> Launcher {
+        let slots: Vec<_> = host_of.iter().map(|host| (*host, 1)).collect();
+        let hosts = Hosts::parse(&self.list(&slots)).expect("names of hosts");
+        Launcher::new(program).hosts(hosts).agent(AGENT).agent_program(agent).capture(true)
     }
 
     /// The address of a host.

@@ -5,8 +5,9 @@
 use hikyaku_testing::netns::{AGENT, Network};
 use hikyaku_testing::patience::eventually;
 use hikyaku_testing::watchdog;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub const HIKYAKU: &str = env!("CARGO_BIN_EXE_hikyaku");
@@ -120,4 +121,22 @@ pub fn script(name: &str, text: &str) -> PathBuf {
     std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     path
+}
+
+/// The folder with the examples, which are built first: cargo builds them only when it builds all tests.
+pub fn examples() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        // <target>/<profile>/hikyaku
+        let folder = Path::new(HIKYAKU).parent().unwrap();
+        let profile = match folder.file_name().unwrap().to_str().unwrap() {
+            "debug" => "dev",
+            other => other,
+        };
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "-p", "hikyaku-cli", "--examples", "--profile", profile]);
+        cargo.arg("--target-dir").arg(folder.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR"));
+        assert!(cargo.status().unwrap().success());
+        folder.join("examples")
+    })
 }

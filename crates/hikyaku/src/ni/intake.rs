@@ -60,8 +60,10 @@ impl Intake {
             desk.take(ni, self, source, &packet, &payload);
         }
         let mut sink = Receiving { desk: &mut desk, intake: self, ni, worked: false };
-        let came = far.poll(&mut sink);
-        Some(sink.worked || came || sent || waited)
+        let came = far.poll(&mut sink) || sink.worked;
+        // Answers that found no room may have it now, and nothing else may come for long.
+        let sent = desk.outbox.is_waiting() && desk.outbox.flush(ni) || sent;
+        Some(came || sent || waited)
     }
 
     /// Takes one packet, where nobody else receives.

@@ -198,6 +198,8 @@ impl Transport for Endpoint {
             }
             state.flush(now);
             has_events = !state.events.is_empty();
+            // Whoever waits for room may sleep.
+            any |= std::mem::take(&mut state.has_room_again);
             if !is_more || count == 1 {
                 break;
             }

@@ -42,6 +42,8 @@ pub struct Line {
     spare_early: Vec<Vec<u8>>,
     /// It may have something to send.
     pub is_dirty: bool,
+    /// Somebody had more to send than there was room for, and waits.
+    turned_away: bool,
     /// Why the peer is lost, if it is.
     pub loss: Option<Loss>,
     /// What the kernel said when it did not take a frame.
@@ -84,6 +86,7 @@ impl Line {
             spare: Vec::new(),
             spare_early: Vec::new(),
             is_dirty: false,
+            turned_away: false,
             loss: None,
             refused: None,
         }
@@ -109,6 +112,7 @@ impl Line {
         let lent = Lent::new(packet, body, token);
         let (bytes, each) = (lent.len(), self.data_max());
         if self.link.room() < bytes.div_ceil(each) {
+            self.turned_away = true;
             return Posted::Busy;
         }
         let message = self.lent_free.pop().unwrap_or_else(|| {
@@ -142,6 +146,7 @@ impl Line {
             return Posted::Done;
         }
         if self.link.room() < bytes.div_ceil(each) {
+            self.turned_away = true;
             return Posted::Busy;
         }
         let part = bytes > each;
@@ -158,6 +163,13 @@ impl Line {
             self.push(Piece::Copied(copied), data);
         }
         Posted::Done
+    }
+
+    /// Whether there is room again for whoever found none; told once.
+    pub fn has_room_again(&mut self) -> bool {
+        let again = self.turned_away && self.link.room() > 0;
+        self.turned_away &= !again;
+        again
     }
 
     /// A frame of so many bytes to copy into.

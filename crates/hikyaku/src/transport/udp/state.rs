@@ -47,6 +47,8 @@ pub struct State {
     dirty: Vec<u32>,
     /// For the sink.
     pub events: VecDeque<Event>,
+    /// There is room again for somebody who found none.
+    pub has_room_again: bool,
     /// No line has anything due before.
     pub due: Option<Time>,
     counters: Counters,
@@ -79,6 +81,7 @@ impl State {
             open: Vec::new(),
             dirty: Vec::new(),
             events: VecDeque::new(),
+            has_room_again: false,
             due: None,
             counters: Counters::default(),
         }
@@ -210,7 +213,7 @@ impl State {
         if self.line(now, rank).is_err() {
             return nothing;
         }
-        let State { me, lines, events, counters, .. } = self;
+        let State { me, lines, events, has_room_again, counters, .. } = self;
         let Some(line) = lines[rank].as_deref_mut() else { return nothing };
         if !line.admits(me, &head, frame, counters) {
             return nothing;
@@ -220,6 +223,7 @@ impl State {
             return nothing;
         }
         let heard = line.hear(now, &head, frame, &mut |token| events.push_back(Event::Completed(token)));
+        *has_room_again |= line.has_room_again();
         self.mark(head.from);
         if heard == Heard::Farewell {
             self.lose(head.from, Loss::Left);

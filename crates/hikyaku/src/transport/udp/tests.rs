@@ -192,6 +192,29 @@ fn a_sender_that_is_not_acknowledged_is_told_to_wait_and_recovers() {
     assert!(taken[1].messages.iter().map(|message| message.1).eq(0..=sent));
 }
 
+/// Whoever waits for room may sleep until a poll has something to tell of, and nothing but acknowledgements may come.
+#[test]
+fn a_poll_tells_that_there_is_room_again() {
+    let ends = endpoints(&[plain(), plain()]);
+    let (mut taken, body, mut sent) = (taken(2), bytes(1, 8000), 0);
+    while post(&ends[0], 1, sent, &body, None) != Posted::Busy {
+        sent += 1;
+    }
+    let start = Instant::now();
+    while !ends[0].poll(&mut taken[0]) {
+        ends[1].poll(&mut taken[1]);
+        assert!(start.elapsed() < PATIENCE, "nobody is told");
+    }
+    assert!(taken[0].messages.is_empty() && taken[0].completed.is_empty() && taken[0].lost.is_empty());
+    // Once.
+    poll_until(&ends, &mut taken, |taken| taken[1].messages.len() as u64 == sent);
+    while !ends[0].drained() {
+        assert!(!ends[0].poll(&mut taken[0]));
+        ends[1].poll(&mut taken[1]);
+    }
+    assert_eq!(post(&ends[0], 1, sent, &body, None), Posted::Done);
+}
+
 fn is_unreachable(lost: &[(usize, Loss)], rank: usize) -> bool {
     matches!(lost, [(lost, Loss::Unreachable(tried))] if *lost == rank && tried.contains("127.0.0.1"))
 }

@@ -1,0 +1,200 @@
+//! One rank of a job over hosts with which something happens: each role is one rank's behaviour in a test of
+//! `tests/hosts_trouble.rs`. What it prints is what the tests look at. As `afar agent` it is the agent of a host.
+
+use hikyaku::collective::Sum;
+use hikyaku::{Error, Job, Result, Until};
+use hikyaku_testing::patience::eventually;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Of messages.
+const SLOT: usize = 0;
+/// Bytes of a message that no buffer takes in whole.
+const LONG: usize = 1 << 20;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments[1] == "agent" {
+        hikyaku::launch::serve_as_agent().unwrap();
+        return;
+    }
+    hikyaku_testing::watchdog::watch_process();
+    let job = Job::start().unwrap();
+    match arguments[1].as_str() {
+        "killed" => end_while_others_wait(&job, &arguments[2], true),
+        "leaves" => end_while_others_wait(&job, &arguments[2], false),
+        "cut" => lose_the_others(&job, &arguments[2], Path::new(&arguments[3])),
+        "mended" => go_on_when_mended(&job, Path::new(&arguments[2])),
+        "computes" => compute_while_others_push(&job),
+        other => panic!("no such role: {other}"),
+    }
+    .unwrap();
+}
+
+/// A call that waits for `peer`, for ever.
+fn wait_for(job: &Job, messages: &hikyaku::message::Messages<'_>, call: &str, peer: usize) -> Result<()> {
+    let mut bytes = vec![0; LONG];
+    match call {
+        "recv" => messages.recv(&mut bytes, peer, SLOT).map(drop),
+        "recv_any" => messages.recv_any(&mut bytes, SLOT).map(drop),
+        "long send" => messages.send(&bytes, peer, SLOT),
+        "barrier" => job.barrier(),
+        other => panic!("no such call: {other}"),
+    }
+}
+
+/// The last rank ends while all others wait for it in a call; they print what they were told, and when.
+fn end_while_others_wait(job: &Job, call: &str, is_killed: bool) -> Result<()> {
+    let (messages, world, flag) = (job.messages(1)?, job.world()?, job.symmetric::<u64>(1)?);
+    let last = job.size() - 1;
+    job.barrier()?;
+    if job.rank() == last {
+        // Until all others are deep in their call.
+        std::thread::sleep(Duration::from_millis(500));
+        println!("ended {}", now_ns());
+        if is_killed {
+            // SAFETY: a signal to this very process.
+            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        }
+        return Ok(());
+    }
+    let result = match call {
+        "allreduce" => world.allreduce(&mut [1u64; 4], Sum),
+        "long allreduce" => world.allreduce(&mut vec![1u64; LONG], Sum),
+        "wait" => job.wait_from(hikyaku::By::Rank(last), flag.here(0), Until::Equal(1)).map(drop),
+        call => wait_for(job, &messages, call, last),
+    };
+    tell(result);
+    Ok(())
+}
+
+/// Prints how a call ended, and when.
+fn tell(result: Result<()>) {
+    println!("learned {}", now_ns());
+    match result {
+        Err(Error::PeerDead { rank }) => println!("dead {rank}"),
+        Err(Error::PeerLeft { rank }) => println!("left {rank}"),
+        Err(Error::Unreachable { rank, tried }) => println!("unreachable {rank} ({tried})"),
+        other => println!("something else: {other:?}"),
+    }
+}
+
+/// Exchanges messages with a peer on the other host, or waits for one that is not sent, until the peer cannot be reached.
+/// `folder` says when the test may cut the link, and when all have learned of it: whoever ends before that has left.
+fn lose_the_others(job: &Job, call: &str, folder: &Path) -> Result<()> {
+    let (messages, me) = (job.messages(1)?, job.rank());
+    let peer = me ^ 1;
+    let mut round = 0u64;
+    let mut exchange = |bytes: usize| -> Result<()> {
+        round += 1;
+        let (mine, mut got) = (vec![round as u8; bytes], vec![0; bytes]);
+        messages.scope(|scope| {
+            let receive = scope.irecv(&mut got, peer, SLOT)?;
+            messages.send(&mine, peer, SLOT)?;
+            scope.wait_receive(receive)
+        })?;
+        assert!(got == mine, "round {round}");
+        Ok(())
+    };
+    for _ in 0..20 {
+        exchange(100)?;
+    }
+    job.barrier()?;
+    note(folder, "ready", me);
+    let result = match call {
+        "exchange" => loop {
+            if let Err(error) = exchange(100) {
+                break Err(error);
+            }
+        },
+        "long exchange" => loop {
+            if let Err(error) = exchange(LONG) {
+                break Err(error);
+            }
+        },
+        call => wait_for(job, &messages, call, peer),
+    };
+    tell(result);
+    note(folder, "learned", me);
+    eventually("the others learn", || all_noted(folder, "learned", job.size()));
+    Ok(())
+}
+
+/// Exchanges messages while the link is cut and mended again, until the test says that it was.
+fn go_on_when_mended(job: &Job, folder: &Path) -> Result<()> {
+    let (messages, me) = (job.messages(1)?, job.rank());
+    let peer = me ^ 1;
+    for round in 0u64.. {
+        if round == 20 {
+            note(folder, "ready", me);
+        }
+        // Either says when it is enough, and both end with that round.
+        let is_last = round > 20 && folder.join("mended").exists();
+        let (mine, mut got) = ([round, is_last as u64], [0; 2]);
+        messages.scope(|scope| {
+            let receive = scope.irecv(&mut got, peer, SLOT)?;
+            messages.send(&mine, peer, SLOT)?;
+            scope.wait_receive(receive)
+        })?;
+        assert_eq!(got[0], round);
+        if [got, mine].iter().any(|said| said[1] == 1) {
+            break;
+        }
+    }
+    job.barrier()?;
+    println!("went on");
+    Ok(())
+}
+
+/// Rank 1 computes and looks at a word of its memory, without a call of the library, until rank 0 has written there. Prints how
+/// long each word was on its way.
+fn compute_while_others_push(job: &Job) -> Result<()> {
+    const ROUNDS: u64 = 20;
+    let (words, turn) = (job.symmetric::<u64>(2)?, job.symmetric::<u64>(1)?);
+    job.barrier()?;
+    for round in 1..=ROUNDS {
+        if job.rank() == 0 {
+            job.wait(turn.here(0), Until::Equal(round))?;
+            // The other is out of the library by then.
+            compute(Duration::from_millis(20));
+            // By turns, the sender stays in the library or leaves it too.
+            job.push(words.at(1, 0), &[now_ns(), round])?;
+            if round % 2 == 0 {
+                job.flush(1)?;
+            } else {
+                compute(Duration::from_millis(20));
+            }
+        } else {
+            job.word(turn.at(0, 0), round)?;
+            job.flush(0)?;
+            // SAFETY: words of this rank's own symmetric memory, which stays until the job ends; others write each whole.
+            let [sent, number] = [0, 1].map(|at| unsafe { AtomicU64::from_ptr(words.as_ptr().add(at)) });
+            while number.load(Ordering::Acquire) != round {
+                compute(Duration::from_micros(100));
+            }
+            println!("landed {}", now_ns() - sent.load(Ordering::Acquire));
+        }
+    }
+    job.barrier()
+}
+
+fn compute(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+fn note(folder: &Path, what: &str, rank: usize) {
+    std::fs::write(folder.join(format!("{what} {rank}")), "").unwrap();
+}
+
+fn all_noted(folder: &Path, what: &str, ranks: usize) -> Option<()> {
+    (0..ranks).all(|rank| folder.join(format!("{what} {rank}")).exists()).then_some(())
+}
+
+fn now_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

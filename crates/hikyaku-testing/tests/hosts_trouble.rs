@@ -1,0 +1,179 @@
+//! Jobs over hosts in which ranks are killed or leave early, and links are cut: the others learn of it by name, in time. And a
+//! rank that computes is written to all the same.
+
+use hikyaku::launch::{Ending, OnDeath, Outcome};
+use hikyaku_testing::chance::Chance;
+use hikyaku_testing::mortal;
+use hikyaku_testing::netns::Network;
+use hikyaku_testing::patience::{assert_prompt, eventually};
+use hikyaku_testing::watchdog::watched;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const AFAR: &str = env!("CARGO_BIN_EXE_afar");
+/// What those are promised who wait for a rank that ends: its agent tells the launcher, which tells the other agents.
+const SOON: Duration = Duration::from_millis(500);
+/// Nothing was heard for so long when a host counts as unreachable.
+const SILENCE: Duration = Duration::from_secs(5);
+/// Two ranks on each of two hosts.
+const HOST_OF: [usize; 4] = [0, 1, 0, 1];
+
+fn text(outcome: &Outcome, rank: usize) -> String {
+    let output = &outcome.output[rank];
+    String::from_utf8_lossy(&output.output).into_owned() + &String::from_utf8_lossy(&output.errors)
+}
+
+/// The number after a word that the rank has printed at the start of a line.
+fn number(outcome: &Outcome, rank: usize, word: &str) -> Option<u64> {
+    let text = text(outcome, rank);
+    text.lines().find_map(|line| line.strip_prefix(word)?.split_whitespace().next()?.parse().ok())
+}
+
+/// The last rank ends; gives how long after that the last of the others learned of it, each by `word` and its number.
+fn end_one(network: &Network, role: &str, call: &str, word: &str) -> Duration {
+    let (what, last) = (format!("{role} while others are in {call}"), HOST_OF.len() - 1);
+    let launcher = network.launcher(AFAR, AFAR, &HOST_OF).args([role, call]).on_death(OnDeath::Continue);
+    let outcome = watched(&what, || launcher.run().unwrap());
+    let ended = number(&outcome, last, "ended ").unwrap_or_else(|| panic!("{what}: {}", text(&outcome, last)));
+    let mut slowest = 0;
+    for rank in 0..last {
+        let said = text(&outcome, rank);
+        assert_eq!(outcome.endings[rank], Ending::Exited(0), "{what}, rank {rank}: {said}");
+        assert_eq!(number(&outcome, rank, word), Some(last as u64), "{what}, rank {rank}: {said}");
+        slowest = slowest.max(number(&outcome, rank, "learned ").unwrap().saturating_sub(ended));
+    }
+    let slowest = Duration::from_nanos(slowest);
+    println!("{what}: learned after {slowest:?}");
+    assert_prompt(slowest, SOON, &what);
+    slowest
+}
+
+#[test]
+fn fault_1_a_death_on_another_host_reaches_those_who_wait() {
+    let Some(network) = Network::new(2) else { return };
+    for call in ["recv", "long send", "barrier", "allreduce", "long allreduce", "wait"] {
+        end_one(&network, "killed", call, "dead ");
+    }
+}
+
+#[test]
+fn a_rank_that_leaves_early_is_told_of() {
+    let Some(network) = Network::new(2) else { return };
+    for call in ["recv", "long send", "barrier", "allreduce", "wait"] {
+        end_one(&network, "leaves", call, "left ");
+    }
+}
+
+/// As `tests/mortality.rs` does on one host: at a random moment of every kind of call; afterwards the others go on.
+#[test]
+fn fault_1_a_death_on_another_host_in_every_kind_of_message_and_collective() {
+    let Some(network) = Network::new(2) else { return };
+    let (mut chance, mut failed) = (Chance::new(5, 0), Vec::new());
+    for (name, _) in mortal::loops() {
+        let life = Duration::from_micros(5000 + chance.below(20_000) as u64);
+        let arguments = [name, &life.as_micros().to_string()];
+        let launcher = network.launcher(env!("CARGO_BIN_EXE_mortal"), AFAR, &HOST_OF).args(arguments);
+        let outcome = watched(name, || launcher.on_death(OnDeath::Continue).run().unwrap());
+        for rank in 0..HOST_OF.len() - 1 {
+            let said = text(&outcome, rank);
+            if outcome.endings[rank] != Ending::Exited(0) || !said.contains("went on") {
+                failed.push(format!("{name}, killed after {life:?}, rank {rank}: {:?} {said}", outcome.endings[rank]));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// A folder in which ranks and test tell each other how far they are.
+struct Signs(PathBuf);
+
+impl Signs {
+    fn new(name: &str) -> Signs {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name} {}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Signs(folder)
+    }
+
+    fn await_all(&self, what: &str) {
+        let is_there = |rank: usize| self.0.join(format!("{what} {rank}")).exists();
+        eventually(what, || (0..HOST_OF.len()).all(is_there).then_some(()));
+    }
+}
+
+impl Drop for Signs {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_host_whose_link_is_cut_becomes_unreachable_from_both_sides() {
+    let Some(network) = Network::new(2) else { return };
+    for call in ["exchange", "long exchange", "recv"] {
+        let signs = Signs::new(call);
+        let launcher = network.launcher(AFAR, AFAR, &HOST_OF).args(["cut", call]).arg(&signs.0);
+        let (outcome, cut) = std::thread::scope(|scope| {
+            let cutter = scope.spawn(|| {
+                signs.await_all("ready");
+                std::thread::sleep(Duration::from_millis(200));
+                network.set_link(1, false);
+                now_ns()
+            });
+            let outcome = watched(call, || launcher.run().unwrap());
+            (outcome, cutter.join().unwrap())
+        });
+        network.set_link(1, true);
+        assert_eq!(outcome.status(), 0, "{call}: {outcome:?}");
+        for rank in 0..HOST_OF.len() {
+            let said = text(&outcome, rank);
+            assert_eq!(number(&outcome, rank, "unreachable "), Some(rank as u64 ^ 1), "{call}, rank {rank}: {said}");
+            let learned = number(&outcome, rank, "learned ").unwrap();
+            let took = Duration::from_nanos(learned.saturating_sub(cut));
+            println!("{call}, rank {rank}: {said} {took:?} after the cut");
+            // Not at once: it could have been mended.
+            assert!(took > SILENCE / 2, "{call}, rank {rank}: {took:?}");
+            assert_prompt(took, SILENCE + Duration::from_secs(2), format!("{call}, rank {rank}"));
+        }
+    }
+}
+
+#[test]
+fn a_link_that_is_mended_in_time_is_no_trouble() {
+    let Some(network) = Network::new(2) else { return };
+    let signs = Signs::new("mended");
+    let launcher = network.launcher(AFAR, AFAR, &HOST_OF).arg("mended").arg(&signs.0);
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            signs.await_all("ready");
+            network.set_link(1, false);
+            std::thread::sleep(Duration::from_secs(1));
+            network.set_link(1, true);
+            std::fs::write(signs.0.join("mended"), "").unwrap();
+        });
+        watched("mended", || launcher.run().unwrap())
+    });
+    for rank in 0..HOST_OF.len() {
+        assert!(text(&outcome, rank).contains("went on"), "rank {rank}: {}", text(&outcome, rank));
+    }
+    assert_eq!(outcome.status(), 0);
+}
+
+#[test]
+fn a_push_lands_in_a_rank_that_computes() {
+    let Some(network) = Network::new(2) else { return };
+    let launcher = network.launcher(AFAR, AFAR, &HOST_OF[..2]).arg("computes");
+    let outcome = watched("computes", || launcher.run().unwrap());
+    assert_eq!(outcome.status(), 0, "{}{}", text(&outcome, 0), text(&outcome, 1));
+    let said = text(&outcome, 1);
+    let times = said.lines().filter_map(|line| Some(Duration::from_nanos(line.strip_prefix("landed ")?.parse().ok()?)));
+    let mut times: Vec<_> = times.collect();
+    times.sort();
+    assert_eq!(times.len(), 20, "{said}");
+    println!("landed after {:?} (median), {:?} (slowest)", times[10], times[19]);
+    assert_prompt(times[10], Duration::from_millis(100), "most pushes landed");
+}
+
+fn now_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
