@@ -299,7 +299,8 @@ fn programs_run_over_hosts() {
     let layouts: [&[(usize, usize)]; 3] = [&[(0, 1), (1, 1)], &[(0, 1), (1, 1), (0, 1)], &[(2, 2), (0, 1), (1, 1)]];
     for (program, arguments, verdict) in programs {
         for (turn, slots) in layouts.into_iter().enumerate() {
-            let mut trial = Trial::new(&network, slots).args(&[examples.join(program).to_str().unwrap()]).args(arguments);
+            let mut trial =
+                Trial::new(&network, slots).args(&[examples.join(program).to_str().unwrap()]).args(arguments);
             if turn == 2 {
                 trial.command.env("HIKYAKU_UDP_FAULTS", "loss=0.02,double=0.02,reorder=0.02,damage=0.01,seed=7");
             }
