@@ -37,7 +37,6 @@ fn wait_for(job: &Job, messages: &hikyaku::message::Messages<'_>, call: &str, pe
     let mut bytes = vec![0; LONG];
     match call {
         "recv" => messages.recv(&mut bytes, peer, SLOT).map(drop),
-        "recv_any" => messages.recv_any(&mut bytes, SLOT).map(drop),
         "long send" => messages.send(&bytes, peer, SLOT),
         "barrier" => job.barrier(),
         other => panic!("no such call: {other}"),

@@ -263,6 +263,7 @@ fn a_peer_that_leaves_says_so() {
     let mut taken = taken(2);
     post(&ends[1], 0, 1, b"the last word", None);
     poll_until(&ends, &mut taken, |taken| taken[0].messages.len() == 1);
+    ends[1].leave();
     drop(ends.pop());
     poll_until(&ends, &mut taken[..1], |taken| !taken[0].lost.is_empty());
     assert_eq!(taken[0].lost, [(1, Loss::Left)]);
