@@ -48,6 +48,16 @@ fn mixture() {
     check(Workload::Mixture);
 }
 
+/// Ranks that lose each other, and one that is killed inside an area of another on its host.
+#[test]
+fn seeds_that_have_failed() {
+    watchdog::watched("seeds", || {
+        for seed in [7, 27, 43, 51, 70, 158, 163] {
+            chaos::run(seed).unwrap_or_else(|failure| panic!("{failure}"));
+        }
+    });
+}
+
 #[test]
 fn the_same_seed_is_the_same_run() {
     let mut events = 0;

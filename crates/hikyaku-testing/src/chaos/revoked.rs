@@ -64,6 +64,8 @@ fn push_until_revoked(job: &Job, remote: &RemoteArea<u64>, owner: usize, round: 
             _ => job.word(remote.at(turn % LEN), round + 1000),
         };
         match ended.and_then(|()| job.flush(owner)) {
+            // The memory of one that was killed on this host is still there.
+            Ok(()) if !job.is_present(owner)? => return Err(Error::PeerDead { rank: owner }.into()),
             Ok(()) => {}
             Err(Error::AreaRevoked { rank, id: AREA }) if rank == owner => break,
             Err(Error::Refused { rank, reason: Refusal::UnknownArea }) if rank == owner => break,

@@ -304,7 +304,14 @@ impl Ni {
     /// Whether no thread of `rank` can be inside an operation any more. Having left or being called dead is not
     /// enough: other threads of that rank may still run.
     fn is_gone(&self, rank: usize) -> bool {
-        if self.threads || !self.state_of(rank).is_over() {
+        if !self.state_of(rank).is_over() {
+            return false;
+        }
+        if self.environment.is_some() {
+            // A simulated rank has one thread, which does not run on after its end, wherever it was killed.
+            return true;
+        }
+        if self.threads {
             return false;
         }
         rustix::process::Pid::from_raw(self.process_of(rank)).is_none_or(has_ended)
