@@ -92,6 +92,13 @@ fn a_third_rank_that_stays_in_the_segment_is_not_led_out_of_it() {
     check_among(3, "third", "off");
 }
 
+#[test]
+fn nobody_else_is_waited_for_where_a_message_to_oneself_is_given_up() {
+    for cross in ["off", "on"] {
+        check("claimed", cross);
+    }
+}
+
 /// Words that a hostile rank writes before it dies, in one job.
 const WORDS: u64 = 250;
 

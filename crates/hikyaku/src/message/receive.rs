@@ -401,8 +401,9 @@ impl Core {
                 }
                 Stopped::Late if !matches!(self.poke_receive(op), Ok(None)) => return,
                 Stopped::Late | Stopped::Soon => {
-                    // Whoever has ended touches nothing any more.
-                    if self.has_departed(self.rank_of(op.member)) {
+                    // Whoever has ended touches nothing any more, and this rank copies no message to itself while it is here,
+                    // whatever others have written.
+                    if self.knows_place(op.member) || self.has_departed(self.rank_of(op.member)) {
                         return;
                     }
                     self.ni.relax();
