@@ -92,6 +92,13 @@ fn a_third_rank_that_stays_in_the_segment_is_not_led_out_of_it() {
     check_among(3, "third", "off");
 }
 
+#[test]
+fn nobody_else_is_waited_for_where_a_message_to_oneself_is_given_up() {
+    for cross in ["off", "on"] {
+        check("claimed", cross);
+    }
+}
+
 /// Words that a hostile rank writes before it dies, in one job.
 const WORDS: u64 = 250;
 
@@ -106,17 +113,20 @@ fn fuzz_segment() {
     let seed = number("HIKYAKU_FUZZ_SEED").unwrap_or(1);
     let (mut written, mut waits) = (0, std::collections::BTreeMap::<String, u64>::new());
     for round in 0..inputs.div_ceil(WORDS) {
-        let (seed, cross) = (seed.wrapping_mul(1_000_003).wrapping_add(round), ["on", "off"][round as usize % 2]);
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(round);
+        let (ranks, cross) = [(2, "on"), (2, "off"), (2, "on"), (3, "off")][round as usize % 4];
         let launcher = Launcher::new(env!("CARGO_BIN_EXE_besieged")).args([WORDS, seed].map(|it| it.to_string()));
-        let launcher = launcher.ranks(2).capture(true).env("HIKYAKU_CROSS", cross).on_death(OnDeath::Continue);
+        let launcher = launcher.ranks(ranks).capture(true).env("HIKYAKU_CROSS", cross).on_death(OnDeath::Continue);
         let outcome = watched(&format!("besieged {WORDS} {seed}"), || launcher.run().unwrap());
-        let output = &outcome.output[0];
-        let said = String::from_utf8_lossy(&output.output).into_owned() + &String::from_utf8_lossy(&output.errors);
-        match outcome.endings[0] {
-            Ending::Exited(0) => {}
-            // It sleeps, for what another rank has said it would do, or for itself.
-            Ending::Exited(3) => *waits.entry(said.lines().last().unwrap_or_default().to_owned()).or_default() += 1,
-            ending => panic!("besieged {WORDS} {seed}, HIKYAKU_CROSS={cross}: {ending:?}: {said}"),
+        for victim in (0..ranks).filter(|rank| *rank != 1) {
+            let output = &outcome.output[victim];
+            let said = String::from_utf8_lossy(&output.output).into_owned() + &String::from_utf8_lossy(&output.errors);
+            match outcome.endings[victim] {
+                Ending::Exited(0) => {}
+                // It sleeps, for what another rank has said it would do, or for itself.
+                Ending::Exited(3) => *waits.entry(said.lines().last().unwrap_or_default().to_owned()).or_default() += 1,
+                ending => panic!("besieged {WORDS} {seed}, {ranks} ranks, HIKYAKU_CROSS={cross}: {ending:?}: {said}"),
+            }
         }
         written += WORDS;
         if written % 50_000 == 0 {

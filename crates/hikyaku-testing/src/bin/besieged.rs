@@ -1,6 +1,6 @@
-//! Rank 0 works while rank 1, which works along, writes random words all over the job's shared memory: see `tests/hostile.rs`.
-//! Whatever comes of it is right, but a crash, and bytes beside the buffers of rank 0 that change. Words are all that rank 1
-//! writes: the system calls by which it could write into rank 0's private memory are withheld, since its own library believes
+//! Rank 0, and others if there are, work while rank 1, which works along, writes random words all over the job's shared memory: see `tests/hostile.rs`.
+//! Whatever comes of it is right, but a crash, and bytes beside the buffers of the others that change. Words are all that rank 1
+//! writes: the system calls by which it could write into their private memory are withheld, since its own library believes
 //! the words that it has spoilt, and would write for it.
 //!
 //! Arguments: the words rank 1 writes before it dies, and the seed of everything.
@@ -30,7 +30,7 @@ fn main() {
     let numbers: Vec<u64> = std::env::args().skip(1).map(|number| number.parse().expect("a number")).collect();
     let [words, seed] = numbers[..] else { panic!("words and a seed") };
     let job = Job::start().unwrap();
-    let is_victim = job.rank() == 0;
+    let is_victim = job.rank() != 1;
     let siege = Siege::new(&job, seed).unwrap();
     siege.table.set(0, std::process::id() as u64);
     job.barrier().unwrap();
@@ -225,7 +225,7 @@ impl<'j> Siege<'j> {
             assert!(self.secret.iter().all(|word| *word == 0x5ec7e7), "{name}: private memory was written");
             match taken {
                 Ok(()) => {}
-                Err(Error::PeerDead { .. } | Error::PeerLeft { .. }) if !self.is_alive() => break,
+                Err(Error::PeerDead { .. } | Error::PeerLeft { .. }) if !self.are_all_there() => break,
                 Err(error) => {
                     println!("{name}: {error}");
                     errors += 1;
@@ -237,31 +237,33 @@ impl<'j> Siege<'j> {
         }
     }
 
-    fn is_alive(&self) -> bool {
-        self.job.is_present(1 - self.job.rank()).unwrap_or(false)
+    fn are_all_there(&self) -> bool {
+        (0..self.job.size()).all(|rank| self.job.is_present(rank).unwrap_or(false))
     }
 
     fn step(&self, name: &str, length: usize, chance: &mut Chance) -> Result<()> {
         let (job, world, me) = (self.job, &self.world, self.job.rank());
-        let (other, root) = (1 - me, chance.below(2));
+        let size = job.size();
+        // One that is sent to, and one that is received from; of two ranks, the same.
+        let (other, from, root) = ((me + 1) % size, (me + size - 1) % size, chance.below(size));
         let (mut one, mut two) = (Guarded::new(length), Guarded::new(length));
-        let mut all = Guarded::new(2 * length);
+        let mut all = Guarded::new(size * length);
         match name {
-            "an exchange" => self.exchange(&self.messages, one.bytes(), two.bytes(), other),
-            "a message to oneself" => self.exchange(&self.messages, one.bytes(), two.bytes(), me),
+            "an exchange" => self.exchange(&self.messages, one.bytes(), two.bytes(), [other, from]),
+            "a message to oneself" => self.exchange(&self.messages, one.bytes(), two.bytes(), [me, me]),
             "spooled messages" => {
                 (0..4).try_for_each(|_| self.spooled.send(one.bytes(), other, 0))?;
-                (0..4).try_for_each(|_| self.spooled.recv(two.bytes(), other, 0).map(drop))
+                (0..4).try_for_each(|_| self.spooled.recv(two.bytes(), from, 0).map(drop))
             }
             "messages from anyone" => {
                 self.messages.send_any(one.bytes(), other, 1)?;
                 self.messages.recv_any(two.bytes(), 1).map(drop)?;
                 self.messages.send(&one.bytes()[..length.min(60)], other, 2)?;
-                self.messages.recv_any_slot(two.bytes(), other).map(drop)
+                self.messages.recv_any_slot(two.bytes(), from).map(drop)
             }
             "prepared messages" => {
                 let mut send = self.messages.prepare_send(vec![1u8; length], other, 0)?;
-                let mut receive = self.messages.prepare_recv(vec![0u8; length], other, 0)?;
+                let mut receive = self.messages.prepare_recv(vec![0u8; length], from, 0)?;
                 for _ in 0..3 {
                     receive.start()?;
                     send.start()?;
@@ -281,8 +283,8 @@ impl<'j> Siege<'j> {
             "moving blocks" => {
                 world.allgather(one.bytes(), all.bytes())?;
                 world.scatter(all.bytes(), two.bytes(), root)?;
-                let from = all.bytes().to_vec();
-                world.alltoall(&from, all.bytes())
+                let blocks = all.bytes().to_vec();
+                world.alltoall(&blocks, all.bytes())
             }
             "calls under way" => {
                 let mut sum = [1u64; 10];
@@ -303,7 +305,8 @@ impl<'j> Siege<'j> {
                 })
             }
             "a formation" => {
-                let formed = Formation::new(&self.channel, 0, &[0, 1], &[&[0, 1]], 1)?;
+                let ranks: Vec<_> = (0..size).collect();
+                let formed = Formation::new(&self.channel, 0, &ranks, &[&ranks], 1)?;
                 formed.all().barrier()?;
                 let mut retired = formed.retire();
                 (0..1000).try_for_each(|_| retired.try_free().map(drop))
@@ -328,10 +331,16 @@ impl<'j> Siege<'j> {
         }
     }
 
-    fn exchange(&self, messages: &Messages<'_>, data: &mut [u8], into: &mut [u8], with: usize) -> Result<()> {
+    fn exchange(
+        &self,
+        messages: &Messages<'_>,
+        data: &mut [u8],
+        into: &mut [u8],
+        [to, from]: [usize; 2],
+    ) -> Result<()> {
         messages.scope(|scope| {
-            let receive = scope.irecv(into, with, 0)?;
-            let send = scope.isend(data, with, 0)?;
+            let receive = scope.irecv(into, from, 0)?;
+            let send = scope.isend(data, to, 0)?;
             scope.wait_receive(receive)?;
             scope.wait_send(send)
         })

@@ -135,9 +135,14 @@ impl Plan {
         let ranks = chance.pick(&[2, 2, 3, 3, 3, 4, 4, 5, 6, 7, 8]);
         let hardware = Chance::new(seed, 10).once_in(3);
         let (hosts, workload) = (hosts(&mut Chance::new(seed, 11), ranks), workload.unwrap_or(chosen));
-        let mut faults = faults(&mut chance, ranks);
-        faults.partitions.extend(lasting_cut(&mut Chance::new(seed, 12), ranks));
-        Plan { seed, ranks, hosts, workload, hardware, faults }
+        Plan { seed, ranks, hosts, workload, hardware, faults: faults(&mut chance, ranks) }
+    }
+
+    /// The plan of a seed, in which one in six has a cut that does not heal.
+    pub fn parted(seed: u64) -> Plan {
+        let mut plan = Plan::new(seed, None);
+        plan.faults.partitions.extend(lasting_cut(&mut Chance::new(seed, 12), plan.ranks));
+        plan
     }
 
     /// The machine it runs on: one of round numbers.

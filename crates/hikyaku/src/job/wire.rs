@@ -305,7 +305,7 @@ mod tests {
         let one_host = Welcome { size: 3, near: 3, ports, heap_half_bytes: 1 << 20, ..Welcome::new() };
         assert_eq!(one_host.layout().unwrap().size, 3);
         let over_hosts = Welcome { near: 2, local: 1, rank: 2, hosts: 2, ..one_host };
-        assert_eq!(over_hosts.layout().unwrap().size, 2);
+        assert_eq!(over_hosts.layout().unwrap().count, 2);
         for wrong in [
             Welcome { rank: 3, ..one_host },
             Welcome { near: 2, ..one_host },

@@ -76,6 +76,10 @@ impl Core {
             if self.is_over(link, op) {
                 return;
             }
+            // This rank, which is here, copies no message to itself meanwhile, whatever others have written.
+            if self.knows_place(op.member) {
+                break;
+            }
             self.ni.relax();
         }
         let Some(copy) = copy else {

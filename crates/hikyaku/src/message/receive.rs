@@ -427,8 +427,9 @@ impl Core {
                 }
                 Stopped::Late if !matches!(self.poke_near_receive(link, op), Ok(None)) => return,
                 Stopped::Late | Stopped::Soon => {
-                    // Whoever has ended touches nothing any more.
-                    if self.has_departed(link.rank) {
+                    // Whoever has ended touches nothing any more, and this rank copies no message to itself while it is here,
+                    // whatever others have written.
+                    if self.knows_place(op.member) || self.has_departed(link.rank) {
                         return;
                     }
                     self.ni.relax();

@@ -181,7 +181,7 @@ impl Core {
 
     /// Whether a buffer is this rank's own, so that nothing is read about it that others may have written.
     #[inline(always)]
-    fn knows_place(&self, member: usize) -> bool {
+    pub(super) fn knows_place(&self, member: usize) -> bool {
         member == self.me && !self.ni.threads
     }
 

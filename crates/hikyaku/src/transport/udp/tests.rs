@@ -227,8 +227,8 @@ fn a_silent_peer_is_lost_within_the_bound_and_its_tokens_come_back() {
     let body = bytes(3, 9000);
     assert_eq!(post(&ends[0], 1, 1, &[], None), Posted::Done);
     poll_until(&ends, &mut taken, |taken| taken[1].messages.len() == 1);
-    // Gone without a word.
-    std::mem::forget(ends.pop());
+    // From now on it says nothing.
+    let _silent = ends.pop();
     let start = Instant::now();
     assert_eq!(post(&ends[0], 1, 2, &body, Some(Token(5))), Posted::Posted);
     poll_until(&ends, &mut taken[..1], |taken| !taken[0].lost.is_empty() && !taken[0].completed.is_empty());
@@ -253,7 +253,7 @@ fn silence_is_noticed_where_nothing_is_under_way_and_where_nothing_ever_was() {
     let start = Instant::now();
     poll_until(&ends, &mut taken, |_| start.elapsed() > Duration::from_millis(1500));
     assert!(taken.iter().all(|taken| taken.lost.is_empty()), "{:?}", taken[0].lost);
-    std::mem::forget(ends.drain(1..).collect::<Vec<_>>());
+    let _silent: Vec<_> = ends.drain(1..).collect();
     poll_until(&ends, &mut taken[..1], |taken| taken[0].lost.len() == 2);
 }
 
