@@ -31,21 +31,6 @@ struct Heard {
 /// In place of an operation.
 const NOTHING: u64 = 0xff;
 
-/// A rank that an error keeps from telling all others what it should has not come: it may have lost one that the others
-/// reach, who would wait for its part when it has left. After a panic it has come, as it will tell them later.
-struct GivesUp<'j> {
-    job: &'j Job,
-    number: u64,
-}
-
-impl Drop for GivesUp<'_> {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.job.ni.mine().life.arrivals.store(self.number - 1, Ordering::Release);
-        }
-    }
-}
-
 impl Job {
     /// Waits until all ranks have come to this call; succeeds everywhere or nowhere.
     pub(super) fn meet(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
@@ -59,36 +44,45 @@ impl Job {
         let failed = if own.is_err() { rank as u64 + 1 } else { 0 };
         let mut heard = Heard { least: asks, most: asks, other: 0, failed };
         self.ni.mine().life.arrivals.store(number, Ordering::Release);
-        let gives_up = GivesUp { job: self, number };
+        let lost = |error| self.take_back(number, error);
         for step in 0.. {
             let Some(peer) = partner(rank, size, step) else { break };
             if planted(Bug::MeetingShort) && partner(rank, size, step + 1).is_none() {
                 break;
             }
             let target = Target::hearing(&self.ni, peer, turn, step);
-            match operation {
+            let told = match operation {
                 // Nothing to compare: the cheapest of all operations.
-                Operation::Barrier if heard.other == 0 => self.word_quietly(target, head)?,
+                Operation::Barrier if heard.other == 0 => self.word_quietly(target, head),
                 // What nobody asks for: whoever hears it knows that not all ask for the same.
-                Operation::Barrier => self.word_quietly(target, number << 8 | NOTHING)?,
-                _ => self.push_then(target, &[], target.offset as usize, &heard.words(head))?,
-            }
+                Operation::Barrier => self.word_quietly(target, number << 8 | NOTHING),
+                _ => self.push_then(target, &[], target.offset as usize, &heard.words(head)),
+            };
+            told.map_err(lost)?;
             let below = (rank + size - (1 << step)) % size;
             let words = &self.ni.mine().hearings[turn][step];
             let told = || {
                 let told = words[0].load(Ordering::Acquire);
                 (told >> 8 == number).then_some(told)
             };
-            let told = self.wait_until(By::Barrier(number), None, ANY, Progress::Seldom, told)?;
+            let told = self.wait_until(By::Barrier(number), None, ANY, Progress::Seldom, told).map_err(lost)?;
             if told != head {
                 heard.other = heard.other.max(below as u64 + 1);
             } else if operation != Operation::Barrier {
                 heard.add(std::array::from_fn(|index| words[index].load(Ordering::Relaxed)));
             }
         }
-        std::mem::forget(gives_up);
         self.barriers.set(number);
         self.judge(operation, argument, heard, own)
+    }
+
+    /// A rank that has lost another, which the others may reach, cannot tell all what it should: it has not come, so that they do
+    /// not wait for its part when it has left. Other ends all see by themselves.
+    fn take_back(&self, number: u64, error: Error) -> Error {
+        if matches!(error, Error::Unreachable { .. }) {
+            self.ni.mine().life.arrivals.store(number - 1, Ordering::Release);
+        }
+        error
     }
 
     /// What each rank gives, in the order of ranks. In step `k` a rank passes what it has of `2^k` ranks on to the rank as
