@@ -75,15 +75,9 @@ fn ssh_starts_agents_of_a_program_wherever_that_is() {
     let text = "while [ $1 = -o ]; do shift 2; done; net=/run/netns/$1; shift; exec nsenter --net=$net sh -c \"$*\"";
     std::fs::rename(support::script("ssh", text), &ssh).unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    let mut trial = Trial::with(&["--hosts", &network.list(&[(0, 1), (1, 1)]), "sh", "-c", "echo $HIKYAKU_RANK"]);
-    trial.command = {
-        let mut command = std::process::Command::new(&program);
-        command
-            .args(trial.command.get_args())
-            .envs(trial.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("PATH", path).stdin(Stdio::null());
-        command
-    };
+    let arguments = ["--hosts", &network.list(&[(0, 1), (1, 1)]), "sh", "-c", "echo $HIKYAKU_RANK"];
+    let mut trial = Trial::of_program(&program, &arguments);
+    trial.command.env("PATH", path);
     let output = trial.run();
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(sorted(&out(&output)), ["0", "1"], "{}", err(&output));

@@ -31,12 +31,17 @@ impl Trial {
 
     /// `hikyaku run` with these arguments.
     pub fn with(arguments: &[&str]) -> Trial {
+        Trial::of_program(Path::new(HIKYAKU), arguments)
+    }
+
+    /// `run` of a `hikyaku` that is somewhere else, with these arguments.
+    pub fn of_program(program: &Path, arguments: &[&str]) -> Trial {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         // Of the same length for all: what is said of one job is as long as what is said of another.
         let mark = format!("{:08}-{:04}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         // Whoever runs the tests in the background may have them ignore what a terminal sends.
         let mut command = Command::new("env");
-        command.arg("--default-signal=HUP,INT,QUIT").arg(HIKYAKU);
+        command.arg("--default-signal=HUP,INT,QUIT").arg(program);
         command.arg("run").args(arguments).env(MARK, &mark).stdin(Stdio::null());
         Trial { command, mark }
     }
