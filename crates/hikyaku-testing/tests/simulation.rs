@@ -184,6 +184,60 @@ fn handlers_of_an_interface_queue_up() {
     assert_eq!([handled[1] - handled[0], handled[2] - handled[1]], [5000, 5000], "{handled:?}");
 }
 
+/// Whoever waits for the word has the data. That all has arrived is asked once, by the barrier.
+#[test]
+fn a_push_with_a_notification_is_one_packet() {
+    let packets = |pushes: u64| {
+        let run = Sim::new(Machine::plain(), 2, 1).trace(true).run(|job| {
+            let (data, flag) = (job.symmetric::<u64>(4)?, job.symmetric::<u64>(1)?);
+            for number in 1..=pushes {
+                if job.rank() == 0 {
+                    job.push_notify(data.at(1, 0), &[number; 4], flag.at(1, 0), number)?;
+                }
+            }
+            if job.rank() == 1 {
+                job.wait_from(By::Rank(0), flag.here(0), Until::Equal(pushes))?;
+                assert_eq!(data.to_vec(), [pushes; 4]);
+            }
+            job.barrier()
+        });
+        let passages = run.unwrap().passages;
+        ["push", "word", "answer"].map(|what| passages.iter().filter(|passage| passage.what == what).count())
+    };
+    let (none, ten) = (packets(0), packets(10));
+    assert_eq!([0, 1, 2].map(|kind| ten[kind] - none[kind]), [10, 1, 1], "{none:?} {ten:?}");
+}
+
+/// On a long way, sixteen pieces take little longer than one.
+#[test]
+fn long_pulls_have_several_requests_under_way() {
+    let mut machine = Machine::plain();
+    machine.link.latency = 1000.0;
+    // Only a wire that may fail carries pieces.
+    let faults = Faults { loss: 1e-9, ..Faults::default() };
+    let run = Sim::new(machine, 2, 1).faults(faults).run(|job| {
+        const PIECE: usize = 32 << 10;
+        let data = job.symmetric::<u8>(16 * PIECE)?;
+        let mut took = [0.0; 2];
+        if job.rank() == 1 {
+            data.write(0, &(0..16 * PIECE).map(|index| (index % 251) as u8).collect::<Vec<_>>());
+        }
+        job.barrier()?;
+        if job.rank() == 0 {
+            for (took, bytes) in took.iter_mut().zip([PIECE, 16 * PIECE]) {
+                let (begin, mut into) = (job.now(), vec![0; bytes]);
+                job.pull(data.at(1, 0), &mut into)?;
+                *took = (job.now() - begin).as_secs_f64();
+                assert!(into.iter().enumerate().all(|(index, byte)| *byte == (index % 251) as u8));
+            }
+        }
+        job.barrier()?;
+        hikyaku::Result::Ok(took)
+    });
+    let [one, sixteen] = run.unwrap().results.swap_remove(0).unwrap();
+    assert!(one > 0.002 && sixteen < 3.0 * one, "{one} s for one, {sixteen} s for sixteen");
+}
+
 /// Without optimization an eighth of them, for the sake of time.
 const MANY: usize = if cfg!(debug_assertions) { 512 } else { 4096 };
 

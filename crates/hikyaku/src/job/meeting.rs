@@ -8,7 +8,7 @@
 use super::Job;
 use super::collective::Operation;
 use crate::error::{Error, Refusal, Result};
-use crate::ni::route::Target;
+use crate::ni::remote::Target;
 use crate::ni::wait::{By, Progress, Until};
 use crate::planted::{Bug, planted};
 use crate::sync::barrier::{STEP_COUNT, partner};

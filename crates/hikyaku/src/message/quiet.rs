@@ -4,7 +4,6 @@ use super::far::link::FarLink;
 use super::link::Link;
 use super::{Core, Messages};
 use crate::error::Result;
-use crate::ni::route::Target;
 use crate::ni::wait::{By, Progress};
 use crate::sync::atomic::Ordering;
 use crate::sync::bell::ANY;
@@ -43,12 +42,11 @@ impl Messages<'_> {
         (0..core.size).all(|member| member == core.me || has_left(member) || has_ended(member))
     }
 
-    /// When a push of nothing is answered, everything before it has arrived. A member that has ended has nothing to lose.
+    /// A member that has ended has nothing to lose.
     fn settle_far(&self, link: &FarLink) -> Result<()> {
         let (by, core) = (By::Rank(link.rank), &self.core);
         let clear = self.job.wait_until(by, None, ANY, Progress::Seldom, || link.is_clear(&core.ni).then_some(()));
-        let nothing = self.job.push_routed(Target::in_heap(&self.job.ni, link.rank, link.at(0)), &[], None);
-        match clear.and(nothing).and_then(|()| self.job.settle(link.rank)) {
+        match clear.and_then(|()| self.job.settle_quiet(link.rank)) {
             Err(error) if error.is_peer_fault() => Ok(()),
             other => other,
         }

@@ -1,19 +1,19 @@
-//! Routed operations under way: how many to each rank, which status words wait for them, what was refused.
+//! Counted operations under way: how many to each rank, which status words wait for them, what was refused.
 //!
 //! One account per port, in private memory: the port's holder starts operations, whichever thread runs the engine
-//! finishes them.
+//! finishes them. Operations of one port on one rank are performed in order, so one answer tells of all before it.
 //!
 //! ```text
 //!   port                                       engine (one thread at a time)
 //!   note the status word, if any; started += 1
-//!   send the operation                         answered: write the status word, inside the lock
-//!                                              refused: keep the refusal
-//!   done, acquired, is not less than started?  done += 1, released
+//!   send the operation                         refused: keep the refusal
+//!   ask for an answer when one is needed       answered up to a number: write the status words, inside the lock
+//!   done, acquired, is not less than started?  done = that number, released
 //!   then every status word is written, and every refusal can be seen
 //! ```
 
 use crate::sync::atomic::{AtomicU64, Mutex, MutexGuard, Ordering};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -22,18 +22,20 @@ use std::sync::OnceLock;
 pub struct Account {
     /// Per rank; made when the first operation is routed, which most ports never do.
     ranks: OnceLock<Box<[Balance]>>,
-    /// The number of the last operation started.
-    number: AtomicU64,
     /// The first refusal that nobody has heard of yet: (rank + 1) << 32 | reason.
     refusal: AtomicU64,
-    /// Status words to write when an operation is done: its number -> (address, value).
-    statuses: Mutex<HashMap<u64, StatusWord>>,
+    /// Status words to write when an operation is done: its rank and number -> (address, value).
+    statuses: Mutex<Statuses>,
 }
 
-/// Operations to one rank.
+type Statuses = BTreeMap<(usize, u64), StatusWord>;
+
+/// Operations to one rank: numbers of the last ones.
 #[derive(Debug, Default)]
 struct Balance {
     started: AtomicU64,
+    /// Up to which an answer was asked for; only the port's holder looks.
+    asked: AtomicU64,
     done: AtomicU64,
 }
 
@@ -49,25 +51,58 @@ impl Account {
     /// Begins an operation to `rank` of `size`; gives its number.
     pub fn start(&self, rank: usize, size: usize, status: Option<StatusWord>) -> u64 {
         let ranks = self.ranks.get_or_init(|| (0..size).map(|_| Balance::default()).collect());
-        ranks[rank].started.fetch_add(1, Ordering::Relaxed);
-        let number = self.number.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = ranks[rank].started.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some(status) = status {
-            self.statuses().insert(number, status);
+            self.statuses().insert((rank, number), status);
         }
         number
     }
 
-    /// Ends an operation, whatever came of it; `write` gets the status word that waits for it, before anyone who
-    /// waits for the operation itself goes on.
-    pub fn finish(&self, rank: usize, number: u64, write: impl FnOnce(StatusWord)) {
+    /// The operation to `rank` that was started last was not sent.
+    pub fn cancel(&self, rank: usize) {
+        if let Some(balance) = self.balance(rank) {
+            let number = balance.started.fetch_sub(1, Ordering::Relaxed);
+            self.drop_status(rank, number);
+        }
+    }
+
+    /// An answer is needed: the number up to which it must be asked for now, unless it was already or has come.
+    pub fn ask(&self, rank: usize) -> Option<u64> {
+        let balance = self.balance(rank)?;
+        let started = balance.started.load(Ordering::Relaxed);
+        let known = balance.asked.load(Ordering::Relaxed).max(balance.done.load(Ordering::Relaxed));
+        (known < started).then(|| balance.asked.store(started, Ordering::Relaxed)).map(|()| started)
+    }
+
+    /// What was to be asked was not sent.
+    pub fn ask_again(&self, rank: usize) {
+        if let Some(balance) = self.balance(rank) {
+            balance.asked.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Everything up to a number is done. `write` gets the status words that wait for it, before anyone who waits for the
+    /// operations themselves goes on. A number that was never used is a peer's nonsense.
+    pub fn finish(&self, rank: usize, number: u64, mut write: impl FnMut(StatusWord)) {
+        let Some(balance) = self.balance(rank) else { return };
+        if number > balance.started.load(Ordering::Relaxed) {
+            return;
+        }
         {
             // Inside the lock, which whoever frees the word takes first.
             let mut statuses = self.statuses();
-            statuses.remove(&number).map(write);
+            while let Some((key, status)) = statuses.range((rank, 0)..=(rank, number)).next() {
+                let (key, status) = (*key, *status);
+                write(status);
+                statuses.remove(&key);
+            }
         }
-        if let Some(balance) = self.balance(rank) {
-            balance.done.fetch_add(1, Ordering::Release);
-        }
+        balance.done.fetch_max(number, Ordering::Release);
+    }
+
+    /// An operation is not done, nor will it be: its status word stays as it is.
+    pub fn drop_status(&self, rank: usize, number: u64) {
+        self.statuses().remove(&(rank, number));
     }
 
     /// Forgets status words at these addresses, which are about to be freed.
@@ -87,8 +122,7 @@ impl Account {
         (0..count).filter(|rank| !self.is_settled(*rank)).collect()
     }
 
-    /// Gives up what is under way to a rank that has ended. Should an answer come all the same, more is done than was
-    /// started: nothing will be started any more to a rank that has ended.
+    /// Gives up what is under way to a rank that has ended.
     pub fn write_off(&self, rank: usize) {
         if let Some(balance) = self.balance(rank) {
             balance.done.fetch_max(balance.started.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -117,7 +151,7 @@ impl Account {
         self.ranks.get()?.get(rank)
     }
 
-    fn statuses(&self) -> MutexGuard<'_, HashMap<u64, StatusWord>> {
+    fn statuses(&self) -> MutexGuard<'_, Statuses> {
         self.statuses.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

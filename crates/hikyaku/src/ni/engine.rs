@@ -5,7 +5,8 @@ use super::failure::Panic;
 use super::intake::Kept;
 use super::message::{Arguments, HANDLER_COUNT, InHandler, check_content};
 use super::port::Lane;
-use super::{NI_PORT, Ni, route};
+use super::remote::{Data, serve, token};
+use super::{NI_PORT, Ni};
 use crate::error::{Error, Refusal, Result};
 use crate::sync::bell::ANY;
 use crate::transport::packet::kind;
@@ -72,7 +73,7 @@ impl Context<'_> {
     /// Answers [`crate::Port::call`]; does nothing for a message that is not a call, or the second time.
     pub fn reply(&mut self, arguments: Arguments) -> Result<()> {
         match self.call.take() {
-            Some(token) => answer(self.ni, self.outbox, self.source, token, arguments, &[]),
+            Some(token) => answer(self.ni, self.outbox, self.source, token, arguments, Data::EMPTY),
             None => Ok(()),
         }
     }
@@ -302,7 +303,8 @@ pub(crate) fn dispatch(
     handlers: &mut [Option<Handler>],
     outbox: &mut Outbox,
 ) -> Done {
-    let is_answered = packet.kind == kind::CALL || packet.kind == kind::ROUTED;
+    let is_answered =
+        packet.kind == kind::CALL || packet.kind == kind::ROUTED && token::is_answered(packet.address);
     if is_answered && !outbox.takes_answer(source) {
         // Kept as it is: what was done without being answered would be done again.
         return Done::Later;
@@ -340,11 +342,11 @@ pub(crate) fn dispatch(
             Done::Now
         }
         kind::ANSWER => {
-            route::take_answer(ni, source, packet, payload);
+            token::take_answer(ni, source, packet, payload);
             Done::Now
         }
         kind::REFUSED => {
-            route::take_refusal(ni, source, packet);
+            token::take_refusal(ni, source, packet);
             Done::Now
         }
         kind::CREDIT => {
@@ -354,7 +356,7 @@ pub(crate) fn dispatch(
             Done::Now
         }
         kind::ROUTED => {
-            route::serve(ni, outbox, source, packet, payload);
+            serve::serve(ni, outbox, source, packet, payload);
             Done::Now
         }
         // A newer peer's message; formats are compared at start, so this is a peer's garbage.
@@ -369,11 +371,10 @@ pub(crate) fn answer(
     rank: usize,
     token: u64,
     arguments: Arguments,
-    payload: &[u8],
+    data: Data<'_>,
 ) -> Result<()> {
-    let packet =
-        Packet { handler: 0, kind: kind::ANSWER, payload_bytes: payload.len() as u16, address: token, arguments };
-    outbox.send(ni, rank, packet, payload, SPILL_MAX + ANSWER_MAX)
+    let packet = Packet { handler: 0, kind: kind::ANSWER, payload_bytes: data.len() as u16, address: token, arguments };
+    outbox.send_data(ni, rank, packet, data, SPILL_MAX + ANSWER_MAX)
 }
 
 /// Tells a sender that its message was refused.
@@ -417,6 +418,18 @@ impl Outbox {
             None => ni.post(rank, packet, payload),
         };
         matches!(sent, Ok(true))
+    }
+
+    /// Sends bytes that others may be writing, or keeps a copy of them for later.
+    fn send_data(&mut self, ni: &Ni, rank: usize, packet: Packet, data: Data<'_>, limit: usize) -> Result<()> {
+        if !ni.is_near(rank) && self.waiting(rank) == 0 {
+            // SAFETY: data can be read, and is copied.
+            let sent = unsafe { ni.post_body(rank, &packet, data.body(&[])) };
+            if matches!(sent, Ok(true)) {
+                return Ok(());
+            }
+        }
+        self.send(ni, rank, packet, &data.to_private(), limit)
     }
 
     /// Sends, or keeps for later unless `limit` messages to that rank are kept already.

@@ -135,10 +135,14 @@ impl Port {
     #[inline(always)]
     fn check_message(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<()> {
         self.ni.check_rank(rank)?;
-        // What the library sends itself is right, and may be longer on its way to a far rank.
-        if packet.kind != kind::ROUTED {
-            check_content(packet.handler, payload)?;
-        }
+        check_content(packet.handler, payload)?;
+        self.check_peer(rank)
+    }
+
+    /// Fails for a rank that does not exist, and for one that has ended.
+    #[inline(always)]
+    pub(super) fn check_peer(&self, rank: usize) -> Result<()> {
+        self.ni.check_rank(rank)?;
         if self.ni.departures() != 0 {
             self.ni.failure.raise();
             self.ni.check_departed(By::Rank(rank))?;

@@ -17,9 +17,11 @@
 //! | `liveness` | how the other ranks are, as this one sees it |
 //! | `operation` | push, pull, word, atomics, notification, flush |
 //! | `prepared` | pushes that are set up once and started many times |
-//! | `route` | the same operations where there is no pointer |
+//! | `access` | operations on areas: by a pointer, by a system call, or by the owner's interface |
+//! | `crossing` | private memory of another process of this host, by a system call |
+//! | `remote` | operations as data, performed by the owner's interface |
 //! | `window` | private buffers opened to a far peer for one message |
-//! | `account` | routed operations under way, and what was refused |
+//! | `account` | counted operations under way, and what was refused |
 //! | `message` | active messages: sending, calling |
 //! | `call` | where the answers to a port's calls arrive |
 //! | `credit` | how many messages may be unhandled at a far rank |
@@ -34,6 +36,7 @@
 //! | `thread` | progress without the host program; a descriptor for event loops |
 //! | `owner` | noticing that this process is a fork |
 
+pub(crate) mod access;
 pub(crate) mod account;
 pub(crate) mod area;
 pub(crate) mod background;
@@ -41,6 +44,7 @@ pub(crate) mod block;
 pub(crate) mod call;
 pub(crate) mod coroutine;
 pub(crate) mod credit;
+pub(crate) mod crossing;
 pub(crate) mod engine;
 pub(crate) mod failure;
 pub(crate) mod intake;
@@ -52,7 +56,7 @@ pub(crate) mod owner;
 pub(crate) mod place;
 pub(crate) mod port;
 pub(crate) mod prepared;
-pub(crate) mod route;
+pub(crate) mod remote;
 pub(crate) mod routes;
 pub(crate) mod service;
 pub(crate) mod table;
@@ -80,6 +84,7 @@ use lookout::Lookout;
 use message::HANDLER_COUNT;
 use owner::OwnerPage;
 use port::Lane;
+use remote::pull::PullDesk;
 use routes::Routes;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -140,6 +145,8 @@ pub(crate) struct Ni {
     pub calls: Box<[CallSlot]>,
     /// Each port's sending ends while nobody has it open.
     pub lanes: Box<[Mutex<Option<Lane>>]>,
+    /// Where the answers to each port's pulls arrive.
+    pub pulls: Box<[PullDesk]>,
     /// What each port has routed.
     pub accounts: Box<[Account]>,
     pub windows: Windows,
@@ -225,6 +232,7 @@ impl Ni {
             handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),
             ports_used: AtomicU64::new(1 << NI_PORT),
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
+            pulls: (0..layout.ports).map(|_| PullDesk::default()).collect(),
             lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
             windows: Windows::default(),

@@ -6,6 +6,7 @@
 
 use super::place::{Place, Reach};
 use super::port::Port;
+use super::remote::{Data, Target};
 use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::transport::shm::layout::AreaKind;
@@ -89,7 +90,7 @@ impl Port {
         unsafe {
             match reach {
                 Reach::Area(area, offset) => self.push_area(area, offset, data, bytes, None),
-                Reach::Far(target) => self.push_routed(target, &copy::private(data, bytes), None),
+                Reach::Far(target) => self.push_routed(target, Data::shared(data, bytes), None),
                 Reach::Pointer(_) => unreachable!("pushed in place"),
             }
         }
@@ -218,7 +219,17 @@ impl Port {
         value: u64,
     ) -> Result<()> {
         // Both are checked before anything is written.
-        self.ni.resolve(flag, 1)?;
+        let (place, word) = (self.ni.resolve(to, len)?, self.ni.resolve(flag, 1)?);
+        let place = match place {
+            Reach::Far(target) => Some(target),
+            Reach::Area(area, offset) => Some(Target::in_area(area, offset)),
+            Reach::Pointer(_) => None,
+        };
+        if let (Some(place), Reach::Far(word)) = (place, word) {
+            // SAFETY: the caller's promise.
+            let data = unsafe { Data::shared(data.cast(), len * size_of::<T>()) };
+            return self.push_notify_routed(place, data, word.offset, value);
+        }
         // SAFETY: the caller's promise.
         unsafe { self.push_from(to, data, len)? };
         self.word(flag, value)
@@ -255,7 +266,7 @@ impl Port {
                     self.push_area(area, offset, start, bytes, Some((word, value)))
                 }
                 (Reach::Far(target), Some(word)) => {
-                    self.push_routed(target, &copy::private(start, bytes), Some((word, value)))
+                    self.push_routed(target, Data::shared(start, bytes), Some((word, value)))
                 }
                 _ => {
                     self.push_from(to, data, len)?;

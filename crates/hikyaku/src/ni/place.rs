@@ -2,7 +2,7 @@
 
 use super::Ni;
 use super::area::Opened;
-use super::route::Target;
+use super::remote::Target;
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use bytemuck::Pod;

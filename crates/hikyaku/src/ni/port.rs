@@ -194,6 +194,8 @@ pub(crate) struct Lane {
     port: usize,
     /// Per rank of this host; empty until the first message.
     to: Vec<Option<Box<Producer>>>,
+    /// What goes into a ring is private first: others may be writing it.
+    scratch: Vec<u8>,
 }
 
 impl Lane {
@@ -203,7 +205,7 @@ impl Lane {
     }
 
     pub fn fresh(port: usize) -> Lane {
-        Lane { port, to: Vec::new() }
+        Lane { port, to: Vec::new(), scratch: Vec::new() }
     }
 
     /// Puts a message into the ring to `rank`, which exists; false when the ring is full.
@@ -224,15 +226,47 @@ impl Lane {
     }
 }
 
+impl Lane {
+    /// Sends a packet of the library to `rank`, which exists, with bytes that others may be writing; false while there is no room.
+    ///
+    /// # Safety
+    /// They can be read.
+    pub unsafe fn try_send_body(&mut self, ni: &Ni, rank: usize, packet: &Packet, body: Body) -> Result<bool> {
+        if !ni.is_near(rank) {
+            // SAFETY: the caller's promise.
+            return unsafe { ni.post_body(rank, packet, body) };
+        }
+        if body.is_empty() {
+            return self.try_send(ni, rank, packet, &[]);
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(body.len(), 0);
+        // SAFETY: the caller's promise.
+        unsafe { body.copy(0, &mut scratch) };
+        let sent = self.try_send(ni, rank, packet, &scratch);
+        self.scratch = scratch;
+        sent
+    }
+}
+
 impl Ni {
     /// Gives a packet for a far rank to the transport; false while there is no room.
     pub(crate) fn post(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
+        // SAFETY: a live slice.
+        unsafe { self.post_body(rank, packet, Body::of(payload)) }
+    }
+
+    /// Gives a packet for a far rank to the transport, with bytes that others may be writing; false while there is no room.
+    ///
+    /// # Safety
+    /// They can be read.
+    pub(crate) unsafe fn post_body(&self, rank: usize, packet: &Packet, body: Body) -> Result<bool> {
         if packet.is_message() && !self.credits.get(rank).is_some_and(Credit::take) {
             return Ok(false);
         }
         let posted = match &self.far {
-            // SAFETY: a live slice; without a token it is copied.
-            Some(far) => Ok(unsafe { far.post(rank, packet, Body::of(payload), None) }? == Posted::Done),
+            // SAFETY: the caller's promise; without a token it is copied.
+            Some(far) => Ok(unsafe { far.post(rank, packet, body, None) }? == Posted::Done),
             // A forked child, where nobody is near.
             None => Err(Error::ForkedChild),
         };

@@ -52,7 +52,7 @@ pub(crate) mod kind {
     pub const ANSWER: u8 = 2;
     /// Tells that a message had no handler.
     pub const REFUSED: u8 = 3;
-    /// An operation on memory that only its owner reaches; see `route`.
+    /// An operation on memory that only its owner reaches; see `ni::remote`.
     pub const ROUTED: u8 = 4;
     /// Tells how many messages of a far rank were handled so far: the address.
     pub const CREDIT: u8 = 5;
@@ -74,6 +74,8 @@ pub(crate) mod verb {
     pub const PUSH_THEN: u16 = 9;
     /// Asks for an area by its id.
     pub const OPEN: u16 = 10;
+    /// Asks for nothing but an answer, when everything before it is done.
+    pub const SETTLE: u16 = 11;
 }
 
 /// The last argument of a push that was described before.
@@ -99,7 +101,7 @@ impl Class {
             (kind::ROUTED, verb::PUSH_THEN) if packet.arguments[5] == PREPARED => Class::Prepared,
             (kind::ROUTED, verb::PUSH | verb::PUSH_THEN) => Class::Push,
             (kind::ROUTED, verb::PULL | verb::OPEN) => Class::Pull,
-            (kind::ROUTED, verb::WORD) => Class::Word,
+            (kind::ROUTED, verb::WORD | verb::SETTLE) => Class::Word,
             (kind::ROUTED, _) => Class::Atomic,
             _ => Class::Message,
         }

@@ -10,7 +10,7 @@ use super::super::label::{calls_before, difference, same_number};
 use super::super::round::Round;
 use super::super::trouble::PATROL;
 use crate::error::{Error, Result};
-use crate::ni::route::Target;
+use crate::ni::remote::Target;
 use crate::ni::wait::{By, Progress};
 use crate::planted::{Bug, planted};
 use crate::sync::Shared;

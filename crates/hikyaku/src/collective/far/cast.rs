@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::job::Job;
 use crate::memory::copy;
 use crate::memory::segment::PAGE_BYTES;
-use crate::ni::route::Target;
+use crate::ni::remote::Target;
 use crate::planted::{Bug, planted};
 use crate::sync::Shared;
 use crate::transport::TAIL_BYTES_MAX;

@@ -44,17 +44,6 @@ pub unsafe fn copy_part(past_caches: bool, dst: *mut u8, src: *const u8, len: us
     unsafe { if past_caches { copy_past_caches(dst, src, len) } else { copy(dst, src, len) } }
 }
 
-/// A private copy of `len` bytes that peers may be writing.
-///
-/// # Safety
-/// They can be read.
-pub unsafe fn private(src: *const u8, len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    // SAFETY: the caller's promise.
-    unsafe { copy_out(src, &mut bytes) };
-    bytes
-}
-
 /// Copies bytes that peers may be writing to private memory: for code of other languages.
 ///
 /// # Safety

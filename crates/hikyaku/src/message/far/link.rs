@@ -8,7 +8,7 @@ use crate::message::link::Link;
 use crate::message::state::Peer;
 use crate::message::table::Table;
 use crate::ni::Ni;
-use crate::ni::route::Target;
+use crate::ni::remote::Target;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 

@@ -10,7 +10,7 @@ use crate::message::short::SHORT_MAX;
 use crate::message::spot::Buffer;
 use crate::message::state::Peer;
 use crate::ni::message::refuse_in_handler;
-use crate::ni::route::Target;
+use crate::ni::remote::Target;
 use crate::ni::wait::By;
 use crate::planted::{Bug, planted};
 

@@ -1,0 +1,92 @@
+//! Whom an answer is for. A token travels with an operation and comes back with its answer; what comes back is a peer's word and
+//! is checked.
+//!
+//! ```text
+//!   63 counted   62 answered only if refused   61 a pull   60..8 number   7..0 port
+//! ```
+//! The token of a call has none of the three bits; 0 is no token.
+
+use super::pull::PullDesk;
+use crate::ni::Ni;
+use crate::ni::account::Account;
+use crate::ni::call::CallSlot;
+use crate::transport::packet::kind;
+use crate::transport::shm::ring::Packet;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// In place of the token of an operation that nobody answers.
+pub(super) const QUIET: u64 = 0;
+
+const COUNTED: u64 = 1 << 63;
+const LAZY: u64 = 1 << 62;
+const PULLED: u64 = 1 << 61;
+const NUMBER_MAX: u64 = (1 << 53) - 1;
+
+/// Of a counted operation; `lazy` if its end is asked for later.
+pub(super) fn counted(port: usize, number: u64, lazy: bool) -> u64 {
+    COUNTED | if lazy { LAZY } else { 0 } | (number & NUMBER_MAX) << 8 | port as u64
+}
+
+/// Of the requests of a pull.
+pub(super) fn pulled(port: usize, number: u64) -> u64 {
+    PULLED | (number & NUMBER_MAX) << 8 | port as u64
+}
+
+/// Whether the initiator wants to hear when it is done.
+pub(crate) fn is_answered(token: u64) -> bool {
+    token != QUIET && token & LAZY == 0
+}
+
+/// Whether the initiator wants to hear of a refusal.
+pub(super) fn is_refused(token: u64) -> bool {
+    token != QUIET
+}
+
+/// Whom an answer is for.
+enum Addressee<'a> {
+    Call(&'a CallSlot),
+    Counted(&'a Account, u64),
+    Pull(&'a PullDesk),
+}
+
+fn addressee(ni: &Ni, token: u64) -> Option<Addressee<'_>> {
+    let (port, number) = ((token & 0xff) as usize, token >> 8 & NUMBER_MAX);
+    match token & (COUNTED | PULLED) {
+        0 => ni.calls.get(port).map(Addressee::Call),
+        PULLED => ni.pulls.get(port).map(Addressee::Pull),
+        _ => ni.accounts.get(port).map(|account| Addressee::Counted(account, number)),
+    }
+}
+
+/// An answer has come.
+pub(crate) fn take_answer(ni: &Ni, source: usize, packet: &Packet, payload: &[u8]) {
+    match addressee(ni, packet.address) {
+        Some(Addressee::Call(slot)) => slot.answer(packet.address, &packet.arguments, payload),
+        Some(Addressee::Pull(desk)) => desk.take(packet.address, source, packet.arguments[0], payload),
+        Some(Addressee::Counted(account, number)) => account.finish(source, number, |(word, value)| {
+            // SAFETY: a word of own job memory that the caller of `push_status` named, and that was not freed since.
+            unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
+            ni.notify(ni.rank, ni.watch_of(word));
+        }),
+        None => {}
+    }
+}
+
+/// An operation or a message was refused.
+pub(crate) fn take_refusal(ni: &Ni, source: usize, packet: &Packet) {
+    let [reason, original, ..] = packet.arguments;
+    if original != kind::CALL as u64 && original != kind::ROUTED as u64 {
+        // A plain message has no token: every port learns of it when it asks.
+        ni.accounts.iter().for_each(|account| account.refuse(source, reason));
+        return;
+    }
+    match addressee(ni, packet.address) {
+        Some(Addressee::Call(slot)) => slot.refuse(packet.address, reason),
+        Some(Addressee::Pull(desk)) => desk.refuse(packet.address, source, reason),
+        Some(Addressee::Counted(account, number)) => {
+            account.refuse(source, reason);
+            account.drop_status(source, number);
+        }
+        None => {}
+    }
+}
