@@ -3,6 +3,7 @@
 use crate::entry::{give, required, with_everyone, with_port};
 use crate::error::Failure;
 use crate::handle::{self, Entry, Handle, check_word};
+use core_hikyaku::ffi::RawPort;
 use core_hikyaku::{Area, Error, Place, Port, RemoteArea};
 use std::ffi::{c_int, c_void};
 

@@ -2,7 +2,8 @@
 
 use crate::error::{self, Failure};
 use crate::thread;
-use core_hikyaku::{Job, PAYLOAD_MAX, Port, copy_out};
+use core_hikyaku::ffi::copy_out;
+use core_hikyaku::{Job, PAYLOAD_MAX, Port};
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

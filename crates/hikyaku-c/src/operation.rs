@@ -4,6 +4,7 @@ use crate::entry::{give, place, with_port};
 use crate::error::Failure;
 use crate::handle::Handle;
 use core_hikyaku::Atomic;
+use core_hikyaku::ffi::RawPort;
 use std::ffi::{c_int, c_void};
 
 /// Remote write.

@@ -92,6 +92,16 @@ pub mod sim {
     pub use crate::transport::sim::passage::Passage;
 }
 
+/// What interfaces to other languages need, which cannot promise what Rust's types do: operations and messages by addresses. Programs
+/// in Rust need none of it.
+#[cfg(not(loom))]
+pub mod ffi {
+    pub use crate::collective::pending::open_scope;
+    pub use crate::memory::copy::copy_out;
+    pub use crate::message::raw::RawMessages;
+    pub use crate::ni::raw::RawPort;
+}
+
 /// What a transport between hosts must do, and those there are. Not yet in its final form.
 #[cfg(not(loom))]
 #[doc(hidden)]
@@ -140,7 +150,6 @@ pub use self::{
     collective::Group,
     error::{Error, Refusal, Result},
     job::{Config, Job, at_exit, local, local_with, parse_bytes},
-    memory::copy::copy_out,
     ni::area::{Area, RemoteArea},
     ni::block::Block,
     ni::engine::{Context, Message},

@@ -60,7 +60,7 @@ impl Comm {
                 let lasting: &'static Group<'static> = unsafe { &*Rc::as_ptr(&group) };
                 // SAFETY: the group is not moved; it and the scope stay until all calls were waited for (`is_idle`), as the
                 // program has promised of the buffers.
-                let calls = unsafe { lasting.open_scope() };
+                let calls = unsafe { core_hikyaku::ffi::open_scope(lasting) };
                 Ok(Comm { calls, group, messages, any: RefCell::default(), any_kept: RefCell::default() })
             }
             Err(error) => {

@@ -9,6 +9,7 @@ use super::error::{Outcome, Trouble};
 use super::job::Fmpl;
 use super::message::TAG_ANY;
 use crate::entry::{give, place, required, target};
+use core_hikyaku::ffi::RawMessages;
 use std::ffi::{c_int, c_void};
 
 /// A receive of any slot.

@@ -9,6 +9,7 @@ use super::message::TAG_ANY;
 use super::request::Handle;
 use crate::entry::{give, place, required};
 use core_hikyaku::Error;
+use core_hikyaku::ffi::RawMessages;
 use std::ffi::{c_int, c_void};
 
 /// What is done again and again.

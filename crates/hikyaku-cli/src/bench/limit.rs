@@ -1,5 +1,6 @@
 //! The limits of the machine, measured by the same ranks in the same run: the same without a library.
 
+use hikyaku::ffi::RawPort;
 use hikyaku::{Job, Result, Symmetric};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;

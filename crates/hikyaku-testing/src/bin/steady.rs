@@ -5,6 +5,7 @@
 //! calls are forbidden only while they take turns, told by a word that they watch without the library's help: then
 //! every message is there when its receive looks, and every receive when its long message is sent.
 
+use hikyaku::ffi::{RawMessages, RawPort};
 use hikyaku::message::{Messages, Mode, PreparedReceive, PreparedSend, Received};
 use hikyaku::{Job, Result, Symmetric};
 use hikyaku_testing::{seccomp, watchdog};

@@ -1,6 +1,7 @@
 //! A program to do harm to: each role is one rank's behaviour in a fault test of `tests/faults.rs`. What it prints is
 //! what the tests look at.
 
+use hikyaku::ffi::{RawMessages, RawPort};
 use hikyaku::message::Messages;
 use hikyaku::{By, Error, Job, Result, Until};
 use hikyaku_testing::patience::{assert_prompt, eventually};

@@ -50,7 +50,7 @@ mod label;
 mod messages;
 mod operation;
 mod part;
-mod pending;
+pub(crate) mod pending;
 mod pieces;
 mod queue;
 mod reduce;

@@ -98,24 +98,23 @@ impl Group<'_> {
     /// ```
     pub fn scope<'env, R>(&self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
         // SAFETY: the scope ends with all its calls, before anything they borrow does.
-        let scope = unsafe { self.open_scope() };
+        let scope = unsafe { open_scope(self) };
         let result = work(&scope);
         // On a panic in `work` the scope's destructor does the same.
         let ended = scope.end();
         let result = result?;
         ended.map(|()| result)
     }
+}
 
-    /// A scope that a promise keeps instead of the compiler, for interfaces to other languages. Dropping it gives up the
-    /// calls that are under way, as a panic in [`Group::scope`] does.
-    ///
-    /// # Safety
-    /// It is dropped by the thread that opened it. Until a call has ended, as [`Scope::wait`] or [`Scope::test`] says, its buffers, the scope and the group exist, and the
-    /// group is not moved.
-    #[doc(hidden)]
-    pub unsafe fn open_scope<'scope, 'env>(&'scope self) -> Scope<'scope, 'env> {
-        Scope { group: self, tickets: RefCell::default(), env: PhantomData }
-    }
+/// A scope that a promise keeps instead of the compiler. Dropping it gives up the calls that are under way, as a panic in
+/// [`Group::scope`] does.
+///
+/// # Safety
+/// It is dropped by the thread that opened it. Until a call has ended, as [`Scope::wait`] or [`Scope::test`] says, its buffers, the
+/// scope and the group exist, and the group is not moved.
+pub unsafe fn open_scope<'scope, 'env>(group: &'scope Group<'scope>) -> Scope<'scope, 'env> {
+    Scope { group, tickets: RefCell::default(), env: PhantomData }
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {

@@ -206,6 +206,9 @@ impl Drop for Job {
             return;
         }
         let state = if died { State::Dead } else { State::Left };
+        if state == State::Left {
+            self.ni.answer_unasked();
+        }
         self.leave_network(state);
         match &self.ni.environment {
             Some(environment) => environment.depart(state, self.ni.mine().life.arrivals.load(Ordering::Relaxed)),

@@ -56,6 +56,7 @@ mod pending;
 mod pool;
 mod prepared;
 mod quiet;
+pub(crate) mod raw;
 mod recall;
 mod receive;
 mod roster;

@@ -355,71 +355,6 @@ impl Messages<'_> {
         waited?
     }
 
-    /// Starts a send from memory that no borrow protects: the ground of [`Messages::scope`], for interfaces to other
-    /// languages.
-    ///
-    /// # Safety
-    /// The `bytes` bytes at `data` stay as they are until [`Messages::isend_wait`] or [`Messages::isend_test`] says
-    /// that the send has ended.
-    #[doc(hidden)]
-    pub unsafe fn isend(&self, data: *const u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
-        self.core.check(rank, slot)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.core.start_out(Buffer::whole(data.cast_mut(), bytes), rank, slot, false).map(drop) }
-    }
-
-    /// Starts a receive into memory that no borrow protects; a send of that slot can begin at once.
-    ///
-    /// # Safety
-    /// The `bytes` bytes at `into` stay, and nobody else uses them, until [`Messages::irecv_wait`] or
-    /// [`Messages::irecv_test`] says that the receive has ended.
-    #[doc(hidden)]
-    pub unsafe fn irecv(&self, into: *mut u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
-        self.core.check(rank, slot)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.core.start_in(Buffer::whole(into, bytes), rank, slot, false) }
-    }
-
-    /// Waits until the send under way to a slot has ended; at once if there is none.
-    ///
-    /// # Safety
-    /// What is under way there was not started in a scope or by a prepared transfer.
-    #[doc(hidden)]
-    pub unsafe fn isend_wait(&self, rank: usize, slot: usize) -> Result<()> {
-        self.core.check(rank, slot)?;
-        self.wait_flight(rank, slot, Way::Out).map(drop)
-    }
-
-    /// Waits until the receive under way from a slot has ended; gives the bytes that came, 0 if there is none.
-    ///
-    /// # Safety
-    /// What is under way there was not started in a scope or by a prepared transfer.
-    #[doc(hidden)]
-    pub unsafe fn irecv_wait(&self, rank: usize, slot: usize) -> Result<usize> {
-        self.core.check(rank, slot)?;
-        self.wait_flight(rank, slot, Way::In)
-    }
-
-    /// Whether no send is under way to a slot any more.
-    ///
-    /// # Safety
-    /// What is under way there was not started in a scope or by a prepared transfer.
-    #[doc(hidden)]
-    pub unsafe fn isend_test(&self, rank: usize, slot: usize) -> Result<bool> {
-        self.core.check(rank, slot)?;
-        self.test_flight(rank, slot, Way::Out).map(|ended| ended.is_some())
-    }
-
-    /// The bytes that came, once the receive under way from a slot has ended.
-    ///
-    /// # Safety
-    /// What is under way there was not started in a scope or by a prepared transfer.
-    #[doc(hidden)]
-    pub unsafe fn irecv_test(&self, rank: usize, slot: usize) -> Result<Option<usize>> {
-        self.core.check(rank, slot)?;
-        self.test_flight(rank, slot, Way::In)
-    }
-
     /// One look at an operation; a peer that has ended ends it.
     pub(super) fn test_flight(&self, member: usize, entry: usize, way: Way) -> Result<Option<usize>> {
         self.core.check(member, 0)?;
@@ -446,6 +381,7 @@ impl Messages<'_> {
 mod tests {
     use super::Buffer;
     use crate::message::EAGER_MAX;
+    use crate::message::raw::RawMessages;
 
     /// Neither what is received from here nor what is sent to here is touched by the waits that follow.
     #[test]

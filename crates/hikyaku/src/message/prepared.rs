@@ -86,7 +86,7 @@ impl<T: Pod> std::fmt::Debug for PreparedReceive<'_, T> {
 
 impl Core {
     /// Keeps a slot for prepared transfers; fails if it is in use.
-    fn reserve(&self, member: usize, entry: usize, way: Way) -> Result<()> {
+    pub(super) fn reserve(&self, member: usize, entry: usize, way: Way) -> Result<()> {
         let mut peer = self.state(member).borrow_mut();
         let is_open = match way {
             Way::Out => peer.slots[entry].send.is_open(false),
@@ -103,7 +103,7 @@ impl Core {
     }
 
     /// Ends what is under way there, and gives the slot back.
-    fn release(&self, member: usize, entry: usize, way: Way) {
+    pub(super) fn release(&self, member: usize, entry: usize, way: Way) {
         self.abandon(member, entry, way);
         let mut peer = self.state(member).borrow_mut();
         match way {
@@ -170,77 +170,6 @@ impl Messages<'_> {
         self.core.check(rank, slot)?;
         self.core.reserve(rank, slot, Way::In)?;
         Ok(PreparedReceive { messages: self, data, member: rank, entry: slot })
-    }
-}
-
-/// For interfaces to other languages, which keep what safe code has from its types: that nobody else uses the slots they name.
-impl Messages<'_> {
-    /// Reserves a slot for sends from memory that no borrow protects: the ground of [`Messages::prepare_send`]. Other sends of
-    /// the slot fail until [`Messages::release_send`].
-    #[doc(hidden)]
-    pub fn reserve_send(&self, rank: usize, slot: usize) -> Result<()> {
-        self.core.check(rank, slot)?;
-        self.core.reserve(rank, slot, Way::Out)
-    }
-
-    /// Reserves a slot for receives likewise, until [`Messages::release_recv`].
-    #[doc(hidden)]
-    pub fn reserve_recv(&self, rank: usize, slot: usize) -> Result<()> {
-        self.core.check(rank, slot)?;
-        self.core.reserve(rank, slot, Way::In)
-    }
-
-    /// Gives up the send under way from a reserved slot, if there is one, and makes the slot free for others.
-    ///
-    /// # Safety
-    /// The slot was reserved by [`Messages::reserve_send`].
-    #[doc(hidden)]
-    pub unsafe fn release_send(&self, rank: usize, slot: usize) -> Result<()> {
-        self.core.check(rank, slot)?;
-        self.core.release(rank, slot, Way::Out);
-        Ok(())
-    }
-
-    /// The same for receives.
-    ///
-    /// # Safety
-    /// The slot was reserved by [`Messages::reserve_recv`]. Safe code cannot take the slot of a prepared receive away, whose
-    /// wait would then be for another one's message:
-    ///
-    /// ```compile_fail,E0133
-    /// # hikyaku::local(1, |job| {
-    /// # let messages = job.messages(1)?;
-    /// let receive = messages.prepare_recv(vec![0u8; 8], 0, 0)?;
-    /// messages.release_recv(0, 0)
-    /// # }).unwrap();
-    /// ```
-    #[doc(hidden)]
-    pub unsafe fn release_recv(&self, rank: usize, slot: usize) -> Result<()> {
-        self.core.check(rank, slot)?;
-        self.core.release(rank, slot, Way::In);
-        Ok(())
-    }
-
-    /// [`Messages::isend`] of a slot that was reserved; fails while the last one is under way.
-    ///
-    /// # Safety
-    /// As for [`Messages::isend`]; the slot was reserved by [`Messages::reserve_send`].
-    #[doc(hidden)]
-    pub unsafe fn isend_reserved(&self, data: *const u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
-        self.core.check(rank, slot)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.core.start_out(Buffer::whole(data.cast_mut(), bytes), rank, slot, true).map(drop) }
-    }
-
-    /// [`Messages::irecv`] of a slot that was reserved; fails while the last one is under way.
-    ///
-    /// # Safety
-    /// As for [`Messages::irecv`]; the slot was reserved by [`Messages::reserve_recv`].
-    #[doc(hidden)]
-    pub unsafe fn irecv_reserved(&self, into: *mut u8, bytes: usize, rank: usize, slot: usize) -> Result<()> {
-        self.core.check(rank, slot)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.core.start_in(Buffer::whole(into, bytes), rank, slot, true) }
     }
 }
 

@@ -175,6 +175,11 @@ impl Engine {
         (worked, None)
     }
 
+    /// Tells everybody what is done, before this rank leaves.
+    pub fn answer_unasked(&mut self, ni: &Ni) {
+        self.outbox.answer_unasked(ni);
+    }
+
     /// Runs the handler of a message of a far rank, or puts it off; the panic of the handler, if there is one.
     pub fn take(&mut self, ni: &Ni, message: Kept) -> Option<Panic> {
         let must_wait = self.put_off.iter().any(|earlier| message.waits_behind(earlier));
@@ -303,8 +308,7 @@ pub(crate) fn dispatch(
     handlers: &mut [Option<Handler>],
     outbox: &mut Outbox,
 ) -> Done {
-    let is_answered =
-        packet.kind == kind::CALL || packet.kind == kind::ROUTED && token::is_answered(packet.address);
+    let is_answered = packet.kind == kind::CALL || packet.kind == kind::ROUTED && token::is_answered(packet.address);
     if is_answered && !outbox.takes_answer(source) {
         // Kept as it is: what was done without being answered would be done again.
         return Done::Later;
@@ -400,6 +404,8 @@ pub(crate) struct Outbox {
     /// Calls, by who made them, whose handlers panicked before they answered. Mostly that is the end of this rank, and then
     /// that is what its callers are told; if the rank goes on, they are refused.
     owed: Vec<(usize, Packet)>,
+    /// Operations that are answered when somebody asks: by who made them and through which port, the token of the last.
+    unasked: BTreeMap<(usize, u8), u64>,
 }
 
 /// Messages of handlers kept per rank.
@@ -409,7 +415,7 @@ const ANSWER_MAX: usize = 1024;
 
 impl Outbox {
     pub fn new(lane: Option<Lane>) -> Outbox {
-        Outbox { lane, spill: BTreeMap::new(), spilled: 0, owed: Vec::new() }
+        Outbox { lane, spill: BTreeMap::new(), spilled: 0, owed: Vec::new(), unasked: BTreeMap::new() }
     }
 
     fn try_send(&mut self, ni: &Ni, rank: usize, packet: &Packet, payload: &[u8]) -> bool {
@@ -446,6 +452,24 @@ impl Outbox {
         self.spilled += 1;
         self.note(ni);
         Ok(())
+    }
+
+    /// An operation is done of which nobody has asked yet.
+    pub fn note_unasked(&mut self, rank: usize, token: u64) {
+        self.unasked.insert((rank, token as u8), token);
+    }
+
+    /// Somebody has asked, and is answered.
+    pub fn note_asked(&mut self, rank: usize, token: u64) {
+        self.unasked.remove(&(rank, token as u8));
+    }
+
+    /// Tells everybody what is done, before this rank leaves: nobody can ask then.
+    pub fn answer_unasked(&mut self, ni: &Ni) {
+        for ((rank, _), token) in std::mem::take(&mut self.unasked) {
+            // Whoever has ended needs no answer.
+            let _ = answer(ni, self, rank, token::as_answered(token), [0; 6], Data::EMPTY);
+        }
     }
 
     /// A call is not answered now; if this rank goes on, it is refused.

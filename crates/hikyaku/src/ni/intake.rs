@@ -71,6 +71,11 @@ impl Intake {
         lock(&self.desk).take(ni, self, source, packet, payload);
     }
 
+    /// Tells far ranks what is done, before this rank leaves.
+    pub fn answer_unasked(&self, ni: &Ni) {
+        lock(&self.desk).outbox.answer_unasked(ni);
+    }
+
     /// Whether something waits that cannot be done now.
     pub fn has_put_off(&self) -> bool {
         !lock(&self.desk).put_off.is_empty() || !lock(&self.messages).is_empty()

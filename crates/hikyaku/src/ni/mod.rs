@@ -16,6 +16,7 @@
 //! | `routes` | how each rank is reached |
 //! | `liveness` | how the other ranks are, as this one sees it |
 //! | `operation` | push, pull, word, atomics, notification, flush |
+//! | `raw` | the same on addresses, for other languages |
 //! | `prepared` | pushes that are set up once and started many times |
 //! | `access` | operations on areas: by a pointer, by a system call, or by the owner's interface |
 //! | `crossing` | private memory of another process of this host, by a system call |
@@ -56,6 +57,7 @@ pub(crate) mod owner;
 pub(crate) mod place;
 pub(crate) mod port;
 pub(crate) mod prepared;
+pub(crate) mod raw;
 pub(crate) mod remote;
 pub(crate) mod routes;
 pub(crate) mod service;
@@ -394,6 +396,16 @@ impl Ni {
 
     fn receive(&self) -> Option<bool> {
         self.far.as_ref().and_then(|far| self.intake.receive(self, &**far))
+    }
+
+    /// Tells everybody which of their operations are done here, before this rank leaves: nobody can ask then.
+    pub fn answer_unasked(&self) {
+        if let Some(mut engine) = self.try_engine() {
+            engine.answer_unasked(self);
+        }
+        if self.far.is_some() {
+            self.intake.answer_unasked(self);
+        }
     }
 
     /// Whether packets of far ranks wait for something.

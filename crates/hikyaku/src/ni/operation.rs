@@ -6,9 +6,9 @@
 
 use super::place::{Place, Reach};
 use super::port::Port;
+use super::raw::RawPort;
 use super::remote::{Data, Target};
 use crate::error::{Error, Refusal, Result};
-use crate::memory::copy;
 use crate::transport::shm::layout::AreaKind;
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -61,29 +61,12 @@ impl Port {
         unsafe { self.push_from(to, data.as_ptr(), data.len()) }
     }
 
-    /// The same from `len` elements at `data`, which peers may change meanwhile: for code that cannot promise what a slice
-    /// does, as that of other languages.
-    ///
-    /// # Safety
-    /// They can be read.
-    #[inline]
-    pub unsafe fn push_from<T: Pod>(&self, to: Place<'_, T>, data: *const T, len: usize) -> Result<()> {
-        self.tick();
-        let Some(target) = self.ni.pointer_to(&to, len) else {
-            // SAFETY: the caller's promise.
-            return unsafe { self.push_elsewhere(to, data, len) };
-        };
-        // SAFETY: found for that many elements; the caller's promise.
-        unsafe { copy::copy_away(target, data.cast(), len * size_of::<T>()) };
-        Ok(())
-    }
-
     /// Out of line, here and below, so that what is compiled in place stays short.
     ///
     /// # Safety
-    /// As for [`Port::push_from`].
+    /// As for [`RawPort::push_from`].
     #[inline(never)]
-    unsafe fn push_elsewhere<T: Pod>(&self, to: Place<'_, T>, data: *const T, len: usize) -> Result<()> {
+    pub(super) unsafe fn push_elsewhere<T: Pod>(&self, to: Place<'_, T>, data: *const T, len: usize) -> Result<()> {
         let reach = self.ni.resolve(to, len)?;
         let (data, bytes) = (data.cast(), len * size_of::<T>());
         // SAFETY: the caller's promise.
@@ -103,26 +86,10 @@ impl Port {
         unsafe { self.pull_into(from, into.as_mut_ptr(), into.len()) }
     }
 
-    /// The same into `len` elements at `into`, which peers may change meanwhile; see [`Port::push_from`].
-    ///
     /// # Safety
-    /// They can be written.
-    #[inline]
-    pub unsafe fn pull_into<T: Pod>(&self, from: Place<'_, T>, into: *mut T, len: usize) -> Result<()> {
-        self.tick();
-        let Some(source) = self.ni.pointer_to(&from, len) else {
-            // SAFETY: the caller's promise.
-            return unsafe { self.pull_elsewhere(from, into, len) };
-        };
-        // SAFETY: found for that many elements; the caller's promise.
-        unsafe { copy::copy(into.cast(), source, len * size_of::<T>()) };
-        Ok(())
-    }
-
-    /// # Safety
-    /// As for [`Port::pull_into`].
+    /// As for [`RawPort::pull_into`].
     #[inline(never)]
-    unsafe fn pull_elsewhere<T: Pod>(&self, from: Place<'_, T>, into: *mut T, len: usize) -> Result<()> {
+    pub(super) unsafe fn pull_elsewhere<T: Pod>(&self, from: Place<'_, T>, into: *mut T, len: usize) -> Result<()> {
         let reach = self.ni.resolve(from, len)?;
         let (into, bytes) = (into.cast(), len * size_of::<T>());
         // SAFETY: the caller's promise.
@@ -174,43 +141,10 @@ impl Port {
         unsafe { self.push_notify_from(to, data.as_ptr(), data.len(), flag, value) }
     }
 
-    /// The same from `len` elements at `data`; see [`Port::push_from`].
-    ///
     /// # Safety
-    /// They can be read.
-    #[inline]
-    pub unsafe fn push_notify_from<T: Pod>(
-        &self,
-        to: Place<'_, T>,
-        data: *const T,
-        len: usize,
-        flag: Place<'_, u64>,
-        value: u64,
-    ) -> Result<()> {
-        if to.rank != flag.rank {
-            return Err(Error::NotMine { rank: flag.rank });
-        }
-        // SAFETY: the caller's promise.
-        let elsewhere = || unsafe { self.notify_elsewhere(to, data, len, flag, value) };
-        let Some(target) = self.ni.pointer_to(&to, len) else { return elsewhere() };
-        let Some(word) = self.ni.pointer_to(&flag, 1) else { return elsewhere() };
-        self.tick();
-        if self.has_routed() {
-            self.settle(to.rank)?;
-        }
-        // SAFETY: found for that many elements, and for one aligned `u64` accessed atomically; the caller's promise.
-        unsafe {
-            copy::copy_away(target, data.cast(), len * size_of::<T>());
-            AtomicU64::from_ptr(word.cast()).store(value, Ordering::Release);
-        }
-        self.ni.notify(flag.rank, self.ni.watch_of(word));
-        Ok(())
-    }
-
-    /// # Safety
-    /// As for [`Port::push_from`].
+    /// As for [`RawPort::push_from`].
     #[inline(never)]
-    unsafe fn notify_elsewhere<T: Pod>(
+    pub(super) unsafe fn notify_elsewhere<T: Pod>(
         &self,
         to: Place<'_, T>,
         data: *const T,
@@ -243,40 +177,6 @@ impl Port {
         unsafe { self.push_status_from(to, data.as_ptr(), data.len(), status, value) }
     }
 
-    /// The same from `len` elements at `data`; see [`Port::push_from`].
-    ///
-    /// # Safety
-    /// They can be read.
-    pub unsafe fn push_status_from<T: Pod>(
-        &self,
-        to: Place<'_, T>,
-        data: *const T,
-        len: usize,
-        status: Place<'_, u64>,
-        value: u64,
-    ) -> Result<()> {
-        let status_word = self.own_status(status)?;
-        let reach = self.ni.resolve(to, len)?;
-        // As long as the place, so it can be counted.
-        let (start, bytes) = (data.cast(), len * size_of::<T>());
-        // SAFETY: the caller's promise.
-        unsafe {
-            match (reach, status_word) {
-                (Reach::Area(area, offset), Some(word)) => {
-                    self.push_area(area, offset, start, bytes, Some((word, value)))
-                }
-                (Reach::Far(target), Some(word)) => {
-                    self.push_routed(target, Data::shared(start, bytes), Some((word, value)))
-                }
-                _ => {
-                    self.push_from(to, data, len)?;
-                    self.flush(to.rank)?;
-                    self.word(status, value)
-                }
-            }
-        }
-    }
-
     /// Reads into `into`, then writes `value` into the word `status` of this rank's own memory.
     pub fn pull_status<T: Pod>(
         &self,
@@ -287,24 +187,6 @@ impl Port {
     ) -> Result<()> {
         // SAFETY: borrowed mutably; any bytes are a valid `T`.
         unsafe { self.pull_status_into(from, into.as_mut_ptr(), into.len(), status, value) }
-    }
-
-    /// The same into `len` elements at `into`; see [`Port::push_from`].
-    ///
-    /// # Safety
-    /// They can be written.
-    pub unsafe fn pull_status_into<T: Pod>(
-        &self,
-        from: Place<'_, T>,
-        into: *mut T,
-        len: usize,
-        status: Place<'_, u64>,
-        value: u64,
-    ) -> Result<()> {
-        self.own_status(status)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.pull_into(from, into, len)? };
-        self.word(status, value)
     }
 
     /// Changes a word atomically and gives its value from before; wakes whoever waits for it.
@@ -382,18 +264,8 @@ impl Port {
         }
     }
 
-    /// The address of a place that is mapped here, for code that keeps its own promises about who writes when: any
-    /// element of a symmetric area of this host. An area that may be revoked has none.
-    pub fn mapped_address<T: Pod>(&self, place: Place<'_, T>) -> Result<*mut T> {
-        match self.ni.resolve(place, 1)? {
-            Reach::Pointer(address) => Ok(address.cast()),
-            Reach::Area(..) => Err(Error::Invalid("an area that its owner may revoke has no lasting address".into())),
-            Reach::Far(_) => Err(Error::Invalid("memory of a rank on another host has no address here".into())),
-        }
-    }
-
     /// The address of a status word, if it lies in job memory, which stays while an operation is under way.
-    fn own_status(&self, status: Place<'_, u64>) -> Result<Option<*mut u8>> {
+    pub(super) fn own_status(&self, status: Place<'_, u64>) -> Result<Option<*mut u8>> {
         if status.rank != self.ni.rank {
             return Err(Error::NotMine { rank: status.rank });
         }

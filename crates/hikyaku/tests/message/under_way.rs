@@ -1,6 +1,7 @@
 //! Operations that go on while the program does something else.
 
 use super::pattern;
+use hikyaku::ffi::{RawMessages, RawPort};
 use hikyaku::message::Mode;
 use hikyaku::{Error, Job, Result};
 use std::sync::atomic::{AtomicU64, Ordering};

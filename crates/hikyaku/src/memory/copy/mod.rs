@@ -44,11 +44,10 @@ pub unsafe fn copy_part(past_caches: bool, dst: *mut u8, src: *const u8, len: us
     unsafe { if past_caches { copy_past_caches(dst, src, len) } else { copy(dst, src, len) } }
 }
 
-/// Copies bytes that peers may be writing to private memory: for code of other languages.
+/// Copies bytes that peers may be writing to private memory.
 ///
 /// # Safety
 /// As many as `into` has can be read.
-#[doc(hidden)]
 pub unsafe fn copy_out(src: *const u8, into: &mut [u8]) {
     // SAFETY: the caller's promise; the target is a live slice.
     unsafe { copy(into.as_mut_ptr(), src, into.len()) };

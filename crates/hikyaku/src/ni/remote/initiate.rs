@@ -153,7 +153,10 @@ impl Port {
                 let settled = || account.is_settled(rank).then_some(());
                 self.wait_until(By::Rank(rank), None, ANY, Progress::Always, settled)
             });
-            if let Err(error) = settled {
+            // A rank that leaves says before what is done.
+            if let Err(error) = settled
+                && !account.is_settled(rank)
+            {
                 if error.is_peer_fault() {
                     account.write_off(rank);
                 }
@@ -248,12 +251,7 @@ impl Port {
     }
 
     /// Sends an operation, waiting for room. Each time it is tried `start` gives its token, and `tried` hears whether it was sent.
-    fn submit_operation(
-        &self,
-        operation: &Operation<'_>,
-        start: impl Fn() -> u64,
-        tried: impl Fn(bool),
-    ) -> Result<()> {
+    fn submit_operation(&self, operation: &Operation<'_>, start: impl Fn() -> u64, tried: impl Fn(bool)) -> Result<()> {
         let rank = operation.at.rank;
         self.check_peer(rank)?;
         let attempt = || {

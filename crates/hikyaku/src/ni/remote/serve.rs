@@ -17,9 +17,18 @@ pub(crate) fn serve(ni: &Ni, outbox: &mut Outbox, source: usize, packet: &Packet
     match operation.and_then(|operation| perform(ni, source, &operation)) {
         // There is room for it: that was asked before.
         Ok((words, data)) if token::is_answered(packet.address) => {
-            drop(answer(ni, outbox, source, packet.address, words, data))
+            if token::is_counted(packet.address) {
+                outbox.note_asked(source, packet.address);
+            }
+            drop(answer(ni, outbox, source, packet.address, words, data));
         }
-        Err(reason) if token::is_refused(packet.address) => refuse(ni, outbox, source, packet, reason),
+        Ok(_) if token::is_lazy(packet.address) => outbox.note_unasked(source, packet.address),
+        Err(reason) if token::is_refused(packet.address) => {
+            refuse(ni, outbox, source, packet, reason);
+            if token::is_lazy(packet.address) {
+                outbox.note_unasked(source, packet.address);
+            }
+        }
         _ => {}
     }
 }
@@ -62,9 +71,7 @@ fn perform<'a>(ni: &Ni, source: usize, operation: &Operation<'a>) -> Result<([u6
     let before = unsafe { ni.perform(ni.rank, act, found) };
     Ok(match act {
         // SAFETY: found for as many bytes, in the heap or an area, which stays while the caller holds the guard.
-        Act::Pull { bytes, position } => {
-            ([*position, 0, 0, 0, 0, 0], unsafe { Data::shared(target, *bytes as usize) })
-        }
+        Act::Pull { bytes, position } => ([*position, 0, 0, 0, 0, 0], unsafe { Data::shared(target, *bytes as usize) }),
         _ => ([before, 0, 0, 0, 0, 0], Data::EMPTY),
     })
 }

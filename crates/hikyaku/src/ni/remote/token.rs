@@ -37,6 +37,21 @@ pub(crate) fn is_answered(token: u64) -> bool {
     token != QUIET && token & LAZY == 0
 }
 
+/// Whether its answer tells of all counted operations before it.
+pub(super) fn is_counted(token: u64) -> bool {
+    token & COUNTED != 0
+}
+
+/// Whether the end of it is asked for later.
+pub(super) fn is_lazy(token: u64) -> bool {
+    token & LAZY != 0
+}
+
+/// The token of a lazy operation, for an answer that nobody has asked for.
+pub(crate) fn as_answered(token: u64) -> u64 {
+    token & !LAZY
+}
+
 /// Whether the initiator wants to hear of a refusal.
 pub(super) fn is_refused(token: u64) -> bool {
     token != QUIET
