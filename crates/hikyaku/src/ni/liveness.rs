@@ -201,6 +201,7 @@ mod tests {
         let results = run.unwrap().results;
         assert!(matches!(results[0], Err(Error::PeerLeft { rank: 1 | 2 })), "{:?}", results[0]);
         assert!(matches!(results[1], Err(Error::Unreachable { rank: 2, .. })), "{:?}", results[1]);
-        assert!(matches!(results[2], Err(Error::Unreachable { rank: 1, .. })), "{:?}", results[2]);
+        // It has lost rank 1 as well, or hears first that it has left.
+        assert!(matches!(&results[2], Err(error) if error.rank() == Some(1)), "{:?}", results[2]);
     }
 }
