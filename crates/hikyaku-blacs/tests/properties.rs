@@ -2,6 +2,7 @@
 //! topologies.
 
 use hikyaku::collective::{Complex32, Complex64};
+use hikyaku::sim::{Faults, Machine, Sim};
 use hikyaku_blacs::{Blacs, Coordinates, Element, Grid, Matrix, Operation, Order, Shape};
 use proptest::prelude::*;
 
@@ -255,39 +256,70 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..25)
 }
 
+/// A grid, what its topologies are made of, and what its processes do.
+#[derive(Clone, Debug)]
+struct Program {
+    rows: i32,
+    columns: i32,
+    order: Order,
+    rings: i32,
+    branches: i32,
+    steps: Vec<Step>,
+}
+
+impl Program {
+    fn ranks(&self) -> usize {
+        (self.rows * self.columns) as usize
+    }
+
+    fn run(&self, job: &hikyaku::Job) {
+        let blacs = Blacs::new(job).unwrap();
+        let context = blacs.grid_init(0, self.order, self.rows, self.columns).unwrap();
+        for (what, value) in [(11, self.rings), (12, self.branches), (13, self.rings), (14, self.branches)] {
+            assert_eq!(blacs.set(context, what, value).unwrap(), None);
+        }
+        let grid = blacs.grid(context).unwrap();
+        let me = grid.position.row * grid.position.columns + grid.position.column;
+        for step in &self.steps {
+            match step.element {
+                0 => step.run::<i32>(&grid, me),
+                1 => step.run::<f32>(&grid, me),
+                2 => step.run::<f64>(&grid, me),
+                3 => step.run::<Complex32>(&grid, me),
+                _ => step.run::<Complex64>(&grid, me),
+            }
+        }
+        drop(grid);
+        blacs.grid_exit(context).unwrap();
+    }
+}
+
+fn programs() -> impl Strategy<Value = Program> {
+    let rings = prop_oneof![-3..0i32, 1..4i32];
+    let order = prop_oneof![Just(Order::Row), Just(Order::Column)];
+    (1..4i32, 1..4i32, order, rings, 1..4i32, steps()).prop_map(|(rows, columns, order, rings, branches, steps)| {
+        Program { rows, columns, order, rings, branches, steps }
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn programs_do_what_the_model_says(
-        (rows, columns) in (1..4i32, 1..4i32),
-        rings in prop_oneof![-3..0i32, 1..4i32],
-        branches in 1..4i32,
-        by_rows in any::<bool>(),
-        steps in steps(),
+    fn programs_do_what_the_model_says(program in programs()) {
+        hikyaku::local(program.ranks(), |job| program.run(job)).unwrap();
+    }
+
+    /// Hosts of several ranks in mixed order, each alone, or all on one; over a wire with faults and over a perfect one.
+    #[test]
+    fn programs_do_what_the_model_says_over_simulated_hosts(
+        program in programs(),
+        hosts in 1..5usize,
+        faults in prop_oneof![Just(0.0), Just(0.1)],
+        seed in any::<u64>(),
     ) {
-        let order = if by_rows { Order::Row } else { Order::Column };
-        hikyaku::local((rows * columns) as usize, |job| {
-            let blacs = Blacs::new(job).unwrap();
-            let context = blacs.grid_init(0, order, rows, columns).unwrap();
-            for (what, value) in [(11, rings), (12, branches), (13, rings), (14, branches)] {
-                assert_eq!(blacs.set(context, what, value).unwrap(), None);
-            }
-            let grid = blacs.grid(context).unwrap();
-            let me = grid.position.row * grid.position.columns + grid.position.column;
-            for step in &steps {
-                match step.element {
-                    0 => step.run::<i32>(&grid, me),
-                    1 => step.run::<f32>(&grid, me),
-                    2 => step.run::<f64>(&grid, me),
-                    3 => step.run::<Complex32>(&grid, me),
-                    _ => step.run::<Complex64>(&grid, me),
-                }
-            }
-            drop(grid);
-            blacs.grid_exit(context).unwrap();
-        })
-        .unwrap();
+        let sim = Sim::new(Machine::plain(), program.ranks(), seed).heap_bytes(1 << 26).hosts(|rank| rank % hosts);
+        sim.faults(Faults::of_wire(faults)).run(|job| program.run(job)).unwrap();
     }
 }
 

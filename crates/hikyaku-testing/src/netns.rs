@@ -84,6 +84,21 @@ impl Network {
         Ipv4Addr::new(10, 77, 0, host as u8 + 1)
     }
 
+    /// Does something in a thread that is on a host, or on the switch between them if `None`: sockets that it makes are there.
+    ///
+    /// # Panics
+    /// If it panics, or there is no way there.
+    pub fn on<R: Send>(&self, host: Option<usize>, what: impl FnOnce() -> R + Send) -> R {
+        let name = host.map_or(&self.switch, |host| &self.hosts[host]);
+        let namespace = std::fs::File::open(std::path::Path::new(FOLDER).join(name)).unwrap();
+        let go = || {
+            let network = rustix::thread::LinkNameSpaceType::Network;
+            rustix::thread::move_into_link_name_space(std::os::fd::AsFd::as_fd(&namespace), Some(network)).unwrap();
+            what()
+        };
+        std::thread::scope(|scope| scope.spawn(go).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
     /// Cuts the link of a host, or mends it.
     pub fn set_link(&self, host: usize, works: bool) {
         ip(&["-n", &self.switch, "link", "set", &format!("p{host}"), if works { "up" } else { "down" }]);

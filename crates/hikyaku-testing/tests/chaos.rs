@@ -53,7 +53,7 @@ fn mixture() {
 fn parted_ranks() {
     watchdog::watched("parted", || {
         for seed in 0..200 {
-            chaos::run_plan(Plan::parted(seed)).unwrap_or_else(|failure| panic!("{failure}"));
+            chaos::run_plan(Plan::parted(seed, None)).unwrap_or_else(|failure| panic!("{failure}"));
         }
     });
 }

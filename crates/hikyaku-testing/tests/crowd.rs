@@ -1,8 +1,15 @@
 //! Jobs of far more ranks than cores: what a rank takes for itself does not grow with slots and ranks it has nothing to do with.
-//! The program `crowd` does the work and checks itself.
+//! The program `crowd` does the work and checks itself. And simulated jobs of many hosts:
+//!
+//! `cargo test --release -p hikyaku-testing --test crowd -- --ignored --nocapture` runs 4,096 simulated ranks; do that after
+//! changes to the simulator, to start and end of ranks, or to what is kept per rank.
 
+use hikyaku::collective::Sum;
 use hikyaku::launch::{Ending, Launcher};
+use hikyaku::sim::{Machine, Sim};
+use hikyaku::{Job, Result, Until};
 use hikyaku_testing::watchdog::watched;
+use std::time::{Duration, Instant};
 
 /// What rank 0 prints.
 fn run(arguments: &[&str], ranks: usize) -> String {
@@ -29,4 +36,65 @@ fn a_rank_of_many_takes_little_memory_for_itself() {
 #[test]
 fn blocks_of_many_ranks_reach_each_other() {
     run(&["alltoall", "2", "2"], 40);
+}
+
+/// One rank's part: barriers, short reductions, and a ring of messages and words.
+fn meet(job: &Job) -> Result<()> {
+    let (rank, size) = (job.rank(), job.size());
+    let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
+    let (world, messages, word) = (job.world()?, job.messages(4)?, job.symmetric::<u64>(1)?);
+    for round in 1..=3u64 {
+        job.barrier()?;
+        world.barrier()?;
+        let mut sum = [rank as u64];
+        world.allreduce(&mut sum, Sum)?;
+        assert_eq!(sum[0], (size * (size - 1) / 2) as u64);
+        let mut got = [0u64; 2];
+        messages.send(&[rank as u64, round], next, 1)?;
+        messages.recv(&mut got, before, 1)?;
+        assert_eq!(got, [before as u64, round]);
+        job.word(word.at(next, 0), round)?;
+        job.wait(word.here(0), Until::AtLeast(round))?;
+    }
+    job.barrier()
+}
+
+/// Hosts of 16 ranks each, all in one thread: gives the time it computed, and the memory of a rank, its stack and all.
+fn simulate(ranks: usize) -> (Duration, u64) {
+    let (begin, computed, before) = (Instant::now(), computed(), peak_bytes());
+    let sim = Sim::new(Machine::plain(), ranks, 1).hosts(|rank| rank / 16);
+    let run = sim.run(meet).unwrap();
+    assert!(run.results.into_iter().all(|result| result.is_ok()));
+    let (took, bytes) = (self::computed() - computed, (peak_bytes() - before) / ranks as u64);
+    let (all, events, elapsed) = (begin.elapsed(), run.events, run.elapsed);
+    println!(
+        "{ranks} ranks: computed {took:?} in {all:?} for {events} events, {elapsed:?} of virtual time, {bytes} bytes per rank"
+    );
+    (took, bytes)
+}
+
+/// How long this thread has had a core: others may be busy, too.
+fn computed() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The most memory this process ever had.
+fn peak_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let kilobytes = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
+    kilobytes.map_or(0, |kilobytes: u64| kilobytes * 1024)
+}
+
+#[test]
+fn simulated_ranks_of_many_hosts_take_little_memory() {
+    let (_, bytes) = watched("16 hosts", || simulate(256));
+    assert!(bytes < 512 << 10, "{bytes}");
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn four_thousand_simulated_ranks_on_256_hosts() {
+    let (took, bytes) = simulate(4096);
+    assert!(took < Duration::from_secs(60) && bytes < 1 << 20, "{took:?}, {bytes} bytes per rank");
 }

@@ -62,6 +62,24 @@ fn conformance<'a>(network: &'a Network, hosts: usize) -> impl Iterator<Item = R
     hikyaku_testing::cases().iter().map(move |case| run(network, hosts, program, case.name, case.ranks))
 }
 
+/// Over a wire that loses, doubles and reorders frames.
+fn with_faults((seed, run): (usize, Run)) -> Run {
+    let faults = format!("loss=0.02,double=0.02,reorder=0.02,seed={seed}");
+    Run { name: format!("{}, seed {seed}", run.name), launcher: run.launcher.env(FAULTS, faults) }
+}
+
+fn messages(network: &Network, hosts: usize) -> impl Iterator<Item = Run> + '_ {
+    let program = env!("CARGO_BIN_EXE_layers");
+    cases::CASES.iter().map(move |(name, ranks, _)| run(network, hosts, program, name, *ranks))
+}
+
+/// With each number of ranks and hosts.
+fn collectives<'a>(network: &'a Network, shapes: &'a [(usize, usize)]) -> impl Iterator<Item = Run> + 'a {
+    let program = env!("CARGO_BIN_EXE_layers");
+    let runs = collective::CASES.iter().flat_map(move |(name, _)| shapes.iter().map(move |shape| (name, *shape)));
+    runs.map(move |(name, (ranks, hosts))| run(network, hosts, program, name, ranks))
+}
+
 #[test]
 fn every_case_over_two_hosts() {
     let Some(network) = Network::new(2) else { return };
@@ -71,26 +89,34 @@ fn every_case_over_two_hosts() {
 #[test]
 fn every_case_over_three_hosts_and_a_wire_with_faults() {
     let Some(network) = Network::new(3) else { return };
-    let with_faults = |(seed, run): (usize, Run)| {
-        let faults = format!("loss=0.02,double=0.02,reorder=0.02,seed={seed}");
-        Run { name: format!("{}, seed {seed}", run.name), launcher: run.launcher.env(FAULTS, faults) }
-    };
     check("conformance with faults", conformance(&network, 3).enumerate().map(with_faults));
 }
 
 #[test]
 fn messages_over_two_hosts() {
     let Some(network) = Network::new(2) else { return };
-    let program = env!("CARGO_BIN_EXE_layers");
-    check("messages", cases::CASES.iter().map(|(name, ranks, _)| run(&network, 2, program, name, *ranks)));
+    check("messages", messages(&network, 2));
 }
 
 #[test]
 fn collectives_over_hosts() {
     let Some(network) = Network::new(3) else { return };
-    let program = env!("CARGO_BIN_EXE_layers");
     // Both alone; two near and one far; some hosts with more ranks than others.
-    let shapes = [(2, 2), (3, 2), (7, 3)];
-    let runs = collective::CASES.iter().flat_map(|(name, _)| shapes.map(|(ranks, hosts)| (name, ranks, hosts)));
-    check("collectives", runs.map(|(name, ranks, hosts)| run(&network, hosts, program, name, ranks)));
+    check("collectives", collectives(&network, &[(2, 2), (3, 2), (7, 3)]));
+}
+
+/// Everything that the tests above leave out: all layers over two and over three hosts, with faults and without.
+#[test]
+#[ignore = "takes minutes: scripts/hosts runs it"]
+fn every_layer_over_two_and_three_hosts() {
+    let Some(network) = Network::new(3) else { return };
+    check("conformance, 3 hosts", conformance(&network, 3));
+    check("conformance with faults, 2 hosts", conformance(&network, 2).enumerate().map(with_faults));
+    check("messages, 3 hosts", messages(&network, 3));
+    for hosts in [2, 3] {
+        check("messages with faults", messages(&network, hosts).enumerate().map(with_faults));
+        let shape = [(2 * hosts, hosts)];
+        check("collectives", collectives(&network, &shape));
+        check("collectives with faults", collectives(&network, &shape).enumerate().map(with_faults));
+    }
 }

@@ -3,11 +3,14 @@
 
 use hikyaku::launch::{Ending, OnDeath, Outcome};
 use hikyaku_testing::chance::Chance;
+use hikyaku_testing::leftovers::Watch;
 use hikyaku_testing::mortal;
 use hikyaku_testing::netns::Network;
 use hikyaku_testing::patience::{assert_prompt, eventually};
 use hikyaku_testing::watchdog::watched;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
@@ -135,6 +138,75 @@ fn a_host_whose_link_is_cut_becomes_unreachable_from_both_sides() {
             assert_prompt(took, SILENCE + Duration::from_secs(2), format!("{call}, rank {rank}"));
         }
     }
+}
+
+/// How often a link is cut: `HIKYAKU_CUTS`, or a few times.
+fn cuts() -> usize {
+    std::env::var("HIKYAKU_CUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+}
+
+/// Jobs whose links are cut at the same time: each waits for seconds.
+const CUTS_AT_ONCE: usize = 10;
+
+/// One cut of a link of a job that works, from its first moment on: everyone has an error that names a rank within the
+/// bound, the job ends, and nothing is left of it. Gives how long that took.
+fn cut_at_random(seed: u64) -> Duration {
+    let Some(network) = Network::new(2) else { return Duration::ZERO };
+    let mut chance = Chance::new(seed, 3);
+    let watch = Watch::new(env!("CARGO_TARGET_TMPDIR"));
+    let longest_us = chance.pick(&[100_000, 500_000, 2_000_000]);
+    let pause = Duration::from_micros(chance.below(longest_us) as u64);
+    let (host, what) = (chance.below(2), format!("seed {seed}, cut after {pause:?}"));
+    let launcher = network.launcher(AFAR, AFAR, &HOST_OF).arg("works").env("TMPDIR", watch.folder());
+    let (outcome, cut) = std::thread::scope(|scope| {
+        let cutter = scope.spawn(|| {
+            std::thread::sleep(pause);
+            network.set_link(host, false);
+            now_ns()
+        });
+        let outcome = watched(&what, || launcher.run().unwrap());
+        (outcome, cutter.join().unwrap())
+    });
+    assert_eq!(outcome.status(), 0, "{what}: {outcome:?}");
+    let mut slowest = 0;
+    for rank in 0..HOST_OF.len() {
+        let said = text(&outcome, rank);
+        let named = ["unreachable ", "left ", "dead "].iter().find_map(|word| number(&outcome, rank, word));
+        assert!(named.is_some_and(|peer| peer < 4 && peer != rank as u64), "{what}, rank {rank}: {said}");
+        slowest = slowest.max(number(&outcome, rank, "learned ").unwrap().saturating_sub(cut));
+    }
+    let unreachable = (0..HOST_OF.len()).filter(|rank| number(&outcome, *rank, "unreachable ").is_some()).count();
+    assert!(unreachable > 0, "{what}: {outcome:?}");
+    let slowest = Duration::from_nanos(slowest);
+    assert_prompt(slowest, SILENCE + Duration::from_secs(2), &what);
+    let folder = watch.folder().to_str().unwrap().as_bytes();
+    let is_ours = |process: &std::fs::DirEntry| {
+        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable.strip_prefix(b"TMPDIR=") == Some(folder))
+    };
+    eventually("processes stay", || {
+        let mut processes = std::fs::read_dir("/proc").unwrap().flatten();
+        (!processes.any(|process| is_ours(&process))).then_some(())
+    });
+    watch.check();
+    slowest
+}
+
+#[test]
+fn fault_15_a_link_is_cut_at_any_moment() {
+    let (next, slowest) = (AtomicUsize::new(0), Mutex::new(Duration::ZERO));
+    std::thread::scope(|scope| {
+        for _ in 0..CUTS_AT_ONCE.min(cuts()) {
+            scope.spawn(|| {
+                while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < cuts()) {
+                    let took = cut_at_random(seed as u64);
+                    let mut slowest = slowest.lock().unwrap();
+                    *slowest = took.max(*slowest);
+                }
+            });
+        }
+    });
+    println!("{} cuts, the slowest rank learned of it after {:?}", cuts(), slowest.lock().unwrap());
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     let (next, findings) = (AtomicU64::new(0), Mutex::new(Findings::default()));
     let work = || {
         while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < count) {
-            let plan = Plan::new(first.wrapping_add(seed), arguments.workload);
+            let plan = Plan::parted(first.wrapping_add(seed), arguments.workload);
             if arguments.verbose {
                 bar.suspend(|| say!("{plan}"));
             }

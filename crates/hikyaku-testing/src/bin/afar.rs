@@ -27,6 +27,8 @@ fn main() {
         "cut" => lose_the_others(&job, &arguments[2], Path::new(&arguments[3])),
         "mended" => go_on_when_mended(&job, Path::new(&arguments[2])),
         "computes" => compute_while_others_push(&job),
+        "besieged" => work_under_siege(&job, Path::new(&arguments[2])),
+        "works" => work_until_cut(&job),
         other => panic!("no such role: {other}"),
     }
     .unwrap();
@@ -176,6 +178,85 @@ fn compute_while_others_push(job: &Job) -> Result<()> {
         }
     }
     job.barrier()
+}
+
+/// One round of a bit of everything with a rank of the other host, and with all.
+struct Work<'j> {
+    job: &'j Job,
+    messages: hikyaku::message::Messages<'j>,
+    world: hikyaku::Group<'j>,
+    words: hikyaku::Symmetric<u64>,
+    round: u64,
+}
+
+impl<'j> Work<'j> {
+    fn new(job: &'j Job) -> Result<Work<'j>> {
+        Ok(Work { job, messages: job.messages(1)?, world: job.world()?, words: job.symmetric(2)?, round: 0 })
+    }
+
+    /// Gives how many ranks have enough.
+    fn round(&mut self, enough: bool) -> Result<u64> {
+        let (me, peer) = (self.job.rank(), self.job.rank() ^ 1);
+        self.round += 1;
+        let (round, bytes) = (self.round, [8, 1000, 30_000][self.round as usize % 3]);
+        let mut got = vec![0u8; bytes];
+        self.messages.scope(|scope| {
+            let receive = scope.irecv(&mut got, peer, SLOT)?;
+            self.messages.send(&vec![(me as u64 + round) as u8; bytes], peer, SLOT)?;
+            scope.wait_receive(receive)
+        })?;
+        assert!(got.iter().all(|byte| *byte == (peer as u64 + round) as u8), "round {round}");
+        self.job.push_notify(self.words.at(peer, 0), &[round], self.words.at(peer, 1), round)?;
+        self.job.wait_from(hikyaku::By::Rank(peer), self.words.here(1), Until::AtLeast(round))?;
+        let mut sums = [1, enough as u64];
+        self.world.allreduce(&mut sums, Sum)?;
+        assert_eq!(sums[0], self.job.size() as u64);
+        if round.is_multiple_of(4) {
+            self.job.barrier()?;
+        }
+        Ok(sums[1])
+    }
+}
+
+/// Works until the test says that it is enough, and prints how much memory it had before and has now, and how many frames it has
+/// refused.
+fn work_under_siege(job: &Job, folder: &Path) -> Result<()> {
+    let mut work = Work::new(job)?;
+    for _ in 0..200 {
+        work.round(false)?;
+    }
+    println!("before {}", resident_bytes());
+    note(folder, "ready", job.rank());
+    while work.round(folder.join("enough").exists())? == 0 {}
+    job.barrier()?;
+    println!("after {}", resident_bytes());
+    println!("refused {}", job.refused_frames());
+    println!("rounds {}", work.round);
+    Ok(())
+}
+
+/// Works until a call fails, and prints why and when.
+fn work_until_cut(job: &Job) -> Result<()> {
+    let mut work = None;
+    let result = loop {
+        let done = match &mut work {
+            None => Work::new(job).map(|made| work = Some(made)),
+            Some(work) => work.round(false).map(drop),
+        };
+        if done.is_err() {
+            break done;
+        }
+    };
+    tell(result);
+    Ok(())
+}
+
+/// What is in memory of this process.
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let kilobytes =
+        text.lines().find_map(|line| line.strip_prefix("RssAnon:")?.split_whitespace().next()?.parse().ok());
+    kilobytes.map_or(0, |kilobytes: u64| kilobytes * 1024)
 }
 
 fn compute(time: Duration) {

@@ -139,8 +139,8 @@ impl Plan {
     }
 
     /// The plan of a seed, in which one in six has a cut that does not heal.
-    pub fn parted(seed: u64) -> Plan {
-        let mut plan = Plan::new(seed, None);
+    pub fn parted(seed: u64, workload: Option<Workload>) -> Plan {
+        let mut plan = Plan::new(seed, workload);
         plan.faults.partitions.extend(lasting_cut(&mut Chance::new(seed, 12), plan.ranks));
         plan
     }

@@ -18,6 +18,8 @@ pub fn judge(plan: &Plan, reports: &[Option<Outcome>]) -> Result<(), String> {
         Trouble::Call(Error::Unreachable { rank: peer, .. }) => {
             (0..plan.ranks).any(|member| cut(member, *peer)) && (parted || cut(rank, *peer))
         }
+        // What it had sent before it left did not arrive.
+        Trouble::Call(Error::PeerLeft { rank: peer }) if plan.is_cut(rank, *peer) => true,
         Trouble::Call(error) => (died || parted) && blames_one_that_is_gone(error, &is_gone),
         Trouble::Broken(_) => false,
     };

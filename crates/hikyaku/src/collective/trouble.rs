@@ -93,8 +93,7 @@ impl Group<'_> {
             return Err(self.alarmed(round, alarm));
         }
         let state = |member: usize| self.job.ni.state_of(self.members[member].rank);
-        let has_left =
-            |member: &usize| state(*member) == State::Left && self.part(*member).finished.get() < round.number;
+        let has_left = |member: &usize| state(*member).has_left() && self.part(*member).finished.get() < round.number;
         // In this order: one that left because another died is not the cause.
         let left = (0..self.size()).find(has_left);
         let dead = (0..self.size()).find(|member| state(*member) == State::Dead);

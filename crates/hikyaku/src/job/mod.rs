@@ -181,13 +181,13 @@ impl Job {
     fn leave_network(&mut self, state: State) {
         let Some(far) = self.ni.far.clone().filter(|_| self.ni.environment.is_none()) else { return };
         let deadline = Instant::now() + DRAIN_PATIENCE;
-        while state == State::Left && !far.drained() && Instant::now() < deadline {
+        while state.has_left() && !far.drained() && Instant::now() < deadline {
             if self.ni.serve_far() != Some(true) {
                 self.ni.relax();
             }
         }
         self.service = None;
-        if state == State::Left {
+        if state.has_left() {
             far.leave();
         }
     }
@@ -205,8 +205,8 @@ impl Drop for Job {
             // What another thread still moves on may reach buffers of peers: they free those when the whole process ends.
             return;
         }
-        let state = if died { State::Dead } else { State::Left };
-        if state == State::Left {
+        let state = if died { State::Dead } else { self.ni.leaves_as() };
+        if !died {
             self.ni.answer_unasked();
         }
         self.leave_network(state);

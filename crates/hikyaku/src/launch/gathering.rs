@@ -2,7 +2,6 @@
 
 use super::host::Departure;
 use crate::job::wire::Absence;
-use crate::transport::shm::layout::State;
 use std::time::{Duration, Instant};
 
 /// Who has come so far.
@@ -60,7 +59,7 @@ impl Gathering {
     /// A rank has ended.
     pub fn ended(&mut self, rank: usize, departure: &Departure) {
         if self.absent.is_none() {
-            let absence = if departure.state == State::Left { Absence::Left } else { Absence::Dead };
+            let absence = if departure.state.has_left() { Absence::Left } else { Absence::Dead };
             self.absent = Some((rank, absence));
         }
     }
@@ -99,6 +98,7 @@ impl Gathering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::shm::layout::State;
 
     const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -218,7 +218,7 @@ impl Host {
         // forked and that still hold the other side.
         let life = &self.memory.block(Local(local as u32)).life;
         let state = if ending == Ending::Exited(0) { State::Left } else { State::Dead };
-        if life.state() != State::Left {
+        if !life.state().has_left() {
             self.memory.mark_departed(Local(local as u32), state);
         }
         let departure = Departure { state: life.state(), arrivals: life.arrivals.load(Ordering::Relaxed) };

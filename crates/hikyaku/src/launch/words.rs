@@ -288,11 +288,21 @@ fn text(from: &mut Reader<'_>) -> Option<String> {
 }
 
 fn encode_departure(out: &mut Writer, departure: &Departure) {
-    out.u8(u8::from(departure.state == State::Left)).u64(departure.arrivals);
+    let state = match departure.state {
+        State::Left => 1,
+        State::Parted => 2,
+        _ => 0,
+    };
+    out.u8(state).u64(departure.arrivals);
 }
 
 fn departure(from: &mut Reader<'_>) -> Option<Departure> {
-    let state = if boolean(from)? { State::Left } else { State::Dead };
+    let state = match from.u8()? {
+        0 => State::Dead,
+        1 => State::Left,
+        2 => State::Parted,
+        _ => return None,
+    };
     Some(Departure { state, arrivals: from.u64()? })
 }
 

@@ -14,6 +14,7 @@ use super::{Core, Messages};
 use crate::error::{Error, Refusal, Result};
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
+use crate::transport::shm::layout::State;
 use bytemuck::Pod;
 
 /// A receive under way.
@@ -167,25 +168,24 @@ impl Drop for Withdrawn<'_> {
 }
 
 impl Core {
-    /// Fails once for every member that died or was lost, and always if nobody is left who could send.
+    /// Fails once for every member that died, was lost, or left because it had lost another, and always if nobody is left who could send.
     fn check_senders(&self) -> Result<()> {
         if !self.has_departures() {
             return Ok(());
         }
         let (mut ended, mut present) = (None, false);
         for member in (0..self.size).filter(|member| *member != self.me) {
-            match self.ni.check_departed(By::Rank(self.rank_of(member))) {
+            let rank = self.rank_of(member);
+            match self.ni.find_departed(By::Rank(rank)) {
                 Ok(()) => present = true,
-                Err(error @ (Error::PeerDead { .. } | Error::Unreachable { .. }))
-                    if self.mourned.borrow_mut().insert(member) =>
-                {
-                    return Err(error);
+                Err(error) if self.ni.state_of(rank) != State::Left && self.mourned.borrow_mut().insert(member) => {
+                    return Err(self.ni.failing(error));
                 }
                 Err(error) => ended = Some(error),
             }
         }
         match ended {
-            Some(error) if !present => Err(error),
+            Some(error) if !present => Err(self.ni.failing(error)),
             _ => Ok(()),
         }
     }

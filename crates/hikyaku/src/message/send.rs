@@ -326,7 +326,7 @@ impl Core {
 
     /// Whether `rank` has ended.
     pub(super) fn has_departed(&self, rank: usize) -> bool {
-        self.has_departures() && self.ni.check_departed(By::Rank(rank)).is_err()
+        self.has_departures() && self.ni.find_departed(By::Rank(rank)).is_err()
     }
 
     /// A copy of a long message in job memory, where the receiver cannot reach the sender's own.

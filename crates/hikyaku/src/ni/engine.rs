@@ -522,7 +522,7 @@ impl Outbox {
         let mut spill = std::mem::take(&mut self.spill);
         for (rank, queue) in &mut spill {
             while let Some((packet, payload)) = queue.front() {
-                let gone = ni.check_departed(super::wait::By::Rank(*rank)).is_err();
+                let gone = ni.find_departed(super::wait::By::Rank(*rank)).is_err();
                 if !gone && !self.try_send(ni, *rank, packet, payload) {
                     break;
                 }

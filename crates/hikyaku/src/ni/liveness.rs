@@ -10,12 +10,14 @@ use crate::transport::core::Loss;
 use crate::transport::shm::layout::State;
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Ranks that this one cannot reach any more.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
     count: AtomicU64,
+    /// Whether a call has failed because of one of them.
+    missed: AtomicBool,
     /// Why.
     ranks: Mutex<HashMap<usize, Loss>>,
 }
@@ -42,7 +44,7 @@ impl Ni {
         self.memory.header().departures.load(Ordering::Relaxed) + self.lost.count.load(Ordering::Relaxed)
     }
 
-    /// Whether no rank has died or was lost.
+    /// Whether no rank has died, was lost, or left because it had lost another.
     pub(crate) fn has_no_deaths(&self) -> bool {
         self.memory.header().deaths.load(Ordering::Acquire) == 0 && self.lost.count.load(Ordering::Acquire) == 0
     }
@@ -55,6 +57,7 @@ impl Ni {
             None => match (self.memory.news_of(rank).0, self.lost.why(rank)) {
                 (told, None) => told,
                 (State::Dead, Some(_)) => State::Dead,
+                (State::Parted, Some(Loss::Left)) => State::Parted,
                 // One that has left was lost before if its farewell did not come: what it sent may be missing.
                 (_, Some(Loss::Left)) => State::Left,
                 (_, Some(Loss::Dead)) => State::Dead,
@@ -95,15 +98,52 @@ impl Ni {
     pub(crate) fn end_of(&self, rank: usize) -> Option<Error> {
         match self.state_of(rank) {
             State::Starting | State::Joined => None,
-            State::Left => Some(Error::PeerLeft { rank }),
+            State::Left | State::Parted => Some(Error::PeerLeft { rank }),
             State::Dead => Some(Error::PeerDead { rank }),
             State::Unreachable => self.lost.why(rank).map(|why| why.error(rank)),
         }
     }
 
-    /// Fails if `by` has ended.
+    /// A call fails with this error.
+    pub(crate) fn failing(&self, error: Error) -> Error {
+        if matches!(error, Error::Unreachable { .. }) {
+            self.lost.missed.store(true, Ordering::Relaxed);
+        }
+        error
+    }
+
+    /// As what this rank leaves. Where a call has failed because another rank could not be reached, which only this one may know,
+    /// the others must not wait for what it would have done.
+    pub(crate) fn leaves_as(&self) -> State {
+        if self.lost.missed.load(Ordering::Relaxed) { State::Parted } else { State::Left }
+    }
+
+    /// Fails if `by` has ended, and with it the call that asks.
     #[cold]
     pub fn check_departed(&self, by: By) -> Result<()> {
+        self.find_departed(by).map_err(|error| self.failing(error))
+    }
+
+    /// Whether no end so far matters to a wait: at the end of a job others leave all the time, and to look at every rank each time
+    /// takes long where there are many.
+    fn is_no_matter(&self, by: By) -> bool {
+        let header = self.memory.header();
+        // Before what follows: whoever is counted here has told how it ended.
+        let departures = header.departures.load(Ordering::Acquire);
+        match by {
+            By::Rank(_) => false,
+            By::Barrier(number) => self.has_no_deaths() && !header.shortfall.load(Ordering::Acquire) >= number,
+            // Somebody is there who may end the wait.
+            By::Anyone => self.has_no_deaths() && departures + 1 < self.size() as u64,
+        }
+    }
+
+    /// As [`Ni::check_departed`], for a call that may succeed all the same: if it does not, it says so by [`Ni::failing`].
+    #[cold]
+    pub(crate) fn find_departed(&self, by: By) -> Result<()> {
+        if self.is_no_matter(by) {
+            return Ok(());
+        }
         match by {
             By::Rank(rank) => {
                 self.check_rank(rank)?;
@@ -122,7 +162,9 @@ impl Ni {
                 for rank in (0..self.size()).filter(|rank| *rank != self.rank) {
                     match self.end_of(rank) {
                         None => present = true,
-                        Some(error @ Error::PeerLeft { .. }) => left = Some(error),
+                        Some(error @ Error::PeerLeft { .. }) if self.state_of(rank) == State::Left => {
+                            left = Some(error)
+                        }
                         Some(error) => return Err(error),
                     }
                 }
@@ -130,5 +172,36 @@ impl Ni {
                 left.filter(|_| !present).map_or(Ok(()), Err)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sim::{Faults, Machine, Partition, Sim};
+    use crate::{By, Error, Until};
+    use std::time::Duration;
+
+    /// Rank 1 loses rank 2, gives up and leaves; rank 0 reaches both, and waits for what either may do.
+    #[test]
+    fn whoever_leaves_after_a_loss_is_not_waited_for() {
+        let cut = Partition { ranks: vec![1], both_ways: true, start: Duration::from_micros(50), end: Duration::MAX };
+        let sim = Sim::new(Machine::plain(), 4, 1).hosts(|rank| [0, 0, 1, 0][rank]);
+        let run = sim.faults(Faults { partitions: vec![cut], ..Faults::default() }).run(|job| {
+            let word = job.symmetric::<u64>(1).unwrap();
+            match job.rank() {
+                0 => job.wait(word.here(0), Until::Equal(1)).map(drop),
+                1 => loop {
+                    job.word(word.at(2, 0), 7).and_then(|()| job.flush(2))?;
+                },
+                2 => job.wait_from(By::Rank(1), word.here(0), Until::Equal(1)).map(drop),
+                // Leaves because it is done: that alone ends no wait.
+                _ => Ok(()),
+            }
+        });
+        let results = run.unwrap().results;
+        assert!(matches!(results[0], Err(Error::PeerLeft { rank: 1 | 2 })), "{:?}", results[0]);
+        assert!(matches!(results[1], Err(Error::Unreachable { rank: 2, .. })), "{:?}", results[1]);
+        // It has lost rank 1 as well, or hears first that it has left.
+        assert!(matches!(&results[2], Err(error) if error.rank() == Some(1)), "{:?}", results[2]);
     }
 }

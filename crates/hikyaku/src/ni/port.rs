@@ -84,6 +84,12 @@ impl Port {
         Ok(self.ni.is_near(rank))
     }
 
+    /// How many frames this rank has refused that came from the network: not of this job, forged, damaged or repeated. A network that
+    /// doubles frames makes some.
+    pub fn refused_frames(&self) -> u64 {
+        self.ni.far.as_ref().map_or(0, |far| far.refused())
+    }
+
     /// How many hosts the ranks of the job are on.
     pub fn host_count(&self) -> usize {
         self.ni.routes.host_count()

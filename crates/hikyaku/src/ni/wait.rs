@@ -37,7 +37,7 @@ impl Pace {
 /// Who is expected to end the wait: its death ends it too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Any peer. The death of any rank ends the wait.
+    /// Any peer. The death of any rank ends the wait, and so does one that leaves because it could not reach another.
     Anyone,
     /// This rank.
     Rank(usize),
@@ -215,11 +215,11 @@ impl Port {
             }
             if look_around
                 && ni.departures() != 0
-                && let Err(error) = ni.check_departed(by)
+                && let Err(error) = ni.find_departed(by)
             {
                 // What was done before the end counts, also what lies in the rings.
                 ni.empty_rings();
-                return ready().ok_or(error);
+                return ready().ok_or_else(|| ni.failing(error));
             }
             match turn.next() {
                 Step::Spin => std::hint::spin_loop(),
@@ -236,7 +236,7 @@ impl Port {
                         }
                         let moved = background::advance(true);
                         result = ready();
-                        let ended = ni.departures() != 0 && ni.check_departed(by).is_err();
+                        let ended = ni.departures() != 0 && ni.find_departed(by).is_err();
                         moved || result.is_some() || ended || ni.failure.is_due()
                     });
                     if let Some(result) = result {
@@ -259,10 +259,10 @@ impl Port {
                 return Ok(result);
             }
             if ni.departures() != 0
-                && let Err(error) = ni.check_departed(by)
+                && let Err(error) = ni.find_departed(by)
             {
                 ni.empty_rings();
-                return ready().ok_or(error);
+                return ready().ok_or_else(|| ni.failing(error));
             }
             if let Some((deadline, after)) = deadline
                 && ni.now() >= deadline
@@ -299,10 +299,10 @@ impl Port {
             }
             environment.check_wait()?;
             if ni.departures() != 0
-                && let Err(error) = ni.check_departed(by)
+                && let Err(error) = ni.find_departed(by)
             {
                 ni.empty_rings();
-                return ready().ok_or(error);
+                return ready().ok_or_else(|| ni.failing(error));
             }
             if let Some((deadline, after)) = deadline
                 && environment.now() >= deadline

@@ -59,6 +59,11 @@ pub trait Transport: Send + Sync {
     /// Tells all peers that this rank leaves. Nothing should be under way.
     fn leave(&self) {}
 
+    /// How many frames were refused: not of this job, forged, damaged or repeated.
+    fn refused(&self) -> u64 {
+        0
+    }
+
     /// Whether everything posted was delivered to the peer's transport, or its peer is lost. A rank says that it has left only
     /// then.
     fn drained(&self) -> bool;

@@ -173,7 +173,7 @@ impl Group<'_> {
         if trouble.is_some() || self.job.ni.departures() == 0 {
             return trouble;
         }
-        members.find_map(|member| self.job.ni.check_departed(By::Rank(self.members[member].rank)).err())
+        members.find_map(|member| self.job.ni.find_departed(By::Rank(self.members[member].rank)).err())
     }
 
     fn alarm_or_death(&self, round: &Round) -> Option<Error> {
@@ -218,7 +218,7 @@ impl Group<'_> {
                 _ => {}
             }
         }
-        self.fail(error)
+        self.fail(self.job.ni.failing(error))
     }
 
     fn raise(&self, round: &Round, why: Why) {

@@ -12,6 +12,7 @@ fn to_agent() -> Vec<ToAgent> {
         ToAgent::Refuse { rank: 1, absence: Absence::Left },
         ToAgent::Refuse { rank: 1, absence: Absence::Late(Duration::from_millis(1500)) },
         ToAgent::News { rank: 3, departure },
+        ToAgent::News { rank: 4, departure: Departure { state: State::Parted, arrivals: 1 } },
         ToAgent::Signal(15),
         ToAgent::Input(b"text\n".to_vec()),
         ToAgent::Shown(12345),

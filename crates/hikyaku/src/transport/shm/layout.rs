@@ -23,7 +23,7 @@ use crate::sync::guard::Guard;
 use crate::sync::line::Line;
 
 /// Moves on with every change of this file or of what it lays out; ranks of different formats do not join.
-pub const FORMAT: u64 = 7;
+pub const FORMAT: u64 = 8;
 /// Area ids per rank.
 pub const AREA_COUNT: usize = 256;
 /// Ports a rank may have; port 0 is the network interface's own.
@@ -38,8 +38,10 @@ pub const CHOICE_WORDS: usize = 24;
 pub struct Header {
     /// Moves on whenever a rank leaves or dies. Read in every wait, hardly ever written.
     pub departures: Line<AtomicU64>,
-    /// How many of them have died.
+    /// How many of them have died, or left after they had lost another.
     pub deaths: Line<AtomicU64>,
+    /// `!` of the fewest barriers that one of them had come to; 0 while all take part. Whoever waits at an earlier one misses nobody.
+    pub shortfall: Line<AtomicU64>,
     /// The barrier for crowded cores.
     pub counter: Counter,
     /// Which version of a collective is used; see `job::choice`. Written before any rank joins.
@@ -113,10 +115,13 @@ pub enum State {
     Joined = 1,
     /// Has ended its part properly.
     Left = 2,
+    /// Has ended its part, after a call of it had failed because it could not reach another rank. What others expect of it may be
+    /// missing, so whoever waits for anyone waits no longer.
+    Parted = 3,
     /// Is dead.
-    Dead = 3,
+    Dead = 4,
     /// Cannot be reached any more, though it may run on. Each rank finds that out for itself, so it is never told.
-    Unreachable = 4,
+    Unreachable = 5,
 }
 
 impl State {
@@ -126,8 +131,14 @@ impl State {
             0 => State::Starting,
             1 => State::Joined,
             2 => State::Left,
+            3 => State::Parted,
             _ => State::Dead,
         }
+    }
+
+    /// Whether the rank has ended its part by itself.
+    pub fn has_left(self) -> bool {
+        matches!(self, State::Left | State::Parted)
     }
 
     /// Whether the rank takes part no more.
@@ -362,21 +373,36 @@ impl JobMemory {
 
     /// Tells everyone here that a rank of this host has ended, and wakes whoever sleeps.
     pub fn mark_departed(&self, local: Local, state: State) {
-        self.note_death(state);
-        depart(&self.header().departures, &self.block(local).life.state, state as u64, self.bells());
+        self.mark_departed_waking(local, state, self.bells());
+    }
+
+    /// As [`JobMemory::mark_departed`], in a simulation, which wakes ranks by itself.
+    pub fn mark_departed_silently(&self, local: Local, state: State) {
+        self.mark_departed_waking(local, state, std::iter::empty());
+    }
+
+    fn mark_departed_waking<'a>(&'a self, local: Local, state: State, bells: impl Iterator<Item = &'a Bell>) {
+        let life = &self.block(local).life;
+        self.note_end(state, life.arrivals.load(Ordering::Acquire));
+        depart(&self.header().departures, &life.state, state as u64, bells);
     }
 
     /// Tells everyone here that a rank of another host has ended, after it had come to so many barriers.
     pub fn tell_of(&self, rank: usize, state: State, arrivals: u64) {
+        self.tell_of_waking(rank, state, arrivals, self.bells());
+    }
+
+    /// As [`JobMemory::tell_of`], in a simulation, which wakes ranks by itself.
+    pub fn tell_of_silently(&self, rank: usize, state: State, arrivals: u64) {
+        self.tell_of_waking(rank, state, arrivals, std::iter::empty());
+    }
+
+    fn tell_of_waking<'a>(&'a self, rank: usize, state: State, arrivals: u64, bells: impl Iterator<Item = &'a Bell>) {
         let Some(word) = self.news_word(rank) else { return };
-        self.note_death(state);
+        let arrivals = arrivals & ARRIVALS_MASK;
+        self.note_end(state, arrivals);
         // The state counts more: a higher one stays.
-        depart(
-            &self.header().departures,
-            word,
-            (state as u64) << ARRIVALS_BITS | arrivals & ARRIVALS_MASK,
-            self.bells(),
-        );
+        depart(&self.header().departures, word, (state as u64) << ARRIVALS_BITS | arrivals, bells);
     }
 
     /// What is known of a rank of another host: its state, and how many barriers it had come to.
@@ -398,8 +424,9 @@ impl JobMemory {
     }
 
     /// Before it is known which rank it is.
-    fn note_death(&self, state: State) {
-        if state == State::Dead {
+    fn note_end(&self, state: State, arrivals: u64) {
+        self.header().shortfall.fetch_max(!arrivals, Ordering::SeqCst);
+        if state != State::Left {
             self.header().deaths.fetch_add(1, Ordering::SeqCst);
         }
     }

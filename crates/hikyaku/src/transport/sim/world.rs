@@ -270,7 +270,10 @@ impl World {
                 for host in 0..self.hosts.count() {
                     self.tell(host, rank, state, arrivals);
                 }
-                (0..course.ranks.len()).for_each(|peer| course.wake(peer, false));
+                for peer in 0..course.ranks.len() {
+                    course.wake(peer, false);
+                    course.plan_retry_if_alone(peer);
+                }
             }
             What::Arrival { to, parcel } => {
                 drop(course);
@@ -284,8 +287,8 @@ impl World {
     /// The ranks of a host learn that one has ended.
     fn tell(&self, host: usize, rank: usize, state: State, arrivals: u64) {
         match self.hosts.host_of(rank) == host {
-            true => self.memories[host].mark_departed(self.hosts.local_of(rank), state),
-            false => self.memories[host].tell_of(rank, state, arrivals),
+            true => self.memories[host].mark_departed_silently(self.hosts.local_of(rank), state),
+            false => self.memories[host].tell_of_silently(rank, state, arrivals),
         }
     }
 

@@ -154,6 +154,11 @@ impl Transport for Endpoint {
         self.capabilities
     }
 
+    fn refused(&self) -> u64 {
+        let Counters { strangers, forged, replayed, strays, malformed, .. } = self.counters();
+        strangers + forged + replayed + strays + malformed
+    }
+
     unsafe fn post(&self, to: usize, packet: &Packet, body: Body, token: Option<Token>) -> Result<Posted> {
         if body.len() > self.capabilities.payload_max {
             return Err(Error::PayloadTooLong { bytes: body.len(), max: self.capabilities.payload_max });
