@@ -7,6 +7,8 @@ use crate::job::choice::{self, Call, Choices, Version};
 /// What was chosen for a group of this many members.
 pub(super) struct Row {
     row: choice::Row,
+    /// Where they are on several hosts.
+    far: choice::Row,
     /// For a barrier, and for anything else: is any of it a tree?
     any_tree: bool,
     /// A barrier is one counter.
@@ -16,10 +18,11 @@ pub(super) struct Row {
 impl Row {
     /// Members of a job with more ranks than cores compete with all its ranks, so its size counts then.
     pub fn of(job: &Job, size: usize, crowded: bool) -> Row {
-        let row = Choices::of(&job.ni.memory).row(if crowded { job.size() } else { size });
+        let choices = Choices::of(&job.ni.memory);
+        let row = choices.row(if crowded { job.size() } else { size });
         // Alone there is nothing to send.
         let any_tree = size > 1 && row.as_flattened().contains(&(Version::Tree as u8));
-        Row { row, any_tree, counts: choice::counts(&row, size, crowded) }
+        Row { row, far: choices.far_row(size), any_tree, counts: choice::counts(&row, size, crowded) }
     }
 
     #[inline(always)]
@@ -37,6 +40,10 @@ impl Group<'_> {
     /// The version that a call of `bytes` bytes of private memory uses.
     #[doc(hidden)]
     pub fn version(&self, call: Call, bytes: usize) -> Version {
+        if let Some(far) = &self.far {
+            let default = || call.default_far_version(far.host_count(), bytes);
+            return choice::chosen(&self.choice.far, call, bytes).unwrap_or_else(default);
+        }
         let default = || call.default_version(self.size(), bytes, self.crowded);
         self.choice.chosen(call, bytes).unwrap_or_else(default)
     }

@@ -52,6 +52,13 @@ pub trait Operation<T> {
     fn combine(&self, total: &mut [T], input: &[T]);
 }
 
+/// Whether an operation with this code gives the same, but for rounding, whatever the order: not a function of the program, of
+/// which nobody knows, nor one that says whose of equal elements counts.
+pub(super) fn is_commutative(code: u8) -> bool {
+    let operation = code >> 4;
+    code != FUNCTION && operation != AbsMax::OPERATION && operation != AbsMin::OPERATION
+}
+
 /// The code of all functions of the program.
 pub(super) const FUNCTION: u8 = 0xFF;
 
