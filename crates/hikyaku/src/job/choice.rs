@@ -71,7 +71,8 @@ impl Call {
         }
     }
 
-    fn has(self, version: Version, bytes: usize) -> bool {
+    /// Whether there is such a version for `bytes` bytes.
+    pub(crate) fn has(self, version: Version, bytes: usize) -> bool {
         self.versions(bytes).contains(&version) || self.far_versions().contains(&version)
     }
 
@@ -220,7 +221,8 @@ impl Choices {
     pub(crate) fn of(memory: &JobMemory) -> Choices {
         let told = Choices::from_words(memory.header().choices.each_ref().map(|word| word.load(Ordering::Relaxed)));
         let mut choices = Choices::default();
-        for (call, ranks, bytes, version) in told.iter().filter(|(call, _, bytes, version)| call.has(*version, *bytes)) {
+        for (call, ranks, bytes, version) in told.iter().filter(|(call, _, bytes, version)| call.has(*version, *bytes))
+        {
             choices.set(call, ranks, bytes, version);
         }
         choices
@@ -242,7 +244,8 @@ impl Choices {
 
     pub(crate) fn from_words(words: [u64; CHOICE_WORDS]) -> Choices {
         let mut rows = words.iter().map(|word| word.to_le_bytes());
-        let mut table = || [(); Call::ALL.len()].map(|()| [(); RANK_LIMITS.len()].map(|()| rows.next().expect("a row")));
+        let mut table =
+            || [(); Call::ALL.len()].map(|()| [(); RANK_LIMITS.len()].map(|()| rows.next().expect("a row")));
         Choices { near: table(), far: table() }
     }
 }

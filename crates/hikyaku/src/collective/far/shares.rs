@@ -100,13 +100,7 @@ impl Group<'_> {
     }
 
     /// Afterwards each carrier has the result of its part of its share.
-    fn combine_shares_far(
-        &self,
-        round: &Round,
-        view: View<'_>,
-        data: &mut [u8],
-        how: &Combination<'_>,
-    ) -> Result<()> {
+    fn combine_shares_far(&self, round: &Round, view: View<'_>, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let cut = shares(view, data.len(), how.element);
         Team { group: self, round, list: view.near() }.combine_parts(data, &cut, how)?;
         match view.peers() {

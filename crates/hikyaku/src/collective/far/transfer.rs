@@ -157,8 +157,7 @@ impl<'j> Group<'j> {
         let (sends, receives) = (!data.is_empty(), !into.is_empty());
         let (pieces, straight) = if in_straight { (&mut [][..], into) } else { (into, &mut [][..]) };
         // Open before anything is said, so that nobody waits for the header after the label.
-        let mut expected =
-            if in_straight { Some(self.far_slots().expect(straight, from, LONG_SLOT)?) } else { None };
+        let mut expected = if in_straight { Some(self.far_slots().expect(straight, from, LONG_SLOT)?) } else { None };
         let mut out = self.outgoing(round, to, 0, if out_straight { &[] } else { data });
         let mut incoming = self.incoming(round, from, 0, pieces);
         let both = Both::new(!sends, !receives);

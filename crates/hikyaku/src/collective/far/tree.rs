@@ -75,13 +75,7 @@ impl Branch {
 
 impl Group<'_> {
     /// Combines what the members below have with the own data, in their order, and passes it on.
-    pub(super) fn pass_up(
-        &self,
-        round: &Round,
-        branch: &Branch,
-        data: &mut [u8],
-        how: &Combination<'_>,
-    ) -> Result<()> {
+    pub(super) fn pass_up(&self, round: &Round, branch: &Branch, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let step = PIECE_BYTES / how.element * how.element;
         let mut input = Room::of(if branch.children.is_empty() { 0 } else { data.len().min(step) });
         each_piece(data, step, |index, piece| {
@@ -122,8 +116,7 @@ mod tests {
     #[test]
     fn all_members_hang_on_the_root() {
         for (size, root) in (1..20).flat_map(|size| [0, size / 2, size - 1].map(|root| (size, root))) {
-            let branches: Vec<Branch> =
-                (0..size).map(|me| Branch::over(View::Flat { me, size }, root)).collect();
+            let branches: Vec<Branch> = (0..size).map(|me| Branch::over(View::Flat { me, size }, root)).collect();
             for (me, branch) in branches.iter().enumerate() {
                 assert_eq!(branch.parent.is_none(), me == root);
                 assert!(branch.parent.is_none_or(|parent| branches[parent].children.contains(&me)));
