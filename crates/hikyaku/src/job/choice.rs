@@ -79,7 +79,9 @@ impl Call {
     /// The version that members on `hosts` hosts use if nobody has measured.
     pub fn default_far_version(self, hosts: usize, bytes: usize) -> Version {
         match self {
-            Call::Reduce | Call::Allreduce if bytes / hosts.max(1) >= FAR_SHARE_MIN => Version::Shares,
+            Call::Reduce | Call::Allreduce if bytes > FAR_SHORT_MAX && bytes / hosts.max(1) >= FAR_SHARE_MIN => {
+                Version::Shares
+            }
             _ => Version::Leaders,
         }
     }
@@ -111,8 +113,10 @@ const SHORT_MAX: usize = 64 * 1024;
 /// Private buffers are worth the system calls of a reduction if each share has so many bytes.
 const SHARE_MIN: usize = 64 * 1024;
 
-/// Shares are worth their messages if each host gets so many bytes of the result.
-const FAR_SHARE_MIN: usize = 1024;
+/// Up to so many bytes, what a host has is one message between leaders.
+const FAR_SHORT_MAX: usize = 8000;
+/// Shares are worth their messages if each has so many bytes.
+const FAR_SHARE_MIN: usize = 128;
 
 impl Version {
     /// Those for members of one host.

@@ -1,7 +1,8 @@
 //! Barrier and short allreduce of a team in a number of steps that grows with the logarithm of its size.
 //!
 //! In step `k` of an allreduce a place exchanges all it has with the one `2^k` away, in the bits of their numbers, and both
-//! combine the lower one's first: so all get the same bits, in the order of places. Where the size is no power of two, some
+//! combine the lower one's first: so all get the same bits, in the order of places. Few places tell each other everything in one
+//! step, and each combines all for itself. Where the size is no power of two, some
 //! neighbours are one place in this (Rabenseifner and Träff, EuroPVM/MPI 2004, section 3):
 //!
 //! ```text
@@ -17,6 +18,8 @@ use crate::sync::barrier::partner;
 
 /// Up to so many bytes are combined on the stack.
 const STACK_BYTES: usize = 1024;
+/// Up to so many places, with so few bytes, tell each other everything: one step of three messages takes less than two steps.
+const DIRECT_PLACES_MAX: usize = 4;
 
 impl Team<'_> {
     /// Waits until all places have come.
@@ -40,10 +43,38 @@ impl Team<'_> {
         }
         if data.len() <= STACK_BYTES {
             let [mut mine, mut theirs] = [const { Scratch([0; STACK_BYTES]) }; 2];
-            return self.double(data, how, &mut mine.0[..data.len()], &mut theirs.0[..data.len()]);
+            let (mine, theirs) = (&mut mine.0[..data.len()], &mut theirs.0[..data.len()]);
+            return match self.size() <= DIRECT_PLACES_MAX {
+                true => self.combine_at_once(data, how, mine, theirs),
+                false => self.double(data, how, mine, theirs),
+            };
         }
         let (mut mine, mut theirs) = (Room::of(data.len()), Room::of(data.len()));
         self.double(data, how, mine.bytes(), theirs.bytes())
+    }
+
+    fn combine_at_once(
+        &self,
+        data: &mut [u8],
+        how: &Combination<'_>,
+        mine: &mut [u8],
+        theirs: &mut [u8],
+    ) -> Result<()> {
+        let (place, size) = (self.place(), self.size());
+        (1..size).try_for_each(|distance| self.tell((place + distance) % size, data))?;
+        mine.copy_from_slice(data);
+        for other in 0..size {
+            match (other, other == place) {
+                (0, true) => {}
+                (0, false) => self.hear(0, data)?,
+                (_, true) => (how.combine)(data, mine),
+                (_, false) => {
+                    self.hear(other, theirs)?;
+                    (how.combine)(data, theirs);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn double(&self, data: &mut [u8], how: &Combination<'_>, mine: &mut [u8], theirs: &mut [u8]) -> Result<()> {
