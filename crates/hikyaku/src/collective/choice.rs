@@ -61,34 +61,51 @@ mod tests {
     use super::*;
     use crate::Config;
     use crate::collective::Sum;
+    use crate::sim::{Machine, Sim};
 
     /// What was chosen is not only what the table says, but what is done.
+    fn check(
+        world: &Group<'_>,
+        version: Version,
+        versions: fn(Call, usize) -> &'static [Version],
+    ) -> crate::Result<()> {
+        for (call, bytes) in Call::ALL.into_iter().flat_map(|call| [8, 800_000].map(|bytes| (call, bytes))) {
+            let mut data = vec![1u64; bytes / 8];
+            world.noted.set(None);
+            match call {
+                Call::Barrier => world.barrier()?,
+                Call::Broadcast => world.broadcast(&mut data, 1)?,
+                Call::Reduce => world.reduce(&mut data, Sum, 1)?,
+                Call::Allreduce => world.allreduce(&mut data, Sum)?,
+            }
+            let ran = world.noted.get();
+            if versions(call, bytes).contains(&version) {
+                assert_eq!(ran, Some(version), "{call:?} of {bytes} bytes");
+                assert_eq!(world.version(call, bytes), version, "{call:?} of {bytes} bytes");
+            } else {
+                assert_ne!(ran, Some(version), "{call:?} of {bytes} bytes");
+            }
+        }
+        Ok(())
+    }
+
     #[test]
     fn the_version_that_was_chosen_is_the_one_that_runs() {
         for version in Version::ALL {
             let config = Config { choices: Choices::all(version), ..Config::default() };
             let results = crate::local_with(3, config, |job| {
-                let world = job.world()?;
-                for (call, bytes) in Call::ALL.into_iter().flat_map(|call| [8, 800_000].map(|bytes| (call, bytes))) {
-                    let mut data = vec![1u64; bytes / 8];
-                    world.noted.set(None);
-                    match call {
-                        Call::Barrier => world.barrier()?,
-                        Call::Broadcast => world.broadcast(&mut data, 1)?,
-                        Call::Reduce => world.reduce(&mut data, Sum, 1)?,
-                        Call::Allreduce => world.allreduce(&mut data, Sum)?,
-                    }
-                    let ran = world.noted.get();
-                    if call.versions(bytes).contains(&version) {
-                        assert_eq!(ran, Some(version), "{call:?} of {bytes} bytes");
-                        assert_eq!(world.version(call, bytes), version, "{call:?} of {bytes} bytes");
-                    } else {
-                        assert_ne!(ran, Some(version), "{call:?} of {bytes} bytes");
-                    }
-                }
+                check(&job.world()?, version, Call::versions)?;
                 job.barrier()
             });
             results.unwrap().into_iter().for_each(|result| result.unwrap());
+        }
+    }
+
+    #[test]
+    fn the_version_that_was_chosen_is_the_one_that_runs_over_hosts() {
+        for version in Version::FAR {
+            let sim = Sim::new(Machine::plain(), 4, 1).hosts(|rank| rank % 2).choices(Choices::all(version));
+            sim.run(|job| check(&job.world().unwrap(), version, |call, _| call.far_versions()).unwrap()).unwrap();
         }
     }
 }

@@ -79,7 +79,9 @@ impl Call {
     /// The version that members on `hosts` hosts use if nobody has measured.
     pub fn default_far_version(self, hosts: usize, bytes: usize) -> Version {
         match self {
-            Call::Reduce | Call::Allreduce if bytes > FAR_SHORT_MAX && bytes / hosts.max(1) >= FAR_SHARE_MIN => {
+            Call::Reduce | Call::Allreduce
+                if bytes > FAR_SHORT_MAX && hosts <= FAR_HOSTS_MAX && bytes / hosts.max(1) >= FAR_SHARE_MIN =>
+            {
                 Version::Shares
             }
             _ => Version::Leaders,
@@ -115,6 +117,8 @@ const SHARE_MIN: usize = 64 * 1024;
 
 /// Up to so many bytes, what a host has is one message between leaders.
 const FAR_SHORT_MAX: usize = 8000;
+/// Up to so many hosts, whoever carries a share talks to one of each: more would need much memory for it.
+const FAR_HOSTS_MAX: usize = 64;
 /// Shares are worth their messages if each has so many bytes.
 const FAR_SHARE_MIN: usize = 128;
 

@@ -174,7 +174,8 @@ impl Group<'_> {
         let hosts = &self.far().hosts;
         let view = View::Hosts(hosts);
         let (leaders, near, block) = (view.leaders(), view.near(), mine.len());
-        if leaders.len() == self.size() {
+        // What is empty still tells what a member asks for.
+        if leaders.len() == self.size() || block == 0 {
             return self.allgather_flat(&round, mine, all);
         }
         let place = |member: usize| member * block..(member + 1) * block;

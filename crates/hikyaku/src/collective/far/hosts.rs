@@ -143,7 +143,10 @@ impl<'f> View<'f> {
     pub fn host_of(self, member: usize) -> usize {
         match self {
             View::Hosts(hosts) => {
-                let place = hosts.order.iter().position(|of| *of as usize == member).expect("a member") as u32;
+                let place = match hosts.in_order {
+                    true => member as u32,
+                    false => hosts.order.iter().position(|of| *of as usize == member).expect("a member") as u32,
+                };
                 hosts.starts.partition_point(|start| *start <= place) - 1
             }
             View::Flat { .. } => member,

@@ -31,8 +31,8 @@
 //! # The order of reductions
 //! Contributions are combined in the order of members, with brackets in places that depend on version, size and hosts only:
 //! so all members get the same bits, every time. If the members of a host are not neighbours, hosts are combined one after the
-//! other all the same where only rounding can tell (`Sum`, `Product`, `Max`, `Min`, logical and bit operations); where the order
-//! can matter (functions of the program, `AbsMax`, `AbsMin`) such a group is seen flat.
+//! other all the same where only rounding can tell (`Sum`, `Product`, `Max` and `Min` of integers, logical and bit operations);
+//! where the order can matter (functions of the program, `AbsMax`, the largest of numbers that may be NaN) such a group is seen flat.
 //!
 //! # What speaks against it
 //! * *A near group of each host would use the near protocols*, which combine in place. It would also have alarms, numbers and

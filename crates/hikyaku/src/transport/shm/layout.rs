@@ -23,7 +23,7 @@ use crate::sync::guard::Guard;
 use crate::sync::line::Line;
 
 /// Moves on with every change of this file or of what it lays out; ranks of different formats do not join.
-pub const FORMAT: u64 = 7;
+pub const FORMAT: u64 = 8;
 /// Area ids per rank.
 pub const AREA_COUNT: usize = 256;
 /// Ports a rank may have; port 0 is the network interface's own.
