@@ -154,13 +154,13 @@ fn a_long_allreduce_crosses_between_two_hosts_once() {
 #[test]
 #[ignore = "figures, not a test"]
 fn figures() {
-    let sizes = [8, 1 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
-    for (hosts, ranks) in [(4, 8), (8, 1), (3, 2), (2, 2)] {
-        for bytes in sizes {
-            print!("allreduce of {bytes:>7} bytes, {hosts} hosts of {ranks}:");
+    for (hosts, ranks, mixed) in [(4, 8, false), (4, 8, true), (8, 1, false)] {
+        let host = |rank: usize| if mixed { rank % hosts } else { rank / ranks };
+        for bytes in [8, 8 << 10, 1 << 20] {
+            let mut line = format!("allreduce of {bytes} bytes, {hosts} hosts of {ranks}, in turn {mixed}:");
             for version in Version::FAR {
                 let choices = Choices::all(version);
-                let sim = Sim::new(Machine::plain(), hosts * ranks, 1).hosts(|rank| rank / ranks).choices(choices);
+                let sim = Sim::new(Machine::plain(), hosts * ranks, 1).hosts(host).choices(choices);
                 let time = |calls: usize| {
                     let run = sim.run(|job| {
                         let world = job.world().unwrap();
@@ -169,9 +169,9 @@ fn figures() {
                     });
                     run.unwrap().elapsed
                 };
-                print!("  {} {:.2?}", version.name(), (time(11) - time(1)) / 10);
+                line += &format!("  {} {:.2?}", version.name(), (time(3) - time(1)) / 2);
             }
-            println!();
+            println!("{line}");
         }
     }
 }
