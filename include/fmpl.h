@@ -212,8 +212,8 @@ typedef struct fmpl_func {
     int id;
 } fmpl_func;
 
-/* Combines `count` elements of every member, always in the order of ranks, so that results are the same every time.
- * fmpl_reduce leaves the result at the root (the others keep their numbers), fmpl_allreduce at all, fmpl_scan at each
+/* Combines `count` elements of every member, always in the order of ranks (over several hosts those of a host first, where
+ * nothing but rounding can tell), so that results are the same every time. fmpl_reduce leaves the result at the root (the others keep their numbers), fmpl_allreduce at all, fmpl_scan at each
  * member the result of all up to it. `work` is not needed and may be NULL. */
 int fmpl_reduce(void *buf, int count, fmpl_func func, int root, fmpl_comm comm, void *work);
 int fmpl_allreduce(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work);

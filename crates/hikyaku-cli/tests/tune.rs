@@ -1,5 +1,6 @@
 //! `hikyaku tune` as a user would: what it measures, stores and explains, and what happens without its file.
 
+use hikyaku_testing::netns::Network;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -65,6 +66,25 @@ fn what_was_measured_is_shown_stored_and_used() {
     assert!(collectives.contains("(default)"), "nobody measured large ones: {info}");
     // Nor so many ranks.
     assert!(!out(&file.hikyaku(&["info", "-n", "9"])).contains("(measured)"));
+}
+
+/// Those between hosts, beside those that were measured on one.
+#[test]
+fn versions_over_hosts_are_measured_by_a_job_over_hosts() {
+    let Some(network) = Network::new(2) else { return };
+    let file = File::new("hosts");
+    let quick = ["--rounds", "1", "--time", "1", "--max", "8"];
+    file.hikyaku(&[&["tune", "-n", "4"], &quick[..]].concat());
+    let hosts = network.list(&[(0, 2), (1, 2)]);
+    let over = ["tune", "--hosts", &hosts, "--agent", "nsenter --net=/run/netns/{host}"];
+    let shown = out(&file.hikyaku(&[&over[..], &quick].concat()));
+    assert!(["flat", "leaders", "shares"].iter().all(|version| shown.contains(version)), "{shown}");
+    let stored = std::fs::read_to_string(&file.0).unwrap();
+    assert_eq!(stored.matches("\"allreduce 4 64 ").count(), 2, "{stored}");
+    let info = out(&file.hikyaku(&["info", "-n", "4"]));
+    let line = |call: &str| info.lines().find(|line| line.trim().starts_with(call)).unwrap_or_default();
+    assert!(line("allreduce over hosts up to").contains("(measured)"), "{info}");
+    assert!(line("allreduce up to").contains("(measured)"), "{info}");
 }
 
 /// Every rank of a job uses the table of whoever started it. One that measures says so if another version is used than

@@ -2,6 +2,8 @@
 
 #[path = "collective/cases.rs"]
 mod cases;
+#[path = "collective/over_hosts.rs"]
+mod over_hosts;
 #[path = "../../hikyaku-testing/src/watchdog.rs"]
 #[allow(dead_code)]
 mod watchdog;

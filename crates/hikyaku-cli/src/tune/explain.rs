@@ -15,6 +15,10 @@ pub fn explain(ranks: usize, crowded: bool) -> Vec<(String, String)> {
         let choices = tuned.as_ref().map_or_else(Choices::default, |tuned| tuned.choices);
         lines.extend(spans(call, ranks, crowded, &choices).into_iter().map(|span| span.line(call)));
     }
+    for call in Call::ALL {
+        let choices = tuned.as_ref().map_or_else(Choices::default, |tuned| tuned.choices);
+        lines.extend(far_spans(call, ranks, &choices).into_iter().map(|span| span.line(call)));
+    }
     lines
         .push((String::new(), "long memory of the job is used where it is, unless something else was measured".into()));
     lines
@@ -31,11 +35,21 @@ struct Span {
 }
 
 fn spans(call: Call, ranks: usize, crowded: bool, choices: &Choices) -> Vec<Span> {
+    let default = |bytes| call.default_version(ranks, bytes, crowded);
+    merged(call, |bytes| choices.get(call, ranks, bytes), default)
+}
+
+/// Over hosts: two, if nobody has measured.
+fn far_spans(call: Call, ranks: usize, choices: &Choices) -> Vec<Span> {
+    merged(call, |bytes| choices.get_far(call, ranks, bytes), |bytes| call.default_far_version(2, bytes))
+}
+
+fn merged(call: Call, measured: impl Fn(usize) -> Option<Version>, default: impl Fn(usize) -> Version) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     for limit in Choices::SIZES {
-        let measured = choices.get(call, ranks, limit);
-        let version = measured.unwrap_or_else(|| call.default_version(ranks, limit, crowded));
-        let measured = measured.is_some();
+        let chosen = measured(limit);
+        let version = chosen.unwrap_or_else(|| default(limit));
+        let measured = chosen.is_some();
         match spans.last_mut() {
             Some(last) if (last.version, last.measured) == (version, measured) => last.limit = limit,
             last => {
@@ -68,9 +82,13 @@ impl Span {
             Version::Stage => "through two larger buffers, used in turn",
             Version::Direct => "the members' memory is used where it is",
             Version::Tree => "a tree of messages",
+            Version::Flat => "messages between all members",
+            Version::Leaders => "members of a host through their leader, messages between leaders",
+            Version::Shares => "every member combines a share, and carries it between hosts",
         };
         let why = if self.measured { "measured" } else { "default" };
-        (format!("{} {sizes}", call.name()), format!("{}: {text} ({why})", self.version.name()))
+        let whose = if self.version.is_far() { " over hosts" } else { "" };
+        (format!("{}{whose} {sizes}", call.name()), format!("{}: {text} ({why})", self.version.name()))
     }
 }
 

@@ -41,13 +41,18 @@ pub fn cases(max: usize) -> Vec<(Call, usize)> {
     std::iter::once((Call::Barrier, 0)).chain(cases).collect()
 }
 
+/// The versions of a call, on one host or over several.
+pub fn versions(call: Call, bytes: usize, over_hosts: bool) -> &'static [Version] {
+    if over_hosts { call.far_versions() } else { call.versions(bytes) }
+}
+
 /// Batches of which the median counts.
 const BATCHES: usize = 5;
 const CALLS_MAX: u64 = 2000;
 
 /// Measures and prints.
 pub fn rank(version: &str, time_ms: u64, max: usize) -> std::result::Result<ExitCode, String> {
-    let version = Version::ALL.into_iter().find(|v| v.name() == version).ok_or("no such version")?;
+    let version = Version::named(version).ok_or("no such version")?;
     measure(version, Duration::from_millis(time_ms), max).map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -55,7 +60,8 @@ pub fn rank(version: &str, time_ms: u64, max: usize) -> std::result::Result<Exit
 fn measure(version: Version, time: Duration, max: usize) -> Result<()> {
     let job = Job::start()?;
     let world = job.world()?;
-    for (call, bytes) in cases(max).into_iter().filter(|(call, bytes)| call.versions(*bytes).contains(&version)) {
+    let is_there = |(call, bytes): &(Call, usize)| versions(*call, *bytes, version.is_far()).contains(&version);
+    for (call, bytes) in cases(max).into_iter().filter(is_there) {
         let used = world.version(call, bytes);
         if used != version {
             let (call, used) = (call.name(), used.name());

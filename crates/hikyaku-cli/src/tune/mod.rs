@@ -9,14 +9,14 @@ pub use measure::rank;
 
 use hikyaku::Config;
 use hikyaku::collective::{Call, Choices, Machine, Tuned, Version};
-use hikyaku::launch::Launcher;
+use hikyaku::launch::{Hosts, Launcher};
 use indicatif::{ProgressBar, ProgressStyle};
 use measure::Figure;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Measure the versions of the collectives (buffers, stage, direct, tree) on this machine, and store which one to use for
-/// which number of ranks and which size.
+/// which number of ranks and which size. With hosts, those between hosts (flat, leaders, shares).
 ///
 /// Jobs started afterwards use what was stored; `hikyaku info` explains it. The file is ~/.config/hikyaku/tune.toml, or
 /// what HIKYAKU_TUNE names.
@@ -25,6 +25,14 @@ pub struct Arguments {
     /// Numbers of ranks to measure; what comes out counts for up to 2, 4, 8, 16, 32 and more
     #[arg(short = 'n', long, value_name = "N,..", value_delimiter = ',', default_value = "2,4,8,16")]
     ranks: Vec<usize>,
+
+    /// Measure groups over these hosts instead, with all their ranks: a:2,b:2. What comes out counts for jobs that are started here
+    #[arg(long, value_name = "HOST:N,...")]
+    hosts: Option<String>,
+
+    /// The command that starts the agent of a host, as for `hikyaku run`
+    #[arg(long, value_name = "COMMAND", requires = "hosts")]
+    agent: Option<String>,
 
     /// How often each version is measured, in turn; the quietest counts
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -49,6 +57,37 @@ fn bytes(text: &str) -> Result<u64, String> {
 
 /// Another version than the default must be so much faster to be chosen: figures are never exact.
 const CLEARLY: f64 = 0.95;
+
+/// Where one number of ranks is measured.
+struct Place {
+    ranks: usize,
+    /// Over several hosts.
+    hosts: Option<Hosts>,
+}
+
+impl Place {
+    fn all(arguments: &Arguments) -> Result<Vec<Place>, String> {
+        let Some(list) = &arguments.hosts else {
+            return Ok(arguments.ranks.iter().map(|ranks| Place { ranks: *ranks, hosts: None }).collect());
+        };
+        let hosts = Hosts::parse(list).map_err(|error| error.to_string())?;
+        if hosts.names().len() < 2 {
+            return Err("at least 2 hosts".into());
+        }
+        Ok(vec![Place { ranks: hosts.host_of().len(), hosts: Some(hosts) }])
+    }
+
+    fn versions(&self) -> &'static [Version] {
+        if self.hosts.is_some() { &Version::FAR } else { &Version::ALL }
+    }
+
+    fn default_version(&self, call: Call, bytes: usize) -> Version {
+        match &self.hosts {
+            Some(hosts) => call.default_far_version(hosts.names().len(), bytes),
+            None => call.default_version(self.ranks, bytes, self.ranks > Machine::here().cores),
+        }
+    }
+}
 
 /// What was found for one call, number of ranks and size.
 struct Finding {
@@ -83,20 +122,20 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
 }
 
 fn measure_all(arguments: &Arguments) -> Result<Vec<Finding>, String> {
-    let bar = progress(arguments.ranks.len() * arguments.rounds * Version::ALL.len());
+    let places = Place::all(arguments)?;
+    let bar = progress(places.iter().map(|place| place.versions().len() * arguments.rounds).sum());
     let mut findings = Vec::new();
-    for &ranks in &arguments.ranks {
+    for place in &places {
         let mut figures: Vec<Figure> = Vec::new();
         for _ in 0..arguments.rounds {
-            for version in Version::ALL {
-                bar.set_message(format!("{ranks} ranks, {}", version.name()));
-                figures.extend(job(ranks, version, arguments)?);
+            for version in place.versions() {
+                bar.set_message(format!("{} ranks, {}", place.ranks, version.name()));
+                figures.extend(job(place, *version, arguments)?);
                 bar.inc(1);
             }
         }
-        let crowded = ranks > Machine::here().cores;
         for (call, bytes) in measure::cases(arguments.max as usize) {
-            findings.push(judge(ranks, call, bytes, crowded, &figures));
+            findings.push(judge(place, call, bytes, &figures));
         }
     }
     bar.finish_and_clear();
@@ -109,11 +148,17 @@ fn progress(jobs: usize) -> ProgressBar {
 }
 
 /// One job in which every call uses `version`.
-fn job(ranks: usize, version: Version, arguments: &Arguments) -> Result<Vec<Figure>, String> {
-    let program = crate::this_program()?;
+fn job(place: &Place, version: Version, arguments: &Arguments) -> Result<Vec<Figure>, String> {
+    let (program, ranks) = (crate::this_program()?, place.ranks);
     let config = Config { choices: Choices::all(version), ..Config::default() };
     let (time, max) = (arguments.time.to_string(), arguments.max.to_string());
-    let launcher = Launcher::new(program).args(["rank", "tune", version.name(), &time, &max]);
+    let mut launcher = Launcher::new(&program).args(["rank", "tune", version.name(), &time, &max]);
+    if let Some(hosts) = &place.hosts {
+        launcher = launcher.hosts(hosts.clone()).agent_program(&program);
+    }
+    if let Some(agent) = &arguments.agent {
+        launcher = launcher.agent(agent);
+    }
     let outcome = launcher.ranks(ranks).config(config).capture(true).run();
     let outcome = outcome.map_err(|error| format!("cannot start a job of {ranks} ranks: {error}"))?;
     if outcome.status() != 0 {
@@ -126,17 +171,18 @@ fn job(ranks: usize, version: Version, arguments: &Arguments) -> Result<Vec<Figu
 }
 
 /// Chooses the fastest, or the default if that is about as fast.
-fn judge(ranks: usize, call: Call, bytes: usize, crowded: bool, figures: &[Figure]) -> Finding {
+fn judge(place: &Place, call: Call, bytes: usize, figures: &[Figure]) -> Finding {
     let best = |version: Version| {
         let of = figures.iter().filter(|f| (f.version, f.call, f.bytes) == (version, call, bytes));
         of.map(|figure| figure.seconds).min_by(f64::total_cmp).map(|seconds| (version, seconds))
     };
-    let times: Vec<_> = call.versions(bytes).iter().filter_map(|version| best(*version)).collect();
-    let default = call.default_version(ranks, bytes, crowded);
+    let versions = measure::versions(call, bytes, place.hosts.is_some());
+    let times: Vec<_> = versions.iter().filter_map(|version| best(*version)).collect();
+    let default = place.default_version(call, bytes);
     let usual = times.iter().find(|(version, _)| *version == default).map_or(f64::INFINITY, |(_, seconds)| *seconds);
     let fastest = times.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     let chosen = fastest.filter(|(_, seconds)| *seconds < CLEARLY * usual).map_or(default, |(version, _)| *version);
-    Finding { ranks, call, bytes, times, default, chosen }
+    Finding { ranks: place.ranks, call, bytes, times, default, chosen }
 }
 
 #[cfg(test)]
@@ -148,11 +194,16 @@ mod tests {
         let figure = |version, seconds| Figure { version, call: Call::Reduce, bytes: 8, seconds };
         let of = |tree: f64| {
             let figures = [(Version::Buffers, 3e-6), (Version::Buffers, 1e-6), (Version::Tree, tree)];
-            judge(2, Call::Reduce, 8, false, &figures.map(|(version, seconds)| figure(version, seconds)))
+            let place = Place { ranks: 2, hosts: None };
+            judge(&place, Call::Reduce, 8, &figures.map(|(version, seconds)| figure(version, seconds)))
         };
         assert_eq!(of(0.97e-6).chosen, Version::Buffers);
         assert_eq!(of(0.8e-6).chosen, Version::Tree);
         assert_eq!(of(2e-6).chosen, Version::Buffers);
         assert_eq!(of(2e-6).times, [(Version::Buffers, 1e-6), (Version::Tree, 2e-6)]);
+        let over_hosts = Place { ranks: 4, hosts: Some(Hosts::parse("a:2,b:2").unwrap()) };
+        let finding =
+            judge(&over_hosts, Call::Reduce, 8, &[figure(Version::Flat, 1e-6), figure(Version::Leaders, 2e-6)]);
+        assert_eq!((finding.default, finding.chosen), (Version::Leaders, Version::Flat));
     }
 }

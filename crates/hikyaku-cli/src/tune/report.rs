@@ -4,14 +4,16 @@ use super::Finding;
 use hikyaku::collective::{Call, Version};
 
 pub fn print(findings: &[Finding]) {
+    let over_hosts = findings.iter().any(|finding| finding.default.is_far());
+    let versions: &[Version] = if over_hosts { &Version::FAR } else { &Version::ALL };
     say_on!("{:>5}  {:<10} {:>7}", "ranks", "call", "size");
-    Version::ALL.iter().for_each(|version| say_on!(" {:>10}", version.name()));
+    versions.iter().for_each(|version| say_on!(" {:>10}", version.name()));
     say!("   chosen");
     for finding in findings {
         let bytes = if finding.call == Call::Barrier { String::new() } else { size(finding.bytes) };
         say_on!("{:>5}  {:<10} {bytes:>7}", finding.ranks, finding.call.name());
-        for version in Version::ALL {
-            let seconds = time_of(finding, version);
+        for version in versions {
+            let seconds = time_of(finding, *version);
             say_on!(" {:>10}", seconds.map_or_else(|| "-".into(), microseconds));
         }
         say!("   {}", verdict(finding));

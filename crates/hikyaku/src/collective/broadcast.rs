@@ -126,7 +126,7 @@ impl Group<'_> {
         match version {
             Version::Direct if reached => source,
             Version::Direct | Version::Stage => self.own_stage(),
-            Version::Buffers | Version::Tree => Source::in_rounds(),
+            _ => Source::in_rounds(),
         }
     }
 

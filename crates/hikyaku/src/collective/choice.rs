@@ -7,6 +7,8 @@ use crate::job::choice::{self, Call, Choices, Version};
 /// What was chosen for a group of this many members.
 pub(super) struct Row {
     row: choice::Row,
+    /// Where they are on several hosts.
+    far: choice::Row,
     /// For a barrier, and for anything else: is any of it a tree?
     any_tree: bool,
     /// A barrier is one counter.
@@ -16,10 +18,11 @@ pub(super) struct Row {
 impl Row {
     /// Members of a job with more ranks than cores compete with all its ranks, so its size counts then.
     pub fn of(job: &Job, size: usize, crowded: bool) -> Row {
-        let row = Choices::of(&job.ni.memory).row(if crowded { job.size() } else { size });
+        let choices = Choices::of(&job.ni.memory);
+        let row = choices.row(if crowded { job.size() } else { size });
         // Alone there is nothing to send.
         let any_tree = size > 1 && row.as_flattened().contains(&(Version::Tree as u8));
-        Row { row, any_tree, counts: choice::counts(&row, size, crowded) }
+        Row { row, far: choices.far_row(size), any_tree, counts: choice::counts(&row, size, crowded) }
     }
 
     #[inline(always)]
@@ -37,6 +40,10 @@ impl Group<'_> {
     /// The version that a call of `bytes` bytes of private memory uses.
     #[doc(hidden)]
     pub fn version(&self, call: Call, bytes: usize) -> Version {
+        if let Some(far) = &self.far {
+            let default = || call.default_far_version(far.host_count(), bytes);
+            return choice::chosen(&self.choice.far, call, bytes).unwrap_or_else(default);
+        }
         let default = || call.default_version(self.size(), bytes, self.crowded);
         self.choice.chosen(call, bytes).unwrap_or_else(default)
     }
@@ -54,34 +61,51 @@ mod tests {
     use super::*;
     use crate::Config;
     use crate::collective::Sum;
+    use crate::sim::{Machine, Sim};
 
     /// What was chosen is not only what the table says, but what is done.
+    fn check(
+        world: &Group<'_>,
+        version: Version,
+        versions: fn(Call, usize) -> &'static [Version],
+    ) -> crate::Result<()> {
+        for (call, bytes) in Call::ALL.into_iter().flat_map(|call| [8, 800_000].map(|bytes| (call, bytes))) {
+            let mut data = vec![1u64; bytes / 8];
+            world.noted.set(None);
+            match call {
+                Call::Barrier => world.barrier()?,
+                Call::Broadcast => world.broadcast(&mut data, 1)?,
+                Call::Reduce => world.reduce(&mut data, Sum, 1)?,
+                Call::Allreduce => world.allreduce(&mut data, Sum)?,
+            }
+            let ran = world.noted.get();
+            if versions(call, bytes).contains(&version) {
+                assert_eq!(ran, Some(version), "{call:?} of {bytes} bytes");
+                assert_eq!(world.version(call, bytes), version, "{call:?} of {bytes} bytes");
+            } else {
+                assert_ne!(ran, Some(version), "{call:?} of {bytes} bytes");
+            }
+        }
+        Ok(())
+    }
+
     #[test]
     fn the_version_that_was_chosen_is_the_one_that_runs() {
         for version in Version::ALL {
             let config = Config { choices: Choices::all(version), ..Config::default() };
             let results = crate::local_with(3, config, |job| {
-                let world = job.world()?;
-                for (call, bytes) in Call::ALL.into_iter().flat_map(|call| [8, 800_000].map(|bytes| (call, bytes))) {
-                    let mut data = vec![1u64; bytes / 8];
-                    world.noted.set(None);
-                    match call {
-                        Call::Barrier => world.barrier()?,
-                        Call::Broadcast => world.broadcast(&mut data, 1)?,
-                        Call::Reduce => world.reduce(&mut data, Sum, 1)?,
-                        Call::Allreduce => world.allreduce(&mut data, Sum)?,
-                    }
-                    let ran = world.noted.get();
-                    if call.versions(bytes).contains(&version) {
-                        assert_eq!(ran, Some(version), "{call:?} of {bytes} bytes");
-                        assert_eq!(world.version(call, bytes), version, "{call:?} of {bytes} bytes");
-                    } else {
-                        assert_ne!(ran, Some(version), "{call:?} of {bytes} bytes");
-                    }
-                }
+                check(&job.world()?, version, Call::versions)?;
                 job.barrier()
             });
             results.unwrap().into_iter().for_each(|result| result.unwrap());
+        }
+    }
+
+    #[test]
+    fn the_version_that_was_chosen_is_the_one_that_runs_over_hosts() {
+        for version in Version::FAR {
+            let sim = Sim::new(Machine::plain(), 4, 1).hosts(|rank| rank % 2).choices(Choices::all(version));
+            sim.run(|job| check(&job.world().unwrap(), version, |call, _| call.far_versions()).unwrap()).unwrap();
         }
     }
 }

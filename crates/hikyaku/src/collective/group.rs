@@ -291,7 +291,7 @@ impl<'j> Group<'j> {
             true => {
                 let parts: Vec<_> = members.iter().map(|member| (member.rank, member.start)).collect();
                 slots.set(Some(Messages::over(job, SLOTS, &parts, rank)));
-                Some(Far::new(job, &members, room)?)
+                Some(Far::new(job, &members, rank, room)?)
             }
         };
         Ok(Group {

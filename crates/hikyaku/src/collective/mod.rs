@@ -1,8 +1,8 @@
 //! Groups of ranks, and what their members do together: barrier, broadcast, reduction, gathering and scattering.
 //!
-//! Rests on: `message`. Leaves out: one leader per host, where a group has several hosts.
+//! Rests on: `message`.
 //!
-//! Every member has a part of its own memory that all members map. The collective calls of a group are numbered; in
+//! On one host every member has a part of its own memory that all members map. The collective calls of a group are numbered; in
 //! call `n` each member writes what it asks for, and a short contribution beside it, into entry `n` of its part, and
 //! reads the entries of those it needs something from. Longer contributions lie in a buffer of the part, long ones are
 //! read from where they are. Entries and buffers are used in turn, so that nobody waits for slow readers of the last
@@ -33,7 +33,7 @@
 //! | `choice` | which version is used for what |
 //! | `room` | aligned private memory |
 //! | `exchange` | gather, allgather, scatter, alltoall |
-//! | `far/` | the same calls where members are on several hosts |
+//! | `far/` | all calls where members are on several hosts |
 //! | `pending` | calls that go on while the program does something else |
 //! | `queue` | those of a group, one after the other |
 

@@ -1,7 +1,7 @@
 //! What numbers are combined by.
 //!
 //! Each operation is a loop over two private slices that the compiler turns into vector instructions. The functions are
-//! called in the order of the members' ranks, so a result is the same every time and at every member.
+//! called in the order of the members' ranks (over hosts, see `far`), so a result is the same every time and at every member.
 
 use crate::ni::message::InFunction;
 use bytemuck::{Pod, Zeroable};
@@ -50,6 +50,18 @@ pub trait Operation<T> {
 
     /// Combines `input` into `total`, which has the same length.
     fn combine(&self, total: &mut [T], input: &[T]);
+}
+
+/// Whether an operation with this code gives the same, but for rounding, whatever the order. Not a function of the program, of
+/// which nobody knows; nor one that says whose of equal elements counts; nor the largest of numbers of which one may be no number.
+pub(super) fn is_commutative(code: u8) -> bool {
+    let (operation, of_integers) = (code >> 4, matches!(code & 15, 1..=4));
+    match operation {
+        Sum::OPERATION | Product::OPERATION => true,
+        Max::OPERATION | Min::OPERATION => of_integers,
+        And::OPERATION..=BitXor::OPERATION => true,
+        _ => false,
+    }
 }
 
 /// The code of all functions of the program.
@@ -290,6 +302,16 @@ mod tests {
         assert_eq!(combined(Product, a, b), Complex64 { re: 5.0, im: 5.0 });
         assert_eq!(combined(AbsMax, a, b), b);
         assert_eq!(combined(Sum, Complex32 { re: 1.0, im: 2.0 }, Complex32 { re: 1.0, im: 1.0 }).im, 3.0);
+    }
+
+    #[test]
+    fn the_order_is_all_one_where_only_rounding_can_tell() {
+        assert!(
+            is_commutative(<Sum as Operation<f64>>::CODE) && is_commutative(<Product as Operation<Complex64>>::CODE)
+        );
+        assert!(is_commutative(<Max as Operation<i32>>::CODE) && is_commutative(<BitXor as Operation<u64>>::CODE));
+        assert!(!is_commutative(<Max as Operation<f64>>::CODE) && !is_commutative(<AbsMax as Operation<i64>>::CODE));
+        assert!(!is_commutative(FUNCTION));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Combining contributions: reduce, allreduce, scan.
 //!
-//! Contributions are combined in the order of ranks, so results are the same every time. Long vectors are combined where
+//! Contributions are combined in the order of ranks, so results are the same every time (what that means over several hosts: see
+//! `far`). Long vectors are combined where
 //! they are (see `share`), or where that cannot be, in pieces of a buffer. Who combines a piece:
 //!
 //! * reduce of short pieces, or of few, or where members share cores: the root, when all have come; the others go on
@@ -145,8 +146,8 @@ impl Group<'_> {
     fn combine_bytes(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         if self.is_far() {
             return match label.kind {
-                Kind::Reduce => self.tree_reduce(label, data, how).map(drop),
-                Kind::Allreduce => self.tree_allreduce(label, data, how).map(drop),
+                Kind::Reduce => self.far_reduce(label, data, how),
+                Kind::Allreduce => self.far_allreduce(label, data, how),
                 _ => self.far_scan(label, data, how),
             };
         }

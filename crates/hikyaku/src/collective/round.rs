@@ -41,6 +41,12 @@ impl Round {
         Round { number, slot, head: label.head(number, history), argument: label.argument() }
     }
 
+    /// What this member asks for, as it is compared.
+    #[inline(always)]
+    pub fn asks(&self) -> [u64; 2] {
+        [self.head, self.argument]
+    }
+
     /// Of what this member asks for, and asked for before.
     #[inline(always)]
     pub fn checksum(&self) -> u16 {

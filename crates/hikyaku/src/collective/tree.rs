@@ -1,5 +1,5 @@
-//! The same collectives as trees of messages: what they are where members are on several hosts, kept beside the versions over
-//! shared memory and chosen where they are measured to be faster (see `choice`).
+//! The same collectives as trees of messages, kept beside the versions over shared memory and chosen where they are measured to be
+//! faster (see `choice`). Where members are on several hosts, see `far`.
 //!
 //! A binomial tree of all members, of a depth that grows with the logarithm of their number. Data go in pieces of a short
 //! message, in several slots in turn, so that pieces follow each other through the tree. Reductions go up to the first
@@ -12,7 +12,6 @@
 //! ```
 //! Members show what they ask for as in every call, and compare it with whom they hear from; waits look out for trouble.
 
-use super::far;
 use super::group::Group;
 use super::label::{Kind, Label};
 use super::reduce::Combination;
@@ -59,8 +58,7 @@ impl<'j> Slots<'j> {
 /// One call.
 struct Climb<'g, 'j> {
     group: &'g Group<'j>,
-    /// `None` in a far group.
-    messages: Option<&'g Messages<'j>>,
+    messages: &'g Messages<'j>,
     round: Round,
     /// Data in pieces of so many bytes.
     piece: usize,
@@ -81,15 +79,11 @@ impl<'j> Group<'j> {
 
     /// Begins a call; `None`: in another way.
     fn climb(&self, label: Label, element: usize) -> Result<Option<Climb<'_, 'j>>> {
-        if self.is_far() {
-            let round = self.begin(label)?;
-            return Ok(Some(Climb { group: self, messages: None, round, piece: far::PIECE_BYTES / element * element }));
-        }
         let Some(messages) = self.tree()? else { return Ok(None) };
         self.note(Version::Tree);
         let round = self.enter(label)?;
         self.publish(&round);
-        Ok(Some(Climb { group: self, messages: Some(messages), round, piece: EAGER_MAX / element * element }))
+        Ok(Some(Climb { group: self, messages, round, piece: EAGER_MAX / element * element }))
     }
 
     /// A barrier: up and down without data. False if it must be done in another way.
@@ -106,7 +100,7 @@ impl<'j> Group<'j> {
     pub(super) fn tree_broadcast(&self, label: Label, data: &mut [u8]) -> Result<bool> {
         let Some(climb) = self.climb(label, 1)? else { return Ok(false) };
         climb.down(data, label.root)?;
-        climb.finish();
+        self.finish(&climb.round);
         Ok(true)
     }
 
@@ -115,7 +109,7 @@ impl<'j> Group<'j> {
         let Some(climb) = self.climb(label, how.element)? else { return Ok(false) };
         climb.up(data, Some(how))?;
         climb.down(data, 0)?;
-        climb.finish();
+        self.finish(&climb.round);
         Ok(true)
     }
 
@@ -136,7 +130,7 @@ impl<'j> Group<'j> {
                 climb.pieces(data, |index, piece| climb.receive(0, index, piece))?;
             }
         }
-        climb.finish();
+        self.finish(&climb.round);
         Ok(true)
     }
 }
@@ -156,13 +150,6 @@ pub(super) fn steps(place: usize, size: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Climb<'_, '_> {
-    /// This member reads nothing of the call any more.
-    fn finish(&self) {
-        if self.messages.is_some() {
-            self.group.finish(&self.round);
-        }
-    }
-
     /// Combines what the members below have with the own data, and passes it on.
     fn up(&self, data: &mut [u8], how: Option<&Combination<'_>>) -> Result<()> {
         let (rank, size) = (self.group.rank(), self.group.size());
@@ -207,8 +194,7 @@ impl Climb<'_, '_> {
     }
 
     fn send(&self, member: usize, index: usize, data: &[u8]) -> Result<()> {
-        let Some(messages) = self.messages else { return self.group.tell(&self.round, member, index, data) };
-        let sent = || messages.try_send(data, member, index % SLOTS).map(|sent| sent.then_some(())).transpose();
+        let sent = || self.messages.try_send(data, member, index % SLOTS).map(|sent| sent.then_some(())).transpose();
         // A member that has left because another died is not the cause.
         let cause = |error| self.group.check(&self.round).err().unwrap_or(error);
         // Each attempt may run handlers.
@@ -217,9 +203,8 @@ impl Climb<'_, '_> {
     }
 
     fn receive(&self, member: usize, index: usize, into: &mut [u8]) -> Result<()> {
-        let Some(messages) = self.messages else { return self.group.hear(&self.round, member, index, into) };
         let expected = into.len();
-        let came = || messages.try_recv(into, member, index % SLOTS).transpose();
+        let came = || self.messages.try_recv(into, member, index % SLOTS).transpose();
         let came = self.group.abandon_on_panic(|| self.group.wait(self.round, came))?;
         // It has shown what it asks for before it sent.
         if !self.group.has_entered(&self.round, member)? || came.as_ref().ok() != Some(&expected) {

@@ -29,6 +29,12 @@ pub enum Version {
     Direct = 3,
     /// A tree of messages.
     Tree = 4,
+    /// Over several hosts: messages between all members, wherever they are.
+    Flat = 5,
+    /// Over several hosts: members of a host through their leader, and messages between the leaders.
+    Leaders = 6,
+    /// Over several hosts: every member combines a share of the data, and carries it between the hosts.
+    Shares = 7,
 }
 
 impl Call {
@@ -45,7 +51,7 @@ impl Call {
         }
     }
 
-    /// The versions there are for a call of `bytes` bytes.
+    /// The versions there are for a call of `bytes` bytes among members of one host.
     pub fn versions(self, bytes: usize) -> &'static [Version] {
         use Version::*;
         match self {
@@ -53,6 +59,32 @@ impl Call {
             _ if bytes <= BUFFER_MAX => &[Buffers, Tree],
             Call::Broadcast => &[Buffers, Stage, Direct, Tree],
             Call::Reduce | Call::Allreduce => &[Buffers, Direct, Tree],
+        }
+    }
+
+    /// The versions there are for a call among members of several hosts.
+    pub fn far_versions(self) -> &'static [Version] {
+        use Version::*;
+        match self {
+            Call::Barrier | Call::Broadcast => &[Flat, Leaders],
+            Call::Reduce | Call::Allreduce => &[Flat, Leaders, Shares],
+        }
+    }
+
+    /// Whether there is such a version for `bytes` bytes.
+    pub(crate) fn has(self, version: Version, bytes: usize) -> bool {
+        self.versions(bytes).contains(&version) || self.far_versions().contains(&version)
+    }
+
+    /// The version that members on `hosts` hosts use if nobody has measured.
+    pub fn default_far_version(self, hosts: usize, bytes: usize) -> Version {
+        match self {
+            Call::Reduce | Call::Allreduce
+                if bytes > FAR_SHORT_MAX && hosts <= FAR_HOSTS_MAX && bytes / hosts.max(1) >= FAR_SHARE_MIN =>
+            {
+                Version::Shares
+            }
+            _ => Version::Leaders,
         }
     }
 
@@ -83,9 +115,32 @@ const SHORT_MAX: usize = 64 * 1024;
 /// Private buffers are worth the system calls of a reduction if each share has so many bytes.
 const SHARE_MIN: usize = 64 * 1024;
 
+/// Up to so many bytes, what a host has is one message between leaders.
+const FAR_SHORT_MAX: usize = 8000;
+/// Up to so many hosts, whoever carries a share talks to one of each: more would need much memory for it.
+const FAR_HOSTS_MAX: usize = 64;
+/// Shares are worth their messages if each has so many bytes.
+const FAR_SHARE_MIN: usize = 128;
+
 impl Version {
-    /// All of them.
+    /// Those for members of one host.
     pub const ALL: [Version; 4] = [Version::Buffers, Version::Stage, Version::Direct, Version::Tree];
+    /// Those for members of several hosts.
+    pub const FAR: [Version; 3] = [Version::Flat, Version::Leaders, Version::Shares];
+
+    /// Whether it is for members of several hosts.
+    pub fn is_far(self) -> bool {
+        Version::FAR.contains(&self)
+    }
+
+    /// The version of that name.
+    pub fn named(name: &str) -> Option<Version> {
+        Version::each().find(|version| version.name() == name)
+    }
+
+    fn each() -> impl Iterator<Item = Version> {
+        Version::ALL.into_iter().chain(Version::FAR)
+    }
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -94,11 +149,14 @@ impl Version {
             Version::Stage => "stage",
             Version::Direct => "direct",
             Version::Tree => "tree",
+            Version::Flat => "flat",
+            Version::Leaders => "leaders",
+            Version::Shares => "shares",
         }
     }
 
     fn from_code(code: u8) -> Option<Version> {
-        Version::ALL.into_iter().find(|version| *version as u8 == code)
+        Version::each().find(|version| *version as u8 == code)
     }
 }
 
@@ -111,9 +169,15 @@ fn class(limits: &[usize], value: usize) -> usize {
     limits.iter().position(|limit| value <= *limit).expect("the last class has no limit")
 }
 
-/// The version of each call for each class of rank counts and sizes; nothing: the default.
+/// The version of each call for each class of rank counts and sizes; nothing: the default. Groups of one host and groups of
+/// several have tables of their own: a version tells which one it belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Choices([[[u8; BYTE_LIMITS.len()]; RANK_LIMITS.len()]; Call::ALL.len()]);
+pub struct Choices {
+    near: Table,
+    far: Table,
+}
+
+type Table = [[[u8; BYTE_LIMITS.len()]; RANK_LIMITS.len()]; Call::ALL.len()];
 
 /// The row of one class of rank counts.
 pub(crate) type Row = [[u8; BYTE_LIMITS.len()]; Call::ALL.len()];
@@ -127,7 +191,7 @@ impl Choices {
         let mut choices = Choices::default();
         for call in Call::ALL {
             for (ranks, bytes) in RANK_LIMITS.iter().flat_map(|ranks| BYTE_LIMITS.map(|bytes| (*ranks, bytes))) {
-                if call.versions(bytes).contains(&version) {
+                if call.has(version, bytes) {
                     choices.set(call, ranks, bytes, version);
                 }
             }
@@ -135,29 +199,37 @@ impl Choices {
         choices
     }
 
-    /// The version for a call of `bytes` bytes among `ranks` ranks, if one was chosen.
+    /// The version for a call of `bytes` bytes among `ranks` ranks of one host, if one was chosen.
     pub fn get(&self, call: Call, ranks: usize, bytes: usize) -> Option<Version> {
-        Version::from_code(self.0[call as usize][class(&RANK_LIMITS, ranks)][class(&BYTE_LIMITS, bytes)])
+        look_up(&self.near, call, ranks, bytes)
+    }
+
+    /// The version for a call of `bytes` bytes among `ranks` ranks of several hosts, if one was chosen.
+    pub fn get_far(&self, call: Call, ranks: usize, bytes: usize) -> Option<Version> {
+        look_up(&self.far, call, ranks, bytes)
     }
 
     /// Chooses a version for the class of that rank count and size.
     pub fn set(&mut self, call: Call, ranks: usize, bytes: usize, version: Version) {
-        self.0[call as usize][class(&RANK_LIMITS, ranks)][class(&BYTE_LIMITS, bytes)] = version as u8;
+        let table = if version.is_far() { &mut self.far } else { &mut self.near };
+        table[call as usize][class(&RANK_LIMITS, ranks)][class(&BYTE_LIMITS, bytes)] = version as u8;
     }
 
     /// What was chosen: call, largest rank count and size of the class (the last has none: `usize::MAX`), version.
     pub fn iter(&self) -> impl Iterator<Item = (Call, usize, usize, Version)> {
         let classes = RANK_LIMITS.iter().flat_map(|ranks| BYTE_LIMITS.map(|bytes| (*ranks, bytes)));
         let all = Call::ALL.iter().flat_map(move |call| classes.clone().map(|(ranks, bytes)| (*call, ranks, bytes)));
-        all.filter_map(|(call, ranks, bytes)| Some((call, ranks, bytes, self.get(call, ranks, bytes)?)))
+        all.flat_map(|(call, ranks, bytes)| {
+            let versions = [self.get(call, ranks, bytes), self.get_far(call, ranks, bytes)];
+            versions.into_iter().flatten().map(move |version| (call, ranks, bytes, version))
+        })
     }
 
     /// The table of a job. What chooses a version that a call does not have is left out: any rank may have written there.
     pub(crate) fn of(memory: &JobMemory) -> Choices {
         let told = Choices::from_words(memory.header().choices.each_ref().map(|word| word.load(Ordering::Relaxed)));
         let mut choices = Choices::default();
-        for (call, ranks, bytes, version) in
-            told.iter().filter(|(call, _, bytes, version)| call.versions(*bytes).contains(version))
+        for (call, ranks, bytes, version) in told.iter().filter(|(call, _, bytes, version)| call.has(*version, *bytes))
         {
             choices.set(call, ranks, bytes, version);
         }
@@ -165,18 +237,29 @@ impl Choices {
     }
 
     pub(crate) fn row(&self, ranks: usize) -> Row {
-        self.0.map(|of_call| of_call[class(&RANK_LIMITS, ranks)])
+        self.near.map(|of_call| of_call[class(&RANK_LIMITS, ranks)])
+    }
+
+    pub(crate) fn far_row(&self, ranks: usize) -> Row {
+        self.far.map(|of_call| of_call[class(&RANK_LIMITS, ranks)])
     }
 
     pub(crate) fn words(&self) -> [u64; CHOICE_WORDS] {
-        let words: Vec<u64> = self.0.iter().flatten().map(|row| u64::from_le_bytes(*row)).collect();
+        let rows = [self.near, self.far].concat().concat();
+        let words: Vec<u64> = rows.iter().map(|row| u64::from_le_bytes(*row)).collect();
         words.try_into().expect("a word per row")
     }
 
     pub(crate) fn from_words(words: [u64; CHOICE_WORDS]) -> Choices {
         let mut rows = words.iter().map(|word| word.to_le_bytes());
-        Choices([(); Call::ALL.len()].map(|()| [(); RANK_LIMITS.len()].map(|()| rows.next().expect("a word per row"))))
+        let mut table =
+            || [(); Call::ALL.len()].map(|()| [(); RANK_LIMITS.len()].map(|()| rows.next().expect("a row")));
+        Choices { near: table(), far: table() }
     }
+}
+
+fn look_up(table: &Table, call: Call, ranks: usize, bytes: usize) -> Option<Version> {
+    Version::from_code(table[call as usize][class(&RANK_LIMITS, ranks)][class(&BYTE_LIMITS, bytes)])
 }
 
 /// The version in a row, if one was chosen.
@@ -218,6 +301,11 @@ mod tests {
         assert_eq!(choices.iter().collect::<Vec<_>>(), [(Call::Reduce, 4, 16384, Version::Tree)]);
         assert_eq!(chosen(&choices.row(4), Call::Reduce, 10_000), Some(Version::Tree));
         assert_eq!(Choices::from_words(choices.words()), choices);
+        // Beside it, for groups of several hosts.
+        choices.set(Call::Reduce, 3, 9000, Version::Shares);
+        assert_eq!(choices.get(Call::Reduce, 4, 16384), Some(Version::Tree));
+        assert_eq!(choices.get_far(Call::Reduce, 4, 16384), Some(Version::Shares));
+        assert_eq!((choices.iter().count(), Choices::from_words(choices.words())), (2, choices));
     }
 
     #[test]
@@ -227,6 +315,7 @@ mod tests {
             .flat_map(|call| [1, 2, 16, 500].map(|ranks| (*call, ranks)))
             .flat_map(|(call, ranks)| Choices::SIZES.map(|bytes| (call, ranks, bytes)))
         {
+            assert!(call.far_versions().contains(&call.default_far_version(ranks, bytes)));
             for crowded in [false, true] {
                 assert!(call.versions(bytes).contains(&call.default_version(ranks, bytes, crowded)));
             }

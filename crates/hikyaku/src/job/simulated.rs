@@ -94,6 +94,12 @@ impl Sim {
         }
     }
 
+    /// Which versions of collectives are used, instead of the built-in choice.
+    pub fn choices(mut self, choices: Choices) -> Sim {
+        self.config.choices = choices;
+        self
+    }
+
     /// Address space for the symmetric memory of a rank, and as much again for its own areas.
     pub fn heap_bytes(mut self, bytes: u64) -> Sim {
         self.config.heap_bytes = bytes;

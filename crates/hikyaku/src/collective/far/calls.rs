@@ -1,46 +1,111 @@
-//! What a far group does otherwise than by a tree.
+//! What the calls of a far group are made of.
 
 use super::super::group::Group;
 use super::super::label::Label;
+use super::super::operation::is_commutative;
 use super::super::reduce::Combination;
 use super::super::room::Room;
 use super::super::round::Round;
-use super::long::is_long;
+use super::hosts::View;
 use super::pieces;
+use super::team::Team;
+use super::tree::Branch;
 use crate::error::Result;
+use crate::job::choice::{Call, Version};
 use crate::planted::{Bug, planted};
-use crate::sync::barrier::partner;
 
 impl Group<'_> {
-    /// The member a distance below.
-    fn below(&self, distance: usize) -> usize {
-        (self.rank() + self.size() - distance) % self.size()
+    /// The members as a version sees them.
+    fn view(&self, version: Version) -> View<'_> {
+        match version {
+            Version::Flat => View::Flat { me: self.rank(), size: self.size() },
+            _ => View::Hosts(&self.far().hosts),
+        }
     }
 
-    /// The network's own barrier, or a butterfly of empty messages.
+    /// As a reduction sees them: hosts one after the other only if that is the order of members, or the order is all one.
+    fn view_of(&self, version: Version, label: Label) -> View<'_> {
+        let by_host = self.far().hosts.in_order || is_commutative(label.code);
+        self.view(if by_host { version } else { Version::Flat })
+    }
+
+    /// The version of a call, which is noted.
+    fn far_version(&self, call: Call, bytes: usize) -> Version {
+        let version = self.version(call, bytes);
+        self.note(version);
+        version
+    }
+
+    fn team<'t>(&'t self, round: &'t Round, view: View<'t>) -> Team<'t> {
+        Team { group: self, round, list: view.leaders() }
+    }
+
+    /// The network's own barrier; or the members of a host come to their leader, and the leaders to each other.
     pub(in super::super) fn far_barrier(&self, label: Label) -> Result<()> {
         let round = self.begin(label)?;
         if let Some(gate) = self.gate(&round) {
             return self.pass_gate(&round, gate);
         }
-        for step in 0.. {
-            let Some(above) = partner(self.rank(), self.size(), step) else { break };
-            if planted(Bug::ButterflyShort) && partner(self.rank(), self.size(), step + 1).is_none() {
-                break;
-            }
-            self.tell(&round, above, 0, &[])?;
-            self.hear(&round, self.below(1 << step), 0, &mut [])?;
+        let view = self.view(self.far_version(Call::Barrier, 0));
+        let View::Hosts(hosts) = view else { return self.team(&round, view).barrier() };
+        let branch = &hosts.branch;
+        branch.children.iter().rev().try_for_each(|child| self.hear(&round, *child, 0, &mut []))?;
+        branch.parent.map_or(Ok(()), |parent| self.tell(&round, parent, 0, &[]))?;
+        if view.leads() {
+            self.team(&round, view).barrier()?;
         }
-        Ok(())
+        self.pass_down(&round, branch, &mut [])
     }
 
     /// By the network's multicast, or a tree.
     #[cold]
     pub(in super::super) fn far_broadcast(&self, label: Label, data: &mut [u8]) -> Result<()> {
-        match self.cast() {
-            Some(cast) => self.cast_broadcast(label, cast, data),
-            None if is_long(data.len()) => self.long_broadcast(label, data),
-            None => self.tree_broadcast(label, data).map(drop),
+        if let Some(cast) = self.cast() {
+            return self.cast_broadcast(label, cast, data);
+        }
+        let round = self.begin(label)?;
+        let view = self.view(self.far_version(Call::Broadcast, data.len()));
+        self.pass_down(&round, &Branch::over(view, label.root), data)
+    }
+
+    pub(in super::super) fn far_allreduce(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        let round = self.begin(label)?;
+        let version = self.far_version(Call::Allreduce, data.len());
+        let view = self.view_of(version, label);
+        if version == Version::Shares && !data.is_empty() {
+            return self.allreduce_shares(&round, view, data, how);
+        }
+        if data.len() > super::PIECE_BYTES {
+            let branch = Branch::over(view, 0);
+            self.pass_up(&round, &branch, data, how)?;
+            return self.pass_down(&round, &branch, data);
+        }
+        let View::Hosts(hosts) = view else { return self.team(&round, view).combine_all(data, how) };
+        self.pass_up(&round, &hosts.branch, data, how)?;
+        if view.leads() {
+            self.team(&round, view).combine_all(data, how)?;
+        }
+        self.pass_down(&round, &hosts.branch, data)
+    }
+
+    pub(in super::super) fn far_reduce(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        let round = self.begin(label)?;
+        let (rank, root) = (self.rank(), label.root);
+        let version = self.far_version(Call::Reduce, data.len());
+        let view = self.view_of(version, label);
+        // The others keep their data.
+        let mut kept = (rank != root).then(|| Room::copy_of(data));
+        let data = kept.as_mut().map_or(data, Room::bytes);
+        if version == Version::Shares && !data.is_empty() {
+            return self.reduce_shares(&round, view, data, how, root);
+        }
+        // The first member is the first of the tree, so that the order is kept.
+        self.pass_up(&round, &Branch::over(view, 0), data, how)?;
+        match (rank, root) {
+            (0, 0) => Ok(()),
+            (0, _) => self.tell_all(&round, root, data),
+            _ if rank == root => self.hear_all(&round, 0, data),
+            _ => Ok(()),
         }
     }
 
@@ -102,10 +167,48 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// In step `k` a member passes the `2^k` blocks that it has on to the member as far below it: those of itself and of
-    /// the members above it.
+    /// The blocks of a host go to its leader, from leader to leader, and from each to the members of its host. So each crosses
+    /// to every other host once.
     pub(in super::super) fn far_allgather(&self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
         let round = self.begin(label)?;
+        let hosts = &self.far().hosts;
+        let view = View::Hosts(hosts);
+        let (leaders, near, block) = (view.leaders(), view.near(), mine.len());
+        // What is empty still tells what a member asks for.
+        if leaders.len() == self.size() || block == 0 {
+            return self.allgather_flat(&round, mine, all);
+        }
+        let place = |member: usize| member * block..(member + 1) * block;
+        all[place(self.rank())].copy_from_slice(mine);
+        if !view.leads() {
+            self.tell_all(&round, near.member(0), mine)?;
+        } else {
+            for number in 1..near.len() {
+                self.hear_all(&round, near.member(number), &mut all[place(near.member(number))])?;
+            }
+            let ends: Vec<usize> = (0..leaders.len())
+                .scan(0, |end, host| {
+                    *end += view.count_on(host) * block;
+                    Some(*end)
+                })
+                .collect();
+            let packed = |host: usize| ends[host] - view.count_on(host) * block..ends[host];
+            let ours = (0..near.len()).flat_map(|number| all[place(near.member(number))].to_vec()).collect::<Vec<u8>>();
+            let mut theirs = vec![0; all.len()];
+            self.team(&round, view).trade(&ours, |_| 0..ours.len(), &mut theirs, packed)?;
+            for host in (0..leaders.len()).filter(|host| *host != leaders.place) {
+                for number in 0..view.count_on(host) {
+                    let from = packed(host).start + number * block;
+                    all[place(view.member(host, number))].copy_from_slice(&theirs[from..from + block]);
+                }
+            }
+        }
+        self.pass_down(&round, &hosts.branch, all)
+    }
+
+    /// In step `k` a member passes the `2^k` blocks that it has on to the member as far below it: those of itself and of
+    /// the members above it.
+    fn allgather_flat(&self, round: &Round, mine: &[u8], all: &mut [u8]) -> Result<()> {
         let (rank, size, block) = (self.rank(), self.size(), mine.len());
         let mut blocks = vec![0u8; all.len()];
         blocks[..block].copy_from_slice(mine);
@@ -114,7 +217,7 @@ impl Group<'_> {
             let count = distance.min(size - distance);
             let (have, come) = blocks.split_at_mut(distance * block);
             self.exchange_far(
-                &round,
+                round,
                 self.below(distance),
                 &have[..count * block],
                 (rank + distance) % size,
@@ -139,6 +242,11 @@ impl Group<'_> {
             self.exchange_far(&round, above, data, below, &mut into[target])?;
         }
         Ok(())
+    }
+
+    /// The member a distance below.
+    fn below(&self, distance: usize) -> usize {
+        (self.rank() + self.size() - distance) % self.size()
     }
 
     /// Sends to one member and receives as much from another, piece by piece, since slots are few.

@@ -3,11 +3,11 @@
 //! First of all each member hears from its parent what that asks for, so that pieces need no label.
 
 use super::super::group::Group;
-use super::super::label::Label;
 use super::super::round::Round;
-use super::super::tree::{SLOTS, lowest, steps};
+use super::super::tree::SLOTS;
 use super::PIECE_BYTES;
-use crate::error::{Error, Result};
+use super::tree::Branch;
+use crate::error::Result;
 
 /// Pieces of a broadcast, unless they are too short or too long: each so long that what is done for it does not count, and so
 /// many that all levels of the tree are busy.
@@ -21,34 +21,26 @@ pub(super) fn is_long(bytes: usize) -> bool {
 }
 
 impl Group<'_> {
-    pub(super) fn long_broadcast(&self, label: Label, data: &mut [u8]) -> Result<()> {
-        let round = self.begin(label)?;
-        let size = self.size();
-        let place = (self.rank() + size - label.root) % size;
-        let member = |place: usize| (place + label.root) % size;
-        let children: Vec<usize> = steps(place, size).map(|step| member(place + step)).collect();
+    /// Passes the data of the first member of a tree on to all.
+    pub(super) fn pass_down_long(&self, round: &Round, branch: &Branch, data: &mut [u8]) -> Result<()> {
+        let children = &branch.children;
         let piece_bytes = (data.len() / PIECE_COUNT).clamp(PIECE_MIN, PIECE_MAX);
-        if place == 0 {
-            children.iter().try_for_each(|child| self.tell(&round, *child, 0, &[]))?;
+        let Some(parent) = branch.parent else {
+            children.iter().try_for_each(|child| self.tell(round, *child, 0, &[]))?;
             let mut pieces = data.chunks(piece_bytes).enumerate();
-            return pieces.try_for_each(|(index, piece)| self.pass_on(&round, &children, index, piece));
-        }
-        let parent = member(place - lowest(place, size));
-        self.hear(&round, parent, 0, &mut [])?;
-        children.iter().try_for_each(|child| self.tell(&round, *child, 0, &[]))?;
+            return pieces.try_for_each(|(index, piece)| self.pass_on(round, children, index, piece));
+        };
+        self.hear(round, parent, 0, &mut [])?;
+        children.iter().try_for_each(|child| self.tell(round, *child, 0, &[]))?;
         let mut pieces = data.chunks_mut(piece_bytes).enumerate();
         let mut expect =
             || pieces.next().map(|(index, into)| self.far_slots().expect(into, parent, index % SLOTS)).transpose();
         let mut next = expect()?;
         for index in 0.. {
             let Some(mut expected) = std::mem::replace(&mut next, expect()?) else { break };
-            let came = self.wait_for_member(&round, parent, || expected.poke().transpose())?;
-            let Some(piece) = expected.complete(came) else {
-                let rank = self.members[parent].rank;
-                let what = "a piece of another size than was agreed";
-                return Err(self.fail(Error::PeerMisbehaved { rank, what }));
-            };
-            self.pass_on(&round, &children, index, piece)?;
+            let came = self.wait_for_member(round, parent, || expected.poke().transpose())?;
+            let Some(piece) = expected.complete(came) else { return Err(self.odd_piece(parent)) };
+            self.pass_on(round, children, index, piece)?;
         }
         Ok(())
     }

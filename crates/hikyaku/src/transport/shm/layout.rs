@@ -30,7 +30,7 @@ pub const AREA_COUNT: usize = 256;
 pub const PORT_COUNT_MAX: usize = CELL_COUNT;
 
 /// Words of the table of choices.
-pub const CHOICE_WORDS: usize = 24;
+pub const CHOICE_WORDS: usize = 48;
 
 /// What all ranks share.
 #[derive(Debug)]
