@@ -1,9 +1,11 @@
 //! The misuse suite on threads and as processes, with private memory reached directly and by messages to its owner.
 
 use hikyaku::launch::{Ending, Launcher};
+use hikyaku::sim::{Machine, Sim};
 use hikyaku_testing::misuse::{End, Program, program};
 use hikyaku_testing::watchdog::watched;
 use std::panic::catch_unwind;
+use std::time::Duration;
 
 macro_rules! tests {
     ($($theme:ident { $($program:ident: $ranks:literal $(=> $end:ident)?),* $(,)? })*) => {
@@ -14,6 +16,11 @@ macro_rules! tests {
                 #[test]
                 fn on_threads() {
                     crate::on_threads(NAME);
+                }
+
+                #[test]
+                fn on_simulated_hosts() {
+                    crate::on_simulated_hosts(NAME);
                 }
 
                 #[test]
@@ -38,6 +45,26 @@ fn on_threads(name: &str) {
         (End::Well, Err(panic)) => std::panic::resume_unwind(panic),
         (End::Panics, Ok(_)) => panic!("{name} should have panicked"),
         _ => {}
+    }
+}
+
+/// Programs that need threads of their own, which a simulated rank has not, or more time than a test has.
+const ALONE: [&str; 0] = [];
+
+/// Each rank on a host of its own, and two hosts of several.
+fn on_simulated_hosts(name: &str) {
+    let Program { ranks, end, run, .. } = *program(name).expect("listed");
+    if ranks == 1 || ALONE.contains(&name) {
+        return;
+    }
+    for hosts in [ranks, 2] {
+        let sim = Sim::new(Machine::plain(), ranks, 1).hosts(|rank| rank % hosts).time_limit(Duration::from_secs(1000));
+        let ended = watched(name, || catch_unwind(|| sim.run(run).expect("a simulated job")));
+        match (end, ended) {
+            (End::Well, Err(panic)) => std::panic::resume_unwind(panic),
+            (End::Panics, Ok(_)) => panic!("{name} should have panicked"),
+            _ => {}
+        }
     }
 }
 

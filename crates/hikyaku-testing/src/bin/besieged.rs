@@ -39,11 +39,13 @@ fn main() {
     if !is_victim {
         reach::withhold();
     }
-    // The siege may have begun when this returns.
+    if is_victim {
+        std::thread::spawn(move || watch(attacker));
+    }
+    // The siege may have begun before this returns.
     let _ = job.barrier();
-    match is_victim {
-        true => drop(std::thread::spawn(move || watch(attacker))),
-        false => drop(std::thread::spawn(move || scribble(words, seed))),
+    if !is_victim {
+        std::thread::spawn(move || scribble(words, seed));
     }
     siege.run();
     if !is_victim {

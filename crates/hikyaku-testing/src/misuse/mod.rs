@@ -11,6 +11,7 @@
 //! | `groups` | groups and scopes, and their ends |
 //! | `disagreement` | calls that do not fit together |
 //! | `handlers` | active messages, the interface's thread |
+//! | `hosts` | jobs over several hosts, simulated ones |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
 //! | `canary` | buffers that notice who writes to them |
 
@@ -21,6 +22,7 @@ mod disagreement;
 mod functions;
 mod groups;
 mod handlers;
+mod hosts;
 mod memory;
 mod messages;
 
@@ -124,6 +126,14 @@ macro_rules! for_each_misuse {
                 handlers_of_two_jobs_drop_each_others_threads: 1,
                 the_interfaces_thread_is_leaked: 2,
                 a_handler_panics_while_messages_are_dropped: 2,
+            }
+            hosts {
+                hosts_that_cannot_be: 1,
+                a_simulated_job_uses_the_one_around_it: 1,
+                a_simulated_rank_uses_the_port_of_another: 1,
+                far_memory_is_taken_for_near: 1,
+                everything_is_dropped_when_others_are_unreachable: 1,
+                a_panic_leaves_a_scope_over_hosts: 1,
             }
             memory {
                 an_area_is_leaked: 2,

@@ -471,7 +471,7 @@ impl Ni {
     /// Bytes of a rank that is near, in its heap or where it is met.
     fn bytes_of(&self, rank: usize, space: u32, offset: u64, bytes: u64) -> Option<*mut u8> {
         if space == HEAP {
-            return self.near_bytes(rank, offset, bytes);
+            return self.near_bytes(rank, offset, bytes).filter(|_| self.is_near(rank));
         }
         let hearings = &self.near_block(rank)?.hearings;
         let end = offset.checked_add(bytes)?;

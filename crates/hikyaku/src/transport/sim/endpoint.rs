@@ -24,7 +24,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Whether the program can stop here.
     fn can_stop(&self) -> bool {
-        fiber::can_stop() && !(self.is_beside)()
+        fiber::can_stop(self.world.owner(self.rank)) && !(self.is_beside)()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::agenda::{Agenda, What};
 use super::chance::Chance;
 use super::faults::{Faults, picoseconds};
+use super::fiber::Owner;
 use super::hardware::Hardware;
 use super::machine::Machine;
 use super::mesh::{self, Mesh};
@@ -142,6 +143,11 @@ const VAIN_LOOK: Time = 1000;
 const VAIN_LOOKS_MAX: Time = 100;
 
 impl World {
+    /// Whose fiber a rank's program is.
+    pub fn owner(&self, rank: usize) -> Owner {
+        Owner { world: std::ptr::from_ref(self) as usize, rank }
+    }
+
     pub fn new(
         machine: Machine,
         (hosts, memories): (Hosts, Vec<Arc<JobMemory>>),
