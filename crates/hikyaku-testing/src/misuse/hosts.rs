@@ -40,25 +40,29 @@ pub fn hosts_that_cannot_be(_: &Job) {
     assert!(catch_unwind(|| sim(2).hosts(|_| panic!("on purpose"))).is_err());
 }
 
-/// A rank of an inner job calls the outer one, whose rank it is not.
+/// A rank of an inner job calls the outer one, whose rank it is not, and uses its places, which would be far outside of its own memory.
+/// Both follow from the same seed, by which they are not mistaken for each other.
 pub fn a_simulated_job_uses_the_one_around_it(_: &Job) {
+    const LAST: usize = 1 << 20;
     run(&two_hosts(), |outer| {
-        let words = outer.symmetric::<u64>(2)?;
-        let world = outer.world()?;
-        let inner = Sim::new(Machine::plain(), 2, 1).run(|inner| {
+        let words = outer.symmetric::<u64>(LAST + 1)?;
+        let own = outer.area::<u64>(1, LAST)?;
+        let area = outer.open_area::<u64>(outer.rank(), 1)?;
+        let inner = Sim::new(Machine::plain(), 2, 1).heap_bytes(1 << 16).run(|inner| {
+            let _own = inner.area::<u64>(1, 1)?;
             // Nothing of it waits.
             assert!(outer.is_mapped((outer.rank() + 2) % 4).unwrap());
             let _ = outer.word(words.at(outer.rank(), 0), 7);
             check_foreign(outer.barrier());
             check_foreign(outer.wait(words.here(1), Until::Equal(1)));
             check_foreign(outer.pull_one(words.at((outer.rank() + 1) % 4, 0)));
-            let places = (0..4).map(|rank| inner.push(words.at(rank, 0), &[1]).is_err());
-            assert!(places.into_iter().all(|is_refused| is_refused), "a place of another job");
+            let pushed = inner.push(words.at(inner.rank(), LAST), &[1]);
+            assert!(matches!(pushed, Err(Error::ForeignArea)), "{pushed:?}");
+            assert!(inner.push(area.at(0), &[1]).is_err());
             inner.barrier()
         })?;
         inner.results.into_iter().for_each(|ended| ended.unwrap());
-        // It has called it, so that group is of no use; the job is.
-        drop(world);
+        drop(own);
         outer.barrier()
     });
 }
@@ -140,7 +144,7 @@ pub fn everything_is_dropped_when_others_are_unreachable(_: &Job) {
             let (messages, world) = (job.messages(3)?, job.world()?);
             let channel = FormationChannel::new(job, 1)?;
             let area = job.register(1, vec![0u8; LONG])?;
-            let formed = Formation::new(&channel, 0, &[0, 1, 2, 3], &[&[0, 1]], 1)?;
+            let formed = Formation::new(&channel, 0, &[0, 1, 2, 3], &[], 1)?;
             let mut receive = messages.prepare_recv(vec![0u8; LONG], from, 0)?;
             let mut send = messages.prepare_send(bytes(me, LONG), far, 0)?;
             let (mut room, mut sum) = (Guarded::new(LONG), Guarded::new(LONG));

@@ -2,7 +2,7 @@
 //! panic, nest, call from handlers and functions, and drop in odd orders.
 //!
 //! Whatever they do, no memory is corrupted, nobody hangs who need not, and what fails is an error or a documented panic.
-//! Each program runs on threads and as processes (`tests/misuse.rs`), and on threads under the sanitizers.
+//! Each program runs on threads, on simulated hosts and as processes (`tests/misuse.rs`), and on threads under the sanitizers.
 //!
 //! | file | what is misused |
 //! |---|---|

@@ -241,7 +241,7 @@ impl Ni {
         // Whatever a peer has left there.
         told.clear();
         told.publish(key, words);
-        Ok(Opened { job: self.job, rank: self.rank, id, key, kind, start, bytes, owned: true })
+        Ok(Opened { job: self.ground, rank: self.rank, id, key, kind, start, bytes, owned: true })
     }
 
     /// An own area, by what this rank keeps to itself; or reads an entry of a peer's table and believes none of it: a
@@ -270,7 +270,7 @@ impl Ni {
         if !inside {
             return Err(Error::PeerMisbehaved { rank, what: "an area outside its memory" });
         }
-        Ok(Opened { job: self.job, rank, id, key, kind, start, bytes: bytes as usize, owned: false })
+        Ok(Opened { job: self.ground, rank, id, key, kind, start, bytes: bytes as usize, owned: false })
     }
 
     /// Takes an area away; when this gives true, nobody is inside an operation on it. False: that took long (see below), and the

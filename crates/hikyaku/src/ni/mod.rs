@@ -105,8 +105,10 @@ pub(crate) struct Ni {
     pub local: Local,
     /// Where the host's heaps begin.
     heaps: *mut u8,
-    /// A random number that tells places of different jobs apart.
+    /// A random number of the job, by which packets are known to be its own.
     pub job: u64,
+    /// What tells places of different jobs of this process apart: the same, unless simulated jobs follow from the same seed.
+    pub ground: u64,
     pub fences: Fences,
     pub pace: wait::Pace,
     /// There are more ranks than cores.
@@ -212,6 +214,7 @@ impl Ni {
             local,
             routes: settings.routes,
             job: settings.job,
+            ground: settings.environment.as_ref().map_or(settings.job, |environment| environment.run()),
             fences: settings.fences,
             pace: wait::Pace::new(settings.crowded),
             crowded: settings.crowded,

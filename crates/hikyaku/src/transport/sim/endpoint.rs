@@ -100,6 +100,10 @@ impl Environment for Endpoint {
         self.world.course().chance.next().max(1)
     }
 
+    fn run(&self) -> u64 {
+        self.world.run
+    }
+
     fn call(&self) {
         self.world.course().ranks[self.rank].debt += self.world.wire.call();
     }

@@ -15,7 +15,7 @@ thread_local! {
     /// The fiber that runs now, if any: where it stops.
     static CURRENT: Cell<*const Yielder<bool, ()>> = const { Cell::new(std::ptr::null()) };
     /// Whose it is.
-    static OWNER: Cell<Owner> = const { Cell::new(Owner { world: 0, rank: 0 }) };
+    static OWNER: Cell<Owner> = const { Cell::new(Owner { run: 0, rank: 0 }) };
     /// It is being ended.
     static ENDING: Cell<bool> = const { Cell::new(false) };
 }
@@ -27,8 +27,8 @@ pub(crate) struct Ended;
 /// rank would never be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// The address of the run's world, which is there while the fiber is.
-    pub world: usize,
+    /// The number of the run.
+    pub run: u64,
     pub rank: usize,
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn stop() {
 mod tests {
     use super::*;
 
-    const OWNER: Owner = Owner { world: 1, rank: 0 };
+    const OWNER: Owner = Owner { run: 1, rank: 0 };
 
     #[test]
     fn programs_take_turns_and_borrow() {
