@@ -5,6 +5,7 @@ use super::canary::Guarded;
 use crate::support::bytes;
 use hikyaku::collective::{Formation, FormationChannel, Sum};
 use hikyaku::sim::{Faults, Machine, Partition, Sim};
+use hikyaku::spi::{Loss, Packet, Sink, Token, Transport, loopback, udp};
 use hikyaku::{Error, Job, Port, Result, Until};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -208,4 +209,57 @@ pub fn a_panic_leaves_a_scope_over_hosts(_: &Job) {
         assert!(got == bytes(from, 200_000));
         job.barrier()
     });
+}
+
+/// A transport of its own, outside of any job, made with numbers that nobody means: what cannot be posted is an error, what is polled
+/// comes to an end.
+pub fn a_transport_is_used_by_itself(_: &Job) {
+    /// Polls again, and panics when a rank is lost.
+    struct Odd<'t>(&'t dyn Transport);
+    impl Sink for Odd<'_> {
+        fn message(&mut self, _: usize, _: &Packet, _: &[u8]) {
+            assert!(!self.0.poll(&mut Odd(self.0)), "a poll inside a poll");
+        }
+        fn completed(&mut self, _: Token) {}
+        fn lost(&mut self, _: usize, _: Loss) {
+            assert!(!self.0.poll(&mut Odd(self.0)), "a poll inside a poll");
+            panic!("on purpose");
+        }
+    }
+    assert!(loopback::endpoints(0).unwrap().is_empty());
+    let mut ends = loopback::endpoints(3).unwrap();
+    drop(ends.remove(1));
+    let lost = |end: &dyn Transport| catch_unwind(AssertUnwindSafe(|| end.poll(&mut Odd(end))));
+    assert!(ends.iter().all(|end| lost(end).is_err() && lost(end).is_ok_and(|any| !any)));
+    let here = "127.0.0.1:0".parse().unwrap();
+    for (index, number) in (0..4).flat_map(|index| [0, 1, 77, usize::MAX].map(|number| (index, number))) {
+        let config = || {
+            let mut config = udp::Config::new(here, [7; udp::SECRET_BYTES]);
+            match index {
+                0 => config.payload_max = number,
+                1 => config.frame_max = number,
+                2 => config.window_max = number,
+                _ => config.silence = Duration::from_micros(number as u64),
+            }
+            config
+        };
+        let bound = [udp::Bound::new(config()).unwrap(), udp::Bound::new(config()).unwrap()];
+        let addresses: Vec<_> = bound.iter().map(|bound| Some(bound.address().unwrap())).collect();
+        let [first, second] = bound;
+        let ends = [first.start(0, addresses.clone()).unwrap(), second.start(1, addresses.clone()).unwrap()];
+        for _ in 0..50 {
+            for end in &ends {
+                [0, 1, 2, usize::MAX].into_iter().for_each(|rank| end.watch(rank));
+                let _ = (lost(end), end.arm(), end.drained(), end.has_arrived());
+                assert!(!end.recall(usize::MAX, Token(1)) && !end.recall(1, Token(1)));
+            }
+        }
+        // One leaves, the other is dropped in the middle; one is a rank that its own table does not have.
+        ends[0].leave();
+        ends[0].leave();
+        let _ = ends.each_ref().map(|end| lost(end));
+        let stranger = udp::Bound::new(config()).unwrap().start(usize::MAX, addresses).unwrap();
+        stranger.watch(0);
+        let _ = lost(&stranger);
+    }
 }
