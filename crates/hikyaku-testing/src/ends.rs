@@ -1,4 +1,4 @@
-//! Ends of ranks in the middle of something: roles of the victim (`bin/victim.rs`).
+//! Ends of ranks in the middle of something: roles of the victim (`bin/victim`).
 
 use crate::support::spin_until;
 use hikyaku::{By, Error, Job, Result, Until};

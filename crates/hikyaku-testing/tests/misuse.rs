@@ -1,9 +1,12 @@
-//! The misuse suite on threads and as processes, with private memory reached directly and by messages to its owner.
+//! The misuse suite on threads, on simulated hosts, and as processes, with private memory reached directly and by messages to its
+//! owner.
 
 use hikyaku::launch::{Ending, Launcher};
+use hikyaku::sim::{Machine, Sim};
 use hikyaku_testing::misuse::{End, Program, program};
 use hikyaku_testing::watchdog::watched;
 use std::panic::catch_unwind;
+use std::time::Duration;
 
 macro_rules! tests {
     ($($theme:ident { $($program:ident: $ranks:literal $(=> $end:ident)?),* $(,)? })*) => {
@@ -14,6 +17,11 @@ macro_rules! tests {
                 #[test]
                 fn on_threads() {
                     crate::on_threads(NAME);
+                }
+
+                #[test]
+                fn on_simulated_hosts() {
+                    crate::on_simulated_hosts(NAME);
                 }
 
                 #[test]
@@ -38,6 +46,38 @@ fn on_threads(name: &str) {
         (End::Well, Err(panic)) => std::panic::resume_unwind(panic),
         (End::Panics, Ok(_)) => panic!("{name} should have panicked"),
         _ => {}
+    }
+}
+
+/// Programs that are not for simulated hosts.
+const NOT_SIMULATED: [&str; 9] = [
+    // They need threads, or time that goes on inside a function: a simulated rank has neither.
+    "handlers::a_handlers_panic_is_caught_by_one_thread_of_two",
+    "memory::a_handler_takes_an_area_away",
+    "memory::areas_are_taken_away_from_peers_that_push_and_call",
+    "messages::a_function_receives_what_its_rank_waits_for",
+    "functions::two_jobs_use_each_others_groups",
+    // They say what near members find out by looking at each other.
+    "disagreement::memory_is_asked_for_that_others_ask_for_messages",
+    "disagreement::an_earlier_call_differs_too",
+    "functions::a_function_of_a_call_under_way_calls_its_own_group",
+    "groups::memory_is_allocated_after_a_panic_in_an_allocation",
+];
+
+/// Each rank on a host of its own, and two hosts of several.
+fn on_simulated_hosts(name: &str) {
+    let Program { ranks, end, run, .. } = *program(name).expect("listed");
+    if ranks == 1 || NOT_SIMULATED.contains(&name) {
+        return;
+    }
+    for hosts in [ranks, 2] {
+        let sim = Sim::new(Machine::plain(), ranks, 1).hosts(|rank| rank % hosts).time_limit(Duration::from_secs(1000));
+        let ended = watched(name, || catch_unwind(|| sim.run(run).expect("a simulated job")));
+        match (end, ended) {
+            (End::Well, Err(panic)) => std::panic::resume_unwind(panic),
+            (End::Panics, Ok(_)) => panic!("{name} should have panicked"),
+            _ => {}
+        }
     }
 }
 

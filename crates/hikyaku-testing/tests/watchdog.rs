@@ -26,7 +26,7 @@ fn hang(role: &str) -> (Output, String) {
 /// Whether it was said where the ranks are, by the kernel, and by a debugger if there is one.
 fn tells_where(said: &str) -> bool {
     let has_debugger = Command::new("gdb").arg("--version").output().is_ok();
-    said.contains("state ") && (!has_debugger || said.contains("bin/victim.rs:"))
+    said.contains("state ") && (!has_debugger || said.contains("bin/victim/ordinary.rs:"))
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! random changes, or random bytes. All follow from a seed; one that fails is cut down to fewer changes, and its bytes are
 //! written to `corpus/<target>/`, whose files are tried first from then on. `docs/fuzzing.md` says how to run it.
 
+use crate::transport::sim::chance::Chance;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 use std::cell::Cell;
@@ -133,47 +134,48 @@ fn save(corpus: &Path, input: &[u8]) -> PathBuf {
     path
 }
 
-/// Numbers that follow from a seed: splitmix64.
-struct Chance(u64);
+/// What an input is made by: indices and bytes by chance.
+struct Dice(Chance);
 
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+impl Dice {
+    fn new(seed: u64) -> Dice {
+        Dice(Chance::new(seed))
+    }
+
+    fn number(&mut self) -> u64 {
+        self.0.next()
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        if limit == 0 { 0 } else { (self.next() % limit as u64) as usize }
+        self.0.below(limit as u64) as usize
     }
 
     fn bytes(&mut self, count: usize) -> Vec<u8> {
-        (0..count).map(|_| self.next() as u8).collect()
+        (0..count).map(|_| self.number() as u8).collect()
     }
 }
 
 /// A sample with changes, or random bytes. Fewer changes of the same seed are the first of them.
 fn make(samples: &[Vec<u8>], seed: u64, changes: u64) -> Vec<u8> {
-    let mut chance = Chance(seed);
-    let pick = chance.below(samples.len() + 1);
+    let mut dice = Dice::new(seed);
+    let pick = dice.below(samples.len() + 1);
     let mut input = match samples.get(pick) {
         Some(sample) => sample.clone(),
         None => {
-            let count = chance.below(300);
-            chance.bytes(count)
+            let count = dice.below(300);
+            dice.bytes(count)
         }
     };
-    (0..changes).for_each(|_| change(&mut input, samples, &mut chance));
+    (0..changes).for_each(|_| change(&mut input, samples, &mut dice));
     input
 }
 
-fn change(input: &mut Vec<u8>, samples: &[Vec<u8>], chance: &mut Chance) {
-    let (at, kind) = (chance.below(input.len() + 1), chance.below(9));
-    let number = match chance.below(3) {
-        0 => NUMBERS[chance.below(NUMBERS.len())],
-        1 => NUMBERS[chance.below(NUMBERS.len())].wrapping_add(chance.next() % 17).wrapping_sub(8),
-        _ => chance.next() >> chance.below(64),
+fn change(input: &mut Vec<u8>, samples: &[Vec<u8>], dice: &mut Dice) {
+    let (at, kind) = (dice.below(input.len() + 1), dice.below(9));
+    let number = match dice.below(3) {
+        0 => NUMBERS[dice.below(NUMBERS.len())],
+        1 => NUMBERS[dice.below(NUMBERS.len())].wrapping_add(dice.number() % 17).wrapping_sub(8),
+        _ => dice.number() >> dice.below(64),
     };
     let mut put = |bytes: &[u8]| input.iter_mut().skip(at).zip(bytes).for_each(|(old, new)| *old = *new);
     match kind {
@@ -187,22 +189,22 @@ fn change(input: &mut Vec<u8>, samples: &[Vec<u8>], chance: &mut Chance) {
         }
         4 => input.truncate(at),
         5 => {
-            let count = chance.below(20);
-            input.splice(at..at, chance.bytes(count)).for_each(drop);
+            let count = dice.below(20);
+            input.splice(at..at, dice.bytes(count)).for_each(drop);
         }
         6 => {
-            let text = if chance.below(4) == 0 { format!("-{number}") } else { number.to_string() };
-            let end = (at + chance.below(6)).min(input.len());
+            let text = if dice.below(4) == 0 { format!("-{number}") } else { number.to_string() };
+            let end = (at + dice.below(6)).min(input.len());
             input.splice(at..end, text.into_bytes()).for_each(drop);
         }
         7 => {
-            let end = (at + chance.below(12)).min(input.len());
+            let end = (at + dice.below(12)).min(input.len());
             input.drain(at..end);
         }
         _ => {
-            let other = samples.get(chance.below(samples.len())).map_or(&[][..], |sample| sample);
-            let from = chance.below(other.len());
-            let end = (from + chance.below(80)).min(other.len());
+            let other = samples.get(dice.below(samples.len())).map_or(&[][..], |sample| sample);
+            let from = dice.below(other.len());
+            let end = (from + dice.below(80)).min(other.len());
             input.splice(at..at, other[from..end].iter().copied()).for_each(drop);
         }
     }
@@ -234,6 +236,6 @@ fn inputs_follow_from_their_seed_and_differ() {
     let different: std::collections::HashSet<_> = all.iter().collect();
     assert!(different.len() > 100);
     assert_eq!((0..50).filter(|seed| samples.contains(&make(&samples, *seed, 0))).count(), {
-        (0..50).filter(|seed| Chance(*seed).below(3) < 2).count()
+        (0..50).filter(|seed| Dice::new(*seed).below(3) < 2).count()
     });
 }

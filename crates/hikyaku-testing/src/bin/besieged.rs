@@ -8,6 +8,7 @@
 use hikyaku::collective::{Formation, FormationChannel, Sum};
 use hikyaku::message::{Messages, Mode};
 use hikyaku::{Error, Group, Job, Result, Symmetric};
+use hikyaku_testing::chance::Chance;
 use hikyaku_testing::reach;
 use hikyaku_testing::segment::Segment;
 use std::sync::Mutex;
@@ -38,11 +39,13 @@ fn main() {
     if !is_victim {
         reach::withhold();
     }
-    // The siege may have begun when this returns.
+    if is_victim {
+        std::thread::spawn(move || watch(attacker));
+    }
+    // The siege may have begun before this returns.
     let _ = job.barrier();
-    match is_victim {
-        true => drop(std::thread::spawn(move || watch(attacker))),
-        false => drop(std::thread::spawn(move || scribble(words, seed))),
+    if !is_victim {
+        std::thread::spawn(move || scribble(words, seed));
     }
     siege.run();
     if !is_victim {
@@ -91,31 +94,11 @@ fn is_asleep() -> bool {
     (0..50).filter(|_| state()).count() > 25
 }
 
-/// Numbers that follow from a seed: splitmix64.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
-    }
-}
-
 /// Writes so many words, and dies.
 fn scribble(words: u64, seed: u64) {
     const NUMBERS: [u64; 14] =
         [0, 1, 2, 3, 8, 64, 0xffff, 0xffff_ffff, 1 << 32, 1 << 47, i64::MAX as u64, 1 << 63, u64::MAX - 1, u64::MAX];
-    let (segment, mut chance) = (Segment::find(), Chance(seed ^ 0x5eed));
+    let (segment, mut chance) = (Segment::find(), Chance::new(seed, 1));
     let mut places: Vec<usize> = Vec::new();
     for word in 0..words {
         if word % 64 == 0 {
@@ -131,7 +114,7 @@ fn scribble(words: u64, seed: u64) {
             2 => old.wrapping_sub(1),
             3 => old ^ 1 << chance.below(64),
             4 => segment.word(places.get(chance.below(places.len())).copied().unwrap_or(0)).load(Ordering::Relaxed),
-            5 => chance.next() >> chance.below(64),
+            5 => chance.number() >> chance.below(64),
             _ => old.rotate_left(chance.below(64) as u32),
         };
         place.store(value, Ordering::SeqCst);
@@ -213,7 +196,7 @@ impl<'j> Siege<'j> {
 
     /// Both ranks take the same steps, until they are out of step.
     fn run(&self) {
-        let mut chance = Chance(self.seed);
+        let mut chance = Chance::new(self.seed, 0);
         let mut errors = 0;
         for _ in 0..400 {
             let step = chance.below(17);
@@ -313,7 +296,7 @@ impl<'j> Siege<'j> {
             }
             "areas" => self.areas(length, other, chance),
             "remote operations" => {
-                let (at, value) = (chance.below(60), chance.next());
+                let (at, value) = (chance.below(60), chance.number());
                 job.push(self.table.at(other, at), &[value, value, value])?;
                 job.fetch_add(self.table.at(other, at), 1)?;
                 job.word(self.table.at(other, 63), value)?;

@@ -301,8 +301,10 @@ pub fn a_leaked_receive_outlives_its_messages(job: &Job) {
         job.barrier().unwrap();
         let mut send = messages.prepare_send(vec![1u8; BYTES], 0, 0).unwrap();
         send.start().unwrap();
+        // A far one may have left: what was given up there belongs to the next receive.
+        let may_leave = !job.is_mapped(0).unwrap();
         for _ in 0..100 {
-            assert!(!send.test().unwrap(), "nobody receives it");
+            assert!(!send.test().unwrap() || may_leave, "nobody receives it");
         }
         // Nobody will: it is not waited for.
         std::mem::forget(send);

@@ -2,25 +2,31 @@
 //! panic, nest, call from handlers and functions, and drop in odd orders.
 //!
 //! Whatever they do, no memory is corrupted, nobody hangs who need not, and what fails is an error or a documented panic.
-//! Each program runs on threads and as processes (`tests/misuse.rs`), and on threads under the sanitizers.
+//! Each program runs on threads, on simulated hosts and as processes (`tests/misuse.rs`), and on threads under the sanitizers.
 //!
 //! | file | what is misused |
 //! |---|---|
 //! | `messages` | sends and receives, in scopes and prepared |
-//! | `collectives` | groups and what their members do together |
+//! | `functions` | functions that combine |
+//! | `groups` | groups and scopes, and their ends |
+//! | `disagreement` | calls that do not fit together |
 //! | `handlers` | active messages, the interface's thread |
+//! | `hosts` | jobs over several hosts, simulated ones |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
 //! | `canary` | buffers that notice who writes to them |
 
 #![forbid(unsafe_code)]
 
 pub mod canary;
-mod collectives;
+mod disagreement;
+mod functions;
+mod groups;
 mod handlers;
+mod hosts;
 mod memory;
 mod messages;
 
-use hikyaku::Job;
+use hikyaku::{Error, Job};
 
 /// How a program of the suite ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,30 +80,34 @@ macro_rules! for_each_misuse {
                 a_function_waits_in_a_scope: 2,
                 a_function_receives_what_its_rank_waits_for: 2,
             }
-            collectives {
-                a_scope_is_left_with_a_call_under_way: 2,
+            functions {
                 a_function_calls_its_own_group: 2,
                 a_function_of_a_call_under_way_calls_its_own_group: 2,
                 an_operation_calls_its_group_when_it_is_dropped: 2,
                 a_function_calls_a_group_with_calls_under_way: 2,
                 a_function_panics: 3,
-                a_barrier_is_entered_again_after_a_panic: 5,
-                memory_is_allocated_after_a_panic_in_an_allocation: 2,
-                messages_of_others_are_freed: 2,
-                members_form_teams_of_different_order: 2,
-                members_combine_elements_of_different_size: 2,
                 a_function_needs_much_stack: 2,
+                two_jobs_use_each_others_groups: 2,
+            }
+            groups {
+                a_scope_is_left_with_a_call_under_way: 2,
                 scopes_are_nested: 2,
                 a_panic_leaves_nested_scopes: 2,
                 a_panic_leaves_the_scope_of_one_of_two_groups: 2,
                 groups_end_in_odd_orders: 2,
-                two_jobs_use_each_others_groups: 2,
+                a_barrier_is_entered_again_after_a_panic: 5,
+                memory_is_allocated_after_a_panic_in_an_allocation: 2,
+                messages_of_others_are_freed: 2,
+                formations_that_cannot_be_take_nothing: 2,
+            }
+            disagreement {
+                members_form_teams_of_different_order: 2,
+                members_combine_elements_of_different_size: 2,
                 memory_is_asked_for_that_others_ask_for_messages: 2,
                 a_member_gathers_while_others_make_messages: 2,
                 an_earlier_call_differs_too: 3,
-                members_ask_for_different_things: 1,
                 messages_are_made_while_others_need_a_tree: 1,
-                formations_that_cannot_be_take_nothing: 2,
+                members_ask_for_different_things: 1,
                 a_channel_is_made_while_others_make_messages: 2,
             }
             handlers {
@@ -117,6 +127,15 @@ macro_rules! for_each_misuse {
                 the_interfaces_thread_is_leaked: 2,
                 a_handler_panics_while_messages_are_dropped: 2,
             }
+            hosts {
+                hosts_that_cannot_be: 1,
+                a_simulated_job_uses_the_one_around_it: 1,
+                a_simulated_rank_uses_the_port_of_another: 1,
+                far_memory_is_taken_for_near: 1,
+                everything_is_dropped_when_others_are_unreachable: 1,
+                a_panic_leaves_a_scope_over_hosts: 1,
+                a_transport_is_used_by_itself: 1,
+            }
             memory {
                 an_area_is_leaked: 2,
                 areas_are_taken_away_from_peers_that_push_and_call: 2,
@@ -129,6 +148,17 @@ macro_rules! for_each_misuse {
             }
         }
     };
+}
+
+/// More than the buffers of a group hold, so that members work in each other's memory.
+const LONG: usize = 100_000;
+
+fn add(total: &mut [u64], input: &[u64]) {
+    total.iter_mut().zip(input).for_each(|(total, input)| *total += input);
+}
+
+fn check_refused<R>(result: hikyaku::Result<R>) {
+    assert!(matches!(result, Err(Error::InFunction)), "{:?}", result.err());
 }
 
 macro_rules! table {

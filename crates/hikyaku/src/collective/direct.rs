@@ -245,10 +245,9 @@ impl Drop for Leaves<'_, '_> {
         let Leaves { group, round, root, chunks } = self;
         group.abandon();
         group.claim_rest(round, *chunks);
-        let (ni, by) = (&group.job.ni, By::Rank(group.members[*root].rank));
-        while group.is_left(round, *root, *chunks).is_none() && ni.check_departed(by).is_ok() {
-            ni.relax();
-        }
+        // The root may be writing, so this must wait for it. It is told that this member has given up, and gives up too.
+        let by = By::Rank(group.members[*root].rank);
+        group.wait_out(by, || group.is_left(round, *root, *chunks).map(drop));
         group.finish(round);
     }
 }

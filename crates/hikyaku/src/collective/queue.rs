@@ -10,6 +10,7 @@ use crate::ni::background::{self, Background, moved};
 use crate::ni::coroutine::Coroutine;
 use crate::ni::failure::Hold;
 use crate::ni::message::refuse_in_handler;
+use crate::ni::rest::Rest;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use std::any::Any;
@@ -166,25 +167,28 @@ impl Group<'_> {
     }
 
     /// This rank can wait no more (it counts as dead, say): its calls find that out by themselves, each in the way that lets nobody
-    /// touch its buffers afterwards.
+    /// touch its buffers afterwards. Such a call may wait for a member that is still there (`wait_out`).
     #[cold]
     fn end_calls(&self, error: &Error, done: &dyn Fn() -> bool) {
         self.fail(error.clone());
+        let mut rest = Rest::new(&self.job.ni);
         while !done() {
             self.job.ni.progress();
             self.queue.advance(true);
-            self.job.ni.relax();
+            rest.wait();
         }
     }
 
     /// The same where nothing may keep it from that: the panic of a handler waits for the next call.
     #[cold]
     pub(super) fn move_until_whatever_happens(&self, done: impl Fn() -> bool) {
-        let _hold = Hold::enter();
+        let (_hold, mut rest) = (Hold::enter(), Rest::new(&self.job.ni));
         while !done() {
-            let _ = self.move_until(&done);
             // Also where no wait is possible.
-            self.queue.advance(true);
+            if self.move_until(&done).is_err() && !done() {
+                self.queue.advance(true);
+                rest.wait();
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use super::round::Round;
 use crate::error::{Error, Result};
 use crate::ni::failure::Hold;
 use crate::ni::message::refuse_in_handler;
+use crate::ni::rest::Rest;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
@@ -177,13 +178,16 @@ impl Group<'_> {
 
     /// Waits until nobody is at a buffer of this member any more, or `by` has ended, which is as good. Nothing may keep it from
     /// that, so the panic of a handler waits for the next call. In a forked child there is nothing to wait for.
+    ///
+    /// Buffers that a member reaches by itself are private memory of the program, so there is no way but to wait for it, even if
+    /// it is another one that has written that it is there. Meanwhile this rank sleeps, and serves others.
     #[cold]
     pub(super) fn wait_out(&self, by: By, mut done: impl FnMut() -> Option<()>) {
-        let _hold = Hold::enter();
+        let (_hold, mut rest) = (Hold::enter(), Rest::new(&self.job.ni));
         while done().is_none() && self.job.ni.check_departed(by).is_ok() {
             // Also where no wait is possible.
             if self.job.wait_until(by, None, ANY, Progress::Seldom, &mut done).is_err() {
-                self.job.ni.relax();
+                rest.wait();
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Ranks in virtual time: for proof, and for machines we do not have.
 
 use super::choice::Choices;
+use super::neighborhood::RANK_COUNT_MAX;
 use super::{Config, Job};
 use crate::error::{Error, Result};
 use crate::ni::background::{self, UnderWay};
@@ -84,7 +85,7 @@ impl Sim {
         Sim {
             machine,
             size,
-            hosts: (0..size as u32).collect(),
+            hosts: (0..size.min(RANK_COUNT_MAX) as u32).collect(),
             seed,
             config,
             stack_bytes: 512 * 1024,
@@ -119,7 +120,8 @@ impl Sim {
     /// # hikyaku::Result::Ok(())
     /// ```
     pub fn hosts(mut self, host_of: impl Fn(usize) -> usize) -> Sim {
-        self.hosts = (0..self.size).map(|rank| u32::try_from(host_of(rank)).unwrap_or(u32::MAX)).collect();
+        let ranks = 0..self.size.min(RANK_COUNT_MAX);
+        self.hosts = ranks.map(|rank| u32::try_from(host_of(rank)).unwrap_or(u32::MAX)).collect();
         self
     }
 
@@ -177,6 +179,9 @@ impl Sim {
 
     /// The same where ranks may be killed: those return nothing.
     pub fn run_mortal<R>(&self, rank: impl Fn(&Job) -> R) -> Result<Run<Option<R>>> {
+        if self.size > RANK_COUNT_MAX {
+            return Err(Error::Invalid(format!("a job has 1 to {RANK_COUNT_MAX} ranks, not {}", self.size)));
+        }
         self.faults.check(self.size)?;
         self.machine.check().map_err(|problem| Error::Invalid(format!("the machine has {problem}")))?;
         let hosts = Hosts::new(&self.hosts)?;
@@ -220,7 +225,8 @@ impl Sim {
                 Ok(result)
             }
         };
-        let fibers = interfaces.iter().map(|ni| Fiber::new(self.stack_bytes, program(ni.clone())));
+        let owner = |ni: &Ni| world.owner(ni.rank);
+        let fibers = interfaces.iter().map(|ni| Fiber::new(owner(ni), self.stack_bytes, program(ni.clone())));
         let fibers = fibers.map(|fiber| fiber.map(Some)).collect::<Result<Vec<_>>>()?;
         let endings = turns(&world, fibers, self.time_limit)?;
         let (elapsed, events, hash) = world.summary();

@@ -67,7 +67,7 @@ impl Job {
     /// job ends.
     pub fn free<T: Pod>(&self, area: Symmetric<T>) -> Result<()> {
         crate::ni::message::refuse_in_handler()?;
-        if area.ni.job != self.ni.job || area.ni.rank != self.ni.rank {
+        if area.ni.ground != self.ni.ground || area.ni.rank != self.ni.rank {
             return Err(Error::ForeignArea);
         }
         if self.symmetric.try_borrow_mut().is_err() {

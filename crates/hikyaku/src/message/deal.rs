@@ -16,9 +16,14 @@
 //! * A receiver that gives up *closes* the deal. The message stays with its sender, whatever was copied, and the next
 //!   receive opens the deal anew. If all chunks were claimed it is too late: the message comes.
 //! * A sender that gives up *holds* the deal, opened or not, makes its offer point to a copy, and lets go.
+//!
+//! The words of a deal may be spoilt by a third rank, or the other side may be stopped in the middle of its chunk: then the wait for
+//! what was claimed takes long (`ni::rest`). A receiver leaves a buffer of the library behind rather than waiting on, and the deal
+//! is not opened anew while it says that somebody copies. A sender calls the message lost: what the receiver reads from
+//! then on is not taken for it.
 
 use crate::sync::Shared;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// See above.
 #[derive(Debug)]
@@ -84,11 +89,12 @@ impl Deal {
         self.claimed.store(number << NUMBER_SHIFT, Ordering::Release);
     }
 
-    /// The same for a message that may be given up by either side; false while its sender holds it. The want was written.
+    /// The same for a message that may be given up by either side; false while its sender holds it, or still copies for a receive
+    /// that was given up. The want was written.
     pub fn try_open(&self, number: u64) -> bool {
         let mut seen = self.claimed.load(Ordering::Acquire);
         loop {
-            if is_of(seen, number) && seen & HELD != 0 {
+            if is_of(seen, number) && (seen & HELD != 0 || self.is_being_copied(seen)) {
                 return false;
             }
             // Nobody has claimed anything of this message, or it was closed and counted.
@@ -103,6 +109,11 @@ impl Deal {
                 Err(now) => seen = now,
             }
         }
+    }
+
+    /// Whether somebody has claimed a chunk and not counted it yet. A receive that was given up may have left that behind.
+    fn is_being_copied(&self, claimed: u64) -> bool {
+        claims(claimed) > 0 && self.copied.load(Ordering::Acquire) != claimed & !NUMBER_MASK | claims(claimed)
     }
 
     /// Claims the next chunk of message `number`, of `count`, from the first on.
@@ -227,14 +238,16 @@ impl Deal {
         }
     }
 
-    /// The sender, who holds message `number`, has nothing to go on with: it never lets go.
+    /// The sender of message `number` has nothing to go on with: it never lets go, or does not know who is at its buffer. What
+    /// it writes there from now on is not taken for the message.
     #[cold]
     pub fn lose(&self, number: u64) {
         self.lost.store(number, Ordering::Release);
+        fence(Ordering::SeqCst);
     }
 
-    /// Whether nobody will ever copy message `number`.
-    #[cold]
+    /// Whether message `number` was lost. To be asked when all that was copied is counted.
+    #[inline]
     pub fn is_lost(&self, number: u64) -> bool {
         self.lost.load(Ordering::Acquire) == number
     }

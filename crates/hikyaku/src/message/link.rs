@@ -138,3 +138,34 @@ impl Core {
         self.ni.notify(link.rank, crate::sync::bell::ANY);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// A forked child drops what it has of its parent's, and may look for it first.
+    #[test]
+    fn members_are_where_they_were_in_a_forked_child() {
+        crate::local(2, |job| {
+            let messages = job.messages(1).unwrap();
+            let look = || messages.core.own_side(1 - job.rank()).left().load(std::sync::atomic::Ordering::Relaxed);
+            // SAFETY: the child looks at a word, and ends.
+            let status = unsafe {
+                match libc::fork() {
+                    0 => {
+                        libc::alarm(100);
+                        libc::_exit(catch_unwind(AssertUnwindSafe(look)).map_or(1, |left| 2 * left as i32))
+                    }
+                    child => {
+                        let mut status = 0;
+                        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+                        status
+                    }
+                }
+            };
+            assert_eq!(status, 0);
+            job.barrier()
+        })
+        .unwrap();
+    }
+}

@@ -1,7 +1,8 @@
 //! Sends that are given up: the program takes their buffers back, so they go on from a copy, as the sends of a spare buffer do.
 //!
 //! One that was offered may be taken at any moment. Its receiver is kept from copying (see `deal`) while the offer is made to
-//! point to the copy; at most one chunk is waited for, which needs no help of this rank.
+//! point to the copy; at most one chunk is waited for, which needs no help of this rank. If even that takes long, since the
+//! receiver is stopped or another rank has spoilt the words of the deal, the message is lost, and the receiver is told so.
 
 use super::Core;
 use super::chunk::Chunks;
@@ -9,6 +10,7 @@ use super::deal::Stopped;
 use super::link::{Link, NearLink};
 use super::send::{SendOp, Stage};
 use super::spot::{Buffer, Staged};
+use crate::ni::rest::Rest;
 
 /// What a send goes on with.
 enum Copy {
@@ -71,7 +73,7 @@ impl Core {
         // Before the receiver is kept waiting.
         let copy = self.copy_for(link, op);
         let (theirs, count) = (self.theirs(link), Chunks::of(op.buffer.bytes).count);
-        let deal = theirs.deal(op.entry);
+        let (deal, mut rest) = (theirs.deal(op.entry), Rest::new(&self.ni));
         while deal.hold(op.number, count) != Stopped::Now {
             if self.is_over(link, op) {
                 return;
@@ -80,7 +82,12 @@ impl Core {
             if self.knows_place(op.member) {
                 break;
             }
-            self.ni.relax();
+            // A thread reads where the buffer is, so there it must stay, and no thread is hostile. A process asks the kernel,
+            // which harms nobody.
+            if rest.wait_and_serve() && !self.ni.threads {
+                deal.lose(op.number);
+                return self.notify(link);
+            }
         }
         let Some(copy) = copy else {
             deal.lose(op.number);

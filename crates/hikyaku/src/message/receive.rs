@@ -12,6 +12,7 @@ use super::spot::{Buffer, Staged};
 use super::state::Owner;
 use super::{Core, Messages};
 use crate::error::{Error, Refusal, Result};
+use crate::ni::rest::Rest;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
@@ -367,9 +368,12 @@ impl Core {
                 self.count_copied(deal, op.number, read)?;
             }
         }
-        if !op.posted || !deal.done(op.number, chunks.count) {
-            let lost = Error::Refused { rank, reason: Refusal::OutOfMemory };
-            return if deal.is_lost(op.number) { Err(lost) } else { Ok(None) };
+        let is_done = op.posted && deal.done(op.number, chunks.count);
+        if deal.is_lost(op.number) {
+            return Err(Error::Refused { rank, reason: Refusal::OutOfMemory });
+        }
+        if !is_done {
+            return Ok(None);
         }
         if let Some(errno) = deal.spoiled(op.number) {
             let bad = Error::BadBuffer { from: rank, to: ni.rank, slot: op.entry % self.slots };
@@ -411,6 +415,10 @@ impl Core {
 
     /// Gives a receive up: when this returns, nobody writes to its buffer any more. It waits at most for the chunk that the
     /// sender is copying. The message stays for the next receive, unless all of it was on its way into this one.
+    ///
+    /// If that takes long, the sender is stopped, or another rank has spoilt the words they meet on. Where the sender writes to
+    /// the program's own buffer, this must wait for it, for it may go on writing: until it has ended. So a hostile rank can keep
+    /// this one here, asleep, where it could as well write to its private memory itself (`SECURITY.md`).
     pub(super) fn withdraw(&self, op: &mut ReceiveOp) {
         match self.link(op.member) {
             Link::Near(link) => self.withdraw_near(link, op),
@@ -419,6 +427,7 @@ impl Core {
     }
 
     fn withdraw_near(&self, link: &NearLink, op: &mut ReceiveOp) {
+        let mut rest = Rest::new(&self.ni);
         while op.posted {
             match self.close(link, op) {
                 Stopped::Now => {
@@ -426,15 +435,32 @@ impl Core {
                     (op.posted, op.told) = (false, None);
                 }
                 Stopped::Late if !matches!(self.poke_near_receive(link, op), Ok(None)) => return,
-                Stopped::Late | Stopped::Soon => {
+                stopped @ (Stopped::Late | Stopped::Soon) => {
                     // Whoever has ended touches nothing any more, and this rank copies no message to itself while it is here,
                     // whatever others have written.
                     if self.knows_place(op.member) || self.has_departed(link.rank) {
                         return;
                     }
-                    self.ni.relax();
+                    if rest.wait_and_serve() && op.staged.is_some() {
+                        return self.leave_staged(link, op, stopped);
+                    }
                 }
             }
+        }
+    }
+
+    /// The sender may write to the part of the own heap that stood in for the buffer: it stays behind. The next receive of the
+    /// slot waits until it has been left, or fails with the sender's end.
+    #[cold]
+    fn leave_staged(&self, link: &NearLink, op: &mut ReceiveOp, stopped: Stopped) {
+        std::mem::forget(op.staged.take());
+        op.posted = false;
+        // All of the message is on its way there: it will not come again.
+        if stopped == Stopped::Late
+            && let Some(told) = self.mine(link).head(op.entry).look(op.number)
+        {
+            let mut peer = link.state.borrow_mut();
+            self.settle(link, peer.parts(op.entry), op.entry, op.number, told);
         }
     }
 }

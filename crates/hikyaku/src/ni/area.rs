@@ -7,6 +7,7 @@
 use super::Ni;
 use super::place::{Ground, Place};
 use super::port::Port;
+use super::rest::Rest;
 use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::memory::heap::Heap;
@@ -40,6 +41,8 @@ enum Backing<T> {
     Vector(Vec<T>),
     /// Somebody who promised to keep it.
     Borrowed,
+    /// Nobody any more: a peer may be at it.
+    Left,
 }
 
 /// An area of a rank, opened for access.
@@ -238,7 +241,7 @@ impl Ni {
         // Whatever a peer has left there.
         told.clear();
         told.publish(key, words);
-        Ok(Opened { job: self.job, rank: self.rank, id, key, kind, start, bytes, owned: true })
+        Ok(Opened { job: self.ground, rank: self.rank, id, key, kind, start, bytes, owned: true })
     }
 
     /// An own area, by what this rank keeps to itself; or reads an entry of a peer's table and believes none of it: a
@@ -267,38 +270,46 @@ impl Ni {
         if !inside {
             return Err(Error::PeerMisbehaved { rank, what: "an area outside its memory" });
         }
-        Ok(Opened { job: self.job, rank, id, key, kind, start, bytes: bytes as usize, owned: false })
+        Ok(Opened { job: self.ground, rank, id, key, kind, start, bytes: bytes as usize, owned: false })
     }
 
-    /// Takes an area away; when this returns, nobody is inside an operation on it.
+    /// Takes an area away; when this gives true, nobody is inside an operation on it. False: that took long (see below), and the
+    /// caller can do without; its memory must stay.
     ///
     /// This wait is not one of [`super::wait`], and need not be: whoever is inside comes out without this rank's help. It
     /// copies, by itself or by one system call, or performs what a message asks for in this rank's own interface; it runs
     /// nothing of the program, and waits for nobody before it is out. And it should not be: areas are taken away by
-    /// destructors, where a program does not expect its handlers to run, perhaps with a lock that they take. Only a process
-    /// that is stopped keeps this waiting, and must, for it may go on copying.
-    fn revoke(&self, area: &Opened) {
+    /// destructors, where a program does not expect its handlers to run, perhaps with a lock that they take.
+    ///
+    /// It takes long if a process is stopped inside, which may go on copying, and if a hostile rank has written that one is
+    /// inside which is not. Memory that can stay behind is left there then. Memory that somebody else owns cannot: it is waited
+    /// for, asleep, until the process is out or has ended.
+    fn revoke(&self, area: &Opened, may_stay: bool) -> bool {
         // In a forked child the table belongs to the parent.
         if self.size() == 0 {
-            return;
+            return true;
         }
         // Done before, perhaps, and another thread has entered a new area under this id since.
         if !self.own_areas.revoke(area.id, area.key) {
-            return;
+            return true;
         }
         self.mine().areas[area.id as usize].revoke(area.key);
         self.fences.heavy();
         self.own_areas.await_left(|| self.relax());
+        let mut rest = Rest::new(self);
         // Far ranks operate through this rank's own interface.
         for (local, rank) in self.memory.layout.locals().zip(self.routes.near()).filter(|(_, rank)| **rank != self.rank)
         {
             for guard in &self.memory.block(local).guards[..self.memory.layout.ports] {
                 let Some(number) = guard.occupied() else { continue };
                 while !guard.left(number) && !self.is_gone(*rank) {
-                    self.relax();
+                    if rest.wait() && may_stay {
+                        return false;
+                    }
                 }
             }
         }
+        true
     }
 
     /// Whether no thread of `rank` can be inside an operation any more. Having left or being called dead is not
@@ -484,15 +495,26 @@ impl<T: Pod> Area<T> {
         all
     }
 
-    /// Takes the area away from the peers and gives its elements back; a registered vector is the same vector.
+    /// Takes the area away from the peers and gives its elements back; a registered vector is the same vector, unless a process
+    /// was stopped in the middle of a copy from or to it: then it is a copy, and the vector is kept for that process.
     pub fn into_vec(mut self) -> Vec<T> {
-        self.ni.revoke(&self.opened);
+        self.revoke();
         match std::mem::replace(&mut self.memory, Backing::Borrowed) {
             Backing::Vector(memory) => memory,
             other => {
                 self.memory = other;
                 self.to_vec()
             }
+        }
+    }
+
+    /// Takes the area away from the peers. Memory that one of them may still be at is left to it.
+    fn revoke(&mut self) {
+        let may_stay = !matches!(self.memory, Backing::Borrowed);
+        if !self.ni.revoke(&self.opened, may_stay)
+            && let Backing::Vector(memory) = std::mem::replace(&mut self.memory, Backing::Left)
+        {
+            std::mem::forget(memory);
         }
     }
 
@@ -509,7 +531,7 @@ impl<T: Pod> Area<T> {
 
 impl<T: Pod> Drop for Area<T> {
     fn drop(&mut self) {
-        self.ni.revoke(&self.opened);
+        self.revoke();
         if let Backing::Heap(start, bytes) = self.memory {
             // In a forked child the memory belongs to the parent.
             if self.ni.size() != 0 {

@@ -31,6 +31,7 @@
 //! | `failure` | panics of handlers, and how they reach the program |
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
 //! | `wait` | spin, yield, sleep |
+//! | `rest` | waiting for whoever is in the middle of a copy |
 //! | `background` | what layers above have under way, moved on by every wait |
 //! | `coroutine` | work with a stack of its own, suspended where it would wait |
 //! | `service` | a thread that serves ranks of other hosts while this one computes |
@@ -59,6 +60,7 @@ pub(crate) mod port;
 pub(crate) mod prepared;
 pub(crate) mod raw;
 pub(crate) mod remote;
+pub(crate) mod rest;
 pub(crate) mod routes;
 pub(crate) mod service;
 pub(crate) mod table;
@@ -110,8 +112,10 @@ pub(crate) struct Ni {
     pub local: Local,
     /// Where the host's heaps begin.
     heaps: *mut u8,
-    /// A random number that tells places of different jobs apart.
+    /// A random number of the job, by which packets are known to be its own.
     pub job: u64,
+    /// What tells places of different jobs of this process apart: the same, unless simulated jobs follow from the same seed.
+    pub ground: u64,
     pub fences: Fences,
     pub pace: wait::Pace,
     /// There are more ranks than cores.
@@ -219,6 +223,7 @@ impl Ni {
             local,
             routes: settings.routes,
             job: settings.job,
+            ground: settings.environment.as_ref().map_or(settings.job, |environment| environment.run()),
             fences: settings.fences,
             pace: wait::Pace::new(settings.crowded),
             crowded: settings.crowded,
@@ -312,10 +317,12 @@ impl Ni {
         }
     }
 
-    /// The address of some bytes in the heap of `rank`, if it is near; an offset outside of it is nobody's.
+    /// The address of some bytes in the heap of `rank`, which exists, if it is near; an offset outside of it is nobody's. Also in
+    /// a forked child, which drops what it has of its parent's: the memory is mapped there too, and whoever would change it
+    /// asks first whether this is a fork.
     pub fn near_bytes(&self, rank: usize, offset: u64, bytes: u64) -> Option<*mut u8> {
-        let heap = self.near_heap(rank)?;
-        let end = offset.checked_add(bytes)?;
+        let heap = self.routes.to(rank).heap;
+        let end = offset.checked_add(bytes).filter(|_| !heap.is_null())?;
         // SAFETY: inside the heap.
         (end <= self.memory.layout.heap_bytes() as u64).then(|| unsafe { heap.add(offset as usize) })
     }

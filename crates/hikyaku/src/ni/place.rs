@@ -41,7 +41,7 @@ impl<T: Pod> Symmetric<T> {
     /// Element `index` on `rank`, as the target of an operation, which checks both.
     #[inline(always)]
     pub fn at(&self, rank: usize, index: usize) -> Place<'_, T> {
-        let ground = Ground::Symmetric { job: self.ni.job, start: self.start };
+        let ground = Ground::Symmetric { job: self.ni.ground, start: self.start };
         Place { ground, rank, index, len: self.len, element: PhantomData }
     }
 
@@ -196,7 +196,7 @@ impl Ni {
         if place.index > place.len || count > place.len - place.index {
             return None;
         }
-        let heap = self.near_heap(place.rank).filter(|_| job == self.job)?;
+        let heap = self.near_heap(place.rank).filter(|_| job == self.ground)?;
         // SAFETY: index and count were checked, and the area lies in the rank's heap.
         Some(unsafe { heap.add(start + place.index * size_of::<T>()) })
     }
@@ -215,7 +215,7 @@ impl Ni {
             Ground::Symmetric { job, start } => (job, Reach::Far(Target::in_heap(self, place.rank, start + offset))),
             Ground::Area(area) => (area.job, Reach::Area(area, offset)),
         };
-        if job == self.job { Ok(reach) } else { Err(Error::ForeignArea) }
+        if job == self.ground { Ok(reach) } else { Err(Error::ForeignArea) }
     }
 
     /// A name for a mapped word that all ranks agree on, to ring for.

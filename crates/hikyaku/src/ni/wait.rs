@@ -228,7 +228,7 @@ impl Port {
                 Step::Sleep(left) => {
                     ni.watch(by);
                     let mut result = None;
-                    ni.mine().bell.sleep(ni.fences, self.index, watch, left, || {
+                    ni.mine().bell.sleep(ni.fences, self.index, watch, Some(left), || {
                         // A thread that is in the engine now may have looked at the rings before the last message
                         // came: only an own look that finds nothing allows to sleep.
                         if ni.progress() != Some(false) {
@@ -388,10 +388,13 @@ enum Phase {
 enum Step {
     Spin,
     Yield,
-    Sleep(Option<Duration>),
+    Sleep(Duration),
     Late(Duration),
 }
 
+/// A sleeper looks around so often though nobody has woken it: a hostile rank may have spoilt the words by which it is woken, and then
+/// the end of that rank ends the wait all the same.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// Turns of a spinning wait between two looks at messages and departures.
 const LOOK_AROUND_TURNS: u32 = 16;
 /// Turns of a spinning wait between two looks at the clock.
@@ -440,7 +443,7 @@ impl Turn {
         match self.phase {
             Phase::Spin => Step::Spin,
             Phase::Yield => Step::Yield,
-            Phase::Sleep => Step::Sleep(self.timeout.map(|timeout| timeout - waited)),
+            Phase::Sleep => Step::Sleep(self.timeout.map_or(SLEEP_MAX, |timeout| (timeout - waited).min(SLEEP_MAX))),
         }
     }
 }

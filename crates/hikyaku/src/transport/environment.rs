@@ -14,6 +14,9 @@ pub(crate) trait Environment: Send + Sync {
     /// A random number that is not 0.
     fn random(&self) -> u64;
 
+    /// A number of this run that no other one of the process has: runs of the same seed draw the same random numbers.
+    fn run(&self) -> u64;
+
     /// The program has entered a call of the library that communicates.
     fn call(&self);
 

@@ -96,7 +96,7 @@ impl Ni {
     /// Bytes in the heap or the meeting place of a rank that is near.
     pub(super) fn common_bytes(&self, at: &Target, bytes: u64) -> Option<*mut u8> {
         match at.space.id {
-            HEAP => self.near_bytes(at.rank, at.offset, bytes),
+            HEAP => self.near_bytes(at.rank, at.offset, bytes).filter(|_| self.is_near(at.rank)),
             MEETING => {
                 let hearings = &self.near_block(at.rank)?.hearings;
                 let end = at.offset.checked_add(bytes)?;

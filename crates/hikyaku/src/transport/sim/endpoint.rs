@@ -24,7 +24,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Whether the program can stop here.
     fn can_stop(&self) -> bool {
-        fiber::can_stop() && !(self.is_beside)()
+        fiber::can_stop(self.world.owner(self.rank)) && !(self.is_beside)()
     }
 }
 
@@ -98,6 +98,10 @@ impl Environment for Endpoint {
 
     fn random(&self) -> u64 {
         self.world.course().chance.next().max(1)
+    }
+
+    fn run(&self) -> u64 {
+        self.world.run
     }
 
     fn call(&self) {

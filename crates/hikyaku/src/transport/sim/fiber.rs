@@ -14,6 +14,8 @@ pub(crate) type Ending<R> = std::result::Result<R, Box<dyn Any + Send>>;
 thread_local! {
     /// The fiber that runs now, if any: where it stops.
     static CURRENT: Cell<*const Yielder<bool, ()>> = const { Cell::new(std::ptr::null()) };
+    /// Whose it is.
+    static OWNER: Cell<Owner> = const { Cell::new(Owner { run: 0, rank: 0 }) };
     /// It is being ended.
     static ENDING: Cell<bool> = const { Cell::new(false) };
 }
@@ -21,15 +23,25 @@ thread_local! {
 /// What a fiber that is ended early unwinds with.
 pub(crate) struct Ended;
 
+/// The rank whose program a fiber is. Programs get hold of what belongs to others, and of other runs: who stops in the name of another
+/// rank would never be resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// The number of the run.
+    pub run: u64,
+    pub rank: usize,
+}
+
 /// One program.
 pub(crate) struct Fiber<'a, R> {
+    owner: Owner,
     coroutine: Coroutine<bool, (), Ending<R>, DefaultStack>,
     borrows: PhantomData<&'a ()>,
 }
 
 impl<'a, R: 'a> Fiber<'a, R> {
     /// Prepares a program with so many bytes of stack, which begins when first resumed.
-    pub fn new(stack_bytes: usize, program: impl FnOnce() -> R + 'a) -> Result<Fiber<'a, R>> {
+    pub fn new(owner: Owner, stack_bytes: usize, program: impl FnOnce() -> R + 'a) -> Result<Fiber<'a, R>> {
         if stack_bytes > isize::MAX as usize {
             // More than there are addresses; the sum with the guard would overflow.
             return Err(Error::System { call: "mmap", errno: libc::ENOMEM });
@@ -45,7 +57,7 @@ impl<'a, R: 'a> Fiber<'a, R> {
         };
         // SAFETY: the marker keeps the fiber from outliving what the program borrows, and `drop` ends the program.
         let coroutine = unsafe { Coroutine::with_stack_unchecked(stack, body) };
-        Ok(Fiber { coroutine, borrows: PhantomData })
+        Ok(Fiber { owner, coroutine, borrows: PhantomData })
     }
 }
 
@@ -56,9 +68,10 @@ impl<R> Fiber<'_, R> {
     }
 
     fn switch(&mut self, goes_on: bool) -> Option<Ending<R>> {
-        let outer = CURRENT.replace(std::ptr::null());
+        let outer = (CURRENT.replace(std::ptr::null()), OWNER.replace(self.owner));
         let result = self.coroutine.resume(goes_on);
-        CURRENT.set(outer);
+        CURRENT.set(outer.0);
+        OWNER.set(outer.1);
         match result {
             CoroutineResult::Yield(()) => None,
             CoroutineResult::Return(ending) => Some(ending),
@@ -77,9 +90,9 @@ impl<R> Drop for Fiber<'_, R> {
     }
 }
 
-/// Whether a fiber runs that can stop here. One that is being ended does not stop any more.
-pub(crate) fn can_stop() -> bool {
-    !CURRENT.get().is_null() && !ENDING.get()
+/// Whether the fiber of this rank runs, and can stop here. One that is being ended does not stop any more.
+pub(crate) fn can_stop(owner: Owner) -> bool {
+    !CURRENT.get().is_null() && OWNER.get() == owner && !ENDING.get()
 }
 
 /// Stops the fiber that runs; returns when it is resumed, or unwinds it if it is not to go on and nothing unwinds it yet.
@@ -101,6 +114,8 @@ pub(crate) fn stop() {
 mod tests {
     use super::*;
 
+    const OWNER: Owner = Owner { run: 1, rank: 0 };
+
     #[test]
     fn programs_take_turns_and_borrow() {
         let log = std::cell::RefCell::new(Vec::new());
@@ -114,7 +129,7 @@ mod tests {
                 name
             }
         };
-        let mut fibers = [1, 2].map(|name| Fiber::new(64 * 1024, program(name)).unwrap());
+        let mut fibers = [1, 2].map(|name| Fiber::new(OWNER, 64 * 1024, program(name)).unwrap());
         let mut endings = Vec::new();
         while endings.len() < 2 {
             endings.extend(fibers.iter_mut().filter_map(|fiber| (!fiber.coroutine.done()).then(|| fiber.resume())?));
@@ -124,9 +139,22 @@ mod tests {
     }
 
     #[test]
+    fn only_the_fiber_of_a_rank_stops_for_it() {
+        let other = Owner { rank: 1, ..OWNER };
+        let mut outer = Fiber::new(OWNER, 64 * 1024, || {
+            let mut inner = Fiber::new(other, 64 * 1024, || (can_stop(OWNER), can_stop(other))).unwrap();
+            let ended = inner.resume().unwrap().ok().unwrap();
+            (ended, can_stop(OWNER), can_stop(other))
+        })
+        .unwrap();
+        assert_eq!(outer.resume().unwrap().ok().unwrap(), ((false, true), true, false));
+        assert!(!can_stop(OWNER));
+    }
+
+    #[test]
     fn a_stack_that_cannot_be_is_an_error() {
         for bytes in [usize::MAX, usize::MAX - 8191, isize::MAX as usize] {
-            assert!(Fiber::new(bytes, || ()).is_err());
+            assert!(Fiber::new(OWNER, bytes, || ()).is_err());
         }
     }
 
@@ -135,14 +163,14 @@ mod tests {
         struct Stops<'a>(&'a Cell<u32>);
         impl Drop for Stops<'_> {
             fn drop(&mut self) {
-                if can_stop() {
+                if can_stop(OWNER) {
                     stop();
                 }
                 self.0.set(self.0.get() + 1);
             }
         }
         let passed = Cell::new(0);
-        let mut fiber = Fiber::new(64 * 1024, || {
+        let mut fiber = Fiber::new(OWNER, 64 * 1024, || {
             let _stops = (Stops(&passed), Stops(&passed));
             resume_unwind(Box::new("on purpose"));
         })
@@ -162,7 +190,7 @@ mod tests {
             }
         }
         let rung = Cell::new(0);
-        let mut fiber = Fiber::new(64 * 1024, || {
+        let mut fiber = Fiber::new(OWNER, 64 * 1024, || {
             let _bell = Bell(&rung);
             stop();
             unreachable!("it is not resumed");
@@ -173,7 +201,7 @@ mod tests {
         drop(fiber);
         assert_eq!(rung.get(), 1);
         assert!(!is_inside_any());
-        drop(Fiber::new(64 * 1024, stop).unwrap());
+        drop(Fiber::new(OWNER, 64 * 1024, stop).unwrap());
     }
 
     fn is_inside_any() -> bool {

@@ -3,6 +3,7 @@
 use super::agenda::{Agenda, What};
 use super::chance::Chance;
 use super::faults::{Faults, picoseconds};
+use super::fiber::Owner;
 use super::hardware::Hardware;
 use super::machine::Machine;
 use super::mesh::{self, Mesh};
@@ -18,6 +19,7 @@ use crate::transport::shm::layout::{JobMemory, State};
 use crate::transport::shm::ring::Packet;
 use crate::transport::{Interface, Parcel, TAIL_BYTES_MAX};
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -28,6 +30,8 @@ pub(super) const PICOSECONDS: f64 = 1e6;
 
 /// Everything that is simulated.
 pub(crate) struct World {
+    /// Its number in this process.
+    pub run: u64,
     /// What instants are reckoned from.
     epoch: Instant,
     /// Of each host.
@@ -133,6 +137,8 @@ pub(crate) enum Next {
     Nothing,
 }
 
+/// Runs of this process, and one.
+static RUNS: AtomicU64 = AtomicU64::new(1);
 /// The cell of the interface's own port in the bell of a rank.
 const NI_CELL: usize = 0;
 /// Packets in a queue that may be under way or not handled.
@@ -142,6 +148,11 @@ const VAIN_LOOK: Time = 1000;
 const VAIN_LOOKS_MAX: Time = 100;
 
 impl World {
+    /// Whose fiber a rank's program is.
+    pub fn owner(&self, rank: usize) -> Owner {
+        Owner { run: self.run, rank }
+    }
+
     pub fn new(
         machine: Machine,
         (hosts, memories): (Hosts, Vec<Arc<JobMemory>>),
@@ -154,6 +165,7 @@ impl World {
         let mut ranks_on: Vec<Vec<usize>> = vec![Vec::new(); hosts.count()];
         (0..size).for_each(|rank| ranks_on[hosts.host_of(rank)].push(rank));
         let world = World {
+            run: RUNS.fetch_add(1, Ordering::Relaxed),
             epoch: Instant::now(),
             memories,
             ranks_on,

@@ -2,6 +2,7 @@
 
 use super::batch::Inbox;
 use super::faults::{FaultRates, Faults};
+use super::head::HEAD_BYTES;
 use super::inbound::{Inbound, Joiner};
 use super::line::{Heard, Myself};
 use super::socket::Socket;
@@ -10,7 +11,7 @@ use super::wire::Wire;
 use super::{Config, Counters};
 use crate::error::{Error, Result};
 use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport, lock_now};
-use crate::transport::packet;
+use crate::transport::packet::{self, PACKET_BYTES};
 use crate::transport::reliable::Time;
 use crate::transport::shm::ring::Packet;
 use std::net::SocketAddr;
@@ -18,6 +19,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Bytes of the longest datagram, somewhat less than there may be.
+const FRAME_BYTES_MAX: usize = 65_000;
 /// How often in a row a poll asks the kernel for more.
 const ROUNDS_MAX: usize = 4;
 
@@ -34,6 +37,9 @@ impl Bound {
     /// # Errors
     /// When the address cannot be used, or the environment asks for faults that there are not.
     pub fn new(config: Config) -> Result<Bound> {
+        // Frames hold at least their head and a packet, and find room in a batch.
+        let frame_max = config.frame_max.clamp(HEAD_BYTES + PACKET_BYTES + 8, FRAME_BYTES_MAX);
+        let config = Config { frame_max, ..config };
         let faults = match config.faults {
             Some(faults) => Some(faults),
             None => FaultRates::from_environment()?,
@@ -117,7 +123,7 @@ impl Endpoint {
     fn take(&self, now: Time, joiner: &mut Joiner, frame: &[u8], sink: &mut dyn Sink) -> bool {
         let (from, heard) = self.state().hear(now, frame);
         let Heard::Data { part, mut early } = heard else { return false };
-        let mut result = joiner.take(from, part, &frame[super::head::HEAD_BYTES..], sink);
+        let mut result = joiner.take(from, part, &frame[HEAD_BYTES..], sink);
         while early || result.is_err() {
             let mut state = self.state();
             if result.is_err() {

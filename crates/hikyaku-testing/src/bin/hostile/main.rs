@@ -1,6 +1,8 @@
 //! A job in which rank 1 attacks rank 0: it writes into the job's shared memory, behind the library's back, what no rank of
 //! ours writes. Each role is one attack of `tests/hostile.rs`, and rank 0 panics if it has succeeded.
 
+mod waits;
+
 use hikyaku::message::Messages;
 use hikyaku::{Error, Job, Result, Symmetric};
 use hikyaku_testing::reach;
@@ -32,6 +34,9 @@ fn main() {
         "lent" => scene.lent(),
         "third" => scene.third(),
         "claimed" => scene.claimed(),
+        "receiving" => scene.receiving(),
+        "sending" => scene.sending(),
+        "inside" => scene.inside(),
         other => panic!("no such role: {other}"),
     }
     .unwrap();
@@ -300,35 +305,6 @@ impl<'j> Scene<'j> {
         })?;
         self.check();
         assert!(!self.is_victim || into == [SPOILT; BYTES]);
-        Ok(())
-    }
-
-    /// The victim gives up a receive from itself, and a send to itself, and the attacker says that somebody is copying.
-    fn claimed(&self) -> Result<()> {
-        const OPEN: u64 = 1 << 32;
-        let mut deals = Vec::new();
-        let mut receive = self.messages.prepare_recv(vec![0u8; BYTES], 0, 0)?;
-        if self.is_victim {
-            receive.start()?;
-        }
-        self.attack(|segment, _| {
-            // Claimed, copied, refused, spoiled, lost.
-            deals = segment.search(|deal: [u64; 5]| deal == [OPEN, OPEN, 0, 0, 0]);
-            assert!(!deals.is_empty(), "the deal is nowhere");
-            deals.iter().for_each(|deal| segment.word(*deal).store(OPEN + 1, Ordering::SeqCst));
-        })?;
-        drop(receive);
-        let mut send = self.messages.prepare_send(vec![0u8; BYTES], 0, 0)?;
-        if self.is_victim {
-            send.start()?;
-        }
-        self.attack(|segment, _| {
-            for deal in &deals {
-                segment.word(*deal).store(OPEN + 1, Ordering::SeqCst);
-                segment.word(deal + 8).store(OPEN, Ordering::SeqCst);
-            }
-        })?;
-        drop(send);
         Ok(())
     }
 
