@@ -53,6 +53,7 @@ mod wire;
 pub use endpoint::{Bound, Endpoint};
 pub use faults::FaultRates;
 
+use crate::error::{Error, Result};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -104,6 +105,21 @@ impl Config {
             trains: true,
             faults: None,
         }
+    }
+}
+
+/// The environment variable by which the ranks of a job do without authentication, all or none of them.
+const SEAL_VARIABLE: &str = "HIKYAKU_UDP_SEAL";
+
+/// Whether frames are to be authenticated: they are, unless the environment says that they are not.
+///
+/// # Errors
+/// When it says neither.
+pub(crate) fn is_sealed() -> Result<bool> {
+    match std::env::var(SEAL_VARIABLE).as_deref() {
+        Err(_) | Ok("" | "on") => Ok(true),
+        Ok("off") => Ok(false),
+        Ok(other) => Err(Error::Invalid(format!("{SEAL_VARIABLE}={other}: it is on or off"))),
     }
 }
 
