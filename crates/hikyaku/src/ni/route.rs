@@ -19,7 +19,7 @@ use crate::planted::{Bug, planted};
 use crate::sync::barrier::STEP_COUNT;
 use crate::sync::bell::ANY;
 use crate::transport::hardware::Multicast;
-use crate::transport::packet::{PREPARED, kind, verb};
+use crate::transport::packet::{COUNTED, PATIENT, PREPARED, kind, verb};
 use crate::transport::shm::cross;
 use crate::transport::shm::layout::{AreaKind, Hearing, Local};
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet};
@@ -27,8 +27,6 @@ use crate::transport::{Parcel, TAIL_BYTES_MAX};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Marks the token of a push or word, whose answer is only counted.
-const COUNTED: u64 = 1 << 63;
 /// In place of the token of an operation that nobody answers.
 const UNANSWERED: u64 = 0;
 
@@ -608,6 +606,16 @@ impl Ni {
             return done.map(|()| true);
         }
         self.try_far(to.rank, &quiet_word(to, value), &[])
+    }
+
+    /// The same for a word that nobody is expected to wait for: it may travel with the next packet.
+    pub(crate) fn try_patient_word(&self, to: Target, value: u64) -> Result<bool> {
+        if let Some(done) = self.word_near(to, value) {
+            return done.map(|()| true);
+        }
+        let mut packet = quiet_word(to, value);
+        packet.arguments[5] = PATIENT;
+        self.try_far(to.rank, &packet, &[])
     }
 
     fn try_far(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {

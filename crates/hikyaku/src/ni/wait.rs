@@ -198,9 +198,11 @@ impl Port {
             return self.wait_simulated(&**environment, by, timeout, ready);
         }
         let mut turn = Turn::new(ni.pace, timeout);
+        // What a far rank stores is stored by this one, when it looks.
+        let always = progress == Progress::Always || ni.may_be_far(by);
         loop {
             let look_around = turn.look_around();
-            if (look_around || progress == Progress::Always) && ni.progress() == Some(true) {
+            if (look_around || always) && ni.progress() == Some(true) {
                 // A rank that serves others is busy: the next message is as near as the last one.
                 turn.restart();
             }
@@ -327,6 +329,11 @@ impl Ni {
     /// Fails if `by` does not exist, and always in a forked child.
     fn check_by(&self, by: By) -> Result<()> {
         self.check_rank(if let By::Rank(rank) = by { rank } else { self.rank })
+    }
+
+    /// Whether the awaited thing may come from a far rank.
+    fn may_be_far(&self, by: By) -> bool {
+        self.far.is_some() && !matches!(by, By::Rank(rank) if self.is_near(rank))
     }
 
     /// The time, as waits of this rank see it.

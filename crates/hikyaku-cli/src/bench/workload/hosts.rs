@@ -19,6 +19,8 @@ const LONG: usize = 1 << 20;
 /// Pushes to a rank that computes, and how far apart.
 const LANDINGS: usize = 12;
 const PAUSE: Duration = Duration::from_millis(3);
+/// How long after the last packet its acknowledgement was sent for sure.
+const ACKNOWLEDGED: Duration = Duration::from_millis(1);
 /// How long a rank waits for nothing.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -127,7 +129,9 @@ impl<'a> Pair<'a> {
             self.carried = number;
         }
         let time = begin.elapsed();
-        while !self.transport.drained() {
+        // The other rank waits for the last acknowledgement, and nobody else polls here.
+        let end = Instant::now() + ACKNOWLEDGED;
+        while !self.transport.drained() || Instant::now() < end {
             self.transport.poll(&mut Last(0, None));
         }
         job.barrier()?;

@@ -5,7 +5,7 @@ use super::faults::{FaultRates, Faults};
 use super::inbound::{Inbound, Joiner};
 use super::line::{Heard, Myself};
 use super::socket::Socket;
-use super::state::{Event, State, picoseconds};
+use super::state::{Event, State, Which, picoseconds};
 use super::wire::Wire;
 use super::{Config, Counters};
 use crate::error::{Error, Result};
@@ -70,7 +70,7 @@ impl Bound {
             None => Box::new(socket.clone()),
         };
         let payload_max = self.config.payload_max;
-        let inbound = Inbound { inbox: Inbox::new(), joiner: Joiner::new(payload_max) };
+        let inbound = Inbound { inbox: Inbox::new(), joiner: Joiner::new(payload_max, addresses.len()) };
         Ok(Endpoint {
             capabilities: Capabilities { lent_min: self.config.lent_min, ..Capabilities::new(payload_max) },
             epoch: Instant::now(),
@@ -158,6 +158,7 @@ impl Transport for Endpoint {
         if body.len() > self.capabilities.payload_max {
             return Err(Error::PayloadTooLong { bytes: body.len(), max: self.capabilities.payload_max });
         }
+        let is_patient = packet::is_patient(packet);
         let packet = packet::encode(packet, body.len() as u32);
         let now = self.now();
         let mut state = self.state();
@@ -165,15 +166,16 @@ impl Transport for Endpoint {
         if let Some(why) = &line.loss {
             return Err(why.error(to));
         }
+        line.hurry(is_patient);
         let posted = match token.filter(|_| body.len() >= self.capabilities.lent_min) {
             Some(token) => line.lend(packet, body, token),
             // SAFETY: the caller's promise.
             None => unsafe { line.copy(&packet, &body) },
         };
-        let is_patient = line.is_patient();
+        let is_patient = is_patient || line.is_patient();
         state.mark(to as u32);
         if !is_patient {
-            state.flush(now);
+            state.flush(now, Which::Urgent);
         }
         Ok(posted)
     }
@@ -196,7 +198,8 @@ impl Transport for Endpoint {
                 state.tick(now);
                 state.pass();
             }
-            state.flush(now);
+            // In the middle of a conversation answers ride on what this rank says next; they go alone when it looks again.
+            state.flush(now, if count == 0 { Which::All } else { Which::Urgent });
             has_events = !state.events.is_empty();
             // Whoever waits for room may sleep.
             any |= std::mem::take(&mut state.has_room_again);
@@ -217,7 +220,7 @@ impl Transport for Endpoint {
 
     fn arm(&self) -> Armed {
         let (now, mut state) = (self.now(), self.state());
-        state.flush(now);
+        state.flush(now, Which::All);
         let has_event = !state.events.is_empty();
         match state.due {
             Some(due) if now < due && !has_event => {
@@ -232,7 +235,7 @@ impl Transport for Endpoint {
         let Ok(line) = state.line(now, rank) else { return };
         line.link.probe();
         state.mark(rank as u32);
-        state.flush(now);
+        state.flush(now, Which::All);
     }
 
     fn leave(&self) {
