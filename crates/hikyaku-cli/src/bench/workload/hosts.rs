@@ -19,8 +19,8 @@ const LONG: usize = 1 << 20;
 /// Pushes to a rank that computes, and how far apart.
 const LANDINGS: usize = 12;
 const PAUSE: Duration = Duration::from_millis(3);
-/// How long after the last packet its acknowledgement was sent for sure.
-const ACKNOWLEDGED: Duration = Duration::from_millis(1);
+/// The word in which a rank hears that the other one's packets were delivered.
+const SETTLED: usize = 8;
 /// How long a rank waits for nothing.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -54,6 +54,8 @@ struct Pair<'a> {
     job: &'a Job,
     words: Symmetric<u64>,
     messages: Messages<'a>,
+    /// To send from and to receive into.
+    private: [Vec<u64>; 2],
     bare: Bare,
     /// The transport alone, beside that of the job.
     transport: udp::Endpoint,
@@ -74,7 +76,8 @@ impl<'a> Pair<'a> {
         let mut addresses = vec![None, None];
         addresses[1 - job.rank()] = Some(peer);
         let transport = bound.start(job.rank(), addresses)?;
-        Ok(Pair { job, words, messages, bare, transport, carried: 0 })
+        let private = [limit::large_vector(LONG / 8), limit::large_vector(LONG / 8)];
+        Ok(Pair { job, words, messages, private, bare, transport, carried: 0 })
     }
 
     fn peer(&self) -> usize {
@@ -129,34 +132,45 @@ impl<'a> Pair<'a> {
             self.carried = number;
         }
         let time = begin.elapsed();
-        // The other rank waits for the last acknowledgement, and nobody else polls here.
-        let end = Instant::now() + ACKNOWLEDGED;
-        while !self.transport.drained() || Instant::now() < end {
-            self.transport.poll(&mut Last(0, None));
-        }
-        job.barrier()?;
+        self.settle()?;
         Ok(time.as_nanos() as f64 / (2 * ROUND_TRIPS) as f64)
     }
 
+    /// Polls the transport until both ranks know that all was delivered: nobody else does so, and the last packet is acknowledged
+    /// later.
+    fn settle(&self) -> Result<()> {
+        let (job, area, number) = (self.job, &self.words, self.carried);
+        let mut told = false;
+        while !told || area.get(SETTLED) != number {
+            self.transport.poll(&mut Last(0, None));
+            if !told && self.transport.drained() {
+                job.word(area.at(self.peer(), SETTLED), number)?;
+                told = true;
+            }
+            job.progress();
+        }
+        job.barrier()
+    }
+
     /// The time of so many round trips of a message from and to private memory.
-    fn send(&self, words: usize, round_trips: u64) -> Result<Duration> {
+    fn send(&mut self, words: usize, round_trips: u64) -> Result<Duration> {
         let (job, peer) = (self.job, self.peer());
-        let (mut out, mut into) = (limit::large_vector(words), vec![0u64; words]);
+        let [out, into] = self.private.each_mut().map(|private| &mut private[..words]);
         job.barrier()?;
         let begin = Instant::now();
         for round in 1..=round_trips {
             out[0] = round;
             if job.rank() == 0 {
-                self.messages.send(&out, peer, 0)?;
-                self.messages.recv(&mut into, peer, 0)?;
+                self.messages.send(out, peer, 0)?;
+                self.messages.recv(into, peer, 0)?;
             } else {
-                self.messages.recv(&mut into, peer, 0)?;
-                self.messages.send(&out, peer, 0)?;
+                self.messages.recv(into, peer, 0)?;
+                self.messages.send(out, peer, 0)?;
             }
             assert_eq!(into[0], round, "messages in order");
         }
         let time = begin.elapsed();
-        super::check_whole(&into, "received");
+        super::check_whole(into, "received");
         job.barrier()?;
         Ok(time)
     }

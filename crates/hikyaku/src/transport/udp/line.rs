@@ -16,8 +16,8 @@ use crate::transport::reliable::{Arrival, Body as Said, Link, Settings, Time};
 const COPIED_BYTES_MAX: usize = 8 << 10;
 /// Frames as short as this pass everywhere.
 pub const FRAME_BYTES_SAFE: usize = 1232;
-/// Frames that are taken before the peer is told in any case.
-const UNTOLD_MAX: usize = 32;
+/// Frames that are taken before the peer is told in any case: some trains. It is told when there is nothing more to take, too.
+const UNTOLD_MAX: usize = 128;
 /// Frames under way from which on short messages wait for company: acknowledgements will come.
 const COMPANY_MIN: usize = 4;
 

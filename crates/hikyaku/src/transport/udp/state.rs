@@ -183,6 +183,11 @@ impl State {
         self.send();
     }
 
+    /// Whether lines may have something to send.
+    pub fn has_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
     fn send(&mut self) {
         if self.batch.is_empty() {
             return;
