@@ -76,7 +76,13 @@ fn place(results: &mut Results, named: Option<(&str, Option<&str>)>) -> Result<P
         let names: Vec<&str> = hosts.split(',').map(str::trim).collect();
         let [one, other] = names[..] else { return Err(format!("--hosts {hosts}: two hosts, as in a,b")) };
         let hosts = format!("{one}:1,{other}:1");
-        return Ok(Place { hosts, agent: agent.map(str::to_owned), variables: Vec::new(), between: None, _network: None });
+        return Ok(Place {
+            hosts,
+            agent: agent.map(str::to_owned),
+            variables: Vec::new(),
+            between: None,
+            _network: None,
+        });
     }
     match Network::new() {
         Ok(network) => {
@@ -90,7 +96,13 @@ fn place(results: &mut Results, named: Option<(&str, Option<&str>)>) -> Result<P
             // An agent needs a place for the name of its host, and this one is as good as any.
             let agent = Some("env HIKYAKU_BENCH_HOST={host}".to_owned());
             let variables = vec![("HIKYAKU_ADDRESS", "127.0.0.1")];
-            Ok(Place { hosts: "one:1,other:1".into(), agent, variables, between: Some(Between::Loopback), _network: None })
+            Ok(Place {
+                hosts: "one:1,other:1".into(),
+                agent,
+                variables,
+                between: Some(Between::Loopback),
+                _network: None,
+            })
         }
     }
 }

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Unit, median};
 pub use blacs::{Program, Runner, runners};
-pub use hosts::Between;
 use folder::Folder;
+pub use hosts::Between;
 use machine::Machine;
 
 /// How often a test is repeated where the peer's command does not repeat it by itself.

@@ -199,7 +199,7 @@ impl Port {
         }
         let mut turn = Turn::new(ni.pace, timeout);
         // What a far rank stores is stored by this one, when it looks.
-        let always = progress == Progress::Always || ni.may_be_far(by);
+        let always = progress == Progress::Always || ni.is_by_far(by);
         loop {
             let look_around = turn.look_around();
             if (look_around || always) && ni.progress() == Some(true) {
@@ -331,9 +331,14 @@ impl Ni {
         self.check_rank(if let By::Rank(rank) = by { rank } else { self.rank })
     }
 
-    /// Whether the awaited thing may come from a far rank.
-    fn may_be_far(&self, by: By) -> bool {
-        self.far.is_some() && !matches!(by, By::Rank(rank) if self.is_near(rank))
+    /// Whether the awaited thing comes from a far rank. Where near ranks may be awaited too, looking at the network all the time
+    /// would hold those up.
+    fn is_by_far(&self, by: By) -> bool {
+        let is_far = |by| match by {
+            By::Rank(rank) => !self.is_near(rank),
+            By::Anyone | By::Barrier(_) => self.routes.near().len() == 1,
+        };
+        self.far.is_some() && is_far(by)
     }
 
     /// The time, as waits of this rank see it.

@@ -25,7 +25,7 @@ const COMPANY_MIN: usize = 4;
 pub struct Line {
     pub link: Link<Piece>,
     pub rank: u32,
-    way: Way,
+    pub way: Way,
     seal: Seal,
     /// The peer's life and what opens its frames, once one has come.
     opener: Option<(u64, Seal)>,

@@ -241,19 +241,15 @@ fn widen(socket: &UdpSocket, forced: i32, plain: i32) -> Result<()> {
 
 /// Whether the kernel may send datagrams of a socket in fragments.
 fn allow_fragments(socket: &UdpSocket, is_v6: bool, may: bool) -> Result<()> {
-    let (level, option) = if is_v6 {
-        (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER)
-    } else {
-        (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER)
-    };
+    let (level, option) =
+        if is_v6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER) } else { (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER) };
     set(socket, level, option, if may { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_DO })
 }
 
 fn set(socket: &UdpSocket, level: i32, option: i32, value: i32) -> Result<()> {
     let bytes = size_of::<i32>() as libc::socklen_t;
     // SAFETY: the value is an integer that lives during the call.
-    let result =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), bytes) };
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), bytes) };
     if result == 0 { Ok(()) } else { Err(Error::system("setsockopt", errno())) }
 }
 

@@ -28,6 +28,8 @@ const TIMEOUT_MIN: Time = 2_000 * MICROSECOND;
 const TIMEOUT_MAX: Time = 200_000 * MICROSECOND;
 /// Bytes under way in a new link.
 const WINDOW_BYTES_FIRST: u64 = 64 << 10;
+/// Timeouts in a row, where nothing was ever acknowledged, from which on the socket of a line is suspected to be filtered.
+const FILTERED_MIN: u32 = 2;
 /// Lines that have a socket of their own: a descriptor each.
 const CONNECTED_MAX: usize = 64;
 /// Timeouts in a row from which on the path is suspected to swallow long frames.
@@ -110,7 +112,7 @@ impl State {
             let frame_max = self.frame_max(address);
             let settings = self.settings(frame_max);
             let socket = if self.open.len() < CONNECTED_MAX { self.socket.connected(address) } else { None };
-            let way = Way { address: Address::new(address), socket };
+            let way = Way { address: Address::new(address), socket, is_common: false };
             let mut line = Line::new(&self.me, rank as u32, way, frame_max, settings);
             line.link.begin(now);
             self.lines[rank] = Some(Box::new(line));
@@ -288,6 +290,7 @@ impl State {
             };
             if line.link.next_timeout().is_some_and(|at| at <= now) {
                 line.link.tick(now);
+                line.way.is_common |= line.link.backoff() >= FILTERED_MIN && line.link.path().round_trip().is_none();
                 if line.link.backoff() >= SWALLOWED_MIN && line.frame_max() > FRAME_BYTES_SAFE {
                     line.set_frame_max(FRAME_BYTES_SAFE);
                 }
