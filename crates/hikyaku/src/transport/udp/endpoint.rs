@@ -3,7 +3,7 @@
 use super::batch::Inbox;
 use super::faults::{FaultRates, Faults};
 use super::head::HEAD_BYTES;
-use super::inbound::{Inbound, Joiner, Taken};
+use super::inbound::{Inbound, Joiner};
 use super::line::{Heard, Myself};
 use super::socket::Socket;
 use super::state::{Event, State, Which, picoseconds};
@@ -16,7 +16,6 @@ use crate::transport::reliable::Time;
 use crate::transport::shm::ring::Packet;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
-use std::slice::Chunks;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -128,38 +127,8 @@ impl Endpoint {
         self.state().counters()
     }
 
-    /// Takes datagrams that came in one piece and hands out what is complete with them.
-    fn take(&self, now: Time, joiner: &mut Joiner, frames: Chunks<'_, u8>, sink: &mut dyn Sink) -> bool {
-        if frames.len() == 1 {
-            return frames.into_iter().any(|frame| self.take_one(now, joiner, frame, sink));
-        }
-        let (mut frames, mut any) = (frames.peekable(), false);
-        while frames.peek().is_some() {
-            // Frames whose data come next, taken with the lock held once.
-            let (mut taken, mut has_early) = (Taken::new(), None);
-            let mut state = self.state();
-            while let Some(frame) = frames.next_if(|_| !taken.is_full() && has_early.is_none()) {
-                let (from, heard) = state.hear(now, frame);
-                if let Heard::Data { part, early } = heard {
-                    taken.add(from, part, &frame[HEAD_BYTES..]);
-                    has_early = early.then_some(from);
-                }
-            }
-            drop(state);
-            for (from, part, data) in taken.all() {
-                any = true;
-                if joiner.take(*from, *part, data, sink).is_err() {
-                    self.state().malformed();
-                }
-            }
-            if let Some(from) = has_early {
-                self.take_early(joiner, from, sink);
-            }
-        }
-        any
-    }
-
-    fn take_one(&self, now: Time, joiner: &mut Joiner, frame: &[u8], sink: &mut dyn Sink) -> bool {
+    /// Takes a datagram and hands out what is complete with it.
+    fn take(&self, now: Time, joiner: &mut Joiner, frame: &[u8], sink: &mut dyn Sink) -> bool {
         let (from, heard) = self.state().hear(now, frame);
         let Heard::Data { part, early } = heard else { return false };
         if joiner.take(from, part, &frame[HEAD_BYTES..], sink).is_err() {
@@ -245,7 +214,9 @@ impl Transport for Endpoint {
             }
             let now = self.now();
             for index in 0..count {
-                any |= self.take(now, joiner, inbox.datagrams(index), sink);
+                for frame in inbox.datagrams(index) {
+                    any |= self.take(now, joiner, frame, sink);
+                }
             }
             let mut state = self.state();
             if !is_more {

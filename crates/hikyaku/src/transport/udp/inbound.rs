@@ -13,35 +13,6 @@ pub struct Inbound {
     pub looks: u32,
 }
 
-/// Data of frames that are handed out next, in order: from whom, whether they are a part of a message, and the bytes.
-pub struct Taken<'f> {
-    data: [(u32, bool, &'f [u8]); TAKEN_MAX],
-    count: usize,
-}
-
-/// Frames of a train.
-const TAKEN_MAX: usize = 64;
-
-impl<'f> Taken<'f> {
-    pub fn new() -> Taken<'f> {
-        Taken { data: [(0, false, &[]); TAKEN_MAX], count: 0 }
-    }
-
-    pub fn is_full(&self) -> bool {
-        self.count == TAKEN_MAX
-    }
-
-    /// The caller has seen that there is room.
-    pub fn add(&mut self, from: u32, part: bool, data: &'f [u8]) {
-        self.data[self.count] = (from, part, data);
-        self.count += 1;
-    }
-
-    pub fn all(&self) -> &[(u32, bool, &'f [u8])] {
-        &self.data[..self.count]
-    }
-}
-
 /// Puts messages together.
 pub struct Joiner {
     payload_max: usize,
