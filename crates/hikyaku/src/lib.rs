@@ -106,6 +106,7 @@ pub mod ffi {
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub mod spi {
+    pub use crate::job::address_of_this_host;
     pub use crate::transport::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport};
     pub use crate::transport::loopback;
     pub use crate::transport::shm::ring::Packet;

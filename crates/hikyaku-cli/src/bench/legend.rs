@@ -43,6 +43,12 @@ const SCALAPACK: &str = "\
 ScaLAPACK: the factorization alone, order 2000, blocks of 64, one thread of the BLAS per rank; the same program on hikyaku's
 BLACS and on those of MPI, in turn. Results are checked.";
 
+const HOSTS: &str = "\
+between two hosts: ours, ours without authentication and Open MPI over TCP take turns. Limits: datagrams of 8 bytes and a stream,
+by sockets that are polled as we do. Open MPI sends messages, and authenticates nothing. A push while computing: to a rank that
+calls nothing of the library, which sees it in its memory and answers. Goals: 8 B push at most 1.2 x limit and 1.0 x peer; 1 MB
+not authenticated at least 0.7 x peer; a push while computing within 1,000 us; a rank that waits at most 1 %.";
+
 const CROWDED: &str = "Peers that spin are not measured with more ranks than cores.";
 
 pub fn print(parts: &[Part], compared: bool) {
@@ -67,6 +73,9 @@ pub fn print(parts: &[Part], compared: bool) {
     }
     if parts.contains(&Part::Scalapack) {
         say!("{SCALAPACK}");
+    }
+    if parts.contains(&Part::Hosts) {
+        say!("{HOSTS}");
     }
     if parts.iter().any(|part| matches!(part, Part::Collectives | Part::Scaling | Part::Blacs | Part::Scalapack)) {
         say!("{CROWDED}");

@@ -3,6 +3,7 @@
 
 mod blacs;
 mod curve;
+mod hosts;
 mod legend;
 mod limit;
 mod measured;
@@ -35,7 +36,8 @@ use std::time::{Duration, Instant};
 /// Figures are medians; the columns to look at are the ratios, since they hold on a noisy machine too. A ratio to the
 /// limit of 1.0 means as good as the same without a library: a bare flag, the C library's memcpy. Everything together
 /// takes about two minutes; `--only` runs a part of it. Collectives over the number of ranks, and whole ScaLAPACK
-/// programs, which take minutes, are measured by `--only scaling` and `--only scalapack` alone.
+/// programs, which take minutes, are measured by `--only scaling` and `--only scalapack` alone; what goes between hosts
+/// by `--only hosts`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print everything as JSON instead of tables
@@ -57,6 +59,14 @@ pub struct Arguments {
     /// Ranks of the crowded tests (collectives, start and end of a job)
     #[arg(long, value_name = "N", default_value_t = 16)]
     crowd: usize,
+
+    /// For `--only hosts`: the two hosts [default: network namespaces of this machine, made for it]
+    #[arg(long, value_name = "HOST,HOST")]
+    hosts: Option<String>,
+
+    /// The command that starts the agent of such a host [default: ssh]
+    #[arg(long, value_name = "COMMAND", requires = "hosts")]
+    agent: Option<String>,
 }
 
 /// Start and end of a job are timed this often.
@@ -139,6 +149,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         measure_ours(&mut results, &progress)?;
     }
     blacs::measure(&mut results, &peers, &progress);
+    if results.parts.contains(&Part::Hosts) {
+        let named = arguments.hosts.as_deref().map(|hosts| (hosts, arguments.agent.as_deref()));
+        hosts::measure(&mut results, &mut peers, named, &progress)?;
+    }
     progress.finish_and_clear();
     if peers.is_empty() && !arguments.no_peers {
         results.notes.push("no peers found; try `apt install openmpi-bin libopenmpi-dev mpich ucx-utils`".into());
@@ -160,7 +174,11 @@ pub fn rank(parts: &[Part]) -> Result<ExitCode, String> {
     let text = |error: hikyaku::Error| error.to_string();
     let job = Job::start().map_err(text)?;
     if !parts.is_empty() {
-        let figures = workload::measure(&job, parts, workload::Effort::MACHINE).map_err(text)?;
+        let figures = match parts {
+            [Part::Hosts] => workload::measure_hosts(&job),
+            _ => workload::measure(&job, parts, workload::Effort::MACHINE),
+        };
+        let figures = figures.map_err(text)?;
         if job.rank() == 0 {
             say!("{}", serde_json::to_string(&figures).map_err(|error| error.to_string())?);
         }

@@ -9,6 +9,7 @@
 
 mod blacs;
 mod folder;
+mod hosts;
 mod machine;
 mod mpi;
 mod process;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::{Unit, median};
 pub use blacs::{Program, Runner, runners};
 use folder::Folder;
+pub use hosts::Between;
 use machine::Machine;
 
 /// How often a test is repeated where the peer's command does not repeat it by itself.
@@ -96,6 +98,10 @@ pub enum Test {
     Qr,
     /// ScaLAPACK: the eigenvalues of a symmetric matrix.
     Eigenvalues,
+    /// [`Test::Send`] between two hosts.
+    HostsSend,
+    /// [`Test::Bandwidth`] between two hosts.
+    HostsBandwidth,
 }
 
 impl Test {
@@ -134,6 +140,8 @@ impl Test {
             Test::Cholesky => "cholesky",
             Test::Qr => "qr",
             Test::Eigenvalues => "eigenvalues",
+            Test::HostsSend => "hosts_send",
+            Test::HostsBandwidth => "hosts_bandwidth",
         }
     }
 
@@ -150,6 +158,8 @@ impl Test {
             Test::BlacsSend | Test::BlacsGridinfo => Unit::Nanoseconds,
             Test::BlacsBandwidth | Test::BlacsSubmatrix | Test::BlacsTriangle => Unit::GigabytesPerSecond,
             Test::BlacsBroadcast | Test::BlacsCombine => Unit::Microseconds,
+            Test::HostsSend => Unit::Nanoseconds,
+            Test::HostsBandwidth => Unit::GigabytesPerSecond,
             Test::Start | Test::Lu | Test::Cholesky | Test::Qr | Test::Eigenvalues => Unit::Milliseconds,
         }
     }

@@ -21,15 +21,25 @@ pub enum Part {
     Blacs,
     /// Factorizations of ScaLAPACK on them; takes a minute or more, so only if it is asked for
     Scalapack,
+    /// Between two hosts, beside bare sockets and Open MPI over TCP; only if it is asked for
+    Hosts,
 }
 
 impl Part {
-    pub const ALL: [Part; 7] =
-        [Part::Remote, Part::Messages, Part::Collectives, Part::Scaling, Part::Start, Part::Blacs, Part::Scalapack];
+    pub const ALL: [Part; 8] = [
+        Part::Remote,
+        Part::Messages,
+        Part::Collectives,
+        Part::Scaling,
+        Part::Start,
+        Part::Blacs,
+        Part::Scalapack,
+        Part::Hosts,
+    ];
 
     /// Whether it is measured without being asked for.
     pub fn is_usual(self) -> bool {
-        !matches!(self, Part::Scaling | Part::Scalapack)
+        !matches!(self, Part::Scaling | Part::Scalapack | Part::Hosts)
     }
 
     /// Whether the ranks of a job of ours measure it, by the library alone.
@@ -47,6 +57,7 @@ impl Part {
             Part::Start => "start",
             Part::Blacs => "blacs",
             Part::Scalapack => "scalapack",
+            Part::Hosts => "hosts",
         }
     }
 
@@ -59,6 +70,7 @@ impl Part {
             Part::Start => "jobs",
             Part::Blacs => "BLACS",
             Part::Scalapack => "ScaLAPACK",
+            Part::Hosts => "between two hosts",
         }
     }
 }
@@ -173,6 +185,28 @@ pub enum Kind {
     Qr,
     /// ScaLAPACK: the eigenvalues of a symmetric matrix.
     Eigenvalues,
+    /// Between hosts, limit: a bare datagram socket, one way.
+    HostsLimitUdp,
+    /// Between hosts, limit: a bare stream, ping-pong.
+    HostsLimitTcp,
+    /// Between hosts: a packet of the transport alone, one way.
+    HostsPacket,
+    /// Between hosts: data and a word, seen by a spinning peer, one way.
+    HostsPush,
+    /// The same without authentication.
+    HostsPushOpen,
+    /// Between hosts: send and receive, one way.
+    HostsSend,
+    /// Between hosts: ping-pong of messages from private memory to private memory.
+    HostsBandwidth,
+    /// The same without authentication.
+    HostsBandwidthOpen,
+    /// Between hosts: what a rank that waits for long takes of its core.
+    HostsIdle,
+    /// Between hosts: a push to a rank that computes, and its answer.
+    HostsLanding,
+    /// The slowest of them.
+    HostsLandingMost,
 }
 
 impl Kind {
@@ -188,7 +222,19 @@ impl Kind {
             Kind::BarrierTree | Kind::BroadcastTree | Kind::ReduceTree => Unit::Microseconds,
             Kind::BlacsBroadcast | Kind::BlacsCombine => Unit::Microseconds,
             Kind::Start | Kind::Lu | Kind::Cholesky | Kind::Qr | Kind::Eigenvalues => Unit::Milliseconds,
+            Kind::HostsLimitTcp | Kind::HostsBandwidth | Kind::HostsBandwidthOpen => Unit::GigabytesPerSecond,
+            Kind::HostsLanding | Kind::HostsLandingMost => Unit::Microseconds,
+            Kind::HostsIdle => Unit::Percent,
             _ => Unit::Nanoseconds,
+        }
+    }
+
+    /// The same without authentication, where that is told apart.
+    pub fn without_seal(self) -> Option<Kind> {
+        match self {
+            Kind::HostsPush => Some(Kind::HostsPushOpen),
+            Kind::HostsBandwidth => Some(Kind::HostsBandwidthOpen),
+            _ => None,
         }
     }
 
@@ -241,6 +287,10 @@ impl Kind {
             Kind::SendStart | Kind::SendHeaderIn | Kind::SendDataOut => None,
             Kind::ReceiveStart | Kind::ReceiveHeaderOut | Kind::ReceiveDataIn => None,
             Kind::Call | Kind::NullCall | Kind::PullBandwidth => None,
+            Kind::HostsPush | Kind::HostsPushOpen | Kind::HostsSend => Some(Test::HostsSend),
+            Kind::HostsBandwidth | Kind::HostsBandwidthOpen => Some(Test::HostsBandwidth),
+            Kind::HostsLimitUdp | Kind::HostsLimitTcp | Kind::HostsPacket => None,
+            Kind::HostsIdle | Kind::HostsLanding | Kind::HostsLandingMost => None,
         }
     }
 }
@@ -253,6 +303,7 @@ pub enum Unit {
     Milliseconds,
     MillionPerSecond,
     GigabytesPerSecond,
+    Percent,
 }
 
 impl Unit {
@@ -263,6 +314,7 @@ impl Unit {
             Unit::Milliseconds => "ms",
             Unit::MillionPerSecond => "M/s",
             Unit::GigabytesPerSecond => "GB/s",
+            Unit::Percent => "%",
         }
     }
 

@@ -23,6 +23,10 @@ pub enum Limit {
     HandOver(usize),
     /// Both cores copying, each its share: memcpy of this size.
     CopyTwo(usize),
+    /// A bare datagram between the hosts.
+    Udp,
+    /// A bare stream between the hosts.
+    Tcp(usize),
 }
 
 /// The numbers of ranks in the collective tests: a pair, and more than have a core each on a small machine.
@@ -46,7 +50,7 @@ pub fn job_sizes(part: Part, crowd: usize) -> Vec<usize> {
         Part::Remote | Part::Messages => vec![2],
         Part::Collectives => collective_ranks(crowd),
         Part::Scaling => scaling_ranks(crowd),
-        Part::Start | Part::Blacs | Part::Scalapack => Vec::new(),
+        Part::Start | Part::Blacs | Part::Scalapack | Part::Hosts => Vec::new(),
     }
 }
 
@@ -64,6 +68,7 @@ pub fn rows(part: Part, crowd: usize) -> Vec<Row> {
         }
         Part::Blacs => blacs(&mut rows),
         Part::Scalapack => scalapack(&mut rows),
+        Part::Hosts => hosts(&mut rows),
     }
     rows
 }
@@ -184,6 +189,22 @@ fn scalapack(rows: &mut Vec<Row>) {
             rows.push(Row { name, kind, bytes: ORDER, ranks, limit: None });
         }
     }
+}
+
+fn hosts(rows: &mut Vec<Row>) {
+    let mut row = |name: &str, kind, bytes, limit| {
+        rows.push(Row { name: name.to_owned(), kind, bytes, ranks: 2, limit });
+    };
+    let long = 1 << 20;
+    row("8 B push + word, one way", Kind::HostsPush, 8, Some(Limit::Udp));
+    row("the same, not authenticated", Kind::HostsPushOpen, 8, Some(Limit::Udp));
+    row("8 B message, one way", Kind::HostsSend, 8, Some(Limit::Udp));
+    row("a packet of the transport alone", Kind::HostsPacket, 8, Some(Limit::Udp));
+    row("1 MB message", Kind::HostsBandwidth, long, Some(Limit::Tcp(long)));
+    row("the same, not authenticated", Kind::HostsBandwidthOpen, long, Some(Limit::Tcp(long)));
+    row("8 B push while computing, answered", Kind::HostsLanding, 8, None);
+    row("the slowest of those", Kind::HostsLandingMost, 8, None);
+    row("CPU of a rank that waits", Kind::HostsIdle, 0, None);
 }
 
 /// What peers are measured at: the counterparts of the rows and of the curves' points, each once.

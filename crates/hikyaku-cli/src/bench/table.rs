@@ -25,6 +25,9 @@ pub fn print(results: &Results) {
             say_on!(" {:>9}  {:>21}  {:>8} {:>8}", "x limit", "best peer", "x peer", "at best");
         }
         say!();
+        if *part == Part::Hosts {
+            print_bare(results);
+        }
         rows(*part, results.crowd).iter().for_each(|row| print_row(results, row));
         if *part == Part::Remote {
             print_bandwidth(results);
@@ -61,6 +64,18 @@ fn print_limits(results: &Results) {
                 show(one.median(), Unit::GigabytesPerSecond),
                 show(two.median(), Unit::GigabytesPerSecond)
             );
+        }
+    }
+}
+
+/// What bare sockets do between the hosts.
+fn print_bare(results: &Results) {
+    for (kind, bytes, name) in [
+        (Kind::HostsLimitUdp, 8, "limit: a bare datagram, one way"),
+        (Kind::HostsLimitTcp, 1 << 20, "limit: 1 MB by a bare stream"),
+    ] {
+        if let Some(figure) = results.ours.find(kind, bytes, 2) {
+            say!("{:<36}{:>12} {:>9}", format!("  {name}"), show(figure.median(), kind.unit()), "1.00");
         }
     }
 }
@@ -154,6 +169,8 @@ fn to_limit(results: &Results, figure: &Figure, limit: Limit) -> Option<f64> {
         Limit::Flag(times) => (results.ours.find(Kind::LimitFlag, 8, 2)?, times),
         Limit::HandOver(bytes) => (results.ours.find(Kind::LimitHandOver, bytes, 2)?, 1.0),
         Limit::CopyTwo(bytes) => (results.ours.find(Kind::LimitCopyTwo, bytes, 2)?, 1.0),
+        Limit::Udp => (results.ours.find(Kind::HostsLimitUdp, 8, 2)?, 1.0),
+        Limit::Tcp(bytes) => (results.ours.find(Kind::HostsLimitTcp, bytes, 2)?, 1.0),
     };
     let same_unit = if figure.kind.unit() == Unit::Microseconds { 1e-3 } else { 1.0 };
     let factor = times * same_unit;

@@ -6,8 +6,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Says which address or interface to use, where a host has several.
 pub(super) const VARIABLE: &str = "HIKYAKU_ADDRESS";
 
-/// The address to listen at: the one that is asked for, or the first one of an interface that leads anywhere, or loopback.
-pub(super) fn of_this_host() -> Result<IpAddr> {
+/// The address to listen at: the one that `HIKYAKU_ADDRESS` asks for, or the first one of an interface that leads anywhere, or
+/// loopback.
+///
+/// # Errors
+/// When what is asked for is not there, or the kernel does not say what is.
+pub fn of_this_host() -> Result<IpAddr> {
     let asked = std::env::var(VARIABLE).ok().filter(|asked| !asked.is_empty());
     let all = interfaces()?;
     let Some(asked) = asked else {

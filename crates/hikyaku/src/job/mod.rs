@@ -40,6 +40,7 @@ pub(crate) mod tune;
 mod watch;
 pub(crate) mod wire;
 
+pub use address::of_this_host as address_of_this_host;
 pub use exit::at_exit;
 pub use local::{local, local_with};
 pub use simulated::{Run, Sim};

@@ -6,6 +6,7 @@ use super::engine::{Done, Outbox, dispatch};
 use crate::transport::core::{Loss, Sink, Token, Transport};
 use crate::transport::shm::ring::Packet;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// The receiving side of one rank for all far ones.
@@ -13,6 +14,9 @@ pub(crate) struct Intake {
     desk: Mutex<Desk>,
     /// Messages for handlers, in the order they came.
     messages: Mutex<VecDeque<Kept>>,
+    /// How many of these there are, and of operations that were put off. Every look of the rank reads them.
+    message_count: AtomicUsize,
+    put_off_count: AtomicUsize,
 }
 
 /// Held by whoever receives.
@@ -41,7 +45,12 @@ impl Kept {
 
 impl Default for Intake {
     fn default() -> Intake {
-        Intake { desk: Mutex::new(Desk { outbox: Outbox::new(None), put_off: Vec::new() }), messages: Mutex::default() }
+        Intake {
+            desk: Mutex::new(Desk { outbox: Outbox::new(None), put_off: Vec::new() }),
+            messages: Mutex::default(),
+            message_count: AtomicUsize::new(0),
+            put_off_count: AtomicUsize::new(0),
+        }
     }
 }
 
@@ -53,16 +62,12 @@ impl Intake {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        let sent = desk.outbox.is_waiting() && desk.outbox.flush(ni);
-        let again = std::mem::take(&mut desk.put_off);
-        let waited = !again.is_empty();
-        for Kept { source, packet, payload } in again {
-            desk.take(ni, self, source, &packet, &payload);
-        }
+        let sent = desk.go_on(ni, self);
+        let waited = !desk.put_off.is_empty();
         let mut sink = Receiving { desk: &mut desk, intake: self, ni, worked: false };
         let came = far.poll(&mut sink) || sink.worked;
-        // Answers that found no room may have it now, and nothing else may come for long.
-        let sent = desk.outbox.is_waiting() && desk.outbox.flush(ni) || sent;
+        // What found no room may have it now, and nothing else may come for long.
+        let sent = desk.go_on(ni, self) || sent;
         Some(came || sent || waited)
     }
 
@@ -78,12 +83,17 @@ impl Intake {
 
     /// Whether something waits that cannot be done now.
     pub fn has_put_off(&self) -> bool {
-        !lock(&self.desk).put_off.is_empty() || !lock(&self.messages).is_empty()
+        self.put_off_count.load(Ordering::Relaxed) > 0 || self.message_count.load(Ordering::Relaxed) > 0
     }
 
     /// The messages that have come.
     pub fn take_messages(&self) -> VecDeque<Kept> {
-        std::mem::take(&mut lock(&self.messages))
+        if self.message_count.load(Ordering::Relaxed) == 0 {
+            return VecDeque::new();
+        }
+        let mut messages = lock(&self.messages);
+        self.message_count.store(0, Ordering::Relaxed);
+        std::mem::take(&mut messages)
     }
 }
 
@@ -97,15 +107,35 @@ impl Desk {
         if !self.put_off.is_empty() {
             let kept = keep();
             if self.put_off.iter().any(|earlier| kept.waits_behind(earlier)) {
-                return self.put_off.push(kept);
+                return self.put_off(intake, kept);
             }
         }
         if packet.is_message() {
-            return lock(&intake.messages).push_back(keep());
+            let mut messages = lock(&intake.messages);
+            messages.push_back(keep());
+            return intake.message_count.store(messages.len(), Ordering::Relaxed);
         }
         if matches!(dispatch(ni, source, packet, payload, &mut [], &mut self.outbox), Done::Later) {
-            self.put_off.push(keep());
+            self.put_off(intake, keep());
         }
+    }
+
+    fn put_off(&mut self, intake: &Intake, kept: Kept) {
+        self.put_off.push(kept);
+        intake.put_off_count.store(self.put_off.len(), Ordering::Relaxed);
+    }
+
+    /// Sends answers that are waiting, and tries operations again that were put off; whether anything was done.
+    fn go_on(&mut self, ni: &Ni, intake: &Intake) -> bool {
+        let sent = self.outbox.is_waiting() && self.outbox.flush(ni);
+        let before = self.put_off.len();
+        if before > 0 {
+            intake.put_off_count.store(0, Ordering::Relaxed);
+            for Kept { source, packet, payload } in std::mem::take(&mut self.put_off) {
+                self.take(ni, intake, source, &packet, &payload);
+            }
+        }
+        sent || self.put_off.len() < before
     }
 }
 

@@ -362,10 +362,12 @@ impl Ni {
         let arrived = |source, position| ring::arrived(self.memory.ring(self.local, source), position);
         let attached = |word| self.memory.attached(self.local, word).load(Ordering::Relaxed);
         let far = || self.far.as_ref().is_some_and(|far| far.has_arrived() || self.intake.has_put_off());
-        if self.lookout.anything(arrived, attached) || far() { self.enter_engine() } else { Some(false) }
+        let is_busy = self.lookout.anything(arrived, attached);
+        if is_busy || far() { self.enter_engine(is_busy) } else { Some(false) }
     }
 
-    fn enter_engine(&self) -> Option<bool> {
+    /// Looks for what far ranks have sent, and runs the engine: if there is something for it, or it is known to be `busy`.
+    fn enter_engine(&self, is_busy: bool) -> Option<bool> {
         if self.size() == 0 {
             // The messages are the parent's, not a forked child's.
             return Some(false);
@@ -375,6 +377,9 @@ impl Ni {
             self.polls.store(self.polls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
         let received = self.receive() == Some(true);
+        if !is_busy && !received && !self.intake.has_put_off() {
+            return Some(false);
+        }
         let mut engine = self.try_engine()?;
         let (worked, panic) = engine.run(self);
         drop(engine);

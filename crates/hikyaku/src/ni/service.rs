@@ -6,15 +6,16 @@
 //! ```text
 //!   a thread of the program that waits                 this thread
 //!   polls += 1; polls the transport                    seen = polls; sleeps on the descriptor
-//!   ...                                                awake: polls != seen?  somebody else is at it: a nap, and again
+//!   ...                                                awake: polls != seen?  somebody else is at it: naps until nobody was
 //!   sleeps at its bell, or leaves the library          polls == seen: polls itself, and rings the bell
 //! ```
-//! So a waiting rank does not pay for two threads, and nothing lies longer than a nap.
+//! So a waiting rank does not pay for two threads, and nothing that comes lies longer than two naps. What that thread has left to
+//! be sent later goes after one.
 
 use super::Ni;
 use super::failure::Hold;
 use crate::error::{Error, Result};
-use crate::transport::core::Armed;
+use crate::transport::core::{Armed, Transport};
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use rustix::fs::Timespec;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,7 +25,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long this thread keeps away from a transport that another one polls.
-const NAP: Duration = Duration::from_micros(500);
+const NAP: Duration = Duration::from_micros(200);
 
 /// The thread, until dropped.
 #[derive(Debug)]
@@ -85,7 +86,20 @@ fn serve(ni: &Ni, stop: &Stop) {
     }
     let is_polled = ni.polls.load(Ordering::Relaxed) != seen;
     if is_polled || ni.serve_far().is_none() {
+        keep_away(ni, &**far, stop);
+    }
+}
+
+/// Naps until nobody else has polled the transport during one.
+fn keep_away(ni: &Ni, far: &dyn Transport, stop: &Stop) {
+    loop {
+        let seen = ni.polls.load(Ordering::Relaxed);
         sleep(None, stop, Some(NAP));
+        if ni.polls.load(Ordering::Relaxed) == seen || stop.asked.load(Ordering::SeqCst) {
+            return;
+        }
+        // It may have been the last time, and then nobody else sends what can wait.
+        far.arm();
     }
 }
 

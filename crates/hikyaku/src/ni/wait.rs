@@ -198,9 +198,11 @@ impl Port {
             return self.wait_simulated(&**environment, by, timeout, ready);
         }
         let mut turn = Turn::new(ni.pace, timeout);
+        // What a far rank stores is stored by this one, when it looks.
+        let always = progress == Progress::Always || ni.is_by_far(by);
         loop {
             let look_around = turn.look_around();
-            if (look_around || progress == Progress::Always) && ni.progress() == Some(true) {
+            if (look_around || always) && ni.progress() == Some(true) {
                 // A rank that serves others is busy: the next message is as near as the last one.
                 turn.restart();
             }
@@ -327,6 +329,16 @@ impl Ni {
     /// Fails if `by` does not exist, and always in a forked child.
     fn check_by(&self, by: By) -> Result<()> {
         self.check_rank(if let By::Rank(rank) = by { rank } else { self.rank })
+    }
+
+    /// Whether the awaited thing comes from a far rank. Where near ranks may be awaited too, looking at the network all the time
+    /// would hold those up.
+    fn is_by_far(&self, by: By) -> bool {
+        let is_far = |by| match by {
+            By::Rank(rank) => !self.is_near(rank),
+            By::Anyone | By::Barrier(_) => self.routes.near().len() == 1,
+        };
+        self.far.is_some() && is_far(by)
     }
 
     /// The time, as waits of this rank see it.

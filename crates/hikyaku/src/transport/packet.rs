@@ -80,6 +80,17 @@ pub(crate) mod verb {
 
 /// The last argument of a push that was described before.
 pub(crate) const PREPARED: u64 = 1;
+/// The last argument of a word that nobody is expected to wait for.
+pub(crate) const PATIENT: u64 = 2;
+
+/// Whether a packet may wait a moment for others to travel with: nobody is expected to wait for it, or not before much else has come.
+pub(crate) fn is_patient(packet: &Packet) -> bool {
+    match packet.kind {
+        kind::CREDIT => true,
+        kind::ROUTED => packet.handler == verb::WORD && packet.arguments[5] == PATIENT,
+        _ => false,
+    }
+}
 
 /// What kind of work a packet is for whoever carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,13 @@
 //! | `phases` | where the time of a short message goes |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `collective` | what all ranks do together |
+//! | `hosts`, `bare` | two ranks on two hosts, and bare sockets between them |
 //! | `effort` | how often |
 
+mod bare;
 mod collective;
 mod effort;
+mod hosts;
 mod message;
 mod phases;
 mod prepared;
@@ -24,6 +27,7 @@ use std::time::{Duration, Instant};
 
 pub use collective::{BROADCAST_BANDWIDTH_SIZES, BROADCAST_SIZES, SCALING};
 pub use effort::Effort;
+pub use hosts::measure as measure_hosts;
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
 
 /// Fewer repetitions, where they take longer than they should.

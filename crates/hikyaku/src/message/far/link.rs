@@ -100,7 +100,7 @@ impl FarLink {
     fn try_tell(&self, ni: &Ni, at: usize, words: &[u64]) -> bool {
         let to = Target::in_heap(ni, self.rank, at);
         let sent = match words {
-            [word] => ni.try_word(to, *word),
+            [word] => ni.try_patient_word(to, *word),
             _ => ni.try_push_then(to, &[], at, words, true),
         };
         // A rank that cannot be reached any more has ended, which waits find out by themselves.

@@ -1,6 +1,6 @@
 //! The initiator's side: sending operations, and hearing of their end.
 
-use super::operation::{Act, Data, Operation};
+use super::operation::{Act, Data, Manner, Operation};
 use super::target::Target;
 use super::token;
 use crate::error::Result;
@@ -49,7 +49,8 @@ impl Ni {
         tail: &[u64],
         prepared: bool,
     ) -> Result<bool> {
-        self.try_quietly(&Operation::push_then(to, data, then, tail).prepared(prepared))
+        let manner = if prepared { Manner::Prepared } else { Manner::Plain };
+        self.try_quietly(&Operation::push_then(to, data, then, tail).in_manner(manner))
     }
 
     /// A push of what fits a packet.
@@ -60,6 +61,11 @@ impl Ni {
     /// A word.
     pub(crate) fn try_word(&self, to: Target, value: u64) -> Result<bool> {
         self.try_quietly(&Operation::word(to, value))
+    }
+
+    /// A word that nobody is expected to wait for: it may travel with the next packet.
+    pub(crate) fn try_patient_word(&self, to: Target, value: u64) -> Result<bool> {
+        self.try_quietly(&Operation::word(to, value).in_manner(Manner::Patient))
     }
 
     /// What is not in memory that the ranks of this host share is on another host.
@@ -101,13 +107,13 @@ impl Ni {
 impl Port {
     /// A push of any length; `status` is written when it is done.
     pub(crate) fn push_routed(&self, to: Target, data: Data<'_>, status: Option<StatusWord>) -> Result<()> {
-        self.count(Operation { at: to, act: Act::Push(data), prepared: false }, status)
+        self.count(Operation { at: to, act: Act::Push(data), manner: Manner::Plain }, status)
     }
 
     /// A push of any length, then a word at an offset of the rank's heap.
     pub(crate) fn push_notify_routed(&self, to: Target, data: Data<'_>, then: u64, value: u64) -> Result<()> {
         let tail = value.to_ne_bytes();
-        self.count(Operation { at: to, act: Act::PushThen { data, then, tail: &tail }, prepared: false }, None)
+        self.count(Operation { at: to, act: Act::PushThen { data, then, tail: &tail }, manner: Manner::Plain }, None)
     }
 
     /// A word. Operations of a port arrive in order, so it follows all pushes.
@@ -183,7 +189,7 @@ impl Port {
         let Some(number) = account.ask(rank) else { return Ok(()) };
         let at = Target::of_unknown_area(rank, 0);
         let sent = self.submit_operation(
-            &Operation { at, act: Act::Settle, prepared: false },
+            &Operation { at, act: Act::Settle, manner: Manner::Plain },
             || token::counted(self.index, number, false),
             |_| (),
         );
@@ -211,7 +217,7 @@ impl Port {
         let calling = self.begin_call(at.rank)?;
         let slot = &self.ni.calls[self.index];
         let token = slot.open(self.index);
-        self.submit_operation(&Operation { at, act, prepared: false }, || token, |_| ())?;
+        self.submit_operation(&Operation { at, act, manner: Manner::Plain }, || token, |_| ())?;
         self.await_answer(at.rank, token)?;
         Ok(Answered { slot, _calling: calling })
     }

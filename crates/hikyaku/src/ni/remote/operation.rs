@@ -4,7 +4,7 @@ use super::target::Target;
 use crate::ni::operation::Atomic;
 use crate::transport::TAIL_BYTES_MAX;
 use crate::transport::core::Body;
-use crate::transport::packet::{PREPARED, kind, verb};
+use crate::transport::packet::{PATIENT, PREPARED, kind, verb};
 use crate::transport::shm::ring::Packet;
 use std::marker::PhantomData;
 
@@ -13,8 +13,17 @@ use std::marker::PhantomData;
 pub(crate) struct Operation<'a> {
     pub at: Target,
     pub act: Act<'a>,
+    pub manner: Manner,
+}
+
+/// What whoever carries an operation may know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    Plain,
     /// Its description is an old one, which some machines send quicker.
-    pub prepared: bool,
+    Prepared,
+    /// Nobody is expected to wait for it: it may travel with the next packet.
+    Patient,
 }
 
 /// What is done at a target.
@@ -93,22 +102,21 @@ impl<'a> Data<'a> {
 
 impl<'a> Operation<'a> {
     pub fn push(at: Target, data: &'a [u8]) -> Operation<'a> {
-        Operation { at, act: Act::Push(data.into()), prepared: false }
+        Operation { at, act: Act::Push(data.into()), manner: Manner::Plain }
     }
 
     pub fn word(at: Target, value: u64) -> Operation<'a> {
-        Operation { at, act: Act::Word(value), prepared: false }
+        Operation { at, act: Act::Word(value), manner: Manner::Plain }
     }
 
     /// A push, then words at an offset beside.
     pub fn push_then(at: Target, data: &'a [u8], then: usize, tail: &'a [u64]) -> Operation<'a> {
         let tail = bytemuck::cast_slice(tail);
-        Operation { at, act: Act::PushThen { data: data.into(), then: then as u64, tail }, prepared: false }
+        Operation { at, act: Act::PushThen { data: data.into(), then: then as u64, tail }, manner: Manner::Plain }
     }
 
-    /// Whether its description is an old one.
-    pub fn prepared(self, prepared: bool) -> Operation<'a> {
-        Operation { prepared, ..self }
+    pub fn in_manner(self, manner: Manner) -> Operation<'a> {
+        Operation { manner, ..self }
     }
 
     /// Its packet and what goes with that, to be answered to `token`.
@@ -116,9 +124,13 @@ impl<'a> Operation<'a> {
         let [space, key, offset] = self.at.encode();
         let (verb, [a, b], data, tail) = self.act.encode();
         debug_assert!(tail.len() <= TAIL_BYTES_MAX);
-        let prepared = if self.prepared { PREPARED } else { 0 };
+        let manner = match self.manner {
+            Manner::Plain => 0,
+            Manner::Prepared => PREPARED,
+            Manner::Patient => PATIENT,
+        };
         let body = data.body(tail);
-        let arguments = [space, key, offset, a, b, prepared];
+        let arguments = [space, key, offset, a, b, manner];
         // The number of bytes matters to rings only, which carry few.
         let payload_bytes = body.len() as u16;
         (Packet { handler: verb, kind: kind::ROUTED, payload_bytes, address: token, arguments }, body)
@@ -128,7 +140,7 @@ impl<'a> Operation<'a> {
     pub fn decode(rank: usize, packet: &Packet, payload: &'a [u8]) -> Option<Operation<'a>> {
         let [space, key, offset, a, b, _] = packet.arguments;
         let at = Target::decode(rank, [space, key, offset])?;
-        Some(Operation { at, act: Act::decode(packet.handler, [a, b], payload)?, prepared: false })
+        Some(Operation { at, act: Act::decode(packet.handler, [a, b], payload)?, manner: Manner::Plain })
     }
 }
 
@@ -219,7 +231,7 @@ mod tests {
                 Act::Pull { bytes: a, position: b }, Act::Open, Act::Settle,
             ];
             let at = Target::decode(3, [id as u64, key, offset]).unwrap();
-            let operation = Operation { at, act: acts[which], prepared: false };
+            let operation = Operation { at, act: acts[which], manner: Manner::Plain };
             let (packet, body) = operation.encode(77);
             let mut payload = vec![0; body.len()];
             // SAFETY: made of slices that are alive.

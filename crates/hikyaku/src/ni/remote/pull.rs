@@ -9,7 +9,7 @@
 //! ```
 //! Whoever has closed the desk knows that nobody writes to the place any more.
 
-use super::operation::{Act, Operation};
+use super::operation::{Act, Manner, Operation};
 use super::target::Target;
 use super::token;
 use crate::error::{Error, Refusal, Result};
@@ -157,7 +157,7 @@ impl Port {
         let request = |number: usize| {
             let at = number * piece;
             let act = Act::Pull { bytes: piece.min(bytes - at) as u64, position: at as u64 };
-            self.try_operation(&Operation { at: from.plus(at), act, prepared: false }, open.token)
+            self.try_operation(&Operation { at: from.plus(at), act, manner: Manner::Plain }, open.token)
         };
         // What has come makes room for further requests.
         let step = || -> Result<Option<()>> {

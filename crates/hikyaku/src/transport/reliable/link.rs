@@ -153,6 +153,17 @@ impl<M> Link<M> {
         self.sender.newest_unsent()
     }
 
+    /// Whether there are messages that were never on the wire.
+    pub fn has_unsent(&self) -> bool {
+        self.sender.has_unsent()
+    }
+
+    /// Whether the peer waits for something: what it lacks or asked for, what this end lacks, or to hear that so many of its
+    /// messages were taken.
+    pub fn is_pressed(&self, untold_max: usize) -> bool {
+        self.probe_now || self.sender.has_again() || self.receiver.is_pressed(untold_max)
+    }
+
     /// How long the last message pushed has become.
     pub fn grown(&mut self, bytes: usize) {
         self.sender.set_newest_bytes(bytes);

@@ -162,9 +162,19 @@ impl<M> Receiver<M> {
         Some((self.next.plus(first), count as u32))
     }
 
+    /// Whether the sender waits for an answer or a request, or has not been told of so many messages.
+    pub fn is_pressed(&self, untold_max: usize) -> bool {
+        self.tell_now || self.unrequested > 0 || self.untold() >= untold_max
+    }
+
+    /// Messages that were taken since the sender was told.
+    fn untold(&self) -> usize {
+        usize::try_from(self.next.after(self.told)).unwrap_or(0)
+    }
+
     /// Whether the sender should hear now what was taken, even if no other frame goes there.
     pub fn must_tell(&self) -> bool {
-        let untold = usize::try_from(self.next.after(self.told)).unwrap_or(0);
+        let untold = self.untold();
         let is_due = self.tell_at.is_none() || untold >= self.settings.acknowledge_every;
         (self.tell_now || untold > 0 && is_due) && !planted(Bug::NeverAcknowledgedAlone)
     }

@@ -95,6 +95,15 @@ impl<M> Sender<M> {
         self.held.push_back(Held { message, bytes: bytes as u64, again: false, answer: false, sent_at: None });
     }
 
+    pub fn has_unsent(&self) -> bool {
+        self.sent < self.held.len()
+    }
+
+    /// Whether something goes on the wire again.
+    pub fn has_again(&self) -> bool {
+        self.again > 0
+    }
+
     /// The newest message, while it was never on the wire.
     pub fn newest_unsent(&mut self) -> Option<&mut M> {
         if self.sent == self.held.len() {

@@ -3,7 +3,7 @@
 //! Frames of one size for one peer that follow each other make a *train*: the kernel takes it as one long datagram and cuts it up
 //! as late as it can (GSO), and gives what arrived of it in one piece (GRO). Over virtual links it is never cut at all.
 
-use super::address::Address;
+use super::address::Hop;
 use super::head::first_bytes;
 
 /// Trains of a batch at most.
@@ -35,7 +35,7 @@ unsafe impl Send for Batch {}
 pub struct Train {
     /// The rank they are for.
     pub to: u32,
-    pub address: Address,
+    pub hop: Hop,
     /// The kernel may cut each into fragments: they were made for a wider path.
     pub fragments: bool,
     /// Bytes of each but the last, which may be shorter.
@@ -80,7 +80,7 @@ impl Batch {
     }
 
     /// Adds a frame, which stays where it is until the batch is cleared.
-    pub fn add(&mut self, to: u32, address: Address, fragments: bool, frame: *mut u8, bytes: usize) {
+    pub fn add(&mut self, to: u32, hop: Hop, fragments: bool, frame: *mut u8, bytes: usize) {
         self.frames.push(libc::iovec { iov_base: frame.cast(), iov_len: bytes });
         if let Some(train) = self.trains.last_mut().filter(|_| self.has_trains && !fragments) {
             let is_full = train.count == TRAIN_FRAMES_MAX || train.bytes + bytes > TRAIN_BYTES_MAX;
@@ -92,7 +92,7 @@ impl Batch {
             }
         }
         let first = self.frames.len() - 1;
-        self.trains.push(Train { to, address, fragments, frame_bytes: bytes, bytes, first, count: 1 });
+        self.trains.push(Train { to, hop, fragments, frame_bytes: bytes, bytes, first, count: 1 });
     }
 
     /// Room for nothing.
@@ -118,7 +118,7 @@ impl Batch {
             place[bit / 8] ^= 1 << (bit % 8);
         }
         let place = place.as_mut_ptr();
-        self.add(train.to, train.address, train.fragments, place, bytes.len());
+        self.add(train.to, train.hop, train.fragments, place, bytes.len());
     }
 
     pub fn trains(&self) -> &[Train] {

@@ -1,6 +1,6 @@
 //! GHASH by carry-less multiplication, eight blocks at a time with one reduction: twice as fast as the `ghash` crate (at least 4.7
 //! instead of 2.9 GB/s for 1,472 bytes, 5.4 instead of 2.7 for 65,000), which is used where the processor has no such instruction,
-//! and which tests hold it against.
+//! and which tests hold it against. Messages of 1 MB between two hosts on one machine are 1.3 times as fast by it.
 //!
 //! The arithmetic is that of Gueron (POLYVAL, RFC 8452): with the bytes of each block reversed, and the key multiplied by x, GHASH
 //! is POLYVAL, whose reduction is two rounds of shifts. Products are made from three multiplications (Karatsuba); as they are

@@ -6,7 +6,7 @@ use super::head::HEAD_BYTES;
 use super::inbound::{Inbound, Joiner};
 use super::line::{Heard, Myself};
 use super::socket::Socket;
-use super::state::{Event, State, picoseconds};
+use super::state::{Event, State, Which, picoseconds};
 use super::wire::Wire;
 use super::{Config, Counters};
 use crate::error::{Error, Result};
@@ -16,6 +16,7 @@ use crate::transport::reliable::Time;
 use crate::transport::shm::ring::Packet;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,9 @@ use std::time::{Duration, Instant};
 const FRAME_BYTES_MAX: usize = 65_000;
 /// How often in a row a poll asks the kernel for more.
 const ROUNDS_MAX: usize = 4;
+
+/// Looks that find nothing between two at the clock: it costs as much as a part of one.
+const CLOCK_LOOKS: u32 = 8;
 
 /// A socket that waits to hear where the others are.
 pub struct Bound {
@@ -76,12 +80,13 @@ impl Bound {
             None => Box::new(socket.clone()),
         };
         let payload_max = self.config.payload_max;
-        let inbound = Inbound { inbox: Inbox::new(), joiner: Joiner::new(payload_max) };
+        let inbound = Inbound { looks: 0, inbox: Inbox::new(), joiner: Joiner::new(payload_max, addresses.len()) };
         Ok(Endpoint {
             capabilities: Capabilities { lent_min: self.config.lent_min, ..Capabilities::new(payload_max) },
             epoch: Instant::now(),
             state: Mutex::new(State::new(me, self.config, socket.clone(), wire, addresses)),
             inbound: Mutex::new(inbound),
+            has_left: AtomicBool::new(false),
             socket,
         })
     }
@@ -96,6 +101,8 @@ pub struct Endpoint {
     state: Mutex<State>,
     /// Held by whoever polls.
     inbound: Mutex<Inbound>,
+    /// Something that may wait was not sent. Written with the state's lock held.
+    has_left: AtomicBool,
 }
 
 impl Endpoint {
@@ -106,6 +113,12 @@ impl Endpoint {
     /// A panic of a sink is no reason to stop: it is never called with this lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a look that finds nothing has to do more: to send what was left, or to see to the timers, now and then.
+    fn has_more_to_do(&self, looks: &mut u32) -> bool {
+        *looks = looks.wrapping_add(1);
+        looks.is_multiple_of(CLOCK_LOOKS) || self.has_left.load(Ordering::Relaxed)
     }
 
     /// Copies a body that was posted with this token, so that its owner has it back; false if it is completed, or will be by the
@@ -122,20 +135,28 @@ impl Endpoint {
     /// Takes a datagram and hands out what is complete with it.
     fn take(&self, now: Time, joiner: &mut Joiner, frame: &[u8], sink: &mut dyn Sink) -> bool {
         let (from, heard) = self.state().hear(now, frame);
-        let Heard::Data { part, mut early } = heard else { return false };
-        let mut result = joiner.take(from, part, &frame[HEAD_BYTES..], sink);
-        while early || result.is_err() {
+        let Heard::Data { part, early } = heard else { return false };
+        if joiner.take(from, part, &frame[HEAD_BYTES..], sink).is_err() {
+            self.state().malformed();
+        }
+        if early {
+            self.take_early(joiner, from, sink);
+        }
+        true
+    }
+
+    /// Hands out data that came early and whose turn it is.
+    #[cold]
+    fn take_early(&self, joiner: &mut Joiner, from: u32, sink: &mut dyn Sink) {
+        loop {
+            let Some((data, part)) = self.state().next_early(from) else { return };
+            let result = joiner.take(from, part, &data, sink);
             let mut state = self.state();
             if result.is_err() {
                 state.malformed();
             }
-            let Some((data, part)) = state.next_early(from) else { break };
-            drop(state);
-            result = joiner.take(from, part, &data, sink);
-            early = true;
-            self.state().give_back(from, data);
+            state.give_back(from, data);
         }
-        true
     }
 
     /// Hands out what is completed and lost.
@@ -169,6 +190,7 @@ impl Transport for Endpoint {
         if body.len() > self.capabilities.payload_max {
             return Err(Error::PayloadTooLong { bytes: body.len(), max: self.capabilities.payload_max });
         }
+        let is_patient = packet::is_patient(packet);
         let packet = packet::encode(packet, body.len() as u32);
         let now = self.now();
         let mut state = self.state();
@@ -176,25 +198,30 @@ impl Transport for Endpoint {
         if let Some(why) = &line.loss {
             return Err(why.error(to));
         }
+        line.hurry(is_patient);
         let posted = match token.filter(|_| body.len() >= self.capabilities.lent_min) {
             Some(token) => line.lend(packet, body, token),
             // SAFETY: the caller's promise.
             None => unsafe { line.copy(&packet, &body) },
         };
-        let is_patient = line.is_patient();
+        let is_patient = is_patient || line.is_patient();
         state.mark(to as u32);
         if !is_patient {
-            state.flush(now);
+            state.flush(now, Which::Urgent);
         }
+        self.has_left.store(state.has_dirty(), Ordering::Relaxed);
         Ok(posted)
     }
 
     fn poll(&self, sink: &mut dyn Sink) -> bool {
         let Some(mut inbound) = lock_now(&self.inbound) else { return false };
-        let Inbound { inbox, joiner } = &mut *inbound;
+        let Inbound { inbox, joiner, looks } = &mut *inbound;
         let (mut any, mut has_events) = (false, false);
         for _ in 0..ROUNDS_MAX {
             let (count, is_more) = self.socket.receive(inbox);
+            if count == 0 && !self.has_more_to_do(looks) {
+                break;
+            }
             let now = self.now();
             for index in 0..count {
                 for frame in inbox.datagrams(index) {
@@ -207,8 +234,10 @@ impl Transport for Endpoint {
                 state.tick(now);
                 state.pass();
             }
-            state.flush(now);
+            // In the middle of a conversation answers ride on what this rank says next; they go alone when it looks again.
+            state.flush(now, if count == 0 { Which::All } else { Which::Urgent });
             has_events = !state.events.is_empty();
+            self.has_left.store(state.has_dirty(), Ordering::Relaxed);
             // Whoever waits for room may sleep.
             any |= std::mem::take(&mut state.has_room_again);
             if !is_more || count == 1 {
@@ -228,7 +257,7 @@ impl Transport for Endpoint {
 
     fn arm(&self) -> Armed {
         let (now, mut state) = (self.now(), self.state());
-        state.flush(now);
+        state.flush(now, Which::All);
         let has_event = !state.events.is_empty();
         match state.due {
             Some(due) if now < due && !has_event => {
@@ -243,7 +272,7 @@ impl Transport for Endpoint {
         let Ok(line) = state.line(now, rank) else { return };
         line.link.probe();
         state.mark(rank as u32);
-        state.flush(now);
+        state.flush(now, Which::All);
     }
 
     fn leave(&self) {

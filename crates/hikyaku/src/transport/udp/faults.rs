@@ -146,7 +146,7 @@ impl<W: Wire> Wire for Faults<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::udp::address::Address;
+    use crate::transport::udp::address::{Address, Hop};
 
     #[test]
     fn rates_are_read_and_nonsense_is_told() {
@@ -175,14 +175,14 @@ mod tests {
         let mut recorder = Recorder(Vec::new());
         let rates = FaultRates { loss: 0.1, double: 0.1, reorder: 0.1, damage: 0.1, seed: 3 };
         let mut faults = Faults::new(&mut recorder, rates, 0);
-        let address = Address::new("127.0.0.1:9".parse().unwrap());
+        let hop = Hop { address: Address::new("127.0.0.1:9".parse().unwrap()), socket: None };
         let mut batch = Batch::new(true);
         for number in 0..2000u32 {
             let bytes = [number.to_le_bytes(), number.to_le_bytes()].concat();
             let place = batch.stage(8);
             place.copy_from_slice(&bytes);
             let place = place.as_mut_ptr();
-            batch.add(1, address, false, place, 8);
+            batch.add(1, hop, false, place, 8);
             if number % 10 == 9 {
                 faults.send(&batch, &mut |_, _| ());
                 batch.clear();

@@ -4,19 +4,20 @@ use super::batch::Inbox;
 use crate::transport::core::Sink;
 use crate::transport::packet;
 use crate::transport::shm::ring::Packet;
-use std::collections::HashMap;
 
 /// What only the one who polls touches.
 pub struct Inbound {
     pub inbox: Inbox,
     pub joiner: Joiner,
+    /// Looks that have found nothing.
+    pub looks: u32,
 }
 
 /// Puts messages together.
 pub struct Joiner {
     payload_max: usize,
-    /// Messages of which parts have come, by rank.
-    partial: HashMap<u32, Partial>,
+    /// Messages of which parts have come, by rank; made for those that send any.
+    partial: Box<[Option<Box<Partial>>]>,
 }
 
 #[derive(Default)]
@@ -32,8 +33,9 @@ struct Partial {
 pub struct Malformed;
 
 impl Joiner {
-    pub fn new(payload_max: usize) -> Joiner {
-        Joiner { payload_max, partial: HashMap::new() }
+    /// For messages of so many ranks.
+    pub fn new(payload_max: usize, size: usize) -> Joiner {
+        Joiner { payload_max, partial: (0..size).map(|_| None).collect() }
     }
 
     /// Hands the packets in the data of a frame to the sink.
@@ -41,7 +43,7 @@ impl Joiner {
         if part {
             return self.take_part(from, data, sink);
         }
-        if self.partial.get(&from).is_some_and(|partial| partial.bytes.is_some()) {
+        if self.partial[from as usize].as_ref().is_some_and(|partial| partial.bytes.is_some()) {
             return Err(Malformed);
         }
         let mut rest = data;
@@ -55,7 +57,7 @@ impl Joiner {
     }
 
     fn take_part(&mut self, from: u32, data: &[u8], sink: &mut dyn Sink) -> Result<(), Malformed> {
-        let partial = self.partial.entry(from).or_default();
+        let partial = self.partial[from as usize].get_or_insert_default();
         let (bytes, data) = match partial.bytes {
             Some(bytes) => (bytes, data),
             None => {
@@ -84,7 +86,7 @@ impl Joiner {
 
     /// Forgets what has come of a message of this rank.
     pub fn forget(&mut self, from: u32) {
-        self.partial.remove(&from);
+        self.partial[from as usize] = None;
     }
 }
 
@@ -111,7 +113,7 @@ mod tests {
 
     #[test]
     fn packets_that_share_a_frame_are_told_apart_and_parts_put_together() {
-        let (mut joiner, mut taken) = (Joiner::new(100), Taken::default());
+        let (mut joiner, mut taken) = (Joiner::new(100, 9), Taken::default());
         let both = [message(1, b"one"), message(2, b""), message(3, b"three")].concat();
         assert_eq!(joiner.take(7, false, &both, &mut taken), Ok(()));
         let long = message(4, &[9; 100]);
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn nonsense_of_a_peer_is_refused() {
-        let (mut joiner, mut taken) = (Joiner::new(100), Taken::default());
+        let (mut joiner, mut taken) = (Joiner::new(100, 9), Taken::default());
         let mut lies = message(1, b"one");
         lies[4] = 4;
         assert_eq!(joiner.take(7, false, &lies, &mut taken), Err(Malformed));

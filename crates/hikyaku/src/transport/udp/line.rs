@@ -1,6 +1,6 @@
 //! One peer: the link to it, the keys of both directions, and what the link holds.
 
-use super::address::Address;
+use super::address::Way;
 use super::batch::Batch;
 use super::head::{HEAD_BYTES, Head, What, is_sealed};
 use super::piece::{Copied, Lent, Piece, Span};
@@ -16,6 +16,8 @@ use crate::transport::reliable::{Arrival, Body as Said, Link, Settings, Time};
 const COPIED_BYTES_MAX: usize = 8 << 10;
 /// Frames as short as this pass everywhere.
 pub const FRAME_BYTES_SAFE: usize = 1232;
+/// Frames that are taken before the peer is told in any case: some trains. It is told when there is nothing more to take, too.
+const UNTOLD_MAX: usize = 128;
 /// Frames under way from which on short messages wait for company: acknowledgements will come.
 const COMPANY_MIN: usize = 4;
 
@@ -23,7 +25,7 @@ const COMPANY_MIN: usize = 4;
 pub struct Line {
     pub link: Link<Piece>,
     pub rank: u32,
-    address: Address,
+    pub way: Way,
     seal: Seal,
     /// The peer's life and what opens its frames, once one has come.
     opener: Option<(u64, Seal)>,
@@ -42,6 +44,8 @@ pub struct Line {
     spare_early: Vec<Vec<u8>>,
     /// It may have something to send.
     pub is_dirty: bool,
+    /// All that was not sent yet may wait for company.
+    is_unhurried: bool,
     /// Somebody had more to send than there was room for, and waits.
     turned_away: bool,
     /// Why the peer is lost, if it is.
@@ -70,11 +74,11 @@ pub struct Myself {
 }
 
 impl Line {
-    pub fn new(me: &Myself, rank: u32, address: Address, frame_max: usize, settings: Settings) -> Line {
+    pub fn new(me: &Myself, rank: u32, way: Way, frame_max: usize, settings: Settings) -> Line {
         Line {
             link: Link::new(settings, me.life),
             rank,
-            address,
+            way,
             seal: Seal::new(me.secret.as_ref(), me.rank, rank, me.life),
             opener: None,
             replay: Replay::new(),
@@ -86,6 +90,7 @@ impl Line {
             spare: Vec::new(),
             spare_early: Vec::new(),
             is_dirty: false,
+            is_unhurried: true,
             turned_away: false,
             loss: None,
             refused: None,
@@ -165,6 +170,17 @@ impl Line {
         Posted::Done
     }
 
+    /// A message is about to be taken, which may wait or not.
+    pub fn hurry(&mut self, is_patient: bool) {
+        self.is_unhurried = is_patient && (self.is_unhurried || self.link.newest_unsent().is_none());
+    }
+
+    /// Whether nothing is lost by sending later: there are only messages that may wait, and acknowledgements of few frames. In a
+    /// conversation they ride on what this rank says next.
+    pub fn can_wait(&self) -> bool {
+        (self.is_unhurried || !self.link.has_unsent()) && !self.link.is_pressed(UNTOLD_MAX)
+    }
+
     /// Whether there is room again for whoever found none; told once.
     pub fn has_room_again(&mut self) -> bool {
         let again = self.turned_away && self.link.room() > 0;
@@ -234,7 +250,7 @@ impl Line {
                 head_alone(&head, &self.seal, batch)
             }
         };
-        batch.add(self.rank, self.address, bytes > self.frame_max, frame, bytes);
+        batch.add(self.rank, self.way.hop(), bytes > self.frame_max, frame, bytes);
         true
     }
 
@@ -250,7 +266,7 @@ impl Line {
         };
         self.number += 1;
         let (frame, bytes) = head_alone(&head, &self.seal, batch);
-        batch.add(self.rank, self.address, false, frame, bytes);
+        batch.add(self.rank, self.way.hop(), false, frame, bytes);
     }
 
     /// Whether a frame is of this peer and new; it is counted if not.

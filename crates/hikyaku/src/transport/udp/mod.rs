@@ -15,6 +15,10 @@
 //! * A link is made when its peer is first posted to or heard. Per rank that is never talked to there are 40 bytes.
 //! * Short messages are copied, and share a frame while others are under way. Longer bodies that come with a token are lent: each
 //!   frame is made from them when it is sent, also when it is sent again.
+//! * Acknowledgements, and messages that nobody is expected to wait for (answers that are only counted, words that say that something
+//!   was taken), ride on what the rank says next. They go alone when it looks and nothing has come, or when its service thread
+//!   looks. So a hop of a conversation is one call to send and one to receive.
+//! * Each of the first peers has a socket that sends to it alone, which saves the kernel a look at its routes; all send to one.
 //! * The longest message makes one train. Where the path takes longer frames (`lo`), a message is one frame.
 //! * Frames are as long as the path takes. The kernel says how much that is, and when it has become less; if frames vanish
 //!   without a word, shorter ones are tried. Those made before may then be cut into fragments.
@@ -47,12 +51,15 @@ mod state;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_line;
+#[cfg(test)]
 mod tests_netns;
 mod wire;
 
 pub use endpoint::{Bound, Endpoint};
 pub use faults::FaultRates;
 
+use crate::error::{Error, Result};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -104,6 +111,21 @@ impl Config {
             trains: true,
             faults: None,
         }
+    }
+}
+
+/// The environment variable by which the ranks of a job do without authentication, all or none of them.
+const SEAL_VARIABLE: &str = "HIKYAKU_UDP_SEAL";
+
+/// Whether frames are to be authenticated: they are, unless the environment says that they are not.
+///
+/// # Errors
+/// When it says neither.
+pub(crate) fn is_sealed() -> Result<bool> {
+    match std::env::var(SEAL_VARIABLE).as_deref() {
+        Err(_) | Ok("" | "on") => Ok(true),
+        Ok("off") => Ok(false),
+        Ok(other) => Err(Error::Invalid(format!("{SEAL_VARIABLE}={other}: it is on or off"))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! One datagram socket: its options, and the calls that take many datagrams at once.
 
-use super::address::Address;
+use super::address::{Address, Hop};
 use super::batch::{self, Batch, CONTROL_BYTES, Control, Inbox, TRAINS_MAX, Train};
 use crate::error::{Error, Result};
 use rustix::io::Errno;
@@ -46,11 +46,8 @@ impl Socket {
             joins_trains: false,
             receive_bytes: 0,
         };
-        for (forced, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
-            if this.set(libc::SOL_SOCKET, forced, BUFFER_BYTES).is_err() {
-                this.set(libc::SOL_SOCKET, plain, BUFFER_BYTES)?;
-            }
-        }
+        widen(&this.socket, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)?;
+        widen(&this.socket, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)?;
         this.receive_bytes = this.get(libc::SOL_SOCKET, libc::SO_RCVBUF)?.max(0) as usize;
         this.allow_fragments(false)?;
         *this.cuts_trains.get_mut() = trains && this.set(libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
@@ -71,6 +68,18 @@ impl Socket {
         self.cuts_trains.load(Ordering::Relaxed)
     }
 
+    /// A socket that sends to one address; `None` where there are no more.
+    pub fn connected(&self, to: SocketAddr) -> Option<UdpSocket> {
+        let mut local = self.address().ok()?;
+        local.set_port(0);
+        let socket = UdpSocket::bind(local).ok()?;
+        socket.connect(to).ok()?;
+        socket.set_nonblocking(true).ok()?;
+        widen(&socket, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF).ok()?;
+        allow_fragments(&socket, self.is_v6, false).ok()?;
+        Some(socket)
+    }
+
     /// Bytes of the longest datagram to this address that is not cut up on the way, as far as the kernel knows now.
     pub fn datagram_bytes_max(&self, to: SocketAddr) -> Option<usize> {
         // Only a socket with a peer can be asked, and this one has many.
@@ -86,20 +95,11 @@ impl Socket {
 
     /// Whether the kernel may send datagrams in fragments.
     fn allow_fragments(&self, may: bool) -> Result<()> {
-        let (level, option) = if self.is_v6 {
-            (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER)
-        } else {
-            (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER)
-        };
-        self.set(level, option, if may { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_DO })
+        allow_fragments(&self.socket, self.is_v6, may)
     }
 
     fn set(&self, level: i32, option: i32, value: i32) -> Result<()> {
-        let bytes = size_of::<i32>() as libc::socklen_t;
-        let fd = self.socket.as_raw_fd();
-        // SAFETY: the value is an integer that lives during the call.
-        let result = unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), bytes) };
-        if result == 0 { Ok(()) } else { Err(Error::system("setsockopt", errno())) }
+        set(&self.socket, level, option, value)
     }
 
     fn get(&self, level: i32, option: i32) -> Result<i32> {
@@ -111,7 +111,8 @@ impl Socket {
         let mut rest = batch.trains();
         while let Some(train) = rest.first() {
             // Those that may be cut into fragments go one by one.
-            let plain = rest.iter().position(|train| train.fragments).unwrap_or(rest.len());
+            let goes_along = |other: &Train| !other.fragments && other.hop.socket == train.hop.socket;
+            let plain = rest.iter().position(|train| !goes_along(train)).unwrap_or(rest.len());
             let sent = if plain == 0 {
                 self.send_singly(batch, train).map(|()| 1)
             } else {
@@ -120,7 +121,7 @@ impl Socket {
             match sent {
                 Ok(count) => rest = &rest[count..],
                 Err(Errno::INTR) => (),
-                Err(Errno::AGAIN | Errno::NOBUFS) if self.wait_for_room() => (),
+                Err(Errno::AGAIN | Errno::NOBUFS) if self.wait_for_room(train.hop) => (),
                 Err(errno) => {
                     self.send_refused(batch, train, errno, trouble);
                     rest = &rest[1..];
@@ -144,12 +145,13 @@ impl Socket {
         }
     }
 
+    /// Sends trains that all take the same socket.
     fn send_trains(&self, batch: &Batch, trains: &[Train]) -> std::result::Result<usize, Errno> {
-        let fd = self.socket.as_raw_fd();
+        let fd = trains[0].hop.socket.unwrap_or(self.socket.as_raw_fd());
         if let [train] = trains
             && let [frame] = batch.frames(train)
         {
-            return self.send_frame(train, frame).map(|()| 1);
+            return self.send_frame(train.hop, frame).map(|()| 1);
         }
         if let [train] = trains {
             let mut control = Control::default();
@@ -173,8 +175,10 @@ impl Socket {
         let frames = batch.frames(train);
         // SAFETY: all zeros are a header of nothing.
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-        header.msg_name = (&raw const train.address).cast_mut().cast();
-        header.msg_namelen = Address::bytes(self.is_v6);
+        if train.hop.socket.is_none() {
+            header.msg_name = (&raw const train.hop.address).cast_mut().cast();
+            header.msg_namelen = Address::bytes(self.is_v6);
+        }
         header.msg_iov = frames.as_ptr().cast_mut();
         header.msg_iovlen = frames.len() as _;
         if frames.len() > 1 {
@@ -189,7 +193,7 @@ impl Socket {
     fn send_singly(&self, batch: &Batch, train: &Train) -> std::result::Result<(), Errno> {
         let mut result = self.allow_fragments(true).map_err(|_| Errno::INVAL);
         for frame in batch.frames(train) {
-            if let Err(errno) = self.send_frame(train, frame) {
+            if let Err(errno) = self.send_frame(Hop { socket: None, ..train.hop }, frame) {
                 result = Err(errno);
             }
         }
@@ -197,15 +201,19 @@ impl Socket {
         result
     }
 
-    fn send_frame(&self, train: &Train, frame: &libc::iovec) -> std::result::Result<(), Errno> {
-        let (fd, name) = (self.socket.as_raw_fd(), (&raw const train.address).cast());
+    fn send_frame(&self, hop: Hop, frame: &libc::iovec) -> std::result::Result<(), Errno> {
+        let (fd, name, bytes) = match hop.socket {
+            Some(fd) => (fd, std::ptr::null(), 0),
+            None => (self.socket.as_raw_fd(), (&raw const hop.address).cast(), Address::bytes(self.is_v6)),
+        };
         // SAFETY: frame and address live.
-        let sent = unsafe { libc::sendto(fd, frame.iov_base, frame.iov_len, 0, name, Address::bytes(self.is_v6)) };
+        let sent = unsafe { libc::sendto(fd, frame.iov_base, frame.iov_len, 0, name, bytes) };
         if sent >= 0 { Ok(()) } else { Err(errno()) }
     }
 
-    fn wait_for_room(&self) -> bool {
-        let mut poll = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    fn wait_for_room(&self, hop: Hop) -> bool {
+        let fd = hop.socket.unwrap_or(self.socket.as_raw_fd());
+        let mut poll = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
         // SAFETY: one entry.
         unsafe { libc::poll(&raw mut poll, 1, ROOM_WAIT_MS) == 1 }
     }
@@ -224,6 +232,25 @@ impl Socket {
         let count = unsafe { libc::recvmmsg(fd, vector, count, libc::MSG_DONTWAIT, std::ptr::null_mut()) };
         inbox.filled_headers(usize::try_from(count).unwrap_or(0))
     }
+}
+
+/// Asks the kernel to keep much, forced where that is allowed.
+fn widen(socket: &UdpSocket, forced: i32, plain: i32) -> Result<()> {
+    set(socket, libc::SOL_SOCKET, forced, BUFFER_BYTES).or_else(|_| set(socket, libc::SOL_SOCKET, plain, BUFFER_BYTES))
+}
+
+/// Whether the kernel may send datagrams of a socket in fragments.
+fn allow_fragments(socket: &UdpSocket, is_v6: bool, may: bool) -> Result<()> {
+    let (level, option) =
+        if is_v6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER) } else { (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER) };
+    set(socket, level, option, if may { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_DO })
+}
+
+fn set(socket: &UdpSocket, level: i32, option: i32, value: i32) -> Result<()> {
+    let bytes = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: the value is an integer that lives during the call.
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), bytes) };
+    if result == 0 { Ok(()) } else { Err(Error::system("setsockopt", errno())) }
 }
 
 fn get(socket: &UdpSocket, level: i32, option: i32) -> Result<i32> {

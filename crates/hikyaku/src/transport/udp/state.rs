@@ -1,6 +1,6 @@
 //! What an endpoint's lock guards: the lines to all peers, and what is on its way to the socket and to the sink.
 
-use super::address::Address;
+use super::address::{Address, Way};
 use super::batch::Batch;
 use super::head::Head;
 use super::line::{FRAME_BYTES_SAFE, Heard, Line, Myself};
@@ -28,6 +28,10 @@ const TIMEOUT_MIN: Time = 2_000 * MICROSECOND;
 const TIMEOUT_MAX: Time = 200_000 * MICROSECOND;
 /// Bytes under way in a new link.
 const WINDOW_BYTES_FIRST: u64 = 64 << 10;
+/// Timeouts in a row, where nothing was ever acknowledged, from which on the socket of a line is suspected to be filtered.
+const FILTERED_MIN: u32 = 2;
+/// Lines that have a socket of their own: a descriptor each.
+const CONNECTED_MAX: usize = 64;
 /// Timeouts in a row from which on the path is suspected to swallow long frames.
 const SWALLOWED_MIN: u32 = 4;
 
@@ -52,6 +56,14 @@ pub struct State {
     /// No line has anything due before.
     pub due: Option<Time>,
     counters: Counters,
+}
+
+/// Which lines send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    All,
+    /// Those that cannot wait for something to ride on.
+    Urgent,
 }
 
 /// Something for the sink.
@@ -99,7 +111,9 @@ impl State {
             };
             let frame_max = self.frame_max(address);
             let settings = self.settings(frame_max);
-            let mut line = Line::new(&self.me, rank as u32, Address::new(address), frame_max, settings);
+            let socket = if self.open.len() < CONNECTED_MAX { self.socket.connected(address) } else { None };
+            let way = Way { address: Address::new(address), socket, is_common: false };
+            let mut line = Line::new(&self.me, rank as u32, way, frame_max, settings);
             line.link.begin(now);
             self.lines[rank] = Some(Box::new(line));
             self.open.push(rank as u32);
@@ -145,10 +159,16 @@ impl State {
         }
     }
 
-    /// Sends what lines have to send.
-    pub fn flush(&mut self, now: Time) {
-        while let Some(rank) = self.dirty.pop() {
-            let Some(line) = self.lines[rank as usize].as_deref_mut() else { continue };
+    /// Sends what lines have to send: all of them, or those for which it would be late otherwise.
+    pub fn flush(&mut self, now: Time, which: Which) {
+        let mut index = 0;
+        while let Some(rank) = self.dirty.get(index).copied() {
+            let Some(line) = self.lines[rank as usize].as_deref_mut() else { break };
+            if which == Which::Urgent && line.can_wait() {
+                index += 1;
+                continue;
+            }
+            self.dirty.swap_remove(index);
             line.is_dirty = false;
             loop {
                 // A piece may have been made for a longer frame than the path takes now.
@@ -163,6 +183,11 @@ impl State {
             }
         }
         self.send();
+    }
+
+    /// Whether lines may have something to send.
+    pub fn has_dirty(&self) -> bool {
+        !self.dirty.is_empty()
     }
 
     fn send(&mut self) {
@@ -265,6 +290,7 @@ impl State {
             };
             if line.link.next_timeout().is_some_and(|at| at <= now) {
                 line.link.tick(now);
+                line.way.is_common |= line.link.backoff() >= FILTERED_MIN && line.link.path().round_trip().is_none();
                 if line.link.backoff() >= SWALLOWED_MIN && line.frame_max() > FRAME_BYTES_SAFE {
                     line.set_frame_max(FRAME_BYTES_SAFE);
                 }

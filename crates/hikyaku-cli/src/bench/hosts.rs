@@ -1,0 +1,130 @@
+//! Between two hosts: ours, with and without authentication, and Open MPI over TCP take turns.
+
+mod network;
+
+use super::peers::{Between, Peer, Request, Test, add, summarize};
+use super::plan::{Figure, Figures, Part};
+use super::{Results, launcher, step};
+use crate::this_program;
+use hikyaku::launch::Hosts;
+use indicatif::ProgressBar;
+use network::Network;
+
+/// How often each has its turn.
+const ROUNDS: usize = 3;
+
+/// What Open MPI does, and under which name it is kept.
+const WORK: [(Test, Test, usize); 2] =
+    [(Test::Send, Test::HostsSend, 8), (Test::Bandwidth, Test::HostsBandwidth, 1 << 20)];
+
+/// Where ranks are, and how they get there.
+struct Place {
+    hosts: String,
+    agent: Option<String>,
+    variables: Vec<(&'static str, &'static str)>,
+    between: Option<Between>,
+    /// Kept while it is used.
+    _network: Option<Network>,
+}
+
+/// Measures between the hosts that are named with their agent, or else between namespaces of this machine. What is missing becomes
+/// a note.
+pub fn measure(
+    results: &mut Results,
+    peers: &mut [Peer],
+    named: Option<(&str, Option<&str>)>,
+    progress: &ProgressBar,
+) -> Result<(), String> {
+    let place = place(results, named)?;
+    let mut peers: Vec<&mut Peer> = peers.iter_mut().filter(|peer| peer.is_open_mpi()).collect();
+    if place.between.is_none() {
+        results.notes.push("Open MPI is measured between namespaces of this machine only".into());
+        peers.clear();
+    }
+    peers.retain_mut(|peer| peer.prepare().map_err(|error| results.notes.push(error)).is_ok());
+    let mut measured = vec![Vec::new(); peers.len()];
+    progress.inc_length((ROUNDS * (2 + peers.len())) as u64);
+    for round in 1..=ROUNDS {
+        for is_sealed in [true, false] {
+            let how = if is_sealed { "" } else { ", not authenticated" };
+            step(progress, &format!("hikyaku: between two hosts{how}, round {round} of {ROUNDS}"));
+            for figure in ours(&place, is_sealed)?.0 {
+                let kind = if is_sealed { Some(figure.kind) } else { figure.kind.without_seal() };
+                kind.into_iter().for_each(|kind| results.ours.add(Figure { kind, ..figure.clone() }));
+            }
+        }
+        for (peer, measured) in peers.iter().zip(&mut measured) {
+            step(progress, &format!("{}: between two hosts, round {round} of {ROUNDS}", peer.name));
+            let requests = WORK.map(|(test, _, bytes)| Request { test, bytes, ranks: 2, brief: false });
+            let Some(between) = &place.between else { continue };
+            let (values, error) = peer.measure_between(between, &requests);
+            values.iter().for_each(|(request, values)| add(measured, *request, values));
+            results.notes.extend(error);
+        }
+    }
+    for (peer, measured) in peers.iter().zip(measured) {
+        for (request, values) in measured {
+            let test = WORK.iter().find(|(done, ..)| *done == request.test).map_or(request.test, |(_, kept, _)| *kept);
+            results.peers.push(summarize(&peer.name, Request { test, ..request }, values));
+        }
+    }
+    Ok(())
+}
+
+fn place(results: &mut Results, named: Option<(&str, Option<&str>)>) -> Result<Place, String> {
+    if let Some((hosts, agent)) = named {
+        let names: Vec<&str> = hosts.split(',').map(str::trim).collect();
+        let [one, other] = names[..] else { return Err(format!("--hosts {hosts}: two hosts, as in a,b")) };
+        let hosts = format!("{one}:1,{other}:1");
+        return Ok(Place {
+            hosts,
+            agent: agent.map(str::to_owned),
+            variables: Vec::new(),
+            between: None,
+            _network: None,
+        });
+    }
+    match Network::new() {
+        Ok(network) => {
+            let (hosts, agent) = (network.list(), Some(network::AGENT.to_owned()));
+            let between = Some(Between::Namespaces(network.names().clone()));
+            Ok(Place { hosts, agent, variables: Vec::new(), between, _network: Some(network) })
+        }
+        Err(why) => {
+            let without = "two network namespaces joined by a link could not be made, so this is loopback";
+            results.notes.push(format!("{without}: {why}; needed are root's rights and `ip` (iproute2)"));
+            // An agent needs a place for the name of its host, and this one is as good as any.
+            let agent = Some("env HIKYAKU_BENCH_HOST={host}".to_owned());
+            let variables = vec![("HIKYAKU_ADDRESS", "127.0.0.1")];
+            Ok(Place {
+                hosts: "one:1,other:1".into(),
+                agent,
+                variables,
+                between: Some(Between::Loopback),
+                _network: None,
+            })
+        }
+    }
+}
+
+/// Runs this program as two ranks on two hosts and reads the figures rank 0 prints.
+fn ours(place: &Place, is_sealed: bool) -> Result<Figures, String> {
+    let text = |error: hikyaku::Error| error.to_string();
+    let hosts = Hosts::parse(&place.hosts).map_err(text)?;
+    let mut launcher = launcher(&[Part::Hosts], 2)?.hosts(hosts).agent_program(this_program()?);
+    if let Some(agent) = &place.agent {
+        launcher = launcher.agent(agent);
+    }
+    for (name, value) in &place.variables {
+        launcher = launcher.env(name, value);
+    }
+    if !is_sealed {
+        launcher = launcher.env("HIKYAKU_UDP_SEAL", "off");
+    }
+    let outcome = launcher.run().map_err(text)?;
+    if let Some(rank) = outcome.first_failure {
+        let errors = String::from_utf8_lossy(&outcome.output[rank].errors).trim().to_owned();
+        return Err(format!("rank {rank} on {} failed: {errors}", place.hosts));
+    }
+    serde_json::from_slice(&outcome.output[0].output).map_err(|error| format!("figures of two hosts: {error}"))
+}

@@ -1,0 +1,143 @@
+//! Bare sockets between two ranks: what the network and the kernel allow without a library. They are polled, as ours are.
+
+use hikyaku::{By, Error, Job, Result, Symmetric, Until};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+/// How long a datagram is waited for: bare ones may be lost.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Sockets to the other rank.
+pub struct Bare {
+    datagrams: UdpSocket,
+    stream: TcpStream,
+}
+
+impl Bare {
+    /// Both ranks call this.
+    pub fn new(job: &Job, words: &Symmetric<u64>) -> Result<Bare> {
+        let here = hikyaku::spi::address_of_this_host()?;
+        let datagrams = UdpSocket::bind((here, 0)).map_err(failed)?;
+        let listener = TcpListener::bind((here, 0)).map_err(failed)?;
+        let peer = exchange(job, words, datagrams.local_addr().map_err(failed)?)?;
+        datagrams.connect(peer).map_err(failed)?;
+        datagrams.set_nonblocking(true).map_err(failed)?;
+        let peer = exchange(job, words, listener.local_addr().map_err(failed)?)?;
+        let stream = match job.rank() {
+            0 => TcpStream::connect(peer),
+            _ => listener.accept().map(|(stream, _)| stream),
+        };
+        let stream = stream.map_err(failed)?;
+        stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true)).map_err(failed)?;
+        Ok(Bare { datagrams, stream })
+    }
+
+    /// Ping-pong of 8 bytes: half of the round trip, ns.
+    pub fn datagrams(&self, job: &Job, round_trips: u64) -> Result<f64> {
+        job.barrier()?;
+        let begin = Instant::now();
+        for round in 1..=round_trips {
+            if job.rank() == 0 {
+                self.send(round)?;
+                self.await_datagram(job.rank(), round)?;
+            } else {
+                self.await_datagram(job.rank(), round)?;
+                self.send(round)?;
+            }
+        }
+        let time = begin.elapsed();
+        job.barrier()?;
+        Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
+    }
+
+    fn send(&self, round: u64) -> Result<()> {
+        self.datagrams.send(&round.to_le_bytes()).map(drop).map_err(failed)
+    }
+
+    /// Waits for the datagram of a round. Where none comes, the last one of this rank is sent again.
+    fn await_datagram(&self, rank: usize, round: u64) -> Result<()> {
+        let (mut begin, mut bytes) = (Instant::now(), [0; 8]);
+        for turn in 1u32.. {
+            match self.datagrams.recv(&mut bytes) {
+                Ok(8) if u64::from_le_bytes(bytes) == round => break,
+                Ok(_) => (),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => (),
+                Err(error) => return Err(failed(error)),
+            }
+            // The clock costs as much as a look.
+            if turn % 1024 == 0 && begin.elapsed() > PATIENCE {
+                begin = Instant::now();
+                self.send(if rank == 0 { round } else { round - 1 })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ping-pong of so many bytes: the bytes by half of the round trip, GB/s.
+    pub fn stream(&mut self, job: &Job, bytes: usize, round_trips: u64) -> Result<f64> {
+        let (out, mut into) = (vec![7; bytes], vec![0; bytes]);
+        job.barrier()?;
+        let begin = Instant::now();
+        for _ in 0..round_trips {
+            if job.rank() == 0 {
+                self.write(&out)?;
+                self.read(&mut into)?;
+            } else {
+                self.read(&mut into)?;
+                self.write(&out)?;
+            }
+        }
+        let time = begin.elapsed();
+        assert!(into == out, "what came by the stream");
+        job.barrier()?;
+        Ok((2 * round_trips as usize * bytes) as f64 / time.as_secs_f64() / 1e9)
+    }
+
+    fn write(&mut self, mut rest: &[u8]) -> Result<()> {
+        while !rest.is_empty() {
+            rest = &rest[again(self.stream.write(rest))?..];
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> Result<()> {
+        let mut done = 0;
+        while done < into.len() {
+            done += again(self.stream.read(&mut into[done..]))?;
+        }
+        Ok(())
+    }
+}
+
+/// Nothing was done where there was nothing to do.
+fn again(result: std::io::Result<usize>) -> Result<usize> {
+    match result {
+        Ok(0) => Err(failed(ErrorKind::UnexpectedEof.into())),
+        Ok(bytes) => Ok(bytes),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Tells the other rank an address, and hears its.
+pub fn exchange(job: &Job, words: &Symmetric<u64>, mine: SocketAddr) -> Result<SocketAddr> {
+    let peer = 1 - job.rank();
+    let ip = match mine.ip() {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    };
+    let bits = ip.to_bits();
+    job.barrier()?;
+    words.set(3, 0);
+    job.barrier()?;
+    let told = [(bits >> 64) as u64, bits as u64, mine.port().into()];
+    job.push_notify(words.at(peer, 0), &told, words.at(peer, 3), 1)?;
+    job.wait_from(By::Rank(peer), words.here(3), Until::Equal(1))?;
+    let ip = Ipv6Addr::from_bits(u128::from(words.get(0)) << 64 | u128::from(words.get(1)));
+    Ok(SocketAddr::new(ip.to_canonical(), words.get(2) as u16))
+}
+
+fn failed(error: std::io::Error) -> Error {
+    Error::Invalid(format!("bare sockets between the hosts: {error}"))
+}
