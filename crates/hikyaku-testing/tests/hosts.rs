@@ -1,96 +1,52 @@
 //! Jobs of processes over hosts: the conformance suite, messages and collectives, with ranks in mixed order over network
 //! namespaces, and over a wire with faults. Near ranks share memory; far ones reach each other by datagrams.
 
-#[path = "../../hikyaku/tests/message/cases.rs"]
-#[allow(dead_code)]
-mod cases;
-#[path = "../../hikyaku/tests/collective/cases.rs"]
-#[allow(missing_docs, dead_code)]
-mod collective;
-
-use hikyaku::launch::{Launcher, Outcome};
+use hikyaku::launch::Launcher;
 use hikyaku_testing::netns::Network;
-use hikyaku_testing::watchdog::watched;
-use std::time::{Duration, Instant};
+use hikyaku_testing::runner::{self, Kind};
+use hikyaku_testing::{Suite, suite};
 
-const AGENT: &str = env!("CARGO_BIN_EXE_afar");
 const FAULTS: &str = "HIKYAKU_UDP_FAULTS";
 
-/// One job: what it runs, and how it is called when it fails.
-struct Run {
-    name: String,
-    launcher: Launcher,
-}
-
-/// `ranks` ranks of `program`, one after the other over all hosts of the network.
-fn run(network: &Network, hosts: usize, program: &str, case: &str, ranks: usize) -> Run {
+/// Ranks one after the other over `hosts` hosts of the network.
+fn launcher(network: &Network, hosts: usize, ranks: usize) -> Launcher {
     let host_of: Vec<_> = (0..ranks).map(|rank| rank % hosts).collect();
-    let launcher = network.launcher(program, AGENT, &host_of).arg(case);
-    Run { name: format!("{case}, {ranks} ranks on {hosts} hosts"), launcher }
+    network.launcher(env!("CARGO_BIN_EXE_conformance"), env!("CARGO_BIN_EXE_afar"), &host_of)
 }
 
-/// Runs all, one by one; then tells of all that failed, and of how long they took.
-fn check(what: &str, runs: impl Iterator<Item = Run>) {
-    let begin = Instant::now();
-    let (mut count, mut slowest, mut failed) = (0, (Duration::ZERO, String::new()), Vec::new());
-    for Run { name, launcher } in runs {
-        let started = Instant::now();
-        match watched(&name, || launcher.run()) {
-            Ok(outcome) if outcome.status() == 0 && outcome.joined.iter().all(|joined| *joined) => {}
-            Ok(outcome) => failed.push(format!("{name}: {}", said(&outcome))),
-            Err(error) => failed.push(format!("{name}: {error}")),
-        }
-        slowest = slowest.max((started.elapsed(), name));
-        count += 1;
-    }
-    println!("{what}: {count} jobs in {:?}, the slowest {slowest:?}", begin.elapsed());
-    assert!(failed.is_empty(), "{what}: {} of {count} failed\n{}", failed.len(), failed.join("\n"));
-}
-
-/// What ranks printed, and how they ended: the first that complains may only have noticed the end of another.
-fn said(outcome: &Outcome) -> String {
-    let mut text = format!("{:?} {:?}, joined {:?}", outcome.first_failure, outcome.remarks, outcome.joined);
-    for (rank, output) in outcome.output.iter().enumerate() {
-        let (out, err) = (String::from_utf8_lossy(&output.output), String::from_utf8_lossy(&output.errors));
-        text += &format!("\n  rank {rank} ended by {:?} and said: {out}{err}", outcome.endings[rank]);
-    }
-    text
-}
-
-fn conformance<'a>(network: &'a Network, hosts: usize) -> impl Iterator<Item = Run> + 'a {
-    let program = env!("CARGO_BIN_EXE_conformance");
-    hikyaku_testing::cases().iter().map(move |case| run(network, hosts, program, case.name, case.ranks))
+/// All cases of a suite; those that do not mind run with `any` ranks.
+fn check(network: &Network, which: Suite, hosts: usize, any: usize) {
+    let what = format!("over {hosts} hosts");
+    runner::check(&what, &Kind::Processes(&|ranks, _| launcher(network, hosts, ranks)), suite(which), &[any]);
 }
 
 #[test]
 fn every_case_over_two_hosts() {
     let Some(network) = Network::new(2) else { return };
-    check("conformance", conformance(&network, 2));
+    check(&network, Suite::Conformance, 2, 2);
 }
 
 #[test]
 fn every_case_over_three_hosts_and_a_wire_with_faults() {
     let Some(network) = Network::new(3) else { return };
-    let with_faults = |(seed, run): (usize, Run)| {
-        let faults = format!("loss=0.02,double=0.02,reorder=0.02,seed={seed}");
-        Run { name: format!("{}, seed {seed}", run.name), launcher: run.launcher.env(FAULTS, faults) }
+    let with_faults = |ranks, seed| {
+        launcher(&network, 3, ranks).env(FAULTS, format!("loss=0.02,double=0.02,reorder=0.02,seed={seed}"))
     };
-    check("conformance with faults", conformance(&network, 3).enumerate().map(with_faults));
+    let what = "over 3 hosts and a wire with faults";
+    runner::check(what, &Kind::Processes(&with_faults), suite(Suite::Conformance), &[]);
 }
 
 #[test]
 fn messages_over_two_hosts() {
     let Some(network) = Network::new(2) else { return };
-    let program = env!("CARGO_BIN_EXE_layers");
-    check("messages", cases::CASES.iter().map(|(name, ranks, _)| run(&network, 2, program, name, *ranks)));
+    check(&network, Suite::Messages, 2, 2);
 }
 
 #[test]
 fn collectives_over_hosts() {
     let Some(network) = Network::new(3) else { return };
-    let program = env!("CARGO_BIN_EXE_layers");
     // Both alone; two near and one far; some hosts with more ranks than others.
-    let shapes = [(2, 2), (3, 2), (7, 3)];
-    let runs = collective::CASES.iter().flat_map(|(name, _)| shapes.map(|(ranks, hosts)| (name, ranks, hosts)));
-    check("collectives", runs.map(|(name, ranks, hosts)| run(&network, hosts, program, name, ranks)));
+    for (ranks, hosts) in [(2, 2), (3, 2), (7, 3)] {
+        check(&network, Suite::Collectives, hosts, ranks);
+    }
 }

@@ -1,22 +1,37 @@
-//! One rank that runs one case of the conformance suite: `hikyaku run -n RANKS conformance CASE`.
-//! Without an argument it lists the cases and how many ranks each needs.
+//! One rank that runs one case: `hikyaku run -n RANKS conformance CASE`. Without an argument it lists the cases and how many
+//! ranks each needs. `conformance program TEXT` follows a random program of messages.
 
 use hikyaku::Job;
-use hikyaku_testing::{case, cases, watchdog};
+use hikyaku_testing::programs;
+use hikyaku_testing::{Ranks, case, cases, runner, watchdog};
 
 fn main() {
-    let Some(name) = std::env::args().nth(1) else {
+    let mut arguments = std::env::args().skip(1);
+    let Some(name) = arguments.next() else {
         for case in cases() {
-            println!("{} {}", case.ranks, case.name);
+            match case.ranks {
+                Ranks::Exactly(ranks) => println!("{ranks} {}", case.name),
+                Ranks::Any => println!("any {}", case.name),
+            }
         }
         return;
     };
-    let Some(case) = case(&name) else {
+    let known = case(&name);
+    if known.is_none() && name != programs::NAME {
         eprintln!("no case {name}; without an argument, all are listed");
         std::process::exit(2);
-    };
+    }
     watchdog::watch_process();
     let job = Job::start().unwrap_or_else(|error| panic!("cannot start: {error}"));
-    assert_eq!(job.size(), case.ranks, "{name} needs {} ranks", case.ranks);
-    (case.run)(&job);
+    match known {
+        Some(case) => {
+            assert!(case.sizes(&[job.size()]).contains(&job.size()), "{case:?} with {} ranks", job.size());
+            case.run(&job);
+        }
+        None => {
+            let program = arguments.next().expect("a program");
+            programs::follow(&job, &programs::decode(&program)).expect("a program to the end");
+        }
+    }
+    println!("{}", runner::PASSED);
 }
