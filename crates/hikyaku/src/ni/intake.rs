@@ -3,6 +3,7 @@
 
 use super::Ni;
 use super::engine::{Done, Outbox, dispatch};
+use crate::planted::{Bug, planted};
 use crate::transport::core::{Loss, Sink, Token, Transport};
 use crate::transport::shm::ring::Packet;
 use std::collections::VecDeque;
@@ -91,12 +92,14 @@ impl Desk {
         let keep = || Kept { source, packet: *packet, payload: payload.into() };
         if !self.put_off.is_empty() {
             let kept = keep();
-            if self.put_off.iter().any(|earlier| kept.waits_behind(earlier)) {
+            if self.put_off.iter().any(|earlier| kept.waits_behind(earlier)) && !planted(Bug::PutOffOvertaken) {
                 return self.put_off.push(kept);
             }
         }
         if packet.is_message() {
-            return lock(&intake.messages).push_back(keep());
+            let mut messages = lock(&intake.messages);
+            let at = if planted(Bug::MessagesDisordered) { 0 } else { messages.len() };
+            return messages.insert(at, keep());
         }
         if matches!(dispatch(ni, source, packet, payload, &mut [], &mut self.outbox), Done::Later) {
             self.put_off.push(keep());

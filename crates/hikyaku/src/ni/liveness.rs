@@ -6,6 +6,7 @@
 use super::Ni;
 use super::wait::By;
 use crate::error::{Error, Result};
+use crate::planted::{Bug, planted};
 use crate::transport::core::Loss;
 use crate::transport::shm::layout::State;
 use std::collections::HashMap;
@@ -53,6 +54,7 @@ impl Ni {
         match self.near_block(rank) {
             Some(block) => block.life.state(),
             None => match (self.memory.news_of(rank).0, self.lost.why(rank)) {
+                (_, None) if planted(Bug::NewsUnread) => State::Joined,
                 (told, None) => told,
                 (State::Dead, Some(_)) => State::Dead,
                 // One that has left was lost before if its farewell did not come: what it sent may be missing.
@@ -68,7 +70,7 @@ impl Ni {
         match self.near_block(rank) {
             Some(block) => block.life.arrivals.load(Ordering::Acquire),
             None => match self.memory.news_of(rank) {
-                (state, arrivals) if state.is_over() => arrivals,
+                (state, arrivals) if state.is_over() && !planted(Bug::ArrivalsUnread) => arrivals,
                 _ => u64::MAX,
             },
         }
@@ -86,9 +88,14 @@ impl Ni {
 
     /// A rank cannot be reached any more.
     pub(crate) fn lose(&self, rank: usize, why: Loss) {
+        if planted(Bug::LossForgotten) {
+            return;
+        }
         self.lost.add(rank, why);
         // What sleeps here may wait for it.
-        self.mine().bell.ring_all();
+        if !planted(Bug::LossUntold) {
+            self.mine().bell.ring_all();
+        }
     }
 
     /// The error of a rank in this state, unless it takes part.

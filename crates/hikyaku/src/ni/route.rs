@@ -235,7 +235,7 @@ impl Port {
                 return Err(Error::PeerMisbehaved { rank: from.rank, what: "an answer of the wrong size" });
             }
             // SAFETY: a part of what the caller has promised.
-            unsafe { copy::copy(into.add(at), answer.as_ptr(), part) };
+            unsafe { copy::copy(into.add(if planted(Bug::PullMisplaced) { 0 } else { at }), answer.as_ptr(), part) };
         }
         Ok(())
     }
@@ -459,7 +459,9 @@ unsafe fn write_then(target: *mut u8, data: &[u8], then: *mut u8, tail: &[u8]) {
     // SAFETY: the caller's promise.
     unsafe {
         copy::copy(target, data.as_ptr(), data.len());
-        copy::copy(then.add(first.len()), rest.as_ptr(), rest.len());
+        if !planted(Bug::TailLost) {
+            copy::copy(then.add(first.len()), rest.as_ptr(), rest.len());
+        }
         if let Ok(first) = first.try_into() {
             AtomicU64::from_ptr(then.cast()).store(u64::from_ne_bytes(first), Ordering::Release);
         }
@@ -504,7 +506,9 @@ impl Ni {
         assert!((word as usize).is_multiple_of(8));
         // SAFETY: found for 8 bytes, aligned, in memory of this host, which stays mapped; accessed atomically.
         unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
-        self.notify(to.rank, ANY);
+        if !planted(Bug::NearUnnotified) {
+            self.notify(to.rank, ANY);
+        }
         Some(Ok(()))
     }
 }

@@ -267,7 +267,8 @@ impl World {
                     course.ranks[rank].forgotten = true;
                     course.forget_links(rank);
                 }
-                for host in 0..self.hosts.count() {
+                let count = if planted(Bug::NewsToOneHost) { 1 } else { self.hosts.count() };
+                for host in 0..count {
                     self.tell(host, rank, state, arrivals);
                 }
                 (0..course.ranks.len()).for_each(|peer| course.wake(peer, false));
