@@ -30,6 +30,7 @@
 //! | `leftovers` | what a job might leave behind |
 //! | `nth` | one system call among many fails |
 //! | `watchdog` | a hang becomes a failure that says where |
+//! | `planted` | bugs that are planted in the library, and what catches each |
 //! | `patience` | waiting for conditions, and promises in time |
 //! | `chance` | random numbers from a seed |
 //!
@@ -46,6 +47,8 @@ pub mod mpi;
 pub mod netns;
 pub mod nth;
 pub mod patience;
+#[cfg(all(test, hikyaku_planted))]
+mod planted;
 pub mod reach;
 pub mod registry;
 pub mod runner;

@@ -8,6 +8,8 @@ use hikyaku::launch::{Launcher, Outcome};
 use hikyaku::sim::Sim;
 use hikyaku::{Config, Job};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A kind of job. What makes one is told the number of ranks, and how many jobs there were before, as a seed.
@@ -17,9 +19,9 @@ pub enum Kind<'a> {
     /// Ranks are threads, and groups use what is best where each has a core of its own.
     ThreadsWithCores(Config),
     /// Ranks are simulated.
-    Simulated(&'a dyn Fn(usize, u64) -> Sim),
+    Simulated(&'a (dyn Fn(usize, u64) -> Sim + Sync)),
     /// Ranks are processes, of the program `conformance`.
-    Processes(&'a dyn Fn(usize, u64) -> Launcher),
+    Processes(&'a (dyn Fn(usize, u64) -> Launcher + Sync)),
 }
 
 /// What a process prints when it has come through.
@@ -101,23 +103,76 @@ fn said(outcome: &Outcome) -> String {
     text
 }
 
-/// Runs cases one after the other, those that do not mind with each number of ranks in `any`.
+/// Runs cases as processes, all of a number of ranks in one job: starting processes takes longer than most cases. If it fails, each
+/// runs in a job of its own, which tells which it is.
+///
+/// # Panics
+/// If any has failed.
+pub fn check_together<'c>(
+    what: &str,
+    launcher: &(dyn Fn(usize, u64) -> Launcher + Sync),
+    cases: impl IntoIterator<Item = &'c Case>,
+    any: &[usize],
+) {
+    let cases: Vec<_> = cases.into_iter().collect();
+    let mut sizes: Vec<_> = cases.iter().flat_map(|case| case.sizes(any)).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    for ranks in sizes {
+        let of_size: Vec<_> = cases.iter().filter(|case| case.sizes(any).contains(&ranks)).copied().collect();
+        let names: Vec<_> = of_size.iter().map(|case| case.name).collect();
+        let (name, begin) = (format!("{} cases with {ranks} ranks, {what}", names.len()), Instant::now());
+        let ran = watched(&name, || processes(launcher(ranks, 0).args(&names).capture(true)));
+        println!("{name}: {:?}", begin.elapsed());
+        if let Err(why) = ran {
+            check(what, &Kind::Processes(launcher), of_size, &[ranks]);
+            panic!("{name}, one after the other: {why}");
+        }
+    }
+}
+
+/// The environment variable that says how many ranks a case gets at most that does not mind: where everything takes many times as
+/// long, more ranks take most of the time.
+pub const RANKS_MAX: &str = "HIKYAKU_TEST_RANKS_MAX";
+
+/// Those of the numbers that are not above the limit, or the limit.
+fn at_most(any: &[usize]) -> Vec<usize> {
+    let limit = std::env::var(RANKS_MAX).map_or(usize::MAX, |text| text.parse().expect(RANKS_MAX));
+    let few: Vec<_> = any.iter().copied().filter(|ranks| *ranks <= limit).collect();
+    if few.is_empty() && !any.is_empty() { vec![limit] } else { few }
+}
+
+/// Runs cases, those that do not mind with each number of ranks in `any`. Simulated ones run on all cores, since their time is
+/// their own; others one after the other.
 ///
 /// # Panics
 /// In the end, if any has failed.
 pub fn check<'c>(what: &str, kind: &Kind<'_>, cases: impl IntoIterator<Item = &'c Case>, any: &[usize]) {
-    let begin = Instant::now();
-    let (mut count, mut slowest, mut failed) = (0, (Duration::ZERO, String::new()), Vec::new());
-    for case in cases.into_iter().filter(|case| kind.leaves_out(case).is_none()) {
-        for ranks in case.sizes(any) {
+    let (begin, any) = (Instant::now(), at_most(any));
+    let cases = cases.into_iter().filter(|case| kind.leaves_out(case).is_none());
+    let jobs: Vec<_> = cases.flat_map(|case| case.sizes(&any).into_iter().map(move |ranks| (case, ranks))).collect();
+    let (next, failed, slowest) = (AtomicUsize::new(0), Mutex::new(Vec::new()), Mutex::default());
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some((case, ranks)) = jobs.get(number) else { break };
             let (name, started) = (format!("{} with {ranks} ranks, {what}", case.name), Instant::now());
-            if let Err(why) = watched(&name, || kind.run(case, ranks, count)) {
-                failed.push(format!("{name}, job {count}: {why}"));
+            if let Err(why) = watched(&name, || kind.run(case, *ranks, number as u64)) {
+                failed.lock().unwrap().push(format!("{name}, job {number}: {why}"));
             }
-            slowest = slowest.max((started.elapsed(), name));
-            count += 1;
+            let mut slowest = slowest.lock().unwrap();
+            *slowest = std::cmp::max(std::mem::take(&mut *slowest), (started.elapsed(), name));
         }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
+    match kind {
+        Kind::Simulated(_) if cores > 1 => {
+            std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
+        }
+        _ => work(),
     }
-    println!("{what}: {count} jobs in {:?}, the slowest {slowest:?}", begin.elapsed());
-    assert!(failed.is_empty(), "{what}: {} of {count} failed\n{}", failed.len(), failed.join("\n"));
+    let slowest: (Duration, String) = slowest.into_inner().unwrap();
+    println!("{what}: {} jobs in {:?}, the slowest {slowest:?}", jobs.len(), begin.elapsed());
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "{what}: {} of {} failed\n{}", failed.len(), jobs.len(), failed.join("\n"));
 }

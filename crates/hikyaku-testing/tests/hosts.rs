@@ -14,16 +14,17 @@ fn launcher(network: &Network, hosts: usize, ranks: usize) -> Launcher {
     network.launcher(env!("CARGO_BIN_EXE_conformance"), env!("CARGO_BIN_EXE_afar"), &host_of)
 }
 
-/// All cases of a suite; those that do not mind run with `any` ranks.
-fn check(network: &Network, which: Suite, hosts: usize, any: usize) {
-    let what = format!("over {hosts} hosts");
-    runner::check(&what, &Kind::Processes(&|ranks, _| launcher(network, hosts, ranks)), suite(which), &[any]);
+/// All cases of a suite, one after the other in jobs of as many ranks as they need.
+fn together(network: &Network, which: Suite, hosts: usize, any: usize) {
+    let launcher = |ranks, _| launcher(network, hosts, ranks);
+    runner::check_together(&format!("over {hosts} hosts"), &launcher, suite(which), &[any]);
 }
 
 #[test]
 fn every_case_over_two_hosts() {
     let Some(network) = Network::new(2) else { return };
-    check(&network, Suite::Conformance, 2, 2);
+    let kind = Kind::Processes(&|ranks, _| launcher(&network, 2, ranks));
+    runner::check("over 2 hosts", &kind, suite(Suite::Conformance), &[]);
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn every_case_over_three_hosts_and_a_wire_with_faults() {
 #[test]
 fn messages_over_two_hosts() {
     let Some(network) = Network::new(2) else { return };
-    check(&network, Suite::Messages, 2, 2);
+    together(&network, Suite::Messages, 2, 2);
 }
 
 #[test]
@@ -47,6 +48,6 @@ fn collectives_over_hosts() {
     let Some(network) = Network::new(3) else { return };
     // Both alone; two near and one far; some hosts with more ranks than others.
     for (ranks, hosts) in [(2, 2), (3, 2), (7, 3)] {
-        check(&network, Suite::Collectives, hosts, ranks);
+        together(&network, Suite::Collectives, hosts, ranks);
     }
 }

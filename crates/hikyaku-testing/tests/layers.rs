@@ -6,7 +6,7 @@ use hikyaku::Config;
 use hikyaku::collective::{Choices, Version};
 use hikyaku::launch::Launcher;
 use hikyaku_testing::programs;
-use hikyaku_testing::runner::{self, Kind};
+use hikyaku_testing::runner;
 use hikyaku_testing::{Suite, suite, watchdog};
 use proptest::prelude::*;
 
@@ -18,8 +18,7 @@ fn launcher(config: Config, ranks: usize, cross: &str) -> Launcher {
 fn check(config: Config, which: Suite, any: &[(usize, &str)]) {
     for (ranks, cross) in any {
         let what = format!("as processes, cross {cross}");
-        let kind = Kind::Processes(&|ranks, _| launcher(config, ranks, cross));
-        runner::check(&what, &kind, suite(which), &[*ranks]);
+        runner::check_together(&what, &|ranks, _| launcher(config, ranks, cross), suite(which), &[*ranks]);
     }
 }
 

@@ -71,8 +71,6 @@ pub enum Bug {
     AlarmSilent,
     /// A scan combines in the wrong order.
     ScanDisordered,
-    /// A short reduction takes far members for near ones.
-    FarTakenForNear,
     /// The network's barrier is not waited for.
     GateOpen,
     /// The root of a broadcast by the network does not wait until a buffer was taken.
@@ -85,10 +83,6 @@ pub enum Bug {
     NewsToOneHost,
     /// What the host was told of the end of far ranks is not read.
     NewsUnread,
-    /// A far rank that left counts as one that came to every barrier.
-    ArrivalsUnread,
-    /// Whoever sleeps is not woken when a rank is lost.
-    LossUntold,
     /// That a rank is lost is forgotten at once.
     LossForgotten,
     /// A sender takes more credit than there is.
@@ -97,8 +91,6 @@ pub enum Bug {
     CreditUntold,
     /// A sender believes that more was handled than it has sent.
     CreditUnchecked,
-    /// What comes later passes operations of the same rank that were put off.
-    PutOffOvertaken,
     /// Messages of far ranks are handled in another order than they came.
     MessagesDisordered,
     /// Any peer may write through a window.
@@ -117,10 +109,6 @@ pub enum Bug {
     HearsayForgotten,
     /// A rank counts as one that came to a barrier in which it has lost another.
     ArrivalKept,
-    /// Words to a far rank overtake others that found no room.
-    DebtOvertaken,
-    /// Words to a far rank that found no room are not written later.
-    DebtForgotten,
     /// A frame is taken again that has come before.
     ReplaysTaken,
     /// A frame is taken of which nobody knows any more whether it has come before.
