@@ -114,7 +114,7 @@ fn a_panic_in_a_wait_gives_up_what_it_waited_for() {
     }
 }
 
-/// The same for a send, whose buffer stays until its receiver has it.
+/// A handler that panics in a wait ends a send only when its receiver has the message: its buffer stays until then.
 #[test]
 fn a_panic_in_a_wait_gives_a_send_up_when_nobody_reads_it() {
     let has_panicked = Arc::default();
@@ -260,7 +260,7 @@ fn random_programs_of_four() {
     check_programs(4, |_, body| run(4, body));
 }
 
-/// The same between far ranks, and in the same order every time.
+/// Random programs between far ranks, where everything happens in the same order every time.
 #[test]
 fn random_programs_between_far_ranks() {
     check_programs(4, |seed, body| simulate(MACHINES[seed as usize % MACHINES.len()], 4, seed, body));

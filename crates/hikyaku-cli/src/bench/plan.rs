@@ -101,7 +101,7 @@ pub enum Kind {
     Send,
     /// Send and receive, synchronous mode, one way.
     SendSynchronous,
-    /// The same by transfers that were set up once, standard mode.
+    /// Send and receive by transfers that were set up once, standard mode, one way.
     SendPrepared,
     /// Pushes that were set up once, each with its flag, seen where they arrive by a spinning peer, one way.
     PushPrepared,
@@ -109,7 +109,7 @@ pub enum Kind {
     SendRate,
     /// Ping-pong of messages from private memory to private memory.
     SendBandwidth,
-    /// The same from job memory to job memory.
+    /// Ping-pong of messages from job memory to job memory.
     SendBandwidthMapped,
     /// What a send takes of the sender's time.
     SendCall,
@@ -192,7 +192,7 @@ impl Kind {
         }
     }
 
-    /// The same work by a tree of messages, where that is told apart.
+    /// This work by a tree of messages, where that is told apart.
     pub fn by_tree(self) -> Option<Kind> {
         match self {
             Kind::Barrier => Some(Kind::BarrierTree),
@@ -202,7 +202,7 @@ impl Kind {
         }
     }
 
-    /// The same work, done by a peer.
+    /// What a peer does for this work.
     pub fn counterpart(self) -> Option<Test> {
         match self {
             Kind::Word | Kind::PushFlag | Kind::PushPrepared => Some(Test::Put),

@@ -1,4 +1,4 @@
-//! The same collectives as trees of messages: what they are where members are on several hosts, kept beside the versions over
+//! Collectives as trees of messages: what they are where members are on several hosts, kept beside the versions over
 //! shared memory and chosen where they are measured to be faster (see `choice`).
 //!
 //! A binomial tree of all members, of a depth that grows with the logarithm of their number. Data go in pieces of a short

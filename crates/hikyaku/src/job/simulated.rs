@@ -169,7 +169,7 @@ impl Sim {
         Ok(Run { results, elapsed, events, links, hash, passages })
     }
 
-    /// The same where ranks may be killed: those return nothing.
+    /// Runs the job where ranks may be killed: those return nothing.
     pub fn run_mortal<R>(&self, rank: impl Fn(&Job) -> R) -> Result<Run<Option<R>>> {
         self.faults.check(self.size)?;
         self.machine.check().map_err(|problem| Error::Invalid(format!("the machine has {problem}")))?;

@@ -201,7 +201,7 @@ impl Messages<'_> {
         Ok(())
     }
 
-    /// The same for receives.
+    /// Gives up the receive under way in a reserved slot, if there is one, and makes the slot free for others.
     ///
     /// # Safety
     /// The slot was reserved by [`Messages::reserve_recv`]. Safe code cannot take the slot of a prepared receive away, whose
@@ -269,7 +269,7 @@ impl<T: Pod> PreparedSend<'_, T> {
         unsafe { self.data.get() }
     }
 
-    /// The same, to change it; fails while a send is under way.
+    /// What is sent, to change it; fails while a send is under way.
     pub fn data_mut(&mut self) -> Result<&mut [T]> {
         self.messages.core.check_idle(self.member, self.entry)?;
         // SAFETY: no send is under way, and none can be started while this is borrowed.

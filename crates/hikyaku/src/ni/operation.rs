@@ -60,7 +60,7 @@ impl Port {
         unsafe { self.push_from(to, data.as_ptr(), data.len()) }
     }
 
-    /// The same from `len` elements at `data`, which peers may change meanwhile: for code that cannot promise what a slice
+    /// Writes `len` elements at `data`, which peers may change meanwhile, to a place: for code that cannot promise what a slice
     /// does, as that of other languages.
     ///
     /// # Safety
@@ -102,7 +102,7 @@ impl Port {
         unsafe { self.pull_into(from, into.as_mut_ptr(), into.len()) }
     }
 
-    /// The same into `len` elements at `into`, which peers may change meanwhile; see [`Port::push_from`].
+    /// Reads a place into `len` elements at `into`, which peers may change meanwhile; see [`Port::push_from`].
     ///
     /// # Safety
     /// They can be written.
@@ -173,7 +173,7 @@ impl Port {
         unsafe { self.push_notify_from(to, data.as_ptr(), data.len(), flag, value) }
     }
 
-    /// The same from `len` elements at `data`; see [`Port::push_from`].
+    /// [`Port::push_notify`] of `len` elements at `data`; see [`Port::push_from`].
     ///
     /// # Safety
     /// They can be read.
@@ -232,7 +232,7 @@ impl Port {
         unsafe { self.push_status_from(to, data.as_ptr(), data.len(), status, value) }
     }
 
-    /// The same from `len` elements at `data`; see [`Port::push_from`].
+    /// [`Port::push_status`] of `len` elements at `data`; see [`Port::push_from`].
     ///
     /// # Safety
     /// They can be read.
@@ -278,7 +278,7 @@ impl Port {
         unsafe { self.pull_status_into(from, into.as_mut_ptr(), into.len(), status, value) }
     }
 
-    /// The same into `len` elements at `into`; see [`Port::push_from`].
+    /// [`Port::pull_status`] into `len` elements at `into`; see [`Port::push_from`].
     ///
     /// # Safety
     /// They can be written.

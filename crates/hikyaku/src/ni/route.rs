@@ -197,7 +197,8 @@ impl Port {
         Ok(())
     }
 
-    /// The same for all ranks; one that has ended does not keep the others from being waited for.
+    /// Waits until everything this port has routed is done at all ranks; one that has ended does not keep the others from being
+    /// waited for.
     pub(crate) fn settle_all(&self) -> Result<()> {
         let account = &self.ni.accounts[self.index];
         account.unsettled().into_iter().map(|rank| self.settle(rank)).fold(Ok(()), Result::and)
@@ -587,7 +588,7 @@ impl Ni {
         self.try_far(to.rank, &packet, &payload)
     }
 
-    /// The same for all other ranks at once, at offsets from the beginning of their heaps: what is to be sent.
+    /// A push with words behind it to all other ranks at once, at offsets from the beginning of their heaps: what is to be sent.
     pub(crate) fn multicast_then(&self, to: usize, data: &[u8], then: usize, tail: &[u64]) -> Parcel {
         // The packet names no rank.
         let to = Target { rank: self.rank, area: HEAP, key: self.job, offset: to as u64 };
