@@ -68,10 +68,8 @@ impl Job {
             let told = self.wait_until(By::Barrier(number), None, ANY, Progress::Seldom, told).map_err(lost)?;
             if told != head {
                 heard.other = heard.other.max(below as u64 + 1);
-            } else if operation != Operation::Barrier {
-                if !planted(Bug::HearsayForgotten) {
-                    heard.add(std::array::from_fn(|index| words[index].load(Ordering::Relaxed)));
-                }
+            } else if operation != Operation::Barrier && !planted(Bug::HearsayForgotten) {
+                heard.add(std::array::from_fn(|index| words[index].load(Ordering::Relaxed)));
             }
         }
         self.barriers.set(number);

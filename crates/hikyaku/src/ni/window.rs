@@ -102,8 +102,8 @@ impl Window {
         let mut table = self.ni.windows.table();
         let index = table.index_of(self.name).expect("this window is open");
         let view = &mut table.views[index];
-        // SAFETY: the old buffer is still there, by the promise it was opened with, the new one by the caller's.
         if !planted(Bug::WindowAimedEmpty) {
+            // SAFETY: the old buffer is still there, by the promise it was opened with, the new one by the caller's.
             unsafe { copy::copy(start, view.start, bytes.min(view.bytes)) };
         }
         (view.start, view.bytes) = (start, bytes);
