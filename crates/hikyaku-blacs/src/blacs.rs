@@ -156,7 +156,7 @@ impl<'j> Blacs<'j> {
         Ok(())
     }
 
-    /// The same at the end of the process. The contexts can still be left: what a program does at its end may come later.
+    /// Gives all grids up at the end of the process. The contexts can still be left: what a program does at its end may come later.
     pub fn end(&self) -> Outcome<()> {
         let grids = std::mem::take(&mut *self.contexts.borrow_mut());
         self.retired.borrow_mut().extend(grids.into_iter().flatten().map(Grid::retire));

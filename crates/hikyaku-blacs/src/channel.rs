@@ -116,7 +116,7 @@ impl Channel {
         unless_gone(messages.send(data, member, self.next_slot(&self.sent, member)))
     }
 
-    /// The same, but waits for a while for a receive that saves it from being copied aside; false if none came.
+    /// Sends bytes, but waits for a while for a receive that saves them from being copied aside; false if none came.
     fn put_patiently(&self, messages: &Messages<'_>, data: &[u8], member: usize, patience: Duration) -> Outcome<bool> {
         // Nobody receives a message of this process while it waits here.
         let patience = if messages.rank() == member { Duration::ZERO } else { patience };
@@ -309,7 +309,7 @@ fn unless_gone(sent: hikyaku::Result<()>) -> Outcome<()> {
     gone_is(sent, ())
 }
 
-/// The same, where it counts as `sent`.
+/// A message to a process that has ended in good order counts as `sent`.
 fn gone_is<T>(result: hikyaku::Result<T>, sent: T) -> Outcome<T> {
     match result {
         Err(Error::PeerLeft { .. }) => Ok(sent),

@@ -24,7 +24,7 @@ pub fn blacs() -> &'static Blacs<'static> {
     unsafe { &*BLACS.load(Ordering::Relaxed) }
 }
 
-/// The same, if this thread has them already.
+/// The BLACS of this process, if this thread has them already.
 #[inline(always)]
 pub fn known() -> Option<&'static Blacs<'static>> {
     let blacs = BLACS.load(Ordering::Relaxed);

@@ -65,7 +65,7 @@ impl OwnMemory {
 #[derive(Debug)]
 pub struct OpenedArea {
     bytes: RemoteArea<u8>,
-    /// The same as words, if it can have some.
+    /// The area as words, if it can have some.
     words: Option<RemoteArea<u64>>,
 }
 

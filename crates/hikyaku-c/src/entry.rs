@@ -64,7 +64,7 @@ pub fn with_job<C: Code>(body: impl FnOnce(&Job) -> Result<C, Failure>) -> c_int
     })
 }
 
-/// The same for what all ranks do together, which no handler may.
+/// Runs an entry point for what all ranks do together, which no handler may.
 pub fn with_everyone<C: Code>(body: impl FnOnce(&Job) -> Result<C, Failure>) -> c_int {
     with_job(|job| {
         thread::refuse_in_handler()?;
@@ -93,7 +93,7 @@ pub unsafe fn source<'a>(start: *const c_void, bytes: usize) -> Result<&'a [u8],
     Ok(if start.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(start.cast(), bytes) } })
 }
 
-/// The same, to be written.
+/// The bytes of the caller at `start`, to be written, which belong to the operation until it has ended.
 ///
 /// # Safety
 /// As [`source`], and they can be written, and nobody else uses them.

@@ -186,7 +186,7 @@ pub fn record(failure: &Failure) -> c_int {
     code
 }
 
-/// The same for a panic.
+/// Keeps what a panic says for `hk_last_error` and gives the code of panics.
 #[cold]
 pub fn record_panic(panic: &(dyn Any + Send)) -> c_int {
     let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());

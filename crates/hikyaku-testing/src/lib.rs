@@ -1,12 +1,22 @@
 //! The conformance suite: what every way of running a job must do, written once.
 //!
-//! A case is a function that every rank of a job runs; it panics if a promise is broken. The same cases run on threads
-//! (`tests/threads.rs`), as processes (`tests/processes.rs`, through the `conformance` program), and as processes whose
-//! private memory is reached by messages only.
+//! A case is a function that every rank of a job runs; it panics if a promise is broken. Cases of the conformance suite, of messages
+//! and of collectives are in one [`registry`], and one [`runner`] runs them on every kind of job:
+//!
+//! | kind of job | conformance | messages | collectives |
+//! |---|---|---|---|
+//! | threads | `tests/threads.rs` | `tests/message.rs` | `tests/collective.rs` |
+//! | processes, with and without `process_vm` | `tests/processes.rs` | `tests/layers.rs` | `tests/layers.rs` |
+//! | simulated, all far, and on hosts of several ranks | `tests/simulated.rs` | `tests/message.rs` | `tests/collective.rs` |
+//! | processes on several hosts, over datagrams | `tests/hosts.rs` | `tests/hosts.rs` | `tests/hosts.rs` |
+//!
+//! Processes run the program `conformance`, which is told the case.
 //!
 //! | file | concept |
 //! |---|---|
-//! | `cases/` | the cases, one file per theme |
+//! | `cases/` | the cases, one file per theme; `cases/message/`, `cases/collective/` |
+//! | `registry` | the list of all cases |
+//! | `runner` | runs cases on a kind of job |
 //! | `support` | what cases need: errors to expect, conditions to wait for |
 //! | `chaos/` | random programs on a simulated machine where random things go wrong |
 //! | `misuse/` | programs in safe Rust that do what a program should not |
@@ -20,6 +30,7 @@
 //! | `leftovers` | what a job might leave behind |
 //! | `nth` | one system call among many fails |
 //! | `watchdog` | a hang becomes a failure that says where |
+//! | `planted` | bugs that are planted in the library, and what catches each |
 //! | `patience` | waiting for conditions, and promises in time |
 //! | `chance` | random numbers from a seed |
 //!
@@ -36,32 +47,20 @@ pub mod mpi;
 pub mod netns;
 pub mod nth;
 pub mod patience;
+#[cfg(all(test, hikyaku_planted))]
+mod planted;
 pub mod reach;
+pub mod registry;
+pub mod runner;
 pub mod seccomp;
 pub mod segment;
 mod support;
 pub mod watchdog;
 
-use hikyaku::Job;
+pub use cases::message::{pattern, programs};
+pub use registry::{Case, Ranks, Suite, case, cases, suite};
 
-/// One promise, as code.
-#[derive(Clone, Copy)]
-pub struct Case {
-    /// Theme and name, as in `memory::symmetric_memory_starts_zeroed`.
-    pub name: &'static str,
-    /// How many ranks it needs.
-    pub ranks: usize,
-    /// What each rank runs; panics if the promise is broken.
-    pub run: fn(&Job),
-}
-
-impl std::fmt::Debug for Case {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} on {} ranks", self.name, self.ranks)
-    }
-}
-
-/// Gives the list of all cases (theme, name, ranks) to another macro. The one place to enter a new case.
+/// Gives the list of the conformance suite (theme, name, ranks) to another macro. The one place to enter a new case of it.
 #[macro_export]
 macro_rules! for_each_case {
     ($list:ident) => {
@@ -248,25 +247,4 @@ macro_rules! for_each_case {
             }
         }
     };
-}
-
-macro_rules! table {
-    ($($theme:ident { $($case:ident: $ranks:expr),* $(,)? })*) => {
-        &[$($(Case {
-            name: concat!(stringify!($theme), "::", stringify!($case)),
-            ranks: $ranks,
-            run: cases::$theme::$case,
-        }),*),*]
-    };
-}
-
-/// All cases.
-pub fn cases() -> &'static [Case] {
-    const CASES: &[Case] = for_each_case!(table);
-    CASES
-}
-
-/// The case of that name.
-pub fn case(name: &str) -> Option<&'static Case> {
-    cases().iter().find(|case| case.name == name)
 }

@@ -68,7 +68,7 @@ impl Mpi {
         command
     }
 
-    /// The same, ended if it takes too long.
+    /// The command that starts so many ranks, as `launch` gives it, which ends if it takes too long.
     pub fn patiently(&self, ranks: usize) -> Command {
         let inner = self.launch(ranks);
         let mut command = Command::new("timeout");

@@ -39,7 +39,7 @@ pub fn watched<R>(name: &str, work: impl FnOnce() -> R) -> R {
     watched_with(LIMITS, name, work)
 }
 
-/// The same with other limits.
+/// Runs `work`; if it goes beyond these limits, says where it hangs and ends this process and all that it has started.
 pub fn watched_with<R>(limits: Limits, name: &str, work: impl FnOnce() -> R) -> R {
     // The pipe closes when the work is over, also by a panic.
     let (over, running) = std::io::pipe().expect("a pipe");

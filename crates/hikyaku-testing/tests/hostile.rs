@@ -9,7 +9,7 @@ fn check(role: &str, cross: &str) {
     check_among(2, role, cross);
 }
 
-/// The same among more ranks.
+/// Runs an attack among so many ranks.
 fn check_among(ranks: usize, role: &str, cross: &str) {
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_hostile")).arg(role).ranks(ranks).capture(true);
     let launcher = launcher.env("HIKYAKU_CROSS", cross).on_death(OnDeath::Continue);

@@ -1,61 +1,45 @@
 //! Messages and collectives as processes, with private memory reached directly and by other ways.
 
-#[path = "../../hikyaku/tests/message/cases.rs"]
-#[allow(dead_code)]
-mod cases;
-#[path = "../../hikyaku/tests/collective/cases.rs"]
-#[allow(missing_docs, dead_code)]
-mod collective;
-#[path = "../../hikyaku/tests/message/programs.rs"]
-#[allow(dead_code)]
-mod programs;
-#[path = "../../hikyaku/tests/message/random.rs"]
 mod random;
 
 use hikyaku::Config;
 use hikyaku::collective::{Choices, Version};
 use hikyaku::launch::Launcher;
-use hikyaku_testing::watchdog::watched;
+use hikyaku_testing::programs;
+use hikyaku_testing::runner;
+use hikyaku_testing::{Suite, suite, watchdog};
 use proptest::prelude::*;
 
-fn check(name: &str, ranks: usize, cross: &str) {
-    check_by(Config::default(), &[name], ranks, cross);
+fn launcher(config: Config, ranks: usize, cross: &str) -> Launcher {
+    Launcher::new(env!("CARGO_BIN_EXE_conformance")).ranks(ranks).env("HIKYAKU_CROSS", cross).config(config)
 }
 
-fn check_by(config: Config, arguments: &[&str], ranks: usize, cross: &str) {
-    let program = Launcher::new(env!("CARGO_BIN_EXE_layers"));
-    let launcher = program.args(arguments).ranks(ranks).env("HIKYAKU_CROSS", cross).config(config);
-    let name = arguments[0];
-    let outcome = watched(name, || launcher.capture(true).run().unwrap());
-    // Of all ranks: the first that complains may only have noticed the end of another.
-    let errors = |rank: usize| format!("rank {rank}: {}", String::from_utf8_lossy(&outcome.output[rank].errors));
-    let has_passed = outcome.output.iter().all(|output| output.output.ends_with(b"passed\n"));
-    assert!(
-        has_passed,
-        "{name}, {ranks} ranks, cross {cross}\n{}",
-        (0..ranks).map(errors).collect::<Vec<_>>().join("\n")
-    );
-    assert_eq!(outcome.status(), 0, "{name}");
+/// Runs cases as processes; `any` are pairs of a number of ranks and whether private memory is reached directly.
+fn check(config: Config, which: Suite, any: &[(usize, &str)]) {
+    for (ranks, cross) in any {
+        let what = format!("as processes, cross {cross}");
+        runner::check_together(&what, &|ranks, _| launcher(config, ranks, cross), suite(which), &[*ranks]);
+    }
 }
 
 #[test]
 fn messages() {
-    for (name, ranks, _) in cases::CASES {
-        for cross in ["on", "off"] {
-            check(name, *ranks, cross);
-        }
-    }
+    // The number of ranks is that of the case.
+    check(Config::default(), Suite::Messages, &[(2, "on"), (2, "off")]);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(15))]
 
-    /// Random programs of messages, as `hikyaku/tests/message.rs` runs them on threads.
+    /// Random programs of messages, as `message.rs` runs them on threads.
     #[test]
     fn random_programs(two in random::program(2), four in random::program(4)) {
         for (steps, ranks) in [(two, 2), (four, 4)] {
             for cross in ["on", "off"] {
-                check_by(Config::default(), &[programs::NAME, &programs::encode(&steps)], ranks, cross);
+                let launcher = launcher(Config::default(), ranks, cross).capture(true);
+                let launcher = launcher.args(&[programs::NAME, &programs::encode(&steps)]);
+                let ran = watchdog::watched("a random program", || runner::processes(launcher));
+                prop_assert!(ran.is_ok(), "{ranks} ranks, cross {cross}: {}", ran.unwrap_err());
             }
         }
     }
@@ -63,21 +47,13 @@ proptest! {
 
 #[test]
 fn collectives() {
-    for (name, _) in collective::CASES {
-        for (ranks, cross) in [(2, "on"), (2, "off"), (5, "on"), (8, "off")] {
-            check(name, ranks, cross);
-        }
-    }
+    check(Config::default(), Suite::Collectives, &[(2, "on"), (2, "off"), (5, "on"), (8, "off")]);
 }
 
 #[test]
 fn collectives_by_each_version() {
     for version in Version::ALL {
         let config = Config { choices: Choices::all(version), ..Config::default() };
-        for (name, _) in collective::CASES {
-            for (ranks, cross) in [(2, "on"), (5, "on"), (3, "off")] {
-                check_by(config, &[name], ranks, cross);
-            }
-        }
+        check(config, Suite::Collectives, &[(2, "on"), (5, "on"), (3, "off")]);
     }
 }

@@ -23,7 +23,7 @@ fn kill_one_by(config: Config, name: &str, ranks: usize, cross: &str, life: Dura
     end_one(libc::SIGKILL, config, name, ranks, cross, life)
 }
 
-/// The same, by whatever signal.
+/// Runs one job whose last rank gets a signal after `life`; gives how long after that the last survivor learned of its end.
 fn end_one(signal: i32, config: Config, name: &str, ranks: usize, cross: &str, life: Duration) -> Duration {
     let what = format!("{name}, {ranks} ranks, cross {cross}, killed after {life:?}");
     let watch = Watch::new(env!("CARGO_TARGET_TMPDIR"));

@@ -65,7 +65,7 @@ fn cases_of_every_kind() {
         "fork::a_forked_child_ends_cleanly",
     ];
     for (mpi, name) in mpi::installations().iter().flat_map(|mpi| names.map(|name| (mpi, name))) {
-        let mut command = mpi.patiently(case(name).expect("listed").ranks);
+        let mut command = mpi.patiently(case(name).expect("listed").sizes(&[])[0]);
         command.arg(env!("CARGO_BIN_EXE_conformance")).arg(name).env("HIKYAKU_EXPECT_ROUTE", "direct");
         let output = output(&mut command);
         assert!(output.status.success(), "{mpi:?} {name}: {}", said(&output));

@@ -1,6 +1,7 @@
 //! The conformance suite with ranks as threads, one test per case, and what concerns threads alone.
 
 use hikyaku::{By, Config, Error, Job, Until};
+use hikyaku_testing::runner::{self, Kind};
 use hikyaku_testing::{case, watchdog};
 use std::hint::black_box;
 
@@ -17,8 +18,7 @@ macro_rules! tests {
 hikyaku_testing::for_each_case!(tests);
 
 fn run(name: &str) {
-    let case = case(name).expect("listed");
-    watchdog::watched(name, || hikyaku::local(case.ranks, case.run).expect("a job of threads"));
+    runner::check("as threads", &Kind::Threads(Config::default()), case(name), &[]);
 }
 
 /// Runs a job and gives what each rank returned.

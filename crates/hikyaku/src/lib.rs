@@ -72,10 +72,10 @@ pub mod message;
 #[cfg(not(loom))]
 mod ni;
 /// For tests of tests.
-#[cfg(all(feature = "planted", not(loom)))]
+#[cfg(hikyaku_planted)]
 #[doc(hidden)]
 pub mod planted;
-#[cfg(all(not(feature = "planted"), not(loom)))]
+#[cfg(not(hikyaku_planted))]
 mod planted;
 #[doc(hidden)]
 pub mod sync;

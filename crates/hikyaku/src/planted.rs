@@ -1,6 +1,8 @@
 //! Bugs that tests plant, one at a time, to see that each is caught: every rule of the protocol is there for a reason.
 //!
-//! Without the feature `planted` and outside of tests nothing is planted, and the questions cost nothing.
+//! Without `--cfg hikyaku_planted` and outside of this crate's own tests nothing is planted, and the questions cost nothing. It is
+//! no cargo feature: nobody gets it with a dependency. A bug is there in the thread that plants it, so for simulated ranks of that
+//! thread too, and for nobody else.
 
 /// A rule that is broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +71,6 @@ pub enum Bug {
     AlarmSilent,
     /// A scan combines in the wrong order.
     ScanDisordered,
-    /// A short reduction takes far members for near ones.
-    FarTakenForNear,
     /// The network's barrier is not waited for.
     GateOpen,
     /// The root of a broadcast by the network does not wait until a buffer was taken.
@@ -79,24 +79,89 @@ pub enum Bug {
     RoomUntold,
     /// A rank counts as gone while packets of it are under way.
     DepartureEarly,
+    /// News of the end of a rank reach only some hosts.
+    NewsToOneHost,
+    /// What the host was told of the end of far ranks is not read.
+    NewsUnread,
+    /// That a rank is lost is forgotten at once.
+    LossForgotten,
+    /// A sender takes more credit than there is.
+    CreditIgnored,
+    /// A receiver does not tell how many messages it has handled.
+    CreditUntold,
+    /// A sender believes that more was handled than it has sent.
+    CreditUnchecked,
+    /// Messages of far ranks are handled in another order than they came.
+    MessagesDisordered,
+    /// Any peer may write through a window.
+    WindowOfAnyone,
+    /// An old name of a window leads to the one that took its place.
+    WindowNameUnread,
+    /// What came through a window stays behind when it is aimed elsewhere.
+    WindowAimedEmpty,
+    /// A near rank is not woken by a word of a protocol for far ones.
+    NearUnnotified,
+    /// Of the words that follow a push only the first is written.
+    TailLost,
+    /// All pieces of a long pull land in the same place.
+    PullMisplaced,
+    /// Ranks that meet do not pass on what they have heard.
+    HearsayForgotten,
+    /// A rank counts as one that came to a barrier in which it has lost another.
+    ArrivalKept,
+    /// A frame is taken again that has come before.
+    ReplaysTaken,
+    /// A frame is taken of which nobody knows any more whether it has come before.
+    OldFramesTaken,
+    /// Frames are believed without a look at their tags.
+    TagUnread,
+    /// The number of a frame is no part of its tag.
+    NonceFixed,
+    /// Both directions of a pair have one key.
+    DirectionsAlike,
+    /// All lives of a sender have one key.
+    LivesAlike,
+    /// Parts of messages of different ranks are put together.
+    PartsMixed,
+    /// What a message was put together from is still there for the next.
+    PartsKept,
+    /// A message is handed out before all its parts have come.
+    PartsHandedOutEarly,
+    /// A link is made for a frame that nobody of the job has written.
+    LinksForStrangers,
+    /// Frames of a rank that was lost are taken.
+    LostHeardAgain,
 }
 
 /// Whether this bug is planted in this thread.
 #[inline(always)]
 pub fn planted(bug: Bug) -> bool {
-    #[cfg(any(test, feature = "planted"))]
+    #[cfg(any(test, hikyaku_planted))]
     return switch::PLANTED.get() == Some(bug);
-    #[cfg(not(any(test, feature = "planted")))]
+    #[cfg(not(any(test, hikyaku_planted)))]
     {
         let _ = bug;
         false
     }
 }
 
-#[cfg(any(test, feature = "planted"))]
+#[cfg(any(test, hikyaku_planted))]
 pub use switch::with_bug;
 
-#[cfg(any(test, feature = "planted"))]
+/// A check passes, and fails with each of the bugs.
+///
+/// # Panics
+/// If not.
+#[cfg(test)]
+pub fn catches(check: fn(), bugs: &[Bug]) {
+    check();
+    for bug in bugs {
+        let caught = with_bug(*bug, || std::panic::catch_unwind(check));
+        assert!(caught.is_err(), "{bug:?} was not noticed");
+    }
+}
+
+#[cfg(any(test, hikyaku_planted))]
 mod switch {
     use super::Bug;
     use std::cell::Cell;
@@ -107,9 +172,15 @@ mod switch {
 
     /// Runs `act` with the bug in place.
     pub fn with_bug<R>(bug: Bug, act: impl FnOnce() -> R) -> R {
+        struct Weeded;
+        impl Drop for Weeded {
+            fn drop(&mut self) {
+                PLANTED.set(None);
+            }
+        }
         PLANTED.set(Some(bug));
-        let result = act();
-        PLANTED.set(None);
-        result
+        // Also by a panic.
+        let _weeded = Weeded;
+        act()
     }
 }

@@ -214,7 +214,7 @@ fn the_second_piece_is_read_when_it_is_there() {
     });
 }
 
-/// The same once, and then broadcasts: who was seen in the first call has not finished it.
+/// One call in two pieces, and then broadcasts: who was seen in the first call has not finished it.
 ///
 /// Fails with: a floor raised to the call in which everybody was seen.
 #[test]

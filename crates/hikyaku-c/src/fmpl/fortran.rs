@@ -1,4 +1,4 @@
-//! The same calls for Fortran: everything by address, with the code in a last argument.
+//! FMPL for Fortran: the calls of C with everything by address, and the code in a last argument.
 //!
 //! One table below; each line becomes the procedure that `call fmpl_send(...)` reaches, `fmpl_send_`. Those that have
 //! sizes also become `fmpl_send_long_`, with sizes of 8 bytes, which the module `fmpl` offers under the same name.

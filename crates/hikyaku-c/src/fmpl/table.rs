@@ -76,12 +76,12 @@ impl<T, const PLACE_BITS: u32> Table<T, PLACE_BITS> {
         self.places.iter().filter_map(|place| place.thing.as_ref())
     }
 
-    /// The same, to change them.
+    /// All things, in the order of their places, to change them.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.places.iter_mut().filter_map(|place| place.thing.as_mut())
     }
 
-    /// The same, taken out, in the order they were entered: places are used again, so theirs need not be that of other ranks.
+    /// All things, taken out in the order they were entered: places are used again, so theirs need not be that of other ranks.
     pub fn into_all(mut self) -> impl DoubleEndedIterator<Item = T> {
         self.places.sort_by_key(|place| place.turn);
         self.places.into_iter().filter_map(|place| place.thing)

@@ -36,9 +36,10 @@ const REPETITIONS: usize = 3;
 pub enum Test {
     /// A message and its answer, both taken by a receive call; half of the round trip.
     Send,
-    /// The same with sends that end when their message is taken.
+    /// A message and its answer, with sends that end when their message is taken; half of the round trip.
     SendSynchronous,
-    /// The same with a send and a receive that were set up once and are started again and again.
+    /// A message and its answer, by sends and receives that were set up once and are started again and again; half of the round
+    /// trip.
     SendPrepared,
     /// A message of the given size and its answer; the size by half of the round trip.
     Bandwidth,
@@ -50,7 +51,7 @@ pub enum Test {
     ReceiveCall,
     /// A message and its answer, each to the only receive that was posted; half of the round trip.
     PostedOne,
-    /// The same, each to the last of 600 receives that were posted.
+    /// A message and its answer, each to the last of 600 receives that were posted; half of the round trip.
     PostedMany,
     /// Posting one of 600 receives.
     PostGap,
@@ -68,7 +69,7 @@ pub enum Test {
     Barrier,
     /// Data of one rank copied to all; roots take turns.
     Broadcast,
-    /// The same; the size by the time.
+    /// Data of one rank copied to all; the size by the time.
     BroadcastBandwidth,
     /// Data of all ranks added up at one; roots take turns.
     Reduce,

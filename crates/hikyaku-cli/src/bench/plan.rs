@@ -113,7 +113,7 @@ pub enum Kind {
     Send,
     /// Send and receive, synchronous mode, one way.
     SendSynchronous,
-    /// The same by transfers that were set up once, standard mode.
+    /// Send and receive by transfers that were set up once, standard mode, one way.
     SendPrepared,
     /// Pushes that were set up once, each with its flag, seen where they arrive by a spinning peer, one way.
     PushPrepared,
@@ -121,7 +121,7 @@ pub enum Kind {
     SendRate,
     /// Ping-pong of messages from private memory to private memory.
     SendBandwidth,
-    /// The same from job memory to job memory.
+    /// Ping-pong of messages from job memory to job memory.
     SendBandwidthMapped,
     /// What a send takes of the sender's time.
     SendCall,
@@ -229,7 +229,7 @@ impl Kind {
         }
     }
 
-    /// The same without authentication, where that is told apart.
+    /// This work without authentication, where that is told apart.
     pub fn without_seal(self) -> Option<Kind> {
         match self {
             Kind::HostsPush => Some(Kind::HostsPushOpen),
@@ -238,7 +238,7 @@ impl Kind {
         }
     }
 
-    /// The same work by a tree of messages, where that is told apart.
+    /// This work by a tree of messages, where that is told apart.
     pub fn by_tree(self) -> Option<Kind> {
         match self {
             Kind::Barrier => Some(Kind::BarrierTree),
@@ -248,7 +248,7 @@ impl Kind {
         }
     }
 
-    /// The same work, done by a peer.
+    /// What a peer does for this work.
     pub fn counterpart(self) -> Option<Test> {
         match self {
             Kind::Word | Kind::PushFlag | Kind::PushPrepared => Some(Test::Put),

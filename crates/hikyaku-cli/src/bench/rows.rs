@@ -14,7 +14,7 @@ pub struct Row {
     pub limit: Option<Limit>,
 }
 
-/// The same without a library.
+/// What the machine does without a library: the limit of a row.
 #[derive(Clone, Copy)]
 pub enum Limit {
     /// A flag handed between two cores so many times.

@@ -1,4 +1,4 @@
-//! The same work on a simulated machine, in virtual time.
+//! The benchmark on a simulated machine, in virtual time.
 
 use super::plan::{Figures, Part};
 use super::workload::{Effort, measure};

@@ -118,7 +118,7 @@ const KINDS: &[Collective] = &[
     ("split", |world| world.split(None, 0).map(drop)),
 ];
 
-/// The same, started and waited for.
+/// One call of each kind, started and waited for.
 const STARTED: &[Collective] = &[
     ("started barrier", |world| world.scope(|scope| scope.wait(scope.ibarrier()?))),
     ("started broadcast", |world| {

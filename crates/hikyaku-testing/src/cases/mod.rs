@@ -1,15 +1,18 @@
-//! The cases, one file per theme. Each is entered in [`crate::for_each_case`].
+//! The cases, one file per theme. Those of the conformance suite are entered in [`crate::for_each_case`], those of messages and
+//! collectives in the lists of their folders.
 
 pub mod areas;
 pub mod arguments;
 pub mod atomics;
 pub mod calls;
+pub mod collective;
 pub mod columns;
 pub mod event;
 pub mod fork;
 pub mod handlers;
 pub mod layers;
 pub mod memory;
+pub mod message;
 pub mod messages;
 pub mod ni_thread;
 pub mod notification;

@@ -57,7 +57,7 @@ pub fn a_function_calls_its_own_group(job: &Job) {
     }
 }
 
-/// The same where the function runs in whatever wait moves its call on.
+/// Refused where the function runs in whatever wait moves its call on, too.
 pub fn a_function_of_a_call_under_way_calls_its_own_group(job: &Job) {
     let world = job.world().unwrap();
     let half = world.split(Some(0), 0).unwrap().unwrap();

@@ -68,7 +68,7 @@ pub fn a_receive_is_withdrawn_and_posted_again(job: &Job) {
     job.barrier().unwrap();
 }
 
-/// The same with messages of many chunks, of which some were copied when the receive is given up.
+/// Receives are given up and posted again, of messages of many chunks, of which some were copied already.
 pub fn long_receives_are_withdrawn_half_copied(job: &Job) {
     const BYTES: usize = 200_000;
     const MESSAGES: usize = 20;
@@ -173,7 +173,7 @@ pub fn a_caught_panic_lets_go_of_sends(job: &Job) {
     job.barrier().unwrap();
 }
 
-/// The same with a receiver that is in the midst of taking them.
+/// What was sent before the panic arrives as it was then, though a receiver is in the midst of taking it.
 pub fn a_caught_panic_lets_go_of_sends_that_are_being_taken(job: &Job) {
     let messages = job.messages(SIZES.len()).unwrap();
     for _ in 0..8 {

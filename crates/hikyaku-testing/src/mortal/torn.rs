@@ -69,7 +69,7 @@ const LONG_COPIED: Case = Case {
     ..BOUNCED
 };
 
-/// The same from private memory: it ends in the system call that was to copy the first of it.
+/// A long message from private memory: the sender ends in the system call that was to copy the first of it.
 const LONG_BY_KERNEL: Case = Case {
     name: "long, by the sender's system calls",
     memory: Memory::Private,
@@ -97,7 +97,7 @@ const BROADCAST: Case = Case {
     ..BOUNCED
 };
 
-/// The same, combined with those of the others.
+/// A contribution of several buffers that is combined with those of the others.
 const REDUCE: Case = Case {
     name: "reduce",
     arrives: |_| 0,

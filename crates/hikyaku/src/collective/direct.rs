@@ -231,7 +231,7 @@ impl Drop for Closes<'_, '_> {
     }
 }
 
-/// The same for a reader's side, after a panic.
+/// Leaves the call at a reader's side, after a panic.
 struct Leaves<'g, 'j> {
     group: &'g Group<'j>,
     round: Round,

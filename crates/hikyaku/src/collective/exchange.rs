@@ -83,7 +83,7 @@ impl Group<'_> {
         self.gather_everywhere(Kind::Allgather, mine, all)
     }
 
-    /// The same for a call that is no `allgather` of the program: members that make one meanwhile do not take part.
+    /// Gathers for a call that is no `allgather` of the program: members that make one meanwhile do not take part.
     pub(super) fn gather_everywhere<T: Pod>(&self, kind: Kind, mine: &[T], all: &mut [T]) -> Result<()> {
         let label = Label::new(kind, size_of_val(mine));
         self.check_blocks(label, mine.len(), all.len())?;

@@ -284,7 +284,7 @@ impl<'j> Group<'j> {
     /// of at most `room` members.
     pub(super) fn over(job: &'j Job, members: Vec<Member>, start: usize, room: usize) -> Result<Group<'j>> {
         let rank = members.iter().position(|member| member.rank == job.rank()).expect("this rank joins");
-        let crowded = is_crowded(job);
+        let crowded = job.is_crowded() && !job.assumes_own_cores.get();
         let slots = Slots::default();
         let far = match members.iter().any(|member| member.is_far()) {
             false => None,
@@ -342,15 +342,4 @@ pub(super) fn take_part(job: &Job, room: usize) -> Result<usize> {
 /// Bytes of a part of a group of at most `room` members, which may all be near, or not.
 pub(super) fn part_bytes(job: &Job, room: usize) -> Result<usize> {
     if job.ni.spans_hosts() { Ok(far::part_bytes(job, room)?.max(PART_BYTES)) } else { Ok(PART_BYTES) }
-}
-
-#[cfg(not(test))]
-fn is_crowded(job: &Job) -> bool {
-    job.is_crowded()
-}
-
-/// In unit tests every rank has a core, so to speak: the other tests have more ranks than the machine has.
-#[cfg(test)]
-fn is_crowded(_: &Job) -> bool {
-    false
 }

@@ -29,7 +29,7 @@ impl<'j> Group<'j> {
         self.run_messages(Kind::Messages, slots)
     }
 
-    /// The same for a `kind` of call: what one member makes for itself and another for the program does not fit together.
+    /// Makes slots for a `kind` of call: what one member makes for itself and another for the program does not fit together.
     pub(super) fn run_messages(&self, kind: Kind, slots: usize) -> Result<Messages<'j>> {
         self.check_usable()?;
         let ni = &self.job.ni;

@@ -73,33 +73,3 @@ pub use operation::{
     AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,
 };
 pub use pending::{Handle, Scope};
-
-/// What `tests/collective.rs` runs, once more with the protocols of ranks that have a core each.
-#[cfg(test)]
-#[path = "../../tests/collective/cases.rs"]
-#[allow(missing_docs)]
-mod cases;
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn all_cases_as_if_every_rank_had_a_core() {
-        for size in [3, 5, 8] {
-            for (name, body) in super::cases::CASES {
-                println!("{name} with {size} ranks");
-                crate::local(size, body).unwrap();
-            }
-        }
-    }
-
-    #[test]
-    fn all_cases_by_each_version_as_if_every_rank_had_a_core() {
-        for version in super::Version::ALL {
-            let config = crate::Config { choices: super::Choices::all(version), ..Default::default() };
-            for (name, body) in super::cases::CASES {
-                println!("{name} by {}", version.name());
-                crate::local_with(5, config, body).unwrap();
-            }
-        }
-    }
-}

@@ -179,7 +179,7 @@ impl Group<'_> {
         }
     }
 
-    /// The same where nothing may keep it from that: the panic of a handler waits for the next call.
+    /// Moves calls on until `done`, where nothing may keep it from that: the panic of a handler waits for the next call.
     #[cold]
     pub(super) fn move_until_whatever_happens(&self, done: impl Fn() -> bool) {
         let (_hold, mut rest) = (Hold::enter(), Rest::new(&self.job.ni));

@@ -123,7 +123,7 @@ impl Group<'_> {
         self.combine_elements(label, bytemuck::cast_slice_mut(data), &how)
     }
 
-    /// The same, where the elements are only bytes.
+    /// Combines what all members give, where the elements are only bytes.
     #[inline(always)]
     pub(super) fn combine_elements(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let element = how.element;
@@ -321,7 +321,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// The same for a part that fits the scratch memory. The first member's contribution starts the total, which at that
+    /// Folds a part that fits the scratch memory. The first member's contribution starts the total, which at that
     /// member grows in place.
     #[inline(always)]
     fn fold_step(

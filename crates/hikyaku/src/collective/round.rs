@@ -61,7 +61,8 @@ impl Group<'_> {
         self.enter_keeping(label, 0)
     }
 
-    /// The same, with `spare` slots more. A member that sees the entry of one that entered with a spare slot knows that
+    /// Begins the next call with `spare` more slots free. A member that sees the entry of one that entered with a spare slot knows
+    /// that
     /// its own next slot is free too.
     #[inline(always)]
     pub(super) fn enter_keeping(&self, label: Label, spare: u64) -> Result<Round> {
@@ -131,7 +132,7 @@ impl Group<'_> {
         self.entry(self.rank(), round).ask.publish(round.head, round.argument);
     }
 
-    /// The same, with a contribution of at most [`BUFFER_BYTES`].
+    /// Shows what this member asks for, with a contribution of at most [`BUFFER_BYTES`].
     #[inline(always)]
     pub(super) fn contribute(&self, round: &Round, data: &[u8]) {
         if self.goes_in_pieces(data.len()) {

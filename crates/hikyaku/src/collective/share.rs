@@ -26,7 +26,7 @@ use std::sync::atomic::{Ordering, fence};
 
 /// Bytes that are combined at a time where buffers are mapped: they stay in the nearest cache.
 const MAPPED_BLOCK: usize = 16 * 1024;
-/// The same where each block is a system call.
+/// Bytes that are combined at a time where each block is a system call.
 const PRIVATE_BLOCK: usize = 256 * 1024;
 
 /// What one long reduction is about.

@@ -10,7 +10,6 @@ use super::reduce::{Combination, Scratch};
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
 use crate::memory::copy;
-use crate::planted::{Bug, planted};
 
 impl Group<'_> {
     /// Whether it is this call, and nothing else is chosen for it. Members that do not share memory have no entries; where
@@ -21,7 +20,7 @@ impl Group<'_> {
             && label.bytes <= INLINE_MAX
             && (self.size() <= 2 || !self.crowded)
             && !self.choice.is_tree(Call::Allreduce, label.bytes)
-            && (!self.is_far() || planted(Bug::FarTakenForNear))
+            && !self.is_far()
     }
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! The same collectives as trees of messages, kept beside the versions over shared memory and chosen where they are measured to be
+//! Collectives as trees of messages, kept beside the versions over shared memory and chosen where they are measured to be
 //! faster (see `choice`). Where members are on several hosts, see `far`.
 //!
 //! A binomial tree of all members, of a depth that grows with the logarithm of their number. Data go in pieces of a short

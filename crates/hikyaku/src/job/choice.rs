@@ -186,7 +186,7 @@ impl Choices {
     /// The largest size of each class of sizes.
     pub const SIZES: [usize; BYTE_LIMITS.len()] = BYTE_LIMITS;
 
-    /// The same version for everything that has it.
+    /// One version for everything that has it.
     pub fn all(version: Version) -> Choices {
         let mut choices = Choices::default();
         for call in Call::ALL {

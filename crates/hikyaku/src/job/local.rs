@@ -33,7 +33,7 @@ pub fn local<R: Send>(size: usize, rank: impl Fn(&Job) -> R + Sync) -> Result<Ve
     local_with(size, Config::default(), rank)
 }
 
-/// The same with a configuration.
+/// Runs a job of threads with this configuration; see [`local`].
 pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R + Sync) -> Result<Vec<R>> {
     let layout = Layout::new(size, config.ports, config.heap_bytes)?;
     let memory = Arc::new(JobMemory::create(layout, config.choices.words())?);

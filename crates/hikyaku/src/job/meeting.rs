@@ -68,7 +68,7 @@ impl Job {
             let told = self.wait_until(By::Barrier(number), None, ANY, Progress::Seldom, told).map_err(lost)?;
             if told != head {
                 heard.other = heard.other.max(below as u64 + 1);
-            } else if operation != Operation::Barrier {
+            } else if operation != Operation::Barrier && !planted(Bug::HearsayForgotten) {
                 heard.add(std::array::from_fn(|index| words[index].load(Ordering::Relaxed)));
             }
         }
@@ -79,7 +79,7 @@ impl Job {
     /// A rank that has lost another, which the others may reach, cannot tell all what it should: it has not come, so that they do
     /// not wait for its part when it has left. Other ends all see by themselves.
     fn take_back(&self, number: u64, error: Error) -> Error {
-        if matches!(error, Error::Unreachable { .. }) {
+        if matches!(error, Error::Unreachable { .. }) && !planted(Bug::ArrivalKept) {
             self.ni.mine().life.arrivals.store(number - 1, Ordering::Release);
         }
         error

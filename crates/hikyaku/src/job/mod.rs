@@ -125,6 +125,8 @@ pub struct Job {
     counted: Cell<u64>,
     /// A panic has ended a call in which all ranks agree on something: this one does not know whether they have.
     interrupted: Cell<bool>,
+    /// See [`Job::assume_own_cores`].
+    pub(crate) assumes_own_cores: Cell<bool>,
     process: u32,
     /// The program of a simulated rank has returned: others of the same thread may panic meanwhile.
     has_returned: Cell<bool>,
@@ -155,6 +157,7 @@ impl Job {
             counts: choice::counts(&Choices::of(&ni.memory).row(ni.size()), ni.size(), ni.crowded),
             counted: Cell::new(0),
             interrupted: Cell::new(false),
+            assumes_own_cores: Cell::new(false),
             process: std::process::id(),
             has_returned: Cell::new(false),
             _launcher: launcher,
@@ -163,6 +166,13 @@ impl Job {
             _probe: probe,
             ni,
         })
+    }
+
+    /// Groups that are made from now on use what is best where every rank has a core of its own, though ranks share cores: for
+    /// tests on small machines. All ranks of the job do it.
+    #[doc(hidden)]
+    pub fn assume_own_cores(&self) {
+        self.assumes_own_cores.set(true);
     }
 
     /// Tells peers that this rank takes part.

@@ -177,7 +177,7 @@ impl Sim {
         Ok(Run { results, elapsed, events, links, hash, passages })
     }
 
-    /// The same where ranks may be killed: those return nothing.
+    /// Runs the job where ranks may be killed: those return nothing.
     pub fn run_mortal<R>(&self, rank: impl Fn(&Job) -> R) -> Result<Run<Option<R>>> {
         if self.size > RANK_COUNT_MAX {
             return Err(Error::Invalid(format!("a job has 1 to {RANK_COUNT_MAX} ranks, not {}", self.size)));

@@ -16,17 +16,17 @@ impl Job {
         self.allocate(Operation::Allocate, len)
     }
 
-    /// The same for messages; pages are taken when they are first touched, since most ranks use little of it.
+    /// Allocates bytes for messages on every rank; pages are taken when they are first touched, since most ranks use little of it.
     pub(crate) fn symmetric_for_messages(&self, bytes: usize) -> Result<Symmetric<u8>> {
         self.allocate(Operation::Messages, bytes)
     }
 
-    /// The same for messages by which the library alone speaks.
+    /// Allocates bytes on every rank for messages by which the library alone speaks.
     pub(crate) fn symmetric_for_channel(&self, bytes: usize) -> Result<Symmetric<u8>> {
         self.allocate(Operation::Channel, bytes)
     }
 
-    /// The same for what ranks tell each other when they form a group.
+    /// Allocates elements on every rank for what ranks tell each other when they form a group.
     pub(crate) fn symmetric_for_group<T: Pod>(&self, len: usize) -> Result<Symmetric<T>> {
         self.allocate(Operation::Group, len)
     }

@@ -42,7 +42,7 @@ pub fn grants() -> Vec<Grant> {
     grants_of(&|path: &Path| std::fs::read_to_string(path).ok())
 }
 
-/// The same with files as `read` gives them.
+/// The groups that have a limit, by files as `read` gives them.
 fn grants_of(read: &dyn Fn(&Path) -> Option<String>) -> Vec<Grant> {
     let Some(own) = read(Path::new("/proc/self/cgroup")) else { return Vec::new() };
     let mut grants = Vec::new();

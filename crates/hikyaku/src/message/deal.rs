@@ -89,8 +89,8 @@ impl Deal {
         self.claimed.store(number << NUMBER_SHIFT, Ordering::Release);
     }
 
-    /// The same for a message that may be given up by either side; false while its sender holds it, or still copies for a receive
-    /// that was given up. The want was written.
+    /// The receiver opens the deal for a message that either side may give up; false while its sender holds it, or still copies for
+    /// a receive that was given up. The want was written.
     pub fn try_open(&self, number: u64) -> bool {
         let mut seen = self.claimed.load(Ordering::Acquire);
         loop {
@@ -122,7 +122,7 @@ impl Deal {
         self.claim_one(number, count, FRONT).map(|claims| claims % BACK)
     }
 
-    /// The same, from the last on: so each side copies about the same chunks of every message, whose lines stay in its
+    /// Claims the next chunk from the last on: so each side copies about the same chunks of every message, whose lines stay in its
     /// cache.
     #[inline]
     pub fn claim_back(&self, number: u64, count: u64) -> Option<u64> {

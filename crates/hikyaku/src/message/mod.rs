@@ -192,7 +192,7 @@ impl Job {
         self.messages_in(slots, |bytes| self.symmetric_for_messages(bytes))
     }
 
-    /// The same for what only the library says.
+    /// Prepares `slots` slots between every two ranks for what only the library says.
     pub(crate) fn channel(&self, slots: usize) -> Result<Messages<'_>> {
         self.messages_in(slots, |bytes| self.symmetric_for_channel(bytes))
     }

@@ -198,7 +198,7 @@ impl<T: Pod> PreparedSend<'_, T> {
         unsafe { self.data.get() }
     }
 
-    /// The same, to change it; fails while a send is under way.
+    /// What is sent, to change it; fails while a send is under way.
     pub fn data_mut(&mut self) -> Result<&mut [T]> {
         self.messages.core.check_idle(self.member, self.entry)?;
         // SAFETY: no send is under way, and none can be started while this is borrowed.

@@ -39,7 +39,7 @@ impl Core {
         }
     }
 
-    /// The same for a send that was promised to leave: it goes on even if it has not begun.
+    /// Gives up a send that was promised to leave: nobody reads its buffer any more, and it goes on even if it has not begun.
     #[cold]
     pub(super) fn let_go(&self, op: &mut SendOp) {
         if op.stage != Stage::Start {

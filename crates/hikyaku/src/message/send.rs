@@ -375,7 +375,7 @@ impl SendOp {
         self
     }
 
-    /// The same send as far as it has got, of a copy, which may be the one in job memory.
+    /// This send as far as it has got, but of a copy, which may be the one in job memory.
     ///
     /// # Safety
     /// The copy holds the same bytes, and stays until the operation is done.

@@ -46,7 +46,7 @@ impl Core {
         }
     }
 
-    /// The same in a slot that takes a call to find: beside the path of the others, so that those do not pay for it.
+    /// Sends a short message in a slot that takes a call to find: beside the path of the others, so that those do not pay for it.
     #[inline(never)]
     fn send_behind(&self, link: &NearLink, peer: &mut Peer, data: &[u8], entry: usize, prepared: bool) -> bool {
         let high = peer.high;
@@ -120,7 +120,7 @@ impl Core {
         self.look_again(patient, || unsafe { self.look_short(into, member, entry, false) })
     }
 
-    /// The same for the receive that waits in a slot, which has then ended.
+    /// Ends the receive that waits in a slot, if its short message is there or comes soon, and fits; gives its bytes.
     #[inline(always)]
     pub(super) fn end_short(&self, member: usize, entry: usize) -> Option<usize> {
         let waiting = self.waiting(member, entry)?;
@@ -161,7 +161,7 @@ impl Core {
         }
     }
 
-    /// The same in a slot that takes a call to find.
+    /// Looks for a short message in a slot that takes a call to find.
     ///
     /// # Safety
     /// The buffer is the receive's to write.

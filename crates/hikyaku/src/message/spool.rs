@@ -286,7 +286,7 @@ impl Core {
         }
     }
 
-    /// The same, and gives up what is for members that are gone.
+    /// Takes spooled sends as far as they go, and gives up what is for members that are gone.
     fn move_lanes(&self, is_gone: impl Fn(usize) -> bool) {
         let Ok(mut spool) = self.spool.try_borrow_mut() else { return };
         let Spool { lanes, tails, used, waiting, moved, .. } = &mut *spool;

@@ -194,7 +194,7 @@ impl Core {
         }
     }
 
-    /// The same of a message whose size is known.
+    /// Where the buffer of a near member is, for a message whose size is known.
     #[inline]
     pub(super) fn hear_place_of(&self, member: usize, spot: &Spot, bytes: usize) -> Result<Distant> {
         match self.hear_place(member, spot) {
@@ -310,7 +310,7 @@ impl Distant {
         }
     }
 
-    /// The same through the kernel, some runs at a time.
+    /// Copies a part between here and an own buffer through the kernel, some runs at a time.
     ///
     /// # Safety
     /// As above.

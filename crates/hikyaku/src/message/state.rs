@@ -46,7 +46,7 @@ pub(super) struct Sending {
     pub sent: u64,
     /// Messages the peer has taken, as far as is known.
     pub taken: u64,
-    /// The same when the peer's last message came by its head: what the next head tells is not older.
+    /// What `taken` was when the peer's last message came by its head: what the next head tells is not older.
     confirmed: u64,
     /// The bounce buffer of the last message that needed one, while it is not taken.
     pub bounce: Option<Held>,
@@ -119,7 +119,7 @@ impl Slot {
         }
     }
 
-    /// The same, told modulo [`ACK_MODULUS`].
+    /// The peer has taken so many messages, told modulo [`ACK_MODULUS`].
     #[inline(always)]
     pub fn learn_modulo(&mut self, taken: u64, bounces: &mut Bounces) {
         // Reckoned from what it cannot be older than: if the number has come round since, this is too few, never too many.
@@ -149,7 +149,7 @@ impl Peer {
         (&mut self.slots[entry], &mut self.bounces)
     }
 
-    /// The same of a slot that is found without a call.
+    /// The bounce buffers and a slot, if it is found without a call.
     #[inline(always)]
     pub fn first_parts(&mut self, entry: usize) -> Option<Parts<'_>> {
         Some((self.slots.first_mut(entry)?, &mut self.bounces))

@@ -108,7 +108,7 @@ impl Core {
         self.state(member).borrow_mut().slots[entry].receive.under_way = Some(UnderWay::Flight(ticket));
     }
 
-    /// The same for `count` of them, or all.
+    /// Looks whether the messages have come for which receives wait: `count` of them, or all.
     pub(super) fn advance_all_waiting(&self, count: usize, pending: &mut Pending) {
         let all = pending.waiting.list.len();
         if count >= all {

@@ -333,7 +333,7 @@ impl Ni {
         self.take_part(bytes, true)
     }
 
-    /// The same, but pages are taken when they are first touched: for tables of which little may be used.
+    /// A part of the own heap whose pages are taken when they are first touched: for tables of which little may be used.
     pub(crate) fn take_sparse(&self, bytes: usize) -> Result<usize> {
         self.take_part(bytes, false)
     }

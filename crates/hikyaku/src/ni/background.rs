@@ -46,7 +46,7 @@ pub(crate) fn register<W: Background + 'static>(ni: &Ni, work: &Rc<W>) {
     }
 }
 
-/// The same, unless they do so already.
+/// Has waits of this thread move `work` of a rank on from now on, unless they do so already.
 pub(crate) fn ensure<W: Background + 'static>(ni: &Ni, work: &Rc<W>) {
     let listed = |entry: &Entry| std::ptr::addr_eq(entry.work.as_ptr(), Rc::as_ptr(work));
     if !UNDER_WAY.with_borrow(|list| list.iter().any(listed)) {

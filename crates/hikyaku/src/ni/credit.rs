@@ -9,6 +9,7 @@
 //! ```
 //! What concerns memory alone needs none: it is done when it comes.
 
+use crate::planted::{Bug, planted};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 
@@ -28,7 +29,7 @@ impl Credit {
     /// Takes one; false while there is none.
     pub fn take(&self) -> bool {
         let returned = self.returned.load(Ordering::Acquire);
-        let one = |sent: u64| (sent < returned + CREDIT).then_some(sent + 1);
+        let one = |sent: u64| (sent < returned + CREDIT || planted(Bug::CreditIgnored)).then_some(sent + 1);
         self.sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one).is_ok()
     }
 
@@ -39,7 +40,7 @@ impl Credit {
 
     /// The receiver has handled so many. What it cannot have handled is not believed.
     pub fn give_up_to(&self, handled: u64) {
-        if handled <= self.sent.load(Ordering::Relaxed) {
+        if handled <= self.sent.load(Ordering::Relaxed) || planted(Bug::CreditUnchecked) {
             self.returned.fetch_max(handled, Ordering::Release);
         }
     }
@@ -64,7 +65,7 @@ impl Debts {
     pub fn add(&mut self, rank: usize) {
         let debt = self.of.entry(rank).or_default();
         debt.handled += 1;
-        self.is_due |= debt.handled - debt.told >= RETURN;
+        self.is_due |= debt.handled - debt.told >= RETURN && !planted(Bug::CreditUntold);
     }
 
     /// Whether a sender is to be told.
@@ -119,5 +120,12 @@ mod tests {
         assert!(!credit.take());
         credit.give_up_to(CREDIT);
         assert!(credit.take());
+    }
+
+    #[test]
+    fn planted_bugs_are_caught() {
+        use crate::planted::catches;
+        catches(what_was_never_sent_was_not_handled, &[Bug::CreditUnchecked]);
+        catches(a_flood_stops_and_goes_on_when_some_were_handled, &[Bug::CreditUntold, Bug::CreditIgnored]);
     }
 }

@@ -62,7 +62,7 @@ impl Hold {
         Hold::of(0)
     }
 
-    /// The same for whatever serves a rank beside its program.
+    /// Holds panics back for whatever serves a rank beside its program.
     pub fn as_interface() -> Hold {
         Hold::of(1)
     }

@@ -3,6 +3,7 @@
 
 use super::Ni;
 use super::engine::{Done, Outbox, dispatch};
+use crate::planted::{Bug, planted};
 use crate::transport::core::{Loss, Sink, Token, Transport};
 use crate::transport::shm::ring::Packet;
 use std::collections::VecDeque;
@@ -112,7 +113,8 @@ impl Desk {
         }
         if packet.is_message() {
             let mut messages = lock(&intake.messages);
-            messages.push_back(keep());
+            let at = if planted(Bug::MessagesDisordered) { 0 } else { messages.len() };
+            messages.insert(at, keep());
             return intake.message_count.store(messages.len(), Ordering::Relaxed);
         }
         if matches!(dispatch(ni, source, packet, payload, &mut [], &mut self.outbox), Done::Later) {

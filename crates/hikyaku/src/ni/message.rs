@@ -56,7 +56,7 @@ impl Port {
         self.submit(rank, &packet, payload)
     }
 
-    /// The same, but gives [`Error::Busy`] at once when the rank does not keep up.
+    /// Sends an active message, but gives [`Error::Busy`] at once when the rank does not keep up.
     pub fn try_send(
         &self,
         rank: usize,

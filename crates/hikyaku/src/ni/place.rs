@@ -140,7 +140,7 @@ impl<T> std::fmt::Debug for Place<'_, T> {
 }
 
 impl<'a, T: Pod> Place<'a, T> {
-    /// The same place, seen as elements of another type: bytes as a word, say. Fails unless one begins there.
+    /// This place, seen as elements of another type: bytes as a word, say. Fails unless one begins there.
     #[inline]
     pub fn cast<U: Pod>(self) -> Result<Place<'a, U>> {
         let (from, to) = (size_of::<T>(), size_of::<U>());

@@ -106,7 +106,7 @@ impl<T: Pod> PreparedPush<'_, T> {
         &self.data
     }
 
-    /// The same, to change it.
+    /// What is pushed, to change it.
     pub fn data_mut(&mut self) -> &mut [T] {
         &mut self.data
     }

@@ -93,13 +93,13 @@ impl Port {
         self.wait_from(By::Anyone, word, until)
     }
 
-    /// The same, but only the end of `by` ends the wait early.
+    /// Waits for a word of this rank's own memory; only the end of `by` ends the wait early.
     #[inline]
     pub fn wait_from(&self, by: By, word: Place<'_, u64>, until: Until) -> Result<u64> {
         self.wait_for(by, word, until, None)
     }
 
-    /// The same, at most for `timeout`.
+    /// Waits for a word of this rank's own memory, at most for `timeout`; only the end of `by` ends the wait early.
     #[inline]
     pub fn wait_for(&self, by: By, word: Place<'_, u64>, until: Until, timeout: Option<Duration>) -> Result<u64> {
         let (word, watch) = self.own_word(word)?;
@@ -249,7 +249,7 @@ impl Port {
         }
     }
 
-    /// The same in a coroutine: one look each time it is resumed. Handlers run, and everything else moves on, in the wait
+    /// The wait of a coroutine: one look each time it is resumed. Handlers run, and everything else moves on, in the wait
     /// or the call that resumes it.
     #[cold]
     fn wait_suspended<R>(&self, by: By, timeout: Option<Duration>, mut ready: impl FnMut() -> Option<R>) -> Result<R> {

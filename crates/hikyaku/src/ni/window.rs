@@ -6,6 +6,7 @@
 
 use super::Ni;
 use crate::memory::copy;
+use crate::planted::{Bug, planted};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// All windows of a rank.
@@ -59,12 +60,13 @@ impl Windows {
 impl Table {
     fn index_of(&self, name: u64) -> Option<usize> {
         let index = name as usize % (1 << INDEX_BITS);
-        self.views.get(index).filter(|view| view.name == name).map(|_| index)
+        self.views.get(index).filter(|view| view.name == name || planted(Bug::WindowNameUnread)).map(|_| index)
     }
 
     /// The address of bytes that `peer` named; none of it is believed.
     pub fn find(&self, peer: usize, name: u64, offset: u64, bytes: u64) -> Option<*mut u8> {
-        let view = &self.views[self.index_of(name).filter(|index| self.views[*index].peer == peer)?];
+        let view = &self.views
+            [self.index_of(name).filter(|index| self.views[*index].peer == peer || planted(Bug::WindowOfAnyone))?];
         let inside = offset.checked_add(bytes).is_some_and(|end| end <= view.bytes as u64);
         // SAFETY: inside the buffer.
         inside.then(|| unsafe { view.start.add(offset as usize) })
@@ -100,8 +102,10 @@ impl Window {
         let mut table = self.ni.windows.table();
         let index = table.index_of(self.name).expect("this window is open");
         let view = &mut table.views[index];
-        // SAFETY: the old buffer is still there, by the promise it was opened with, the new one by the caller's.
-        unsafe { copy::copy(start, view.start, bytes.min(view.bytes)) };
+        if !planted(Bug::WindowAimedEmpty) {
+            // SAFETY: the old buffer is still there, by the promise it was opened with, the new one by the caller's.
+            unsafe { copy::copy(start, view.start, bytes.min(view.bytes)) };
+        }
         (view.start, view.bytes) = (start, bytes);
     }
 }
@@ -122,7 +126,9 @@ mod tests {
 
     #[test]
     fn a_window_leads_its_peer_to_its_bytes_and_nobody_else_anywhere() {
-        crate::local(1, |job| {
+        // In this thread, where bugs are planted.
+        let sim = crate::sim::Sim::new(crate::sim::Machine::plain(), 1, 1);
+        sim.run(|job| {
             let (mut first, mut second) = (vec![1u8; 10], vec![2u8; 12]);
             let find = |peer, name, offset, bytes| job.ni.windows.table().find(peer, name, offset, bytes);
             // SAFETY: both buffers outlive the window, and are looked at only below.
@@ -147,5 +153,11 @@ mod tests {
             assert_eq!(find(5, name, 0, 0), None);
         })
         .unwrap();
+    }
+
+    #[test]
+    fn planted_bugs_are_caught() {
+        let bugs = [Bug::WindowOfAnyone, Bug::WindowNameUnread, Bug::WindowAimedEmpty];
+        crate::planted::catches(a_window_leads_its_peer_to_its_bytes_and_nobody_else_anywhere, &bugs);
     }
 }

@@ -80,7 +80,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The same operation on this machine.
+/// What the operation of a figure takes on this machine.
 fn here(figure: &Figure, measured: Option<&Measured>) -> String {
     let (kind, bytes, ranks) = match figure.id.as_str() {
         "fmpl-bare-write" => (Kind::Word, 8, 2),

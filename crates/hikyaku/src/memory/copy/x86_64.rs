@@ -200,7 +200,7 @@ unsafe fn lines(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// The same for more, where lines of the target may lie in another core's cache, which has read them since they were
+/// Moves more than a few lines, where those of the target may lie in another core's cache, which has read them since they were
 /// last written: the stores alone would ask for them too late and too few at a time. A third less time then, for 4 KB
 /// some 350 ns; 10 ns more where they are in the own cache.
 #[target_feature(enable = "avx512f")]

@@ -68,7 +68,7 @@ impl Header {
         }
     }
 
-    /// The same, for a message longer than the sender was told of; it must be told again.
+    /// Another receive takes the header over, for a longer message than the sender was told of; it must be told again.
     ///
     /// # Safety
     /// As for [`Header::of`].

@@ -110,7 +110,7 @@ impl Core {
         peer.learn(op.entry, taken);
     }
 
-    /// The same, and tells the sender; of a message that was refused, too.
+    /// Notes that message `op.number` was taken, and tells the sender; of a message that was refused, too.
     fn answer(&self, link: &FarLink, op: &mut ReceiveOp, taken: u64, refused: Option<u64>) {
         self.note_taken(link, op, taken);
         // The header, if there was one, was for this message.

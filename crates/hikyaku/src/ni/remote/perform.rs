@@ -51,7 +51,9 @@ impl Ni {
             }
             Act::Word(value) => {
                 word().store(value, Ordering::Release);
-                self.notify(rank, self.watch_of(found.target));
+                if rank == self.rank || !planted(Bug::NearUnnotified) {
+                    self.notify(rank, self.watch_of(found.target));
+                }
             }
             Act::Change(operation) => {
                 let operation = match operation {
@@ -105,7 +107,9 @@ unsafe fn write_words(then: *mut u8, tail: &[u8]) {
     let (first, rest) = tail.split_at(tail.len().min(8));
     // SAFETY: the caller's promise.
     unsafe {
-        copy::copy(then.add(first.len()), rest.as_ptr(), rest.len());
+        if !planted(Bug::TailLost) {
+            copy::copy(then.add(first.len()), rest.as_ptr(), rest.len());
+        }
         if let Ok(first) = first.try_into() {
             AtomicU64::from_ptr(then.cast()).store(u64::from_ne_bytes(first), Ordering::Release);
         }

@@ -17,6 +17,7 @@ use crate::memory::copy;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::port::Port;
 use crate::ni::wait::{By, Progress};
+use crate::planted::{Bug, planted};
 use crate::sync::bell::ANY;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,7 +90,10 @@ impl PullDesk {
         let at = usize::try_from(position).ok().filter(|at| *at < order.bytes && at.is_multiple_of(order.piece));
         match at.filter(|at| piece.len() == order.piece.min(order.bytes - at)) {
             // SAFETY: inside the place, which stays while the desk is open.
-            Some(at) => unsafe { copy::copy(order.into.add(at), piece.as_ptr(), piece.len()) },
+            Some(at) => unsafe {
+                let at = if planted(Bug::PullMisplaced) { 0 } else { at };
+                copy::copy(order.into.add(at), piece.as_ptr(), piece.len());
+            },
             None => order.trouble = Some(Trouble::Nonsense),
         }
         self.arrived.fetch_add(1, Ordering::Release);

@@ -327,7 +327,7 @@ fn both_ends_notice_that_one_way_is_cut() {
     assert_eq!(ends[0].next_message().as_deref(), Some(&[1][..]), "what came can still be taken");
 }
 
-/// The same plans each time, until one fails.
+/// Plans that are alike each time, until one fails.
 fn faulty_wire() -> Result<(), String> {
     let config = Config { cases: 500, max_shrink_iters: 0, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));

@@ -70,7 +70,7 @@ pub(super) struct Fate {
 }
 
 impl Faults {
-    /// The same chances for loss, duplication and reordering.
+    /// One chance for each of loss, duplication and reordering.
     pub fn of_wire(probability: f64) -> Faults {
         Faults { loss: probability, duplication: probability, reordering: probability, ..Faults::default() }
     }

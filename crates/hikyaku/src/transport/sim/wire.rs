@@ -177,7 +177,7 @@ impl Wire {
         self.enter(train, from, to, load, stages)
     }
 
-    /// The same for all of `targets` at once, by the network's own broadcast, for which all of it may have to pass one
+    /// When each of `targets` has what the network's own broadcast brings to all at once, for which all of it may have to pass one
     /// crossbar.
     pub fn arrivals(
         &self,

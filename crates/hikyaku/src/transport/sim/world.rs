@@ -279,7 +279,8 @@ impl World {
                     course.ranks[rank].forgotten = true;
                     course.forget_links(rank);
                 }
-                for host in 0..self.hosts.count() {
+                let count = if planted(Bug::NewsToOneHost) { 1 } else { self.hosts.count() };
+                for host in 0..count {
                     self.tell(host, rank, state, arrivals);
                 }
                 for peer in 0..course.ranks.len() {

@@ -132,6 +132,12 @@ impl Endpoint {
         self.state().counters()
     }
 
+    /// Links that were made.
+    #[cfg(test)]
+    pub(super) fn link_count(&self) -> usize {
+        self.state().link_count()
+    }
+
     /// Takes a datagram and hands out what is complete with it.
     fn take(&self, now: Time, joiner: &mut Joiner, frame: &[u8], sink: &mut dyn Sink) -> bool {
         let (from, heard) = self.state().hear(now, frame);

@@ -1,6 +1,7 @@
 //! From the data of frames, in order, to packets: those that share a frame are told apart, those cut into parts are put together.
 
 use super::batch::Inbox;
+use crate::planted::{Bug, planted};
 use crate::transport::core::Sink;
 use crate::transport::packet;
 use crate::transport::shm::ring::Packet;
@@ -57,7 +58,7 @@ impl Joiner {
     }
 
     fn take_part(&mut self, from: u32, data: &[u8], sink: &mut dyn Sink) -> Result<(), Malformed> {
-        let partial = self.partial[from as usize].get_or_insert_default();
+        let partial = self.partial[if planted(Bug::PartsMixed) { 0 } else { from as usize }].get_or_insert_default();
         let (bytes, data) = match partial.bytes {
             Some(bytes) => (bytes, data),
             None => {
@@ -66,7 +67,9 @@ impl Joiner {
                     return Err(Malformed);
                 }
                 partial.packet = packet;
-                partial.payload.clear();
+                if !planted(Bug::PartsKept) {
+                    partial.payload.clear();
+                }
                 partial.payload.reserve(bytes);
                 (bytes, data)
             }
@@ -77,7 +80,7 @@ impl Joiner {
             return Err(Malformed);
         }
         partial.payload.extend_from_slice(data);
-        if partial.payload.len() == bytes {
+        if partial.payload.len() == bytes || planted(Bug::PartsHandedOutEarly) {
             partial.bytes = None;
             sink.message(from as usize, &partial.packet, &partial.payload);
         }
@@ -124,6 +127,28 @@ mod tests {
         let addresses: Vec<_> =
             taken.0.iter().map(|(from, address, payload)| (*from, *address, payload.len())).collect();
         assert_eq!(addresses, [(7, 1, 3), (7, 2, 0), (7, 3, 5), (8, 5, 4), (8, 5, 4), (7, 4, 100), (8, 5, 4)]);
+    }
+
+    #[test]
+    fn parts_of_several_ranks_and_of_one_message_after_another_do_not_mix() {
+        let (mut joiner, mut taken) = (Joiner::new(100, 9), Taken::default());
+        let long = |from: u32, address| message(address, &[from as u8; 100]);
+        for address in [1, 2] {
+            let (seven, eight) = (long(7, address), long(8, address));
+            for (one, other) in seven.chunks(70).zip(eight.chunks(70)) {
+                assert_eq!(joiner.take(7, true, one, &mut taken), Ok(()));
+                assert_eq!(joiner.take(8, true, other, &mut taken), Ok(()));
+            }
+        }
+        let order: Vec<_> = taken.0.iter().map(|(from, address, _)| (*from, *address)).collect();
+        assert_eq!(order, [(7, 1), (8, 1), (7, 2), (8, 2)]);
+        assert!(taken.0.iter().all(|(from, _, payload)| *payload == [*from as u8; 100]));
+    }
+
+    #[test]
+    fn planted_bugs_are_caught() {
+        let bugs = [Bug::PartsMixed, Bug::PartsKept, Bug::PartsHandedOutEarly];
+        crate::planted::catches(parts_of_several_ranks_and_of_one_message_after_another_do_not_mix, &bugs);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Which numbered frames have come already: none is taken twice.
 
+use crate::planted::{Bug, planted};
+
 /// Frames that may be overtaken. One that was overtaken by more is refused; its message is sent again under another number.
 const WINDOW: u64 = 2048;
 const WORD_COUNT: usize = (WINDOW / 64) as usize;
@@ -36,7 +38,8 @@ impl Replay {
             self.end = number + 1;
         } else {
             let is_known = self.seen[(number / 64) as usize % WORD_COUNT] >> (number % 64) & 1 == 1;
-            if is_known || self.end - number > WINDOW {
+            let is_old = self.end - number > WINDOW && !planted(Bug::OldFramesTaken);
+            if is_known && !planted(Bug::ReplaysTaken) || is_old {
                 return false;
             }
         }
@@ -65,6 +68,11 @@ mod tests {
                 prop_assert!(!replay.is_new(at));
             }
         }
+    }
+
+    #[test]
+    fn planted_bugs_are_caught() {
+        crate::planted::catches(the_ends_of_the_range, &[Bug::ReplaysTaken, Bug::OldFramesTaken]);
     }
 
     #[test]

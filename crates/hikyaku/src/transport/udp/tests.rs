@@ -346,7 +346,32 @@ fn another_jobs_frames_are_not_heard() {
     post(&ends[1], 0, 1, &[], None);
     poll_until(&ends, &mut taken, |taken| !taken[1].lost.is_empty());
     assert!(taken[0].messages.is_empty() && ends[0].counters().forged > 2);
-    assert!(ends[0].drained(), "no line was made");
+    assert_eq!(ends[0].link_count(), 0);
+}
+
+#[test]
+fn a_rank_that_was_lost_is_not_heard_again() {
+    let quick = Config { silence: Duration::from_millis(200), ..plain() };
+    let ends = endpoints(&[quick.clone(), quick]);
+    let mut taken = taken(2);
+    post(&ends[0], 1, 1, &[], None);
+    // The other is not polled, so it is silent.
+    poll_until(&ends[..1], &mut taken[..1], |taken| !taken[0].lost.is_empty());
+    post(&ends[1], 0, 1, &[], None);
+    let start = Instant::now();
+    while ends[0].counters().strays == 0 && taken[0].messages.is_empty() && start.elapsed() < Duration::from_secs(2) {
+        for (end, taken) in ends.iter().zip(&mut taken) {
+            end.poll(taken);
+        }
+    }
+    assert!(ends[0].counters().strays > 0 && taken[0].messages.is_empty());
+}
+
+#[test]
+fn planted_bugs_are_caught() {
+    use crate::planted::{Bug, catches};
+    catches(another_jobs_frames_are_not_heard, &[Bug::LinksForStrangers, Bug::TagUnread]);
+    catches(a_rank_that_was_lost_is_not_heard_again, &[Bug::LostHeardAgain]);
 }
 
 #[test]

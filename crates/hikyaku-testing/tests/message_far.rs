@@ -1,13 +1,9 @@
 //! Messages between far ranks: operations that are given up, packets that find no room, and what the papers measured.
 
-#[path = "message/cases.rs"]
-#[allow(dead_code)]
-mod cases;
-
-use cases::pattern;
 use hikyaku::message::{EAGER_MAX, Messages, Mode};
 use hikyaku::sim::{Machine, Sim};
 use hikyaku::{Error, Job, Result};
+use hikyaku_testing::pattern;
 use std::time::Duration;
 
 fn simulate<R>(machine: &Machine, ranks: usize, body: impl Fn(&Job) -> Result<R>) -> Vec<R> {

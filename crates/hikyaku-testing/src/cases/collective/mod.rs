@@ -1,19 +1,12 @@
 //! What groups and their collectives do, each compared with a plain model. Every case is a function of one rank, for any
 //! number of ranks, so that it runs as threads and as processes.
 
-#[path = "exchange.rs"]
 mod exchange;
-#[path = "formation.rs"]
 mod formation;
-#[path = "membership.rs"]
 mod membership;
-#[path = "mismatch.rs"]
 mod mismatch;
-#[path = "order.rs"]
 mod order;
-#[path = "pending.rs"]
 mod pending;
-#[path = "reduction.rs"]
 mod reduction;
 
 use hikyaku::Job;

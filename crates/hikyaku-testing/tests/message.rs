@@ -1,20 +1,13 @@
 //! Messages by slots on threads and in virtual time: the cases, the end of a rank, and random programs against a plain model.
 
-#[path = "message/cases.rs"]
-mod cases;
-#[path = "message/programs.rs"]
-#[allow(dead_code)]
-mod programs;
-#[path = "message/random.rs"]
 mod random;
-#[path = "../../hikyaku-testing/src/watchdog.rs"]
-#[allow(dead_code)]
-mod watchdog;
 
-use cases::pattern;
 use hikyaku::message::{Messages, Mode, SpoolReport};
 use hikyaku::sim::{Faults, Machine, Sim};
-use hikyaku::{By, Error, Event, Job, Result, Symmetric, Until};
+use hikyaku::{By, Config, Error, Event, Job, Result, Symmetric, Until};
+use hikyaku_testing::runner::{self, Kind};
+use hikyaku_testing::{Suite, suite, watchdog};
+use hikyaku_testing::{pattern, programs};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::sync::Arc;
@@ -31,10 +24,7 @@ fn run(ranks: usize, body: impl Fn(&Job) -> Result<()> + Sync) {
 
 #[test]
 fn all_cases() {
-    for (name, ranks, body) in cases::CASES {
-        println!("{name}");
-        run(*ranks, body);
-    }
+    runner::check("as threads", &Kind::Threads(Config::default()), suite(Suite::Messages), &[]);
 }
 
 /// Long messages that are written past the caches on most machines.
@@ -124,7 +114,7 @@ fn a_panic_in_a_wait_gives_up_what_it_waited_for() {
     }
 }
 
-/// The same for a send, whose buffer stays until its receiver has it.
+/// A handler that panics in a wait ends a send only when its receiver has the message: its buffer stays until then.
 #[test]
 fn a_panic_in_a_wait_gives_a_send_up_when_nobody_reads_it() {
     let has_panicked = Arc::default();
@@ -162,43 +152,42 @@ const MACHINES: [&str; 3] = ["plain", "sr8000", "ndr"];
 const MIXED: u64 = 100;
 
 /// On a good wire, and with an odd seed on one that loses, doubles and reorders frames.
-fn simulate(machine: &str, ranks: usize, seed: u64, body: impl Fn(&Job) -> Result<()>) {
+fn sim(machine: &str, ranks: usize, seed: u64) -> Sim {
     let model = if machine == "plain" { Machine::plain() } else { Machine::named(machine).unwrap() };
     let sim = Sim::new(model, ranks, seed);
     // Each rank on a host of its own, or those of two hosts in turn.
     let sim = if seed >= MIXED { sim.hosts(|rank| rank % 2.min(ranks)) } else { sim };
-    let sim = if seed % 2 == 1 { sim.faults(Faults::of_wire(0.1)) } else { sim };
-    let run = sim.run(body).unwrap_or_else(|error| panic!("{machine}, {seed}: {error}"));
+    if seed % 2 == 1 { sim.faults(Faults::of_wire(0.1)) } else { sim }
+}
+
+fn simulate(machine: &str, ranks: usize, seed: u64, body: impl Fn(&Job) -> Result<()>) {
+    let run = sim(machine, ranks, seed).run(body).unwrap_or_else(|error| panic!("{machine}, {seed}: {error}"));
     run.results.into_iter().for_each(|result| result.unwrap_or_else(|error| panic!("{machine}, {seed}: {error}")));
+}
+
+fn all_cases_simulated(machine: &str, seed: u64) {
+    let kind = Kind::Simulated(&|ranks, _| sim(machine, ranks, seed));
+    runner::check(&format!("on {machine} with seed {seed}"), &kind, suite(Suite::Messages), &[]);
 }
 
 #[test]
 fn all_cases_between_far_ranks() {
-    for (name, ranks, body) in cases::CASES {
-        for (machine, seed) in MACHINES.into_iter().zip(0..) {
-            println!("{name} on {machine}");
-            simulate(machine, *ranks, seed, body);
-        }
+    for (machine, seed) in MACHINES.into_iter().zip(0..) {
+        all_cases_simulated(machine, seed);
     }
 }
 
 #[test]
 fn all_cases_between_near_and_far_ranks() {
-    for (name, ranks, body) in cases::CASES {
-        for (machine, seed) in MACHINES.into_iter().zip(MIXED..) {
-            println!("{name} on {machine}, seed {seed}");
-            simulate(machine, *ranks, seed, body);
-        }
+    for (machine, seed) in MACHINES.into_iter().zip(MIXED..) {
+        all_cases_simulated(machine, seed);
     }
 }
 
 #[test]
 fn all_cases_over_a_wire_with_faults() {
-    for (name, ranks, body) in cases::CASES {
-        for seed in [1, 3] {
-            println!("{name}, seed {seed}");
-            simulate("plain", *ranks, seed, body);
-        }
+    for seed in [1, 3] {
+        all_cases_simulated("plain", seed);
     }
 }
 
@@ -271,7 +260,7 @@ fn random_programs_of_four() {
     check_programs(4, |_, body| run(4, body));
 }
 
-/// The same between far ranks, and in the same order every time.
+/// Random programs between far ranks, where everything happens in the same order every time.
 #[test]
 fn random_programs_between_far_ranks() {
     check_programs(4, |seed, body| simulate(MACHINES[seed as usize % MACHINES.len()], 4, seed, body));

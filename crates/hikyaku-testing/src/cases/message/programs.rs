@@ -5,7 +5,7 @@
 //! no slot or no source may so get a message of a later step; it is repeated until that of its own step has come. When a
 //! rank leaves a step all earlier messages to it have arrived, so that every program ends.
 
-use super::cases::pattern;
+use super::pattern;
 use hikyaku::message::{Messages, Mode, PreparedReceive, PreparedSend, ReceiveHandle, Scope, SendHandle};
 use hikyaku::{By, Error, Event, Job, Result};
 use std::collections::HashMap;
@@ -33,8 +33,11 @@ pub enum Domain {
 /// How it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
+    /// Waits for its receive.
     Synchronous,
+    /// As the library sees fit.
     Standard,
+    /// Copied at once.
     Buffered,
     /// Buffered after a while.
     Patient,
@@ -45,27 +48,40 @@ pub enum Sending {
 /// How it is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiving {
+    /// Says from whom and by which slot.
     Named,
+    /// Says from whom.
     AnySlot,
     /// Non-blocking, and posted some steps ahead.
     Early,
 }
 
+/// All of them.
 pub const DOMAINS: [Domain; 3] = [Domain::Slot, Domain::AnyRank, Domain::Prepared];
+/// All of them.
 pub const SENDINGS: [Sending; 5] =
     [Sending::Synchronous, Sending::Standard, Sending::Buffered, Sending::Patient, Sending::Later];
+/// All of them.
 pub const RECEIVINGS: [Receiving; 3] = [Receiving::Named, Receiving::AnySlot, Receiving::Early];
 
 /// One message. Ranks are those of the job.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
+    /// Whose slots: below [`GROUPS`].
     pub group: usize,
+    /// The sender.
     pub from: usize,
+    /// The receiver.
     pub to: usize,
+    /// The slot.
     pub slot: usize,
+    /// Where it goes.
     pub domain: Domain,
+    /// Its length.
     pub bytes: usize,
+    /// How it is sent.
     pub sending: Sending,
+    /// How it is received.
     pub receiving: Receiving,
     /// Steps by which an early receive is ahead; others come late by a time of so many units, so that messages gather.
     pub ahead: usize,
@@ -98,6 +114,10 @@ pub fn encode(steps: &[Step]) -> String {
     numbers.collect::<Vec<_>>().join(" ")
 }
 
+/// A program from such a text.
+///
+/// # Panics
+/// If it is none.
 pub fn decode(text: &str) -> Vec<Step> {
     let numbers: Vec<usize> = text.split_whitespace().map(|number| number.parse().expect("a number")).collect();
     let step = |numbers: &[usize]| Step {

@@ -1,11 +1,17 @@
 //! Groups over simulated hosts of several ranks: every version, in layouts where it matters, with members that die at any moment,
 //! and how much goes between the hosts.
 
-use super::cases::CASES;
-use super::within;
 use hikyaku::collective::{Choices, Group, Sum, Version};
 use hikyaku::sim::{Crash, Faults, Machine, Passage, Run, Sim};
 use hikyaku::{Error, Job, Result};
+use hikyaku_testing::{Suite, suite, watchdog};
+use std::time::Duration;
+
+/// Ends the whole test, and says where it was, if it hangs or takes more than so many seconds of processor time.
+fn within<R>(seconds: u64, what: &str, body: impl FnOnce() -> R) -> R {
+    let limits = watchdog::Limits { busy: Duration::from_secs(seconds), ..watchdog::LIMITS };
+    watchdog::watched_with(limits, what, body)
+}
 
 /// The host of each rank. The first one alone, or on the host of the last; neighbours on one host, and not; hosts of different
 /// sizes; a host with more members than its leader tells by itself.
@@ -22,9 +28,9 @@ fn by_every_version() {
     let cases = ["group_broadcast", "group_allreduce", "group_functions_in_order", "group_mixture", "group_barrier"];
     let is_chosen = |name: &str| cases.contains(&name) || name.starts_with("group_op") || name.ends_with("mismatch");
     for (version, hosts) in Version::FAR.into_iter().flat_map(|version| [1, 3].map(|of| (version, LAYOUTS[of]))) {
-        for (name, body) in CASES.iter().filter(|(name, _)| is_chosen(name)) {
-            let what = format!("{name} by {} on {hosts:?}", version.name());
-            within(120, &what, || sim(hosts, 7).choices(Choices::all(version)).run(body).unwrap());
+        for case in suite(Suite::Collectives).filter(|case| is_chosen(case.name)) {
+            let what = format!("{} by {} on {hosts:?}", case.name, version.name());
+            within(120, &what, || sim(hosts, 7).choices(Choices::all(version)).run(|job| case.run(job)).unwrap());
         }
     }
 }
@@ -34,8 +40,9 @@ fn by_every_version() {
 fn in_other_layouts() {
     let is_long = |name: &str| ["group_reduce", "group_functions_in_order", "group_exchange"].contains(&name);
     for (seed, hosts) in [(1, LAYOUTS[0]), (2, LAYOUTS[4])] {
-        for (name, body) in CASES.iter().filter(|(name, _)| hosts.len() < 6 || !is_long(name)) {
-            within(120, &format!("{name} on {hosts:?}"), || sim(hosts, seed).run(body).unwrap());
+        for case in suite(Suite::Collectives).filter(|case| hosts.len() < 6 || !is_long(case.name)) {
+            let what = format!("{} on {hosts:?}", case.name);
+            within(120, &what, || sim(hosts, seed).run(|job| case.run(job)).unwrap());
         }
     }
 }

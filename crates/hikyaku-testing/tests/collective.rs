@@ -1,20 +1,12 @@
 //! Groups and collectives with ranks as threads.
 
-#[path = "collective/cases.rs"]
-mod cases;
-#[path = "collective/over_hosts.rs"]
-mod over_hosts;
-#[path = "../../hikyaku-testing/src/watchdog.rs"]
-#[allow(dead_code)]
-mod watchdog;
-
-use cases::CASES;
 use hikyaku::collective::{Choices, Group, Sum, Version};
 use hikyaku::sim::{Machine, Sim};
 use hikyaku::{Config, Error, Job, Result, Until};
+use hikyaku_testing::runner::{self, Kind};
+use hikyaku_testing::{Suite, suite, watchdog};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use std::time::Duration;
 
 /// Ends the whole test, and says where it was, if it hangs or takes more than so many seconds of processor time.
@@ -24,20 +16,14 @@ fn within<R>(seconds: u64, what: &str, body: impl FnOnce() -> R) -> R {
 }
 
 fn run_all(size: usize) {
-    for (name, body) in CASES {
-        within(120, &format!("{name} with {size} ranks"), || hikyaku::local(size, body).unwrap());
-    }
+    runner::check("as threads", &Kind::Threads(Config::default()), suite(Suite::Collectives), &[size]);
 }
 
 /// All cases, with one version of each call that has it.
 fn run_all_by(version: Version) {
     let config = Config { choices: Choices::all(version), ..Config::default() };
-    for size in [2, 3, 6] {
-        for (name, body) in CASES {
-            let what = format!("{name} by {} with {size} ranks", version.name());
-            within(120, &what, || hikyaku::local_with(size, config, body).unwrap());
-        }
-    }
+    let what = format!("as threads, by {}", version.name());
+    runner::check(&what, &Kind::Threads(config), suite(Suite::Collectives), &[2, 3, 6]);
 }
 
 #[test]
@@ -108,6 +94,22 @@ fn five() {
 #[test]
 fn eight() {
     run_all(8);
+}
+
+/// All cases with what groups use where every rank has a core.
+#[test]
+fn as_if_every_rank_had_a_core() {
+    let kind = Kind::ThreadsWithCores(Config::default());
+    runner::check("as threads with a core each", &kind, suite(Suite::Collectives), &[3, 5, 8]);
+}
+
+#[test]
+fn as_if_every_rank_had_a_core_by_each_version() {
+    for version in Version::ALL {
+        let kind = Kind::ThreadsWithCores(Config { choices: Choices::all(version), ..Config::default() });
+        let what = format!("as threads with a core each, by {}", version.name());
+        runner::check(&what, &kind, suite(Suite::Collectives), &[5]);
+    }
 }
 
 /// The last rank dies before a call, and all others get to know, whichever call it is.
@@ -304,11 +306,8 @@ fn a_member_that_left_too_early_is_noticed() {
 #[test]
 fn on_hosts_of_several_ranks() {
     for (size, hosts, seed) in [(2, 1, 1), (3, 2, 2), (6, 3, 3), (7, 2, 4)] {
-        for (name, body) in CASES {
-            let what = format!("{name} with {size} simulated ranks on {hosts} hosts");
-            let sim = Sim::new(Machine::plain(), size, seed).hosts(|rank| rank % hosts);
-            within(120, &what, || sim.run(body).unwrap());
-        }
+        let kind = Kind::Simulated(&|size, _| Sim::new(Machine::plain(), size, seed).hosts(|rank| rank % hosts));
+        runner::check(&format!("on {hosts} simulated hosts"), &kind, suite(Suite::Collectives), &[size]);
     }
 }
 
@@ -316,9 +315,7 @@ fn on_hosts_of_several_ranks() {
 #[test]
 fn in_virtual_time() {
     for (size, seed) in [(1, 1), (2, 2), (3, 3), (5, 4), (8, 5)] {
-        for (name, body) in CASES {
-            let what = format!("{name} with {size} simulated ranks");
-            within(120, &what, || Sim::new(Machine::plain(), size, seed).run(body).unwrap());
-        }
+        let kind = Kind::Simulated(&|size, _| Sim::new(Machine::plain(), size, seed));
+        runner::check("simulated", &kind, suite(Suite::Collectives), &[size]);
     }
 }

@@ -1,7 +1,7 @@
-//! Random programs of messages; see `programs`.
+//! Random programs of messages, for those who follow them; see `hikyaku_testing::programs`.
 
-use super::programs::{DOMAINS, Domain, GROUPS, RECEIVINGS, SENDINGS, SLOTS, Step};
 use hikyaku::message::EAGER_MAX;
+use hikyaku_testing::programs::{DOMAINS, Domain, GROUPS, RECEIVINGS, SENDINGS, SLOTS, Step};
 use proptest::prelude::*;
 
 /// Programs of as many ranks: two, or an even number above.

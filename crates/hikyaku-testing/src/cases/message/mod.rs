@@ -1,17 +1,12 @@
-//! Messages by slots: every mode and size, and misuse. Each case is what every rank runs; `message.rs` runs them on
-//! threads, the conformance suite as processes.
+//! Messages by slots: every mode and size, and misuse. Each case is what every rank runs.
+//! `programs` are random ones, and the model they are compared with.
 
-#[path = "anywhere.rs"]
 mod anywhere;
-#[path = "prepared.rs"]
 mod prepared;
-#[path = "sizeless.rs"]
+pub mod programs;
 mod sizeless;
-#[path = "slots.rs"]
 mod slots;
-#[path = "spooled.rs"]
 mod spooled;
-#[path = "under_way.rs"]
 mod under_way;
 
 use hikyaku::message::EAGER_MAX;
