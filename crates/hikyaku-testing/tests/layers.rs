@@ -37,7 +37,7 @@ proptest! {
         for (steps, ranks) in [(two, 2), (four, 4)] {
             for cross in ["on", "off"] {
                 let launcher = launcher(Config::default(), ranks, cross).capture(true);
-                let launcher = launcher.args(&[programs::NAME, &programs::encode(&steps)]);
+                let launcher = launcher.args([programs::NAME, &programs::encode(&steps)]);
                 let ran = watchdog::watched("a random program", || runner::processes(launcher));
                 prop_assert!(ran.is_ok(), "{ranks} ranks, cross {cross}: {}", ran.unwrap_err());
             }
