@@ -2,7 +2,8 @@
 //! which may take long: meanwhile others are still served.
 
 use super::Ni;
-use super::engine::{Done, Outbox, dispatch};
+use super::engine::{Done, dispatch};
+use super::outbox::Outbox;
 use crate::planted::{Bug, planted};
 use crate::transport::core::{Loss, Sink, Token, Transport};
 use crate::transport::shm::ring::Packet;

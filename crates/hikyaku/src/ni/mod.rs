@@ -27,6 +27,7 @@
 //! | `call` | where the answers to a port's calls arrive |
 //! | `credit` | how many messages may be unhandled at a far rank |
 //! | `engine` | receiving them: handlers, one at a time |
+//! | `outbox` | what handlers send, and answers: kept for a while where there is no room |
 //! | `intake` | receiving from far ranks: memory operations are done at once, messages kept for handlers |
 //! | `failure` | panics of handlers, and how they reach the program |
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
@@ -54,6 +55,7 @@ pub(crate) mod liveness;
 pub(crate) mod lookout;
 pub(crate) mod message;
 pub(crate) mod operation;
+pub(crate) mod outbox;
 pub(crate) mod owner;
 pub(crate) mod place;
 pub(crate) mod port;

@@ -4,7 +4,7 @@ use super::operation::{Act, Data, Operation};
 use super::perform::Found;
 use super::token;
 use crate::error::Refusal;
-use crate::ni::engine::{Outbox, answer, refuse};
+use crate::ni::outbox::{Outbox, answer, refuse};
 use crate::ni::{NI_PORT, Ni};
 use crate::transport::shm::layout::AreaKind;
 use crate::transport::shm::ring::Packet;
