@@ -182,7 +182,9 @@ fn who_waits_for_anybody_hears_of_one_that_was_lost_and_left() {
         job.wait_handled(By::Anyone, HANDLER, 1)
     });
     let results = run.unwrap().results;
-    assert!(matches!(results[0], Err(Error::Unreachable { rank: 1, .. })), "{results:?}");
+    // Whichever it hears of first: that rank 1 has left because of a loss, or that it does not reach it itself.
+    let is_told = matches!(results[0], Err(Error::Unreachable { rank: 1, .. } | Error::PeerLeft { rank: 1 }));
+    assert!(is_told, "{results:?}");
     assert!(matches!(results[1], Err(Error::Unreachable { rank: 0, .. })), "{results:?}");
 }
 
