@@ -75,7 +75,7 @@ impl Check {
         };
         match self {
             Chaos => chaos(|seed| Plan::new(seed, None)),
-            Parted => chaos(Plan::parted),
+            Parted => chaos(|seed| Plan::parted(seed, None)),
             Case(name) => {
                 let case = case(name).expect("listed");
                 (0..20).find_map(|seed| {
