@@ -164,12 +164,13 @@ impl State {
     pub fn flush(&mut self, now: Time, which: Which) {
         let mut index = 0;
         while let Some(rank) = self.dirty.get(index).copied() {
-            let Some(line) = self.lines[rank as usize].as_deref_mut() else { break };
-            if which == Which::Urgent && line.can_wait() {
+            let line = self.lines[rank as usize].as_deref_mut();
+            if which == Which::Urgent && line.as_ref().is_some_and(|line| line.can_wait()) {
                 index += 1;
                 continue;
             }
             self.dirty.swap_remove(index);
+            let Some(line) = line else { continue };
             line.is_dirty = false;
             loop {
                 // A piece may have been made for a longer frame than the path takes now.

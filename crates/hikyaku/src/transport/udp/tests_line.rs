@@ -61,7 +61,7 @@ fn await_messages(end: &Endpoint, taken: &mut Taken, count: usize) {
     }
 }
 
-/// An answer that is only counted rides on what its sender says next, or goes when it looks again.
+/// What nobody waits for rides on what its sender says next, or goes when it looks again.
 #[test]
 fn what_may_wait_travels_with_the_next() {
     let bound: Vec<Bound> = (0..2).map(|_| Bound::new(plain()).unwrap()).collect();
@@ -70,15 +70,15 @@ fn what_may_wait_travels_with_the_next() {
     let (one, other) = (ends.next().unwrap(), ends.next().unwrap());
     let (mut of_one, mut of_other) = (Taken::default(), Taken::default());
     let plain = Packet { arguments: [0, 0, 0, 0, 0, 77], ..Packet::default() };
-    let answer = Packet { kind: kind::CREDIT, ..plain };
+    let credit = Packet { kind: kind::CREDIT, ..plain };
     post(&one, 1, &plain);
     await_messages(&other, &mut of_other, 1);
-    post(&other, 0, &answer);
+    post(&other, 0, &credit);
     assert_eq!(other.counters().links.sent, 0, "nobody waits for it");
     post(&other, 0, &plain);
     assert_eq!(other.counters().links.sent, 1, "both in one frame");
     await_messages(&one, &mut of_one, 2);
-    post(&other, 0, &answer);
+    post(&other, 0, &credit);
     let start = Instant::now();
     while other.counters().links.sent < 2 {
         other.poll(&mut of_other);
