@@ -264,3 +264,41 @@ pub fn a_transport_is_used_by_itself(_: &Job) {
         let _ = lost(&stranger);
     }
 }
+
+/// A handler panics while a long pull waits for its answers. Its buffer is the program's again: what comes later goes nowhere, not
+/// into the next pull either.
+pub fn a_panic_leaves_a_pull_over_hosts(_: &Job) {
+    const BYTES: usize = 300_000;
+    const HANDLER: u16 = 3;
+    // Only a wire that may fail carries long pulls in pieces.
+    let sim = two_hosts().faults(Faults { loss: 1e-9, ..Faults::default() });
+    run(&sim, |job| {
+        let area = job.symmetric::<u8>(BYTES)?;
+        let left = job.symmetric::<u64>(1)?;
+        area.write(0, &vec![job.rank() as u8 + 1; BYTES]);
+        job.register_handler(HANDLER, |_, _| panic!("on purpose"))?;
+        job.barrier()?;
+        match job.rank() {
+            0 => {
+                job.word(left.at(2, 0), 1)?;
+                let mut first = vec![0; BYTES];
+                let caught = catch_unwind(AssertUnwindSafe(|| job.pull(area.at(1, 0), &mut first)));
+                assert!(caught.is_err(), "the handler ran in the pull");
+                let kept = first.clone();
+                // Answered after everything that was asked before.
+                job.fetch_add(left.at(1, 0), 1)?;
+                assert!(first == kept, "written after the panic");
+                let mut second = vec![0; BYTES];
+                job.pull(area.at(3, 0), &mut second)?;
+                assert!(second.iter().all(|byte| *byte == 4));
+                assert!(first == kept, "written after the panic");
+            }
+            2 => {
+                job.wait(left.here(0), Until::Equal(1))?;
+                job.send(0, HANDLER, 0, [0; 6], &[])?;
+            }
+            _ => {}
+        }
+        job.barrier()
+    });
+}

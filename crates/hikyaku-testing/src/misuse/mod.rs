@@ -134,6 +134,7 @@ macro_rules! for_each_misuse {
                 far_memory_is_taken_for_near: 1,
                 everything_is_dropped_when_others_are_unreachable: 1,
                 a_panic_leaves_a_scope_over_hosts: 1,
+                a_panic_leaves_a_pull_over_hosts: 1,
                 a_transport_is_used_by_itself: 1,
             }
             memory {
