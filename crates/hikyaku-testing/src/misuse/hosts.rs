@@ -7,7 +7,7 @@ use hikyaku::collective::{Formation, FormationChannel, Sum};
 use hikyaku::ffi::RawPort;
 use hikyaku::sim::{Faults, Machine, Partition, Sim};
 use hikyaku::spi::{Loss, Packet, Sink, Token, Transport, loopback, udp};
-use hikyaku::{Error, Job, Port, Result, Until};
+use hikyaku::{By, Error, Event, Job, Port, Result, Until};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -285,6 +285,7 @@ pub fn a_panic_leaves_a_pull_over_hosts(_: &Job) {
                 let caught = catch_unwind(AssertUnwindSafe(|| job.pull(area.at(1, 0), &mut first)));
                 assert!(caught.is_err(), "the handler ran in the pull");
                 let kept = first.clone();
+                assert!(kept.contains(&2) && kept.contains(&0), "its answers are under way");
                 // Answered after everything that was asked before.
                 job.fetch_add(left.at(1, 0), 1)?;
                 assert!(first == kept, "written after the panic");
@@ -295,6 +296,9 @@ pub fn a_panic_leaves_a_pull_over_hosts(_: &Job) {
             }
             2 => {
                 job.wait(left.here(0), Until::Equal(1))?;
+                // Some pieces have come by then, and others have not.
+                let never = Event::Word(left.here(0), Until::Equal(2));
+                assert!(job.wait_any(By::Anyone, &[never], Some(Duration::from_micros(10))).is_err());
                 job.send(0, HANDLER, 0, [0; 6], &[])?;
             }
             _ => {}
