@@ -1,4 +1,4 @@
-//! Hosts for tests: network namespaces of this machine, joined by links to a switch.
+//! Hosts for tests and measurements: network namespaces of this machine, joined by links to a switch, or two of them by one link.
 //!
 //! ```text
 //!   host 0 (eth0, 10.77.0.1) ---- p0 |
@@ -21,7 +21,8 @@ const PREFIX: &str = "hikyaku-";
 /// Some hosts and the network between them.
 #[derive(Debug)]
 pub struct Network {
-    switch: String,
+    /// `None`: there are two hosts, and one link.
+    switch: Option<String>,
     hosts: Vec<String>,
 }
 
@@ -32,29 +33,53 @@ impl Network {
     /// # Panics
     /// If there are both, and it fails all the same.
     pub fn new(count: usize) -> Option<Network> {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        if let Err(why) = is_possible(&name) {
-            eprintln!("not tested: {why}; needed are root's rights and `ip netns` (iproute2)");
-            return None;
-        }
-        remove_remains();
-        let hosts = (0..count).map(|host| format!("{name}-{host}")).collect();
-        let network = Network { switch: format!("{name}-switch"), hosts };
-        let switch = network.switch.as_str();
-        ip(&["netns", "add", switch]);
-        ip(&["-n", switch, "link", "add", "br0", "type", "bridge"]);
-        ip(&["-n", switch, "link", "set", "br0", "up"]);
+        let name = match prepare() {
+            Ok(name) => name,
+            Err(why) => {
+                eprintln!("not tested: {why}; needed are root's rights and `ip netns` (iproute2)");
+                return None;
+            }
+        };
+        Some(Network::with_switch(&name, count).unwrap())
+    }
+
+    fn with_switch(name: &str, count: usize) -> Result<Network, String> {
+        let switch = format!("{name}-switch");
+        let network = Network { switch: Some(switch.clone()), hosts: hosts(name, count) };
+        ip(&["netns", "add", &switch])?;
+        ip(&["-n", &switch, "link", "add", "br0", "type", "bridge"])?;
+        ip(&["-n", &switch, "link", "set", "br0", "up"])?;
         for (host, name) in network.hosts.iter().enumerate() {
-            let (port, address) = (format!("p{host}"), format!("{}/24", network.address(host)));
-            ip(&["netns", "add", name]);
-            ip(&["-n", switch, "link", "add", &port, "type", "veth", "peer", "name", "eth0", "netns", name]);
-            ip(&["-n", switch, "link", "set", &port, "master", "br0", "up"]);
-            ip(&["-n", name, "address", "add", &address, "dev", "eth0"]);
-            ip(&["-n", name, "link", "set", "eth0", "up"]);
-            ip(&["-n", name, "link", "set", "lo", "up"]);
+            let port = format!("p{host}");
+            ip(&["netns", "add", name])?;
+            ip(&["-n", &switch, "link", "add", &port, "type", "veth", "peer", "name", "eth0", "netns", name])?;
+            ip(&["-n", &switch, "link", "set", &port, "master", "br0", "up"])?;
+            network.start(host)?;
         }
-        Some(network)
+        Ok(network)
+    }
+
+    /// Two hosts with one link between them and nothing else: measurements want no switch on the way.
+    ///
+    /// # Errors
+    /// Where there are no rights or no programs to make them.
+    pub fn pair() -> Result<Network, String> {
+        let network = Network { switch: None, hosts: hosts(&prepare()?, 2) };
+        let [one, other] = [0, 1].map(|host| network.host(host));
+        ip(&["netns", "add", one])?;
+        ip(&["netns", "add", other])?;
+        ip(&["-n", one, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", other])?;
+        network.start(0)?;
+        network.start(1)?;
+        Ok(network)
+    }
+
+    /// Gives a host its address, and opens its links.
+    fn start(&self, host: usize) -> Result<(), String> {
+        let name = self.host(host);
+        ip(&["-n", name, "address", "add", &format!("{}/24", self.address(host)), "dev", "eth0"])?;
+        ip(&["-n", name, "link", "set", "eth0", "up"])?;
+        ip(&["-n", name, "link", "set", "lo", "up"])
     }
 
     /// The name of a host, for `--hosts`.
@@ -89,7 +114,7 @@ impl Network {
     /// # Panics
     /// If it panics, or there is no way there.
     pub fn on<R: Send>(&self, host: Option<usize>, what: impl FnOnce() -> R + Send) -> R {
-        let name = host.map_or(&self.switch, |host| &self.hosts[host]);
+        let name = host.map_or_else(|| self.switch(), |host| self.host(host));
         let namespace = std::fs::File::open(std::path::Path::new(FOLDER).join(name)).unwrap();
         let go = || {
             let network = rustix::thread::LinkNameSpaceType::Network;
@@ -101,41 +126,50 @@ impl Network {
 
     /// Cuts the link of a host, or mends it.
     pub fn set_link(&self, host: usize, works: bool) {
-        ip(&["-n", &self.switch, "link", "set", &format!("p{host}"), if works { "up" } else { "down" }]);
+        let set = ["-n", self.switch(), "link", "set", &format!("p{host}"), if works { "up" } else { "down" }];
+        ip(&set).unwrap();
+    }
+
+    fn switch(&self) -> &str {
+        self.switch.as_deref().expect("two hosts with one link have no switch")
     }
 }
 
 impl Drop for Network {
     fn drop(&mut self) {
-        for name in self.hosts.iter().chain([&self.switch]) {
+        for name in self.hosts.iter().chain(&self.switch) {
             let _ = Command::new("ip").args(["netns", "del", name]).output();
         }
     }
 }
 
-fn is_possible(name: &str) -> Result<(), String> {
+/// Finds out whether there can be a network, and a name for it; removes what is left of others.
+fn prepare() -> Result<String, String> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
     if !rustix::process::geteuid().is_root() {
         return Err("this user may not make network namespaces".into());
     }
-    for verb in ["add", "del"] {
-        let done = Command::new("ip").args(["netns", verb, name]).output().map_err(|error| format!("ip: {error}"))?;
-        if !done.status.success() {
-            return Err(format!("ip netns {verb}: {}", String::from_utf8_lossy(&done.stderr).trim()));
-        }
-    }
-    Ok(())
+    let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    ip(&["netns", "add", &name])?;
+    ip(&["netns", "del", &name])?;
+    remove_remains();
+    Ok(name)
+}
+
+fn hosts(name: &str, count: usize) -> Vec<String> {
+    (0..count).map(|host| format!("{name}-{host}")).collect()
 }
 
 /// Runs `ip`.
-///
-/// # Panics
-/// If it fails.
-fn ip(arguments: &[&str]) {
-    let done = Command::new("ip").args(arguments).output().unwrap();
-    assert!(done.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+fn ip(arguments: &[&str]) -> Result<(), String> {
+    let done = Command::new("ip").args(arguments).output().map_err(|error| format!("ip: {error}"))?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(format!("ip {}: {}", arguments.join(" "), String::from_utf8_lossy(&done.stderr).trim())),
+    }
 }
 
-/// Removes namespaces whose test is gone.
+/// Removes namespaces whose process is gone.
 fn remove_remains() {
     for entry in std::fs::read_dir(FOLDER).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -1,14 +1,12 @@
 //! Between two hosts: ours, with and without authentication, and Open MPI over TCP take turns.
 
-mod network;
-
 use super::peers::{Between, Peer, Request, Test, add, summarize};
 use super::plan::{Figure, Figures, Part};
 use super::{Results, launcher, step};
 use crate::this_program;
 use hikyaku::launch::Hosts;
+use hikyaku_testing::netns::{AGENT, Network};
 use indicatif::ProgressBar;
-use network::Network;
 
 /// How often each has its turn.
 const ROUNDS: usize = 3;
@@ -84,10 +82,10 @@ fn place(results: &mut Results, named: Option<(&str, Option<&str>)>) -> Result<P
             _network: None,
         });
     }
-    match Network::new() {
+    match Network::pair() {
         Ok(network) => {
-            let (hosts, agent) = (network.list(), Some(network::AGENT.to_owned()));
-            let between = Some(Between::Namespaces(network.names().clone()));
+            let (hosts, agent) = (network.list(&[(0, 1), (1, 1)]), Some(AGENT.to_owned()));
+            let between = Some(Between::Namespaces([0, 1].map(|host| network.host(host).to_owned())));
             Ok(Place { hosts, agent, variables: Vec::new(), between, _network: Some(network) })
         }
         Err(why) => {
