@@ -5,6 +5,8 @@ use crate::support::other;
 use hikyaku::Job;
 use hikyaku::collective::{Formation, FormationChannel, Sum};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The scope waits for it.
 pub fn a_scope_is_left_with_a_call_under_way(job: &Job) {
@@ -134,6 +136,62 @@ fn panic_once_for_each(job: &Job) {
         }
     };
     job.register_handler(1, handler).unwrap();
+}
+
+/// Does it again after each panic of a handler in it.
+fn again<R>(mut work: impl FnMut() -> R) -> R {
+    loop {
+        if let Ok(result) = catch_unwind(AssertUnwindSafe(&mut work)) {
+            return result;
+        }
+    }
+}
+
+/// A rank leaves long calls by the panic of a handler, at whatever moment. Its buffer is its own again: what it writes there
+/// afterwards stays. Nobody waits for it, and whoever succeeds has the right result.
+pub fn a_handler_panics_in_long_calls(job: &Job) {
+    const OWN: u64 = 0xEEEE;
+    let handled = Arc::new(AtomicU64::new(0));
+    let mark = handled.clone();
+    let handler = move |_: &mut hikyaku::Context<'_>, message: &hikyaku::Message<'_>| {
+        mark.store(message.address, Ordering::Relaxed);
+        panic!("on purpose");
+    };
+    job.register_handler(1, handler).unwrap();
+    let mut panics = 0;
+    for round in 1..=60u64 {
+        let is_victim = round as usize % 2 == job.rank();
+        let sums = round % 4 < 2;
+        let world = job.world().unwrap();
+        let mut data = vec![if sums { 3 } else { 6 * (1 - job.rank() as u64) }; 4 * LONG];
+        again(|| job.barrier()).unwrap();
+        if !is_victim {
+            job.send(other(job), 1, round, [0; 6], &[]).unwrap();
+            // Different moments of the other's call.
+            (0..round * 97 % 3_000).for_each(|_| std::hint::spin_loop());
+        }
+        let call = || if sums { world.allreduce(&mut data, Sum) } else { world.broadcast(&mut data, 0) };
+        match catch_unwind(AssertUnwindSafe(call)) {
+            Ok(Ok(())) => assert!(data.iter().all(|value| *value == 6)),
+            Ok(Err(_)) => assert!(!is_victim, "its own handler ends its call by a panic"),
+            Err(_) => {
+                assert!(is_victim, "a panic comes from an own handler");
+                panics += 1;
+                data.fill(OWN);
+                again(|| job.barrier()).unwrap();
+                assert!(data.iter().all(|value| *value == OWN), "written to after it was left");
+                continue;
+            }
+        }
+        while is_victim && handled.load(Ordering::Relaxed) < round {
+            again(|| job.progress());
+        }
+        again(|| job.barrier()).unwrap();
+    }
+    let of_all = job.symmetric::<u64>(1).unwrap();
+    job.word(of_all.at(other(job), 0), panics).unwrap();
+    job.barrier().unwrap();
+    assert!(panics + of_all.get(0) > 0, "no handler has panicked in a call");
 }
 
 /// The panic is caught, and the rank comes to the barrier once more: it waits there for the same others.

@@ -165,7 +165,14 @@ impl Group<'_> {
         let complete = || self.is_left(round, root, chunks);
         let done = match complete() {
             Some(done) => done,
-            None => self.job.wait_until(By::Rank(rank), None, ANY, Progress::Seldom, complete)?,
+            None => match self.job.wait_until(By::Rank(rank), None, ANY, Progress::Seldom, complete) {
+                Ok(done) => done,
+                Err(error) => {
+                    // It need not be the root's end.
+                    self.wait_out(By::Rank(rank), || complete().map(drop));
+                    return Err(error);
+                }
+            },
         };
         if done { Ok(()) } else { Err(self.closed_by(round, rank)) }
     }
