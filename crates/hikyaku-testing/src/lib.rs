@@ -54,7 +54,7 @@ pub mod registry;
 pub mod runner;
 pub mod seccomp;
 pub mod segment;
-mod support;
+pub mod support;
 pub mod watchdog;
 
 pub use cases::message::{pattern, programs};

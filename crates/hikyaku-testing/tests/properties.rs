@@ -4,6 +4,7 @@
 //! outcome of a round whatever the order; counters, which everyone changes at once, commute.
 
 use hikyaku::{Area, Atomic, Job, RemoteArea, Symmetric};
+use hikyaku_testing::support::changed;
 use hikyaku_testing::watchdog;
 use proptest::prelude::*;
 
@@ -68,20 +69,7 @@ fn apply(memory: &mut Memory, part: usize, counters: usize, step: &Step) -> Vec<
         Step::Change { kind, rank, at, operation } => {
             let word = &mut memory[kind][rank][part + at];
             let before = *word;
-            *word = match operation {
-                Atomic::Add(value) => before.wrapping_add(value),
-                Atomic::Swap(value) => value,
-                Atomic::CompareSwap { old, new } => {
-                    if before == old {
-                        new
-                    } else {
-                        before
-                    }
-                }
-                Atomic::And(value) => before & value,
-                Atomic::Or(value) => before | value,
-                Atomic::Xor(value) => before ^ value,
-            };
+            *word = changed(before, operation);
             vec![before]
         }
         Step::Count { kind, rank, counter, value } => {

@@ -5,6 +5,7 @@
 
 use super::trouble::{Outcome, promise};
 use crate::chance::Chance;
+use crate::support::changed;
 use hikyaku::{Area, Atomic, Job, Place, RemoteArea, Symmetric, Until};
 
 /// Words of a memory that one rank may write in a round; between parts lies a word that nobody writes.
@@ -90,14 +91,7 @@ fn apply(memory: &mut [u64], part: usize, counters: usize, step: &Step) -> Vec<u
         Step::Change { at, operation } => {
             let word = &mut memory[part + at];
             let before = *word;
-            *word = match *operation {
-                Atomic::Add(value) => before.wrapping_add(value),
-                Atomic::Swap(value) => value,
-                Atomic::CompareSwap { old, new } => [before, new][(before == old) as usize],
-                Atomic::And(value) => before & value,
-                Atomic::Or(value) => before | value,
-                Atomic::Xor(value) => before ^ value,
-            };
+            *word = changed(before, *operation);
             return vec![before];
         }
         Step::Count { counter, value } => {

@@ -61,6 +61,7 @@ const HEAPS_BYTES: u64 = 1 << 41;
 
 /// What came of it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Run<R> {
     /// What each rank returned.
     pub results: Vec<R>,

@@ -90,6 +90,7 @@ pub struct Launcher {
 
 /// Whether ranks are bound to cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Bind {
     /// One core each, if there are enough.
     Core,
@@ -99,6 +100,7 @@ pub enum Bind {
 
 /// What happens when a rank dies: is killed, or exits with a status other than 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnDeath {
     /// The others learn of it, have a moment to say so, and are ended within a second.
     End,

@@ -102,6 +102,7 @@ use std::time::Duration;
 
 /// When a send may return before its receive is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mode {
     /// Never: a send returns when its message was taken.
     Synchronous,

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// What an atomic operation does with a word. All give the value from before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Atomic {
     /// Adds, wrapping around.
     Add(u64),

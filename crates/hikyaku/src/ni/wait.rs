@@ -36,6 +36,7 @@ impl Pace {
 
 /// Who is expected to end the wait: its death ends it too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum By {
     /// Any peer. The death of any rank ends the wait, and so does one that leaves because it could not reach another.
     Anyone,
@@ -56,6 +57,7 @@ pub(crate) enum Progress {
 
 /// What a word is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Until {
     /// The word equals the value.
     Equal(u64),
@@ -78,6 +80,7 @@ impl Until {
 
 /// One thing to wait for, among several.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Event<'a> {
     /// A word of this rank's own memory.
     Word(Place<'a, u64>, Until),

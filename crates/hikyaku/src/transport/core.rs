@@ -98,6 +98,7 @@ pub enum Posted {
 
 /// Why a rank is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Loss {
     /// It said that it leaves, and everything it sent before has arrived.
     Left,
@@ -137,6 +138,7 @@ impl Capabilities {
 
 /// Whether one may sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Armed {
     /// There is something to do: poll first.
     Ready,

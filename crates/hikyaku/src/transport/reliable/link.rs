@@ -60,6 +60,7 @@ pub enum Refusal {
 
 /// What happened on a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counters {
     /// Messages put on the wire for the first time.
     pub sent: u64,
