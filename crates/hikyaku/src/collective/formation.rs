@@ -329,7 +329,7 @@ fn checksum(list: &[usize], number: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::raw::RawMessages;
+    use crate::message::operation::raw::RawMessages;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 

@@ -6,99 +6,50 @@
 //! receiver looks at. Short messages travel in that line; longer ones through a bounce buffer in memory that both
 //! map; long ones are copied once, from the sender's buffer into the receiver's, by both sides at the same time.
 //!
-//! | file | concept |
+//! Each folder uses only those above it in this list.
+//!
+//! | folder | what is in it |
 //! |---|---|
-//! | `slot` | the words two ranks meet on |
-//! | `layout` | where they lie |
-//! | `roster` | which ranks the members are, and where their parts of job memory lie |
-//! | `link` | the members a rank exchanges messages with, near and far |
-//! | `state` | what each side keeps to itself |
-//! | `table` | a place per slot, of which most are never used |
-//! | `far/` | the same between ranks of different hosts |
-//! | `deal` | who copies which part of a long message, and how either side gives it up |
-//! | `chunk` | a long buffer in pieces that both sides copy |
-//! | `shape` | how the bytes of a buffer lie: in one piece, or in columns |
-//! | `spot` | where a buffer is, seen from two processes; copying between them |
-//! | `own` | where the buffers of messages to oneself are |
-//! | `columns` | long messages from and into columns |
-//! | `short` | what fits a line: sent and received in place |
-//! | `bounce` | what fits a buffer that both map |
-//! | `send` | sending: eager, offered, synchronous |
-//! | `recall` | sends that are given up: they go on from a copy |
-//! | `receive` | receiving: from a slot, from any slot of a rank, from any rank |
-//! | `spoiled` | long messages that could not be copied |
-//! | `search` | finding a message when the receive does not say from where |
-//! | `pending` | operations that go on while the program does something else |
-//! | `waiting` | those of them that receive short messages |
-//! | `look` | what there is, without waiting for it |
-//! | `scope` | the same in safe code |
-//! | `eager` | short messages that leave nothing under way |
-//! | `prepared` | transfers that are set up once and started many times |
-//! | `quiet` | when nothing is under way any more |
-//! | `node` | the words of a chain: messages behind one that was not taken yet, which the receiver finds by itself |
-//! | `chain` | sending and receiving by it |
-//! | `pool` | short nodes that are used again |
-//! | `spool` | the spare buffer of sends that have waited long enough |
+//! | `wire` | the words that two ranks meet on, and where they lie |
+//! | `buffer` | buffers of the program, and copying between them |
+//! | `state` | what a rank keeps to itself |
+//! | `near` | messages between ranks of one host |
+//! | `far` | messages between ranks of different hosts |
+//! | `operation` | what the program asks for, at once or under way |
 
-mod bounce;
-mod chain;
-pub(crate) mod chunk;
-mod columns;
-pub(crate) mod deal;
-mod eager;
+pub(crate) mod buffer;
 mod far;
-mod layout;
-mod link;
-mod look;
-pub(crate) mod node;
-mod own;
-mod pending;
-mod pool;
-mod prepared;
-mod quiet;
-pub(crate) mod raw;
-mod recall;
-mod receive;
-mod roster;
-mod scope;
-pub(crate) mod search;
-mod send;
-mod shape;
-mod short;
-pub(crate) mod slot;
-mod spoiled;
-mod spool;
-mod spot;
+mod near;
+pub(crate) mod operation;
 mod state;
-mod table;
-mod waiting;
+pub(crate) mod wire;
 
-pub use columns::Columns;
-pub use layout::EAGER_MAX;
-pub use prepared::{PreparedReceive, PreparedSend};
-pub use receive::Received;
-pub use scope::{ReceiveHandle, Scope, SendHandle};
-pub use spool::SpoolReport;
+pub use operation::columns::Columns;
+pub use operation::prepared::{PreparedReceive, PreparedSend};
+pub use operation::receive::Received;
+pub use operation::scope::{ReceiveHandle, Scope, SendHandle};
+pub use operation::spool::SpoolReport;
+pub use wire::layout::EAGER_MAX;
 
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::ni::Ni;
 use crate::ni::background::{self, Background};
 use crate::ni::place::Symmetric;
-use layout::Layout;
-use link::{Link, Links};
-use own::OwnSpots;
-use pending::Pending;
-use pool::Pool;
-use roster::Roster;
-use scope::Started;
-use spool::Spool;
-use state::Peer;
+use buffer::own::OwnSpots;
+use operation::pending::Pending;
+use operation::scope::Started;
+use operation::spool::Spool;
+use state::link::{Link, Links};
+use state::peer::Peer;
+use state::pool::Pool;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use wire::layout::Layout;
+use wire::roster::Roster;
 
 /// When a send may return before its receive is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

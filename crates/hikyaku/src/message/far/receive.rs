@@ -1,14 +1,14 @@
 //! Receiving from a far rank.
 
-use super::header::Header;
-use super::link::FarLink;
-use super::words::{FarSlot, Notice, Place, Post};
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::message::Core;
-use crate::message::layout::{BOUNCE_COUNT, EAGER_MAX};
-use crate::message::receive::ReceiveOp;
-use crate::message::short::SHORT_MAX;
+use crate::message::near::short::SHORT_MAX;
+use crate::message::operation::receive::ReceiveOp;
+use crate::message::state::far_link::FarLink;
+use crate::message::state::header::Header;
+use crate::message::wire::far::{FarSlot, Notice, Place, Post};
+use crate::message::wire::layout::{BOUNCE_COUNT, EAGER_MAX};
 use crate::planted::{Bug, planted};
 
 impl Core {

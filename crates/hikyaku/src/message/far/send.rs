@@ -1,14 +1,14 @@
 //! Sending to a far rank.
 
-use super::link::FarLink;
-use super::words::{FarSlot, Landed, Notice, Place};
 use crate::error::{Error, Result};
 use crate::message::Core;
-use crate::message::layout::EAGER_MAX;
-use crate::message::send::{SendOp, Stage};
-use crate::message::short::SHORT_MAX;
-use crate::message::spot::Buffer;
-use crate::message::state::Peer;
+use crate::message::buffer::spot::Buffer;
+use crate::message::near::short::SHORT_MAX;
+use crate::message::operation::send::{SendOp, Stage};
+use crate::message::state::far_link::FarLink;
+use crate::message::state::peer::Peer;
+use crate::message::wire::far::{FarSlot, Landed, Notice, Place};
+use crate::message::wire::layout::EAGER_MAX;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::remote::Target;
 use crate::ni::wait::By;
