@@ -1,11 +1,9 @@
 //! Where a buffer is, seen from two processes, and copying between them.
 
-use super::own::Own;
 use super::shape::{Run, Shape, runs};
 use crate::error::{Error, Result};
 use crate::memory::cache;
 use crate::memory::copy;
-use crate::message::Core;
 use crate::message::wire::slot::Spot;
 use crate::ni::Ni;
 use crate::transport::shm::cross::{Direction, Pieces};
@@ -119,13 +117,25 @@ impl Buffer {
     }
 
     /// Tells a peer where this is.
-    fn tell(&self, ni: &Ni, spot: &Spot) {
+    pub fn tell(&self, ni: &Ni, spot: &Spot) {
         let (offset, mapped) = (self.offset(ni).unwrap_or(0), self.is_mapped(ni));
         spot.start.store(if mapped { offset as u64 } else { self.start as u64 }, Ordering::Relaxed);
         spot.bytes.store(self.bytes as u64, Ordering::Relaxed);
         spot.mapped.store(mapped as u64, Ordering::Relaxed);
         spot.shape.store(self.shape.word(), Ordering::Relaxed);
     }
+}
+
+/// The bytes of a buffer, in one piece; `None` without memory for them.
+pub(in crate::message) fn copy_of(buffer: Buffer) -> Option<Box<[u8]>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(buffer.bytes).ok()?;
+    // SAFETY: room for as many bytes, all of which are written before they count.
+    unsafe {
+        buffer.copy_to(copy.as_mut_ptr());
+        copy.set_len(buffer.bytes);
+    }
+    Some(copy.into_boxed_slice())
 }
 
 /// A part of the own heap that stands in for a buffer peers cannot reach; given back when dropped.
@@ -158,80 +168,21 @@ impl Drop for Staged {
     }
 }
 
-/// What a spot says before a claim keeps it as it is: it may change at any moment, so nothing is done by it but to decide
-/// whether a claim is worth it.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::message) struct Glimpse {
-    pub bytes: usize,
-    /// Whether the bytes can be moved from here without the peer's help.
-    pub is_reachable: bool,
-}
-
-impl Core {
-    /// Tells a near member where a buffer is. What comes of it is kept until the buffer may go.
-    pub(in crate::message) fn tell_place(&self, member: usize, buffer: Buffer, spot: &Spot) -> Option<Box<Own>> {
-        match self.knows_place(member) {
-            true => Some(Box::new(self.own_spots.note(spot, buffer))),
-            false => {
-                buffer.tell(&self.ni, spot);
-                None
-            }
-        }
-    }
-
-    /// Whether a buffer is this rank's own, so that nothing is read about it that others may have written.
-    #[inline(always)]
-    pub(in crate::message) fn knows_place(&self, member: usize) -> bool {
-        member == self.me && !self.ni.threads
-    }
-
-    /// Where the buffer of a near member is.
-    #[inline]
-    pub(in crate::message) fn hear_place(&self, member: usize, spot: &Spot) -> Result<Distant> {
-        match self.knows_place(member) {
-            true => self.own_place(spot),
-            false => Distant::heard(&self.ni, self.rank_of(member), spot),
-        }
-    }
-
-    /// Where the buffer of a near member is, for a message whose size is known.
-    #[inline]
-    pub(in crate::message) fn hear_place_of(&self, member: usize, spot: &Spot, bytes: usize) -> Result<Distant> {
-        match self.hear_place(member, spot) {
-            Ok(distant) if distant.bytes != bytes => {
-                Err(Error::PeerMisbehaved { rank: distant.rank, what: "a message that changes its size" })
-            }
-            heard => heard,
-        }
-    }
-
-    /// A look at what a near member tells, before a claim.
-    #[inline]
-    pub(in crate::message) fn glimpse(&self, member: usize, spot: &Spot) -> Result<Glimpse> {
-        if self.knows_place(member) {
-            let own = self.own_place(spot)?;
-            return Ok(Glimpse { bytes: own.bytes, is_reachable: own.is_reachable(&self.ni) });
-        }
-        let ni = &self.ni;
-        let is_mapped = spot.mapped.load(Ordering::Relaxed) == 1;
-        let is_reachable = is_mapped || ni.threads || ni.crosses_to(self.rank_of(member));
-        Ok(Glimpse { bytes: spot.bytes.load(Ordering::Relaxed) as usize, is_reachable })
-    }
-
-    #[cold]
-    fn own_place(&self, spot: &Spot) -> Result<Distant> {
-        let rank = self.ni.rank;
-        // Without a message to oneself, some other rank must have written that there is one.
-        let misbehaved = Error::PeerMisbehaved { rank, what: "a message to oneself that was never sent" };
-        let (Buffer { start, bytes, shape }, is_there) = self.own_spots.find(spot).ok_or(misbehaved)?;
-        let place = if is_there { Place::Own(start) } else { Place::Gone };
-        Ok(Distant { rank, place, bytes, shape })
-    }
-}
-
 impl Distant {
+    /// A buffer of this rank `rank`, as it knows itself, and whether it is still there.
+    pub fn own(rank: usize, buffer: Buffer, is_there: bool) -> Distant {
+        let Buffer { start, bytes, shape } = buffer;
+        let place = if is_there { Place::Own(start) } else { Place::Gone };
+        Distant { rank, place, bytes, shape }
+    }
+
+    /// The rank that it belongs to.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
     /// Reads what `rank` told, and believes it only as far as it does no harm here.
-    fn heard(ni: &Ni, rank: usize, spot: &Spot) -> Result<Distant> {
+    pub fn heard(ni: &Ni, rank: usize, spot: &Spot) -> Result<Distant> {
         let start = spot.start.load(Ordering::Relaxed);
         let bytes = spot.bytes.load(Ordering::Relaxed);
         let mapped = spot.mapped.load(Ordering::Relaxed) == 1;

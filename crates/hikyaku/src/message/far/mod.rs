@@ -23,9 +23,11 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `pair` | this rank and a far member; the other files are what they do |
 //! | `send`, `receive` | the two sides |
 //!
 //! The words they meet on are in `wire::far`, what is kept about a far member in `state::far_link` and `state::header`.
 
+pub(super) mod pair;
 mod receive;
 mod send;

@@ -6,25 +6,24 @@
 //! the next one will use are fetched. The second begins before the receiver has seen the head of the message: it guesses
 //! which buffer it will name.
 
+use super::pair::NearPair;
 use crate::memory::copy;
-use crate::message::Core;
 use crate::message::buffer::spot::Buffer;
-use crate::message::state::link::NearLink;
 use crate::message::state::peer::{Bounces, Peer};
 use crate::message::wire::layout::EAGER_MAX;
 use crate::message::wire::slot::{Kind, PIECE_BYTES, Told, bounce_of, bounce_value};
 
-impl Core {
+impl NearPair<'_> {
     /// Sends a message of at most [`EAGER_MAX`] bytes; false if no buffer is free.
-    pub(in crate::message) fn send_bounce(&self, link: &NearLink, peer: &mut Peer, data: &[u8], entry: usize) -> bool {
+    pub fn send_bounce(self, peer: &mut Peer, data: &[u8], entry: usize) -> bool {
         assert!(data.len() <= EAGER_MAX);
-        let mine = self.mine(link);
+        let mine = self.mine();
         if !peer.has_bounce(|holder| mine.post(holder).look().0) {
             return false;
         }
         let (slot, bounces) = peer.parts(entry);
         let Some((bounce, turn)) = bounces.take(entry, slot) else { return false };
-        let theirs = self.theirs(link);
+        let theirs = self.theirs();
         let (target, marks) = (theirs.bounce(bounce), theirs.marks(bounce));
         // The receiver looks at the head all the time, so its line is the last to come: it is fetched first.
         copy::expect_write(std::ptr::from_ref(theirs.head(entry)).cast_mut().cast(), 1);
@@ -38,7 +37,7 @@ impl Core {
                 _ => marks.set(piece, turn),
             }
         }
-        self.notify(link);
+        self.notify();
         if let Some(next) = bounces.warm() {
             copy::expect_write(theirs.bounce(next), data.len());
         }
@@ -47,18 +46,11 @@ impl Core {
 
     /// Copies the pieces that have come and were not copied yet; true when all have.
     #[inline(always)]
-    pub(in crate::message) fn take_pieces(
-        &self,
-        link: &NearLink,
-        bounces: &Bounces,
-        told: &Told,
-        into: Buffer,
-        copied: &mut usize,
-    ) -> bool {
+    pub fn take_pieces(self, bounces: &Bounces, told: &Told, into: Buffer, copied: &mut usize) -> bool {
         assert!(told.bytes <= into.bytes && told.bytes <= EAGER_MAX);
         let (bounce, turn) = bounce_of(told.value);
         let bounce = bounces.foresee(bounce);
-        let mine = self.mine(link);
+        let mine = self.mine();
         let (source, marks) = (mine.bounce(bounce), mine.marks(bounce));
         while *copied < told.bytes {
             let piece = *copied / PIECE_BYTES;

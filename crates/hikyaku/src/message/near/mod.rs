@@ -2,14 +2,21 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `pair` | this rank and a near member; the other files are what they do |
 //! | `short` | what fits a line: sent and received in place |
 //! | `bounce` | what fits a buffer that both map |
 //! | `chain` | messages behind one that was not taken yet |
-//! | `recall` | sends that are given up: they go on from a copy |
+//! | `place` | where the buffers of a long message are |
+//! | `send`, `receive` | the two sides of everything else |
+//! | `recall` | sends that are withdrawn: they go on from a copy |
 //! | `spoiled` | long messages that could not be copied |
 
 mod bounce;
-pub(super) mod chain;
+mod chain;
+pub(super) mod pair;
+mod place;
 mod recall;
-pub(super) mod short;
+mod receive;
+mod send;
+mod short;
 mod spoiled;

@@ -1,10 +1,11 @@
 //! Long messages from and into columns, which are not copied together: the part of a matrix, for instance.
 
-use super::send::Stage;
 use crate::error::{Error, Result};
 use crate::message::buffer::shape::Shape;
 use crate::message::buffer::spot::Buffer;
-use crate::message::{EAGER_MAX, Messages};
+use crate::message::messages::Messages;
+use crate::message::state::op::Stage;
+use crate::message::wire::layout::EAGER_MAX;
 use crate::ni::message::refuse_in_handler;
 use std::time::Duration;
 

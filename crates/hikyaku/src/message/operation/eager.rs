@@ -1,11 +1,14 @@
 //! Messages that leave nothing under way, for code that has a wait of its own. Short ones are sent or received now, or not at
 //! all; long ones between two that wait for each other.
 
-use super::receive::ReceiveOp;
-use super::send::SendOp;
 use crate::error::Result;
 use crate::message::buffer::spot::Buffer;
-use crate::message::{Core, EAGER_MAX, Messages};
+use crate::message::messages::Messages;
+use crate::message::pair::Pair;
+use crate::message::state::core::Core;
+use crate::message::state::op::ReceiveOp;
+use crate::message::state::op::SendOp;
+use crate::message::wire::layout::EAGER_MAX;
 use std::marker::PhantomData;
 
 /// A message that is waited for.
@@ -38,7 +41,7 @@ impl Drop for Expected<'_> {
     /// Nobody writes to the buffer any more.
     fn drop(&mut self) {
         if !self.is_done {
-            self.core.withdraw(&mut self.op);
+            self.core.withdraw_receive(&mut self.op);
         }
     }
 }
@@ -54,7 +57,7 @@ impl Drop for Offered<'_> {
     /// Nobody reads the buffer any more.
     fn drop(&mut self) {
         if !self.is_done {
-            self.core.revoke(&mut self.op);
+            self.core.withdraw_send(&mut self.op);
         }
     }
 }
@@ -72,8 +75,7 @@ impl Messages<'_> {
         self.core.check(member, slot)?;
         // SAFETY: the buffer is borrowed for as long as the operation lives, which ends when it is done or revoked.
         let mut op = unsafe { self.core.begin_send(Buffer::of(data), member, slot)? };
-        // A far member gets a copy in any case; a near one copies by itself.
-        op.only_to_waiting = self.core.link(member).is_far();
+        op.only_to_waiting = Pair::of(&self.core, member).sends_to_waiting_only();
         let mut offered = Offered { core: &self.core, op, is_done: false };
         wait(&mut || {
             let sent = offered.core.poke_send(&mut offered.op);
@@ -112,7 +114,7 @@ impl Messages<'_> {
         let mut op = unsafe { self.core.begin_receive(Buffer::of_mut(into), member, slot)? };
         let received = self.core.poke_receive(&mut op);
         if matches!(received, Ok(None)) {
-            self.core.withdraw(&mut op);
+            self.core.withdraw_receive(&mut op);
         }
         received
     }

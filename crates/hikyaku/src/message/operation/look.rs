@@ -1,7 +1,7 @@
 //! What there is, without waiting for it.
 
 use crate::error::Result;
-use crate::message::Messages;
+use crate::message::messages::Messages;
 use crate::ni::wait::By;
 
 impl Messages<'_> {

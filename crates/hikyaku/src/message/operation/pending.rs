@@ -4,37 +4,19 @@
 //! Those that could not be finished at once are kept in a table (receives of short messages in their slots: `waiting`) and
 //! moved on by every wait of the thread, whatever it waits for.
 
-use super::receive::ReceiveOp;
-use super::send::SendOp;
-use super::spool::Spool;
-use super::waiting::{Names, Waiting};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::message::buffer::spot::Buffer;
+use crate::message::messages::Messages;
+use crate::message::near::pair::NearPair;
+use crate::message::state::core::Core;
+use crate::message::state::op::{ReceiveOp, SendOp};
+use crate::message::state::pending::{Flight, Pending, UnderWay, Way};
+use crate::message::state::spool::Spool;
 use crate::message::wire::layout::EAGER_MAX;
-use crate::message::{Core, Messages};
+use crate::ni::background::Background;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
-
-/// The operations under way.
-#[derive(Default)]
-pub(in crate::message) struct Pending {
-    /// Empty ones are used again.
-    flights: Vec<Flight>,
-    empty: Vec<usize>,
-    /// Where the next short round begins.
-    turn: usize,
-    /// The receives that are not in the table.
-    pub waiting: Names,
-}
-
-impl Pending {
-    /// Lets go of what others may still read, without giving its memory back.
-    pub fn leak(self) {
-        let is_under_way = |flight: &Flight| matches!(flight, Flight::Send(_) | Flight::Receive(_));
-        self.flights.into_iter().filter(is_under_way).for_each(std::mem::forget);
-    }
-}
 
 /// What was given up and others may still read.
 pub(crate) struct Halted {
@@ -42,81 +24,21 @@ pub(crate) struct Halted {
     spool: Spool,
 }
 
-pub(in crate::message) enum Flight {
-    Empty,
-    Send(SendOp),
-    Receive(ReceiveOp),
-    /// Ended, and not yet asked for: bytes that came.
-    Ended(std::result::Result<usize, Box<Error>>),
-}
-
-impl Flight {
-    pub fn ended(result: Result<usize>) -> Flight {
-        Flight::Ended(result.map_err(Box::new))
-    }
-}
-
-/// What is under way in a slot, in one direction.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::message) enum UnderWay {
-    Waiting(Waiting),
-    Flight(Ticket),
-}
-
-/// The name of an operation in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::message) struct Ticket(std::num::NonZeroU32);
-
-impl Ticket {
-    fn index(self) -> usize {
-        self.0.get() as usize - 1
-    }
-}
-
-/// Which operation of a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::message) enum Way {
-    Out,
-    In,
-}
-
 /// How many operations a short round moves on: enough for most programs, few enough not to delay the wait.
 const SHORT_ROUND: usize = 8;
-
-impl Pending {
-    pub fn add(&mut self, flight: Flight) -> Ticket {
-        let index = self.empty.pop().unwrap_or_else(|| {
-            self.flights.push(Flight::Empty);
-            self.flights.len() - 1
-        });
-        self.flights[index] = flight;
-        Ticket(std::num::NonZeroU32::new(index as u32 + 1).expect("at least 1"))
-    }
-
-    /// The result of an operation that has ended, which is forgotten here.
-    fn take(&mut self, ticket: Ticket) -> Option<Result<usize>> {
-        let index = ticket.index();
-        match std::mem::replace(&mut self.flights[index], Flight::Empty) {
-            Flight::Ended(result) => {
-                self.empty.push(index);
-                Some(result.map_err(|error| *error))
-            }
-            under_way => {
-                self.flights[index] = under_way;
-                None
-            }
-        }
-    }
-
-    pub(in crate::message) fn is_idle(&self) -> bool {
-        self.flights.len() == self.empty.len() && self.waiting.is_empty()
-    }
-}
 
 /// A long message must be waited for once the other side knows of it, so in a handler it is refused before.
 #[inline(always)]
 fn check_long(buffer: &Buffer) -> Result<()> {
     if buffer.bytes > EAGER_MAX { refuse_in_handler() } else { Ok(()) }
+}
+
+impl Background for Core {
+    fn advance(&self, all: bool) {
+        self.flush_owed();
+        self.move_spooled();
+        self.advance_pending(all);
+    }
 }
 
 impl Core {
@@ -127,11 +49,11 @@ impl Core {
             Flight::Empty | Flight::Ended(_) => return,
             Flight::Send(op) => {
                 let poked = self.poke_send(op).map(|done| done.then_some(0));
-                poked.inspect_err(|_| self.revoke(op)).transpose()
+                poked.inspect_err(|_| self.withdraw_send(op)).transpose()
             }
             Flight::Receive(op) => {
                 let poked = self.poke_receive(op);
-                poked.inspect_err(|_| self.withdraw(op)).transpose()
+                poked.inspect_err(|_| self.withdraw_receive(op)).transpose()
             }
         };
         if let Some(result) = ended {
@@ -140,7 +62,7 @@ impl Core {
     }
 
     /// Moves operations on: some of them, or all.
-    pub(in crate::message) fn advance_pending(&self, all: bool) {
+    pub(super) fn advance_pending(&self, all: bool) {
         let Ok(mut pending) = self.pending.try_borrow_mut() else { return };
         if pending.is_idle() {
             return;
@@ -181,15 +103,11 @@ impl Core {
     /// # Safety
     /// The buffer stays as it is until the operation has ended.
     #[inline(always)]
-    pub(in crate::message) unsafe fn start_out(
-        &self,
-        buffer: Buffer,
-        member: usize,
-        entry: usize,
-        prepared: bool,
-    ) -> Result<bool> {
+    pub(super) unsafe fn start_out(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<bool> {
         // SAFETY: the caller's promise.
-        if buffer.bytes <= EAGER_MAX && self.send_at_once(unsafe { buffer.as_slice() }, member, entry, prepared) {
+        if buffer.bytes <= EAGER_MAX
+            && NearPair::send_at_once(self, unsafe { buffer.as_slice() }, member, entry, prepared)
+        {
             return Ok(true);
         }
         self.start_flight_out(buffer, member, entry, prepared)
@@ -210,7 +128,7 @@ impl Core {
             Ok(false) => Flight::Send(op),
             // The receiver has refused it already, which is told when it is asked for, as if that had come later.
             Err(error) if op.has_begun() => {
-                self.revoke(&mut op);
+                self.withdraw_send(&mut op);
                 Flight::ended(Err(error))
             }
             Err(error) => return Err(error),
@@ -226,13 +144,7 @@ impl Core {
     /// # Safety
     /// The buffer stays, and nobody else uses it, until the operation has ended.
     #[inline(always)]
-    pub(in crate::message) unsafe fn start_in(
-        &self,
-        buffer: Buffer,
-        member: usize,
-        entry: usize,
-        prepared: bool,
-    ) -> Result<()> {
+    pub(super) unsafe fn start_in(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<()> {
         let link = self.link(member);
         let mut peer = link.state().borrow_mut();
         let receive = &mut peer.slots[entry].receive;
@@ -262,7 +174,7 @@ impl Core {
 
     /// What became of the operation of a slot: bytes that came, if it has ended. Nothing under way: 0.
     #[inline]
-    pub(in crate::message) fn test(&self, member: usize, entry: usize, way: Way) -> Result<Option<usize>> {
+    pub(super) fn test(&self, member: usize, entry: usize, way: Way) -> Result<Option<usize>> {
         let mut pending = self.pending.borrow_mut();
         if way == Way::In {
             self.advance_waiting(member, entry, &mut pending);
@@ -279,8 +191,8 @@ impl Core {
         result.map(Some)
     }
 
-    /// Gives the operation of a slot up: afterwards nobody uses its buffer any more. A send goes on from a copy.
-    pub(in crate::message) fn abandon(&self, member: usize, entry: usize, way: Way) {
+    /// Takes back the buffer of the operation of a slot: afterwards nobody else uses it. A send goes on from a copy.
+    pub(super) fn withdraw(&self, member: usize, entry: usize, way: Way) {
         // A forked child has no part in what its parent has started.
         if self.ni.is_forked() {
             return;
@@ -292,8 +204,8 @@ impl Core {
             None => return,
         };
         match std::mem::replace(&mut pending.flights[ticket.index()], Flight::Empty) {
-            Flight::Receive(mut op) => self.withdraw(&mut op),
-            Flight::Send(mut op) => self.let_go(&mut op),
+            Flight::Receive(mut op) => self.withdraw_receive(&mut op),
+            Flight::Send(mut op) => self.withdraw_promised(&mut op),
             Flight::Empty | Flight::Ended(_) => {}
         }
         pending.empty.push(ticket.index());
@@ -303,8 +215,8 @@ impl Core {
 }
 
 impl Messages<'_> {
-    /// Gives up all receives under way: nobody will ask for them any more.
-    pub(crate) fn abandon_receives(&self) {
+    /// Withdraws all receives under way: nobody will ask for them any more.
+    pub(crate) fn withdraw_receives(&self) {
         let pending = self.core.pending.borrow();
         let slots = pending.flights.iter().filter_map(|flight| match flight {
             Flight::Receive(op) => Some((op.member, op.entry)),
@@ -312,13 +224,13 @@ impl Messages<'_> {
         });
         let slots: Vec<(usize, usize)> = slots.chain(pending.waiting.slots()).collect();
         drop(pending);
-        slots.into_iter().for_each(|(member, entry)| self.core.abandon(member, entry, Way::In));
+        slots.into_iter().for_each(|(member, entry)| self.core.withdraw(member, entry, Way::In));
     }
 
     /// Gives up all that is under way, and what goes on by itself: from now on this rank touches nothing for it, and it cannot
     /// be asked for. What others may still read must stay until they have done the same, so it is with what this gives.
     pub(crate) fn stop(&self) -> Halted {
-        self.abandon_receives();
+        self.withdraw_receives();
         Halted { _pending: self.core.pending.take(), spool: self.core.take_spool() }
     }
 
@@ -344,7 +256,7 @@ impl Messages<'_> {
 
     /// Waits for the operation of a slot; gives the bytes that came. On an error nobody uses its buffer any more, except in a
     /// handler, where it is refused and changes nothing.
-    pub(in crate::message) fn wait_flight(&self, member: usize, entry: usize, way: Way) -> Result<usize> {
+    pub(super) fn wait_flight(&self, member: usize, entry: usize, way: Way) -> Result<usize> {
         self.core.check(member, 0)?;
         if way == Way::In
             && let Some(bytes) = self.core.end_short(member, entry)
@@ -362,13 +274,13 @@ impl Messages<'_> {
             self.core.test(member, entry, way).transpose()
         });
         if waited.is_err() {
-            self.core.abandon(member, entry, way);
+            self.core.withdraw(member, entry, way);
         }
         waited?
     }
 
     /// One look at an operation; a peer that has ended ends it.
-    pub(in crate::message) fn test_flight(&self, member: usize, entry: usize, way: Way) -> Result<Option<usize>> {
+    pub(super) fn test_flight(&self, member: usize, entry: usize, way: Way) -> Result<Option<usize>> {
         self.core.check(member, 0)?;
         if let ended @ Some(_) = self.core.test(member, entry, way)? {
             return Ok(ended);
@@ -381,7 +293,7 @@ impl Messages<'_> {
             Err(error) => match self.core.test(member, entry, way)? {
                 ended @ Some(_) => Ok(ended),
                 None => {
-                    self.core.abandon(member, entry, way);
+                    self.core.withdraw(member, entry, way);
                     Err(error)
                 }
             },

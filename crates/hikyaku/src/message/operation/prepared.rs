@@ -3,11 +3,12 @@
 //! A prepared transfer owns its buffer, and its slot belongs to it as long as it exists, so that a start has next to nothing
 //! to check and nothing to look up. Interfaces to other languages reserve the slot alone.
 
-use super::pending::Way;
 use crate::error::Result;
 use crate::message::buffer::spot::Buffer;
+use crate::message::messages::Messages;
+use crate::message::state::core::Core;
 use crate::message::state::peer::Owner;
-use crate::message::{Core, Messages};
+use crate::message::state::pending::Way;
 use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -86,7 +87,7 @@ impl<T: Pod> std::fmt::Debug for PreparedReceive<'_, T> {
 
 impl Core {
     /// Keeps a slot for prepared transfers; fails if it is in use.
-    pub(in crate::message) fn reserve(&self, member: usize, entry: usize, way: Way) -> Result<()> {
+    pub(super) fn reserve(&self, member: usize, entry: usize, way: Way) -> Result<()> {
         let mut peer = self.state(member).borrow_mut();
         let is_open = match way {
             Way::Out => peer.slots[entry].send.is_open(false),
@@ -103,8 +104,8 @@ impl Core {
     }
 
     /// Ends what is under way there, and gives the slot back.
-    pub(in crate::message) fn release(&self, member: usize, entry: usize, way: Way) {
-        self.abandon(member, entry, way);
+    pub(super) fn release(&self, member: usize, entry: usize, way: Way) {
+        self.withdraw(member, entry, way);
         let mut peer = self.state(member).borrow_mut();
         match way {
             Way::Out => peer.slots[entry].send.reserved = false,

@@ -1,9 +1,11 @@
 //! When nobody writes any more to the words of these messages.
 
 use crate::error::Result;
+use crate::message::messages::Messages;
+use crate::message::pair::Pair;
+use crate::message::state::core::Core;
 use crate::message::state::far_link::FarLink;
 use crate::message::state::link::Link;
-use crate::message::{Core, Messages};
 use crate::ni::wait::{By, Progress};
 use crate::sync::atomic::Ordering;
 use crate::sync::bell::ANY;
@@ -13,9 +15,18 @@ impl Messages<'_> {
     pub(crate) fn await_taken(&self) -> Result<()> {
         for (member, link) in self.core.links.all_met() {
             let by = By::Rank(self.core.rank_of(member));
-            self.job.wait_until(by, None, ANY, Progress::Seldom, || self.core.was_taken(link).then_some(()))?;
+            self.job
+                .wait_until(by, None, ANY, Progress::Seldom, || Pair::by(&self.core, link).was_taken().then_some(()))?;
         }
         self.await_arrived()
+    }
+
+    /// Gives back the memory of messages that no member uses any more.
+    pub(crate) fn give_part(self) {
+        let core = self.core.clone();
+        drop(self);
+        core.give_nodes();
+        core.ni.give_heap(core.roster.part(core.me), core.layout.peer_bytes * core.size);
     }
 
     /// Waits until nothing is under way from here any more, whether it is taken or not.
@@ -54,15 +65,10 @@ impl Messages<'_> {
 }
 
 impl Core {
-    /// Whether everything that was sent to a member was taken, as far as is known here.
-    fn was_taken(&self, link: &Link) -> bool {
-        let peer = &mut *link.state().borrow_mut();
-        match link {
-            Link::Near(link) => peer.have_taken(|entry| self.mine(link).post(entry).look().0),
-            Link::Far(link) => {
-                let mine = link.mine(&self.layout);
-                link.is_clear(&self.ni) && peer.have_taken(|entry| mine.far(entry).post().taken)
-            }
-        }
+    /// Writes what far members are owed, as far as there is room; gives a member that is still owed something.
+    pub(super) fn flush_owed(&self) -> Option<usize> {
+        let mut owing = self.owing.borrow_mut();
+        owing.retain(|member| matches!(self.link(*member), Link::Far(link) if !link.is_clear(&self.ni)));
+        owing.first().copied()
     }
 }

@@ -1,9 +1,9 @@
 //! Messages by addresses, for interfaces to other languages: the ground of what scopes and prepared transfers do safely.
 
-use super::pending::Way;
 use crate::error::Result;
-use crate::message::Messages;
 use crate::message::buffer::spot::Buffer;
+use crate::message::messages::Messages;
+use crate::message::state::pending::Way;
 
 /// Messages of memory that no borrow protects, and of slots that no type keeps for anyone: the caller promises what safe code has
 /// from the compiler.

@@ -1,10 +1,10 @@
 //! Non-blocking operations in safe code: they borrow their buffers, so they live in a scope, which ends only when all of
 //! them have ended.
 
-use super::pending::Way;
 use crate::error::{Error, Result};
-use crate::message::Messages;
 use crate::message::buffer::spot::Buffer;
+use crate::message::messages::Messages;
+use crate::message::state::pending::{Started, StartedOp, Way};
 use bytemuck::Pod;
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -18,45 +18,22 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'scope mut &'env ()>,
 }
 
-/// What was started in a scope; `None` where it has ended.
-pub(in crate::message) type Started = Vec<Option<Operation>>;
-
 /// How long a list may be that is kept for the next scope.
 const KEPT_MAX: usize = 4096;
-
-/// An operation, by its slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::message) struct Operation {
-    member: u32,
-    slot: u32,
-    /// Its scope: handles may outlive theirs.
-    scope: u32,
-    /// Its place in the list of the scope.
-    place: u32,
-    way: Way,
-}
-
-impl Operation {
-    /// (member, slot, way)
-    #[inline(always)]
-    fn name(self) -> (usize, usize, Way) {
-        (self.member as usize, self.slot as usize, self.way)
-    }
-}
 
 /// A non-blocking send.
 #[derive(Debug)]
 #[must_use = "an operation that is not waited for ends with its scope"]
 pub struct SendHandle(
     /// `None`: it ended at once.
-    Option<Operation>,
+    Option<StartedOp>,
 );
 
 /// A non-blocking receive.
 #[derive(Debug)]
 #[must_use = "an operation that is not waited for ends with its scope"]
 pub struct ReceiveHandle {
-    operation: Operation,
+    operation: StartedOp,
     /// Bytes of an element of its buffer.
     element: usize,
 }
@@ -179,17 +156,17 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     #[inline(always)]
-    fn begun(&self, member: usize, slot: usize, way: Way) -> Operation {
+    fn begun(&self, member: usize, slot: usize, way: Way) -> StartedOp {
         let mut started = self.started.borrow_mut();
         // Ranks, slots and operations of a scope are fewer than a `u32` counts.
         let (member, slot, place) = (member as u32, slot as u32, started.len() as u32);
-        let operation = Operation { member, slot, scope: self.number, place, way };
+        let operation = StartedOp { member, slot, scope: self.number, place, way };
         started.push(Some(operation));
         operation
     }
 
     /// A handle is of this scope only if it is among what was started here.
-    fn check(&self, operation: Operation) -> Result<()> {
+    fn check(&self, operation: StartedOp) -> Result<()> {
         match self.started.borrow().get(operation.place as usize) {
             Some(started) if *started == Some(operation) => Ok(()),
             _ => Err(Error::Invalid("this operation was started in another scope".into())),
@@ -197,7 +174,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// An operation of this scope has ended.
-    fn forget(&self, operation: Operation) {
+    fn forget(&self, operation: StartedOp) {
         let mut started = self.started.borrow_mut();
         started[operation.place as usize] = None;
         while let Some(None) = started.last() {
@@ -205,7 +182,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
-    fn wait(&self, operation: Operation) -> Result<usize> {
+    fn wait(&self, operation: StartedOp) -> Result<usize> {
         self.check(operation)?;
         let (member, slot, way) = operation.name();
         let ended = self.messages.wait_flight(member, slot, way);
@@ -216,7 +193,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         ended
     }
 
-    fn test(&self, operation: Operation) -> Result<Option<usize>> {
+    fn test(&self, operation: StartedOp) -> Result<Option<usize>> {
         self.check(operation)?;
         let (member, slot, way) = operation.name();
         let ended = self.messages.test_flight(member, slot, way);
@@ -234,11 +211,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             let places = 0..self.started.borrow().len();
             for place in places {
                 let operation = self.started.borrow()[place].filter(|operation| operation.way == way);
-                if let Some((member, slot, way)) = operation.map(Operation::name) {
+                if let Some((member, slot, way)) = operation.map(StartedOp::name) {
                     let ended = self.messages.wait_flight(member, slot, way);
                     if ended.is_err() {
                         // Where nothing can be waited for it is still under way.
-                        self.messages.core.abandon(member, slot, way);
+                        self.messages.core.withdraw(member, slot, way);
                     }
                     self.started.borrow_mut()[place] = None;
                     result = result.and(ended.map(drop));
@@ -253,8 +230,8 @@ impl Drop for Scope<'_, '_> {
     fn drop(&mut self) {
         let mut started = self.started.take();
         // Only after a panic is anything left.
-        for (member, slot, way) in started.drain(..).flatten().map(Operation::name) {
-            self.messages.core.abandon(member, slot, way);
+        for (member, slot, way) in started.drain(..).flatten().map(StartedOp::name) {
+            self.messages.core.withdraw(member, slot, way);
         }
         if started.capacity() <= KEPT_MAX {
             self.messages.started.set(started);

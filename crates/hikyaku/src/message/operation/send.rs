@@ -1,18 +1,13 @@
-//! Sending.
-//!
-//! A message of up to [`EAGER_MAX`] bytes goes as soon as its slot is free: the words two ranks meet on hold it. A longer
-//! one is offered, and copied by both sides once the receive is there.
+//! Sending, by calls that return when the program may use its buffer again.
 
 use crate::error::{Error, Result};
-use crate::message::buffer::chunk::Chunks;
-use crate::message::buffer::own::Own;
-use crate::message::buffer::spot::{Buffer, Staged};
-use crate::message::near::short::SHORT_MAX;
-use crate::message::state::link::{Link, NearLink};
-use crate::message::state::peer::Peer;
-use crate::message::wire::layout::EAGER_MAX;
-use crate::message::wire::slot::{Kind, Told};
-use crate::message::{Core, Messages, Mode};
+use crate::message::buffer::spot::{Buffer, copy_of};
+use crate::message::messages::{Messages, Mode};
+use crate::message::near::pair::NearPair;
+use crate::message::pair::Pair;
+use crate::message::state::core::Core;
+use crate::message::state::op::{SendOp, Stage};
+use crate::message::wire::layout::{EAGER_MAX, SHORT_MAX};
 use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
@@ -21,41 +16,6 @@ use std::time::Duration;
 
 /// How long a send that need not be waited for waits for a bounce buffer before it is offered instead.
 const BOUNCE_PATIENCE: Duration = Duration::from_micros(20);
-
-/// A send under way.
-#[derive(Debug)]
-pub(in crate::message) struct SendOp {
-    pub member: usize,
-    pub entry: usize,
-    pub buffer: Buffer,
-    pub stage: Stage,
-    pub synchronous: bool,
-    /// A long message is offered only to a receive that waits: its buffer may still change.
-    pub only_to_waiting: bool,
-    /// A message that finds no free bounce buffer is offered too: its buffer stays, however long that takes. Bounce
-    /// buffers may all hold messages that are not wanted yet.
-    pub may_offer: bool,
-    /// It sends from the spare buffer, and others of its slot wait behind it.
-    pub spooled: bool,
-    /// It was described before.
-    pub prepared: bool,
-    pub number: u64,
-    /// Bytes that are on their way into the buffer of a far receive.
-    pub landed: usize,
-    pub(in crate::message) staged: Option<Box<Staged>>,
-    /// Keeps what a message to oneself is read from.
-    pub(in crate::message) told: Option<Box<Own>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::message) enum Stage {
-    /// Waits for its slot, or for a bounce buffer.
-    Start,
-    /// Offered: the receiver may copy at any moment.
-    Offered,
-    /// Waits to be taken.
-    Sent,
-}
 
 impl Messages<'_> {
     /// Sends `data` to slot `slot` of `rank`; what it waits for depends on [`Messages::mode`].
@@ -68,7 +28,7 @@ impl Messages<'_> {
             Mode::Spool(_) => data.len() <= SHORT_MAX,
             Mode::Synchronous => false,
         };
-        if slot < self.core.slots && at_once && self.core.send_at_once(data, rank, slot, false) {
+        if slot < self.core.slots && at_once && NearPair::send_at_once(&self.core, data, rank, slot, false) {
             return Ok(());
         }
         self.send_entry(data, rank, slot, slot)
@@ -101,7 +61,7 @@ impl Messages<'_> {
             Ok(true) => Ok(()),
             Ok(false) => self.finish_send(op, mode),
             Err(error) => {
-                self.core.revoke(&mut op);
+                self.core.withdraw_send(&mut op);
                 Err(error)
             }
         }
@@ -148,7 +108,7 @@ impl Messages<'_> {
     ) -> Result<()> {
         let by = By::Rank(self.core.rank_of(op.member));
         // A handler that panics in the wait takes the buffer away, and so does every error but one.
-        let send = Revoked { core: &self.core, op };
+        let send = WithdrawnSend { core: &self.core, op };
         let waited = self.job.wait_until(by, patience, ANY, Progress::Seldom, || {
             self.core.move_spooled();
             step(send.op).map(|done| done.then_some(())).transpose()
@@ -162,240 +122,47 @@ impl Messages<'_> {
     }
 }
 
-/// A send that is given up when this is dropped.
-struct Revoked<'a> {
+/// A send that is withdrawn when this is dropped.
+struct WithdrawnSend<'a> {
     core: &'a Core,
     op: &'a mut SendOp,
 }
 
-impl Drop for Revoked<'_> {
+impl Drop for WithdrawnSend<'_> {
     fn drop(&mut self) {
-        self.core.revoke(self.op);
+        self.core.withdraw_send(self.op);
     }
 }
 
 impl Core {
-    /// A send that has not begun; fails if another one is under way in its slot (F3).
-    ///
-    /// # Safety
-    /// The buffer stays until the operation is done.
-    #[inline(always)]
-    pub(in crate::message) unsafe fn begin_send(&self, buffer: Buffer, member: usize, entry: usize) -> Result<SendOp> {
-        if !self.state(member).borrow().slots[entry].send.is_open(false) {
-            return Err(self.slot_busy(member, entry));
-        }
-        Ok(SendOp::new(buffer, member, entry))
-    }
-
     /// Takes a send as far as it goes now; true when it is done.
     #[inline]
-    pub(in crate::message) fn poke_send(&self, op: &mut SendOp) -> Result<bool> {
-        match self.link(op.member) {
-            Link::Near(link) => self.poke_near_send(link, op),
-            Link::Far(link) => self.poke_far_send(link, op),
+    pub(super) fn poke_send(&self, op: &mut SendOp) -> Result<bool> {
+        Pair::of(self, op.member).poke_send(op)
+    }
+
+    /// Takes the buffer of a send back: when this returns, nobody reads it any more. A send that its receiver knows of goes on
+    /// from a copy; one that has not begun never does.
+    #[cold]
+    pub(super) fn withdraw_send(&self, op: &mut SendOp) {
+        if op.is_offered() && !self.ni.is_forked() && !self.has_departed(self.rank_of(op.member)) {
+            Pair::of(self, op.member).withdraw_send(op);
         }
     }
 
-    #[inline(always)]
-    fn poke_near_send(&self, link: &NearLink, op: &mut SendOp) -> Result<bool> {
-        if op.stage == Stage::Start && !self.start_send(link, op)? {
-            return Ok(false);
+    /// Takes the buffer of a send back that was promised to leave: it goes on from a copy even if it has not begun.
+    #[cold]
+    pub(super) fn withdraw_promised(&self, op: &mut SendOp) {
+        if op.has_begun() {
+            return self.withdraw_send(op);
         }
-        match op.stage {
-            Stage::Start => unreachable!("started just now"),
-            Stage::Sent if !op.synchronous => Ok(true),
-            Stage::Sent if !self.was_taken_here(link, op) => Ok(false),
-            Stage::Sent => self.taken_or_refused(link, op).map(|()| true),
-            Stage::Offered => {
-                let done = self.help(link, op);
-                if !matches!(done, Ok(false)) {
-                    op.told = None;
-                }
-                done
-            }
+        if self.ni.is_forked() || self.has_departed(self.rank_of(op.member)) {
+            return;
         }
-    }
-
-    #[inline(always)]
-    fn start_send(&self, link: &NearLink, op: &mut SendOp) -> Result<bool> {
-        let (member, entry, buffer) = (op.member, op.entry, op.buffer);
-        let theirs = self.theirs(link);
-        let mut peer = link.state.borrow_mut();
-        if self.has_departures() {
-            self.ni.check_departed(By::Rank(link.rank))?;
+        if let Some(copy) = copy_of(op.buffer) {
+            // SAFETY: the copy stays beside the operation until it is done.
+            let op = unsafe { op.of_copy(Buffer::of(&copy), None, None) };
+            self.spool_withdrawn(op, copy);
         }
-        if !peer.is_free(self.mine(link), entry) || !op.spooled && self.is_spooled(member, entry) {
-            return Ok(false);
-        }
-        if entry < self.slots {
-            theirs.high().raise(&mut peer.high, entry);
-        }
-        peer.slots[entry].send.chain.leave(theirs.link(entry));
-        if buffer.bytes <= SHORT_MAX {
-            self.put_short(link, &mut peer.slots[entry], op.bytes(), entry);
-            op.number = peer.slots[entry].send.sent;
-            op.stage = Stage::Sent;
-            return Ok(true);
-        }
-        if buffer.bytes <= EAGER_MAX && self.send_bounce(link, &mut peer, op.bytes(), entry) {
-            op.number = peer.slots[entry].send.sent;
-            op.stage = Stage::Sent;
-            return Ok(true);
-        }
-        if !self.may_offer(link, op, &peer) {
-            return Ok(false);
-        }
-        // An offer must be waited for, which a handler cannot.
-        refuse_in_handler()?;
-        self.stage(link, op)?;
-        op.told = self.tell_place(member, op.buffer, theirs.offer(entry));
-        let told = Told { kind: Kind::Offer, bytes: 0, taken: peer.slots[entry].receive.taken, value: 0 };
-        let send = &mut peer.slots[entry].send;
-        send.sent += 1;
-        op.number = send.sent;
-        theirs.head(entry).publish(send.sent, told);
-        op.stage = Stage::Offered;
-        self.notify(link);
-        Ok(true)
-    }
-
-    fn may_offer(&self, link: &NearLink, op: &SendOp, peer: &Peer) -> bool {
-        if op.buffer.bytes <= EAGER_MAX {
-            return op.may_offer;
-        }
-        let (taken, waiting) = self.mine(link).post(op.entry).look();
-        !op.only_to_waiting || waiting && taken == peer.slots[op.entry].send.sent
-    }
-
-    /// Copies what it can of an offered message; true when all is copied.
-    fn help(&self, link: &NearLink, op: &SendOp) -> Result<bool> {
-        let (member, entry, number) = (op.member, op.entry, op.number);
-        let (mine, deal) = (self.mine(link), self.theirs(link).deal(entry));
-        let (taken, waiting) = mine.post(entry).look();
-        if taken >= number {
-            link.state.borrow_mut().learn(entry, taken);
-            return self.taken_or_refused(link, op).map(|()| true);
-        }
-        if !waiting || taken + 1 != number {
-            return Ok(false);
-        }
-        let (ni, spot) = (&*self.ni, mine.want(entry));
-        let wanted = self.glimpse(member, spot)?;
-        if wanted.bytes < op.buffer.bytes || !wanted.is_reachable {
-            return Ok(false);
-        }
-        let chunks = Chunks::of(op.buffer.bytes);
-        while let Some(index) = deal.claim(number, chunks.count) {
-            // Only now: the claim keeps the receive that is there, which may be another one than was looked at before.
-            let want = match self.hear_place(member, spot) {
-                Ok(want) if want.bytes >= op.buffer.bytes && want.is_reachable(ni) => want,
-                other => {
-                    deal.give_back();
-                    self.notify(link);
-                    return other.map(|_| false);
-                }
-            };
-            // SAFETY: the claim makes this the only one who writes the chunk, and keeps the receive's buffer; the own buffer
-            // stays until the operation is done.
-            let written = unsafe { want.write(ni, op.buffer, chunks.range(index)) };
-            self.count_copied(deal, number, written)?;
-        }
-        self.notify(link);
-        // The receiver need not know for this side to be done (F5).
-        if deal.done(number, chunks.count) { self.taken_or_refused(link, op).map(|()| true) } else { Ok(false) }
-    }
-
-    /// Whether the message was taken, as its slot tells. A function of the program may have sent another one since.
-    fn was_taken_here(&self, link: &NearLink, op: &SendOp) -> bool {
-        let mut peer = link.state.borrow_mut();
-        peer.is_free(self.mine(link), op.entry) || peer.slots[op.entry].send.taken >= op.number
-    }
-
-    /// A message is done: has the receiver got it?
-    fn taken_or_refused(&self, link: &NearLink, op: &SendOp) -> Result<()> {
-        let (from, to, slot) = (self.ni.rank, link.rank, op.entry % self.slots);
-        let deal = self.theirs(link).deal(op.entry);
-        if deal.was_refused(op.number) {
-            return Err(Error::Truncated { from, to, slot, bytes: op.buffer.bytes });
-        }
-        match deal.spoiled(op.number) {
-            Some(errno) => Err(self.why_spoiled(errno, op.member, Error::BadBuffer { from, to, slot })),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether `rank` has ended.
-    pub(in crate::message) fn has_departed(&self, rank: usize) -> bool {
-        self.has_departures() && self.ni.find_departed(By::Rank(rank)).is_err()
-    }
-
-    /// A copy of a long message in job memory, where the receiver cannot reach the sender's own.
-    fn stage(&self, link: &NearLink, op: &mut SendOp) -> Result<()> {
-        if op.buffer.needs_staging(&self.ni, link.rank) {
-            let staged = Staged::new(&self.ni, op.buffer.bytes)?;
-            // SAFETY: a fresh part of the own heap, of the same size.
-            unsafe { op.buffer.copy_to(staged.buffer().start) };
-            op.buffer = staged.buffer();
-            op.staged = Some(Box::new(staged));
-        }
-        Ok(())
-    }
-}
-
-impl SendOp {
-    #[inline(always)]
-    pub fn new(buffer: Buffer, member: usize, entry: usize) -> SendOp {
-        SendOp {
-            member,
-            entry,
-            buffer,
-            stage: Stage::Start,
-            synchronous: false,
-            only_to_waiting: false,
-            may_offer: false,
-            spooled: false,
-            prepared: false,
-            number: 0,
-            landed: 0,
-            staged: None,
-            told: None,
-        }
-    }
-
-    /// From now on it may be offered, whatever its size.
-    pub fn offerable(&mut self) -> &mut SendOp {
-        self.may_offer = true;
-        self
-    }
-
-    /// From now on it sends from the spare buffer.
-    pub fn set_spooled(mut self) -> SendOp {
-        self.spooled = true;
-        self.may_offer = true;
-        self
-    }
-
-    /// This send as far as it has got, but of a copy, which may be the one in job memory.
-    ///
-    /// # Safety
-    /// The copy holds the same bytes, and stays until the operation is done.
-    pub unsafe fn of_copy(&self, copy: Buffer, staged: Option<Box<Staged>>, told: Option<Box<Own>>) -> SendOp {
-        SendOp { buffer: copy, spooled: true, may_offer: true, only_to_waiting: false, staged, told, ..*self }
-    }
-
-    /// Whether the receiver knows of it.
-    pub fn has_begun(&self) -> bool {
-        self.stage != Stage::Start
-    }
-
-    /// What is to be sent, while it has not begun.
-    pub fn waiting_bytes(&self) -> Option<&[u8]> {
-        (self.stage == Stage::Start).then(|| self.bytes())
-    }
-
-    /// What is to be sent, which lies in one piece.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the buffer stays until the operation is done, and nobody writes it meanwhile.
-        unsafe { self.buffer.as_slice() }
     }
 }

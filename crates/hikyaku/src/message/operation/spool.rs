@@ -1,47 +1,19 @@
 //! The spare buffer: sends that have waited long enough are copied there and go on by themselves (F6, F7).
 
-use super::send::{SendOp, Stage};
 use crate::error::{Error, Result};
 use crate::message::buffer::spot::Buffer;
-use crate::message::near::chain::Own;
-use crate::message::state::link::Link;
-use crate::message::{Core, Messages};
+use crate::message::messages::Messages;
+use crate::message::pair::Pair;
+use crate::message::state::core::Core;
+use crate::message::state::op::SendOp;
+#[cfg(test)]
+use crate::message::state::pool::OwnNode;
+use crate::message::state::spool::{Carried, Spool, Spooled};
 use crate::ni::failure::Hold;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
-use std::collections::{HashMap, VecDeque};
-
-/// Sends that go on by themselves.
-#[derive(Default)]
-pub(in crate::message) struct Spool {
-    room: usize,
-    used: usize,
-    /// By (member, entry), in the order of their calls; none is empty.
-    lanes: HashMap<(usize, usize), VecDeque<Spooled>>,
-    /// The last node of each chain that was taken: the receiver may still look there for the next.
-    tails: HashMap<(usize, usize), Own>,
-    /// Sends in all lanes.
-    waiting: usize,
-    moved: usize,
-}
-
-/// A send that goes on by itself.
-struct Spooled {
-    way: Way,
-    /// What it takes of the room: a buffer that was handed over, or that belongs to a send that was given up, takes none.
-    takes: usize,
-    /// It was promised to arrive. One that was given up goes on only as long as there are messages.
-    promised: bool,
-}
-
-/// How it goes on.
-enum Way {
-    /// With the help of this rank's later calls: an operation and what it sends from.
-    Helped { op: SendOp, _data: Box<[u8]> },
-    /// The receiver finds it.
-    Found(Own),
-}
+use std::collections::VecDeque;
 
 /// What [`Messages::check_spool`] reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +105,7 @@ impl Messages<'_> {
     /// Only transfers that were leaked are under way now, and sends that nobody waits for.
     fn forsake_rest(&self) {
         // Where peers write is not given back before they have stopped.
-        self.abandon_receives();
+        self.withdraw_receives();
         // What was offered and not taken may still be read at any moment.
         self.core.pending.take().leak();
         self.core.take_spool().lanes.drain().for_each(std::mem::forget);
@@ -148,7 +120,7 @@ impl Messages<'_> {
         if self.core.ni.is_forked() {
             return;
         }
-        let first_waiting = || self.core.first_promised().or_else(|| self.core.pay());
+        let first_waiting = || self.core.first_promised().or_else(|| self.core.flush_owed());
         while let Some(member) = first_waiting().filter(|_| !std::thread::panicking()) {
             let by = By::Rank(self.core.rank_of(member));
             let moved = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
@@ -168,7 +140,7 @@ impl Messages<'_> {
 
 impl Core {
     /// A message that can never fit the spare buffer is an error.
-    pub(in crate::message) fn check_spare(&self, bytes: usize) -> Result<()> {
+    pub(super) fn check_spare(&self, bytes: usize) -> Result<()> {
         let room = self.spool.borrow().room;
         if bytes > room {
             return Err(Error::Invalid(format!(
@@ -179,7 +151,7 @@ impl Core {
     }
 
     /// Copies a send that has not begun; false while there is no room.
-    pub(in crate::message) fn spool_send(&self, op: &SendOp) -> bool {
+    pub(super) fn spool_send(&self, op: &SendOp) -> bool {
         let Some(bytes) = op.waiting_bytes() else { return false };
         let spool = self.spool.borrow();
         if bytes.len() > spool.room - spool.used {
@@ -201,66 +173,42 @@ impl Core {
     fn spool_owned(&self, data: Box<[u8]>, takes: usize, member: usize, entry: usize) -> Result<()> {
         // SAFETY: the data stay beside the operation until it is done.
         let op = unsafe { self.begin_send(Buffer::of(&data), member, entry)? }.set_spooled();
-        self.keep(member, entry, Spooled { way: Way::Helped { op, _data: data }, takes, promised: true });
+        self.spool(member, entry, Spooled { carried: Carried::Helped { op, _data: data }, takes, promised: true });
         Ok(())
     }
 
     /// Adds a message behind those of its slot that were not taken yet, so that the receiver finds it without this rank's
     /// help; false if that cannot be.
     fn spool_in_chain(&self, data: &[u8], takes: usize, member: usize, entry: usize) -> bool {
-        let Link::Near(link) = self.link(member) else { return false };
-        if !link.state.borrow().slots[entry].send.is_open(false) {
+        let Pair::Near(pair) = Pair::of(self, member) else { return false };
+        if !pair.link.state.borrow().slots[entry].send.is_open(false) {
             return false;
         }
         let spool = self.spool.borrow();
         let published = match spool.lanes.get(&(member, entry)).and_then(VecDeque::back) {
-            Some(Spooled { way: Way::Helped { op, .. }, .. }) => op.has_begun(),
-            Some(Spooled { way: Way::Found(_), .. }) => true,
-            None => !link.state.borrow_mut().is_free(self.mine(link), entry),
+            Some(Spooled { carried: Carried::Helped { op, .. }, .. }) => op.has_begun(),
+            Some(Spooled { carried: Carried::Found(_), .. }) => true,
+            None => !pair.link.state.borrow_mut().is_free(pair.mine(), entry),
         };
         drop(spool);
-        let node = if published { self.append(link, entry, data) } else { None };
-        node.map(|node| self.keep(member, entry, Spooled { way: Way::Found(node), takes, promised: true })).is_some()
-    }
-
-    /// Keeps a send that was given up, and what it sends from, until it is done.
-    pub(in crate::message) fn keep_given_up(&self, op: SendOp, data: Box<[u8]>) {
-        self.keep(op.member, op.entry, Spooled { way: Way::Helped { op, _data: data }, takes: 0, promised: false });
-    }
-
-    fn keep(&self, member: usize, entry: usize, spooled: Spooled) {
-        let mut spool = self.spool.borrow_mut();
-        spool.used += spooled.takes;
-        spool.waiting += 1;
-        self.spooled.set(spool.waiting);
-        spool.lanes.entry((member, entry)).or_default().push_back(spooled);
-    }
-
-    /// Takes what goes on by itself: it does not any more.
-    pub(in crate::message) fn take_spool(&self) -> Spool {
-        self.spooled.set(0);
-        self.spool.take()
+        let node = if published { pair.append(entry, data) } else { None };
+        node.map(|node| self.spool(member, entry, Spooled { carried: Carried::Found(node), takes, promised: true }))
+            .is_some()
     }
 
     /// Gives back what nobody reads any more.
-    pub(in crate::message) fn discard(&self, spool: Spool) {
+    pub(super) fn discard(&self, spool: Spool) {
         for spooled in spool.lanes.into_values().flatten() {
-            if let Way::Found(node) = spooled.way {
+            if let Carried::Found(node) = spooled.carried {
                 self.give_node(node);
             }
         }
         spool.tails.into_values().for_each(|node| self.give_node(node));
     }
 
-    /// Gives back all nodes, also the last ones of chains: no receiver looks at them any more.
-    pub(in crate::message) fn give_nodes(&self) {
-        self.spool.borrow_mut().tails.drain().for_each(|(_, node)| self.give_node(node));
-        self.pool.borrow_mut().drain().for_each(|(start, bytes)| self.ni.give_heap(start, bytes));
-    }
-
     /// The last node of a chain that was taken.
     #[cfg(test)]
-    pub(in crate::message) fn tail(&self, member: usize, entry: usize) -> Own {
+    pub(in crate::message) fn tail(&self, member: usize, entry: usize) -> OwnNode {
         self.spool.borrow().tails[&(member, entry)]
     }
 
@@ -272,15 +220,9 @@ impl Core {
         promised.map(|((member, _), _)| *member)
     }
 
-    /// Whether a send to this slot must wait behind one that goes on by itself.
-    #[inline(always)]
-    pub(in crate::message) fn is_spooled(&self, member: usize, entry: usize) -> bool {
-        self.spooled.get() != 0 && self.spool.borrow().lanes.contains_key(&(member, entry))
-    }
-
     /// Takes spooled sends as far as they go; those of one slot keep their order.
     #[inline]
-    pub(in crate::message) fn move_spooled(&self) {
+    pub(super) fn move_spooled(&self) {
         if self.spooled.get() != 0 {
             self.move_lanes(|member| self.has_departed(self.rank_of(member)));
         }
@@ -292,16 +234,15 @@ impl Core {
         let Spool { lanes, tails, used, waiting, moved, .. } = &mut *spool;
         lanes.retain(|(member, entry), lane| {
             while let Some(first) = lane.front_mut() {
-                let waits = match (&mut first.way, self.link(*member)) {
+                let pair = Pair::of(self, *member);
+                let waits = match (&mut first.carried, pair) {
                     // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
-                    (Way::Helped { op, .. }, link) => match (self.poke_send(op), link) {
-                        (Ok(done), _) => !done,
-                        // Its receiver has told nonsense, but may still read.
-                        (Err(_), Link::Near(link)) => op.stage == Stage::Offered && !self.is_over(link, op),
-                        (Err(_), Link::Far(_)) => false,
+                    (Carried::Helped { op, .. }, pair) => match pair.poke_send(op) {
+                        Ok(done) => !done,
+                        Err(_) => !pair.is_over(op),
                     },
-                    (Way::Found(node), Link::Near(link)) => !self.is_taken(link, *entry, node),
-                    (Way::Found(_), Link::Far(_)) => unreachable!("chains lead to near members"),
+                    (Carried::Found(node), Pair::Near(pair)) => !pair.is_taken(*entry, node),
+                    (Carried::Found(_), Pair::Far(_)) => unreachable!("chains lead to near members"),
                 };
                 if waits && !is_gone(*member) {
                     return true;
@@ -309,7 +250,7 @@ impl Core {
                 *used -= first.takes;
                 *waiting -= 1;
                 *moved += 1;
-                let Some(Spooled { way: Way::Found(node), .. }) = lane.pop_front() else { continue };
+                let Some(Spooled { carried: Carried::Found(node), .. }) = lane.pop_front() else { continue };
                 if let Some(passed) = tails.insert((*member, *entry), node) {
                     self.give_node(passed);
                 }

@@ -3,64 +3,18 @@
 //! Such a receive is no more than a buffer that its slot remembers, and a name in a list, so that waits for something else
 //! find what has come meanwhile. One that has more to remember becomes an operation in the table of `pending`.
 
-use super::pending::{Flight, Pending, UnderWay};
-use super::receive::ReceiveOp;
-use crate::message::Core;
 use crate::message::buffer::spot::Buffer;
+use crate::message::near::pair::NearPair;
+use crate::message::state::core::Core;
+use crate::message::state::op::ReceiveOp;
+use crate::message::state::pending::{Flight, Name, Pending, UnderWay, Waiting};
 use crate::message::wire::layout::EAGER_MAX;
-
-/// What a slot remembers of it.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::message) struct Waiting {
-    start: *mut u8,
-    bytes: u32,
-    /// Where its name is in the list.
-    place: u32,
-}
-
-impl Waiting {
-    pub fn buffer(self) -> Buffer {
-        Buffer::whole(self.start, self.bytes as usize)
-    }
-}
-
-/// Which slots have one.
-#[derive(Default)]
-pub(in crate::message) struct Names {
-    list: Vec<Name>,
-    /// Where the last short round has come to.
-    turn: usize,
-}
-
-/// Members and slots are fewer than a `u32` counts.
-#[derive(Clone, Copy)]
-struct Name {
-    member: u32,
-    entry: u32,
-}
-
-impl Name {
-    fn slot(self) -> (usize, usize) {
-        (self.member as usize, self.entry as usize)
-    }
-}
-
-impl Names {
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// (member, entry) of each.
-    pub fn slots(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.list.iter().map(|name| name.slot())
-    }
-}
 
 impl Core {
     /// A receive into `buffer` waits from now on in a slot of a near member that has none; `None` if it must be told to the
     /// sender.
     #[inline(always)]
-    pub(in crate::message) fn await_short(&self, buffer: Buffer, member: usize, entry: usize) -> Option<Waiting> {
+    pub(super) fn await_short(&self, buffer: Buffer, member: usize, entry: usize) -> Option<Waiting> {
         if buffer.bytes > EAGER_MAX || !buffer.shape.is_whole() {
             return None;
         }
@@ -72,16 +26,26 @@ impl Core {
 
     /// The one of a slot.
     #[inline(always)]
-    pub(in crate::message) fn waiting(&self, member: usize, entry: usize) -> Option<Waiting> {
+    pub(super) fn waiting(&self, member: usize, entry: usize) -> Option<Waiting> {
         match self.state(member).borrow().slots[entry].receive.under_way {
             Some(UnderWay::Waiting(waiting)) => Some(waiting),
             _ => None,
         }
     }
 
+    /// Ends the receive that waits in a slot, if its short message is there or comes soon, and fits; gives its bytes.
+    #[inline(always)]
+    pub(super) fn end_short(&self, member: usize, entry: usize) -> Option<usize> {
+        let waiting = self.waiting(member, entry)?;
+        // SAFETY: it is the receive's until it has ended.
+        let bytes = unsafe { NearPair::recv_awaited(self, waiting.buffer(), member, entry)? };
+        self.end_waiting(waiting, member, entry, &mut self.pending.borrow_mut());
+        Some(bytes)
+    }
+
     /// It does not wait any more.
     #[inline(always)]
-    pub(in crate::message) fn end_waiting(&self, waiting: Waiting, member: usize, entry: usize, pending: &mut Pending) {
+    pub(super) fn end_waiting(&self, waiting: Waiting, member: usize, entry: usize, pending: &mut Pending) {
         let names = &mut pending.waiting;
         names.list.swap_remove(waiting.place as usize);
         self.state(member).borrow_mut().slots[entry].receive.under_way = None;
@@ -94,7 +58,7 @@ impl Core {
 
     /// Looks whether the message of a slot has come, if a receive waits for it: then it is an operation that has ended, or
     /// one that goes on.
-    pub(in crate::message) fn advance_waiting(&self, member: usize, entry: usize, pending: &mut Pending) {
+    pub(super) fn advance_waiting(&self, member: usize, entry: usize, pending: &mut Pending) {
         let Some(waiting) = self.waiting(member, entry) else { return };
         let number = self.state(member).borrow().slots[entry].receive.taken + 1;
         let mut op = ReceiveOp::new(waiting.buffer(), member, entry, number);
@@ -109,7 +73,7 @@ impl Core {
     }
 
     /// Looks whether the messages have come for which receives wait: `count` of them, or all.
-    pub(in crate::message) fn advance_all_waiting(&self, count: usize, pending: &mut Pending) {
+    pub(super) fn advance_all_waiting(&self, count: usize, pending: &mut Pending) {
         let all = pending.waiting.list.len();
         if count >= all {
             pending.waiting.turn = 0;

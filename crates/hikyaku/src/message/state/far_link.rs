@@ -1,10 +1,8 @@
 //! What is kept about a far member, and what it is owed.
 
 use super::header::Header;
-use super::link::Link;
 use super::peer::Peer;
 use super::table::Table;
-use crate::message::Core;
 use crate::message::wire::far::FarSlot;
 use crate::message::wire::layout::{Layout, Side};
 use crate::ni::Ni;
@@ -34,22 +32,6 @@ pub(in crate::message) struct Desk {
     pub left: Option<Box<Header>>,
     /// The last message that was refused.
     pub refused: u64,
-}
-
-impl Core {
-    /// Writes words to a far member, now or when there is room; nothing overtakes them.
-    pub(in crate::message) fn tell(&self, link: &FarLink, member: usize, at: usize, words: &[u64]) {
-        if !link.tell(&self.ni, at, words) {
-            self.owing.borrow_mut().push(member);
-        }
-    }
-
-    /// Writes what is owed, as far as there is room; gives a member that is still owed something.
-    pub(in crate::message) fn pay(&self) -> Option<usize> {
-        let mut owing = self.owing.borrow_mut();
-        owing.retain(|member| matches!(self.link(*member), Link::Far(link) if !link.is_clear(&self.ni)));
-        owing.first().copied()
-    }
 }
 
 impl FarLink {

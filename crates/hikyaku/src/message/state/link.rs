@@ -1,13 +1,11 @@
 //! The members a rank exchanges messages with: one table of links, near and far in any order.
 //!
 //! A job may have thousands of ranks, of which each talks with a few: a link is made when it is first needed, and a member
-//! that was never talked with costs an empty place in the table. Whether a member is near or far is asked when its link is
-//! made, and never again.
+//! that was never talked with costs an empty place in the table.
 
 use super::far_link::FarLink;
 use super::peer::Peer;
-use crate::message::wire::layout::Side;
-use crate::message::{Core, DOMAINS};
+use crate::message::wire::layout::{Layout, Side};
 use std::cell::{OnceCell, RefCell};
 
 /// One member, as this rank sees it.
@@ -43,6 +41,11 @@ impl Links {
         self.0.get(member)?.get()
     }
 
+    /// The link of a member, which `make` makes.
+    pub fn meet(&self, member: usize, make: impl FnOnce() -> Link) -> &Link {
+        self.0[member].get_or_init(make)
+    }
+
     /// Those there are, with the members they lead to.
     pub fn all_met(&self) -> impl Iterator<Item = (usize, &Link)> {
         self.0.iter().enumerate().filter_map(|(member, place)| Some((member, place.get()?)))
@@ -66,76 +69,24 @@ impl Link {
     }
 }
 
-impl Core {
-    /// A member, whose link is made if there is none.
+impl NearLink {
+    /// To `rank`, for which this one holds what is at `mine`, and which holds what it has for this one at `theirs`.
+    pub fn new(rank: usize, mine: *mut u8, theirs: *mut u8, entries: usize) -> NearLink {
+        NearLink { rank, mine, theirs, state: RefCell::new(Peer::new(entries)) }
+    }
+
+    /// What this rank holds for the member.
     #[inline(always)]
-    pub(in crate::message) fn link(&self, member: usize) -> &Link {
-        match self.links.met(member) {
-            Some(link) => link,
-            None => self.meet(member),
-        }
-    }
-
-    #[cold]
-    fn meet(&self, member: usize) -> &Link {
-        self.links.0[member].get_or_init(|| {
-            let (rank, entries, mine) = (self.rank_of(member), DOMAINS * self.slots, self.part(self.me, member));
-            if self.ni.is_near(rank) {
-                let (theirs, state) = (self.part(member, self.me), RefCell::new(Peer::new(entries)));
-                return Link::Near(Box::new(NearLink { rank, mine, theirs, state }));
-            }
-            let theirs = self.roster.part(member) + self.me * self.layout.peer_bytes;
-            Link::Far(Box::new(FarLink::new(rank, mine, theirs, entries)))
-        })
-    }
-
-    /// A member whose messages are sent and received in place: near, and talked with before. In a forked child none is.
-    #[inline(always)]
-    pub(in crate::message) fn in_place(&self, member: usize) -> Option<&NearLink> {
-        match self.links.met(member) {
-            Some(Link::Near(link)) if link.rank < self.ni.size() => Some(link),
-            _ => None,
-        }
-    }
-
-    /// Where a near member, or this rank, holds what it has for `member`.
-    fn part(&self, owner: usize, member: usize) -> *mut u8 {
-        let start = self.roster.part(owner) + member * self.layout.peer_bytes;
-        let found = self.ni.near_bytes(self.rank_of(owner), start as u64, self.layout.peer_bytes as u64);
-        found.expect("a part of the heap of a near member")
-    }
-
-    /// What this rank holds for a member, whether they have talked or not.
-    pub(in crate::message) fn own_side(&self, member: usize) -> Side<'_> {
-        // SAFETY: the pair's part of job memory, which stays mapped.
-        unsafe { Side::new(self.part(self.me, member), &self.layout) }
-    }
-
-    /// What a near member holds for this rank, whether they have talked or not.
-    pub(in crate::message) fn their_side(&self, member: usize) -> Side<'_> {
-        assert!(self.ni.is_near(self.rank_of(member)), "a near member");
-        // SAFETY: the pair's part of job memory, which is mapped here, as asserted, and stays so.
-        unsafe { Side::new(self.part(member, self.me), &self.layout) }
-    }
-
-    /// What this rank holds for a near member.
-    #[inline(always)]
-    pub(in crate::message) fn mine(&self, link: &NearLink) -> Side<'_> {
+    pub fn mine<'a>(&self, layout: &'a Layout) -> Side<'a> {
         // SAFETY: a link leads to the parts of its pair, which the job keeps mapped.
-        unsafe { Side::new(link.mine, &self.layout) }
+        unsafe { Side::new(self.mine, layout) }
     }
 
-    /// What a near member holds for this rank.
+    /// What the member holds for this rank.
     #[inline(always)]
-    pub(in crate::message) fn theirs(&self, link: &NearLink) -> Side<'_> {
+    pub fn theirs<'a>(&self, layout: &'a Layout) -> Side<'a> {
         // SAFETY: as above.
-        unsafe { Side::new(link.theirs, &self.layout) }
-    }
-
-    /// Wakes a near member.
-    #[inline(always)]
-    pub(in crate::message) fn notify(&self, link: &NearLink) {
-        self.ni.notify(link.rank, crate::sync::bell::ANY);
+        unsafe { Side::new(self.theirs, layout) }
     }
 }
 

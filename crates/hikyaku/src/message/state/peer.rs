@@ -1,7 +1,7 @@
 //! What each side keeps to itself: how many messages it has sent and taken in each slot, and what is under way.
 
+use super::pending::{Ticket, UnderWay};
 use super::table::Table;
-use crate::message::operation::pending::{Ticket, UnderWay};
 use crate::message::wire::layout::{BOUNCE_COUNT, Side};
 use crate::message::wire::node::{End, Reached};
 use crate::message::wire::slot::ACK_MODULUS;

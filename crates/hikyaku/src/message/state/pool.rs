@@ -47,6 +47,14 @@ impl Pool {
     }
 }
 
+/// A node of this rank.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::message) struct OwnNode {
+    pub start: usize,
+    pub bytes: usize,
+    pub number: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

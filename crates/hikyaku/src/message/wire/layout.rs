@@ -8,6 +8,10 @@ use crate::sync::Shared;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::line::Line;
 
+/// By source, and of any source.
+pub(in crate::message) const DOMAINS: usize = 2;
+/// The longest message that fits a line.
+pub(in crate::message) const SHORT_MAX: usize = size_of::<Payload>();
 /// Buffers for messages that are too long for a line and too short for a deal, per pair of ranks and direction.
 pub(in crate::message) const BOUNCE_COUNT: usize = 8;
 /// Bytes of each: the longest message that is sent without its receive.
