@@ -98,7 +98,7 @@ pub mod sim {
 pub mod ffi {
     pub use crate::collective::pending::open_scope;
     pub use crate::memory::copy::copy_out;
-    pub use crate::message::raw::RawMessages;
+    pub use crate::message::operation::raw::RawMessages;
     pub use crate::ni::raw::RawPort;
 }
 
@@ -126,10 +126,12 @@ mod memory {
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod message {
-    pub mod deal;
-    pub mod node;
-    pub mod search;
-    pub mod slot;
+    pub mod wire {
+        pub mod deal;
+        pub mod node;
+        pub mod search;
+        pub mod slot;
+    }
 }
 #[cfg(loom)]
 #[doc(hidden)]

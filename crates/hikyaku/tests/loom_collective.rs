@@ -6,7 +6,7 @@
 mod model;
 
 use hikyaku::collective::words::{Ask, Finished, Floor, Mark, SLOT_COUNT};
-use hikyaku::message::slot::Marks;
+use hikyaku::message::wire::slot::Marks;
 use hikyaku::sync::atomic::{Ordering, fence};
 use hikyaku::sync::barrier::Counter;
 use hikyaku::sync::bell::{ANY, Bell};

@@ -4,10 +4,10 @@
 
 mod model;
 
-use hikyaku::message::deal::Stopped;
-use hikyaku::message::node::{End, Link, Node, Reached};
-use hikyaku::message::search::{High, find_member};
-use hikyaku::message::slot::{Deal, Head, Kind, Marks, Post, Told, bounce_of, bounce_value};
+use hikyaku::message::wire::deal::Stopped;
+use hikyaku::message::wire::node::{End, Link, Node, Reached};
+use hikyaku::message::wire::search::{High, find_member};
+use hikyaku::message::wire::slot::{Deal, Head, Kind, Marks, Post, Told, bounce_of, bounce_value};
 use hikyaku::sync::bell::{ANY, Bell};
 use hikyaku::sync::fence::Fences;
 use loom::sync::Arc;

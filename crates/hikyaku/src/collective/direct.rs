@@ -19,7 +19,7 @@ use super::label::Label;
 use super::round::Round;
 use super::source::Source;
 use crate::error::{Error, Refusal, Result};
-use crate::message::chunk::Chunks;
+use crate::message::buffer::chunk::Chunks;
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
 use std::sync::atomic::{Ordering, fence};

@@ -167,7 +167,7 @@ impl<'j> Formation<'j> {
     /// still do, while [`Retired::try_free`] is called or this rank waits for anything, until their receivers have given up
     /// too.
     pub fn retire(self) -> Retired<'j> {
-        self.messages.abandon_receives();
+        self.messages.withdraw_receives();
         if !self.all.is_far() {
             self.all.part(self.all.rank()).deaf.set(1);
         }
@@ -329,7 +329,7 @@ fn checksum(list: &[usize], number: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::raw::RawMessages;
+    use crate::message::operation::raw::RawMessages;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@ use super::words::{Ask, Finished, Mark, SLOT_COUNT};
 use crate::error::Result;
 use crate::job::choice::BUFFER_MAX;
 use crate::memory::segment::PAGE_BYTES;
-use crate::message::slot::{Deal, Marks};
+use crate::message::wire::slot::{Deal, Marks};
 use crate::ni::Ni;
 use crate::sync::Shared;
 use crate::sync::atomic::AtomicU64;

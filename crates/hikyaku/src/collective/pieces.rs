@@ -15,7 +15,7 @@ use super::part::BUFFER_BYTES;
 use super::round::Round;
 use crate::error::Result;
 use crate::memory::copy;
-use crate::message::slot::{Marks, PIECE_COUNT};
+use crate::message::wire::slot::{Marks, PIECE_COUNT};
 
 /// Bytes that are written, and read, at a time. The first piece comes with the entry; the others have marks, as those of a
 /// message, which bear the number of the call.

@@ -23,13 +23,11 @@
 //!
 //! | file | concept |
 //! |---|---|
-//! | `words` | the words a far pair meets on |
-//! | `link` | what is kept about a far member, and what it is owed |
-//! | `header` | what a receive has told its sender, and what remains of it when the receive is given up |
+//! | `pair` | this rank and a far member; the other files are what they do |
 //! | `send`, `receive` | the two sides |
+//!
+//! The words they meet on are in `wire::far`, what is kept about a far member in `state::far_link` and `state::header`.
 
-pub(super) mod header;
-pub(super) mod link;
+pub(super) mod pair;
 mod receive;
 mod send;
-pub(super) mod words;

@@ -1,0 +1,74 @@
+//! When nobody writes any more to the words of these messages.
+
+use crate::error::Result;
+use crate::message::messages::Messages;
+use crate::message::pair::Pair;
+use crate::message::state::core::Core;
+use crate::message::state::far_link::FarLink;
+use crate::message::state::link::Link;
+use crate::ni::wait::{By, Progress};
+use crate::sync::atomic::Ordering;
+use crate::sync::bell::ANY;
+
+impl Messages<'_> {
+    /// Waits until everything this rank has sent was taken, and it knows, and until nothing is under way from here any more.
+    pub(crate) fn await_taken(&self) -> Result<()> {
+        for (member, link) in self.core.links.all_met() {
+            let by = By::Rank(self.core.rank_of(member));
+            self.job
+                .wait_until(by, None, ANY, Progress::Seldom, || Pair::by(&self.core, link).was_taken().then_some(()))?;
+        }
+        self.await_arrived()
+    }
+
+    /// Gives back the memory of messages that no member uses any more.
+    pub(crate) fn give_part(self) {
+        let core = self.core.clone();
+        drop(self);
+        core.give_nodes();
+        core.ni.give_heap(core.roster.part(core.me), core.layout.peer_bytes * core.size);
+    }
+
+    /// Waits until nothing is under way from here any more, whether it is taken or not.
+    pub(crate) fn await_arrived(&self) -> Result<()> {
+        self.core.links.all_met().try_for_each(|(_, link)| match link {
+            Link::Near(_) => Ok(()),
+            Link::Far(link) => self.settle_far(link),
+        })
+    }
+
+    /// Tells all others, who are near, that this rank does not touch their parts any more.
+    pub(crate) fn leave(&self) {
+        for member in 0..self.core.size {
+            self.core.their_side(member).left().store(1, Ordering::Release);
+        }
+    }
+
+    /// Whether nobody else touches the part of this rank any more: all others, who are near, have left, or have ended.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        let core = &self.core;
+        let has_left = |member: usize| core.own_side(member).left().load(Ordering::Acquire) != 0;
+        let state = |member: usize| core.ni.state_of(core.rank_of(member));
+        let has_ended = |member: usize| state(member).is_over();
+        (0..core.size).all(|member| member == core.me || has_left(member) || has_ended(member))
+    }
+
+    /// A member that has ended has nothing to lose.
+    fn settle_far(&self, link: &FarLink) -> Result<()> {
+        let (by, core) = (By::Rank(link.rank), &self.core);
+        let clear = self.job.wait_until(by, None, ANY, Progress::Seldom, || link.is_clear(&core.ni).then_some(()));
+        match clear.and_then(|()| self.job.settle_quiet(link.rank)) {
+            Err(error) if error.is_peer_fault() => Ok(()),
+            other => other,
+        }
+    }
+}
+
+impl Core {
+    /// Writes what far members are owed, as far as there is room; gives a member that is still owed something.
+    pub(super) fn flush_owed(&self) -> Option<usize> {
+        let mut owing = self.owing.borrow_mut();
+        owing.retain(|member| matches!(self.link(*member), Link::Far(link) if !link.is_clear(&self.ni)));
+        owing.first().copied()
+    }
+}

@@ -1,0 +1,215 @@
+//! Receiving: from a slot of a rank, from any slot of a rank, from any rank.
+
+use crate::error::{Error, Result};
+use crate::message::buffer::spot::Buffer;
+use crate::message::messages::Messages;
+use crate::message::near::pair::NearPair;
+use crate::message::pair::Pair;
+use crate::message::state::core::Core;
+use crate::message::state::link::Link;
+use crate::message::state::op::ReceiveOp;
+use crate::message::state::peer::Owner;
+use crate::message::wire::search::find_member;
+use crate::ni::wait::{By, Progress};
+use crate::sync::bell::ANY;
+use crate::transport::shm::layout::State;
+use bytemuck::Pod;
+
+/// What a receive of any slot or any rank got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The sender.
+    pub rank: usize,
+    /// The slot.
+    pub slot: usize,
+    /// Elements.
+    pub len: usize,
+}
+
+impl Messages<'_> {
+    /// Receives from slot `slot` of `rank`; gives the number of elements that came, which may be fewer than fit. Of elements
+    /// without a size that is 0.
+    #[inline]
+    pub fn recv<T: Pod>(&self, into: &mut [T], rank: usize, slot: usize) -> Result<usize> {
+        let into = Buffer::of_mut(bytemuck::cast_slice_mut(into));
+        // SAFETY: borrowed for the time of this call.
+        let short =
+            if slot < self.core.slots { unsafe { NearPair::recv_short(&self.core, into, rank, slot) } } else { None };
+        let bytes = match short {
+            Some(bytes) => bytes,
+            None => self.recv_entry(into, rank, slot, slot)?,
+        };
+        Ok(bytes / size_of::<T>().max(1))
+    }
+
+    /// Receives the next message of `rank`, whatever its slot (TAG_ANY).
+    pub fn recv_any_slot<T: Pod>(&self, into: &mut [T], rank: usize) -> Result<Received> {
+        self.core.check(rank, 0)?;
+        let slot = self.job.wait_until(By::Rank(self.core.rank_of(rank)), None, ANY, Progress::Seldom, || {
+            self.core.move_spooled();
+            self.core.find_slot(rank)
+        })?;
+        let len = self.recv(into, rank, slot)?;
+        Ok(Received { rank, slot, len })
+    }
+
+    /// Receives what was sent by [`Messages::send_any`] to slot `slot`, from whomever.
+    ///
+    /// The loss of a member is told once, by [`Error::PeerDead`] or [`Error::Unreachable`]; afterwards messages of the others
+    /// are awaited as before, until nobody is left who could send.
+    pub fn recv_any<T: Pod>(&self, into: &mut [T], slot: usize) -> Result<Received> {
+        self.core.check(self.core.me, slot)?;
+        let entry = self.core.slots + slot;
+        // Whose end matters is decided here: ranks that are no members do not.
+        let myself = By::Rank(self.job.rank());
+        let member = self.job.wait_until(myself, None, ANY, Progress::Seldom, || {
+            self.core.move_spooled();
+            let found = || self.core.find_member(entry);
+            // What was sent before the end counts.
+            found().map(Ok).or_else(|| self.core.check_senders().err().map(|error| found().ok_or(error)))
+        })??;
+        let received = self.recv_entry(Buffer::of_mut(bytemuck::cast_slice_mut(into)), member, slot, entry);
+        if received.as_ref().is_err_and(Error::is_end_of_peer) {
+            self.core.skip_last(member, entry);
+        }
+        Ok(Received { rank: member, slot, len: received? / size_of::<T>().max(1) })
+    }
+
+    pub(in crate::message) fn recv_entry(
+        &self,
+        buffer: Buffer,
+        rank: usize,
+        slot: usize,
+        entry: usize,
+    ) -> Result<usize> {
+        self.core.check(rank, slot)?;
+        self.core.enter(rank);
+        // SAFETY: the operation ends, or is withdrawn, before this call returns.
+        let mut op = unsafe { self.core.begin_receive(buffer, rank, entry)? };
+        if let Some(bytes) = self.core.poke_receive(&mut op)? {
+            return Ok(bytes);
+        }
+        self.await_receive(&mut op)
+    }
+
+    /// Waits until a receive is done.
+    pub(in crate::message) fn await_receive(&self, op: &mut ReceiveOp) -> Result<usize> {
+        self.core.post(op);
+        let by = By::Rank(self.core.rank_of(op.member));
+        // Also if a handler panics in the wait: the buffer is the program's then.
+        let mut receive = WithdrawnReceive::new(&self.core, op);
+        let received = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
+            self.core.move_spooled();
+            self.core.poke_receive(receive.op).transpose()
+        })??;
+        receive.is_done = true;
+        Ok(received)
+    }
+}
+
+/// A receive that has its slot to itself, and is withdrawn when this is dropped before it is done.
+struct WithdrawnReceive<'a> {
+    core: &'a Core,
+    op: &'a mut ReceiveOp,
+    is_done: bool,
+}
+
+impl<'a> WithdrawnReceive<'a> {
+    fn new(core: &'a Core, op: &'a mut ReceiveOp) -> WithdrawnReceive<'a> {
+        core.state(op.member).borrow_mut().slots[op.entry].receive.owner = Owner::Waiting;
+        WithdrawnReceive { core, op, is_done: false }
+    }
+}
+
+impl Drop for WithdrawnReceive<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.core.withdraw_receive(self.op);
+        }
+        self.core.state(self.op.member).borrow_mut().slots[self.op.entry].receive.owner = Owner::Nobody;
+    }
+}
+
+impl Core {
+    /// Fails once for every member that died, was lost, or left because it had lost another, and always if nobody is left who could send.
+    fn check_senders(&self) -> Result<()> {
+        if !self.has_departures() {
+            return Ok(());
+        }
+        let (mut ended, mut present) = (None, false);
+        for member in (0..self.size).filter(|member| *member != self.me) {
+            let rank = self.rank_of(member);
+            match self.ni.find_departed(By::Rank(rank)) {
+                Ok(()) => present = true,
+                Err(error) if self.ni.state_of(rank) != State::Left && self.mourned.borrow_mut().insert(member) => {
+                    return Err(self.ni.failing(error));
+                }
+                Err(error) => ended = Some(error),
+            }
+        }
+        match ended {
+            Some(error) if !present => Err(self.ni.failing(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A member has ended in the middle of its message, which is not looked at again.
+    #[cold]
+    fn skip_last(&self, member: usize, entry: usize) {
+        self.mourned.borrow_mut().insert(member);
+        if self.has_message(member, entry) {
+            self.state(member).borrow_mut().slots[entry].receive.taken += 1;
+        }
+    }
+
+    /// Whether a message waits in a slot.
+    fn has_message(&self, member: usize, entry: usize) -> bool {
+        match Pair::met(self, member) {
+            Some(pair) => pair.has_message(entry),
+            None => self.has_first_message(member, entry),
+        }
+    }
+
+    /// Whether a message waits in a slot of a member that was never talked with: it is the first one, which comes by the head.
+    #[cold]
+    fn has_first_message(&self, member: usize, entry: usize) -> bool {
+        let mine = self.own_side(member);
+        match self.ni.is_near(self.rank_of(member)) {
+            true => member != self.me && mine.head(entry).look(1).is_some(),
+            false => mine.far(entry).notice(1).is_some(),
+        }
+    }
+
+    /// The lowest slot of `member` in which a message waits that no receive under way is for.
+    pub(super) fn find_slot(&self, member: usize) -> Option<usize> {
+        let is_open = |link: &Link, slot: usize| link.state().borrow().slots[slot].receive.is_open(false);
+        let is_open = |slot: usize| self.links.met(member).is_none_or(|link| is_open(link, slot));
+        let high = self.own_side(member).high();
+        high.find_slot(self.slots, |slot| self.has_message(member, *slot) && is_open(*slot))
+    }
+
+    /// A member whose message waits in `entry`, beginning after the one found last.
+    fn find_member(&self, entry: usize) -> Option<usize> {
+        let (size, first) = (self.size, self.turn.get());
+        let found = find_member(first, size, |member| self.has_message(*member, entry))?;
+        self.turn.set((found + 1) % size);
+        Some(found)
+    }
+
+    /// Tells the sender of a long message where it is wanted.
+    #[inline(always)]
+    pub(super) fn post(&self, op: &mut ReceiveOp) {
+        Pair::of(self, op.member).post(op);
+    }
+
+    /// Takes a receive as far as it goes now; gives the bytes when it is done.
+    #[inline]
+    pub(super) fn poke_receive(&self, op: &mut ReceiveOp) -> Result<Option<usize>> {
+        Pair::of(self, op.member).poke_receive(op)
+    }
+
+    /// Takes the buffer of a receive back: when this returns, nobody writes to it any more.
+    pub(super) fn withdraw_receive(&self, op: &mut ReceiveOp) {
+        Pair::of(self, op.member).withdraw_receive(op);
+    }
+}

@@ -1,0 +1,162 @@
+//! The operations under way: a table, and the names of those that need no place in it.
+
+use super::op::{ReceiveOp, SendOp};
+use crate::error::{Error, Result};
+use crate::message::buffer::spot::Buffer;
+
+/// The operations under way.
+#[derive(Default)]
+pub(in crate::message) struct Pending {
+    /// Empty ones are used again.
+    pub flights: Vec<Flight>,
+    pub empty: Vec<usize>,
+    /// Where the next short round begins.
+    pub turn: usize,
+    /// The receives that are not in the table.
+    pub waiting: Names,
+}
+
+impl Pending {
+    /// Lets go of what others may still read, without giving its memory back.
+    pub fn leak(self) {
+        let is_under_way = |flight: &Flight| matches!(flight, Flight::Send(_) | Flight::Receive(_));
+        self.flights.into_iter().filter(is_under_way).for_each(std::mem::forget);
+    }
+
+    pub fn add(&mut self, flight: Flight) -> Ticket {
+        let index = self.empty.pop().unwrap_or_else(|| {
+            self.flights.push(Flight::Empty);
+            self.flights.len() - 1
+        });
+        self.flights[index] = flight;
+        Ticket(std::num::NonZeroU32::new(index as u32 + 1).expect("at least 1"))
+    }
+
+    /// The result of an operation that has ended, which is forgotten here.
+    pub fn take(&mut self, ticket: Ticket) -> Option<Result<usize>> {
+        let index = ticket.index();
+        match std::mem::replace(&mut self.flights[index], Flight::Empty) {
+            Flight::Ended(result) => {
+                self.empty.push(index);
+                Some(result.map_err(|error| *error))
+            }
+            under_way => {
+                self.flights[index] = under_way;
+                None
+            }
+        }
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.flights.len() == self.empty.len() && self.waiting.is_empty()
+    }
+}
+
+/// An operation in the table.
+pub(in crate::message) enum Flight {
+    Empty,
+    Send(SendOp),
+    Receive(ReceiveOp),
+    /// Ended, and not yet asked for: bytes that came.
+    Ended(std::result::Result<usize, Box<Error>>),
+}
+
+impl Flight {
+    pub fn ended(result: Result<usize>) -> Flight {
+        Flight::Ended(result.map_err(Box::new))
+    }
+}
+
+/// What is under way in a slot, in one direction.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::message) enum UnderWay {
+    Waiting(Waiting),
+    Flight(Ticket),
+}
+
+/// The name of an operation in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::message) struct Ticket(std::num::NonZeroU32);
+
+impl Ticket {
+    pub fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+/// Which operation of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::message) enum Way {
+    Out,
+    In,
+}
+
+/// What a slot remembers of a receive that waits in it for a short message.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::message) struct Waiting {
+    pub start: *mut u8,
+    pub bytes: u32,
+    /// Where its name is in the list.
+    pub place: u32,
+}
+
+impl Waiting {
+    pub fn buffer(self) -> Buffer {
+        Buffer::whole(self.start, self.bytes as usize)
+    }
+}
+
+/// Which slots have such a receive.
+#[derive(Default)]
+pub(in crate::message) struct Names {
+    pub list: Vec<Name>,
+    /// Where the last short round has come to.
+    pub turn: usize,
+}
+
+/// Members and slots are fewer than a `u32` counts.
+#[derive(Clone, Copy)]
+pub(in crate::message) struct Name {
+    pub member: u32,
+    pub entry: u32,
+}
+
+impl Name {
+    pub fn slot(self) -> (usize, usize) {
+        (self.member as usize, self.entry as usize)
+    }
+}
+
+impl Names {
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// (member, entry) of each.
+    pub fn slots(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.list.iter().map(|name| name.slot())
+    }
+}
+
+/// What was started in a scope; `None` where it has ended.
+pub(in crate::message) type Started = Vec<Option<StartedOp>>;
+
+/// An operation, by its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::message) struct StartedOp {
+    pub member: u32,
+    pub slot: u32,
+    /// Its scope: handles may outlive theirs.
+    pub scope: u32,
+    /// Its place in the list of the scope.
+    pub place: u32,
+    pub way: Way,
+}
+
+impl StartedOp {
+    /// (member, slot, way)
+    #[inline(always)]
+    pub fn name(self) -> (usize, usize, Way) {
+        (self.member as usize, self.slot as usize, self.way)
+    }
+}
