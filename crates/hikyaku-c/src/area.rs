@@ -1,7 +1,8 @@
 //! Symmetric memory, and areas by id.
 
-use crate::entry::{give, required, with_everyone, with_port};
+use crate::entry::{with_everyone, with_port};
 use crate::error::Failure;
+use crate::given::{Out, Registered, exported};
 use crate::handle::{self, Entry, Handle, check_word};
 use core_hikyaku::ffi::RawPort;
 use core_hikyaku::{Area, Error, Place, Port, RemoteArea};
@@ -12,13 +13,8 @@ use std::ffi::{c_int, c_void};
 pub struct OwnArea {
     memory: OwnMemory,
     view: RemoteArea<u8>,
-    start: *mut c_void,
+    start: Registered,
 }
-
-// SAFETY: the address is only handed out, never followed here.
-unsafe impl Send for OwnArea {}
-// SAFETY: as above.
-unsafe impl Sync for OwnArea {}
 
 /// Keeps the area from being revoked. It can have words only if it starts and ends on one.
 #[derive(Debug)]
@@ -28,7 +24,7 @@ enum OwnMemory {
 }
 
 impl OwnArea {
-    fn new(port: &Port, memory: OwnMemory, start: *mut c_void) -> Result<OwnArea, Error> {
+    fn new(port: &Port, memory: OwnMemory, start: Registered) -> Result<OwnArea, Error> {
         let id = memory.id();
         Ok(OwnArea { view: port.open_area(port.rank(), id)?, memory, start })
     }
@@ -103,146 +99,127 @@ fn check_owner(owner: usize, rank: usize) -> Result<(), Failure> {
     if owner == rank { Ok(()) } else { Err(Failure::Owner { owner, rank }) }
 }
 
-/// Allocates on every rank.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hk_alloc(bytes: usize, out: *mut Handle) -> c_int {
-    with_everyone(|job| {
-        required(out, "the handle to be given")?;
-        let handle = handle::insert(Entry::Symmetric(job.symmetric(bytes)?))?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(out, handle) };
-        Ok(())
-    })
-}
+exported! {
+    /// Allocates on every rank.
+    pub fn hk_alloc(bytes: usize, out: Out<'_, Handle>) -> c_int {
+        with_everyone(|job| {
+            out.required("the handle to be given")?;
+            let handle = handle::insert(Entry::Symmetric(job.symmetric(bytes)?))?;
+            out.give(handle);
+            Ok(())
+        })
+    }
 
-/// Frees on every rank.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_free(area: Handle) -> c_int {
-    with_everyone(|job| {
-        let wanted = |entry: &Entry| match entry {
-            Entry::Symmetric(_) => Ok(()),
-            _ => Err(Failure::Kind("a symmetric area")),
-        };
-        match handle::remove(area, wanted)? {
-            Entry::Symmetric(area) => Ok(job.free(area)?),
-            _ => Ok(()),
-        }
-    })
-}
-
-/// The own memory of an area.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_local(area: Handle) -> *mut c_void {
-    let mut start = std::ptr::null_mut();
-    with_port(|_| {
-        start = match area.entry()? {
-            Entry::Symmetric(area) => area.as_ptr().cast(),
-            Entry::Own(area) => area.start,
-            Entry::Opened(area) => return Err(Error::NotMine { rank: area.rank() }.into()),
-        };
-        Ok(())
-    });
-    start
-}
-
-/// A byte of a symmetric area of any rank.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_address(rank: c_int, area: Handle, offset: usize) -> *mut c_void {
-    let mut address = std::ptr::null_mut();
-    with_port(|port| {
-        address = area.with_bytes(rank as usize, offset, |place| Ok(port.mapped_address(place)?))?.cast();
-        Ok(())
-    });
-    address
-}
-
-/// The size of an area.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hk_area_size(area: Handle, bytes: *mut usize) -> c_int {
-    with_port(|_| {
-        required(bytes, "the size to be given")?;
-        let size = match area.entry()? {
-            Entry::Symmetric(area) => area.len(),
-            Entry::Own(area) => area.view.len(),
-            Entry::Opened(area) => area.bytes.len(),
-        };
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(bytes, size) };
-        Ok(())
-    })
-}
-
-/// Makes an area of this rank.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hk_area_create(id: u32, bytes: usize, memory: *mut *mut c_void) -> c_int {
-    with_port(|port| {
-        let area = port.area::<u64>(id, bytes.div_ceil(8))?;
-        let start = area.as_ptr().cast();
-        handle::insert(Entry::Own(OwnArea::new(port, OwnMemory::Words(area), start)?))?;
-        // SAFETY: null, or the caller's to write.
-        unsafe { give(memory, start) };
-        Ok(())
-    })
-}
-
-/// Lets peers reach existing memory.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hk_area_register(id: u32, memory: *mut c_void, bytes: usize) -> c_int {
-    with_port(|port| {
-        required(memory, "the memory to be registered")?;
-        if (memory as usize).checked_add(bytes).is_none() || bytes > isize::MAX as usize {
-            return Err(Failure::Size(bytes));
-        }
-        let whole = (memory as usize).is_multiple_of(8) && bytes.is_multiple_of(8);
-        // SAFETY: the memory stays until it is revoked, as the header demands; aligned if taken as words.
-        let area = unsafe {
-            match whole {
-                true => OwnMemory::Words(port.register_raw(id, memory.cast(), bytes / 8)?),
-                false => OwnMemory::Bytes(port.register_raw(id, memory.cast(), bytes)?),
+    /// Frees on every rank.
+    pub fn hk_free(area: Handle) -> c_int {
+        with_everyone(|job| {
+            let wanted = |entry: &Entry| match entry {
+                Entry::Symmetric(_) => Ok(()),
+                _ => Err(Failure::Kind("a symmetric area")),
+            };
+            match handle::remove(area, wanted)? {
+                Entry::Symmetric(area) => Ok(job.free(area)?),
+                _ => Ok(()),
             }
-        };
-        handle::insert(Entry::Own(OwnArea::new(port, area, memory)?))?;
-        Ok(())
-    })
-}
+        })
+    }
 
-/// Takes an own area away.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_area_revoke(id: u32) -> c_int {
-    with_port(|port| {
-        let area = handle::remove_own(id).ok_or(Error::UnknownArea { rank: port.rank(), id })?;
-        drop(area);
-        Ok(())
-    })
-}
+    /// The own memory of an area.
+    pub fn hk_local(area: Handle) -> *mut c_void {
+        let mut start = std::ptr::null_mut();
+        with_port(|_| {
+            start = match area.entry()? {
+                Entry::Symmetric(area) => area.as_ptr().cast(),
+                Entry::Own(area) => area.start.address(),
+                Entry::Opened(area) => return Err(Error::NotMine { rank: area.rank() }.into()),
+            };
+            Ok(())
+        });
+        start
+    }
 
-/// Opens an area.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hk_area_open(rank: c_int, id: u32, out: *mut Handle) -> c_int {
-    with_port(|port| {
-        required(out, "the handle to be given")?;
-        let own = if rank as usize == port.rank() { handle::find_own(id) } else { None };
-        let handle = match own {
-            Some(handle) => handle,
-            None => handle::insert(Entry::Opened(OpenedArea::new(port, rank as usize, id)?))?,
-        };
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(out, handle) };
-        Ok(())
-    })
-}
+    /// A byte of a symmetric area of any rank.
+    pub fn hk_address(rank: c_int, area: Handle, offset: usize) -> *mut c_void {
+        let mut address = std::ptr::null_mut();
+        with_port(|port| {
+            address = area.with_bytes(rank as usize, offset, |place| Ok(port.mapped_address(place)?))?.cast();
+            Ok(())
+        });
+        address
+    }
 
-/// Gives a handle back.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_area_close(area: Handle) -> c_int {
-    with_port(|_| {
-        let wanted = |entry: &Entry| match entry {
-            Entry::Symmetric(_) => Err(Failure::Kind("an area that was opened; free it by hk_free")),
-            _ => Ok(()),
-        };
-        if let Entry::Own(_) = area.entry()? {
-            return Ok(());
-        }
-        handle::remove(area, wanted).map(drop)
-    })
+    /// The size of an area.
+    pub fn hk_area_size(area: Handle, bytes: Out<'_, usize>) -> c_int {
+        with_port(|_| {
+            bytes.required("the size to be given")?;
+            let size = match area.entry()? {
+                Entry::Symmetric(area) => area.len(),
+                Entry::Own(area) => area.view.len(),
+                Entry::Opened(area) => area.bytes.len(),
+            };
+            bytes.give(size);
+            Ok(())
+        })
+    }
+
+    /// Makes an area of this rank.
+    pub fn hk_area_create(id: u32, bytes: usize, memory: Out<'_, *mut c_void>) -> c_int {
+        with_port(|port| {
+            let area = port.area::<u64>(id, bytes.div_ceil(8))?;
+            let start = area.as_ptr().cast();
+            let memory_of = Registered::of_library(start);
+            handle::insert(Entry::Own(OwnArea::new(port, OwnMemory::Words(area), memory_of)?))?;
+            memory.give(start);
+            Ok(())
+        })
+    }
+
+    /// Lets peers reach existing memory.
+    pub fn hk_area_register(id: u32, memory: Registered, bytes: usize) -> c_int {
+        with_port(|port| {
+            let area = match memory.is_words(bytes)? {
+                true => OwnMemory::Words(memory.words(port, id, bytes)?),
+                false => OwnMemory::Bytes(memory.bytes(port, id, bytes)?),
+            };
+            handle::insert(Entry::Own(OwnArea::new(port, area, memory)?))?;
+            Ok(())
+        })
+    }
+
+    /// Takes an own area away.
+    pub fn hk_area_revoke(id: u32) -> c_int {
+        with_port(|port| {
+            let area = handle::remove_own(id).ok_or(Error::UnknownArea { rank: port.rank(), id })?;
+            drop(area);
+            Ok(())
+        })
+    }
+
+    /// Opens an area.
+    pub fn hk_area_open(rank: c_int, id: u32, out: Out<'_, Handle>) -> c_int {
+        with_port(|port| {
+            out.required("the handle to be given")?;
+            let own = if rank as usize == port.rank() { handle::find_own(id) } else { None };
+            let handle = match own {
+                Some(handle) => handle,
+                None => handle::insert(Entry::Opened(OpenedArea::new(port, rank as usize, id)?))?,
+            };
+            out.give(handle);
+            Ok(())
+        })
+    }
+
+    /// Gives a handle back.
+    pub fn hk_area_close(area: Handle) -> c_int {
+        with_port(|_| {
+            let wanted = |entry: &Entry| match entry {
+                Entry::Symmetric(_) => Err(Failure::Kind("an area that was opened; free it by hk_free")),
+                _ => Ok(()),
+            };
+            if let Entry::Own(_) = area.entry()? {
+                return Ok(());
+            }
+            handle::remove(area, wanted).map(drop)
+        })
+    }
 }

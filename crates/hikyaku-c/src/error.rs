@@ -1,5 +1,6 @@
 //! Codes, and the last error of a thread.
 
+use crate::given::exported;
 use crate::thread::{self, ERROR_BYTES};
 use core_hikyaku::Error;
 use std::any::Any;
@@ -224,26 +225,24 @@ impl Write for Writer<'_> {
     }
 }
 
-/// What a code means in general.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_strerror(code: c_int) -> *const c_char {
-    describe(code).as_ptr()
-}
+exported! {
+    /// What a code means in general.
+    pub fn hk_strerror(code: c_int) -> *const c_char {
+        describe(code).as_ptr()
+    }
 
-/// The last error of this thread, in full.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_last_error() -> *const c_char {
-    thread::error_text()
-}
+    /// The last error of this thread, in full.
+    pub fn hk_last_error() -> *const c_char {
+        thread::error_text()
+    }
 
-/// The rank it is about.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_error_rank() -> c_int {
-    thread::error_rank()
-}
+    /// The rank it is about.
+    pub fn hk_error_rank() -> c_int {
+        thread::error_rank()
+    }
 
-/// The version of this library.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_version() -> *const c_char {
-    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+    /// The version of this library.
+    pub fn hk_version() -> *const c_char {
+        concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+    }
 }

@@ -7,6 +7,7 @@
 //! | file | concept |
 //! |---|---|
 //! | `entry` | the boundary: what every entry point passes through |
+//! | `given` | what C gives: addresses, each with what the caller has promised of it |
 //! | `error` | codes, and the last error of a thread |
 //! | `process` | the job of this process: starting and ending it, what its ranks do together |
 //! | `thread` | what a thread holds: its port, the handler it runs, its last error |
@@ -22,14 +23,12 @@
 //! The way of a remote operation is short on purpose: find the thread's port (one thread-local, one comparison), find
 //! the area (one comparison), call the Rust library. No lock, no allocation.
 
-// What a caller in C promises is written once, in the header.
-#![allow(clippy::missing_safety_doc)]
-
 mod area;
 mod current;
 mod entry;
 mod error;
 mod fmpl;
+mod given;
 mod handle;
 mod message;
 mod operation;

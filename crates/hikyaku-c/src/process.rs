@@ -4,6 +4,7 @@
 
 use crate::entry::{guarded, with_everyone, with_port};
 use crate::error::Failure;
+use crate::given::exported;
 use crate::{handle, thread};
 use core_hikyaku::{Error, Job, NiThread, Port};
 use std::ffi::c_int;
@@ -219,50 +220,44 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Joins the job.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_init() -> c_int {
-    guarded(|| join(Interface::Hikyaku))
-}
+exported! {
+    /// Joins the job.
+    pub fn hk_init() -> c_int {
+        guarded(|| join(Interface::Hikyaku))
+    }
 
-/// Ends this rank's part.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_finalize() -> c_int {
-    guarded(|| leave(Interface::Hikyaku))
-}
+    /// Ends this rank's part.
+    pub fn hk_finalize() -> c_int {
+        guarded(|| leave(Interface::Hikyaku))
+    }
 
-/// This rank.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_rank() -> c_int {
-    with_port(|port| Ok(port.rank()))
-}
+    /// This rank.
+    pub fn hk_rank() -> c_int {
+        with_port(|port| Ok(port.rank()))
+    }
 
-/// The number of ranks.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_size() -> c_int {
-    with_port(|port| Ok(port.size()))
-}
+    /// The number of ranks.
+    pub fn hk_size() -> c_int {
+        with_port(|port| Ok(port.size()))
+    }
 
-/// Waits for everyone.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_barrier() -> c_int {
-    with_everyone(|job| Ok(job.barrier()?))
-}
+    /// Waits for everyone.
+    pub fn hk_barrier() -> c_int {
+        with_everyone(|job| Ok(job.barrier()?))
+    }
 
-/// Whether a rank is alive and has not left.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_is_present(rank: c_int) -> c_int {
-    with_port(|port| Ok(port.is_present(rank as usize)?))
-}
+    /// Whether a rank is alive and has not left.
+    pub fn hk_is_present(rank: c_int) -> c_int {
+        with_port(|port| Ok(port.is_present(rank as usize)?))
+    }
 
-/// Whether there are more ranks than cores.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_is_crowded() -> c_int {
-    with_port(|port| Ok(port.is_crowded()))
-}
+    /// Whether there are more ranks than cores.
+    pub fn hk_is_crowded() -> c_int {
+        with_port(|port| Ok(port.is_crowded()))
+    }
 
-/// Whether registered memory of a rank is reached without its help.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_reaches_private_memory(rank: c_int) -> c_int {
-    with_port(|port| Ok(port.reaches_private_memory(rank as usize)?))
+    /// Whether registered memory of a rank is reached without its help.
+    pub fn hk_reaches_private_memory(rank: c_int) -> c_int {
+        with_port(|port| Ok(port.reaches_private_memory(rank as usize)?))
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::entry::{Code, with_port};
 use crate::error::Failure;
+use crate::given::exported;
 use crate::process::with_running;
 use crate::thread;
 use std::ffi::c_int;
@@ -16,58 +17,56 @@ impl Code for Descriptor {
     }
 }
 
-/// Starts the thread.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_ni_thread_start() -> c_int {
-    with_port(|port| {
-        with_running(|running| {
-            if running.ni_thread.is_none() {
-                running.ni_thread = Some(running.open(|| port.start_ni_thread())?);
-            }
-            Ok(())
+exported! {
+    /// Starts the thread.
+    pub fn hk_ni_thread_start() -> c_int {
+        with_port(|port| {
+            with_running(|running| {
+                if running.ni_thread.is_none() {
+                    running.ni_thread = Some(running.open(|| port.start_ni_thread())?);
+                }
+                Ok(())
+            })
         })
-    })
-}
+    }
 
-/// Stops it.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_ni_thread_stop() -> c_int {
-    with_port(|port| {
-        // A handler may run on that very thread.
-        thread::refuse_in_handler()?;
-        let stopped = with_running(|running| Ok(running.ni_thread.take()))?;
-        // It ends without the lock, which it may need for its last handler.
-        drop(stopped);
-        with_running(|running| {
-            running.mend_door(port);
-            Ok(())
+    /// Stops it.
+    pub fn hk_ni_thread_stop() -> c_int {
+        with_port(|port| {
+            // A handler may run on that very thread.
+            thread::refuse_in_handler()?;
+            let stopped = with_running(|running| Ok(running.ni_thread.take()))?;
+            // It ends without the lock, which it may need for its last handler.
+            drop(stopped);
+            with_running(|running| {
+                running.mend_door(port);
+                Ok(())
+            })
         })
-    })
-}
+    }
 
-/// The descriptor.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_event_fd() -> c_int {
-    with_port(|port| {
-        with_running(|running| {
-            if running.events.is_none() {
-                running.events = Some(running.open(|| port.event_descriptor())?);
-            }
-            let descriptor = running.events.as_ref().and_then(|events| events.descriptor());
-            descriptor.map(|fd| Descriptor(fd.as_raw_fd())).ok_or(Failure::NotStarted)
+    /// The descriptor.
+    pub fn hk_event_fd() -> c_int {
+        with_port(|port| {
+            with_running(|running| {
+                if running.events.is_none() {
+                    running.events = Some(running.open(|| port.event_descriptor())?);
+                }
+                let descriptor = running.events.as_ref().and_then(|events| events.descriptor());
+                descriptor.map(|fd| Descriptor(fd.as_raw_fd())).ok_or(Failure::NotStarted)
+            })
         })
-    })
-}
+    }
 
-/// Makes it unreadable until the next arrival.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_event_clear() -> c_int {
-    with_port(|_| {
-        with_running(|running| {
-            if let Some(events) = &running.events {
-                events.clear();
-            }
-            Ok(())
+    /// Makes it unreadable until the next arrival.
+    pub fn hk_event_clear() -> c_int {
+        with_port(|_| {
+            with_running(|running| {
+                if let Some(events) = &running.events {
+                    events.clear();
+                }
+                Ok(())
+            })
         })
-    })
+    }
 }

@@ -8,9 +8,9 @@ use crate::current;
 use crate::error::Failure;
 use crate::fmpl::Fmpl;
 use crate::process;
-use core_hikyaku::{Error, Job, Port};
+use core_hikyaku::{Context, Error, Job, Port};
 use std::cell::{Cell, RefCell, UnsafeCell};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
 /// Longest text of an error, with its final zero.
@@ -54,13 +54,23 @@ impl Drop for Kept {
     }
 }
 
-/// The port of this thread in the job that runs now.
+/// Goes on with the port of this thread in the job that runs now.
 #[inline(always)]
-pub fn port() -> Result<*const Port, Failure> {
-    current::with(|current| match current.epoch.get() == process::epoch() {
+pub fn with_port<R>(body: impl FnOnce(&Port) -> Result<R, Failure>) -> Result<R, Failure> {
+    let port = current::with(|current| match current.epoch.get() == process::epoch() {
         true => Ok(current.port.get()),
         false => enter(),
-    })
+    })?;
+    // SAFETY: the port stays with the thread until the thread ends, `hk_finalize` or `hk_init` takes it away, or
+    // it is replaced at a call under a later job; none of these happens inside another call of this thread.
+    body(unsafe { &*port })
+}
+
+/// Goes on with the job, on the init thread.
+pub fn with_job<R>(body: impl FnOnce(&Job) -> Result<R, Failure>) -> Result<R, Failure> {
+    let job = job()?;
+    // SAFETY: the job lives until `hk_finalize` on this same thread.
+    body(unsafe { &*job })
 }
 
 /// The job, on the init thread.
@@ -123,21 +133,29 @@ pub fn refuse_in_handler() -> Result<(), Failure> {
     }
 }
 
-/// Whether `context` is that of the handler that runs on this thread now.
-pub fn is_current(context: *const c_void) -> bool {
-    !context.is_null() && STATE.with(|state| std::ptr::eq(state.context.get(), context))
+/// Goes on with the context of the handler that runs on this thread now, if that is what `context` is.
+pub fn with_context(
+    context: *mut c_void,
+    body: impl FnOnce(&mut Context<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if context.is_null() || !STATE.with(|state| std::ptr::eq(state.context.get(), context)) {
+        return Err(Failure::Context);
+    }
+    // SAFETY: the context that `run_handler` was given, on this thread, while it runs; it does not use it meanwhile.
+    body(unsafe { &mut *context.cast::<Context<'_>>() })
 }
 
-/// Runs a handler with its context known to this thread, and without FMPL, whose calls wait.
-pub fn run_handler(context: *mut c_void, handler: impl FnOnce()) {
+/// Runs a handler with its context known to this thread, and without FMPL, whose calls wait. It gets the context as C does.
+pub fn run_handler(context: &mut Context<'_>, handler: impl FnOnce(*mut c_void)) {
     struct Restore(*mut c_void);
     impl Drop for Restore {
         fn drop(&mut self) {
             STATE.with(|state| state.context.set(self.0));
         }
     }
+    let context: *mut c_void = (&raw mut *context).cast();
     let _restore = Restore(STATE.with(|state| state.context.replace(context)));
-    without_fmpl(handler);
+    without_fmpl(|| handler(context));
 }
 
 /// Runs something of the program that may not make FMPL calls: they find nothing to work with. So nothing that a call
@@ -164,6 +182,13 @@ pub fn keep_error(rank: c_int, write: impl FnOnce(&mut [u8; ERROR_BYTES])) {
 
 pub fn error_rank() -> c_int {
     STATE.with(|state| state.error_rank.get())
+}
+
+/// Looks at a copy of the text.
+pub fn with_error_text<R>(look: impl FnOnce(&CStr) -> R) -> R {
+    // SAFETY: of this thread alone, and nobody writes it meanwhile.
+    let text = STATE.with(|state| unsafe { *state.error_text.get() });
+    look(CStr::from_bytes_until_nul(&text).unwrap_or_default())
 }
 
 /// The text, which ends in a zero; valid while the thread lives.

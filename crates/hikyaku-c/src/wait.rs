@@ -1,7 +1,8 @@
 //! Waiting for words and handlers.
 
-use crate::entry::{give, required, with_port};
+use crate::entry::with_port;
 use crate::error::Failure;
+use crate::given::{In, Out, exported};
 use crate::handle::Handle;
 use core_hikyaku::{By, Error, Event, HANDLER_COUNT, Port, Until};
 use std::ffi::c_int;
@@ -65,60 +66,54 @@ fn timeout(timeout_ms: c_int) -> Option<Duration> {
     u64::try_from(timeout_ms).ok().map(Duration::from_millis)
 }
 
-/// Waits for a word.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hk_wait(
-    area: Handle,
-    offset: usize,
-    until_kind: c_int,
-    value: u64,
-    by_rank: c_int,
-    timeout_ms: c_int,
-    seen: *mut u64,
-) -> c_int {
-    with_port(|port| {
-        let (until, by) = (until(until_kind, value)?, by(port, by_rank)?);
-        let timeout = timeout(timeout_ms);
-        let found =
-            area.with_own_word(port.rank(), offset, move |word| Ok(port.wait_for(by, word, until, timeout)?))?;
-        // SAFETY: null, or the caller's to write.
-        unsafe { give(seen, found) };
-        Ok(())
-    })
-}
+exported! {
+    /// Waits for a word.
+    pub fn hk_wait(
+        area: Handle,
+        offset: usize,
+        until_kind: c_int,
+        value: u64,
+        by_rank: c_int,
+        timeout_ms: c_int,
+        seen: Out<'_, u64>,
+    ) -> c_int {
+        with_port(|port| {
+            let (until, by) = (until(until_kind, value)?, by(port, by_rank)?);
+            let timeout = timeout(timeout_ms);
+            let found =
+                area.with_own_word(port.rank(), offset, move |word| Ok(port.wait_for(by, word, until, timeout)?))?;
+            seen.give(found);
+            Ok(())
+        })
+    }
 
-/// Waits until a handler has run so many times.
-#[unsafe(no_mangle)]
-pub extern "C" fn hk_wait_handled(id: u16, count: u64, by_rank: c_int, timeout_ms: c_int) -> c_int {
-    with_port(|port| {
-        port.wait_any(by(port, by_rank)?, &[handled(id, count)?], timeout(timeout_ms))?;
-        Ok(())
-    })
-}
+    /// Waits until a handler has run so many times.
+    pub fn hk_wait_handled(id: u16, count: u64, by_rank: c_int, timeout_ms: c_int) -> c_int {
+        with_port(|port| {
+            port.wait_any(by(port, by_rank)?, &[handled(id, count)?], timeout(timeout_ms))?;
+            Ok(())
+        })
+    }
 
-/// Waits for one of several events.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hk_wait_any(events: *const CEvent, count: usize, by_rank: c_int, timeout_ms: c_int) -> c_int {
-    with_port(|port| {
-        required(events, "the events")?;
-        if count == 0 || count > EVENT_COUNT_MAX {
-            return Err(Failure::Choice { what: "number of events to wait for", value: count as i64 });
-        }
-        // SAFETY: not null, and that many events are the caller's to read, by the header.
-        let events = unsafe { std::slice::from_raw_parts(events, count) };
-        let events = events.iter().map(|event| event.event(port)).collect::<Result<Vec<_>, _>>()?;
-        Ok(port.wait_any(by(port, by_rank)?, &events, timeout(timeout_ms))?)
-    })
-}
+    /// Waits for one of several events.
+    pub fn hk_wait_any(events: In<'_, CEvent>, count: usize, by_rank: c_int, timeout_ms: c_int) -> c_int {
+        with_port(|port| {
+            if count == 0 || count > EVENT_COUNT_MAX {
+                return Err(Failure::Choice { what: "number of events to wait for", value: count as i64 });
+            }
+            let events = events.slice(count, "the events")?;
+            let events = events.iter().map(|event| event.event(port)).collect::<Result<Vec<_>, _>>()?;
+            Ok(port.wait_any(by(port, by_rank)?, &events, timeout(timeout_ms))?)
+        })
+    }
 
-/// One look at a word.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hk_poll(area: Handle, offset: usize, value: *mut u64) -> c_int {
-    with_port(|port| {
-        required(value, "the value to be given")?;
-        let found = area.with_own_word(port.rank(), offset, move |word| Ok(port.poll(word)?))?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(value, found) };
-        Ok(())
-    })
+    /// One look at a word.
+    pub fn hk_poll(area: Handle, offset: usize, value: Out<'_, u64>) -> c_int {
+        with_port(|port| {
+            value.required("the value to be given")?;
+            let found = area.with_own_word(port.rank(), offset, move |word| Ok(port.poll(word)?))?;
+            value.give(found);
+            Ok(())
+        })
+    }
 }

@@ -1,5 +1,6 @@
 //! Ends of ranks in the middle of something: roles of the victim (`bin/victim`).
 
+use crate::os;
 use crate::support::spin_until;
 use hikyaku::{By, Error, Job, Result, Until};
 use std::sync::Arc;
@@ -16,8 +17,7 @@ extern "C" fn linger() {
 
 /// To be called before the job is started.
 pub fn prepare_to_linger() {
-    // SAFETY: a function without arguments that stays.
-    assert_eq!(unsafe { libc::atexit(linger) }, 0);
+    os::at_exit(linger);
 }
 
 /// A second thread of the last rank calls `exit(0)`, which takes its time. The first thread goes on meanwhile, as it might with
@@ -71,9 +71,7 @@ pub fn killed_inside(job: &Job) -> Result<()> {
             });
         }
         spin_until(|| pushed.get(0) >= 3 * THREADS as u64);
-        // SAFETY: a signal to this very process.
-        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
-        spin_until(|| false);
+        os::kill_self();
     }
     match job.wait_from(By::Rank(last), pushed.here(0), Until::Equal(99)) {
         Err(Error::PeerDead { rank }) if rank == last => {}

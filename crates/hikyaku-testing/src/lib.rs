@@ -28,6 +28,7 @@
 //! | `mpi` | the MPI installations of this machine |
 //! | `netns` | hosts that are network namespaces of this machine |
 //! | `leftovers` | what a job might leave behind |
+//! | `os` | what tests need of the system for which there is no safe interface |
 //! | `nth` | one system call among many fails |
 //! | `watchdog` | a hang becomes a failure that says where |
 //! | `planted` | bugs that are planted in the library, and what catches each |
@@ -46,6 +47,7 @@ pub mod mortal;
 pub mod mpi;
 pub mod netns;
 pub mod nth;
+pub mod os;
 pub mod patience;
 #[cfg(all(test, hikyaku_planted))]
 mod planted;

@@ -11,7 +11,7 @@ use crate::seccomp;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::collections::HashSet;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -151,21 +151,10 @@ impl Supervisor<'_> {
     }
 
     fn answer_one(&mut self, asked: &OwnedFd, is_over: bool) {
-        // SAFETY: plain structs of integers, filled in and read by the kernel during the calls.
-        unsafe {
-            let mut question: libc::seccomp_notif = std::mem::zeroed();
-            if libc::ioctl(asked.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &mut question) != 0 {
-                // Whoever asked was killed.
-                return;
-            }
+        // None if whoever asked was killed.
+        if let Some(question) = seccomp::question(asked) {
             let fails = !is_over && self.counts(&question) && self.count == self.nth;
-            let answer = libc::seccomp_notif_resp {
-                id: question.id,
-                val: 0,
-                error: if fails { -self.call.errno } else { 0 },
-                flags: if fails { 0 } else { libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32 },
-            };
-            libc::ioctl(asked.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &answer);
+            seccomp::answer(asked, &question, fails.then_some(self.call.errno));
         }
     }
 

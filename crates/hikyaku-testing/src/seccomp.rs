@@ -1,7 +1,7 @@
 //! Filters that keep system calls from the kernel, as a container or an exhausted machine might; or all but some, to
 //! show that none are made.
 
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// From now on process_vm_readv and process_vm_writev fail in this process with EPERM.
 pub fn forbid_cross_memory() {
@@ -30,6 +30,27 @@ pub fn ask_about(calls: &[libc::c_long]) -> OwnedFd {
     let listener = install(calls, libc::SECCOMP_RET_USER_NOTIF, libc::SECCOMP_RET_ALLOW, flags);
     // SAFETY: a descriptor that the kernel has just opened for us.
     unsafe { OwnedFd::from_raw_fd(listener as i32) }
+}
+
+/// What the kernel asks; nothing if whoever made the call is gone.
+pub fn question(asked: &OwnedFd) -> Option<libc::seccomp_notif> {
+    // SAFETY: plain numbers, of which zeros are valid, filled in by the kernel.
+    unsafe {
+        let mut question: libc::seccomp_notif = std::mem::zeroed();
+        (libc::ioctl(asked.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &mut question) == 0).then_some(question)
+    }
+}
+
+/// Lets a call fail, or go on.
+pub fn answer(asked: &OwnedFd, question: &libc::seccomp_notif, errno: Option<i32>) {
+    let answer = libc::seccomp_notif_resp {
+        id: question.id,
+        val: 0,
+        error: errno.map_or(0, |errno| -errno),
+        flags: if errno.is_some() { 0 } else { libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32 },
+    };
+    // SAFETY: plain numbers, read by the kernel during the call. Whoever asked may be gone by now, which is no matter.
+    unsafe { libc::ioctl(asked.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &answer) };
 }
 
 /// What the kernel does from now on with these system calls, and with all others.

@@ -1,5 +1,6 @@
 //! The job's shared memory as a hostile rank sees it: words, without what the library means by them.
 
+use rustix::fs::SeekFrom;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -44,18 +45,16 @@ impl Segment {
     pub fn extents(&self) -> Vec<Extent> {
         let mut extents = Vec::new();
         let mut at = 0;
-        while let Some(start) = self.seek(at, libc::SEEK_DATA) {
-            let end = self.seek(start, libc::SEEK_HOLE).unwrap_or(self.bytes);
+        while let Some(start) = self.seek(SeekFrom::Data(at as u64)) {
+            let end = self.seek(SeekFrom::Hole(start as u64)).unwrap_or(self.bytes);
             extents.push((start, end - start));
             at = end;
         }
         extents
     }
 
-    fn seek(&self, at: usize, whence: i32) -> Option<usize> {
-        // SAFETY: a descriptor and numbers.
-        let found = unsafe { libc::lseek(std::os::fd::AsRawFd::as_raw_fd(&self.file), at as i64, whence) };
-        usize::try_from(found).ok()
+    fn seek(&self, to: SeekFrom) -> Option<usize> {
+        rustix::fs::seek(&self.file, to).ok().map(|found| found as usize)
     }
 
     /// The word at an offset, which is a multiple of 8.

@@ -65,8 +65,7 @@ pub fn watch_process() {
     let limit =
         Rlimit { current: Some(LIMITS.busy.as_secs()), maximum: rustix::process::getrlimit(Resource::Cpu).maximum };
     let _ = rustix::process::setrlimit(Resource::Cpu, limit);
-    // SAFETY: a number; the default action of the signal ends the process.
-    unsafe { libc::alarm(LIMITS.clock.as_secs() as u32) };
+    crate::os::alarm(LIMITS.clock.as_secs() as u32);
 }
 
 fn watch(limits: Limits, name: &str, over: &PipeReader) {
@@ -180,7 +179,6 @@ fn stacks(process: u32) {
     debugger.args(["-ex", "set width 0", "-ex", "thread apply all backtrace 40"]);
     let Ok(stderr) = std::os::fd::AsFd::as_fd(&std::io::stderr()).try_clone_to_owned() else { return };
     // A process may be traced by its children only where it allows that.
-    // SAFETY: sets an attribute of this process.
-    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+    let _ = rustix::process::set_ptracer(rustix::process::PTracer::Any);
     let _ = debugger.stdin(Stdio::null()).stdout(stderr).stderr(Stdio::null()).status();
 }

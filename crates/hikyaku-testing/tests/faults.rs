@@ -6,6 +6,7 @@ use hikyaku_testing::chance::Chance;
 use hikyaku_testing::leftovers::Watch;
 use hikyaku_testing::patience::{assert_prompt, eventually};
 use hikyaku_testing::watchdog::{output, watched};
+use rustix::process::{Pid, Signal};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -120,8 +121,9 @@ fn fault_4_jobs_killed_at_random_moments_leave_nothing() {
         let process = running.processes()[pick];
         let killer = std::thread::spawn(move || {
             std::thread::sleep(delay);
-            // SAFETY: a signal to a process that the launcher has not reaped yet.
-            unsafe { libc::kill(process as i32, libc::SIGKILL) };
+            // The launcher has not reaped it yet.
+            let process = Pid::from_raw(process as i32).expect("a process");
+            let _ = rustix::process::kill_process(process, Signal::KILL);
             Instant::now()
         });
         let (outcome, ended) = watched("a killed job", || (running.wait().unwrap(), Instant::now()));

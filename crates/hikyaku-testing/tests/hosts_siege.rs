@@ -7,11 +7,10 @@ use hikyaku_testing::chance::Chance;
 use hikyaku_testing::netns::Network;
 use hikyaku_testing::patience::eventually;
 use hikyaku_testing::watchdog::watched;
-use rustix::net::sockopt;
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, sockopt};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream, UdpSocket};
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,12 +33,9 @@ type Captured = BTreeMap<SocketAddrV4, Vec<Vec<u8>>>;
 /// What passes the switch, until there are enough frames to every rank.
 fn capture() -> Captured {
     // Others are not seen where a bridge takes them.
-    let all = (libc::ETH_P_ALL as u16).to_be();
-    // SAFETY: no memory is passed; the result is checked.
-    let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, all.into()) };
-    assert!(socket >= 0, "{}", std::io::Error::last_os_error());
-    // SAFETY: a new descriptor that nobody else has.
-    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let all = rustix::net::RawProtocol::new((libc::ETH_P_ALL as u16).to_be().into()).expect("a number");
+    let (family, kind) = (AddressFamily::PACKET, SocketType::DGRAM);
+    let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, Some(Protocol::from_raw(all))).unwrap();
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_millis(100))).unwrap();
     let (mut captured, mut buffer) = (Captured::new(), vec![0; 1 << 17]);
     eventually("no frames pass", || {

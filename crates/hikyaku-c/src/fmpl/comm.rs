@@ -1,17 +1,17 @@
 //! Groups: some ranks with slots of their own, numbered from 0.
 
-use super::entry::{count, with_comm, with_fmpl};
+use super::entry::{count, with_comm, with_fmpl_alone};
 use super::error::{Outcome, Trouble};
 use super::job::{Fmpl, WORLD, refuse_in_fork};
 use super::pending::AnyReceive;
 use super::table::who_is_full;
-use crate::entry::{give, required};
+use super::under_way::{Members, Slots};
+use crate::given::{InOut, Out, exported};
 use core_hikyaku::Group;
 use core_hikyaku::collective::Scope;
-use core_hikyaku::message::{Messages, Mode};
+use core_hikyaku::message::Mode;
 use std::cell::RefCell;
 use std::ffi::c_int;
-use std::rc::Rc;
 
 /// `FMPL_COMM_NULL`: no group.
 pub const NO_COMM: c_int = -1;
@@ -20,11 +20,8 @@ const NO_COLOR: c_int = -1;
 
 /// One group.
 pub struct Comm {
-    /// Non-blocking calls. They refer to the group, which is dropped after them.
-    pub calls: Scope<'static, 'static>,
-    /// Stays where it is when this moves.
-    pub group: Rc<Group<'static>>,
-    pub messages: Messages<'static>,
+    members: Members,
+    pub messages: Slots,
     /// Receives under way that are for any slot: one per source at most.
     pub any: RefCell<Vec<AnyReceive>>,
     /// Sources whose receives of any slot belong to a prepared one.
@@ -54,15 +51,12 @@ impl Comm {
             return Err(Trouble::NoRoom(rank));
         }
         match group.messages(slots) {
-            Ok(messages) => {
-                let group = Rc::new(group);
-                // SAFETY: `calls` goes before `group`, so the group outlives whatever refers to it.
-                let lasting: &'static Group<'static> = unsafe { &*Rc::as_ptr(&group) };
-                // SAFETY: the group is not moved; it and the scope stay until all calls were waited for (`is_idle`), as the
-                // program has promised of the buffers.
-                let calls = unsafe { core_hikyaku::ffi::open_scope(lasting) };
-                Ok(Comm { calls, group, messages, any: RefCell::default(), any_kept: RefCell::default() })
-            }
+            Ok(messages) => Ok(Comm {
+                members: Members::new(group),
+                messages: Slots::new(messages),
+                any: RefCell::default(),
+                any_kept: RefCell::default(),
+            }),
             Err(error) => {
                 // All members have the same trouble; the first error tells more.
                 let _ = group.free();
@@ -73,15 +67,26 @@ impl Comm {
 
     /// Gives the slots and the group back, together with the other members.
     pub fn free(self) -> Outcome<()> {
-        let Comm { calls, group, messages, .. } = self;
-        drop(calls);
-        group.free_messages(messages)?;
-        Ok(Rc::into_inner(group).expect("nobody else has it").free()?)
+        let Comm { members, messages, .. } = self;
+        let group = members.into_group();
+        group.free_messages(messages.into_inner())?;
+        Ok(group.free()?)
+    }
+
+    #[inline(always)]
+    pub fn group(&self) -> &Group<'static> {
+        self.members.group()
+    }
+
+    /// Where collective calls are started that do not block.
+    #[inline(always)]
+    pub fn calls(&self) -> &Scope<'static, 'static> {
+        self.members.calls()
     }
 
     /// Whether nothing is under way.
     pub fn is_idle(&self) -> bool {
-        self.messages.is_idle() && self.any.borrow().is_empty() && self.calls.is_idle()
+        self.messages.is_idle() && self.any.borrow().is_empty() && self.calls().is_idle()
     }
 
     pub fn set_sending(&self, sending: Sending) -> Outcome<()> {
@@ -91,93 +96,78 @@ impl Comm {
     }
 }
 
-/// This rank's number in a group.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
-    with_comm(comm, |_, comm| {
-        required(rank, "the rank to be given")?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(rank, comm.group.rank() as c_int) };
-        Ok(())
-    })
-}
+exported! {
+    /// This rank's number in a group.
+    pub fn fmpl_comm_rank(comm: c_int, rank: Out<'_, c_int>) -> c_int {
+        with_comm(comm, |_, comm| {
+            rank.required("the rank to be given")?;
+            rank.give(comm.group().rank() as c_int);
+            Ok(())
+        })
+    }
 
-/// The number of members of a group.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_comm_size(comm: c_int, size: *mut c_int) -> c_int {
-    with_comm(comm, |_, comm| {
-        required(size, "the size to be given")?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(size, comm.group.size() as c_int) };
-        Ok(())
-    })
-}
+    /// The number of members of a group.
+    pub fn fmpl_comm_size(comm: c_int, size: Out<'_, c_int>) -> c_int {
+        with_comm(comm, |_, comm| {
+            size.required("the size to be given")?;
+            size.give(comm.group().size() as c_int);
+            Ok(())
+        })
+    }
 
-/// Makes a group of those ranks whose key is not 0. All ranks call it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_comm_create(comm: *mut c_int, key: c_int) -> c_int {
-    with_fmpl(|fmpl| {
-        required(comm, "the group to be given")?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(comm, NO_COMM) };
-        let made = fmpl.job.group(key != 0)?;
-        // SAFETY: not null, and the caller's to write; no group of the table is held here.
-        unsafe { give(comm, fmpl.enter(made)?) };
-        Ok(())
-    })
-}
+    /// Makes a group of those ranks whose key is not 0. All ranks call it.
+    pub fn fmpl_comm_create(comm: Out<'_, c_int>, key: c_int) -> c_int {
+        with_fmpl_alone(|fmpl| {
+            comm.required("the group to be given")?;
+            comm.give(NO_COMM);
+            let made = fmpl.job.group(key != 0)?;
+            comm.give(fmpl.enter(made)?);
+            Ok(())
+        })
+    }
 
-/// Makes groups of the members that give the same color. All members call it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_comm_split(comm: c_int, color: c_int, key: c_int, part: *mut c_int) -> c_int {
-    with_fmpl(|fmpl| {
-        required(part, "the group to be given")?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(part, NO_COMM) };
-        let color = match color {
-            NO_COLOR => None,
-            color => Some(count(color, "the color")? as u64),
-        };
-        let made = fmpl.comm(comm)?.group.split(color, key.into())?;
-        // SAFETY: not null, and the caller's to write; no group of the table is held here.
-        unsafe { give(part, fmpl.enter(made)?) };
-        Ok(())
-    })
+    /// Makes groups of the members that give the same color. All members call it.
+    pub fn fmpl_comm_split(comm: c_int, color: c_int, key: c_int, part: Out<'_, c_int>) -> c_int {
+        with_fmpl_alone(|fmpl| {
+            part.required("the group to be given")?;
+            part.give(NO_COMM);
+            let color = match color {
+                NO_COLOR => None,
+                color => Some(count(color, "the color")? as u64),
+            };
+            let made = fmpl.comm(comm)?.group().split(color, key.into())?;
+            part.give(fmpl.enter(made)?);
+            Ok(())
+        })
+    }
 }
 
 impl Fmpl {
     /// Makes the slots of a group that this rank joins, if it does; gives the group's number.
-    ///
-    /// # Safety
-    /// The caller holds no group of the table.
-    unsafe fn enter(&self, group: Option<Group<'static>>) -> Outcome<c_int> {
+    fn enter(&mut self, group: Option<Group<'static>>) -> Outcome<c_int> {
         let Some(group) = group else { return Ok(NO_COMM) };
-        let made = Comm::new(group, self.slots, self.comms().is_full())?;
+        let made = Comm::new(group, self.slots, self.comms.is_full())?;
         made.set_sending(self.sending.get())?;
-        // SAFETY: the caller's promise.
-        Ok(unsafe { self.change_comms(|comms| comms.add(made)) }.expect("there is room"))
+        Ok(self.comms.add(made).expect("there is room"))
     }
 }
 
-/// Frees a group. All its members call it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_comm_free(comm: *mut c_int) -> c_int {
-    with_fmpl(|fmpl| {
-        required(comm, "the group")?;
-        // SAFETY: not null, and the caller's to read.
-        let number = unsafe { comm.read() };
-        if number == WORLD {
-            return Err(Trouble::World);
-        }
-        refuse_in_fork()?;
-        if !fmpl.comm(number)?.is_idle() {
-            return Err(Trouble::UnderWay("fmpl_comm_free"));
-        }
-        // SAFETY: no group of the table is held here.
-        let freed = unsafe { fmpl.change_comms(|comms| comms.remove(number)) }.ok_or(Trouble::Comm(number))?;
-        fmpl.orphan_transfers(number);
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(comm, NO_COMM) };
-        freed.free()
-    })
+exported! {
+    /// Frees a group. All its members call it.
+    pub fn fmpl_comm_free(comm: InOut<'_, c_int>) -> c_int {
+        with_fmpl_alone(|fmpl| {
+            let number = comm.read("the group")?;
+            if number == WORLD {
+                return Err(Trouble::World);
+            }
+            refuse_in_fork()?;
+            if !fmpl.comm(number)?.is_idle() {
+                return Err(Trouble::UnderWay("fmpl_comm_free"));
+            }
+            let freed = fmpl.comms.remove(number).ok_or(Trouble::Comm(number))?;
+            fmpl.orphan_transfers(number);
+            comm.give(NO_COMM);
+            freed.free()
+        })
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::comm::Comm;
 use super::error::{self, FMPL_ERR_INTERNAL, FMPL_SUCCESS, Outcome, Trouble};
-use super::job::{self, Fmpl};
-use crate::{current, error as base};
+use super::job::Fmpl;
+use crate::error as base;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -24,14 +24,12 @@ pub fn guarded(body: impl FnOnce() -> Outcome<()>) -> c_int {
 /// Runs a call of the thread that called `fmpl_init`.
 #[inline(always)]
 pub fn with_fmpl(body: impl FnOnce(&Fmpl) -> Outcome<()>) -> c_int {
-    guarded(|| {
-        let fmpl = current::with(|current| current.fmpl.get());
-        if fmpl.is_null() {
-            return Err(job::why_not());
-        }
-        // SAFETY: it stays until `fmpl_finalize`, which takes the pointer away first, and is never inside another call.
-        body(unsafe { &*fmpl })
-    })
+    guarded(|| Fmpl::with(body))
+}
+
+/// Runs a call that makes or frees a group.
+pub fn with_fmpl_alone(body: impl FnOnce(&mut Fmpl) -> Outcome<()>) -> c_int {
+    guarded(|| Fmpl::alone(body))
 }
 
 /// Runs a call on a group.

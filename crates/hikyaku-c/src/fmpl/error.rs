@@ -1,6 +1,7 @@
 //! Codes, and what only these calls can do wrong.
 
 use crate::error::{self as base, Failure};
+use crate::given::exported;
 use core_hikyaku::Error;
 use core_hikyaku::message::SLOTS_MAX;
 use std::ffi::{CStr, c_char, c_int};
@@ -195,14 +196,14 @@ pub fn record(trouble: &Trouble) -> c_int {
     trouble.code()
 }
 
-/// What a code means in general.
-#[unsafe(no_mangle)]
-pub extern "C" fn fmpl_strerror(code: c_int) -> *const c_char {
-    describe(code).as_ptr()
-}
+exported! {
+    /// What a code means in general.
+    pub fn fmpl_strerror(code: c_int) -> *const c_char {
+        describe(code).as_ptr()
+    }
 
-/// The last error of this thread, in full.
-#[unsafe(no_mangle)]
-pub extern "C" fn fmpl_last_error() -> *const c_char {
-    crate::thread::error_text()
+    /// The last error of this thread, in full.
+    pub fn fmpl_last_error() -> *const c_char {
+        crate::thread::error_text()
+    }
 }

@@ -3,15 +3,15 @@
 use super::entry::with_fmpl;
 use super::error::{Outcome, Trouble};
 use super::job::Fmpl;
-use crate::entry::{give, required};
 use crate::error::Failure;
+use crate::given::{self, InOut, Out, exported, exported_constants};
 use crate::thread;
 use bytemuck::Pod;
 use core_hikyaku::collective::{
     AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Elements, Max, Min, Operation, Or, Product, Sum,
     Xor,
 };
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 /// `fmpl_func`.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +38,8 @@ pub struct Function {
 #[derive(Clone, Copy, Debug)]
 pub enum Combine {
     Library(fn(&mut [u8], &[u8])),
-    C(unsafe extern "C" fn(*mut c_void, *const c_void, c_int)),
-    Fortran(unsafe extern "C" fn(*mut c_void, *const c_void, *const c_int)),
+    C(given::Combine),
+    Fortran(given::CombineFortran),
 }
 
 impl Function {
@@ -57,30 +57,18 @@ impl Function {
 
     /// Combines elements; a function of the program may not make calls meanwhile.
     pub fn combine(&self, total: &mut [u8], input: &[u8]) {
-        let count = || (total.len() / self.elements.bytes()) as c_int;
+        let bytes = self.elements.bytes();
         match self.combine {
             Combine::Library(combine) => combine(total, input),
-            Combine::C(combine) => {
-                let (count, total, input) = (count(), total.as_mut_ptr().cast(), input.as_ptr().cast());
-                // SAFETY: a function of the program that takes these; both hold `count` elements.
-                thread::without_fmpl(|| unsafe { combine(total, input, count) });
-            }
-            Combine::Fortran(combine) => {
-                let (count, total, input) = (count(), total.as_mut_ptr().cast(), input.as_ptr().cast());
-                // SAFETY: as above.
-                thread::without_fmpl(|| unsafe { combine(total, input, &count) });
-            }
+            Combine::C(function) => thread::without_fmpl(|| function.combine(total, input, bytes)),
+            Combine::Fortran(function) => thread::without_fmpl(|| function.combine(total, input, bytes)),
         }
     }
 }
 
 macro_rules! functions {
     ($($id:literal $name:ident $type:ty, $operation:ident;)*) => {
-        $(
-            #[allow(non_upper_case_globals)]
-            #[unsafe(no_mangle)]
-            pub static $name: Handle = Handle { id: $id };
-        )*
+        exported_constants! { $($name: Handle = Handle { id: $id };)* }
 
         fn known(id: c_int) -> Option<Function> {
             Some(match id {
@@ -159,34 +147,30 @@ impl Fmpl {
     }
 }
 
-/// Enters a function of the program.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_func_create(
-    combine: Option<unsafe extern "C" fn(*mut c_void, *const c_void, c_int)>,
-    elem_size: usize,
-    func: *mut Handle,
-) -> c_int {
-    with_fmpl(|fmpl| {
-        required(func, "the function handle to be given")?;
-        let combine = combine.ok_or(Failure::Null("the function"))?;
-        let handle = fmpl.add_function(Combine::C(combine), elem_size)?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(func, handle) };
-        Ok(())
-    })
-}
+exported! {
+    /// Enters a function of the program.
+    pub fn fmpl_func_create(
+        combine: Option<given::Combine>,
+        elem_size: usize,
+        func: Out<'_, Handle>,
+    ) -> c_int {
+        with_fmpl(|fmpl| {
+            func.required("the function handle to be given")?;
+            let combine = combine.ok_or(Failure::Null("the function"))?;
+            let handle = fmpl.add_function(Combine::C(combine), elem_size)?;
+            func.give(handle);
+            Ok(())
+        })
+    }
 
-/// Forgets a function of the program.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_func_free(func: *mut Handle) -> c_int {
-    with_fmpl(|fmpl| {
-        required(func, "the function handle")?;
-        // SAFETY: not null, and the caller's to read.
-        let id = unsafe { func.read() }.id;
-        let own = if id >= FIRST_OWN { fmpl.functions.borrow_mut().remove(id - FIRST_OWN) } else { None };
-        own.ok_or(Trouble::Func(id))?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(func, NO_FUNC) };
-        Ok(())
-    })
+    /// Forgets a function of the program.
+    pub fn fmpl_func_free(func: InOut<'_, Handle>) -> c_int {
+        with_fmpl(|fmpl| {
+            let id = func.read("the function handle")?.id;
+            let own = if id >= FIRST_OWN { fmpl.functions.borrow_mut().remove(id - FIRST_OWN) } else { None };
+            own.ok_or(Trouble::Func(id))?;
+            func.give(NO_FUNC);
+            Ok(())
+        })
+    }
 }

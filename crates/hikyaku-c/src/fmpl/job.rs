@@ -9,11 +9,12 @@ use super::prepared::Transfer;
 use super::started::Call;
 use super::table::Table;
 use crate::error::Failure;
+use crate::given::exported;
 use crate::process::{self, Interface};
 use crate::{current, thread};
 use core_hikyaku::message::SLOTS_MAX;
 use core_hikyaku::{Error, Job};
-use std::cell::{Cell, RefCell, UnsafeCell};
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,8 +30,8 @@ pub struct Fmpl {
     pub job: &'static Job,
     /// Slots per pair.
     pub slots: usize,
-    /// Changed by the calls that make and free groups only, which are never inside another call.
-    comms: UnsafeCell<Table<Comm>>,
+    /// Changed by the calls that make and free groups only ([`Fmpl::alone`]).
+    pub comms: Table<Comm>,
     pub sending: Cell<Sending>,
     pub last: Cell<Last>,
     pub functions: RefCell<Table<Function>>,
@@ -51,22 +52,33 @@ impl Fmpl {
     /// The group of a number.
     #[inline(always)]
     pub fn comm(&self, comm: c_int) -> Outcome<&Comm> {
-        self.comms().get(comm).ok_or(Trouble::Comm(comm))
+        self.comms.get(comm).ok_or(Trouble::Comm(comm))
     }
 
-    #[inline(always)]
-    pub fn comms(&self) -> &Table<Comm> {
-        // SAFETY: nobody changes the table inside a call that looks at it (see `change_comms`).
-        unsafe { &*self.comms.get() }
-    }
-
-    /// Adds or removes groups.
+    /// Goes on with what this thread has, between `fmpl_init` and `fmpl_finalize`.
     ///
-    /// # Safety
-    /// The caller holds no group of the table.
-    pub unsafe fn change_comms<R>(&self, change: impl FnOnce(&mut Table<Comm>) -> R) -> R {
-        // SAFETY: this thread is the only one, it holds none, and `change` makes no calls.
-        change(unsafe { &mut *self.comms.get() })
+    /// This and [`Fmpl::alone`] are for the functions that C calls: they are never inside each other. What the program runs in the
+    /// middle of a call finds nothing (`thread::without_fmpl`).
+    #[inline(always)]
+    pub fn with(body: impl FnOnce(&Fmpl) -> Outcome<()>) -> Outcome<()> {
+        let fmpl = current::with(|current| current.fmpl.get());
+        if fmpl.is_null() {
+            return Err(why_not());
+        }
+        // SAFETY: it stays until `fmpl_finalize`, which takes the pointer away first, and is never inside another call.
+        body(unsafe { &*fmpl })
+    }
+
+    /// Goes on with it for a change. Meanwhile no call finds it.
+    pub fn alone(body: impl FnOnce(&mut Fmpl) -> Outcome<()>) -> Outcome<()> {
+        let fmpl = current::with(|current| current.fmpl.get());
+        if fmpl.is_null() {
+            return Err(why_not());
+        }
+        let mut outcome = Ok(());
+        // SAFETY: as above; and this thread, the only one, has no other reference, since it is not inside a call and can begin none.
+        thread::without_fmpl(|| outcome = body(unsafe { &mut *fmpl.cast_mut() }));
+        outcome
     }
 
     /// Notes what a receive got.
@@ -89,20 +101,21 @@ pub fn why_not() -> Trouble {
     }
 }
 
-/// Joins the job and makes the slots of all ranks.
-#[unsafe(no_mangle)]
-pub extern "C" fn fmpl_init(_ma: *mut c_void, _fa: *mut c_void, count: c_int) -> c_int {
-    guarded(|| {
-        let slots = usize::try_from(count).ok().filter(|slots| (1..=SLOTS_MAX).contains(slots));
-        let slots = slots.ok_or(Trouble::Slots(count))?;
-        process::join(Interface::Fmpl)?;
-        let begun = begin(slots);
-        if begun.is_err() {
-            // The first error tells more.
-            let _ = process::leave(Interface::Fmpl);
-        }
-        begun
-    })
+exported! {
+    /// Joins the job and makes the slots of all ranks.
+    pub fn fmpl_init(_ma: *mut c_void, _fa: *mut c_void, count: c_int) -> c_int {
+        guarded(|| {
+            let slots = usize::try_from(count).ok().filter(|slots| (1..=SLOTS_MAX).contains(slots));
+            let slots = slots.ok_or(Trouble::Slots(count))?;
+            process::join(Interface::Fmpl)?;
+            let begun = begin(slots);
+            if begun.is_err() {
+                // The first error tells more.
+                let _ = process::leave(Interface::Fmpl);
+            }
+            begun
+        })
+    }
 }
 
 fn begin(slots: usize) -> Outcome<()> {
@@ -114,7 +127,7 @@ fn begin(slots: usize) -> Outcome<()> {
     let fmpl = Box::new(Fmpl {
         job,
         slots,
-        comms: UnsafeCell::new(comms),
+        comms,
         sending: Cell::default(),
         last: Cell::new(Last { bytes: 0, source: -1, index: -1 }),
         functions: RefCell::default(),
@@ -127,30 +140,31 @@ fn begin(slots: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// Ends everything. All ranks call it.
-#[unsafe(no_mangle)]
-pub extern "C" fn fmpl_finalize() -> c_int {
-    let checked = with_fmpl(|fmpl| {
-        refuse_in_fork()?;
-        match fmpl.comms().all().all(Comm::is_idle) {
-            true => Ok(()),
-            false => Err(Trouble::UnderWay("fmpl_finalize")),
+exported! {
+    /// Ends everything. All ranks call it.
+    pub fn fmpl_finalize() -> c_int {
+        let checked = with_fmpl(|fmpl| {
+            refuse_in_fork()?;
+            match fmpl.comms.all().all(Comm::is_idle) {
+                true => Ok(()),
+                false => Err(Trouble::UnderWay("fmpl_finalize")),
+            }
+        });
+        if checked < 0 {
+            return checked;
         }
-    });
-    if checked < 0 {
-        return checked;
+        guarded(|| {
+            let fmpl = current::with(|current| current.fmpl.replace(null()));
+            STARTED.store(false, Ordering::Release);
+            // SAFETY: from `begin`; this thread was the only one to have it, and has just let go of it.
+            let fmpl = unsafe { Box::from_raw(fmpl.cast_mut()) };
+            // All ranks have made their groups in the same order; the world is the last to go.
+            let freed = fmpl.comms.into_all().rev().map(Comm::free).fold(Ok(()), Outcome::and);
+            drop((fmpl.transfers, fmpl.calls, fmpl.functions, fmpl.blocks));
+            process::leave(Interface::Fmpl)?;
+            freed
+        })
     }
-    guarded(|| {
-        let fmpl = current::with(|current| current.fmpl.replace(null()));
-        STARTED.store(false, Ordering::Release);
-        // SAFETY: from `begin`; this thread was the only one to have it, and has just let go of it.
-        let fmpl = unsafe { Box::from_raw(fmpl.cast_mut()) };
-        // All ranks have made their groups in the same order; the world is the last to go.
-        let freed = fmpl.comms.into_inner().into_all().rev().map(Comm::free).fold(Ok(()), Outcome::and);
-        drop((fmpl.transfers, fmpl.calls, fmpl.functions, fmpl.blocks));
-        process::leave(Interface::Fmpl)?;
-        freed
-    })
 }
 
 /// What changes memory of the rank is not for its forks.

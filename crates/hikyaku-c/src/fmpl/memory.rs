@@ -3,6 +3,7 @@
 use super::entry::with_fmpl;
 use super::error::{Outcome, Trouble};
 use super::job::{Fmpl, refuse_in_fork};
+use crate::given::exported;
 use core_hikyaku::Block;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -26,21 +27,21 @@ impl Fmpl {
     }
 }
 
-/// Hands memory out; null if there is none.
-#[unsafe(no_mangle)]
-pub extern "C" fn fmpl_malloc(size: usize) -> *mut c_void {
-    let mut start = null_mut();
-    with_fmpl(|fmpl| {
-        start = fmpl.take_block(size)?;
-        Ok(())
-    });
-    start
-}
+exported! {
+    /// Hands memory out; null if there is none.
+    pub fn fmpl_malloc(size: usize) -> *mut c_void {
+        let mut start = null_mut();
+        with_fmpl(|fmpl| {
+            start = fmpl.take_block(size)?;
+            Ok(())
+        });
+        start
+    }
 
-/// Takes it back.
-#[unsafe(no_mangle)]
-pub extern "C" fn fmpl_free(p: *mut c_void) {
-    if !p.is_null() {
-        with_fmpl(|fmpl| fmpl.give_block(p));
+    /// Takes it back.
+    pub fn fmpl_free(p: *mut c_void) {
+        if !p.is_null() {
+            with_fmpl(|fmpl| fmpl.give_block(p));
+        }
     }
 }

@@ -19,6 +19,7 @@
 //! | `function` | what reductions combine by |
 //! | `collective` | barrier, broadcast, reductions, blocks |
 //! | `started` | the same without blocking |
+//! | `under_way` | buffers that the program lends to what goes on after a call |
 //! | `memory` | memory that all ranks of the host map |
 //! | `fortran` | the same calls for Fortran |
 
@@ -36,5 +37,6 @@ mod prepared;
 mod request;
 mod started;
 mod table;
+mod under_way;
 
 pub use job::Fmpl;

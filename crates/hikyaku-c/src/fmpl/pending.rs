@@ -8,103 +8,79 @@ use super::entry::with_comm;
 use super::error::{Outcome, Trouble};
 use super::job::Fmpl;
 use super::message::TAG_ANY;
-use crate::entry::{give, place, required, target};
-use core_hikyaku::ffi::RawMessages;
-use std::ffi::{c_int, c_void};
+use super::under_way::{LentSource, LentTarget};
+use crate::given::{Out, Source, Target, exported};
+use std::ffi::c_int;
 
 /// A receive of any slot.
 #[derive(Clone, Copy, Debug)]
 pub struct AnyReceive {
     source: c_int,
-    buf: *mut c_void,
-    size: usize,
+    into: LentTarget,
 }
 
-/// Starts a send.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_isend(buf: *const c_void, size: usize, dst: c_int, mai: c_int, comm: c_int) -> c_int {
-    // SAFETY: the caller's promise.
-    with_comm(comm, |_, comm| unsafe { comm.start_send(buf, size, dst, mai) })
-}
+exported! {
+    /// Starts a send.
+    pub fn fmpl_isend(buf: Source<'static>, size: usize, dst: c_int, mai: c_int, comm: c_int) -> c_int {
+        with_comm(comm, |_, comm| comm.start_send(LentSource::new(buf, size)?, dst, mai))
+    }
 
-/// Starts a receive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_irecv(buf: *mut c_void, size: usize, src: c_int, mai: c_int, comm: c_int) -> c_int {
-    // SAFETY: the caller's promise.
-    with_comm(comm, |_, comm| unsafe { comm.start_receive(buf, size, src, mai) })
-}
+    /// Starts a receive.
+    pub fn fmpl_irecv(buf: Target<'static>, size: usize, src: c_int, mai: c_int, comm: c_int) -> c_int {
+        with_comm(comm, |_, comm| comm.start_receive(LentTarget::new(buf, size)?, src, mai))
+    }
 
-/// Waits for a send.
-#[unsafe(no_mangle)]
-pub extern "C" fn fmpl_isend_wait(dst: c_int, mai: c_int, comm: c_int) -> c_int {
-    with_comm(comm, |_, comm| comm.wait_send(dst, mai))
-}
+    /// Waits for a send.
+    pub fn fmpl_isend_wait(dst: c_int, mai: c_int, comm: c_int) -> c_int {
+        with_comm(comm, |_, comm| comm.wait_send(dst, mai))
+    }
 
-/// Waits for a receive.
-#[unsafe(no_mangle)]
-pub extern "C" fn fmpl_irecv_wait(src: c_int, mai: c_int, comm: c_int) -> c_int {
-    with_comm(comm, |fmpl, comm| comm.wait_receive(fmpl, src, mai))
-}
+    /// Waits for a receive.
+    pub fn fmpl_irecv_wait(src: c_int, mai: c_int, comm: c_int) -> c_int {
+        with_comm(comm, |fmpl, comm| comm.wait_receive(fmpl, src, mai))
+    }
 
-/// Whether a send has ended.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_isend_test(dst: c_int, mai: c_int, comm: c_int, flag: *mut c_int) -> c_int {
-    with_comm(comm, |_, comm| {
-        required(flag, "the flag to be given")?;
-        let ended = comm.test_send(dst, mai)?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(flag, ended as c_int) };
-        Ok(())
-    })
-}
+    /// Whether a send has ended.
+    pub fn fmpl_isend_test(dst: c_int, mai: c_int, comm: c_int, flag: Out<'_, c_int>) -> c_int {
+        with_comm(comm, |_, comm| {
+            flag.required("the flag to be given")?;
+            let ended = comm.test_send(dst, mai)?;
+            flag.give(ended as c_int);
+            Ok(())
+        })
+    }
 
-/// Whether a receive has ended.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_irecv_test(src: c_int, mai: c_int, comm: c_int, flag: *mut c_int) -> c_int {
-    with_comm(comm, |fmpl, comm| {
-        required(flag, "the flag to be given")?;
-        let ended = comm.test_receive(fmpl, src, mai)?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(flag, ended as c_int) };
-        Ok(())
-    })
+    /// Whether a receive has ended.
+    pub fn fmpl_irecv_test(src: c_int, mai: c_int, comm: c_int, flag: Out<'_, c_int>) -> c_int {
+        with_comm(comm, |fmpl, comm| {
+            flag.required("the flag to be given")?;
+            let ended = comm.test_receive(fmpl, src, mai)?;
+            flag.give(ended as c_int);
+            Ok(())
+        })
+    }
 }
 
 impl Comm {
-    /// # Safety
-    /// The bytes stay as they are until the send has ended.
-    pub unsafe fn start_send(&self, buf: *const c_void, size: usize, dst: c_int, mai: c_int) -> Outcome<()> {
-        place(buf, size)?;
-        // SAFETY: the caller's promise.
-        Ok(unsafe { self.messages.isend(buf.cast::<u8>(), size, dst as usize, mai as usize) }?)
+    pub fn start_send(&self, data: LentSource, dst: c_int, mai: c_int) -> Outcome<()> {
+        Ok(self.messages.isend(data, dst as usize, mai as usize)?)
     }
 
-    /// # Safety
-    /// The bytes stay, and nobody else uses them, until the receive has ended.
-    pub unsafe fn start_receive(&self, buf: *mut c_void, size: usize, src: c_int, mai: c_int) -> Outcome<()> {
-        place(buf, size)?;
+    pub fn start_receive(&self, into: LentTarget, src: c_int, mai: c_int) -> Outcome<()> {
         if mai != TAG_ANY {
-            // SAFETY: the caller's promise.
-            unsafe { self.messages.irecv(buf.cast::<u8>(), size, src as usize, mai as usize)? };
-            return Ok(());
+            return Ok(self.messages.irecv(into, src as usize, mai as usize)?);
         }
         self.check_any(src)?;
         if self.any_kept.borrow().contains(&src) {
             return Err(Trouble::AnyUnderWay(src));
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.start_any(buf, size, src) }
+        self.start_any(into, src)
     }
 
     /// Starts a receive of any slot.
-    ///
-    /// # Safety
-    /// As above.
-    pub unsafe fn start_any(&self, buf: *mut c_void, size: usize, src: c_int) -> Outcome<()> {
-        // SAFETY: the caller's promise.
-        unsafe { target(buf, size)? };
+    pub fn start_any(&self, into: LentTarget, src: c_int) -> Outcome<()> {
         self.check_any(src)?;
-        self.any.borrow_mut().push(AnyReceive { source: src, buf, size });
+        self.any.borrow_mut().push(AnyReceive { source: src, into });
         Ok(())
     }
 
@@ -132,14 +108,12 @@ impl Comm {
 
     /// Waits for a send.
     pub fn wait_send(&self, dst: c_int, mai: c_int) -> Outcome<()> {
-        // SAFETY: only calls of this interface start sends of these messages.
-        unsafe { self.messages.isend_wait(dst as usize, mai as usize).map_err(Trouble::from) }
+        Ok(self.messages.isend_wait(dst as usize, mai as usize)?)
     }
 
     /// Whether a send has ended.
     pub fn test_send(&self, dst: c_int, mai: c_int) -> Outcome<bool> {
-        // SAFETY: as above.
-        Ok(unsafe { self.messages.isend_test(dst as usize, mai as usize)? })
+        Ok(self.messages.isend_test(dst as usize, mai as usize)?)
     }
 
     /// Waits for a receive, and notes what it got.
@@ -147,8 +121,7 @@ impl Comm {
         if mai == TAG_ANY {
             return self.take_any(fmpl, src);
         }
-        // SAFETY: only calls of this interface start receives of these messages.
-        let bytes = unsafe { self.messages.irecv_wait(src as usize, mai as usize)? };
+        let bytes = self.messages.irecv_wait(src as usize, mai as usize)?;
         fmpl.received(bytes, src as usize, mai as usize);
         Ok(())
     }
@@ -162,8 +135,7 @@ impl Comm {
             }
             return Ok(is_there);
         }
-        // SAFETY: only calls of this interface start receives of these messages.
-        let ended = unsafe { self.messages.irecv_test(src as usize, mai as usize)? };
+        let ended = self.messages.irecv_test(src as usize, mai as usize)?;
         let Some(bytes) = ended else { return Ok(false) };
         fmpl.received(bytes, src as usize, mai as usize);
         Ok(true)
@@ -179,9 +151,8 @@ impl Comm {
             fmpl.received(0, src as usize, TAG_ANY as usize);
             return Ok(());
         };
-        let AnyReceive { buf, size, .. } = self.any.borrow_mut().swap_remove(index);
-        // SAFETY: what the caller promised when it was started.
-        let got = self.messages.recv_any_slot(unsafe { target(buf, size)? }, src as usize)?;
+        let AnyReceive { into, .. } = self.any.borrow_mut().swap_remove(index);
+        let got = self.messages.recv_any_slot_into(into, src as usize)?;
         fmpl.received(got.len, got.rank, got.slot);
         Ok(())
     }

@@ -7,43 +7,47 @@ use super::error::{Outcome, Trouble};
 use super::job::Fmpl;
 use super::message::TAG_ANY;
 use super::request::Handle;
-use crate::entry::{give, place, required};
+use super::under_way::{LentSource, LentTarget, ReservedReceive, ReservedSend};
+use crate::given::{Out, Source, Target, exported};
 use core_hikyaku::Error;
-use core_hikyaku::ffi::RawMessages;
-use std::ffi::{c_int, c_void};
+use std::cell::Ref;
+use std::ffi::c_int;
 
 /// What is done again and again.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Transfer {
     way: Way,
-    buf: *mut c_void,
-    size: usize,
     peer: c_int,
     mai: c_int,
     comm: c_int,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Way {
-    Out,
-    In,
+    Out(ReservedSend),
+    In(ReservedReceive),
     /// In from any slot.
-    InAny,
+    InAny(LentTarget),
 }
 
 impl Fmpl {
     #[inline(always)]
-    pub fn transfer(&self, request: Handle) -> Outcome<Transfer> {
-        self.transfers.borrow().get(request.id).copied().ok_or(Trouble::Request(request.id))
+    pub fn transfer(&self, request: Handle) -> Outcome<Ref<'_, Transfer>> {
+        let found = Ref::filter_map(self.transfers.borrow(), |transfers| transfers.get(request.id));
+        found.map_err(|_| Trouble::Request(request.id))
     }
 
-    /// Keeps a description, and its slot.
-    fn prepare(&self, transfer: Transfer) -> Outcome<Handle> {
+    /// Keeps a description whose slot `reserve` takes.
+    fn prepare(
+        &self,
+        (peer, mai, comm): (c_int, c_int, c_int),
+        reserve: impl FnOnce(&Comm) -> Outcome<Way>,
+    ) -> Outcome<Handle> {
         if self.transfers.borrow().is_full() {
             return Err(Trouble::Full("prepared transfers"));
         }
-        transfer.reserve(self.comm(transfer.comm)?)?;
-        let id = self.transfers.borrow_mut().add(transfer).expect("there is room");
+        let way = reserve(self.comm(comm)?)?;
+        let id = self.transfers.borrow_mut().add(Transfer { way, peer, mai, comm }).expect("there is room");
         Ok(Handle { id })
     }
 
@@ -57,128 +61,110 @@ impl Fmpl {
     pub fn free_transfer(&self, request: Handle) -> Outcome<bool> {
         let transfer = self.transfer(request)?;
         // What belongs to a group that is gone has ended.
-        if let Ok(comm) = self.comm(transfer.comm) {
-            if !transfer.test(self)? {
-                return Ok(false);
-            }
+        let comm = self.comm(transfer.comm);
+        if comm.is_ok() && !transfer.test(self)? {
+            return Ok(false);
+        }
+        drop(transfer);
+        let freed = self.transfers.borrow_mut().remove(request.id);
+        if let (Some(transfer), Ok(comm)) = (freed, comm) {
             transfer.release(comm)?;
         }
-        self.transfers.borrow_mut().remove(request.id);
         Ok(true)
     }
 }
 
 impl Transfer {
-    /// Peer and slot.
-    #[inline(always)]
-    fn place(&self) -> (usize, usize) {
-        (self.peer as usize, self.mai as usize)
-    }
-
-    fn reserve(&self, comm: &Comm) -> Outcome<()> {
-        let ((rank, slot), size) = (self.place(), comm.group.size());
+    fn release(self, comm: &Comm) -> Outcome<()> {
         match self.way {
-            Way::Out => Ok(comm.messages.reserve_send(rank, slot)?),
-            Way::In => Ok(comm.messages.reserve_recv(rank, slot)?),
-            Way::InAny if rank < size => comm.keep_any(self.peer),
-            Way::InAny => Err(Error::NoSuchRank { rank, size }.into()),
-        }
-    }
-
-    fn release(&self, comm: &Comm) -> Outcome<()> {
-        let (rank, slot) = self.place();
-        match self.way {
-            // SAFETY: reserved above.
-            Way::Out => unsafe { comm.messages.release_send(rank, slot).map_err(Trouble::from) },
-            // SAFETY: as above.
-            Way::In => unsafe { comm.messages.release_recv(rank, slot).map_err(Trouble::from) },
-            Way::InAny => {
+            Way::Out(reserved) => Ok(reserved.release(&comm.messages)?),
+            Way::In(reserved) => Ok(reserved.release(&comm.messages)?),
+            Way::InAny(_) => {
                 comm.release_any(self.peer);
                 Ok(())
             }
         }
     }
 
-    /// # Safety
-    /// The buffer is the transfer's until it has ended.
-    unsafe fn start(&self, comm: &Comm) -> Outcome<()> {
-        let (rank, slot) = self.place();
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self.way {
-                Way::Out => {
-                    Ok(comm.messages.isend_reserved(self.buf.cast_const().cast::<u8>(), self.size, rank, slot)?)
-                }
-                Way::In => Ok(comm.messages.irecv_reserved(self.buf.cast::<u8>(), self.size, rank, slot)?),
-                Way::InAny => comm.start_any(self.buf, self.size, self.peer),
-            }
+    fn start(&self, comm: &Comm) -> Outcome<()> {
+        match &self.way {
+            Way::Out(reserved) => Ok(reserved.start(&comm.messages)?),
+            Way::In(reserved) => Ok(reserved.start(&comm.messages)?),
+            Way::InAny(into) => comm.start_any(*into, self.peer),
         }
     }
 
     pub fn wait(&self, fmpl: &Fmpl) -> Outcome<()> {
         let comm = fmpl.comm(self.comm)?;
         match self.way {
-            Way::Out => comm.wait_send(self.peer, self.mai),
-            Way::In | Way::InAny => comm.wait_receive(fmpl, self.peer, self.mai),
+            Way::Out(_) => comm.wait_send(self.peer, self.mai),
+            Way::In(_) | Way::InAny(_) => comm.wait_receive(fmpl, self.peer, self.mai),
         }
     }
 
     pub fn test(&self, fmpl: &Fmpl) -> Outcome<bool> {
         let comm = fmpl.comm(self.comm)?;
         match self.way {
-            Way::Out => comm.test_send(self.peer, self.mai),
-            Way::In | Way::InAny => comm.test_receive(fmpl, self.peer, self.mai),
+            Way::Out(_) => comm.test_send(self.peer, self.mai),
+            Way::In(_) | Way::InAny(_) => comm.test_receive(fmpl, self.peer, self.mai),
         }
     }
 }
 
-/// Prepares sends.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_send_init(
-    buf: *const c_void,
-    size: usize,
-    dst: c_int,
-    mai: c_int,
-    comm: c_int,
-    req: *mut Handle,
-) -> c_int {
-    with_fmpl(|fmpl| {
-        required(req, "the request to be given")?;
-        place(buf, size)?;
-        let handle = fmpl.prepare(Transfer { way: Way::Out, buf: buf.cast_mut(), size, peer: dst, mai, comm })?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(req, handle) };
-        Ok(())
-    })
-}
+exported! {
+    /// Prepares sends.
+    pub fn fmpl_send_init(
+        buf: Source<'static>,
+        size: usize,
+        dst: c_int,
+        mai: c_int,
+        comm: c_int,
+        req: Out<'_, Handle>,
+    ) -> c_int {
+        with_fmpl(|fmpl| {
+            req.required("the request to be given")?;
+            let data = LentSource::new(buf, size)?;
+            let handle = fmpl.prepare((dst, mai, comm), |comm| {
+                Ok(Way::Out(comm.messages.reserve_send(data, dst as usize, mai as usize)?))
+            })?;
+            req.give(handle);
+            Ok(())
+        })
+    }
 
-/// Prepares receives.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_recv_init(
-    buf: *mut c_void,
-    size: usize,
-    src: c_int,
-    mai: c_int,
-    comm: c_int,
-    req: *mut Handle,
-) -> c_int {
-    with_fmpl(|fmpl| {
-        required(req, "the request to be given")?;
-        place(buf, size)?;
-        let way = if mai == TAG_ANY { Way::InAny } else { Way::In };
-        let handle = fmpl.prepare(Transfer { way, buf, size, peer: src, mai, comm })?;
-        // SAFETY: not null, and the caller's to write.
-        unsafe { give(req, handle) };
-        Ok(())
-    })
-}
+    /// Prepares receives.
+    pub fn fmpl_recv_init(
+        buf: Target<'static>,
+        size: usize,
+        src: c_int,
+        mai: c_int,
+        comm: c_int,
+        req: Out<'_, Handle>,
+    ) -> c_int {
+        with_fmpl(|fmpl| {
+            req.required("the request to be given")?;
+            let into = LentTarget::new(buf, size)?;
+            let handle = fmpl.prepare((src, mai, comm), |comm| {
+                if mai != TAG_ANY {
+                    return Ok(Way::In(comm.messages.reserve_recv(into, src as usize, mai as usize)?));
+                }
+                let (rank, size) = (src as usize, comm.group().size());
+                if rank >= size {
+                    return Err(Error::NoSuchRank { rank, size }.into());
+                }
+                comm.keep_any(src)?;
+                Ok(Way::InAny(into))
+            })?;
+            req.give(handle);
+            Ok(())
+        })
+    }
 
-/// Starts a prepared transfer.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fmpl_start(req: Handle) -> c_int {
-    with_fmpl(|fmpl| {
-        let transfer = fmpl.transfer(req)?;
-        // SAFETY: as the caller promised when it was prepared.
-        unsafe { transfer.start(fmpl.comm(transfer.comm)?) }
-    })
+    /// Starts a prepared transfer.
+    pub fn fmpl_start(req: Handle) -> c_int {
+        with_fmpl(|fmpl| {
+            let transfer = fmpl.transfer(req)?;
+            transfer.start(fmpl.comm(transfer.comm)?)
+        })
+    }
 }

@@ -2,10 +2,11 @@
 //! `tests/hosts_trouble.rs`. What it prints is what the tests look at. As `afar agent` it is the agent of a host.
 
 use hikyaku::collective::Sum;
+use hikyaku::ffi::RawPort;
 use hikyaku::{Error, Job, Result, Until};
 use hikyaku_testing::patience::eventually;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Of messages.
@@ -55,8 +56,7 @@ fn end_while_others_wait(job: &Job, call: &str, is_killed: bool) -> Result<()> {
         std::thread::sleep(Duration::from_millis(500));
         println!("ended {}", now_ns());
         if is_killed {
-            // SAFETY: a signal to this very process.
-            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+            hikyaku_testing::os::kill_self();
         }
         return Ok(());
     }
@@ -169,8 +169,7 @@ fn compute_while_others_push(job: &Job) -> Result<()> {
         } else {
             job.word(turn.at(0, 0), round)?;
             job.flush(0)?;
-            // SAFETY: words of this rank's own symmetric memory, which stays until the job ends; others write each whole.
-            let [sent, number] = [0, 1].map(|at| unsafe { AtomicU64::from_ptr(words.as_ptr().add(at)) });
+            let (sent, number) = (job.mapped_word(words.here(0))?, job.mapped_word(words.here(1))?);
             while number.load(Ordering::Acquire) != round {
                 compute(Duration::from_micros(100));
             }

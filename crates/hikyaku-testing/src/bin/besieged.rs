@@ -77,8 +77,7 @@ fn watch(attacker: i32) {
         } else if since.elapsed() > PATIENCE {
             let (sleeps, step) = (is_asleep(), STEP.lock().unwrap());
             println!("{} in {step}", if sleeps { "waits" } else { "spins" });
-            // SAFETY: ends the process, whatever the other thread is at.
-            unsafe { libc::_exit(if sleeps { WAITS } else { SPINS }) };
+            hikyaku_testing::os::exit_now(if sleeps { WAITS } else { SPINS });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A launcher to do harm to: starts the program `victim` beside it as three ranks, as the fault tests say.
 
 use hikyaku::launch::Launcher;
+use hikyaku_testing::os;
 use hikyaku_testing::watchdog::{Limits, watched_with};
 use std::time::Duration;
 
@@ -34,13 +35,9 @@ fn few_files(victim: &std::path::Path) {
     let before = open();
     let mut failures = 0;
     for limit in 3..64 {
-        let files = libc::rlimit { rlim_cur: limit, rlim_max: 4096 };
-        // SAFETY: sets a limit of this process.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &files) }, 0);
+        os::limit_files(limit);
         let started = launcher.run();
-        let enough = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
-        // SAFETY: as above.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &enough) }, 0);
+        os::limit_files(4096);
         assert_eq!(open(), before, "descriptors stayed open after {failures} failures");
         match started {
             Ok(outcome) if outcome.status() == 0 => {

@@ -1,5 +1,6 @@
 //! Areas of one rank, by id, and their revocation.
 
+use crate::os::register_for_good;
 use crate::support::{await_half_a_push, beside, expect_error, push_outcome, spin_until, tag};
 use hikyaku::{By, Error, Job, Until};
 
@@ -192,9 +193,8 @@ pub fn the_table_is_bounded(job: &Job) {
 pub fn the_wrong_element_is_refused(job: &Job) {
     let _area = job.area::<u8>(1, 20).unwrap();
     // A vector of bytes starts anywhere; 3 past an allocation of words is no word.
-    let mut memory = vec![0u64; 4];
-    // SAFETY: `memory` outlives the area and is not used meanwhile.
-    let _odd = unsafe { job.register_raw::<u8>(2, memory.as_mut_ptr().cast::<u8>().add(3), 16).unwrap() };
+    let memory: &'static mut [u8] = bytemuck::cast_slice_mut(vec![0u64; 4].leak());
+    let _odd = register_for_good(job, 2, &mut memory[3..19]).unwrap();
     job.barrier().unwrap();
     let peer = 1 - job.rank();
     expect_error!(job.open_area::<u64>(peer, 1), Error::WrongElement { bytes: 20, element: 8 });

@@ -1,32 +1,10 @@
 //! A forked child is no rank (fault 13).
 
+pub(super) use crate::os::in_fork;
 use crate::support::{spin_until, words};
-use crate::watchdog::LIMITS;
 use hikyaku::{By, Error, Event, Job, Result, Until};
 
 const HANDLER: u16 = 1;
-/// A child that hangs is found by who watches its parent; this ends one that nobody watches.
-const CHILD_SECONDS: u32 = LIMITS.clock.as_secs() as u32;
-
-/// Runs `child` in a fork and gives its verdict: 0, or the number of the step that went wrong.
-pub(super) fn in_fork(child: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: the child calls only the library and ends by `_exit`; what it holds of other threads' locks, it leaves.
-    unsafe {
-        match libc::fork() {
-            0 => {
-                libc::alarm(CHILD_SECONDS);
-                let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).unwrap_or(99);
-                libc::_exit(verdict);
-            }
-            process => {
-                assert!(process > 0, "fork");
-                let mut status = 0;
-                while libc::waitpid(process, &mut status, 0) < 0 {}
-                if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 1000 + libc::WTERMSIG(status) }
-            }
-        }
-    }
-}
 
 pub(super) fn refused<T>(result: Result<T>) -> bool {
     matches!(result, Err(Error::ForkedChild))

@@ -1,8 +1,8 @@
 //! What a handler may do, and what is refused there.
 
+use crate::os::{Found, found, while_found};
 use crate::support::{expect_error, words};
 use hikyaku::{By, Error, Event, Job, Symmetric, Until};
-use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 const HANDLER: u16 = 1;
@@ -52,23 +52,22 @@ pub fn waiting_in_a_handler_is_refused(job: &Job) {
 }
 
 thread_local! {
-    static JOB: Cell<*const Job> = const { Cell::new(std::ptr::null()) };
+    static JOB: Found<Job> = const { Found::nothing() };
 }
 
 /// A program with a global job (the C interface is one) may call a collective in a handler: refused before it has
 /// any effect, so the collectives of the ranks do not get out of step.
 pub fn collectives_in_a_handler_are_refused_whole(job: &Job) {
-    JOB.set(job);
     let mut area: Option<Symmetric<u64>> = Some(job.symmetric::<u64>(4).unwrap());
-    let results = in_handler(job, move |results| {
-        // SAFETY: handlers run on this thread (there is no other one), inside calls that borrow the job.
-        let job = unsafe { &*JOB.get() };
+    let mut refused = move |job: &Job, results: &mut Vec<(&'static str, hikyaku::Result<()>)>| {
         results.push(("barrier", job.barrier()));
         results.push(("symmetric", job.symmetric::<u64>(8).map(drop)));
         results.push(("free", job.free(area.take().unwrap())));
         results.push(("register_handler", job.register_handler(9, |_, _| {})));
         results.push(("unregister_handler", job.unregister_handler(HANDLER)));
-    });
+    };
+    // Handlers run on this thread: there is no other one.
+    let results = while_found(&JOB, job, || in_handler(job, move |results| found(&JOB, |job| refused(job, results))));
     assert_eq!(results.len(), 5);
     for (name, result) in results {
         assert!(matches!(result, Err(Error::InHandler)), "{name}: {result:?}");

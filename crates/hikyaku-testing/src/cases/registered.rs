@@ -160,13 +160,16 @@ pub fn memory_of_another_owner(job: &Job) {
     assert_eq!(area.into_vec()[9], 2);
     // SAFETY: made by `Box::leak` above; no area refers to it any more.
     drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, len)) });
-    // SAFETY: refused before it is used.
-    let refused = unsafe { job.register_raw::<u64>(1, std::ptr::null_mut(), 4) };
-    expect_error!(refused, Error::WrongElement { .. });
-    // SAFETY: as above.
-    let refused = unsafe { job.register_raw::<u64>(1, 12 as *mut u64, 4) };
-    expect_error!(refused, Error::WrongElement { .. });
+    expect_error!(register_nowhere(job, 0, 4), Error::WrongElement { .. });
+    expect_error!(register_nowhere(job, 12, 4), Error::WrongElement { .. });
     job.barrier().unwrap();
+}
+
+/// Registers memory that does not exist.
+pub fn register_nowhere(job: &Job, address: usize, len: usize) -> hikyaku::Result<()> {
+    // SAFETY: refused before it is used.
+    let refused = unsafe { job.register_raw::<u64>(1, std::ptr::without_provenance_mut(address), len) };
+    Err(refused.expect_err("it is refused"))
 }
 
 pub fn status_of_pushes_to_private_memory(job: &Job) {

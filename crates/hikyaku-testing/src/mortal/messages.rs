@@ -55,12 +55,8 @@ fn long_in_job_memory(job: &Job, ready: &Ready<'_>) -> Result<()> {
     let messages = &ready.messages;
     with_peers(job, |peer, round| {
         let start = 2 * LONG * peer;
-        // SAFETY: this rank's own part of the area, of which this peer's share is used in this call alone; nobody but the
-        // library writes there.
-        let (mine, got) = unsafe {
-            let first = ready.memory.as_ptr().add(start);
-            (std::slice::from_raw_parts_mut(first, LONG), std::slice::from_raw_parts_mut(first.add(LONG), LONG))
-        };
+        let mut memory = ready.memory.borrow_mut();
+        let (mine, got) = memory.as_mut_slice()[start..start + 2 * LONG].split_at_mut(LONG);
         mine.copy_from_slice(&content(job.rank(), round, LONG));
         if job.rank() < peer {
             messages.send(mine, peer, SLOT)?;

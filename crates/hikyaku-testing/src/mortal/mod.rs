@@ -18,6 +18,7 @@ mod messages;
 pub mod torn;
 
 use hikyaku::{Error, Job, Result};
+use std::cell::RefCell;
 use std::time::Duration;
 
 /// A loop that ends with an error.
@@ -36,7 +37,7 @@ pub struct Ready<'j> {
     survivors: Option<hikyaku::Group<'j>>,
     among: Option<hikyaku::message::Messages<'j>>,
     /// Job memory to send from and to receive into.
-    memory: hikyaku::Symmetric<u8>,
+    memory: RefCell<hikyaku::Block>,
 }
 
 /// Bytes of a message that is copied by both sides.
@@ -59,7 +60,7 @@ pub fn live(job: &Job, name: &str, life: Duration) -> Result<()> {
         world: job.world()?,
         among: survivors.as_ref().map(|group| group.messages(1)).transpose()?,
         survivors,
-        memory: job.symmetric(2 * LONG * job.size())?,
+        memory: RefCell::new(job.block(2 * LONG * job.size())?),
     };
     if name == "crowd" {
         return crowd::send_to_one(job, &ready, life);
@@ -86,8 +87,7 @@ fn die_after(life: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(life);
         println!("died {}", now_ns());
-        // SAFETY: a signal to this very process.
-        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        crate::os::kill_self();
     });
 }
 

@@ -327,8 +327,9 @@ fn fresh_memory(bytes: usize) -> *mut u8 {
 
 /// The beginning of this rank's part of the memory of the job, from a page on.
 fn own_part(ready: &Ready<'_>, bytes: usize) -> *mut u8 {
-    let start = ready.memory.as_ptr();
+    let memory = ready.memory.borrow();
+    let start = memory.start();
     let page = start.align_offset(rustix::param::page_size());
-    assert!(page + bytes <= ready.memory.len());
+    assert!(page + bytes <= memory.bytes());
     start.wrapping_add(page)
 }

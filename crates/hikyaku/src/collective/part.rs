@@ -6,58 +6,56 @@ use crate::job::choice::BUFFER_MAX;
 use crate::memory::segment::PAGE_BYTES;
 use crate::message::wire::slot::{Deal, Marks};
 use crate::ni::Ni;
-use crate::sync::Shared;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::barrier::{Counter, Flags};
 use crate::sync::line::Line;
+use crate::sync::{Shared, shared};
 
 /// Bytes of a contribution that travels in the entry itself.
 pub(super) const INLINE_MAX: usize = 48;
 /// Bytes of a contribution that is copied into a buffer; longer ones go in several rounds.
 pub(super) const BUFFER_BYTES: usize = BUFFER_MAX;
 
-/// The words of a member.
-#[derive(Debug)]
-#[repr(C)]
-pub(super) struct Part {
-    /// What the member asks for in each call. Written by the member alone, read by whoever needs it.
-    pub entries: [Entry; SLOT_COUNT as usize],
-    /// Number of the call whose result lies in the slot's buffer. Written by the member, or for it by the last to
-    /// arrive.
-    pub results: [Mark; SLOT_COUNT as usize],
-    /// Which pieces of the contribution in the slot's buffer are there. Written by the member alone.
-    pub pieces: [Marks; SLOT_COUNT as usize],
-    /// Calls the member has finished.
-    pub finished: Finished,
-    /// Not 0 once somebody found that the calls do not fit together. Written by peers, of whom the first stays. It ends
-    /// the call with an error; nothing else is ordered by it.
-    pub alarm: Line<AtomicU64>,
-    /// Members that will not touch this part any more. Written by peers.
-    pub leavers: Counter,
-    /// Not 0 once the member receives no messages any more. Written by the member.
-    pub deaf: Mark,
-    /// The last call in which others must not read this member's own buffer any more. Written by the member.
-    pub closed: Mark,
-    /// Chunks of a long buffer that this member receives, claimed by it and by whoever helps.
-    pub deal: Line<Deal>,
-    /// Arrivals, in the part of the first member, for crowded cores; see `barrier`.
-    pub counter: Counter,
-    /// The flags of the butterfly barrier, each written by one peer.
-    pub flags: Flags,
+shared! {
+    /// The words of a member.
+    #[derive(Debug)]
+    pub(super) struct Part {
+        /// What the member asks for in each call. Written by the member alone, read by whoever needs it.
+        pub entries: [Entry; SLOT_COUNT as usize],
+        /// Number of the call whose result lies in the slot's buffer. Written by the member, or for it by the last to
+        /// arrive.
+        pub results: [Mark; SLOT_COUNT as usize],
+        /// Which pieces of the contribution in the slot's buffer are there. Written by the member alone.
+        pub pieces: [Marks; SLOT_COUNT as usize],
+        /// Calls the member has finished.
+        pub finished: Finished,
+        /// Not 0 once somebody found that the calls do not fit together. Written by peers, of whom the first stays. It ends
+        /// the call with an error; nothing else is ordered by it.
+        pub alarm: Line<AtomicU64>,
+        /// Members that will not touch this part any more. Written by peers.
+        pub leavers: Counter,
+        /// Not 0 once the member receives no messages any more. Written by the member.
+        pub deaf: Mark,
+        /// The last call in which others must not read this member's own buffer any more. Written by the member.
+        pub closed: Mark,
+        /// Chunks of a long buffer that this member receives, claimed by it and by whoever helps.
+        pub deal: Line<Deal>,
+        /// Arrivals, in the part of the first member, for crowded cores; see `barrier`.
+        pub counter: Counter,
+        /// The flags of the butterfly barrier, each written by one peer.
+        pub flags: Flags,
+    }
 }
 
-/// What a member asks for in one call. Two lines, of which one is used: a neighbour's would be fetched along.
-#[derive(Debug)]
-#[repr(C, align(128))]
-pub(super) struct Entry {
-    pub ask: Ask,
-    payload: [AtomicU64; INLINE_MAX / 8],
+shared! {
+    /// What a member asks for in one call. Two lines, of which one is used: a neighbour's would be fetched along.
+    #[derive(Debug)]
+    #[repr(align(128))]
+    pub(super) struct Entry {
+        pub ask: Ask,
+        payload: [AtomicU64; INLINE_MAX / 8],
+    }
 }
-
-// SAFETY: atomics in a fixed layout; nobody reads the padding.
-unsafe impl Shared for Entry {}
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Part {}
 
 impl Entry {
     /// The first byte of the contribution.

@@ -9,27 +9,25 @@
 //!   call n + 8: finished, acquired, by all?  <------  anybody waiting for it?  then wakes all
 //! ```
 
-use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::fence::Fences;
 use crate::sync::line::Line;
+use crate::sync::shared;
 use std::cell::Cell;
 
 /// Calls whose entries and buffers exist at the same time: so far may a member be ahead of another.
 pub const SLOT_COUNT: u64 = if cfg!(loom) { 2 } else { 8 };
 
-/// What a member asks for in one call. Written by the member alone, read by whoever needs it.
-#[derive(Debug, Default)]
-#[repr(C)]
-pub struct Ask {
-    /// Number and kind of the call; stored last.
-    head: AtomicU64,
-    /// Size and root.
-    argument: AtomicU64,
+shared! {
+    /// What a member asks for in one call. Written by the member alone, read by whoever needs it.
+    #[derive(Debug, Default)]
+    pub struct Ask {
+        /// Number and kind of the call; stored last.
+        head: AtomicU64,
+        /// Size and root.
+        argument: AtomicU64,
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Ask {}
 
 impl Ask {
     /// Shows what the member asks for, after its contribution.
@@ -48,18 +46,16 @@ impl Ask {
     }
 }
 
-/// Calls a member has finished: it reads nothing of them any more, and nobody needs anything of it.
-#[derive(Debug, Default)]
-#[repr(C)]
-pub struct Finished {
-    /// Written by the member.
-    number: Line<AtomicU64>,
-    /// Not 0 once somebody had to wait for `number`, and wants to be told when it moves. Written by peers.
-    wanted: Line<AtomicU64>,
+shared! {
+    /// Calls a member has finished: it reads nothing of them any more, and nobody needs anything of it.
+    #[derive(Debug, Default)]
+    pub struct Finished {
+        /// Written by the member.
+        number: Line<AtomicU64>,
+        /// Not 0 once somebody had to wait for `number`, and wants to be told when it moves. Written by peers.
+        wanted: Line<AtomicU64>,
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Finished {}
 
 impl Finished {
     /// The member has finished call `number`; true if somebody wants to be told.
@@ -85,13 +81,11 @@ impl Finished {
     }
 }
 
-/// The number of a call, stored after what it stands for.
-#[derive(Debug, Default)]
-#[repr(C)]
-pub struct Mark(Line<AtomicU64>);
-
-// SAFETY: an atomic in a fixed layout.
-unsafe impl Shared for Mark {}
+shared! {
+    /// The number of a call, stored after what it stands for.
+    #[derive(Debug, Default)]
+    pub struct Mark(Line<AtomicU64>);
+}
 
 impl Mark {
     /// Sets the mark.

@@ -24,12 +24,9 @@ impl Port {
     ///
     /// ```
     /// hikyaku::local(1, |job| {
-    ///     let block = job.block(1000)?;
-    ///     // SAFETY: nobody else uses the block.
-    ///     unsafe {
-    ///         assert_eq!(block.start().add(999).read(), 0);
-    ///         block.start().write(7);
-    ///     }
+    ///     let mut block = job.block(1000)?;
+    ///     assert_eq!(block.as_mut_slice()[999], 0);
+    ///     block.as_mut_slice()[0] = 7;
     ///     hikyaku::Result::Ok(())
     /// })
     /// .unwrap();
@@ -45,6 +42,12 @@ impl Block {
     /// same time as a message.
     pub fn start(&self) -> *mut u8 {
         self.ni.own_bytes(self.start, self.bytes)
+    }
+
+    /// The whole of it. Peers cannot name it, so it is written by this rank, and by messages that are received into it.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: so many bytes of the heap, which stays mapped with `ni`. They are given to nobody else, and borrowed as a whole.
+        unsafe { std::slice::from_raw_parts_mut(self.start(), self.bytes) }
     }
 
     /// Bytes, at least 1.

@@ -64,6 +64,20 @@ pub trait RawPort: sealed::Sealed {
     /// The address of a place that is mapped here: any element of a symmetric area of this host. An area that may be revoked has
     /// none. Who writes when is the caller's business.
     fn mapped_address<T: Pod>(&self, place: Place<'_, T>) -> Result<*mut T>;
+
+    /// A word of a place that is mapped here, which all ranks of the host read and write whole.
+    ///
+    /// ```
+    /// # use hikyaku::ffi::RawPort;
+    /// # use std::sync::atomic::Ordering;
+    /// # hikyaku::local(2, |job| {
+    /// let area = job.symmetric::<u64>(4)?;
+    /// job.mapped_word(area.at(1 - job.rank(), 3))?.fetch_add(5, Ordering::AcqRel);
+    /// job.barrier()?;
+    /// assert_eq!(area.get(3), 5);
+    /// # hikyaku::Result::Ok(()) }).unwrap();
+    /// ```
+    fn mapped_word<'a>(&self, place: Place<'a, u64>) -> Result<&'a AtomicU64>;
 }
 
 impl RawPort for Port {
@@ -170,6 +184,13 @@ impl RawPort for Port {
             Reach::Area(..) => Err(Error::Invalid("an area that its owner may revoke has no lasting address".into())),
             Reach::Far(_) => Err(Error::Invalid("memory of a rank on another host has no address here".into())),
         }
+    }
+
+    fn mapped_word<'a>(&self, place: Place<'a, u64>) -> Result<&'a AtomicU64> {
+        let address = self.mapped_address(place)?;
+        // SAFETY: an aligned word of a symmetric area, which the place borrows and which keeps its memory mapped. Everybody reaches
+        // it by atomics or by copies that are no accesses to the compiler.
+        Ok(unsafe { AtomicU64::from_ptr(address) })
     }
 }
 

@@ -7,20 +7,18 @@
 //!   gets a core sees at one glance whether it may go on. The usual choice when ranks share cores, where each step of a
 //!   butterfly would cost a round through the scheduler.
 
-use super::Shared;
 use super::atomic::{AtomicU64, Ordering};
 use super::line::Line;
+use super::shared;
 
 /// Steps of a butterfly: enough for 2^20 ranks.
 pub const STEP_COUNT: usize = if cfg!(loom) { 2 } else { 20 };
 
-/// The flags of one rank, one line per step. Each is written by one peer and read by its owner.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Flags([Line<AtomicU64>; STEP_COUNT]);
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Flags {}
+shared! {
+    /// The flags of one rank, one line per step. Each is written by one peer and read by its owner.
+    #[derive(Debug)]
+    pub struct Flags([Line<AtomicU64>; STEP_COUNT]);
+}
 
 impl Flags {
     /// The peer sets step `step` to barrier number `number`.
@@ -77,13 +75,11 @@ pub fn await_last(missing: impl Fn() -> u64) -> bool {
     false
 }
 
-/// Arrivals of all ranks since the start of the job.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Counter(Line<AtomicU64>);
-
-// SAFETY: an atomic in a fixed layout.
-unsafe impl Shared for Counter {}
+shared! {
+    /// Arrivals of all ranks since the start of the job.
+    #[derive(Debug)]
+    pub struct Counter(Line<AtomicU64>);
+}
 
 impl Counter {
     /// Adds to the count; gives the new one. Who sees it sees what was done before each addition.

@@ -16,11 +16,11 @@
 //!
 //! A sleeper may say which word it waits for, so that a rank with many waiting threads wakes only the one.
 
-use super::Shared;
 use super::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::fence::Fences;
 use super::futex;
 use super::line::Line;
+use super::shared;
 use std::time::Duration;
 
 /// How many threads of one rank can sleep at once: one bit each in a word.
@@ -29,30 +29,27 @@ pub const CELL_COUNT: usize = if cfg!(loom) { 2 } else { 64 };
 /// A watch that fits every ring, and a ring that fits every watch.
 pub const ANY: u64 = 0;
 
-/// The words sleepers and senders of one rank meet on.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Bell {
-    /// One bit per sleeping cell. Written by sleepers, read by every sender.
-    sleepers: Line<AtomicU64>,
-    cells: [Line<Cell>; CELL_COUNT],
+shared! {
+    /// The words sleepers and senders of one rank meet on.
+    #[derive(Debug)]
+    pub struct Bell {
+        /// One bit per sleeping cell. Written by sleepers, read by every sender.
+        sleepers: Line<AtomicU64>,
+        cells: [Line<Cell>; CELL_COUNT],
+    }
 }
 
-/// What one sleeper waits on.
-#[derive(Debug)]
-#[repr(C)]
-struct Cell {
-    /// Moves on with every wake-up; the futex word. Written by senders.
-    seq: AtomicU32,
-    pad: AtomicU32,
-    /// What the sleeper waits for, or [`ANY`]. Written by the sleeper before it shows its bit.
-    watch: AtomicU64,
+shared! {
+    /// What one sleeper waits on.
+    #[derive(Debug)]
+    struct Cell {
+        /// Moves on with every wake-up; the futex word. Written by senders.
+        seq: AtomicU32,
+        pad: AtomicU32,
+        /// What the sleeper waits for, or [`ANY`]. Written by the sleeper before it shows its bit.
+        watch: AtomicU64,
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Cell {}
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Bell {}
 
 impl Bell {
     /// Tells a rank that `what` has changed: wakes those who sleep for it. Call after the store itself.

@@ -9,23 +9,21 @@
 //! ```
 //! A reader that sees a word of a new description sees, at its second look, that the old key is gone.
 
-use super::Shared;
 use super::atomic::{AtomicU64, Ordering, fence};
+use super::shared;
 
 /// Words of a description.
 pub const WORD_COUNT: usize = 3;
 
-/// The entry. Written by its owner alone (one thread at a time), read by every peer.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Entry {
-    /// A random number while there is a description, else 0.
-    key: AtomicU64,
-    words: [AtomicU64; WORD_COUNT],
+shared! {
+    /// The entry. Written by its owner alone (one thread at a time), read by every peer.
+    #[derive(Debug)]
+    pub struct Entry {
+        /// A random number while there is a description, else 0.
+        key: AtomicU64,
+        words: [AtomicU64; WORD_COUNT],
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Entry {}
 
 impl Entry {
     /// Describes something under `key`; false if the entry is taken.

@@ -9,9 +9,11 @@
 //! The kind is one for all ranks of a host (whoever starts them probes the kernel): mixing kinds would leave one
 //! side without a fence.
 
-#[cfg(not(loom))]
 use super::atomic::compiler_fence;
 use super::atomic::{Ordering, fence};
+#[cfg(not(loom))]
+#[cfg(not(loom))]
+use rustix::thread::{MembarrierCommand, membarrier};
 
 /// How the two sides are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +50,8 @@ impl Fences {
         #[cfg(not(loom))]
         match self {
             Fences::Symmetric => {}
-            Fences::Threads => fence_everywhere(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED),
-            Fences::Processes => fence_everywhere(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED),
+            Fences::Threads => fence_everywhere(MembarrierCommand::PrivateExpedited),
+            Fences::Processes => fence_everywhere(MembarrierCommand::GlobalExpedited),
         }
         fence(Ordering::SeqCst);
     }
@@ -59,8 +61,8 @@ impl Fences {
     pub fn register(self) -> std::io::Result<()> {
         match self {
             Fences::Symmetric => Ok(()),
-            Fences::Threads => membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED),
-            Fences::Processes => membarrier(libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED),
+            Fences::Threads => Ok(membarrier(MembarrierCommand::RegisterPrivateExpedited)?),
+            Fences::Processes => Ok(membarrier(MembarrierCommand::RegisterGlobalExpedited)?),
         }
     }
 
@@ -80,18 +82,9 @@ impl Fences {
 /// A registered command fails only when the kernel has no memory for its list of cores. The slow command, which waits
 /// until every core of the machine has passed through the scheduler, needs none.
 #[cfg(not(loom))]
-fn fence_everywhere(command: libc::c_int) {
-    while membarrier(command).or_else(|_| membarrier(libc::MEMBARRIER_CMD_GLOBAL)).is_err() {
+fn fence_everywhere(command: MembarrierCommand) {
+    while membarrier(command).or_else(|_| membarrier(MembarrierCommand::Global)).is_err() {
         // Without a fence there is no way to go on.
         std::thread::yield_now();
-    }
-}
-
-#[cfg(not(loom))]
-fn membarrier(command: libc::c_int) -> std::io::Result<()> {
-    // SAFETY: membarrier takes three integers and touches no memory of ours.
-    match unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
     }
 }

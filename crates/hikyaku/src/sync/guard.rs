@@ -12,18 +12,16 @@
 //!   inside = next even number
 //! ```
 
-use super::Shared;
 use super::atomic::{AtomicU64, Ordering};
 use super::fence::Fences;
 use super::line::Line;
+use super::shared;
 
-/// One port's mark: odd while inside an operation. Written by that port alone.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Guard(Line<AtomicU64>);
-
-// SAFETY: an atomic in a fixed layout.
-unsafe impl Shared for Guard {}
+shared! {
+    /// One port's mark: odd while inside an operation. Written by that port alone.
+    #[derive(Debug)]
+    pub struct Guard(Line<AtomicU64>);
+}
 
 /// Inside until dropped.
 #[derive(Debug)]

@@ -35,7 +35,8 @@ pub mod signals;
 ///
 /// # Safety
 /// Every field is an atomic (or an array or struct of them), so that any bit pattern is valid, a shared
-/// reference may be held while other processes write, and the layout is fixed (`repr(C)`).
+/// reference may be held while other processes write, and the layout is fixed (`repr(C)`). Bytes between fields may be written by
+/// anybody: no access to an atomic reads them.
 pub unsafe trait Shared: Sync {}
 
 // SAFETY: atomics themselves.
@@ -44,3 +45,26 @@ unsafe impl Shared for atomic::AtomicU64 {}
 unsafe impl Shared for atomic::AtomicU32 {}
 // SAFETY: an array of shared types has no other bytes.
 unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
+// SAFETY: beside those of a shared type there are only bytes that nobody reads.
+unsafe impl<T: Shared> Shared for line::Line<T> {}
+
+/// Defines structs that are [`Shared`], of fields that are: that they are is checked when this is compiled.
+macro_rules! shared {
+    ($(#[$text:meta])* $seen:vis struct $name:ident { $($(#[$about:meta])* $shown:vis $field:ident: $type:ty),* $(,)? }) => {
+        $(#[$text])*
+        #[repr(C)]
+        $seen struct $name { $($(#[$about])* $shown $field: $type),* }
+
+        // SAFETY: all fields are shared, or this does not compile; the layout is fixed above.
+        unsafe impl $crate::sync::Shared for $name where $($type: $crate::sync::Shared),* {}
+    };
+    ($(#[$text:meta])* $seen:vis struct $name:ident($($shown:vis $type:ty),*);) => {
+        $(#[$text])*
+        #[repr(C)]
+        $seen struct $name($($shown $type),*);
+
+        // SAFETY: all fields are shared, or this does not compile; the layout is fixed above.
+        unsafe impl $crate::sync::Shared for $name where $($type: $crate::sync::Shared),* {}
+    };
+}
+pub(crate) use shared;

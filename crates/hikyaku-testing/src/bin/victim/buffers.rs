@@ -3,7 +3,7 @@
 use hikyaku::ffi::{RawMessages, RawPort};
 use hikyaku::message::Messages;
 use hikyaku::{Error, Job, Result, Until};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Long messages of whose buffers, on one side or the other, a page is not there: both sides are told, nobody writes to a
 /// buffer whose receive has ended, and the next message arrives.
@@ -60,8 +60,7 @@ fn forbidden_later(job: &Job, messages: &Messages<'_>, data: &mut [u8]) -> Resul
             let receive = scope.irecv(data, 0, 0)?;
             job.word(turn.at(0, 0), 1)?;
             // The sender alone shall copy: until it is done, this rank does not call the library.
-            // SAFETY: a word of this rank's own symmetric memory, which stays until the job ends; others write it whole.
-            let done = unsafe { AtomicU64::from_ptr(job.mapped_address(turn.here(0))?) };
+            let done = job.mapped_word(turn.here(0))?;
             while done.load(Ordering::Acquire) == 0 {
                 std::thread::yield_now();
             }

@@ -2,6 +2,7 @@
 
 use super::ordinary::spin;
 use hikyaku::{By, Error, Job, Result, Until};
+use hikyaku_testing::os;
 use hikyaku_testing::patience::{assert_prompt, eventually};
 use std::time::{Duration, Instant};
 
@@ -10,18 +11,12 @@ fn victim(job: &Job) -> usize {
     job.size() - 1
 }
 
-fn die() -> ! {
-    // SAFETY: a signal to this very process.
-    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
-    unreachable!("nobody survives SIGKILL")
-}
-
 /// Tells everyone when, then dies.
 fn die_announced(job: &Job, clock: &hikyaku::Symmetric<u64>) -> ! {
     for rank in 0..victim(job) {
         job.word(clock.at(rank, 0), now_ns()).unwrap();
     }
-    die()
+    os::kill_self()
 }
 
 fn now_ns() -> u64 {
@@ -55,7 +50,7 @@ fn go_on(job: &Job, flag: &hikyaku::Symmetric<u64>) -> Result<()> {
 
 pub fn early() {
     if std::env::var("HIKYAKU_RANK").as_deref() == Ok("1") {
-        die();
+        os::kill_self();
     }
 }
 
@@ -115,7 +110,7 @@ pub fn unwatched(job: &Job) -> Result<()> {
     job.barrier()?;
     if job.rank() != 0 {
         job.wait_from(By::Rank(0), process.here(0), Until::Equal(0))?;
-        die();
+        os::kill_self();
     }
     assert!(job.reaches_private_memory(victim(job))?);
     let area = job.open_area::<u64>(victim(job), 1)?;
@@ -162,7 +157,7 @@ fn await_state(process: u64, state: char) {
 
 pub fn handler(job: &Job) -> Result<()> {
     let clock = job.symmetric::<u64>(64)?;
-    job.register_handler(1, |_, _| die())?;
+    job.register_handler(1, |_, _| os::kill_self())?;
     job.barrier()?;
     if job.rank() == 0 {
         clock.set(0, now_ns());

@@ -1,6 +1,7 @@
 //! What programs do beside the library: compute, wait, fork, get signals.
 
 use hikyaku::{Error, Job, Result, Until};
+use hikyaku_testing::os;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -67,9 +68,7 @@ fn processor_time() -> Duration {
 pub fn fork(job: &Job) -> Result<()> {
     let table = job.symmetric::<u64>(8)?;
     job.barrier()?;
-    // SAFETY: the child only makes calls that this test is about, then exits without unwinding or destructors.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
+    let status = os::in_fork(|| {
         let refused = [
             job.push(table.at(0, 0), &[1]).err(),
             job.pull_one(table.at(0, 0)).err(),
@@ -86,12 +85,8 @@ pub fn fork(job: &Job) -> Result<()> {
         if !all {
             eprintln!("{refused:?}");
         }
-        // SAFETY: ends the child at once.
-        unsafe { libc::_exit(if all { 0 } else { 1 }) };
-    }
-    let mut status = 0;
-    // SAFETY: waits for the child made above.
-    unsafe { libc::waitpid(child, &mut status, 0) };
+        if all { 0 } else { 1 }
+    });
     assert_eq!(status, 0, "the forked child was not refused everywhere");
     // The parent is unharmed.
     for round in 1..=100u64 {
@@ -108,38 +103,13 @@ static ACTIONS: OnceLock<Vec<usize>> = OnceLock::new();
 
 /// To be called before there is a job.
 pub fn note_actions() {
-    ACTIONS.get_or_init(actions);
-}
-
-/// What each signal does.
-fn actions() -> Vec<usize> {
-    let action = |signal| {
-        // SAFETY: only asks.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut action);
-            action.sa_sigaction
-        }
-    };
-    (1..=31).map(action).collect()
+    ACTIONS.get_or_init(os::signal_actions);
 }
 
 /// The application's own signals: none is touched, and a storm of them disturbs no call.
 pub fn signals(job: &Job) -> Result<()> {
-    assert_eq!(Some(&actions()), ACTIONS.get(), "the library has changed what signals do");
-    extern "C" fn count(_: libc::c_int) {}
-    // SAFETY: a handler that does nothing, and a timer that calls it every 200 microseconds, without SA_RESTART.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = count as extern "C" fn(libc::c_int) as usize;
-        libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut());
-        let every = libc::timeval { tv_sec: 0, tv_usec: 200 };
-        libc::setitimer(
-            libc::ITIMER_REAL,
-            &libc::itimerval { it_interval: every, it_value: every },
-            std::ptr::null_mut(),
-        );
-    }
+    assert_eq!(Some(&os::signal_actions()), ACTIONS.get(), "the library has changed what signals do");
+    os::storm_of_signals();
     let table = job.symmetric::<u64>(100_000)?;
     job.register_handler(1, |context, message| {
         let _ = context.reply(message.arguments);

@@ -1,22 +1,22 @@
 //! Starts that cannot go well.
 
+use hikyaku_testing::os;
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, ReturnFlags, SendFlags};
+use std::io::IoSliceMut;
+
 /// Says hello in a format that does not exist, and looks whether a descriptor comes with the answer.
 pub fn introduce_as_another_version() {
-    let socket: i32 = std::env::var("HIKYAKU_SOCKET").unwrap().parse().unwrap();
+    let socket = os::inherited("HIKYAKU_SOCKET");
     let hello = [u64::from_be_bytes(*b"hikyaku\0"), 999, std::process::id() as u64];
     let mut welcome = [0u64; 32];
-    // SAFETY: sends and receives plain numbers on the inherited socket; all buffers live during the calls.
-    let (received, flags) = unsafe {
-        assert_eq!(libc::send(socket, hello.as_ptr().cast(), 24, 0), 24);
-        let mut part = libc::iovec { iov_base: welcome.as_mut_ptr().cast(), iov_len: 256 };
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &mut part;
-        message.msg_iovlen = 1;
-        (libc::recvmsg(socket, &mut message, 0), message.msg_flags)
-    };
+    assert_eq!(rustix::net::send(&socket, bytemuck::bytes_of(&hello), SendFlags::empty()), Ok(24));
+    let mut parts = [IoSliceMut::new(bytemuck::bytes_of_mut(&mut welcome))];
+    let mut no_room = RecvAncillaryBuffer::default();
+    let came = rustix::net::recvmsg(&socket, &mut parts, &mut no_room, RecvFlags::empty()).unwrap();
+    let (received, flags) = (came.bytes, came.flags);
     assert!(received > 16 && welcome[0] == hello[0] && welcome[1] != 999, "the launcher tells its format");
     // There is no room for a descriptor here, so one that came would have been cut off.
-    assert_eq!(flags & libc::MSG_CTRUNC, 0, "a descriptor came");
+    assert!(!flags.contains(ReturnFlags::CTRUNC), "a descriptor came");
     println!("no memory came");
 }
 
@@ -36,7 +36,5 @@ pub fn fail_calls(name: &str) {
 }
 
 pub fn limit_files(count: &str) {
-    let limit = libc::rlimit { rlim_cur: count.parse().unwrap(), rlim_max: 4096 };
-    // SAFETY: sets a limit of this process.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+    os::limit_files(count.parse().unwrap());
 }

@@ -23,14 +23,13 @@ pub fn reduce(job: &Job) {
 /// Long ones where buffers are mapped, and where only some are.
 pub fn reduction_of_job_memory(job: &Job) {
     let len = 30_000;
-    let area = job.symmetric::<u64>(len).unwrap();
+    let mut memory = job.block(8 * len).unwrap();
+    let mapped: &mut [u64] = bytemuck::cast_slice_mut(memory.as_mut_slice());
     let world = job.world().unwrap();
     for private in [job.size(), 0, 1] {
         let mut own = values(job.rank(), len);
-        area.write(0, &own);
-        // SAFETY: the area is this rank's own, nobody writes to it but the library, and the slice ends before it does.
-        let mapped = unsafe { std::slice::from_raw_parts_mut(area.as_ptr(), len) };
-        let data = if job.rank() == private { &mut own[..] } else { mapped };
+        mapped.copy_from_slice(&own);
+        let data = if job.rank() == private { &mut own[..] } else { &mut *mapped };
         world.reduce(data, Sum, job.size() - 1).unwrap();
         let is_root = job.rank() == job.size() - 1;
         assert!(data == if is_root { sum_of(0..job.size(), len) } else { values(job.rank(), len) });

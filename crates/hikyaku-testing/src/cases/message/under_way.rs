@@ -15,8 +15,8 @@ pub fn an_early_receive_lets_the_send_go_without_the_receiver(job: &Job) -> Resu
         messages.scope(|scope| {
             let receive = scope.irecv(&mut got, 0, 0)?;
             // This rank does not call the library until the send has returned.
-            match job.mapped_address(done.at(0, 0)).and(job.mapped_address(done.here(0))) {
-                Ok(address) => watch(address),
+            match job.mapped_word(done.at(0, 0)).and(job.mapped_word(done.here(0))) {
+                Ok(word) => watch(word),
                 // Of simulated ranks no other is mapped; and they stand still while they do not call.
                 Err(_) => job.wait(done.here(0), hikyaku::Until::Equal(1)).map(drop)?,
             }
@@ -31,9 +31,7 @@ pub fn an_early_receive_lets_the_send_go_without_the_receiver(job: &Job) -> Resu
 }
 
 /// Waits until a word of job memory is 1, without the library.
-fn watch(address: *mut u64) {
-    // SAFETY: a word of this rank's own symmetric memory, which stays until the job ends; others write it whole.
-    let word = unsafe { AtomicU64::from_ptr(address) };
+fn watch(word: &AtomicU64) {
     // A send that waits for help of its receiver never ends: whoever watches the test says so.
     while word.load(Ordering::Acquire) != 1 {
         std::thread::yield_now();

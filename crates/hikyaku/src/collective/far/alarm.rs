@@ -13,24 +13,22 @@ use crate::error::{Error, Result};
 use crate::ni::remote::Target;
 use crate::ni::wait::{By, Progress};
 use crate::planted::{Bug, planted};
-use crate::sync::Shared;
 use crate::sync::bell::ANY;
+use crate::sync::shared;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// One member's words.
-#[derive(Debug)]
-#[repr(C)]
-struct Alarm {
-    /// Written by whoever finds trouble, the first one last; read by the member it belongs to.
-    words: [AtomicU64; WORDS],
-    /// Head and argument of the calls the member has entered last. Written by it, read by the others.
-    asks: [[AtomicU64; 2]; ASKS],
+shared! {
+    /// One member's words.
+    #[derive(Debug)]
+    struct Alarm {
+        /// Written by whoever finds trouble, the first one last; read by the member it belongs to.
+        words: [AtomicU64; WORDS],
+        /// Head and argument of the calls the member has entered last. Written by it, read by the others.
+        asks: [[AtomicU64; 2]; ASKS],
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Alarm {}
 
 const WORDS: usize = 7;
 /// Calls a member can tell of.

@@ -22,7 +22,7 @@ use crate::memory::copy;
 use crate::memory::segment::PAGE_BYTES;
 use crate::ni::remote::Target;
 use crate::planted::{Bug, planted};
-use crate::sync::Shared;
+use crate::sync::shared;
 use crate::transport::TAIL_BYTES_MAX;
 use crate::transport::hardware::Multicast;
 use std::cell::Cell;
@@ -37,12 +37,10 @@ pub(super) struct Cast {
     pieces: Cell<u64>,
 }
 
-/// Words that one other writes, of which the first is stored last: a number, then head and argument of the call.
-#[repr(C)]
-struct Told([AtomicU64; TOLD]);
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Told {}
+shared! {
+    /// Words that one other writes, of which the first is stored last: a number, then head and argument of the call.
+    struct Told([AtomicU64; TOLD]);
+}
 
 const TOLD: usize = 3;
 const TOLD_BYTES: usize = 32;

@@ -22,27 +22,25 @@
 //! is not opened anew while it says that somebody copies. A sender calls the message lost: what the receiver reads from
 //! then on is not taken for it.
 
-use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::shared;
 
-/// See above.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Deal {
-    /// number << 32 | closed << 31 | chunks claimed from the back << 16 | held << 15 | chunks claimed from the front.
-    claimed: AtomicU64,
-    /// number << 32 | chunks copied.
-    copied: AtomicU64,
-    /// The last message that was refused because it did not fit.
-    refused: AtomicU64,
-    /// The last message of which a chunk could not be copied: number << 16 | errno.
-    spoiled: AtomicU64,
-    /// The last message that its sender gave up without a copy.
-    lost: AtomicU64,
+shared! {
+    /// See above.
+    #[derive(Debug)]
+    pub struct Deal {
+        /// number << 32 | closed << 31 | chunks claimed from the back << 16 | held << 15 | chunks claimed from the front.
+        claimed: AtomicU64,
+        /// number << 32 | chunks copied.
+        copied: AtomicU64,
+        /// The last message that was refused because it did not fit.
+        refused: AtomicU64,
+        /// The last message of which a chunk could not be copied: number << 16 | errno.
+        spoiled: AtomicU64,
+        /// The last message that its sender gave up without a copy.
+        lost: AtomicU64,
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Deal {}
 
 /// Chunks of a message at most: either side may claim them all.
 pub const CHUNKS_MAX: usize = 0x7fff;

@@ -2,28 +2,27 @@
 //!
 //! Packets write the words of one place in one go, the first one last: whoever sees it sees the others.
 
-use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::shared;
 use std::mem::offset_of;
 
-/// What lies in a rank's memory for one slot and one far peer.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub struct FarSlot {
-    /// number, what it is, messages the sender has taken in the other direction.
-    notice: [AtomicU64; 3],
-    _rest: AtomicU64,
-    /// number, bytes, messages taken.
-    landed: [AtomicU64; 3],
-    _more: AtomicU64,
-    /// messages taken and whether a receive waits; its window, its bytes; the last message that was refused.
-    post: [AtomicU64; 4],
-    _end: [AtomicU64; 4],
-    line: [AtomicU64; 8],
+shared! {
+    /// What lies in a rank's memory for one slot and one far peer.
+    #[derive(Debug)]
+    #[repr(align(64))]
+    pub struct FarSlot {
+        /// number, what it is, messages the sender has taken in the other direction.
+        notice: [AtomicU64; 3],
+        _rest: AtomicU64,
+        /// number, bytes, messages taken.
+        landed: [AtomicU64; 3],
+        _more: AtomicU64,
+        /// messages taken and whether a receive waits; its window, its bytes; the last message that was refused.
+        post: [AtomicU64; 4],
+        _end: [AtomicU64; 4],
+        line: [AtomicU64; 8],
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for FarSlot {}
 
 /// Where the bytes of a message are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,28 +10,25 @@
 //! A node is given back when a later message was taken: then the receiver has moved on.
 
 use super::slot::NUMBER_COUNT;
-use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::shared;
 
-/// Where a node is, as an offset in job memory; 0: nowhere. Written by the sender, to begin a chain or to go on with it.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Link(AtomicU64);
-
-// SAFETY: an atomic in a fixed layout.
-unsafe impl Shared for Link {}
-
-/// What a message in a chain begins with; its bytes follow.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub struct Node {
-    next: Link,
-    number: AtomicU64,
-    bytes: AtomicU64,
+shared! {
+    /// Where a node is, as an offset in job memory; 0: nowhere. Written by the sender, to begin a chain or to go on with it.
+    #[derive(Debug)]
+    pub struct Link(AtomicU64);
 }
 
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Node {}
+shared! {
+    /// What a message in a chain begins with; its bytes follow.
+    #[derive(Debug)]
+    #[repr(align(64))]
+    pub struct Node {
+        next: Link,
+        number: AtomicU64,
+        bytes: AtomicU64,
+    }
+}
 
 /// Messages that go by a chain in a row at most: a head tells its number only modulo [`NUMBER_COUNT`], and the one that lies
 /// there must not be taken for one that is still to come.

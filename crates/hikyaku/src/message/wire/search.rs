@@ -3,17 +3,15 @@
 //! Neither search needs anything that senders would have to agree on: each looks at the heads, which only their senders
 //! write. That of slots looks below a limit, which a sender raises before the message that needs it is announced.
 
-use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::shared;
 
-/// One more than the highest slot a peer has sent on. Written by the sender, read by the receiver; it guards nothing, so it
-/// needs no order but to be there when the receiver is told of the message.
-#[derive(Debug)]
-#[repr(C)]
-pub struct High(AtomicU64);
-
-// SAFETY: an atomic in a fixed layout.
-unsafe impl Shared for High {}
+shared! {
+    /// One more than the highest slot a peer has sent on. Written by the sender, read by the receiver; it guards nothing, so it
+    /// needs no order but to be there when the receiver is told of the message.
+    #[derive(Debug)]
+    pub struct High(AtomicU64);
+}
 
 impl High {
     /// The sender is about to use `slot`; `told` is what it told last. It never goes down: a higher slot may still hold a

@@ -15,22 +15,20 @@
 //! of messages taken in the other direction, so in an exchange back and forth the sender need not look at its post, and
 //! the receiver's stores there stay in its own cache: one line is handed over per message.
 
-use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::line::Line;
+use crate::sync::shared;
 
 pub use super::deal::Deal;
 
-/// What a sender tells of its next message.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Head {
-    word: AtomicU64,
-    value: AtomicU64,
+shared! {
+    /// What a sender tells of its next message.
+    #[derive(Debug)]
+    pub struct Head {
+        word: AtomicU64,
+        value: AtomicU64,
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Head {}
 
 /// Where the bytes of a message are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,13 +103,11 @@ impl Default for Head {
     }
 }
 
-/// What a receiver tells of its next receive.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Post(AtomicU64);
-
-// SAFETY: an atomic in a fixed layout.
-unsafe impl Shared for Post {}
+shared! {
+    /// What a receiver tells of its next receive.
+    #[derive(Debug)]
+    pub struct Post(AtomicU64);
+}
 
 impl Post {
     /// Tells that `taken` messages were taken, and whether a long receive waits for the next one.
@@ -139,35 +135,31 @@ impl Default for Post {
     }
 }
 
-/// Where bytes are, as told to the other side: an offer or a want.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Spot {
-    /// Offset in the job's memory, or address in the teller's private memory.
-    pub start: AtomicU64,
-    pub bytes: AtomicU64,
-    /// 1: in job memory.
-    pub mapped: AtomicU64,
-    /// How it lies there.
-    pub shape: AtomicU64,
+shared! {
+    /// Where bytes are, as told to the other side: an offer or a want.
+    #[derive(Debug)]
+    pub struct Spot {
+        /// Offset in the job's memory, or address in the teller's private memory.
+        pub start: AtomicU64,
+        pub bytes: AtomicU64,
+        /// 1: in job memory.
+        pub mapped: AtomicU64,
+        /// How it lies there.
+        pub shape: AtomicU64,
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Spot {}
 
 /// Bytes of a bounce buffer that are written and read at a time.
 pub const PIECE_BYTES: usize = 1024;
 /// Pieces of a bounce buffer.
 pub const PIECE_COUNT: usize = if cfg!(loom) { 2 } else { 8 };
 
-/// Which pieces of a buffer have come: the receiver reads one while the sender writes the next. What announces them is
-/// published with the first piece, so there is no mark for it.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Marks([Line<AtomicU64>; PIECE_COUNT - 1]);
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Marks {}
+shared! {
+    /// Which pieces of a buffer have come: the receiver reads one while the sender writes the next. What announces them is
+    /// published with the first piece, so there is no mark for it.
+    #[derive(Debug)]
+    pub struct Marks([Line<AtomicU64>; PIECE_COUNT - 1]);
+}
 
 impl Marks {
     /// A piece other than the first was written, in the `turn`th use of the buffer.

@@ -13,7 +13,6 @@ use super::ring::Ring;
 use crate::error::{Error, Result};
 use crate::memory::limits;
 use crate::memory::segment::{PAGE_BYTES, Segment};
-use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::barrier::{Counter, Flags, STEP_COUNT};
 use crate::sync::bell::{Bell, CELL_COUNT};
@@ -21,6 +20,7 @@ use crate::sync::departure::depart;
 use crate::sync::entry::Entry;
 use crate::sync::guard::Guard;
 use crate::sync::line::Line;
+use crate::sync::{Shared, shared};
 
 /// Moves on with every change of this file or of what it lays out; ranks of different formats do not join.
 pub const FORMAT: u64 = 8;
@@ -32,71 +32,65 @@ pub const PORT_COUNT_MAX: usize = CELL_COUNT;
 /// Words of the table of choices.
 pub const CHOICE_WORDS: usize = 48;
 
-/// What all ranks share.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Header {
-    /// Moves on whenever a rank leaves or dies. Read in every wait, hardly ever written.
-    pub departures: Line<AtomicU64>,
-    /// How many of them have died, or left after they had lost another.
-    pub deaths: Line<AtomicU64>,
-    /// `!` of the fewest barriers that one of them had come to; 0 while all take part. Whoever waits at an earlier one misses nobody.
-    pub shortfall: Line<AtomicU64>,
-    /// The barrier for crowded cores.
-    pub counter: Counter,
-    /// Which version of a collective is used; see `job::choice`. Written before any rank joins.
-    pub choices: [AtomicU64; CHOICE_WORDS],
+shared! {
+    /// What all ranks share.
+    #[derive(Debug)]
+    pub struct Header {
+        /// Moves on whenever a rank leaves or dies. Read in every wait, hardly ever written.
+        pub departures: Line<AtomicU64>,
+        /// How many of them have died, or left after they had lost another.
+        pub deaths: Line<AtomicU64>,
+        /// `!` of the fewest barriers that one of them had come to; 0 while all take part. Whoever waits at an earlier one misses nobody.
+        pub shortfall: Line<AtomicU64>,
+        /// The barrier for crowded cores.
+        pub counter: Counter,
+        /// Which version of a collective is used; see `job::choice`. Written before any rank joins.
+        pub choices: [AtomicU64; CHOICE_WORDS],
+    }
 }
 
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Header {}
-
-/// What belongs to one rank.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Block {
-    /// Who and in which state.
-    pub life: Line<Life>,
-    /// Where its threads sleep.
-    pub bell: Bell,
-    /// Its flags of the butterfly barrier.
-    pub flags: Flags,
-    /// What it asks for in a collective call, two in turn: one barrier is enough to compare them.
-    pub proposals: [Line<Proposal>; 2],
-    /// What far ranks have told it in each step of a collective call, in turn.
-    pub hearings: [[Hearing; STEP_COUNT]; 2],
-    /// One mark per port: inside an operation on somebody's area.
-    pub guards: [Guard; PORT_COUNT_MAX],
-    /// Its areas by id: kind, start (offset in the segment, or address in private memory), bytes.
-    pub areas: [Line<Entry>; AREA_COUNT],
+shared! {
+    /// What belongs to one rank.
+    #[derive(Debug)]
+    pub struct Block {
+        /// Who and in which state.
+        pub life: Line<Life>,
+        /// Where its threads sleep.
+        pub bell: Bell,
+        /// Its flags of the butterfly barrier.
+        pub flags: Flags,
+        /// What it asks for in a collective call, two in turn: one barrier is enough to compare them.
+        pub proposals: [Line<Proposal>; 2],
+        /// What far ranks have told it in each step of a collective call, in turn.
+        pub hearings: [[Hearing; STEP_COUNT]; 2],
+        /// One mark per port: inside an operation on somebody's area.
+        pub guards: [Guard; PORT_COUNT_MAX],
+        /// Its areas by id: kind, start (offset in the segment, or address in private memory), bytes.
+        pub areas: [Line<Entry>; AREA_COUNT],
+    }
 }
 
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Block {}
-
-/// Who a rank is and how it is.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Life {
-    /// A [`State`]. Written by the rank itself, and by whoever watches it when it ends.
-    pub state: AtomicU64,
-    /// Its process.
-    pub process: AtomicU64,
-    /// Address, in that process, of a private word that holds `probe_value`: whoever can read it there
-    /// reaches the rank's private memory.
-    pub probe_address: AtomicU64,
-    /// A random number.
-    pub probe_value: AtomicU64,
-    /// Not 0 once the launcher has nothing to do with its socket any more. Written by the launcher.
-    pub welcomed: AtomicU64,
-    /// Barriers it has arrived at: a rank that left may have done its part of a barrier that is still under way.
-    pub arrivals: AtomicU64,
-    /// Not 0 once its process is about to end properly. Written by the rank; whoever sees the process end tells the others.
-    pub farewell: AtomicU64,
+shared! {
+    /// Who a rank is and how it is.
+    #[derive(Debug)]
+    pub struct Life {
+        /// A [`State`]. Written by the rank itself, and by whoever watches it when it ends.
+        pub state: AtomicU64,
+        /// Its process.
+        pub process: AtomicU64,
+        /// Address, in that process, of a private word that holds `probe_value`: whoever can read it there
+        /// reaches the rank's private memory.
+        pub probe_address: AtomicU64,
+        /// A random number.
+        pub probe_value: AtomicU64,
+        /// Not 0 once the launcher has nothing to do with its socket any more. Written by the launcher.
+        pub welcomed: AtomicU64,
+        /// Barriers it has arrived at: a rank that left may have done its part of a barrier that is still under way.
+        pub arrivals: AtomicU64,
+        /// Not 0 once its process is about to end properly. Written by the rank; whoever sees the process end tells the others.
+        pub farewell: AtomicU64,
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Life {}
 
 /// What a far rank has told: its first word is the last to be written.
 pub type Hearing = Line<[AtomicU64; 8]>;
@@ -155,20 +149,18 @@ impl Life {
     }
 }
 
-/// What a rank asks for in a collective call.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Proposal {
-    /// Which call.
-    pub operation: AtomicU64,
-    /// Its argument (a size in bytes).
-    pub argument: AtomicU64,
-    /// 0, or why this rank cannot.
-    pub failure: AtomicU64,
+shared! {
+    /// What a rank asks for in a collective call.
+    #[derive(Debug)]
+    pub struct Proposal {
+        /// Which call.
+        pub operation: AtomicU64,
+        /// Its argument (a size in bytes).
+        pub argument: AtomicU64,
+        /// 0, or why this rank cannot.
+        pub failure: AtomicU64,
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Proposal {}
 
 /// Where an area's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

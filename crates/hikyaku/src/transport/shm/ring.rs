@@ -15,9 +15,9 @@
 //! nobody else uses its ring. All positions are kept privately by each side; a peer's bytes never become an index.
 
 use crate::memory::copy;
-use crate::sync::Shared;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::line::Line;
+use crate::sync::shared;
 
 /// Messages a ring holds.
 pub const LINE_COUNT: usize = if cfg!(loom) { 2 } else { 256 };
@@ -31,16 +31,17 @@ pub const ARGUMENT_COUNT: usize = 6;
 const WORD_BYTES: usize = 8;
 const LAP_MASK: u64 = 0xffff;
 
-/// The shared part.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Ring {
-    /// What the receiver has consumed. Written by the receiver, read by a sender that has run out of room.
-    returned: Line<Returned>,
-    /// Written by the sender, read by the receiver.
-    lines: [Line<[AtomicU64; 8]>; LINE_COUNT],
-    /// Written by the sender, read by the receiver.
-    payload: [PayloadWord; PAYLOAD_RING_BYTES / WORD_BYTES],
+shared! {
+    /// The shared part.
+    #[derive(Debug)]
+    pub struct Ring {
+        /// What the receiver has consumed. Written by the receiver, read by a sender that has run out of room.
+        returned: Line<Returned>,
+        /// Written by the sender, read by the receiver.
+        lines: [Line<[AtomicU64; 8]>; LINE_COUNT],
+        /// Written by the sender, read by the receiver.
+        payload: [PayloadWord; PAYLOAD_RING_BYTES / WORD_BYTES],
+    }
 }
 
 /// Payload is copied as plain bytes, so the model checker gets plain memory, whose every use it wants ordered.
@@ -49,17 +50,13 @@ type PayloadWord = AtomicU64;
 #[cfg(loom)]
 use plain::PayloadWord;
 
-#[derive(Debug)]
-#[repr(C)]
-struct Returned {
-    lines: AtomicU64,
-    payload: AtomicU64,
+shared! {
+    #[derive(Debug)]
+    struct Returned {
+        lines: AtomicU64,
+        payload: AtomicU64,
+    }
 }
-
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Returned {}
-// SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Ring {}
 
 impl Ring {
     /// For models and unit tests; in a job it is zeroed mapped memory.

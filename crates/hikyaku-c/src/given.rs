@@ -1,0 +1,411 @@
+//! What a caller in C gives: addresses, each with the promise that the header demands of it.
+//!
+//! Rust cannot make a value of a type here: each comes in as an argument of a function that C calls ([`exported`]), as the address
+//! that C passes, and the caller has promised in the header what the type says. So the promise is written once, beside the
+//! type, and the functions that take one are ordinary code. What can be checked (null, sizes, overlap) is checked here. A value lives
+//! as long as the call, `'a`, in which the promise holds.
+//!
+//! Memory that peers may change meanwhile never comes behind a reference: it is copied by address.
+
+use crate::error::Failure;
+use crate::message::CMessage;
+use core_hikyaku::ffi::{RawPort, copy_out};
+use core_hikyaku::{ARGUMENT_COUNT, Area, Arguments, PAYLOAD_MAX, Place, Port};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::marker::PhantomData;
+
+/// Functions that C finds by their names, with arguments of the types here.
+macro_rules! exported {
+    ($($(#[$text:meta])* pub fn $name:ident($($arguments:tt)*) $(-> $result:ty)? $body:block)*) => {
+        $(
+            $(#[$text])*
+            // No other library has functions that begin with `hk_` or `fmpl_`.
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name($($arguments)*) $(-> $result)? $body
+        )*
+    };
+}
+
+/// A procedure that Fortran finds by its name.
+macro_rules! exported_as {
+    ($name:expr, fn($($arguments:tt)*) $body:block) => {
+        // No other library has procedures that begin with `fmpl_`.
+        #[unsafe(export_name = $name)]
+        extern "C" fn procedure($($arguments)*) $body
+    };
+}
+
+/// Constants that C finds by their names.
+macro_rules! exported_constants {
+    ($($name:ident: $type:ty = $value:expr;)*) => {
+        $(
+            #[allow(non_upper_case_globals)]
+            // No other library has constants that begin with `fmpl_`.
+            #[unsafe(no_mangle)]
+            pub static $name: $type = $value;
+        )*
+    };
+}
+
+pub(crate) use {exported, exported_as, exported_constants};
+
+/// Null, or the place of a `T` that is the caller's to write.
+#[repr(transparent)]
+pub struct Out<'a, T>(*mut T, PhantomData<&'a mut T>);
+
+impl<T> Out<'_, T> {
+    /// Fails for a null pointer.
+    #[inline(always)]
+    pub fn required(&self, what: &'static str) -> Result<(), Failure> {
+        required(self.0, what)
+    }
+
+    /// Gives `value` to the caller, if it wants it.
+    #[inline(always)]
+    pub fn give(&self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: not null, and the caller's to write.
+            unsafe { self.0.write(value) };
+        }
+    }
+}
+
+/// Null, or the place of a `T` that is the caller's to read.
+#[repr(transparent)]
+pub struct In<'a, T>(*const T, PhantomData<&'a T>);
+
+impl<T: Copy> In<'_, T> {
+    /// What is there; fails for a null pointer.
+    #[inline(always)]
+    pub fn read(&self, what: &'static str) -> Result<T, Failure> {
+        required(self.0, what)?;
+        // SAFETY: not null, and the caller's to read.
+        Ok(unsafe { self.0.read() })
+    }
+
+    /// As many as are the caller's to read there.
+    pub fn slice(&self, count: usize, what: &'static str) -> Result<&[T], Failure> {
+        required(self.0, what)?;
+        // SAFETY: not null, and so many are the caller's to read, by the header.
+        Ok(unsafe { std::slice::from_raw_parts(self.0, count) })
+    }
+}
+
+impl In<'_, Arguments> {
+    /// The words of a message, or zeros for null.
+    #[inline(always)]
+    pub fn words(&self) -> Arguments {
+        if self.0.is_null() {
+            return [0; ARGUMENT_COUNT];
+        }
+        // SAFETY: not null, and the caller's to read.
+        unsafe { self.0.read_unaligned() }
+    }
+}
+
+/// Null, or the place of a `T` that is the caller's to read and write.
+#[repr(transparent)]
+pub struct InOut<'a, T>(*mut T, PhantomData<&'a mut T>);
+
+impl<T: Copy> InOut<'_, T> {
+    /// What is there; fails for a null pointer.
+    pub fn read(&self, what: &'static str) -> Result<T, Failure> {
+        required(self.0, what)?;
+        // SAFETY: not null, and the caller's to read.
+        Ok(unsafe { self.0.read() })
+    }
+
+    /// Gives `value` to the caller.
+    pub fn give(&self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: not null, and the caller's to write.
+            unsafe { self.0.write(value) };
+        }
+    }
+}
+
+/// The place of bytes that are the caller's to read, or anything for none.
+#[repr(transparent)]
+pub struct Source<'a>(*const c_void, PhantomData<&'a [u8]>);
+
+impl<'a> Source<'a> {
+    /// `size` bytes that nobody writes meanwhile.
+    #[inline(always)]
+    pub fn bytes(&self, size: usize) -> Result<&'a [u8], Failure> {
+        let start = self.address(size)?;
+        // SAFETY: the caller's to read, not null, and no longer than a slice may be.
+        Ok(if start.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(start, size) } })
+    }
+
+    /// Where they are, after a look at the pointer: `size` bytes can be read there, or it is null and there are none.
+    #[inline(always)]
+    pub fn address(&self, size: usize) -> Result<*const u8, Failure> {
+        check(self.0, size)?;
+        Ok(self.0.cast())
+    }
+
+    /// A private copy of the payload of a message: what the caller gives may lie where peers write.
+    #[inline(always)]
+    pub fn payload<R>(&self, bytes: usize, send: impl FnOnce(&[u8]) -> R) -> Result<R, Failure> {
+        let start = self.address(bytes)?;
+        if bytes == 0 {
+            return Ok(send(&[]));
+        }
+        let (mut short, mut long) = ([0; SHORT_PAYLOAD], Vec::new());
+        let copy = match bytes <= SHORT_PAYLOAD {
+            true => &mut short[..bytes],
+            false => {
+                // One that is too long is refused, however much of it there is.
+                long.resize(bytes.min(PAYLOAD_MAX + 1), 0);
+                &mut long[..]
+            }
+        };
+        // SAFETY: the caller's to read; not null.
+        unsafe { copy_out(start, copy) };
+        Ok(send(copy))
+    }
+
+    /// Pushes `size` bytes.
+    #[inline(always)]
+    pub fn push(&self, port: &Port, to: Place<'_, u8>, size: usize) -> Result<(), Failure> {
+        let data = self.address(size)?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.push_from(to, data, size) }?)
+    }
+
+    /// Pushes `size` bytes, then a word to the target.
+    #[inline(always)]
+    pub fn push_notify(
+        &self,
+        port: &Port,
+        to: Place<'_, u8>,
+        size: usize,
+        flag: Place<'_, u64>,
+        value: u64,
+    ) -> Result<(), Failure> {
+        let data = self.address(size)?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.push_notify_from(to, data, size, flag, value) }?)
+    }
+
+    /// Pushes `size` bytes, then sets a word here.
+    #[inline(always)]
+    pub fn push_status(
+        &self,
+        port: &Port,
+        to: Place<'_, u8>,
+        size: usize,
+        status: Place<'_, u64>,
+        value: u64,
+    ) -> Result<(), Failure> {
+        let data = self.address(size)?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.push_status_from(to, data, size, status, value) }?)
+    }
+}
+
+/// The place of bytes that are the caller's to read and write, and nobody else's meanwhile; or anything for none.
+#[repr(transparent)]
+pub struct Target<'a>(*mut c_void, PhantomData<&'a mut [u8]>);
+
+impl<'a> Target<'a> {
+    /// `size` bytes. They are given away once.
+    #[inline(always)]
+    pub fn bytes(self, size: usize) -> Result<&'a mut [u8], Failure> {
+        let start = self.address(size)?;
+        // SAFETY: the caller's to read and write, not null, and no longer than a slice may be; `self` is gone.
+        Ok(if start.is_null() { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(start, size) } })
+    }
+
+    /// Where they are, after a look at the pointer: `size` bytes can be written there, or it is null and there are none.
+    #[inline(always)]
+    pub fn address(&self, size: usize) -> Result<*mut u8, Failure> {
+        check(self.0, size)?;
+        Ok(self.0.cast())
+    }
+
+    /// Whether it lies at a multiple of so many bytes.
+    pub fn is_aligned(&self, bytes: usize) -> bool {
+        self.0.addr().is_multiple_of(bytes)
+    }
+
+    /// `size` bytes here and `other_size` bytes there; none if they overlap.
+    pub fn apart(
+        self,
+        size: usize,
+        other: &Source<'a>,
+        other_size: usize,
+    ) -> Result<Option<(&'a [u8], &'a mut [u8])>, Failure> {
+        let overlap = size > 0
+            && other_size > 0
+            && other.0.addr() < self.0.addr().saturating_add(size)
+            && self.0.addr() < other.0.addr().saturating_add(other_size);
+        if overlap { Ok(None) } else { Ok(Some((other.bytes(other_size)?, self.bytes(size)?))) }
+    }
+
+    /// Pulls `size` bytes.
+    #[inline(always)]
+    pub fn pull(&self, port: &Port, from: Place<'_, u8>, size: usize) -> Result<(), Failure> {
+        let into = self.address(size)?;
+        // SAFETY: the caller's to write.
+        Ok(unsafe { port.pull_into(from, into, size) }?)
+    }
+
+    /// Pulls `size` bytes, then sets a word here.
+    #[inline(always)]
+    pub fn pull_status(
+        &self,
+        port: &Port,
+        from: Place<'_, u8>,
+        size: usize,
+        status: Place<'_, u64>,
+        value: u64,
+    ) -> Result<(), Failure> {
+        let into = self.address(size)?;
+        // SAFETY: the caller's to write.
+        Ok(unsafe { port.pull_status_into(from, into, size, status, value) }?)
+    }
+}
+
+/// Memory of the program that it lets peers reach: it stays until it is revoked, and meanwhile the program reads and writes it as
+/// the header says.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Registered(*mut c_void);
+
+// SAFETY: the address is handed out, and given to the library when the memory is registered; it is not followed here.
+unsafe impl Send for Registered {}
+// SAFETY: as above.
+unsafe impl Sync for Registered {}
+
+impl Registered {
+    /// An address of the library's, where the program finds an area.
+    pub fn of_library(start: *mut c_void) -> Registered {
+        Registered(start)
+    }
+
+    pub fn address(self) -> *mut c_void {
+        self.0
+    }
+
+    /// Whether `bytes` bytes there are words.
+    pub fn is_words(self, bytes: usize) -> Result<bool, Failure> {
+        required(self.0, "the memory to be registered")?;
+        if self.0.addr().checked_add(bytes).is_none() || bytes > isize::MAX as usize {
+            return Err(Failure::Size(bytes));
+        }
+        Ok(self.0.addr().is_multiple_of(8) && bytes.is_multiple_of(8))
+    }
+
+    /// Lets peers reach `bytes` bytes, as words.
+    pub fn words(self, port: &Port, id: u32, bytes: usize) -> Result<Area<u64>, Failure> {
+        assert!(self.is_words(bytes)?);
+        // SAFETY: the memory stays until it is revoked, as the header demands; aligned, as was just seen.
+        Ok(unsafe { port.register_raw(id, self.0.cast(), bytes / 8)? })
+    }
+
+    /// Lets peers reach `bytes` bytes.
+    pub fn bytes(self, port: &Port, id: u32, bytes: usize) -> Result<Area<u8>, Failure> {
+        self.is_words(bytes)?;
+        // SAFETY: the memory stays until it is revoked, as the header demands.
+        Ok(unsafe { port.register_raw(id, self.0.cast(), bytes)? })
+    }
+}
+
+/// `hk_handler`: a function of the program that takes these.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Function(unsafe extern "C" fn(*mut c_void, *const CMessage, *mut c_void));
+
+impl Function {
+    /// Runs the handler on a context that is known to this thread.
+    pub fn run(self, context: *mut c_void, message: &CMessage, user: User) {
+        // SAFETY: a function of the program that takes these; it can only hand the context back, which is then looked at, and the
+        // message lives during the call.
+        unsafe { (self.0)(context, message, user.0) };
+    }
+}
+
+/// What a handler wants to be given; never followed here.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct User(*mut c_void);
+
+// SAFETY: the header tells that a handler runs on whichever thread finds the message.
+unsafe impl Send for User {}
+
+/// A text of Fortran, of a length that comes with the call: the caller's to write.
+#[repr(transparent)]
+pub struct Text<'a>(*mut c_char, PhantomData<&'a mut [u8]>);
+
+impl Text<'_> {
+    /// Copies a text there, with blanks behind it.
+    pub fn fill(&self, length: usize, with: &CStr) -> Result<(), Failure> {
+        required(self.0, "the text to be given")?;
+        let characters = with.to_bytes().iter().copied().chain(std::iter::repeat(b' '));
+        for (index, character) in characters.take(length).enumerate() {
+            // SAFETY: within the text.
+            unsafe { self.0.add(index).write(character as c_char) };
+        }
+        Ok(())
+    }
+}
+
+/// A function of a C program that combines `count` elements of both into the first.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Combine(unsafe extern "C" fn(*mut c_void, *const c_void, c_int));
+
+impl Combine {
+    /// Combines elements of `bytes` bytes.
+    pub fn combine(self, total: &mut [u8], input: &[u8], bytes: usize) {
+        let count = elements(total, input, bytes);
+        // SAFETY: a function of the program that takes these; both hold `count` elements.
+        unsafe { (self.0)(total.as_mut_ptr().cast(), input.as_ptr().cast(), count) };
+    }
+}
+
+/// A function of a Fortran program, which takes the count by address.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct CombineFortran(unsafe extern "C" fn(*mut c_void, *const c_void, *const c_int));
+
+impl CombineFortran {
+    /// Combines elements of `bytes` bytes.
+    pub fn combine(self, total: &mut [u8], input: &[u8], bytes: usize) {
+        let count = elements(total, input, bytes);
+        // SAFETY: a function of the program that takes these; both hold `count` elements.
+        unsafe { (self.0)(total.as_mut_ptr().cast(), input.as_ptr().cast(), &count) };
+    }
+}
+
+/// How many elements there are in both.
+fn elements(total: &[u8], input: &[u8], bytes: usize) -> c_int {
+    assert_eq!(total.len(), input.len(), "as many elements in both");
+    (total.len() / bytes) as c_int
+}
+
+/// Bytes of a payload that is copied to the stack.
+const SHORT_PAYLOAD: usize = 256;
+
+/// Fails for a null pointer.
+#[inline(always)]
+fn required<T>(pointer: *const T, what: &'static str) -> Result<(), Failure> {
+    if pointer.is_null() { Err(Failure::Null(what)) } else { Ok(()) }
+}
+
+/// Fails for a place that cannot have so many bytes; null is fine for none.
+#[inline(always)]
+fn check(start: *const c_void, bytes: usize) -> Result<(), Failure> {
+    if start.is_null() || bytes > isize::MAX as usize { absent(start, bytes) } else { Ok(()) }
+}
+
+/// A pointer that leads to no memory: fine only for no bytes at all.
+#[cold]
+fn absent(start: *const c_void, bytes: usize) -> Result<(), Failure> {
+    match (start.is_null(), bytes) {
+        (true, 0) => Ok(()),
+        (true, _) => Err(Failure::Null("the data")),
+        _ => Err(Failure::Size(bytes)),
+    }
+}
