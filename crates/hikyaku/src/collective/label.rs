@@ -29,6 +29,7 @@ pub(super) enum Kind {
     FreeMessages,
     /// Messages that the group makes for itself when a call first needs them.
     Tree,
+    Exscan,
 }
 
 impl Kind {
@@ -50,6 +51,7 @@ impl Kind {
             Messages,
             FreeMessages,
             Tree,
+            Exscan,
         ];
         all.into_iter().find(|kind| *kind as u8 == code).map_or("unknown", Kind::name)
     }
@@ -70,6 +72,7 @@ impl Kind {
             Kind::Messages => "messages",
             Kind::FreeMessages => "free_messages",
             Kind::Tree => "first call by a tree",
+            Kind::Exscan => "exscan",
         }
     }
 }
@@ -123,7 +126,7 @@ impl Label {
         let (bytes, root, element) = (self.bytes as u64, self.root as u64, self.element as u64);
         match self.kind {
             Kind::Reduce => (element.wrapping_sub(1) << REDUCE_BITS | bytes) << ROOT_BITS | root,
-            Kind::Allreduce | Kind::Scan => bytes << ROOT_BITS | element,
+            Kind::Allreduce | Kind::Scan | Kind::Exscan => bytes << ROOT_BITS | element,
             _ => bytes << ROOT_BITS | root,
         }
     }

@@ -24,7 +24,7 @@
 //! | `stage` | the same, through two larger buffers |
 //! | `source` | a long buffer where it is |
 //! | `operation` | what numbers are combined by |
-//! | `reduce` | reduce, allreduce, scan |
+//! | `reduce` | reduce, allreduce, scan, exscan |
 //! | `short` | allreduce of a few numbers |
 //! | `element` | the same for elements whose type is known only when the program runs |
 //! | `messages` | slots between the members |

@@ -169,6 +169,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.start(move |group| group.run_scan(data, operation))
     }
 
+    /// Starts [`Group::exscan`].
+    pub fn iexscan<T: Pod, O: Operation<T> + 'env>(&self, data: &'env mut [T], operation: O) -> Result<Handle<'scope>> {
+        let operation = Marked::new(operation);
+        self.start(move |group| group.run_exscan(data, operation))
+    }
+
     /// Starts [`Group::gather`].
     pub fn igather<T: Pod>(&self, mine: &'env [T], all: &'env mut [T], root: usize) -> Result<Handle<'scope>> {
         self.start(move |group| group.run_gather(mine, all, root))

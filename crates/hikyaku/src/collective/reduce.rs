@@ -1,4 +1,4 @@
-//! Combining contributions: reduce, allreduce, scan.
+//! Combining contributions: reduce, allreduce, scan, exscan.
 //!
 //! Contributions are combined in the order of ranks, so results are the same every time (what that means over several hosts: see
 //! `far`). Long vectors are combined where
@@ -113,6 +113,34 @@ impl Group<'_> {
         self.combine(label, data, operation)
     }
 
+    /// Combines the `data` of all members before this one; the result is in `data`. Before the first there is none: its `data`
+    /// stays as it is.
+    ///
+    /// ```
+    /// use hikyaku::collective::Sum;
+    ///
+    /// hikyaku::local(4, |job| {
+    ///     let world = job.world()?;
+    ///     // Where each member's part of a common file begins.
+    ///     let bytes = 100 * (job.rank() as u64 + 1);
+    ///     let mut start = [bytes];
+    ///     world.exscan(&mut start, Sum)?;
+    ///     let start = if job.rank() == 0 { 0 } else { start[0] };
+    ///     assert_eq!(start, [0, 100, 300, 600][job.rank()]);
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn exscan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
+        self.settle()?;
+        self.run_exscan(data, Marked::new(operation))
+    }
+
+    pub(super) fn run_exscan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
+        let label = Label::new(Kind::Exscan, size_of_val(data)).code(O::CODE).element(size_of::<T>());
+        self.combine(label, data, operation)
+    }
+
     #[inline(always)]
     fn combine<T: Pod, O: Operation<T>>(&self, label: Label, data: &mut [T], operation: O) -> Result<()> {
         const { assert!(align_of::<T>() <= align_of::<Scratch>()) };
@@ -148,6 +176,7 @@ impl Group<'_> {
             return match label.kind {
                 Kind::Reduce => self.far_reduce(label, data, how),
                 Kind::Allreduce => self.far_allreduce(label, data, how),
+                Kind::Exscan => self.far_exscan(label, data, how),
                 _ => self.far_scan(label, data, how),
             };
         }
@@ -215,8 +244,8 @@ impl Group<'_> {
         self.contribute(&round, data);
         (self.rank() + 1..self.size()).for_each(|member| self.notify(member));
         self.await_members(&round, self.rank())?;
-        let bytes = data.len();
-        self.fold(Contributions { round: &round, end: self.rank() + 1, bytes }, data, 0, how)?;
+        let (bytes, end) = (data.len(), self.rank() + (label.kind == Kind::Scan) as usize);
+        self.fold(Contributions { round: &round, end, bytes }, data, 0, how)?;
         self.finish(&round);
         Ok(())
     }

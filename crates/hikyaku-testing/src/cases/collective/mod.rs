@@ -28,6 +28,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("group_functions_in_order", reduction::functions_in_order),
     ("group_results_are_repeatable", reduction::results_are_repeatable),
     ("group_scan", reduction::scan),
+    ("group_exscan", reduction::exscan),
     ("group_gather", exchange::gather),
     ("group_scatter", exchange::scatter),
     ("group_alltoall", exchange::alltoall),

@@ -127,6 +127,9 @@ pub fn functions_in_order(job: &Job) {
         let mut data = of(job.rank());
         world.scan(&mut data, compose).unwrap();
         assert!(data == prefix(job.rank() + 1), "scan of {len}");
+        let mut data = of(job.rank());
+        world.exscan(&mut data, compose).unwrap();
+        assert!(data == if job.rank() == 0 { of(0) } else { prefix(job.rank()) }, "exscan of {len}");
     }
 }
 
@@ -159,6 +162,22 @@ pub fn scan(job: &Job) {
     }
 }
 
+pub fn exscan(job: &Job) {
+    let world = job.world().unwrap();
+    for len in LENGTHS {
+        let (mut data, mut again) = (values(job.rank(), len), values(job.rank(), len));
+        world.exscan(&mut data, Sum).unwrap();
+        assert!(data == if job.rank() == 0 { values(0, len) } else { sum_of(0..job.rank(), len) }, "{len}");
+        world.scope(|scope| scope.wait(scope.iexscan(&mut again, Sum)?)).unwrap();
+        assert!(data == again, "{len}");
+    }
+    // No member takes one call for the other.
+    let (mut one, odd) = ([1u64], job.rank() % 2 == 1);
+    let mixed = if odd { world.exscan(&mut one, Sum) } else { world.scan(&mut one, Sum) };
+    let mixed = mixed.and_then(|()| world.barrier());
+    assert!(job.size() == 1 || matches!(mixed, Err(Error::Mismatch { .. })), "{mixed:?}");
+}
+
 /// There is nothing to combine, as every member is told.
 pub fn of_sizeless_elements(job: &Job) {
     let expect_refusal = |call: &dyn Fn(&Group<'_>) -> hikyaku::Result<()>| {
@@ -169,4 +188,5 @@ pub fn of_sizeless_elements(job: &Job) {
     expect_refusal(&|group| group.reduce(&mut [(); 2], nothing, 0));
     expect_refusal(&|group| group.allreduce(&mut [(); 2], nothing));
     expect_refusal(&|group| group.scan(&mut [(); 2], nothing));
+    expect_refusal(&|group| group.exscan(&mut [(); 2], nothing));
 }

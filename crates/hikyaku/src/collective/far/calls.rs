@@ -140,6 +140,39 @@ impl Group<'_> {
         Ok(())
     }
 
+    /// As [`Group::far_scan`]; what a member passes on has its own contribution in it, its result has not.
+    pub(in super::super) fn far_exscan(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        let round = self.begin(label)?;
+        let step_bytes = super::PIECE_BYTES / how.element * how.element;
+        let room = || Room::of(data.len().min(step_bytes));
+        let [mut passed, mut heard, mut before] = [room(), room(), room()];
+        for index in 0..data.len().div_ceil(step_bytes).max(1) {
+            let end = ((index + 1) * step_bytes).min(data.len());
+            let piece = &mut data[index * step_bytes..end];
+            let [passed, heard, before] =
+                [&mut passed, &mut heard, &mut before].map(|room| &mut room.bytes()[..piece.len()]);
+            passed.copy_from_slice(piece);
+            let mut distance = 1;
+            while distance < self.size() {
+                if self.rank() + distance < self.size() {
+                    self.tell(&round, self.rank() + distance, index, passed)?;
+                }
+                if self.rank() >= distance {
+                    self.hear(&round, self.rank() - distance, index, heard)?;
+                    before.copy_from_slice(heard);
+                    if distance > 1 {
+                        (how.combine)(before, piece);
+                    }
+                    piece.copy_from_slice(before);
+                    (how.combine)(heard, passed);
+                    passed.copy_from_slice(heard);
+                }
+                distance *= 2;
+            }
+        }
+        Ok(())
+    }
+
     pub(in super::super) fn far_gather(&self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
         let round = self.begin(label)?;
         if self.rank() != label.root {
