@@ -10,6 +10,7 @@
 
 use super::group::Group;
 use super::label::{Kind, Label};
+use super::near::NearGroup;
 use super::round::Round;
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
@@ -45,11 +46,14 @@ impl Group<'_> {
         if self.job.has_routed() {
             self.job.complete()?;
         }
-        let label = Label::new(kind, 0);
-        if self.is_far() {
-            return self.far_barrier(label);
-        }
-        if kind == Kind::Barrier && self.choice.is_tree(Call::Barrier, 0) && self.tree_barrier(label)? {
+        self.reach().barrier(Label::new(kind, 0))
+    }
+}
+
+impl NearGroup<'_, '_> {
+    #[inline(always)]
+    pub(super) fn near_barrier(self, label: Label) -> Result<()> {
+        if label.kind == Kind::Barrier && self.choice.is_tree(Call::Barrier, 0) && self.tree_barrier(label)? {
             return Ok(());
         }
         self.note(if self.choice.counts { Version::Direct } else { Version::Buffers });
@@ -69,7 +73,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn butterfly(&self, round: &Round) -> Result<()> {
+    fn butterfly(self, round: &Round) -> Result<()> {
         let value = round.number << 16 | round.checksum() as u64;
         for step in 0.. {
             let Some(peer) = partner(self.rank(), self.size(), step) else { break };
@@ -90,7 +94,7 @@ impl Group<'_> {
     }
 
     /// Counts this member's arrival; true for the last one, which finds out whether all arrived at the same call.
-    pub(super) fn arrive(&self, round: &Round) -> Result<bool> {
+    pub(super) fn arrive(self, round: &Round) -> Result<bool> {
         let mine = 1u64.wrapping_add((round.checksum() as u64) << COUNT_BITS);
         let complete = self.arrivals.get().wrapping_add(mine.wrapping_mul(self.size() as u64));
         self.arrivals.set(complete);
@@ -101,7 +105,7 @@ impl Group<'_> {
         }
     }
 
-    pub(super) fn await_arrivals(&self, round: &Round) -> Result<()> {
+    pub(super) fn await_arrivals(self, round: &Round) -> Result<()> {
         let (counter, complete) = (&self.part(0).counter, count_of(self.arrivals.get()));
         if await_last(|| complete.saturating_sub(count_of(counter.get()))) {
             return Ok(());

@@ -7,6 +7,7 @@
 
 use super::group::Group;
 use super::label::{Kind, Label};
+use super::near::NearGroup;
 use super::part::{BUFFER_BYTES, Member};
 use super::source::{Source, Way};
 use crate::error::{Error, Result};
@@ -41,16 +42,7 @@ impl Group<'_> {
         let data: &mut [u8] = bytemuck::cast_slice_mut(data);
         let label = Label::new(Kind::Broadcast, data.len()).root(root);
         self.check_root(label)?;
-        if self.is_far() {
-            return self.far_broadcast(label, data);
-        }
-        if self.choice.is_tree(Call::Broadcast, data.len()) && self.tree_broadcast(label, data)? {
-            return Ok(());
-        }
-        match data.len() {
-            0..=BUFFER_BYTES => self.broadcast_short(label, data),
-            _ => self.broadcast_long(label, data),
-        }
+        self.reach().broadcast(label, data)
     }
 
     /// Refuses a root that does not exist.
@@ -67,9 +59,22 @@ impl Group<'_> {
         let reason = format!("member {} does not exist: the group has {} members", label.root, self.size());
         self.refuse(label.root(0), reason)
     }
+}
+
+impl NearGroup<'_, '_> {
+    #[inline(always)]
+    pub(super) fn near_broadcast(self, label: Label, data: &mut [u8]) -> Result<()> {
+        if self.choice.is_tree(Call::Broadcast, data.len()) && self.tree_broadcast(label, data)? {
+            return Ok(());
+        }
+        match data.len() {
+            0..=BUFFER_BYTES => self.broadcast_short(label, data),
+            _ => self.broadcast_long(label, data),
+        }
+    }
 
     #[inline]
-    fn broadcast_short(&self, label: Label, data: &mut [u8]) -> Result<()> {
+    fn broadcast_short(self, label: Label, data: &mut [u8]) -> Result<()> {
         self.note(Version::Buffers);
         if self.rank() == label.root {
             let round = self.enter_keeping(label, 1)?;
@@ -87,7 +92,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn broadcast_long(&self, label: Label, data: &mut [u8]) -> Result<()> {
+    fn broadcast_long(self, label: Label, data: &mut [u8]) -> Result<()> {
         let private = self.all_reach_all(label)?;
         let is_root = self.rank() == label.root;
         let mut source = if is_root { self.way_of(data, private) } else { Source::in_rounds() };
@@ -110,12 +115,12 @@ impl Group<'_> {
 
     /// Whether a long broadcast goes past the caches. All others write it, so together they may need more than a cache
     /// holds, where this member alone would not.
-    pub(super) fn goes_past_caches(&self, bytes: usize) -> bool {
+    pub(super) fn goes_past_caches(self, bytes: usize) -> bool {
         cache::is_too_small_for(bytes.saturating_mul(self.size()))
     }
 
     /// How the root gives its data.
-    fn way_of(&self, data: &[u8], private: bool) -> Source {
+    fn way_of(self, data: &[u8], private: bool) -> Source {
         let ni = &*self.job.ni;
         let source = Source::of(ni, data.as_ptr(), data.len());
         let reached = ni.threads || private || source.way == Way::Mapped as u64;
@@ -131,7 +136,7 @@ impl Group<'_> {
     }
 
     /// Whether every member reads the private memory of every other; found out by all together at the first need.
-    pub(super) fn all_reach_all(&self, label: Label) -> Result<bool> {
+    pub(super) fn all_reach_all(self, label: Label) -> Result<bool> {
         let ni = &*self.job.ni;
         if ni.threads {
             return Ok(true);

@@ -2,9 +2,8 @@
 
 use super::group::Group;
 use super::label::{Kind, Label};
-use super::operation::{FUNCTION, Marked, Operation};
+use super::operation::{Combination, FUNCTION, Marked, Operation};
 use super::pending::{Handle, Scope};
-use super::reduce::Combination;
 use crate::error::Result;
 
 /// What is known of elements that are only bytes here.

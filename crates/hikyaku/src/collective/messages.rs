@@ -1,6 +1,6 @@
 //! Messages between the members of a group.
 
-use super::Group;
+use super::group::Group;
 use super::label::Kind;
 use crate::error::{Error, Refusal, Result};
 use crate::message::Messages;

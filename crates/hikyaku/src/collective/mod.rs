@@ -8,60 +8,80 @@
 //! read from where they are. Entries and buffers are used in turn, so that nobody waits for slow readers of the last
 //! call, and most calls wait once or not at all.
 //!
+//! A [`Group`] is data: which ranks, where their parts are, how far its calls have come. Its protocols are methods of a `NearGroup`,
+//! whose members are all mapped, or of a `FarGroup`; `reach` asks which it is, once per call.
+//!
 //! | file | concept |
 //! |---|---|
-//! | `group` | which ranks, and where their parts are; splitting and freeing |
-//! | `formation` | groups of some ranks, made and given up without the others |
+//! | `group` | which ranks, and where their parts are |
 //! | `part` | the words and buffers of one member |
 //! | `words` | the words by which members follow each other |
 //! | `label` | what a member asks for, to be compared with the others |
-//! | `round` | the course of one call: enter, publish, await, finish |
-//! | `pieces` | contributions that are read while they are written |
-//! | `trouble` | calls that do not fit together, members that end |
+//! | `round` | one call of a member |
+//! | `choice` | which version is used for what |
+//! | `operation` | what numbers are combined by |
+//! | `room` | aligned private memory |
+//! | `slots`, `binomial` | what trees of messages need |
+//! | `source` | a long buffer where it is |
+//! | **near** | |
+//! | `near` | a group whose members are all mapped here |
+//! | `course` | the course of one call: enter, publish, await, finish |
+//! | `contribution` | what members contribute and take, also while it is written |
+//! | `alarm` | calls that do not fit together, members that end |
 //! | `barrier` | waiting for everyone |
 //! | `broadcast` | from one to all |
-//! | `direct` | the same, where the root's buffer is read in place |
-//! | `stage` | the same, through two larger buffers |
-//! | `source` | a long buffer where it is |
-//! | `operation` | what numbers are combined by |
-//! | `reduce` | reduce, allreduce, scan |
-//! | `short` | allreduce of a few numbers |
-//! | `element` | the same for elements whose type is known only when the program runs |
-//! | `messages` | slots between the members |
-//! | `share` | long reductions, where the buffers are |
-//! | `tree` | the same as trees of messages |
-//! | `choice` | which version is used for what |
-//! | `room` | aligned private memory |
-//! | `exchange` | gather, allgather, scatter, alltoall |
+//! | `direct`, `stage` | long broadcasts: the root's buffer is read in place, or goes through two larger ones |
+//! | `fold` | reduce, allreduce, scan |
+//! | `short`, `share` | allreduce of a few numbers; long reductions, where the buffers are |
+//! | `blocks` | gather, allgather, scatter, alltoall |
+//! | `tree` | barrier, broadcast and reductions as trees of messages |
+//! | **far** | |
 //! | `far/` | all calls where members are on several hosts |
-//! | `pending` | calls that go on while the program does something else |
-//! | `queue` | those of a group, one after the other |
+//! | **calls of the program** | |
+//! | `reach` | near or far |
+//! | `trouble` | groups of no use |
+//! | `membership` | making, splitting and freeing groups |
+//! | `formation` | groups of some ranks, made and given up without the others |
+//! | `barrier`, `broadcast`, `reduce`, `exchange` | the calls, which check their arguments |
+//! | `element` | reductions of elements whose type is known only when the program runs |
+//! | `messages` | slots between the members |
+//! | `pending`, `queue`, `turns` | calls that go on while the program does something else, one after the other |
 
+mod alarm;
 mod barrier;
+mod binomial;
+mod blocks;
 mod broadcast;
 mod choice;
+mod contribution;
+mod course;
 mod direct;
 mod element;
 mod exchange;
 mod far;
+mod fold;
 mod formation;
 mod group;
 mod label;
+mod membership;
 mod messages;
+mod near;
 mod operation;
 mod part;
 pub(crate) mod pending;
-mod pieces;
 mod queue;
+mod reach;
 mod reduce;
 mod room;
 mod round;
 mod share;
 mod short;
+mod slots;
 mod source;
 mod stage;
 mod tree;
 mod trouble;
+mod turns;
 mod words;
 
 pub use crate::job::choice::{Call, Choices, Version};

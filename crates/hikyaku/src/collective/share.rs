@@ -12,9 +12,9 @@
 //! A member that cannot go on shuts its buffer before it is done, so nobody takes what is there for the result, and
 //! returns when nobody is at its buffer any more; see `direct`.
 
-use super::group::Group;
 use super::label::Label;
-use super::reduce::Combination;
+use super::near::NearGroup;
+use super::operation::Combination;
 use super::room::Room;
 use super::round::Round;
 use super::source::{Source, Way};
@@ -41,10 +41,10 @@ struct Shares<'a> {
     root: Option<usize>,
 }
 
-impl Group<'_> {
+impl NearGroup<'_, '_> {
     /// Does a long reduction in this way if all buffers can be reached; false if not, and then nothing was done.
     pub(super) fn combine_shares(
-        &self,
+        self,
         label: Label,
         data: &mut [u8],
         how: &Combination<'_>,
@@ -79,11 +79,11 @@ impl Group<'_> {
         Ok(direct)
     }
 
-    fn source_of(&self, round: &Round, member: usize) -> Source {
+    fn source_of(self, round: &Round, member: usize) -> Source {
         self.value_of(round, member)
     }
 
-    fn combine_my_share(&self, shares: &Shares<'_>) -> Result<()> {
+    fn combine_my_share(self, shares: &Shares<'_>) -> Result<()> {
         let (size, rank, element) = (self.size(), self.rank(), shares.how.element);
         let elements = shares.bytes / element;
         let start = |member: usize| boundary(member, size, shares.root, elements) * element;
@@ -103,7 +103,7 @@ impl Group<'_> {
 
     /// Combines one block and hands the result out.
     fn combine_block(
-        &self,
+        self,
         shares: &Shares<'_>,
         range: &Range<usize>,
         total: &mut [u8],
@@ -150,7 +150,7 @@ impl Group<'_> {
     }
 
     fn read_block(
-        &self,
+        self,
         ni: &Ni,
         shares: &Shares<'_>,
         member: usize,
@@ -165,7 +165,7 @@ impl Group<'_> {
     }
 
     /// Fails if a member has shut its buffer.
-    fn check_open(&self, round: &Round) -> Result<()> {
+    fn check_open(self, round: &Round) -> Result<()> {
         let shut = |member: &usize| self.part(*member).closed.get() >= round.number;
         match (0..self.size()).filter(|member| *member != self.rank()).find(shut) {
             Some(member) => Err(self.fail(self.closed_by(round, self.members[member].rank))),
@@ -188,7 +188,7 @@ fn boundary(member: usize, size: usize, root: Option<usize>, elements: usize) ->
 
 /// However it ends, nobody is at the buffer afterwards.
 struct Ending<'g, 'j> {
-    group: &'g Group<'j>,
+    group: NearGroup<'g, 'j>,
     round: Round,
     succeeded: bool,
 }

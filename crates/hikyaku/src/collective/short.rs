@@ -3,28 +3,28 @@
 //! Most programs call it between two steps and do nothing meanwhile, so its time counts. It is one line handed over in
 //! each direction: a member never looks at its own entry again, whose line is in the cache of whoever has read it.
 
-use super::group::Group;
 use super::label::{Kind, Label};
+use super::near::NearGroup;
+use super::operation::Combination;
 use super::part::INLINE_MAX;
-use super::reduce::{Combination, Scratch};
+use super::room::Scratch;
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
 use crate::memory::copy;
 
-impl Group<'_> {
-    /// Whether it is this call, and nothing else is chosen for it. Members that do not share memory have no entries; where
-    /// they share cores the last to arrive combines for all.
+impl NearGroup<'_, '_> {
+    /// Whether it is this call, and nothing else is chosen for it. Where members
+    /// share cores the last to arrive combines for all.
     #[inline(always)]
-    pub(super) fn is_short(&self, label: Label) -> bool {
+    pub(super) fn is_short(self, label: Label) -> bool {
         label.kind == Kind::Allreduce
             && label.bytes <= INLINE_MAX
             && (self.size() <= 2 || !self.crowded)
             && !self.choice.is_tree(Call::Allreduce, label.bytes)
-            && !self.is_far()
     }
 
     #[inline(always)]
-    pub(super) fn allreduce_short(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    pub(super) fn allreduce_short(self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         self.note(Version::Buffers);
         let round = self.enter(label)?;
         self.contribute(&round, data);

@@ -77,7 +77,7 @@ impl Messages<'_> {
 
     /// Moves what can be moved, and gives up what is for members that receive nothing any more. Their buffers are freed, so
     /// these members have no receive under way either.
-    pub(crate) fn give_up(&self, is_deaf: impl Fn(usize) -> bool) {
+    pub(crate) fn drop_sends_to(&self, is_deaf: impl Fn(usize) -> bool) {
         self.core.move_lanes(is_deaf);
     }
 
