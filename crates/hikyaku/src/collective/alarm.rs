@@ -67,7 +67,7 @@ impl NearGroup<'_, '_> {
             // Which members' ends matter depends on how far they were, so the look above decides, not the loop.
             let myself = By::Rank(self.job.ni.rank);
             let wait = || self.job.wait_until(myself, Some(PATROL), ANY, Progress::Seldom, look);
-            match self.abandon_on_panic(wait) {
+            match self.quit_on_panic(wait) {
                 Ok(Ok(result)) => return Ok(result),
                 Ok(Err(error)) => return Err(self.fail(error)),
                 Err(Error::Timeout { .. }) => turns = FIRST_LOOK_TURNS - 1,

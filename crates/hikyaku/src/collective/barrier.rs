@@ -32,7 +32,7 @@ impl Group<'_> {
     /// ```
     #[inline]
     pub fn barrier(&self) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         self.run_barrier()
     }
 

@@ -4,7 +4,7 @@ use super::label::Label;
 use super::near::NearGroup;
 use super::part::{BUFFER_BYTES, HALF_BYTES};
 use super::round::Round;
-use super::source::{Source, Way};
+use super::source::{Access, Source};
 use crate::error::Result;
 use std::ops::Range;
 
@@ -80,78 +80,11 @@ impl NearGroup<'_, '_> {
     }
 
     pub(super) fn near_alltoall(self, label: Label, blocks: &[u8], into: &mut [u8]) -> Result<()> {
-        let size = self.size();
-        let block = blocks.len() / size;
-        if blocks.len() > BUFFER_BYTES && self.alltoall_staged(label, block, blocks, into)? {
-            return Ok(());
+        let alltoall = Alltoall { group: self, label, block: blocks.len() / self.size(), blocks };
+        match blocks.len() > BUFFER_BYTES && alltoall.by_stages(into)? {
+            true => Ok(()),
+            false => alltoall.by_buffers(into),
         }
-        trips(size, block, BUFFER_BYTES).try_for_each(|trip| self.exchange(label, &trip, block, blocks, into))
-    }
-
-    /// Through the larger buffers of all members; false, and then nothing was exchanged, if a member has none.
-    fn alltoall_staged(self, label: Label, block: usize, blocks: &[u8], into: &mut [u8]) -> Result<bool> {
-        for trip in trips(self.size(), block, HALF_BYTES) {
-            if !self.exchange_staged(label, &trip, block, blocks, into)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// One round of an alltoall.
-    fn exchange(self, label: Label, trip: &Trip, block: usize, blocks: &[u8], into: &mut [u8]) -> Result<()> {
-        let round = self.enter(label)?;
-        for (offset, data) in trip.given(self.rank(), block, blocks) {
-            self.put_in_buffer(&round, self.rank(), offset, data);
-        }
-        self.publish(&round);
-        self.await_all(&round)?;
-        if let Some(offset) = trip.offset_of(self.rank()) {
-            for member in self.others_in_turn() {
-                self.take_from_buffer(&round, member, offset, trip.place(member, block, into));
-            }
-            trip.keep(self.rank(), block, blocks, into);
-        }
-        self.saw_everyone(&round);
-        self.finish(&round);
-        Ok(())
-    }
-
-    /// One round of an alltoall through larger buffers. Each member tells where its own is, so that all know whether all have
-    /// one; which they find out in the first round.
-    fn exchange_staged(self, label: Label, trip: &Trip, block: usize, blocks: &[u8], into: &mut [u8]) -> Result<bool> {
-        let (half, stage) = (self.next_half(), self.stage());
-        if stage.is_some() {
-            self.await_half(half)?;
-            for (offset, data) in trip.given(self.rank(), block, blocks) {
-                self.fill(half * HALF_BYTES + offset, data);
-            }
-        }
-        let span = |start| self.job.ni.own_span(start + half * HALF_BYTES, HALF_BYTES);
-        let mine = stage.map_or(Source::in_rounds(), |start| Source::staged(span(start)));
-        let round = self.enter(label)?;
-        self.use_half(half, &round);
-        self.contribute(&round, bytemuck::bytes_of(&mine));
-        self.await_all(&round)?;
-        let told = |member: usize| self.value_of::<Source>(&round, member);
-        let is_staged = |member: usize| told(member).way == Way::Staged as u64;
-        // What this member knows itself it does not read from where others may write.
-        let all = stage.is_some() && self.others_in_turn().all(is_staged);
-        let taken = match trip.offset_of(self.rank()).filter(|_| all) {
-            Some(offset) => self.others_in_turn().try_for_each(|member| {
-                let (rank, target) = (self.members[member].rank, trip.place(member, block, into));
-                // SAFETY: the member's buffer lies in job memory, which stays mapped.
-                unsafe { told(member).read(false, &self.job.ni, rank, HALF_BYTES, offset, target) }
-            }),
-            None => Ok(()),
-        };
-        if all {
-            trip.keep(self.rank(), block, blocks, into);
-        }
-        self.saw_everyone(&round);
-        self.finish(&round);
-        taken.map_err(|error| self.fail(error))?;
-        Ok(all)
     }
 
     /// Waits until all members have entered a call that this one has published. Where they share cores, only the last one
@@ -173,6 +106,89 @@ impl NearGroup<'_, '_> {
     fn others_in_turn(self) -> impl Iterator<Item = usize> {
         let (rank, size) = (self.rank(), self.size());
         (1..size).map(move |distance| (rank + distance) % size)
+    }
+}
+
+/// One alltoall of blocks of `block` bytes.
+struct Alltoall<'a, 'j> {
+    group: NearGroup<'a, 'j>,
+    label: Label,
+    block: usize,
+    blocks: &'a [u8],
+}
+
+impl Alltoall<'_, '_> {
+    /// Through the larger buffers of all members; false, and then nothing was exchanged, if a member has none.
+    fn by_stages(&self, into: &mut [u8]) -> Result<bool> {
+        for trip in trips(self.group.size(), self.block, HALF_BYTES) {
+            if !self.exchange_staged(&trip, into)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Through the buffers of the parts.
+    fn by_buffers(&self, into: &mut [u8]) -> Result<()> {
+        trips(self.group.size(), self.block, BUFFER_BYTES).try_for_each(|trip| self.exchange(&trip, into))
+    }
+
+    /// One round of an alltoall.
+    fn exchange(&self, trip: &Trip, into: &mut [u8]) -> Result<()> {
+        let Alltoall { group, label, block, blocks } = *self;
+        let round = group.enter(label)?;
+        for (offset, data) in trip.given(group.rank(), block, blocks) {
+            group.put_in_buffer(&round, group.rank(), offset, data);
+        }
+        group.publish(&round);
+        group.await_all(&round)?;
+        if let Some(offset) = trip.offset_of(group.rank()) {
+            for member in group.others_in_turn() {
+                group.take_from_buffer(&round, member, offset, trip.place(member, block, into));
+            }
+            trip.keep(group.rank(), block, blocks, into);
+        }
+        group.saw_everyone(&round);
+        group.finish(&round);
+        Ok(())
+    }
+
+    /// One round of an alltoall through larger buffers. Each member tells where its own is, so that all know whether all have
+    /// one; which they find out in the first round.
+    fn exchange_staged(&self, trip: &Trip, into: &mut [u8]) -> Result<bool> {
+        let Alltoall { group, label, block, blocks } = *self;
+        let (half, stage) = (group.next_half(), group.stage());
+        if stage.is_some() {
+            group.await_half(half)?;
+            for (offset, data) in trip.given(group.rank(), block, blocks) {
+                group.fill(half * HALF_BYTES + offset, data);
+            }
+        }
+        let span = |start| group.job.ni.own_span(start + half * HALF_BYTES, HALF_BYTES);
+        let mine = stage.map_or(Source::in_rounds(), |start| Source::staged(span(start)));
+        let round = group.enter(label)?;
+        group.use_half(half, &round);
+        group.contribute(&round, bytemuck::bytes_of(&mine));
+        group.await_all(&round)?;
+        let told = |member: usize| group.value_of::<Source>(&round, member);
+        let is_staged = |member: usize| told(member).way == Access::Staged as u64;
+        // What this member knows itself it does not read from where others may write.
+        let all = stage.is_some() && group.others_in_turn().all(is_staged);
+        let taken = match trip.offset_of(group.rank()).filter(|_| all) {
+            Some(offset) => group.others_in_turn().try_for_each(|member| {
+                let (rank, target) = (group.members[member].rank, trip.place(member, block, into));
+                // SAFETY: the member's buffer lies in job memory, which stays mapped.
+                unsafe { told(member).read(false, &group.job.ni, rank, HALF_BYTES, offset, target) }
+            }),
+            None => Ok(()),
+        };
+        if all {
+            trip.keep(group.rank(), block, blocks, into);
+        }
+        group.saw_everyone(&round);
+        group.finish(&round);
+        taken.map_err(|error| group.fail(error))?;
+        Ok(all)
     }
 }
 

@@ -9,7 +9,7 @@ use super::group::Group;
 use super::label::{Kind, Label};
 use super::near::NearGroup;
 use super::part::{BUFFER_BYTES, Member};
-use super::source::{Source, Way};
+use super::source::{Access, Source};
 use crate::error::{Error, Result};
 use crate::job::choice::{Call, Version};
 use crate::memory::cache;
@@ -33,7 +33,7 @@ impl Group<'_> {
     /// ```
     #[inline]
     pub fn broadcast<T: Pod>(&self, data: &mut [T], root: usize) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         self.run_broadcast(data, root)
     }
 
@@ -98,14 +98,14 @@ impl NearGroup<'_, '_> {
         let mut source = if is_root { self.way_of(data, private) } else { Source::in_rounds() };
         self.broadcast_short(label, bytemuck::bytes_of_mut(&mut source))?;
         match source.way {
-            way if way == Way::Mapped as u64 || way == Way::Private as u64 => {
+            way if way == Access::Mapped as u64 || way == Access::Private as u64 => {
                 self.note(Version::Direct);
                 match is_root {
                     true => self.be_read(label, data),
                     false => self.read_root(label, source, data),
                 }
             }
-            way if way == Way::Staged as u64 => {
+            way if way == Access::Staged as u64 => {
                 self.note(Version::Stage);
                 self.broadcast_staged(label, source, data)
             }
@@ -123,9 +123,9 @@ impl NearGroup<'_, '_> {
     fn way_of(self, data: &[u8], private: bool) -> Source {
         let ni = &*self.job.ni;
         let source = Source::of(ni, data.as_ptr(), data.len());
-        let reached = ni.threads || private || source.way == Way::Mapped as u64;
+        let reached = ni.threads || private || source.way == Access::Mapped as u64;
         let version = match self.choice.chosen(Call::Broadcast, data.len()) {
-            None if ni.threads || source.way == Way::Mapped as u64 => Version::Direct,
+            None if ni.threads || source.way == Access::Mapped as u64 => Version::Direct,
             _ => self.version(Call::Broadcast, data.len()),
         };
         match version {

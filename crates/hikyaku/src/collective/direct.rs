@@ -225,7 +225,7 @@ impl Drop for Closes<'_, '_> {
     #[cold]
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.group.abandon();
+            self.group.quit_after_panic();
         }
         self.group.close(&self.round);
     }
@@ -243,7 +243,7 @@ impl Drop for Leaves<'_, '_> {
     #[cold]
     fn drop(&mut self) {
         let Leaves { group, round, root, chunks } = self;
-        group.abandon();
+        group.quit_after_panic();
         group.claim_rest(round, *chunks);
         // The root may be writing, so this must wait for it. It is told that this member has given up, and gives up too.
         let by = By::Rank(group.members[*root].rank);

@@ -30,7 +30,7 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn gather<T: Pod>(&self, mine: &[T], all: &mut [T], root: usize) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         self.run_gather(mine, all, root)
     }
 
@@ -46,7 +46,7 @@ impl Group<'_> {
 
     /// Collects the `mine` of all members in `all` of every member, in the order of ranks.
     pub fn allgather<T: Pod>(&self, mine: &[T], all: &mut [T]) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         self.run_allgather(mine, all)
     }
 
@@ -77,7 +77,7 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn scatter<T: Pod>(&self, all: &[T], mine: &mut [T], root: usize) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         self.run_scatter(all, mine, root)
     }
 
@@ -106,7 +106,7 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn alltoall<T: Pod>(&self, blocks: &[T], into: &mut [T]) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         self.run_alltoall(blocks, into)
     }
 

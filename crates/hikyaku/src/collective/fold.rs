@@ -27,7 +27,8 @@ const ROOT_MEMBERS_MAX: usize = 3;
 const LAST_MAX: usize = 512 * 1024;
 
 /// What the members below `end` have contributed to a call, each `bytes` bytes.
-struct Contributions<'r> {
+struct Contributions<'r, 'j> {
+    group: NearGroup<'r, 'j>,
     round: &'r Round,
     end: usize,
     bytes: usize,
@@ -97,7 +98,7 @@ impl NearGroup<'_, '_> {
         } else {
             self.publish(&round);
             self.await_members(&round, self.size())?;
-            self.fold(self.of_all(&round, data.len()), data, 0, how)?;
+            self.of_all(&round, data.len()).fold(data, 0, how)?;
             self.saw_everyone(&round);
         }
         self.finish(&round);
@@ -110,7 +111,7 @@ impl NearGroup<'_, '_> {
         (self.rank() + 1..self.size()).for_each(|member| self.notify(member));
         self.await_members(&round, self.rank())?;
         let bytes = data.len();
-        self.fold(Contributions { round: &round, end: self.rank() + 1, bytes }, data, 0, how)?;
+        Contributions { group: self, round: &round, end: self.rank() + 1, bytes }.fold(data, 0, how)?;
         self.finish(&round);
         Ok(())
     }
@@ -124,7 +125,7 @@ impl NearGroup<'_, '_> {
         } else if size <= 2 || data.len() <= DIRECT_MAX {
             self.notify_all();
             self.await_members(&round, size)?;
-            self.fold(self.of_all(&round, data.len()), data, 0, how)?;
+            self.of_all(&round, data.len()).fold(data, 0, how)?;
         } else {
             self.combine_in_parts(&round, data, how, None)?;
         }
@@ -139,7 +140,7 @@ impl NearGroup<'_, '_> {
         let result = &self.part(0).results[round.slot];
         if self.arrive(round)? {
             self.await_members(round, self.size())?;
-            self.fold(self.of_all(round, data.len()), data, 0, how)?;
+            self.of_all(round, data.len()).fold(data, 0, how)?;
             self.put(round, 0, data);
             result.set(round.number);
             self.notify_all();
@@ -167,7 +168,7 @@ impl NearGroup<'_, '_> {
         self.await_members(round, size)?;
         let reads = root.is_none_or(|root| root == rank);
         let kept = (!reads).then(|| data[part.clone()].to_vec());
-        self.fold(self.of_all(round, bytes), &mut data[part.clone()], part.start, how)?;
+        self.of_all(round, bytes).fold(&mut data[part.clone()], part.start, how)?;
         self.put_part(round, bytes, part.start, &data[part.clone()]);
         self.part(rank).results[round.slot].set(round.number);
         root.map_or_else(|| self.notify_all(), |root| self.notify(root));
@@ -186,61 +187,51 @@ impl NearGroup<'_, '_> {
         Ok(())
     }
 
-    fn of_all<'r>(self, round: &'r Round, bytes: usize) -> Contributions<'r> {
-        Contributions { round, end: self.size(), bytes }
+    fn of_all<'r>(&'r self, round: &'r Round, bytes: usize) -> Contributions<'r, 'r> {
+        Contributions { group: *self, round, end: self.size(), bytes }
     }
+}
 
+impl Contributions<'_, '_> {
     /// Combines the contributions of several members, this one's among them, in their order; of each the part at `offset`.
     /// `data` holds this member's, and then the result.
-    fn fold(
-        self,
-        contributions: Contributions<'_>,
-        data: &mut [u8],
-        offset: usize,
-        how: &Combination<'_>,
-    ) -> Result<()> {
+    fn fold(&self, data: &mut [u8], offset: usize, how: &Combination<'_>) -> Result<()> {
         if data.len() <= INLINE_MAX {
             let [mut total, mut input] = [const { Scratch([0; INLINE_MAX]) }; 2];
-            return self.fold_step(&contributions, data, offset, how, [&mut total.0, &mut input.0]);
+            return self.fold_step(data, offset, how, [&mut total.0, &mut input.0]);
         }
         // A piece is combined while the next one comes; where cores are shared they come whole.
-        let step = if self.crowded { SCRATCH_BYTES } else { PIECE_BYTES };
+        let step = if self.group.crowded { SCRATCH_BYTES } else { PIECE_BYTES };
         let step = (step / how.element).max(1) * how.element;
-        let mut scratch = self.scratch.take().unwrap_or_else(|| Box::new([const { Scratch([0; SCRATCH_BYTES]) }; 2]));
+        let mut scratch =
+            self.group.scratch.take().unwrap_or_else(|| Box::new([const { Scratch([0; SCRATCH_BYTES]) }; 2]));
         let [total, input] = &mut *scratch;
         for (index, data) in data.chunks_mut(step).enumerate() {
-            self.fold_step(&contributions, data, offset + index * step, how, [&mut total.0, &mut input.0])?;
+            self.fold_step(data, offset + index * step, how, [&mut total.0, &mut input.0])?;
         }
-        self.scratch.set(Some(scratch));
+        self.group.scratch.set(Some(scratch));
         Ok(())
     }
 
     /// Folds a part that fits the scratch memory. The first member's contribution starts the total, which at that
     /// member grows in place.
     #[inline(always)]
-    fn fold_step(
-        self,
-        contributions: &Contributions<'_>,
-        data: &mut [u8],
-        offset: usize,
-        how: &Combination<'_>,
-        scratch: [&mut [u8]; 2],
-    ) -> Result<()> {
-        let Contributions { round, end, bytes } = *contributions;
+    fn fold_step(&self, data: &mut [u8], offset: usize, how: &Combination<'_>, scratch: [&mut [u8]; 2]) -> Result<()> {
+        let Contributions { group, round, end, bytes } = *self;
         let [total, input] = scratch.map(|scratch| &mut scratch[..data.len()]);
-        if self.rank() == 0 {
+        if group.rank() == 0 {
             return (1..end).try_for_each(|member| {
-                self.take(round, member, bytes, offset, input)?;
+                group.take(round, member, bytes, offset, input)?;
                 (how.combine)(data, input);
                 Ok(())
             });
         }
-        self.take(round, 0, bytes, offset, total)?;
+        group.take(round, 0, bytes, offset, total)?;
         for member in 1..end {
-            if member == self.rank() {
+            if member == group.rank() {
                 (how.combine)(total, data);
             } else {
-                self.take(round, member, bytes, offset, input)?;
+                group.take(round, member, bytes, offset, input)?;
                 (how.combine)(total, input);
             }
         }

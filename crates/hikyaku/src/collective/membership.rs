@@ -119,7 +119,7 @@ impl<'j> Group<'j> {
     /// Splits the group: members of the same color form a new group, ordered by key, then by rank in this group.
     /// `None` joins none. All members call it together.
     pub fn split(&self, color: Option<u64>, key: i64) -> Result<Option<Group<'j>>> {
-        self.settle()?;
+        self.await_started()?;
         self.check_usable()?;
         let application = Application::new(self.job, color, key, self.size());
         let label = Label::new(Kind::Split, size_of::<Application>());

@@ -28,7 +28,7 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         self.run_reduce(data, Marked::new(operation), root)
     }
 
@@ -40,7 +40,7 @@ impl Group<'_> {
 
     /// Combines the `data` of all members; the result is in `data` of all.
     pub fn allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         self.run_allreduce(data, Marked::new(operation))
     }
 
@@ -64,7 +64,7 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     pub fn scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         self.run_scan(data, Marked::new(operation))
     }
 
@@ -96,6 +96,6 @@ impl Group<'_> {
                 format!("{} bytes are too many to be reduced at once: fewer than {REDUCE_END} can", data.len());
             return Err(self.refuse(label, reason));
         }
-        self.abandon_on_panic(|| self.reach().combine(label, data, how))
+        self.quit_on_panic(|| self.reach().combine(label, data, how))
     }
 }

@@ -152,14 +152,14 @@ impl Climb<'_, '_> {
         // A member that has left because another died is not the cause.
         let cause = |error| self.group.check(&self.round).err().unwrap_or(error);
         // Each attempt may run handlers.
-        let sent = self.group.abandon_on_panic(|| self.group.wait(self.round, sent));
+        let sent = self.group.quit_on_panic(|| self.group.wait(self.round, sent));
         sent?.map_err(|error| self.group.fail(cause(error)))
     }
 
     fn receive(&self, member: usize, index: usize, into: &mut [u8]) -> Result<()> {
         let expected = into.len();
         let came = || self.messages.try_recv(into, member, index % SLOTS).transpose();
-        let came = self.group.abandon_on_panic(|| self.group.wait(self.round, came))?;
+        let came = self.group.quit_on_panic(|| self.group.wait(self.round, came))?;
         // It has shown what it asks for before it sent.
         if !self.group.has_entered(&self.round, member)? || came.as_ref().ok() != Some(&expected) {
             return Err(self.group.mismatch(&self.round, member));

@@ -19,7 +19,7 @@ pub(super) const PATROL: Duration = Duration::from_millis(200);
 impl Group<'_> {
     /// The program panicked in the middle of a call: the others must not wait for this member.
     #[cold]
-    pub(super) fn abandon(&self) {
+    pub(super) fn quit_after_panic(&self) {
         self.quit_with(Error::Invalid("a panic has ended a call of this group".into()));
     }
 
@@ -37,16 +37,16 @@ impl Group<'_> {
 
     /// Runs something that calls functions of the program, which may panic: handlers too, in every wait.
     #[inline(always)]
-    pub(super) fn abandon_on_panic<R>(&self, work: impl FnOnce() -> R) -> R {
-        struct Abandons<'g, 'j>(&'g Group<'j>);
-        impl Drop for Abandons<'_, '_> {
+    pub(super) fn quit_on_panic<R>(&self, work: impl FnOnce() -> R) -> R {
+        struct Quits<'g, 'j>(&'g Group<'j>);
+        impl Drop for Quits<'_, '_> {
             fn drop(&mut self) {
-                self.0.abandon();
+                self.0.quit_after_panic();
             }
         }
-        let abandons = Abandons(self);
+        let quits = Quits(self);
         let result = work();
-        std::mem::forget(abandons);
+        std::mem::forget(quits);
         result
     }
 

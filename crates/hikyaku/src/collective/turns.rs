@@ -13,12 +13,12 @@ use crate::sync::bell::ANY;
 impl Group<'_> {
     /// A blocking call comes after all that were started before.
     #[inline(always)]
-    pub(super) fn settle(&self) -> Result<()> {
-        if self.queue.is_empty() { Ok(()) } else { self.settle_queue() }
+    pub(super) fn await_started(&self) -> Result<()> {
+        if self.queue.is_empty() { Ok(()) } else { self.await_queue() }
     }
 
     #[cold]
-    fn settle_queue(&self) -> Result<()> {
+    fn await_queue(&self) -> Result<()> {
         refuse_in_handler()?;
         if self.queue.is_running() {
             return Err(Error::InFunction);

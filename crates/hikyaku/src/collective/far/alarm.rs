@@ -116,7 +116,7 @@ impl<'g> FarGroup<'g, '_> {
             };
             let patience = if left.is_some() { GRACE } else { PATROL };
             let wait = || self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, look);
-            match self.abandon_on_panic(wait) {
+            match self.quit_on_panic(wait) {
                 // One of a later call may have covered that of this one, and does not let a wait for somebody who has given up
                 // go on for ever.
                 Err(Error::Timeout { .. }) if let Some((_, why)) = self.alarm().look() => {
@@ -146,7 +146,7 @@ impl<'g> FarGroup<'g, '_> {
         let target = Target::in_heap(&self.job.ni, self.members[member].rank, place);
         let into: &mut [u8] = bytemuck::cast_slice_mut(&mut theirs);
         // SAFETY: a live slice.
-        let asked = self.abandon_on_panic(|| unsafe { self.job.pull_routed(target, into.as_mut_ptr(), into.len()) });
+        let asked = self.quit_on_panic(|| unsafe { self.job.pull_routed(target, into.as_mut_ptr(), into.len()) });
         asked.map_err(|error| self.fail_with(round, error))?;
         for (mine, theirs) in self.alarm().asks.iter().zip(theirs) {
             let mine = mine.each_ref().map(|word| word.load(Ordering::Relaxed));

@@ -12,7 +12,7 @@
 //! rank can be the root, and members are ready only when they have taken everything of the broadcasts before. The last two
 //! pieces are not answered: the next broadcast begins with that.
 
-use super::multicast::{Cast, Told, network};
+use super::multicast::{Cast, CastWords, network};
 use super::over::FarGroup;
 use crate::collective::label::Label;
 use crate::collective::round::Round;
@@ -55,7 +55,7 @@ impl<'g> FarGroup<'g, '_> {
     /// Waits until all others are ready and have taken what was in the buffer of the next piece.
     fn await_taken(self, round: &Round, cast: &Cast, ready: u64, taken: u64) -> Result<()> {
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
-            let told = self.own::<Told>(cast.answer(member));
+            let told = self.own::<CastWords>(cast.answer(member));
             let needed = if planted(Bug::CastUnanswered) { ready } else { ready.max(taken) };
             let asks = self.wait_for_member(round, member, || {
                 let (number, asks) = told.look();
@@ -80,7 +80,7 @@ impl<'g> FarGroup<'g, '_> {
 
     fn take_piece(self, round: &Round, cast: &Cast, root: usize, number: u64, into: &mut [u8]) -> Result<()> {
         let buffer = number as usize % 2;
-        let told = self.own::<Told>(cast.flag(buffer));
+        let told = self.own::<CastWords>(cast.flag(buffer));
         let asks = self.wait_for_member(round, root, || {
             let (seen, asks) = told.look();
             (seen == number).then_some(Ok(asks))
@@ -88,7 +88,7 @@ impl<'g> FarGroup<'g, '_> {
         if asks != [round.head, round.argument] {
             return Err(self.disagree(round, root, asks));
         }
-        let source = self.members[self.rank()].at::<Told>(cast.buffer(buffer));
+        let source = self.members[self.rank()].at::<CastWords>(cast.buffer(buffer));
         // SAFETY: a buffer of this member's own part, which holds a piece.
         unsafe { copy::copy(into.as_mut_ptr(), source.cast(), into.len()) };
         if let Some(environment) = &self.job.ni.environment {

@@ -20,15 +20,15 @@ pub(super) struct Cast {
 
 /// Words that one other writes, of which the first is stored last: a number, then head and argument of the call.
 #[repr(C)]
-pub(super) struct Told([AtomicU64; TOLD]);
+pub(super) struct CastWords([AtomicU64; TOLD]);
 
 // SAFETY: atomics in a fixed layout.
-unsafe impl Shared for Told {}
+unsafe impl Shared for CastWords {}
 
 const TOLD: usize = 3;
 const TOLD_BYTES: usize = 32;
 
-impl Told {
+impl CastWords {
     /// The number, and what the other asks for.
     pub fn look(&self) -> (u64, [u64; 2]) {
         let number = self.0[0].load(Ordering::Acquire);

@@ -199,7 +199,7 @@ impl Both {
                 match send() {
                     None => {}
                     Some(Ok(())) => this.sent = true,
-                    // Told when that member is waited for.
+                    // CastWords when that member is waited for.
                     Some(Err(error)) => failed = Some(error),
                 }
             }

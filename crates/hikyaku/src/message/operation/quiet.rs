@@ -33,7 +33,7 @@ impl Messages<'_> {
     pub(crate) fn await_arrived(&self) -> Result<()> {
         self.core.links.all_met().try_for_each(|(_, link)| match link {
             Link::Near(_) => Ok(()),
-            Link::Far(link) => self.settle_far(link),
+            Link::Far(link) => self.await_clear(link),
         })
     }
 
@@ -54,7 +54,7 @@ impl Messages<'_> {
     }
 
     /// A member that has ended has nothing to lose.
-    fn settle_far(&self, link: &FarLink) -> Result<()> {
+    fn await_clear(&self, link: &FarLink) -> Result<()> {
         let (by, core) = (By::Rank(link.rank), &self.core);
         let clear = self.job.wait_until(by, None, ANY, Progress::Seldom, || link.is_clear(&core.ni).then_some(()));
         match clear.and_then(|()| self.job.settle_quiet(link.rank)) {
