@@ -2,7 +2,7 @@
 
 use super::group::{Group, part_bytes, take_part};
 use super::label::{Kind, Label};
-use super::near::NearGroup;
+use super::near::group::NearGroup;
 use super::part::{Member, PART_BYTES, STAGE_BYTES};
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;

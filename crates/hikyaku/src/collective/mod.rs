@@ -22,44 +22,24 @@
 //! | `operation` | what numbers are combined by |
 //! | `room` | aligned private memory |
 //! | `slots`, `binomial` | what trees of messages need |
-//! | `source` | a long buffer where it is |
-//! | **near** | |
-//! | `near` | a group whose members are all mapped here |
-//! | `course` | the course of one call: enter, publish, await, finish |
-//! | `contribution` | what members contribute and take, also while it is written |
-//! | `alarm` | calls that do not fit together, members that end |
-//! | `barrier` | waiting for everyone |
-//! | `broadcast` | from one to all |
-//! | `direct`, `stage` | long broadcasts: the root's buffer is read in place, or goes through two larger ones |
-//! | `fold` | reduce, allreduce, scan |
-//! | `short`, `share` | allreduce of a few numbers; long reductions, where the buffers are |
-//! | `blocks` | gather, allgather, scatter, alltoall |
-//! | `tree` | barrier, broadcast and reductions as trees of messages |
-//! | **far** | |
+//! | `near/` | all calls where members are on one host |
 //! | `far/` | all calls where members are on several hosts |
-//! | **calls of the program** | |
 //! | `reach` | near or far |
 //! | `trouble` | groups of no use |
 //! | `membership` | making, splitting and freeing groups |
 //! | `formation` | groups of some ranks, made and given up without the others |
-//! | `barrier`, `broadcast`, `reduce`, `exchange` | the calls, which check their arguments |
+//! | `barrier`, `broadcast`, `reduce`, `exchange` | the calls of the program, which check their arguments |
 //! | `element` | reductions of elements whose type is known only when the program runs |
 //! | `messages` | slots between the members |
 //! | `pending`, `queue`, `turns` | calls that go on while the program does something else, one after the other |
 
-mod alarm;
 mod barrier;
 mod binomial;
-mod blocks;
 mod broadcast;
 mod choice;
-mod contribution;
-mod course;
-mod direct;
 mod element;
 mod exchange;
 mod far;
-mod fold;
 mod formation;
 mod group;
 mod label;
@@ -74,12 +54,7 @@ mod reach;
 mod reduce;
 mod room;
 mod round;
-mod share;
-mod short;
 mod slots;
-mod source;
-mod stage;
-mod tree;
 mod trouble;
 mod turns;
 mod words;

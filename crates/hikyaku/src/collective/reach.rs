@@ -1,9 +1,9 @@
 //! Near or far: which protocols a group uses follows from its members, and is asked here, once per call.
 
-use super::far::over::FarGroup;
+use super::far::group::FarGroup;
 use super::group::Group;
 use super::label::Label;
-use super::near::NearGroup;
+use super::near::group::NearGroup;
 use super::operation::Combination;
 use crate::error::Result;
 

@@ -5,7 +5,7 @@
 //! to all without that. After a long wait it asks what another is about: both may wait for room for messages that nobody will
 //! take. Who waits for all asks one at a time, each the next one first, so that everyone is asked at once by somebody.
 
-use super::over::FarGroup;
+use super::group::FarGroup;
 use crate::collective::label::{Label, calls_before, difference, same_number};
 use crate::collective::round::Round;
 use crate::collective::trouble::PATROL;

@@ -1,7 +1,7 @@
 //! What the calls of a far group are made of.
 
+use super::group::FarGroup;
 use super::hosts::View;
-use super::over::FarGroup;
 use super::pieces::{PIECE_BYTES, pieces};
 use super::team::Team;
 use crate::collective::label::{Kind, Label};

@@ -12,8 +12,8 @@
 //! rank can be the root, and members are ready only when they have taken everything of the broadcasts before. The last two
 //! pieces are not answered: the next broadcast begins with that.
 
+use super::group::FarGroup;
 use super::multicast::{Cast, CastWords, network};
-use super::over::FarGroup;
 use crate::collective::label::Label;
 use crate::collective::round::Round;
 use crate::error::Result;

@@ -3,7 +3,7 @@
 //! Nothing is told along the way, so what a member asks for, and asked for before, is part of the color: members who differ
 //! never pass, and find out why as everyone does who has waited for long.
 
-use super::over::FarGroup;
+use super::group::FarGroup;
 use crate::collective::round::Round;
 use crate::error::Result;
 use crate::planted::{Bug, planted};

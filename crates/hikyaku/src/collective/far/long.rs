@@ -3,7 +3,7 @@
 //! First of all each member hears from its parent what that asks for, so that pieces need no label.
 
 use super::branch::Branch;
-use super::over::FarGroup;
+use super::group::FarGroup;
 use super::pieces::PIECE_BYTES;
 use crate::collective::round::Round;
 use crate::collective::slots::SLOTS;

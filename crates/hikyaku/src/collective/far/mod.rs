@@ -45,7 +45,7 @@
 //! | file | concept |
 //! |---|---|
 //! | `state` | what such a group has instead of shared parts |
-//! | `over` | the group itself: the other files are what it does |
+//! | `group` | the group itself: the other files are what it does |
 //! | `list`, `branch` | members, and what one of them talks to in a tree |
 //! | `hosts` | which members are on which host |
 //! | `pieces`, `spare` | data in pieces of a message, and memory for them |
@@ -66,11 +66,12 @@ mod calls;
 mod cast;
 mod doubling;
 mod gate;
+pub(super) mod group;
 mod hosts;
 mod list;
 mod long;
 mod multicast;
-pub(super) mod over;
+
 mod pieces;
 mod shares;
 mod spare;

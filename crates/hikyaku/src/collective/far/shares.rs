@@ -18,8 +18,8 @@
 //! Hosts may have different numbers of members: there are as many shares as the smallest has. Hosts of one member each have
 //! one, and steps 2 and 3 alone.
 
+use super::group::FarGroup;
 use super::hosts::View;
-use super::over::FarGroup;
 use super::team::Team;
 use crate::collective::operation::Combination;
 use crate::collective::room::{ALIGN, Room};

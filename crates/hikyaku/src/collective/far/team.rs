@@ -3,8 +3,8 @@
 //! An algorithm that is written for a team runs among the members of a host, whose messages go through mapped memory, among
 //! one member of each host, and among all.
 
+use super::group::FarGroup;
 use super::list::List;
-use super::over::FarGroup;
 use super::pieces::PIECE_BYTES;
 use crate::collective::round::Round;
 use crate::collective::slots::SLOTS;

@@ -8,7 +8,7 @@
 //!   the data, into the buffer         ------>
 //! ```
 
-use super::over::FarGroup;
+use super::group::FarGroup;
 use super::pieces::{LABEL_BYTES, PIECE_BYTES, piece_count, piece_range};
 use super::spare::Sheet;
 use crate::collective::round::Round;

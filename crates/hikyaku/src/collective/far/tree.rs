@@ -9,8 +9,8 @@
 //! broadcasts go straight from buffer to buffer, see `long`.
 
 use super::branch::Branch;
+use super::group::FarGroup;
 use super::long::is_long;
-use super::over::FarGroup;
 use super::pieces::PIECE_BYTES;
 use crate::collective::operation::Combination;
 use crate::collective::room::Room;

@@ -14,10 +14,10 @@
 //! it. A root that cannot wait for all (a member died) closes its buffer, and then waits for those readers only that had
 //! entered before; the fences see to it that a reader which the root does not see sees the closed mark.
 
-use super::label::Label;
-use super::near::NearGroup;
-use super::round::Round;
+use super::group::NearGroup;
 use super::source::Source;
+use crate::collective::label::Label;
+use crate::collective::round::Round;
 use crate::error::{Error, Refusal, Result};
 use crate::message::buffer::chunk::Chunks;
 use crate::ni::wait::{By, Progress};
@@ -32,7 +32,7 @@ const NEWS_PATIENCE: Duration = Duration::from_millis(50);
 
 impl NearGroup<'_, '_> {
     /// The root's side.
-    pub(super) fn be_read(self, label: Label, data: &[u8]) -> Result<()> {
+    pub(in crate::collective) fn be_read(self, label: Label, data: &[u8]) -> Result<()> {
         // The others may read from the moment they were told.
         let entering = Round::new(label, self.number.get() + 1, self.history.get());
         let closes = Closes { group: self, round: entering };
@@ -75,14 +75,14 @@ impl NearGroup<'_, '_> {
 
     /// When this returns, nobody reads the buffer that this member has told of for this call.
     #[cold]
-    pub(super) fn close(self, round: &Round) {
+    pub(in crate::collective) fn close(self, round: &Round) {
         self.shut(round);
         self.await_readers(round);
     }
 
     /// Nobody that comes from now on uses the buffer that this member has told of for this call.
     #[cold]
-    pub(super) fn shut(self, round: &Round) {
+    pub(in crate::collective) fn shut(self, round: &Round) {
         if self.job.ni.check_rank(self.job.ni.rank).is_err() {
             // A forked child: the buffer that others know of is its parent's.
             return;
@@ -94,7 +94,7 @@ impl NearGroup<'_, '_> {
 
     /// Waits for those that came before it was shut.
     #[cold]
-    pub(super) fn await_readers(self, round: &Round) {
+    pub(in crate::collective) fn await_readers(self, round: &Round) {
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             let (part, entry) = (self.part(member), self.entry(member, round));
             let done = || {
@@ -110,7 +110,7 @@ impl NearGroup<'_, '_> {
     }
 
     /// A reader's side.
-    pub(super) fn read_root(self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn read_root(self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
         let round = self.enter(label)?;
         let chunks = Chunks::of(data.len());
         let deal = &self.part(self.rank()).deal;
@@ -188,7 +188,7 @@ impl NearGroup<'_, '_> {
 
     /// A member gave up, most likely because another ended.
     #[cold]
-    pub(super) fn closed_by(self, round: &Round, rank: usize) -> Error {
+    pub(in crate::collective) fn closed_by(self, round: &Round, rank: usize) -> Error {
         let myself = By::Rank(self.job.ni.rank);
         let wait = |patience: Duration, cause: &dyn Fn() -> Option<Error>| {
             self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, cause)
@@ -206,7 +206,7 @@ impl NearGroup<'_, '_> {
 
     /// A buffer could be reached before; now its owner most likely has ended.
     #[cold]
-    pub(super) fn unreachable(self, rank: usize, error: Error) -> Error {
+    pub(in crate::collective) fn unreachable(self, rank: usize, error: Error) -> Error {
         match self.job.ni.why_unreached(rank, error) {
             // All others see that by themselves.
             ended @ (Error::PeerDead { .. } | Error::PeerLeft { .. }) => self.fail(ended),

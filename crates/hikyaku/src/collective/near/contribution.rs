@@ -12,10 +12,10 @@
 //! ```
 //! Where members share cores they are written whole: a writer that loses its core in the middle would be waited for twice.
 
-use super::near::NearGroup;
-use super::part::{BUFFER_BYTES, INLINE_MAX};
-use super::round::Round;
-use super::words::SLOT_COUNT;
+use super::group::NearGroup;
+use crate::collective::part::{BUFFER_BYTES, INLINE_MAX};
+use crate::collective::round::Round;
+use crate::collective::words::SLOT_COUNT;
 use crate::error::Result;
 use crate::memory::copy;
 use crate::message::wire::slot::{Marks, PIECE_COUNT};
@@ -23,12 +23,12 @@ use bytemuck::Pod;
 
 /// Bytes that are written, and read, at a time. The first piece comes with the entry; the others have marks, as those of a
 /// message, which bear the number of the call.
-pub(super) const PIECE_BYTES: usize = BUFFER_BYTES / PIECE_COUNT;
+pub(in crate::collective) const PIECE_BYTES: usize = BUFFER_BYTES / PIECE_COUNT;
 
 impl NearGroup<'_, '_> {
     /// Shows what this member asks for, with a contribution of at most [`BUFFER_BYTES`].
     #[inline(always)]
-    pub(super) fn contribute(self, round: &Round, data: &[u8]) {
+    pub(in crate::collective) fn contribute(self, round: &Round, data: &[u8]) {
         if self.goes_in_pieces(data.len()) {
             self.contribute_in_pieces(round, data);
         } else {
@@ -62,14 +62,14 @@ impl NearGroup<'_, '_> {
 
     /// Copies into the place for a contribution (or result) of `data.len()` bytes in the slot of a member.
     #[inline(always)]
-    pub(super) fn put(self, round: &Round, member: usize, data: &[u8]) {
+    pub(in crate::collective) fn put(self, round: &Round, member: usize, data: &[u8]) {
         let target = self.contribution(round, member, data.len());
         // SAFETY: the place holds that much; `data` is a live slice outside of it.
         unsafe { copy::copy(target, data.as_ptr(), data.len()) };
     }
 
     /// Copies into a part of the place for this member's contribution of `bytes` bytes.
-    pub(super) fn put_part(self, round: &Round, bytes: usize, offset: usize, data: &[u8]) {
+    pub(in crate::collective) fn put_part(self, round: &Round, bytes: usize, offset: usize, data: &[u8]) {
         assert!(offset + data.len() <= bytes);
         let target = self.contribution(round, self.rank(), bytes);
         // SAFETY: within the place, by the assertion; `data` is a live slice outside of it.
@@ -78,7 +78,7 @@ impl NearGroup<'_, '_> {
 
     /// Where the contribution of a member lies, if it has `bytes` bytes.
     #[inline(always)]
-    pub(super) fn contribution(self, round: &Round, member: usize, bytes: usize) -> *mut u8 {
+    pub(in crate::collective) fn contribution(self, round: &Round, member: usize, bytes: usize) -> *mut u8 {
         assert!(bytes <= BUFFER_BYTES);
         if bytes <= INLINE_MAX { self.entry(member, round).payload() } else { self.members[member].buffer(round.slot) }
     }
@@ -86,7 +86,14 @@ impl NearGroup<'_, '_> {
     /// Copies `into.len()` bytes at `offset` of a contribution of `bytes` bytes out. Waits for what is still to come of one
     /// that goes in pieces.
     #[inline(always)]
-    pub(super) fn take(self, round: &Round, member: usize, bytes: usize, offset: usize, into: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn take(
+        self,
+        round: &Round,
+        member: usize,
+        bytes: usize,
+        offset: usize,
+        into: &mut [u8],
+    ) -> Result<()> {
         assert!(offset + into.len() <= bytes);
         if self.goes_in_pieces(bytes) && member != self.rank() {
             return self.take_in_pieces(round, member, offset, into);
@@ -98,7 +105,7 @@ impl NearGroup<'_, '_> {
     }
 
     /// The value that a member has contributed: short enough to have come with its entry.
-    pub(super) fn value_of<T: Pod>(self, round: &Round, member: usize) -> T {
+    pub(in crate::collective) fn value_of<T: Pod>(self, round: &Round, member: usize) -> T {
         const { assert!(size_of::<T>() <= PIECE_BYTES) };
         let mut value = T::zeroed();
         let source = self.contribution(round, member, size_of::<T>());
@@ -108,14 +115,14 @@ impl NearGroup<'_, '_> {
     }
 
     /// Copies into the buffer of a member, at `offset`, whatever the size.
-    pub(super) fn put_in_buffer(self, round: &Round, member: usize, offset: usize, data: &[u8]) {
+    pub(in crate::collective) fn put_in_buffer(self, round: &Round, member: usize, offset: usize, data: &[u8]) {
         assert!(offset + data.len() <= BUFFER_BYTES);
         // SAFETY: within the buffer, by the assertion; `data` is a live slice outside of it.
         unsafe { copy::copy(self.members[member].buffer(round.slot).add(offset), data.as_ptr(), data.len()) };
     }
 
     /// Copies out of the buffer of a member.
-    pub(super) fn take_from_buffer(self, round: &Round, member: usize, offset: usize, into: &mut [u8]) {
+    pub(in crate::collective) fn take_from_buffer(self, round: &Round, member: usize, offset: usize, into: &mut [u8]) {
         assert!(offset + into.len() <= BUFFER_BYTES);
         // SAFETY: within the buffer, by the assertion; `into` is private.
         unsafe { copy::copy(into.as_mut_ptr(), self.members[member].buffer(round.slot).add(offset), into.len()) };
@@ -123,12 +130,12 @@ impl NearGroup<'_, '_> {
 
     /// Whether a contribution of so many bytes goes in pieces: all members say the same.
     #[inline(always)]
-    pub(super) fn goes_in_pieces(self, bytes: usize) -> bool {
+    pub(in crate::collective) fn goes_in_pieces(self, bytes: usize) -> bool {
         bytes > PIECE_BYTES && !self.crowded
     }
 
     /// Writes this member's contribution, and shows what it asks for with the first piece.
-    pub(super) fn contribute_in_pieces(self, round: &Round, data: &[u8]) {
+    pub(in crate::collective) fn contribute_in_pieces(self, round: &Round, data: &[u8]) {
         let marks = &self.part(self.rank()).pieces[round.slot];
         for (index, piece) in data.chunks(PIECE_BYTES).enumerate() {
             self.put_in_buffer(round, self.rank(), index * PIECE_BYTES, piece);
@@ -153,7 +160,7 @@ impl NearGroup<'_, '_> {
 
     /// Fetches the marks of a contribution that will most likely be written.
     #[inline(always)]
-    pub(super) fn expect_pieces(self, slot: usize, bytes: usize) {
+    pub(in crate::collective) fn expect_pieces(self, slot: usize, bytes: usize) {
         let marks = &raw const self.part(self.rank()).pieces[slot];
         if self.goes_in_pieces(bytes) {
             copy::expect_write(marks.cast_mut().cast(), size_of::<Marks>());
@@ -161,7 +168,13 @@ impl NearGroup<'_, '_> {
     }
 
     /// Copies what lies at `offset` of another member's contribution, as its pieces come.
-    pub(super) fn take_in_pieces(self, round: &Round, member: usize, offset: usize, into: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn take_in_pieces(
+        self,
+        round: &Round,
+        member: usize,
+        offset: usize,
+        into: &mut [u8],
+    ) -> Result<()> {
         let marks = &self.part(member).pieces[round.slot];
         let mut rest = into;
         let mut at = offset;

@@ -12,13 +12,13 @@
 //! ```
 //! Members show what they ask for as in every call, and compare it with whom they hear from; waits look out for trouble.
 
-use super::binomial::{lowest, steps};
-use super::label::{Kind, Label};
-use super::near::NearGroup;
-use super::operation::Combination;
-use super::room::Room;
-use super::round::Round;
-use super::slots::SLOTS;
+use super::group::NearGroup;
+use crate::collective::binomial::{lowest, steps};
+use crate::collective::label::{Kind, Label};
+use crate::collective::operation::Combination;
+use crate::collective::room::Room;
+use crate::collective::round::Round;
+use crate::collective::slots::SLOTS;
 use crate::error::Result;
 use crate::job::choice::Version;
 use crate::message::{EAGER_MAX, Messages};
@@ -55,7 +55,7 @@ impl<'g, 'j> NearGroup<'g, 'j> {
     }
 
     /// A barrier: up and down without data. False if it must be done in another way.
-    pub(super) fn tree_barrier(self, label: Label) -> Result<bool> {
+    pub(in crate::collective) fn tree_barrier(self, label: Label) -> Result<bool> {
         let Some(climb) = self.climb(label, 1)? else { return Ok(false) };
         climb.up(&mut [], None)?;
         climb.down(&mut [], 0)?;
@@ -65,7 +65,7 @@ impl<'g, 'j> NearGroup<'g, 'j> {
     }
 
     /// Likewise.
-    pub(super) fn tree_broadcast(self, label: Label, data: &mut [u8]) -> Result<bool> {
+    pub(in crate::collective) fn tree_broadcast(self, label: Label, data: &mut [u8]) -> Result<bool> {
         let Some(climb) = self.climb(label, 1)? else { return Ok(false) };
         climb.down(data, label.root)?;
         self.finish(&climb.round);
@@ -73,7 +73,12 @@ impl<'g, 'j> NearGroup<'g, 'j> {
     }
 
     /// Likewise.
-    pub(super) fn tree_allreduce(self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<bool> {
+    pub(in crate::collective) fn tree_allreduce(
+        self,
+        label: Label,
+        data: &mut [u8],
+        how: &Combination<'_>,
+    ) -> Result<bool> {
         let Some(climb) = self.climb(label, how.element)? else { return Ok(false) };
         climb.up(data, Some(how))?;
         climb.down(data, 0)?;
@@ -82,7 +87,12 @@ impl<'g, 'j> NearGroup<'g, 'j> {
     }
 
     /// Likewise.
-    pub(super) fn tree_reduce(self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<bool> {
+    pub(in crate::collective) fn tree_reduce(
+        self,
+        label: Label,
+        data: &mut [u8],
+        how: &Combination<'_>,
+    ) -> Result<bool> {
         let Some(climb) = self.climb(label, how.element)? else { return Ok(false) };
         let (rank, root) = (self.rank(), label.root);
         if rank == root && root == 0 {

@@ -3,10 +3,10 @@
 //! Whoever finds that another member asks for something else tells all members, so that nobody waits for a call that
 //! will never be complete. A group in which a call failed is of no use any more: its members are out of step.
 
-use super::label::{Label, difference, same_number};
-use super::near::NearGroup;
-use super::round::Round;
-use super::trouble::PATROL;
+use super::group::NearGroup;
+use crate::collective::label::{Label, difference, same_number};
+use crate::collective::round::Round;
+use crate::collective::trouble::PATROL;
 use crate::error::{Error, Result};
 use crate::ni::wait::{By, Progress};
 use crate::sync::bell::ANY;
@@ -28,7 +28,7 @@ fn is_later(one: u64, other: u64) -> bool {
 impl NearGroup<'_, '_> {
     /// Waits within a call.
     #[inline(always)]
-    pub(super) fn wait<R>(self, round: Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
+    pub(in crate::collective) fn wait<R>(self, round: Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
         for _ in 0..self.short_wait_turns() {
             if let Some(result) = ready() {
                 return Ok(result);
@@ -41,11 +41,15 @@ impl NearGroup<'_, '_> {
     /// Looks before a wait does anything else: most waits are short where every member has a core; trouble, handlers and
     /// sleep can wait so long.
     #[inline(always)]
-    pub(super) fn short_wait_turns(self) -> u32 {
+    pub(in crate::collective) fn short_wait_turns(self) -> u32 {
         if self.crowded { 1 } else { SHORT_WAIT_TURNS }
     }
 
-    pub(super) fn wait_longer<R>(self, round: &Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
+    pub(in crate::collective) fn wait_longer<R>(
+        self,
+        round: &Round,
+        mut ready: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
         let alarm = &self.part(self.rank()).alarm;
         let (mut departed, mut turns) = (0, 0u32);
         loop {
@@ -78,7 +82,7 @@ impl NearGroup<'_, '_> {
 
     /// Fails if the call can never be complete.
     #[cold]
-    pub(super) fn check(self, round: &Round) -> Result<()> {
+    pub(in crate::collective) fn check(self, round: &Round) -> Result<()> {
         if self.broken.borrow().is_some() {
             return Err(self.why_broken());
         }
@@ -114,7 +118,7 @@ impl NearGroup<'_, '_> {
 
     /// A member asks for something else than this one: tells everybody.
     #[cold]
-    pub(super) fn mismatch(self, round: &Round, member: usize) -> Error {
+    pub(in crate::collective) fn mismatch(self, round: &Round, member: usize) -> Error {
         self.tell_all_of(round, member);
         self.fail(self.disagreement(round, member))
     }
@@ -135,7 +139,7 @@ impl NearGroup<'_, '_> {
 
     /// Not all members ask for the same: tells everybody, and names one that does not.
     #[cold]
-    pub(super) fn mismatch_of_someone(self, round: &Round) -> Error {
+    pub(in crate::collective) fn mismatch_of_someone(self, round: &Round) -> Error {
         let differs = |member: &usize| {
             let entry = self.entry(*member, round);
             entry.ask.look() != (round.head, round.argument)
@@ -160,13 +164,13 @@ impl NearGroup<'_, '_> {
 
     /// The others must not wait for this member, which cannot go on with the call it has entered last.
     #[cold]
-    pub(super) fn near_quit(self) {
+    pub(in crate::collective) fn near_quit(self) {
         self.tell_all_of(&self.round_of(self.number.get()), self.rank());
     }
 
     /// Enters a call that no other member can have asked for, so that nobody waits for this one.
     #[cold]
-    pub(super) fn near_refuse(self, odd: Label) -> Result<()> {
+    pub(in crate::collective) fn near_refuse(self, odd: Label) -> Result<()> {
         let round = self.enter(odd)?;
         self.publish(&round);
         self.mismatch(&round, self.rank());

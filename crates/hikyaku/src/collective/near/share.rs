@@ -12,12 +12,12 @@
 //! A member that cannot go on shuts its buffer before it is done, so nobody takes what is there for the result, and
 //! returns when nobody is at its buffer any more; see `direct`.
 
-use super::label::Label;
-use super::near::NearGroup;
-use super::operation::Combination;
-use super::room::Room;
-use super::round::Round;
+use super::group::NearGroup;
 use super::source::{Access, Source};
+use crate::collective::label::Label;
+use crate::collective::operation::Combination;
+use crate::collective::room::Room;
+use crate::collective::round::Round;
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
 use std::ops::Range;
@@ -43,7 +43,7 @@ struct Shares<'a, 'j> {
 
 impl NearGroup<'_, '_> {
     /// Does a long reduction in this way if all buffers can be reached; false if not, and then nothing was done.
-    pub(super) fn combine_shares(
+    pub(in crate::collective) fn combine_shares(
         self,
         label: Label,
         data: &mut [u8],

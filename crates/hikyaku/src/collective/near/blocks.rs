@@ -1,15 +1,15 @@
 //! Gather, allgather, scatter and alltoall of a near group, in pieces of a buffer.
 
-use super::label::Label;
-use super::near::NearGroup;
-use super::part::{BUFFER_BYTES, HALF_BYTES};
-use super::round::Round;
+use super::group::NearGroup;
 use super::source::{Access, Source};
+use crate::collective::label::Label;
+use crate::collective::part::{BUFFER_BYTES, HALF_BYTES};
+use crate::collective::round::Round;
 use crate::error::Result;
 use std::ops::Range;
 
 impl NearGroup<'_, '_> {
-    pub(super) fn near_gather(self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn near_gather(self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
         let root = label.root;
         let is_root = self.rank() == root;
         for piece in pieces(mine.len(), BUFFER_BYTES) {
@@ -35,7 +35,7 @@ impl NearGroup<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn near_allgather(self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn near_allgather(self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
         for piece in pieces(mine.len(), BUFFER_BYTES) {
             let round = self.enter(label)?;
             self.contribute(&round, &mine[piece.clone()]);
@@ -52,7 +52,7 @@ impl NearGroup<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn near_scatter(self, label: Label, all: &[u8], mine: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn near_scatter(self, label: Label, all: &[u8], mine: &mut [u8]) -> Result<()> {
         let root = label.root;
         let is_root = self.rank() == root;
         for piece in pieces(mine.len(), BUFFER_BYTES) {
@@ -79,7 +79,7 @@ impl NearGroup<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn near_alltoall(self, label: Label, blocks: &[u8], into: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn near_alltoall(self, label: Label, blocks: &[u8], into: &mut [u8]) -> Result<()> {
         let alltoall = Alltoall { group: self, label, block: blocks.len() / self.size(), blocks };
         match blocks.len() > BUFFER_BYTES && alltoall.by_stages(into)? {
             true => Ok(()),

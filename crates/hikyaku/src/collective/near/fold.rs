@@ -10,12 +10,12 @@
 //! * longer pieces: each member one part of the piece for all, and then all, or the root, read the parts.
 
 use super::contribution::PIECE_BYTES;
-use super::label::{Kind, Label};
-use super::near::NearGroup;
-use super::operation::Combination;
-use super::part::{BUFFER_BYTES, INLINE_MAX};
-use super::room::{SCRATCH_BYTES, Scratch};
-use super::round::Round;
+use super::group::NearGroup;
+use crate::collective::label::{Kind, Label};
+use crate::collective::operation::Combination;
+use crate::collective::part::{BUFFER_BYTES, INLINE_MAX};
+use crate::collective::room::{SCRATCH_BYTES, Scratch};
+use crate::collective::round::Round;
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
 
@@ -37,7 +37,12 @@ struct Contributions<'r, 'j> {
 impl NearGroup<'_, '_> {
     /// Combines what all members give, where the elements are only bytes.
     #[inline(always)]
-    pub(super) fn near_combine(self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    pub(in crate::collective) fn near_combine(
+        self,
+        label: Label,
+        data: &mut [u8],
+        how: &Combination<'_>,
+    ) -> Result<()> {
         match self.is_short(label) {
             true => self.allreduce_short(label, data, how),
             false => self.combine_bytes(label, data, how),

@@ -1,10 +1,10 @@
 //! A group whose members are all mapped here.
 
-use super::group::Group;
+use crate::collective::group::Group;
 use std::ops::Deref;
 
 /// The protocols on words and buffers that all members map are methods of this; it is a group of which that is known.
-pub(super) struct NearGroup<'g, 'j>(pub &'g Group<'j>);
+pub(in crate::collective) struct NearGroup<'g, 'j>(pub &'g Group<'j>);
 
 impl Clone for NearGroup<'_, '_> {
     #[inline(always)]

@@ -12,11 +12,11 @@
 //! Members keep the lowest `done` they know of, and calls in which everybody is seen raise it for nothing, so `done` is
 //! seldom read.
 
-use super::label::{Label, same_number};
-use super::near::NearGroup;
-use super::part::{Entry, Part};
-use super::round::Round;
-use super::words::SLOT_COUNT;
+use super::group::NearGroup;
+use crate::collective::label::{Label, same_number};
+use crate::collective::part::{Entry, Part};
+use crate::collective::round::Round;
+use crate::collective::words::SLOT_COUNT;
 use crate::error::Result;
 use crate::ni::message::refuse_in_handler;
 use crate::sync::bell::ANY;
@@ -24,7 +24,7 @@ use crate::sync::bell::ANY;
 impl<'g> NearGroup<'g, '_> {
     /// Begins the next call: its slot is free afterwards, at every member.
     #[inline(always)]
-    pub(super) fn enter(self, label: Label) -> Result<Round> {
+    pub(in crate::collective) fn enter(self, label: Label) -> Result<Round> {
         self.enter_keeping(label, 0)
     }
 
@@ -32,7 +32,7 @@ impl<'g> NearGroup<'g, '_> {
     /// that
     /// its own next slot is free too.
     #[inline(always)]
-    pub(super) fn enter_keeping(self, label: Label, spare: u64) -> Result<Round> {
+    pub(in crate::collective) fn enter_keeping(self, label: Label, spare: u64) -> Result<Round> {
         refuse_in_handler()?;
         self.job.ni.check_rank(self.job.ni.rank)?;
         if self.broken.borrow().is_some() {
@@ -57,7 +57,7 @@ impl<'g> NearGroup<'g, '_> {
     }
 
     /// Learns how far the slowest is.
-    pub(super) fn look_how_far_all_are(self) {
+    pub(in crate::collective) fn look_how_far_all_are(self) {
         let finished = |member| self.part(member).finished.get();
         let lowest = (0..self.size()).filter(|member| *member != self.rank()).map(finished).min();
         // This member counts by the call it has entered: it is done with that before it enters another.
@@ -65,7 +65,7 @@ impl<'g> NearGroup<'g, '_> {
     }
 
     /// Waits until every other member has finished call `number`.
-    pub(super) fn await_done(self, number: u64) -> Result<()> {
+    pub(in crate::collective) fn await_done(self, number: u64) -> Result<()> {
         let (mut next, mut told) = (0, false);
         self.wait(self.round_of(number), || {
             while next < self.size() && (next == self.rank() || self.part(next).finished.get() >= number) {
@@ -81,7 +81,7 @@ impl<'g> NearGroup<'g, '_> {
     }
 
     /// A call of this member whose entry is still there.
-    pub(super) fn round_of(self, number: u64) -> Round {
+    pub(in crate::collective) fn round_of(self, number: u64) -> Round {
         let slot = (number % SLOT_COUNT) as usize;
         let entry = &self.part(self.rank()).entries[slot];
         let (head, argument) = entry.ask.look();
@@ -90,13 +90,13 @@ impl<'g> NearGroup<'g, '_> {
 
     /// Shows what this member asks for, without a contribution.
     #[inline(always)]
-    pub(super) fn publish(self, round: &Round) {
+    pub(in crate::collective) fn publish(self, round: &Round) {
         self.entry(self.rank(), round).ask.publish(round.head, round.argument);
     }
 
     /// Whether a member has entered the call; an error if it asks for something else.
     #[inline(always)]
-    pub(super) fn has_entered(self, round: &Round, member: usize) -> Result<bool> {
+    pub(in crate::collective) fn has_entered(self, round: &Round, member: usize) -> Result<bool> {
         let (head, argument) = self.entry(member, round).ask.look();
         if head == round.head {
             match argument == round.argument {
@@ -112,7 +112,7 @@ impl<'g> NearGroup<'g, '_> {
 
     /// Waits until a member has entered the call.
     #[inline(always)]
-    pub(super) fn await_member(self, round: &Round, member: usize) -> Result<()> {
+    pub(in crate::collective) fn await_member(self, round: &Round, member: usize) -> Result<()> {
         let ask = &self.entry(member, round).ask;
         for _ in 0..self.short_wait_turns() {
             if ask.look() == (round.head, round.argument) {
@@ -133,25 +133,25 @@ impl<'g> NearGroup<'g, '_> {
 
     /// Waits until all members below `end` have entered the call.
     #[inline(always)]
-    pub(super) fn await_members(self, round: &Round, end: usize) -> Result<()> {
+    pub(in crate::collective) fn await_members(self, round: &Round, end: usize) -> Result<()> {
         (0..end).filter(|member| *member != self.rank()).try_for_each(|member| self.await_member(round, member))
     }
 
     /// Everybody has entered this call, so everybody has finished the one before.
     #[inline(always)]
-    pub(super) fn saw_everyone(self, round: &Round) {
+    pub(in crate::collective) fn saw_everyone(self, round: &Round) {
         self.floor.saw_everyone(round.number);
     }
 
     /// A member that entered this call with a slot to spare was seen.
     #[inline(always)]
-    pub(super) fn saw_keeper(self, round: &Round) {
+    pub(in crate::collective) fn saw_keeper(self, round: &Round) {
         self.floor.saw_keeper(round.number);
     }
 
     /// This member reads nothing of the call any more.
     #[inline(always)]
-    pub(super) fn finish(self, round: &Round) {
+    pub(in crate::collective) fn finish(self, round: &Round) {
         if self.part(self.rank()).finished.set(self.job.ni.fences, round.number) {
             self.notify_all();
         }
@@ -159,23 +159,23 @@ impl<'g> NearGroup<'g, '_> {
 
     /// Tells a member that something has changed.
     #[inline(always)]
-    pub(super) fn notify(self, member: usize) {
+    pub(in crate::collective) fn notify(self, member: usize) {
         self.job.ni.notify(self.members[member].rank, ANY);
     }
 
     #[inline]
-    pub(super) fn notify_all(self) {
+    pub(in crate::collective) fn notify_all(self) {
         (0..self.size()).filter(|member| *member != self.rank()).for_each(|member| self.notify(member));
     }
 
     #[inline(always)]
-    pub(super) fn part(self, member: usize) -> &'g Part {
+    pub(in crate::collective) fn part(self, member: usize) -> &'g Part {
         // SAFETY: the job keeps the segment mapped, and outlives this group.
         unsafe { self.members[member].part() }
     }
 
     #[inline(always)]
-    pub(super) fn entry(self, member: usize, round: &Round) -> &'g Entry {
+    pub(in crate::collective) fn entry(self, member: usize, round: &Round) -> &'g Entry {
         &self.part(member).entries[round.slot]
     }
 }

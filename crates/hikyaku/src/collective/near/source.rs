@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 /// Where a member's buffer is, as it tells the others.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Source {
+pub(in crate::collective) struct Source {
     /// A [`Access`].
     pub way: u64,
     /// Offset in job memory, or address in the member's process.
@@ -19,7 +19,7 @@ pub(super) struct Source {
 /// How a buffer is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub(super) enum Access {
+pub(in crate::collective) enum Access {
     /// Through the buffers of the group.
     Rounds = 0,
     /// It lies in job memory, which everybody maps.
