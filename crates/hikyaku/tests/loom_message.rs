@@ -5,9 +5,9 @@
 mod model;
 
 use hikyaku::message::wire::deal::Stopped;
-use hikyaku::message::wire::node::{End, Link, Node, Reached};
+use hikyaku::message::wire::node::{End, Next, Node, Reached};
 use hikyaku::message::wire::search::{High, find_member};
-use hikyaku::message::wire::slot::{Deal, Head, Kind, Marks, Post, Told, bounce_of, bounce_value};
+use hikyaku::message::wire::slot::{Deal, Head, HeadInfo, HeadKind, Marks, Post, bounce_of, bounce_value};
 use hikyaku::sync::bell::{ANY, Bell};
 use hikyaku::sync::fence::Fences;
 use loom::sync::Arc;
@@ -36,7 +36,7 @@ fn a_slot_hands_its_buffer_back_and_forth() {
                     }
                     pieces[0].set(number * 10);
                     let value = bounce_value(5, number);
-                    head.publish(number, Told { kind: Kind::Bounce, bytes: 8, taken: number + 4, value });
+                    head.publish(number, HeadInfo { kind: HeadKind::Bounce, bytes: 8, taken: number + 4, value });
                     pieces[1].set(number * 20);
                     marks.set(1, number);
                 }
@@ -50,7 +50,7 @@ fn a_slot_hands_its_buffer_back_and_forth() {
                 }
                 thread::yield_now();
             };
-            assert_eq!((told.kind, told.bytes, told.taken), (Kind::Bounce, 8, number + 4));
+            assert_eq!((told.kind, told.bytes, told.taken), (HeadKind::Bounce, 8, number + 4));
             let (bounce, turn) = bounce_of(told.value);
             assert_eq!((bounce, turn), (5, number));
             assert_eq!(pieces[0].get(), number * 10);
@@ -267,7 +267,7 @@ fn recall(gives_up_too: bool) {
         copy.set(100 + part as u64);
     }
     shared.spot.store(0, Ordering::Relaxed);
-    shared.head.publish(1, Told { kind: Kind::Offer, bytes: 0, taken: 0, value: 0 });
+    shared.head.publish(1, HeadInfo { kind: HeadKind::Offer, bytes: 0, taken: 0, value: 0 });
     let sender = {
         let shared = shared.clone();
         thread::spawn(move || {
@@ -335,7 +335,7 @@ impl Slot {
     /// Message `number`, into the line of a free slot.
     fn put(&self, number: u64, value: u64, receiver: &Bell) {
         self.line.set(value);
-        self.head.publish(number, Told { kind: Kind::Line, bytes: 8, taken: 0, value: 0 });
+        self.head.publish(number, HeadInfo { kind: HeadKind::Line, bytes: 8, taken: 0, value: 0 });
         receiver.ring(FENCES, ANY);
     }
 
@@ -479,7 +479,7 @@ impl Nodes {
 /// The sender's side of a slot with a chain: what `spool` and `chain` keep.
 struct Chained<'a> {
     slot: &'a Slot,
-    link: &'a Link,
+    link: &'a Next,
     nodes: &'a Nodes,
     end: End,
     sent: u64,
@@ -526,7 +526,7 @@ impl Chained<'_> {
 /// the head or the chain and sleeps when there is nothing. Every message comes once and in order, and nobody looks at a node
 /// that was given back.
 ///
-/// Fails if `Link::lead` stores relaxed or `Link::follow` loads relaxed; if a chain is left after the head was published, or
+/// Fails if `Next::lead` stores relaxed or `Next::follow` loads relaxed; if a chain is left after the head was published, or
 /// not at all; if a new chain is not led to; if a node is appended where the receiver does not look, or keeps its old
 /// `next`; if a node is given back as soon as its own message was taken; if the receiver stays in a chain after a message
 /// that came by the head, or goes back to its beginning after each node; if the sender does not ring after appending.
@@ -535,7 +535,7 @@ fn messages_of_a_chain_are_all_found() {
     const MESSAGES: u64 = 5;
     explore(2, || {
         let nodes = Nodes([(Node::new(), Memory::new(0)), (Node::new(), Memory::new(0))]);
-        let shared = Arc::new(([Bell::new(), Bell::new()], Slot::new(), Link::new(), nodes));
+        let shared = Arc::new(([Bell::new(), Bell::new()], Slot::new(), Next::new(), nodes));
         let sender = {
             let shared = shared.clone();
             thread::spawn(move || {

@@ -1,6 +1,5 @@
 //! Which version of a call is used: the same at all members, by the table of the job.
 
-use super::group::Group;
 use crate::job::Job;
 use crate::job::choice::{self, Call, Choices, Version};
 
@@ -30,29 +29,14 @@ impl Row {
         self.any_tree && choice::chosen(&self.row, call, bytes) == Some(Version::Tree)
     }
 
+    /// What was chosen for a group over several hosts, if anything was.
+    pub fn chosen_far(&self, call: Call, bytes: usize) -> Option<Version> {
+        choice::chosen(&self.far, call, bytes)
+    }
+
     /// What was chosen, if anything was.
     pub fn chosen(&self, call: Call, bytes: usize) -> Option<Version> {
         choice::chosen(&self.row, call, bytes)
-    }
-}
-
-impl Group<'_> {
-    /// The version that a call of `bytes` bytes of private memory uses.
-    #[doc(hidden)]
-    pub fn version(&self, call: Call, bytes: usize) -> Version {
-        if let Some(far) = &self.far {
-            let default = || call.default_far_version(far.host_count(), bytes);
-            return choice::chosen(&self.choice.far, call, bytes).unwrap_or_else(default);
-        }
-        let default = || call.default_version(self.size(), bytes, self.crowded);
-        self.choice.chosen(call, bytes).unwrap_or_else(default)
-    }
-
-    /// Notes, for tests alone, by which version a call is done.
-    #[inline(always)]
-    pub(super) fn note(&self, _version: Version) {
-        #[cfg(test)]
-        self.noted.set(Some(_version));
     }
 }
 
@@ -60,6 +44,7 @@ impl Group<'_> {
 mod tests {
     use super::*;
     use crate::Config;
+    use crate::collective::Group;
     use crate::collective::Sum;
     use crate::sim::{Machine, Sim};
 

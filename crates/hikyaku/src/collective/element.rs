@@ -2,9 +2,8 @@
 
 use super::group::Group;
 use super::label::{Kind, Label};
-use super::operation::{FUNCTION, Marked, Operation};
+use super::operation::{Combination, FUNCTION, Marked, Operation};
 use super::pending::{Handle, Scope};
-use super::reduce::Combination;
 use crate::error::Result;
 
 /// What is known of elements that are only bytes here.
@@ -64,7 +63,7 @@ impl Group<'_> {
         combine: &dyn Fn(&mut [u8], &[u8]),
         root: usize,
     ) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         let combine = Marked::new(combine);
         self.run_reduce_elements(data, elements, &|total, input| combine.run(|combine| combine(total, input)), root)
     }
@@ -88,14 +87,14 @@ impl Group<'_> {
         elements: Elements,
         combine: &dyn Fn(&mut [u8], &[u8]),
     ) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         let combine = Marked::new(combine);
         self.run_elements(Kind::Allreduce, data, elements, &|total, input| combine.run(|combine| combine(total, input)))
     }
 
     /// [`Group::scan`] likewise.
     pub fn scan_elements(&self, data: &mut [u8], elements: Elements, combine: &dyn Fn(&mut [u8], &[u8])) -> Result<()> {
-        self.settle()?;
+        self.await_started()?;
         let combine = Marked::new(combine);
         self.run_elements(Kind::Scan, data, elements, &|total, input| combine.run(|combine| combine(total, input)))
     }

@@ -1,21 +1,16 @@
 //! Which ranks belong together, and where their parts are.
 
 use super::choice::Row;
-use super::far::{self, Far};
-use super::label::{Kind, Label};
+use super::far::state::{self, Far};
 use super::part::{Member, PART_BYTES};
 use super::queue::Queue;
-use super::reduce::Scratch;
-use super::tree::{SLOTS, Slots};
+use super::room::Scratch;
+use super::slots::{SLOTS, Slots};
 use super::words::Floor;
-use crate::error::{Error, Refusal, Result};
+use crate::error::{Error, Result};
 use crate::job::Job;
+use crate::job::choice::{Call, Version};
 use crate::message::Messages;
-use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::{By, Progress};
-use crate::sync::bell::ANY;
-use crate::transport::shm::layout::State;
-use bytemuck::{Pod, Zeroable};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -55,8 +50,8 @@ pub struct Group<'j> {
     /// Members share cores, so that each round through the scheduler counts.
     pub(super) crowded: bool,
     /// Offset of the own part in the own heap, and its size.
-    start: usize,
-    part_bytes: usize,
+    pub(super) start: usize,
+    pub(super) part_bytes: usize,
     /// Of a group over several hosts.
     pub(super) far: Option<Far>,
     /// Calls entered.
@@ -87,72 +82,12 @@ pub struct Group<'j> {
     pub(super) broken: RefCell<Option<Error>>,
     /// By which version the last call was done.
     #[cfg(test)]
-    pub(super) noted: Cell<Option<super::Version>>,
+    pub(super) noted: Cell<Option<Version>>,
 }
 
 impl std::fmt::Debug for Group<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Group").field("rank", &self.rank).field("size", &self.size()).finish_non_exhaustive()
-    }
-}
-
-/// What a rank tells the others about itself when a group is made.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-struct Application {
-    /// An [`Answer`].
-    answer: u64,
-    color: u64,
-    key: i64,
-    /// Offset of its part in its heap.
-    start: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-enum Answer {
-    Stays = 1,
-    Joins = 2,
-    NoMemory = 3,
-}
-
-impl Job {
-    /// The group of all ranks. All ranks call it together.
-    pub fn world(&self) -> Result<Group<'_>> {
-        let group = self.group(true)?;
-        Ok(group.expect("this rank joins"))
-    }
-
-    /// A group of those ranks that say so, in the order of their ranks. All ranks of the job call it together; those
-    /// that do not join get `None`.
-    pub fn group(&self, joins: bool) -> Result<Option<Group<'_>>> {
-        // Before memory is taken that others may get to know of.
-        refuse_in_handler()?;
-        self.ni.check_rank(self.rank())?;
-        let application = Application::new(self, joins.then_some(0), self.rank() as i64, self.size());
-        let ranks: Vec<usize> = (0..self.size()).collect();
-        if self.ni.spans_hosts() {
-            return application.form(self, &ranks, &self.share(application)?);
-        }
-        let table = self.symmetric_for_group::<Application>(1).inspect_err(|_| {
-            // Nobody knows of the part.
-            if application.answer == Answer::Joins as u64 {
-                self.ni.give_heap(application.start as usize, PART_BYTES);
-            }
-        })?;
-        table.set(0, application);
-        let gathered = self.barrier().and_then(|()| {
-            let mut all = vec![Application::zeroed(); self.size()];
-            for (rank, theirs) in all.iter_mut().enumerate() {
-                self.pull(table.at(rank, 0), std::slice::from_mut(theirs))?;
-            }
-            // Nobody reads the table any more when it is freed: that is a barrier of its own.
-            self.free(table)?;
-            Ok(all)
-        });
-        // On an error the part stays taken: others may know of it.
-        let all = gathered?;
-        application.form(self, &ranks, &all)
     }
 }
 
@@ -174,108 +109,22 @@ impl<'j> Group<'j> {
         self.members.get(member).map(|member| member.rank)
     }
 
-    /// Frees the group: its memory can be used again. All members call it together. A group that is only dropped keeps
-    /// its memory until the job ends.
-    pub fn free(mut self) -> Result<()> {
-        if self.is_far() {
-            return self.free_far();
+    /// The version that a call of `bytes` bytes of private memory uses.
+    #[doc(hidden)]
+    pub fn version(&self, call: Call, bytes: usize) -> Version {
+        if let Some(far) = &self.far {
+            let default = || call.default_far_version(far.host_count(), bytes);
+            return self.choice.chosen_far(call, bytes).unwrap_or_else(default);
         }
-        if let Some(messages) = self.slots.take() {
-            self.free_messages(messages)?;
-        }
-        // Finds out whether all want it.
-        self.barrier_of(Kind::Free)?;
-        for peer in (0..self.size()).filter(|peer| *peer != self.rank) {
-            self.part(peer).leavers.add(1);
-            self.notify(peer);
-        }
-        // From here on only the own part is touched: those of the others may be gone.
-        let leavers = &self.part(self.rank).leavers;
-        let left = || (leavers.get() as usize >= self.size() - 1).then_some(());
-        let gone = || {
-            let state = |rank: usize| self.job.ni.state_of(rank);
-            let dead = self.members.iter().find(|member| state(member.rank) == State::Dead);
-            dead.map(|member| Error::PeerDead { rank: member.rank })
-        };
-        let freed = || left().map(Ok).or_else(|| gone().map(|error| left().ok_or(error)));
-        let myself = By::Rank(self.job.ni.rank);
-        self.job.wait_until(myself, None, ANY, Progress::Seldom, freed)??;
-        self.give_part();
-        Ok(())
+        let default = || call.default_version(self.size(), bytes, self.crowded);
+        self.choice.chosen(call, bytes).unwrap_or_else(default)
     }
 
-    /// Without shared memory: when all have come, and what this member sent was taken, nobody writes to its part any more.
-    fn free_far(mut self) -> Result<()> {
-        self.barrier_of(Kind::Free)?;
-        if let Some(messages) = self.slots.take() {
-            messages.await_taken()?;
-        }
-        self.job.ni.give_heap(self.start, self.part_bytes);
-        Ok(())
-    }
-}
-
-impl<'j> Group<'j> {
-    /// Splits the group: members of the same color form a new group, ordered by key, then by rank in this group.
-    /// `None` joins none. All members call it together.
-    pub fn split(&self, color: Option<u64>, key: i64) -> Result<Option<Group<'j>>> {
-        self.settle()?;
-        self.check_usable()?;
-        let application = Application::new(self.job, color, key, self.size());
-        let label = Label::new(Kind::Split, size_of::<Application>());
-        let ranks: Vec<usize> = self.members.iter().map(|member| member.rank).collect();
-        if self.is_far() {
-            let mut all = vec![Application::zeroed(); self.size()];
-            self.far_allgather(label, bytemuck::bytes_of(&application), bytemuck::cast_slice_mut(&mut all))?;
-            return application.form(self.job, &ranks, &all);
-        }
-        let round = self.enter(label)?;
-        self.contribute(&round, bytemuck::bytes_of(&application));
-        self.notify_all();
-        self.await_members(&round, self.size())?;
-        let all: Vec<Application> = (0..self.size()).map(|member| self.value_of(&round, member)).collect();
-        self.saw_everyone(&round);
-        self.finish(&round);
-        application.form(self.job, &ranks, &all)
-    }
-}
-
-impl Application {
-    /// This rank's: with memory for its part, if it joins, as one of at most `room` members.
-    fn new(job: &Job, color: Option<u64>, key: i64, room: usize) -> Application {
-        let part = color.map(|_| take_part(job, room));
-        let (answer, start) = match part {
-            None => (Answer::Stays, 0),
-            Some(Ok(start)) => (Answer::Joins, start as u64),
-            Some(Err(_)) => (Answer::NoMemory, 0),
-        };
-        Application { answer: answer as u64, color: color.unwrap_or(0), key, start }
-    }
-
-    /// Forms the group that this rank joins, out of what `ranks` have told.
-    fn form<'j>(&self, job: &'j Job, ranks: &[usize], all: &[Application]) -> Result<Option<Group<'j>>> {
-        if self.answer == Answer::Stays as u64 {
-            return Ok(None);
-        }
-        // Of itself it believes nothing that it reads where others may write.
-        let mut all = all.to_vec();
-        all.iter_mut().zip(ranks).filter(|(_, rank)| **rank == job.rank()).for_each(|(own, _)| *own = *self);
-        let applies = |theirs: &Application| theirs.answer != Answer::Stays as u64 && theirs.color == self.color;
-        let mut chosen: Vec<usize> = (0..all.len()).filter(|index| applies(&all[*index])).collect();
-        chosen.sort_by_key(|index| (all[*index].key, *index));
-        // All that apply see the same, so all give up or none.
-        let part_bytes = part_bytes(job, all.len())?;
-        if let Some(index) = chosen.iter().find(|index| all[**index].answer != Answer::Joins as u64) {
-            if self.answer == Answer::Joins as u64 {
-                job.ni.give_heap(self.start as usize, part_bytes);
-            }
-            return Err(Error::Refused { rank: ranks[*index], reason: Refusal::OutOfMemory });
-        }
-        let members: Vec<Member> = chosen
-            .iter()
-            .map(|index| Member::find(&job.ni, ranks[*index], all[*index].start, part_bytes))
-            .collect::<Result<_>>()?;
-        Group::over(job, members, self.start as usize, all.len()).map(Some)
+    /// Notes, for tests alone, by which version a call is done.
+    #[inline(always)]
+    pub(super) fn note(&self, _version: Version) {
+        #[cfg(test)]
+        self.noted.set(Some(_version));
     }
 }
 
@@ -319,15 +168,6 @@ impl<'j> Group<'j> {
             members,
         })
     }
-
-    /// Gives back the memory of a group that no member uses any more.
-    pub(super) fn give_part(mut self) {
-        if let Some(messages) = self.slots.take() {
-            messages.give_part();
-        }
-        self.job.ni.give_heap(self.start, self.part_bytes);
-        self.give_stage();
-    }
 }
 
 /// Takes memory for a part of a group of at most `room` members.
@@ -341,5 +181,5 @@ pub(super) fn take_part(job: &Job, room: usize) -> Result<usize> {
 
 /// Bytes of a part of a group of at most `room` members, which may all be near, or not.
 pub(super) fn part_bytes(job: &Job, room: usize) -> Result<usize> {
-    if job.ni.spans_hosts() { Ok(far::part_bytes(job, room)?.max(PART_BYTES)) } else { Ok(PART_BYTES) }
+    if job.ni.spans_hosts() { Ok(state::part_bytes(job, room)?.max(PART_BYTES)) } else { Ok(PART_BYTES) }
 }

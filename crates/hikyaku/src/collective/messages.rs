@@ -1,6 +1,6 @@
 //! Messages between the members of a group.
 
-use super::Group;
+use super::group::Group;
 use super::label::Kind;
 use crate::error::{Error, Refusal, Result};
 use crate::message::Messages;
@@ -25,7 +25,7 @@ impl<'j> Group<'j> {
     /// .unwrap();
     /// ```
     pub fn messages(&self, slots: usize) -> Result<Messages<'j>> {
-        self.settle()?;
+        self.await_started()?;
         self.run_messages(Kind::Messages, slots)
     }
 
@@ -61,9 +61,9 @@ impl<'j> Group<'j> {
         refuse_in_handler()?;
         self.job.ni.check_rank(self.job.rank())?;
         // Others may still receive what goes on by itself, until all agree.
-        if let Err(error) = self.settle().and_then(|()| self.agree_on(&messages)) {
+        if let Err(error) = self.await_started().and_then(|()| self.agree_on(&messages)) {
             // Nobody can be waited for: they may have had the same error.
-            messages.forsake();
+            messages.drop_at_once();
             return Err(error);
         }
         // On an error others may still read it.

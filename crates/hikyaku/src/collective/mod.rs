@@ -8,60 +8,55 @@
 //! read from where they are. Entries and buffers are used in turn, so that nobody waits for slow readers of the last
 //! call, and most calls wait once or not at all.
 //!
+//! A [`Group`] is data: which ranks, where their parts are, how far its calls have come. Its protocols are methods of a `NearGroup`,
+//! whose members are all mapped, or of a `FarGroup`; `reach` asks which it is, once per call.
+//!
 //! | file | concept |
 //! |---|---|
-//! | `group` | which ranks, and where their parts are; splitting and freeing |
-//! | `formation` | groups of some ranks, made and given up without the others |
+//! | `group` | which ranks, and where their parts are |
 //! | `part` | the words and buffers of one member |
 //! | `words` | the words by which members follow each other |
 //! | `label` | what a member asks for, to be compared with the others |
-//! | `round` | the course of one call: enter, publish, await, finish |
-//! | `pieces` | contributions that are read while they are written |
-//! | `trouble` | calls that do not fit together, members that end |
-//! | `barrier` | waiting for everyone |
-//! | `broadcast` | from one to all |
-//! | `direct` | the same, where the root's buffer is read in place |
-//! | `stage` | the same, through two larger buffers |
-//! | `source` | a long buffer where it is |
-//! | `operation` | what numbers are combined by |
-//! | `reduce` | reduce, allreduce, scan, exscan |
-//! | `short` | allreduce of a few numbers |
-//! | `element` | the same for elements whose type is known only when the program runs |
-//! | `messages` | slots between the members |
-//! | `share` | long reductions, where the buffers are |
-//! | `tree` | the same as trees of messages |
+//! | `round` | one call of a member |
 //! | `choice` | which version is used for what |
+//! | `operation` | what numbers are combined by |
 //! | `room` | aligned private memory |
-//! | `exchange` | gather, allgather, scatter, alltoall |
+//! | `slots`, `binomial` | what trees of messages need |
+//! | `near/` | all calls where members are on one host |
 //! | `far/` | all calls where members are on several hosts |
-//! | `pending` | calls that go on while the program does something else |
-//! | `queue` | those of a group, one after the other |
+//! | `reach` | near or far |
+//! | `trouble` | groups of no use |
+//! | `membership` | making, splitting and freeing groups |
+//! | `formation` | groups of some ranks, made and given up without the others |
+//! | `barrier`, `broadcast`, `reduce`, `exchange` | the calls of the program, which check their arguments |
+//! | `element` | reductions of elements whose type is known only when the program runs |
+//! | `messages` | slots between the members |
+//! | `pending`, `queue`, `turns` | calls that go on while the program does something else, one after the other |
 
 mod barrier;
+mod binomial;
 mod broadcast;
 mod choice;
-mod direct;
 mod element;
 mod exchange;
 mod far;
 mod formation;
 mod group;
 mod label;
+mod membership;
 mod messages;
+mod near;
 mod operation;
 mod part;
 pub(crate) mod pending;
-mod pieces;
 mod queue;
+mod reach;
 mod reduce;
 mod room;
 mod round;
-mod share;
-mod short;
-mod source;
-mod stage;
-mod tree;
+mod slots;
 mod trouble;
+mod turns;
 mod words;
 
 pub use crate::job::choice::{Call, Choices, Version};

@@ -277,6 +277,13 @@ integers! { i32 = 1, i32; i64 = 2, i64; u32 = 3, u32; u64 = 4, u64; }
 floats! { f32 = 5; f64 = 6; }
 complexes! { Complex32 = 7; Complex64 = 8; }
 
+/// How members' bytes are combined: an operation without its type.
+pub(super) struct Combination<'f> {
+    /// Bytes of an element.
+    pub element: usize,
+    pub combine: &'f dyn Fn(&mut [u8], &[u8]),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

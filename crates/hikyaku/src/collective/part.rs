@@ -16,6 +16,11 @@ pub(super) const INLINE_MAX: usize = 48;
 /// Bytes of a contribution that is copied into a buffer; longer ones go in several rounds.
 pub(super) const BUFFER_BYTES: usize = BUFFER_MAX;
 
+/// Bytes of one of the two larger buffers that a member takes when they are first needed; see `stage`.
+pub(super) const HALF_BYTES: usize = 256 * 1024;
+/// Bytes of both.
+pub(super) const STAGE_BYTES: usize = 2 * HALF_BYTES;
+
 shared! {
     /// The words of a member.
     #[derive(Debug)]

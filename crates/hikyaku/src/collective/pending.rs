@@ -229,7 +229,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             Box::new(move || match catch_unwind(AssertUnwindSafe(|| call(group))) {
                 Ok(result) => result.map_err(Failure::Error),
                 Err(panic) => {
-                    group.abandon();
+                    group.quit_after_panic();
                     Err(Failure::Panic(panic))
                 }
             });
@@ -266,7 +266,7 @@ impl Drop for Scope<'_, '_> {
         let tickets = self.tickets.take();
         let Some(last) = tickets.last() else { return };
         if !self.group.queue.has_ended(*last) {
-            self.group.abandon();
+            self.group.quit_after_panic();
             self.group.move_until_whatever_happens(|| self.group.queue.has_ended(*last));
         }
         tickets.iter().for_each(|ticket| drop(self.group.queue.outcome(*ticket)));

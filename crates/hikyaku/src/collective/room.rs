@@ -30,3 +30,10 @@ impl Room {
         &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
     }
 }
+
+/// Contributions are combined out of a private copy of so many bytes at a time.
+pub(super) const SCRATCH_BYTES: usize = 4096;
+
+/// Private bytes, aligned for every element.
+#[repr(C, align(64))]
+pub(super) struct Scratch<const BYTES: usize = SCRATCH_BYTES>(pub [u8; BYTES]);

@@ -5,10 +5,10 @@
 //! to all without that. After a long wait it asks what another is about: both may wait for room for messages that nobody will
 //! take. Who waits for all asks one at a time, each the next one first, so that everyone is asked at once by somebody.
 
-use super::super::group::Group;
-use super::super::label::{calls_before, difference, same_number};
-use super::super::round::Round;
-use super::super::trouble::PATROL;
+use super::group::FarGroup;
+use crate::collective::label::{Label, calls_before, difference, same_number};
+use crate::collective::round::Round;
+use crate::collective::trouble::PATROL;
 use crate::error::{Error, Result};
 use crate::ni::remote::Target;
 use crate::ni::wait::{By, Progress};
@@ -77,10 +77,10 @@ impl Alarm {
     }
 }
 
-impl Group<'_> {
+impl<'g> FarGroup<'g, '_> {
     /// Waits within a call for something that `member` does.
     pub(super) fn wait_for_member<R>(
-        &self,
+        self,
         round: &Round,
         member: usize,
         ready: impl FnMut() -> Option<Result<R>>,
@@ -90,7 +90,7 @@ impl Group<'_> {
 
     /// Waits within a call for something that takes all of `members`.
     pub(super) fn wait_for_members<R>(
-        &self,
+        self,
         round: &Round,
         members: Range<usize>,
         mut ready: impl FnMut() -> Option<Result<R>>,
@@ -114,28 +114,28 @@ impl Group<'_> {
             };
             let patience = if left.is_some() { GRACE } else { PATROL };
             let wait = || self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, look);
-            match self.abandon_on_panic(wait) {
+            match self.quit_on_panic(wait) {
                 // One of a later call may have covered that of this one, and does not let a wait for somebody who has given up
                 // go on for ever.
                 Err(Error::Timeout { .. }) if let Some((_, why)) = self.alarm().look() => {
-                    return Err(self.give_up(round, self.alarmed_by(round, why)));
+                    return Err(self.fail_with(round, self.alarmed_by(round, why)));
                 }
                 Err(Error::Timeout { .. }) => match left {
-                    Some(rank) => return Err(self.give_up(round, Error::PeerLeft { rank })),
+                    Some(rank) => return Err(self.fail_with(round, Error::PeerLeft { rank })),
                     None => {
                         turn += 1;
                         self.patrol(round, members.start + turn % members.len())?;
                     }
                 },
                 Ok(Err(Error::PeerLeft { rank })) if left.is_none() => left = Some(rank),
-                waited => return waited.and_then(|result| result).map_err(|error| self.give_up(round, error)),
+                waited => return waited.and_then(|result| result).map_err(|error| self.fail_with(round, error)),
             }
         }
     }
 
     /// Asks what a member is about: the two may have gone different ways some calls ago.
     #[cold]
-    fn patrol(&self, round: &Round, member: usize) -> Result<()> {
+    fn patrol(self, round: &Round, member: usize) -> Result<()> {
         if member == self.rank() {
             return Ok(());
         }
@@ -144,8 +144,8 @@ impl Group<'_> {
         let target = Target::in_heap(&self.job.ni, self.members[member].rank, place);
         let into: &mut [u8] = bytemuck::cast_slice_mut(&mut theirs);
         // SAFETY: a live slice.
-        let asked = self.abandon_on_panic(|| unsafe { self.job.pull_routed(target, into.as_mut_ptr(), into.len()) });
-        asked.map_err(|error| self.give_up(round, error))?;
+        let asked = self.quit_on_panic(|| unsafe { self.job.pull_routed(target, into.as_mut_ptr(), into.len()) });
+        asked.map_err(|error| self.fail_with(round, error))?;
         for (mine, theirs) in self.alarm().asks.iter().zip(theirs) {
             let mine = mine.each_ref().map(|word| word.load(Ordering::Relaxed));
             if same_number(theirs[0], mine[0]) && theirs != mine {
@@ -158,14 +158,14 @@ impl Group<'_> {
     }
 
     /// Shows what this member asks for.
-    pub(super) fn show(&self, round: &Round) {
+    pub(super) fn show(self, round: &Round) {
         let [head, argument] = &self.alarm().asks[round.number as usize % ASKS];
         argument.store(round.argument, Ordering::Relaxed);
         head.store(round.head, Ordering::Release);
     }
 
     /// Why the call can never be complete, if that is so.
-    fn trouble(&self, round: &Round, mut members: Range<usize>) -> Option<Error> {
+    fn trouble(self, round: &Round, mut members: Range<usize>) -> Option<Error> {
         // In this order: one that left because another died is not the cause.
         let trouble = self.alarm_or_death(round);
         if trouble.is_some() || self.job.ni.departures() == 0 {
@@ -174,7 +174,7 @@ impl Group<'_> {
         members.find_map(|member| self.job.ni.find_departed(By::Rank(self.members[member].rank)).err())
     }
 
-    fn alarm_or_death(&self, round: &Round) -> Option<Error> {
+    fn alarm_or_death(self, round: &Round) -> Option<Error> {
         if self.broken.borrow().is_some() {
             return Some(self.why_broken());
         }
@@ -190,22 +190,35 @@ impl Group<'_> {
 
     /// A member asks for something else than this one.
     #[cold]
-    pub(super) fn disagree(&self, round: &Round, member: usize, theirs: [u64; 2]) -> Error {
+    pub(super) fn disagree(self, round: &Round, member: usize, theirs: [u64; 2]) -> Error {
         let rank = self.members[member].rank;
         let both = [self.job.rank() as u64, round.head, round.argument, rank as u64, theirs[0], theirs[1]];
         self.raise(round, Why::Differ(both));
         self.fail(differs(round, rank, theirs))
     }
 
+    /// The others must not wait for this member, which cannot go on with the call it has entered last.
+    #[cold]
+    pub(in crate::collective) fn far_quit(self) {
+        // Only its number and history matter.
+        self.quit(&Round { number: self.number.get(), slot: 0, head: 0, argument: 0 });
+    }
+
+    /// Begins a call that no other member can have asked for, so that nobody waits for this one.
+    #[cold]
+    pub(in crate::collective) fn far_refuse(self, odd: Label) -> Result<()> {
+        self.begin(odd).map(|round| self.quit(&round))
+    }
+
     /// This member cannot go on with a call: the others must not wait for it.
     #[cold]
-    pub(in super::super) fn quit(&self, round: &Round) {
+    fn quit(self, round: &Round) {
         let rank = self.job.rank() as u64;
         self.raise(round, Why::Differ([rank, round.head, round.argument, rank, round.head, round.argument]));
     }
 
     /// A call has failed.
-    fn give_up(&self, round: &Round, error: Error) -> Error {
+    fn fail_with(self, round: &Round, error: Error) -> Error {
         if self.broken.borrow().is_none() {
             match error {
                 Error::PeerLeft { rank } => self.raise(round, Why::Left(rank as u64)),
@@ -219,7 +232,7 @@ impl Group<'_> {
         self.fail(self.job.ni.failing(error))
     }
 
-    fn raise(&self, round: &Round, why: Why) {
+    fn raise(self, round: &Round, why: Why) {
         if planted(Bug::AlarmSilent) {
             return;
         }
@@ -231,7 +244,7 @@ impl Group<'_> {
         }
     }
 
-    fn alarmed_by(&self, round: &Round, why: Why) -> Error {
+    fn alarmed_by(self, round: &Round, why: Why) -> Error {
         match why {
             Why::Left(rank) => Error::PeerLeft { rank: rank as usize },
             Why::Lost { rank, by } => {
@@ -248,16 +261,16 @@ impl Group<'_> {
         }
     }
 
-    fn alarm(&self) -> &Alarm {
+    fn alarm(self) -> &'g Alarm {
         self.own(self.alarm_offset())
     }
 
-    fn alarm_offset(&self) -> usize {
-        self.far.as_ref().expect("a far group").alarm
+    fn alarm_offset(self) -> usize {
+        self.far.alarm
     }
 
     /// Where the words of a member lie in its heap.
-    fn place_of(&self, member: usize) -> usize {
+    fn place_of(self, member: usize) -> usize {
         self.members[member].start + self.alarm_offset()
     }
 }

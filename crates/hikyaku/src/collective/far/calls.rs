@@ -1,47 +1,45 @@
 //! What the calls of a far group are made of.
 
-use super::super::group::Group;
-use super::super::label::Label;
-use super::super::operation::is_commutative;
-use super::super::reduce::Combination;
-use super::super::room::Room;
-use super::super::round::Round;
+use super::group::FarGroup;
 use super::hosts::View;
-use super::pieces;
+use super::pieces::{PIECE_BYTES, pieces};
 use super::team::Team;
-use super::tree::Branch;
+use crate::collective::label::{Kind, Label};
+use crate::collective::operation::{Combination, is_commutative};
+use crate::collective::room::Room;
+use crate::collective::round::Round;
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
 use crate::planted::{Bug, planted};
 
-impl Group<'_> {
+impl<'g> FarGroup<'g, '_> {
     /// The members as a version sees them.
-    fn view(&self, version: Version) -> View<'_> {
+    fn view(self, version: Version) -> View<'g> {
         match version {
             Version::Flat => View::Flat { me: self.rank(), size: self.size() },
-            _ => View::Hosts(&self.far().hosts),
+            _ => View::Hosts(&self.far.hosts),
         }
     }
 
     /// As a reduction sees them: hosts one after the other only if that is the order of members, or the order is all one.
-    fn view_of(&self, version: Version, label: Label) -> View<'_> {
-        let by_host = self.far().hosts.in_order || is_commutative(label.code);
+    fn view_of(self, version: Version, label: Label) -> View<'g> {
+        let by_host = self.far.hosts.in_order || is_commutative(label.code);
         self.view(if by_host { version } else { Version::Flat })
     }
 
     /// The version of a call, which is noted.
-    fn far_version(&self, call: Call, bytes: usize) -> Version {
+    fn far_version(self, call: Call, bytes: usize) -> Version {
         let version = self.version(call, bytes);
         self.note(version);
         version
     }
 
     fn team<'t>(&'t self, round: &'t Round, view: View<'t>) -> Team<'t> {
-        Team { group: self, round, list: view.leaders() }
+        Team { group: *self, round, list: view.leaders() }
     }
 
     /// The network's own barrier; or the members of a host come to their leader, and the leaders to each other.
-    pub(in super::super) fn far_barrier(&self, label: Label) -> Result<()> {
+    pub(in crate::collective) fn far_barrier(self, label: Label) -> Result<()> {
         let round = self.begin(label)?;
         if let Some(gate) = self.gate(&round) {
             return self.pass_gate(&round, gate);
@@ -59,24 +57,34 @@ impl Group<'_> {
 
     /// By the network's multicast, or a tree.
     #[cold]
-    pub(in super::super) fn far_broadcast(&self, label: Label, data: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn far_broadcast(self, label: Label, data: &mut [u8]) -> Result<()> {
         if let Some(cast) = self.cast() {
             return self.cast_broadcast(label, cast, data);
         }
         let round = self.begin(label)?;
         let view = self.view(self.far_version(Call::Broadcast, data.len()));
-        self.pass_down(&round, &Branch::over(view, label.root), data)
+        self.pass_down(&round, &view.branch(label.root), data)
     }
 
-    pub(in super::super) fn far_allreduce(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    /// Reduce, allreduce, scan or exscan.
+    pub(in crate::collective) fn far_combine(self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+        match label.kind {
+            Kind::Reduce => self.far_reduce(label, data, how),
+            Kind::Allreduce => self.far_allreduce(label, data, how),
+            Kind::Exscan => self.far_exscan(label, data, how),
+            _ => self.far_scan(label, data, how),
+        }
+    }
+
+    fn far_allreduce(self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let round = self.begin(label)?;
         let version = self.far_version(Call::Allreduce, data.len());
         let view = self.view_of(version, label);
         if version == Version::Shares && !data.is_empty() {
             return self.allreduce_shares(&round, view, data, how);
         }
-        if data.len() > super::PIECE_BYTES {
-            let branch = Branch::over(view, 0);
+        if data.len() > PIECE_BYTES {
+            let branch = view.branch(0);
             self.pass_up(&round, &branch, data, how)?;
             return self.pass_down(&round, &branch, data);
         }
@@ -88,7 +96,7 @@ impl Group<'_> {
         self.pass_down(&round, &hosts.branch, data)
     }
 
-    pub(in super::super) fn far_reduce(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    fn far_reduce(self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let round = self.begin(label)?;
         let (rank, root) = (self.rank(), label.root);
         let version = self.far_version(Call::Reduce, data.len());
@@ -100,7 +108,7 @@ impl Group<'_> {
             return self.reduce_shares(&round, view, data, how, root);
         }
         // The first member is the first of the tree, so that the order is kept.
-        self.pass_up(&round, &Branch::over(view, 0), data, how)?;
+        self.pass_up(&round, &view.branch(0), data, how)?;
         match (rank, root) {
             (0, 0) => Ok(()),
             (0, _) => self.tell_all(&round, root, data),
@@ -110,9 +118,9 @@ impl Group<'_> {
     }
 
     /// In step `k` a member passes on what it has of the `2^k` members up to it, so the order of ranks is kept.
-    pub(in super::super) fn far_scan(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    fn far_scan(self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let round = self.begin(label)?;
-        let step_bytes = super::PIECE_BYTES / how.element * how.element;
+        let step_bytes = PIECE_BYTES / how.element * how.element;
         let mut total = Room::of(data.len().min(step_bytes));
         let count = data.len().div_ceil(step_bytes).max(1);
         for index in 0..count {
@@ -140,10 +148,10 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// As [`Group::far_scan`]; what a member passes on has its own contribution in it, its result has not.
-    pub(in super::super) fn far_exscan(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    /// As [`FarGroup::far_scan`]; what a member passes on has its own contribution in it, its result has not.
+    fn far_exscan(self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let round = self.begin(label)?;
-        let step_bytes = super::PIECE_BYTES / how.element * how.element;
+        let step_bytes = PIECE_BYTES / how.element * how.element;
         let room = || Room::of(data.len().min(step_bytes));
         let [mut passed, mut heard, mut before] = [room(), room(), room()];
         for index in 0..data.len().div_ceil(step_bytes).max(1) {
@@ -173,7 +181,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    pub(in super::super) fn far_gather(&self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn far_gather(self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
         let round = self.begin(label)?;
         if self.rank() != label.root {
             return self.tell_all(&round, label.root, mine);
@@ -187,7 +195,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    pub(in super::super) fn far_scatter(&self, label: Label, all: &[u8], mine: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn far_scatter(self, label: Label, all: &[u8], mine: &mut [u8]) -> Result<()> {
         let round = self.begin(label)?;
         if self.rank() != label.root {
             return self.hear_all(&round, label.root, mine);
@@ -202,9 +210,9 @@ impl Group<'_> {
 
     /// The blocks of a host go to its leader, from leader to leader, and from each to the members of its host. So each crosses
     /// to every other host once.
-    pub(in super::super) fn far_allgather(&self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn far_allgather(self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
         let round = self.begin(label)?;
-        let hosts = &self.far().hosts;
+        let hosts = &self.far.hosts;
         let view = View::Hosts(hosts);
         let (leaders, near, block) = (view.leaders(), view.near(), mine.len());
         // What is empty still tells what a member asks for.
@@ -241,7 +249,7 @@ impl Group<'_> {
 
     /// In step `k` a member passes the `2^k` blocks that it has on to the member as far below it: those of itself and of
     /// the members above it.
-    fn allgather_flat(&self, round: &Round, mine: &[u8], all: &mut [u8]) -> Result<()> {
+    fn allgather_flat(self, round: &Round, mine: &[u8], all: &mut [u8]) -> Result<()> {
         let (rank, size, block) = (self.rank(), self.size(), mine.len());
         let mut blocks = vec![0u8; all.len()];
         blocks[..block].copy_from_slice(mine);
@@ -264,7 +272,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    pub(in super::super) fn far_alltoall(&self, label: Label, blocks: &[u8], into: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn far_alltoall(self, label: Label, blocks: &[u8], into: &mut [u8]) -> Result<()> {
         let round = self.begin(label)?;
         let (rank, size) = (self.rank(), self.size());
         let block = blocks.len() / size;
@@ -278,12 +286,12 @@ impl Group<'_> {
     }
 
     /// The member a distance below.
-    fn below(&self, distance: usize) -> usize {
+    fn below(self, distance: usize) -> usize {
         (self.rank() + self.size() - distance) % self.size()
     }
 
     /// Sends to one member and receives as much from another, piece by piece, since slots are few.
-    fn exchange_far(&self, round: &Round, to: usize, data: &[u8], from: usize, into: &mut [u8]) -> Result<()> {
+    fn exchange_far(self, round: &Round, to: usize, data: &[u8], from: usize, into: &mut [u8]) -> Result<()> {
         for (index, piece) in pieces(data.len()) {
             self.tell(round, to, index, &data[piece.clone()])?;
             self.hear(round, from, index, &mut into[piece])?;
@@ -291,11 +299,11 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn tell_all(&self, round: &Round, member: usize, data: &[u8]) -> Result<()> {
+    fn tell_all(self, round: &Round, member: usize, data: &[u8]) -> Result<()> {
         pieces(data.len()).try_for_each(|(index, piece)| self.tell(round, member, index, &data[piece]))
     }
 
-    fn hear_all(&self, round: &Round, member: usize, into: &mut [u8]) -> Result<()> {
+    fn hear_all(self, round: &Round, member: usize, into: &mut [u8]) -> Result<()> {
         pieces(into.len()).try_for_each(|(index, piece)| self.hear(round, member, index, &mut into[piece]))
     }
 }

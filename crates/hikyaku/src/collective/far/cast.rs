@@ -12,100 +12,22 @@
 //! rank can be the root, and members are ready only when they have taken everything of the broadcasts before. The last two
 //! pieces are not answered: the next broadcast begins with that.
 
-use super::super::group::Group;
-use super::super::label::Label;
-use super::super::round::Round;
-use super::super::stage::HALF_BYTES;
+use super::group::FarGroup;
+use super::multicast::{Cast, CastWords, network};
+use crate::collective::label::Label;
+use crate::collective::round::Round;
 use crate::error::Result;
-use crate::job::Job;
 use crate::memory::copy;
-use crate::memory::segment::PAGE_BYTES;
 use crate::ni::remote::Target;
 use crate::planted::{Bug, planted};
-use crate::sync::shared;
-use crate::transport::TAIL_BYTES_MAX;
-use crate::transport::hardware::Multicast;
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where the words and buffers lie in each member's part, and how far the broadcasts have come.
-pub(super) struct Cast {
-    start: usize,
-    buffers: usize,
-    buffer_bytes: usize,
-    /// Pieces of all broadcasts so far.
-    pieces: Cell<u64>,
-}
-
-shared! {
-    /// Words that one other writes, of which the first is stored last: a number, then head and argument of the call.
-    struct Told([AtomicU64; TOLD]);
-}
-
-const TOLD: usize = 3;
-const TOLD_BYTES: usize = 32;
-
-impl Told {
-    /// The number, and what the other asks for.
-    fn look(&self) -> (u64, [u64; 2]) {
-        let number = self.0[0].load(Ordering::Acquire);
-        (number, [self.0[1].load(Ordering::Relaxed), self.0[2].load(Ordering::Relaxed)])
-    }
-}
-
-/// Bytes of a buffer: what the network says, or those of every broadcast in two buffers; of no more than a packet.
-fn buffer_bytes(job: &Job, network: &dyn Multicast) -> usize {
-    let packet = job.ni.far.as_ref().map_or(0, |far| far.capabilities().payload_max - TAIL_BYTES_MAX);
-    network.buffer_bytes().unwrap_or(HALF_BYTES).min(packet)
-}
-
-/// What each of `members` members takes for it: what the two buffers were told, what each other has told this one, buffers.
-pub(super) fn part_bytes(job: &Job, members: usize) -> usize {
-    match network(job) {
-        Some(network) if members == job.size() => {
-            words_bytes(members) + (2 * buffer_bytes(job, network)).next_multiple_of(PAGE_BYTES)
-        }
-        _ => 0,
-    }
-}
-
-fn words_bytes(members: usize) -> usize {
-    ((2 + members) * TOLD_BYTES).next_multiple_of(PAGE_BYTES)
-}
-
-fn network(job: &Job) -> Option<&dyn Multicast> {
-    job.ni.hardware.as_ref()?.multicast()
-}
-
-impl Cast {
-    /// At an offset of the parts, for a group of all ranks.
-    pub fn new(job: &Job, start: usize) -> Option<Cast> {
-        let buffer_bytes = buffer_bytes(job, network(job)?);
-        Some(Cast { start, buffers: start + words_bytes(job.size()), buffer_bytes, pieces: Cell::new(0) })
-    }
-
-    /// What was told with a buffer.
-    fn flag(&self, buffer: usize) -> usize {
-        self.start + buffer * TOLD_BYTES
-    }
-
-    /// What a member has told.
-    fn answer(&self, member: usize) -> usize {
-        self.flag(2 + member)
-    }
-
-    fn buffer(&self, buffer: usize) -> usize {
-        self.buffers + buffer * self.buffer_bytes
-    }
-}
-
-impl Group<'_> {
+impl<'g> FarGroup<'g, '_> {
     /// Of a group whose broadcasts go by the network's multicast.
-    pub(super) fn cast(&self) -> Option<&Cast> {
-        self.far.as_ref()?.cast.as_ref()
+    pub(super) fn cast(self) -> Option<&'g Cast> {
+        self.far.cast.as_ref()
     }
 
-    pub(super) fn cast_broadcast(&self, label: Label, cast: &Cast, data: &mut [u8]) -> Result<()> {
+    pub(super) fn cast_broadcast(self, label: Label, cast: &Cast, data: &mut [u8]) -> Result<()> {
         let round = self.begin(label)?;
         let before = cast.pieces.get();
         let count = data.len().div_ceil(cast.buffer_bytes).max(1) as u64;
@@ -131,9 +53,9 @@ impl Group<'_> {
     }
 
     /// Waits until all others are ready and have taken what was in the buffer of the next piece.
-    fn await_taken(&self, round: &Round, cast: &Cast, ready: u64, taken: u64) -> Result<()> {
+    fn await_taken(self, round: &Round, cast: &Cast, ready: u64, taken: u64) -> Result<()> {
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
-            let told = self.own::<Told>(cast.answer(member));
+            let told = self.own::<CastWords>(cast.answer(member));
             let needed = if planted(Bug::CastUnanswered) { ready } else { ready.max(taken) };
             let asks = self.wait_for_member(round, member, || {
                 let (number, asks) = told.look();
@@ -146,7 +68,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn cast_piece(&self, round: &Round, cast: &Cast, number: u64, piece: &[u8]) -> Result<()> {
+    fn cast_piece(self, round: &Round, cast: &Cast, number: u64, piece: &[u8]) -> Result<()> {
         let (network, start) = (network(self.job).expect("asked before"), self.common_start());
         let buffer = number as usize % 2;
         let (to, then) = (start + cast.buffer(buffer), start + cast.flag(buffer));
@@ -156,9 +78,9 @@ impl Group<'_> {
         self.wait_for_members(round, 0..self.size(), || sent().map(|sent| sent.then_some(())).transpose())
     }
 
-    fn take_piece(&self, round: &Round, cast: &Cast, root: usize, number: u64, into: &mut [u8]) -> Result<()> {
+    fn take_piece(self, round: &Round, cast: &Cast, root: usize, number: u64, into: &mut [u8]) -> Result<()> {
         let buffer = number as usize % 2;
-        let told = self.own::<Told>(cast.flag(buffer));
+        let told = self.own::<CastWords>(cast.flag(buffer));
         let asks = self.wait_for_member(round, root, || {
             let (seen, asks) = told.look();
             (seen == number).then_some(Ok(asks))
@@ -166,7 +88,7 @@ impl Group<'_> {
         if asks != [round.head, round.argument] {
             return Err(self.disagree(round, root, asks));
         }
-        let source = self.members[self.rank()].at::<Told>(cast.buffer(buffer));
+        let source = self.members[self.rank()].at::<CastWords>(cast.buffer(buffer));
         // SAFETY: a buffer of this member's own part, which holds a piece.
         unsafe { copy::copy(into.as_mut_ptr(), source.cast(), into.len()) };
         if let Some(environment) = &self.job.ni.environment {
@@ -176,7 +98,7 @@ impl Group<'_> {
     }
 
     /// Tells the root how far this member is.
-    fn answer_root(&self, round: &Round, cast: &Cast, root: usize, words: &[u64]) -> Result<()> {
+    fn answer_root(self, round: &Round, cast: &Cast, root: usize, words: &[u64]) -> Result<()> {
         let ni = &*self.job.ni;
         let place = self.members[root].start + cast.answer(self.rank());
         let to = Target::in_heap(ni, self.members[root].rank, place);

@@ -9,9 +9,9 @@
 //!   5 places:   0 <- 1    2    3    4         0 and 1 together are number 0; 2, 3 and 4 are 1, 2 and 3
 //! ```
 
-use super::super::reduce::{Combination, Scratch};
-use super::super::room::Room;
 use super::team::Team;
+use crate::collective::operation::Combination;
+use crate::collective::room::{Room, Scratch};
 use crate::error::Result;
 use crate::planted::{Bug, planted};
 use crate::sync::barrier::partner;

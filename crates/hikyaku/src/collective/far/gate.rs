@@ -3,8 +3,8 @@
 //! Nothing is told along the way, so what a member asks for, and asked for before, is part of the color: members who differ
 //! never pass, and find out why as everyone does who has waited for long.
 
-use super::super::group::Group;
-use super::super::round::Round;
+use super::group::FarGroup;
+use crate::collective::round::Round;
 use crate::error::Result;
 use crate::planted::{Bug, planted};
 use crate::transport::hardware::NetworkBarrier;
@@ -15,17 +15,17 @@ pub(super) struct Gate<'g> {
     color: u64,
 }
 
-impl Group<'_> {
+impl<'g> FarGroup<'g, '_> {
     /// The network's barrier, if it serves this call.
-    pub(super) fn gate(&self, round: &Round) -> Option<Gate<'_>> {
+    pub(super) fn gate(self, round: &Round) -> Option<Gate<'g>> {
         // No two groups lie at the same place.
-        let place = self.far.as_ref()?.common_start? as u64;
+        let place = self.far.common_start? as u64;
         let color = place << 16 | round.checksum() as u64;
-        let network = self.job.ni.hardware.as_ref()?.barrier()?;
+        let network = self.group.job.ni.hardware.as_ref()?.barrier()?;
         Some(Gate { network, color })
     }
 
-    pub(super) fn pass_gate(&self, round: &Round, Gate { network, color }: Gate<'_>) -> Result<()> {
+    pub(super) fn pass_gate(self, round: &Round, Gate { network, color }: Gate<'_>) -> Result<()> {
         network.arrive(color);
         if planted(Bug::GateOpen) {
             return Ok(());

@@ -7,8 +7,8 @@
 //! ```
 //! As many numbers as every host has members have peers on all hosts: those members can carry a share each.
 
-use super::team::List;
-use super::tree::Branch;
+use super::branch::Branch;
+use super::list::List;
 use crate::ni::Ni;
 use std::collections::HashMap;
 
@@ -152,6 +152,25 @@ impl<'f> View<'f> {
             View::Flat { .. } => member,
         }
     }
+
+    /// A tree of all members, of which `root` is the first.
+    pub fn branch(self, root: usize) -> Branch {
+        let (leaders, near) = (self.leaders(), self.near());
+        let home = self.host_of(root);
+        // For its host, the root is the leader.
+        let head = if leaders.place == home { root } else { leaders.member(leaders.place) };
+        let is_head = |place: &usize| near.member(*place) == head;
+        let head_place = (0..near.len()).find(is_head).expect("on this host");
+        let below = Branch::near(near, head_place);
+        if near.place != head_place {
+            return below;
+        }
+        let far = Branch::binomial(leaders.len(), leaders.place, home, |place| match place == home {
+            true => root,
+            false => leaders.member(place),
+        });
+        Branch { parent: far.parent, children: [far.children, below.children].concat() }
+    }
 }
 
 #[cfg(test)]
@@ -171,5 +190,18 @@ mod tests {
         assert_eq!((0..7).map(|member| view.host_of(member)).collect::<Vec<_>>(), [0, 1, 0, 1, 0, 1, 0]);
         assert!(View::Hosts(&Hosts::over([7, 3, 7, 3, 7, 3, 7].into_iter(), 6)).peers().is_none());
         assert!(Hosts::over([5, 5, 2, 2, 9].into_iter(), 4).in_order);
+    }
+
+    /// Everyone has one parent that knows of it, and all lead to the root.
+    #[test]
+    fn all_members_hang_on_the_root() {
+        for (size, root) in (1..20).flat_map(|size| [0, size / 2, size - 1].map(|root| (size, root))) {
+            let branches: Vec<Branch> = (0..size).map(|me| View::Flat { me, size }.branch(root)).collect();
+            for (me, branch) in branches.iter().enumerate() {
+                assert_eq!(branch.parent.is_none(), me == root);
+                assert!(branch.parent.is_none_or(|parent| branches[parent].children.contains(&me)));
+                assert!(branch.children.iter().all(|child| branches[*child].parent == Some(me)));
+            }
+        }
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! First of all each member hears from its parent what that asks for, so that pieces need no label.
 
-use super::super::group::Group;
-use super::super::round::Round;
-use super::super::tree::SLOTS;
-use super::PIECE_BYTES;
-use super::tree::Branch;
+use super::branch::Branch;
+use super::group::FarGroup;
+use super::pieces::PIECE_BYTES;
+use crate::collective::round::Round;
+use crate::collective::slots::SLOTS;
 use crate::error::Result;
 
 /// Pieces of a broadcast, unless they are too short or too long: each so long that what is done for it does not count, and so
@@ -20,9 +20,9 @@ pub(super) fn is_long(bytes: usize) -> bool {
     bytes > PIECE_COUNT * PIECE_BYTES
 }
 
-impl Group<'_> {
+impl FarGroup<'_, '_> {
     /// Passes the data of the first member of a tree on to all.
-    pub(super) fn pass_down_long(&self, round: &Round, branch: &Branch, data: &mut [u8]) -> Result<()> {
+    pub(super) fn pass_down_long(self, round: &Round, branch: &Branch, data: &mut [u8]) -> Result<()> {
         let children = &branch.children;
         let piece_bytes = (data.len() / PIECE_COUNT).clamp(PIECE_MIN, PIECE_MAX);
         let Some(parent) = branch.parent else {
@@ -45,7 +45,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn pass_on(&self, round: &Round, children: &[usize], index: usize, piece: &[u8]) -> Result<()> {
+    fn pass_on(self, round: &Round, children: &[usize], index: usize, piece: &[u8]) -> Result<()> {
         children.iter().try_for_each(|child| {
             let wait = |sent: &mut dyn FnMut() -> _| self.wait_for_member(round, *child, sent);
             self.far_slots().send_to_waiting(piece, *child, index % SLOTS, wait)

@@ -44,7 +44,11 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `state` | what such a group has instead of shared parts |
+//! | `group` | the group itself: the other files are what it does |
+//! | `list`, `branch` | members, and what one of them talks to in a tree |
 //! | `hosts` | which members are on which host |
+//! | `pieces`, `spare` | data in pieces of a message, and memory for them |
 //! | `team` | the members that take part in a step, and messages between them |
 //! | `transfer` | bytes of any length from one member to another |
 //! | `doubling` | barrier and short allreduce of a team |
@@ -53,130 +57,25 @@
 //! | `shares` | long reductions |
 //! | `calls` | which of these a call is made of; scan, gather, allgather, scatter, alltoall |
 //! | `gate` | the network's own barrier |
-//! | `cast` | broadcast by the network's multicast |
+//! | `multicast`, `cast` | broadcast by the network's multicast: its words, and the protocol |
 //! | `alarm` | calls that do not fit together, members that end |
 
 mod alarm;
+mod branch;
 mod calls;
 mod cast;
 mod doubling;
 mod gate;
+pub(super) mod group;
 mod hosts;
+mod list;
 mod long;
+mod multicast;
+
+mod pieces;
 mod shares;
+mod spare;
+pub(super) mod state;
 mod team;
 mod transfer;
 mod tree;
-
-use super::group::Group;
-use super::label::Label;
-use super::part::Member;
-use super::round::Round;
-use super::tree::SLOTS;
-use crate::error::Result;
-use crate::job::Job;
-use crate::memory::segment::PAGE_BYTES;
-use crate::message::{EAGER_MAX, Messages};
-use crate::ni::message::refuse_in_handler;
-use crate::sync::Shared;
-use cast::Cast;
-use hosts::{Hosts, View};
-use std::ops::Range;
-use transfer::Spare;
-
-/// What a member asks for, before the data of each message.
-const LABEL_BYTES: usize = 16;
-/// Data of a message.
-const PIECE_BYTES: usize = EAGER_MAX - LABEL_BYTES;
-
-/// What a group has instead of shared parts.
-pub(super) struct Far {
-    /// Where the alarm lies in each member's part: behind the slots.
-    alarm: usize,
-    /// Where the parts of all ranks of the job lie in their heaps, if all are members and it is the same place.
-    common_start: Option<usize>,
-    /// For broadcasts by the network.
-    cast: Option<Cast>,
-    hosts: Hosts,
-    spare: Spare,
-}
-
-/// What each of at most `members` members takes from its heap: slots, a page with its alarm, and what the network needs.
-pub(super) fn part_bytes(job: &Job, members: usize) -> Result<usize> {
-    Ok(Messages::bytes_for(SLOTS, members)? + PAGE_BYTES + cast::part_bytes(job, members))
-}
-
-impl Far {
-    /// Of these members, of which this one is number `me`, with parts for at most `room`.
-    pub fn new(job: &Job, members: &[Member], me: usize, room: usize) -> Result<Far> {
-        let alarm = Messages::bytes_for(SLOTS, room)?;
-        let first = members[0].start;
-        let is_common = members.len() == job.size() && members.iter().all(|member| member.start == first);
-        let cast = if is_common { Cast::new(job, alarm + PAGE_BYTES) } else { None };
-        let hosts = Hosts::new(&job.ni, members.iter().map(|member| member.rank), me);
-        Ok(Far { alarm, common_start: is_common.then_some(first), cast, hosts, spare: Spare::default() })
-    }
-
-    /// How many hosts the members are on.
-    pub fn host_count(&self) -> usize {
-        View::Hosts(&self.hosts).host_count()
-    }
-}
-
-impl<'j> Group<'j> {
-    /// Whether members are on several hosts.
-    #[inline(always)]
-    pub(super) fn is_far(&self) -> bool {
-        self.far.is_some()
-    }
-
-    fn far(&self) -> &Far {
-        self.far.as_ref().expect("a far group")
-    }
-
-    /// The slots between the members, made with the group.
-    fn far_slots(&self) -> &Messages<'j> {
-        self.slots.get().expect("made with the group")
-    }
-
-    /// Where the part of each member lies in its heap, in a group of all ranks that has one place.
-    fn common_start(&self) -> usize {
-        self.far.as_ref().and_then(|far| far.common_start).expect("asked before")
-    }
-
-    /// Something in the own part.
-    fn own<T: Shared>(&self, offset: usize) -> &T {
-        // SAFETY: inside this rank's own part, by the layout of it, at a multiple of 8; made of atomics.
-        unsafe { &*self.members[self.rank()].at::<T>(offset) }
-    }
-
-    /// Begins the next call.
-    pub(super) fn begin(&self, label: Label) -> Result<Round> {
-        refuse_in_handler()?;
-        self.job.ni.check_rank(self.job.ni.rank)?;
-        if self.broken.borrow().is_some() {
-            return Err(self.why_broken());
-        }
-        let number = self.number.get() + 1;
-        let round = Round::new(label, number, self.history.get());
-        self.number.set(number);
-        self.history.set(round.checksum());
-        self.show(&round);
-        Ok(round)
-    }
-}
-
-/// How many pieces so many bytes are: one, though empty, if there are none.
-fn piece_count(bytes: usize) -> usize {
-    bytes.div_ceil(PIECE_BYTES).max(1)
-}
-
-/// Where a piece lies in so many bytes.
-fn piece_range(index: usize, bytes: usize) -> Range<usize> {
-    index * PIECE_BYTES..((index + 1) * PIECE_BYTES).min(bytes)
-}
-
-/// The pieces of some bytes, and their numbers.
-fn pieces(bytes: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
-    (0..piece_count(bytes)).map(move |index| (index, piece_range(index, bytes)))
-}

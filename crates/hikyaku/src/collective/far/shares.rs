@@ -18,12 +18,12 @@
 //! Hosts may have different numbers of members: there are as many shares as the smallest has. Hosts of one member each have
 //! one, and steps 2 and 3 alone.
 
-use super::super::group::Group;
-use super::super::reduce::Combination;
-use super::super::room::{ALIGN, Room};
-use super::super::round::Round;
+use super::group::FarGroup;
 use super::hosts::View;
 use super::team::Team;
+use crate::collective::operation::Combination;
+use crate::collective::room::{ALIGN, Room};
+use crate::collective::round::Round;
 use crate::error::Result;
 use std::ops::Range;
 
@@ -57,10 +57,10 @@ fn shares(view: View<'_>, bytes: usize, element: usize) -> Cut {
     Cut { bytes: 0..bytes, element, parts: view.carriers() }
 }
 
-impl Group<'_> {
+impl FarGroup<'_, '_> {
     /// All get the result.
     pub(super) fn allreduce_shares(
-        &self,
+        self,
         round: &Round,
         view: View<'_>,
         data: &mut [u8],
@@ -77,7 +77,7 @@ impl Group<'_> {
 
     /// Only `root` gets the result; the data of the others are what is left of theirs.
     pub(super) fn reduce_shares(
-        &self,
+        self,
         round: &Round,
         view: View<'_>,
         data: &mut [u8],
@@ -100,7 +100,7 @@ impl Group<'_> {
     }
 
     /// Afterwards each carrier has the result of its part of its share.
-    fn combine_shares_far(&self, round: &Round, view: View<'_>, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    fn combine_shares_far(self, round: &Round, view: View<'_>, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
         let cut = shares(view, data.len(), how.element);
         Team { group: self, round, list: view.near() }.combine_parts(data, &cut, how)?;
         match view.peers() {

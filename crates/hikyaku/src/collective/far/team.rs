@@ -3,45 +3,17 @@
 //! An algorithm that is written for a team runs among the members of a host, whose messages go through mapped memory, among
 //! one member of each host, and among all.
 
-use super::super::group::Group;
-use super::super::round::Round;
-use super::super::tree::SLOTS;
-use super::PIECE_BYTES;
+use super::group::FarGroup;
+use super::list::List;
+use super::pieces::PIECE_BYTES;
+use crate::collective::round::Round;
+use crate::collective::slots::SLOTS;
 use crate::error::Result;
 use std::ops::Range;
 
-/// Some members, and this one's place among them.
-#[derive(Clone, Copy)]
-pub(super) struct List<'f> {
-    /// `None`: those from `first` on.
-    members: Option<&'f [u32]>,
-    first: usize,
-    len: usize,
-    pub place: usize,
-}
-
-impl<'f> List<'f> {
-    pub fn of(members: &'f [u32], place: usize) -> List<'f> {
-        List { members: Some(members), first: 0, len: members.len(), place }
-    }
-
-    pub fn range(first: usize, len: usize, place: usize) -> List<'f> {
-        List { members: None, first, len, place }
-    }
-
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The member at a place.
-    pub fn member(&self, place: usize) -> usize {
-        self.members.map_or(self.first + place, |members| members[place] as usize)
-    }
-}
-
 /// Members in a call.
 pub(super) struct Team<'t> {
-    pub group: &'t Group<'t>,
+    pub group: FarGroup<'t, 't>,
     pub round: &'t Round,
     pub list: List<'t>,
 }

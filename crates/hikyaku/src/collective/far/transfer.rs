@@ -8,14 +8,14 @@
 //!   the data, into the buffer         ------>
 //! ```
 
-use super::super::group::Group;
-use super::super::round::Round;
-use super::super::tree::SLOTS;
-use super::{LABEL_BYTES, PIECE_BYTES, piece_count, piece_range};
+use super::group::FarGroup;
+use super::pieces::{LABEL_BYTES, PIECE_BYTES, piece_count, piece_range};
+use super::spare::Sheet;
+use crate::collective::round::Round;
+use crate::collective::slots::SLOTS;
 use crate::error::{Error, Result};
-use crate::message::{EAGER_MAX, Messages};
+use crate::message::Messages;
 use crate::planted::{Bug, planted};
-use std::cell::RefCell;
 
 /// The slot of long data: labels come in the first one.
 const LONG_SLOT: usize = 1;
@@ -23,29 +23,6 @@ const LONG_SLOT: usize = 1;
 /// Whether so many bytes go straight: more pieces than can be under way at once would wait for each other.
 pub(super) fn is_straight(bytes: usize) -> bool {
     bytes > SLOTS * PIECE_BYTES
-}
-
-/// Memory for messages, used again and again.
-#[derive(Default)]
-pub(super) struct Spare(RefCell<Vec<Box<[u8]>>>);
-
-/// Memory for one message.
-struct Sheet<'f> {
-    spare: &'f Spare,
-    bytes: Box<[u8]>,
-}
-
-impl Spare {
-    fn sheet(&self) -> Sheet<'_> {
-        let kept = self.0.borrow_mut().pop();
-        Sheet { spare: self, bytes: kept.unwrap_or_else(|| vec![0; EAGER_MAX].into()) }
-    }
-}
-
-impl Drop for Sheet<'_> {
-    fn drop(&mut self) {
-        self.spare.0.borrow_mut().push(std::mem::take(&mut self.bytes));
-    }
 }
 
 /// Pieces that are sent to a member.
@@ -119,15 +96,15 @@ impl Incoming<'_> {
     }
 }
 
-impl<'j> Group<'j> {
+impl FarGroup<'_, '_> {
     fn outgoing<'t>(&'t self, round: &'t Round, member: usize, first: usize, data: &'t [u8]) -> Outgoing<'t> {
-        let sheet = self.far().spare.sheet();
+        let sheet = self.far.spare.sheet();
         let end = first + piece_count(data.len());
         Outgoing { slots: self.far_slots(), round, member, data, sheet, first, next: first, end, is_written: false }
     }
 
     fn incoming<'t>(&'t self, round: &'t Round, member: usize, first: usize, into: &'t mut [u8]) -> Incoming<'t> {
-        let sheet = self.far().spare.sheet();
+        let sheet = self.far.spare.sheet();
         let end = first + piece_count(into.len());
         Incoming { slots: self.far_slots(), round, member, into, sheet, first, next: first, end, differs: None }
     }
@@ -161,7 +138,7 @@ impl<'j> Group<'j> {
         let mut out = self.outgoing(round, to, 0, if out_straight { &[] } else { data });
         let mut incoming = self.incoming(round, from, 0, pieces);
         let both = Both::new(!sends, !receives);
-        both.wait(self, round, (to, &mut || done(out.poke())), (from, &mut || done(incoming.poke())))?;
+        both.wait(*self, round, (to, &mut || done(out.poke())), (from, &mut || done(incoming.poke())))?;
         if let Some(theirs) = incoming.differs {
             return Err(self.disagree(round, from, theirs));
         }
@@ -175,9 +152,9 @@ impl<'j> Group<'j> {
             Some(Ok(()))
         };
         match out_straight {
-            false => both.wait(self, round, (to, &mut || None), (from, &mut receive))?,
+            false => both.wait(*self, round, (to, &mut || None), (from, &mut receive))?,
             true => self.far_slots().send_to_waiting(data, to, LONG_SLOT, |send| {
-                both.wait(self, round, (to, send), (from, &mut receive))
+                both.wait(*self, round, (to, send), (from, &mut receive))
             })?,
         }
         if expected.is_some_and(|expected| expected.complete(came).is_none()) {
@@ -211,7 +188,7 @@ impl Both {
     /// Waits for one member after the other, while both directions go on: one that has got everything may be gone.
     fn wait(
         mut self,
-        group: &Group<'_>,
+        group: FarGroup<'_, '_>,
         round: &Round,
         (to, send): (usize, Step<'_>),
         (from, receive): (usize, Step<'_>),
@@ -222,7 +199,7 @@ impl Both {
                 match send() {
                     None => {}
                     Some(Ok(())) => this.sent = true,
-                    // Told when that member is waited for.
+                    // CastWords when that member is waited for.
                     Some(Err(error)) => failed = Some(error),
                 }
             }

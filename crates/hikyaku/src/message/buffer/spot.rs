@@ -23,14 +23,14 @@ pub(in crate::message) struct Buffer {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::message) struct Distant {
     rank: usize,
-    place: Place,
+    place: Location,
     pub bytes: usize,
     shape: Shape,
 }
 
 /// Where it is.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Location {
     /// In job memory, at an offset that was checked.
     Mapped(usize),
     /// In private memory of its rank, as that has told.
@@ -172,7 +172,7 @@ impl Distant {
     /// A buffer of this rank `rank`, as it knows itself, and whether it is still there.
     pub fn own(rank: usize, buffer: Buffer, is_there: bool) -> Distant {
         let Buffer { start, bytes, shape } = buffer;
-        let place = if is_there { Place::Own(start) } else { Place::Gone };
+        let place = if is_there { Location::Own(start) } else { Location::Gone };
         Distant { rank, place, bytes, shape }
     }
 
@@ -191,8 +191,8 @@ impl Distant {
         let end = extent.and_then(|extent| start.checked_add(extent as u64));
         let inside = end.is_some_and(|end| !mapped || end <= ni.memory.segment.bytes() as u64);
         match inside {
-            true if mapped => Ok(Distant { rank, place: Place::Mapped(start as usize), bytes, shape }),
-            true => Ok(Distant { rank, place: Place::Private(start), bytes, shape }),
+            true if mapped => Ok(Distant { rank, place: Location::Mapped(start as usize), bytes, shape }),
+            true => Ok(Distant { rank, place: Location::Private(start), bytes, shape }),
             false => Err(Error::PeerMisbehaved { rank, what: "a buffer outside its memory" }),
         }
     }
@@ -200,9 +200,9 @@ impl Distant {
     /// Whether bytes can be moved from here without the peer's help.
     pub fn is_reachable(&self, ni: &Ni) -> bool {
         match self.place {
-            Place::Mapped(_) | Place::Own(_) => true,
-            Place::Private(_) => ni.threads || ni.crosses_to(self.rank),
-            Place::Gone => false,
+            Location::Mapped(_) | Location::Own(_) => true,
+            Location::Private(_) => ni.threads || ni.crosses_to(self.rank),
+            Location::Gone => false,
         }
     }
 
@@ -210,11 +210,11 @@ impl Distant {
     fn find(&self, ni: &Ni) -> std::result::Result<*mut u8, u64> {
         match self.place {
             // SAFETY: checked to lie in the segment.
-            Place::Mapped(offset) => Ok(unsafe { ni.memory.segment.base().add(offset) }),
-            Place::Private(address) if ni.threads => Ok(address as usize as *mut u8),
-            Place::Private(address) => Err(address),
-            Place::Own(start) => Ok(start),
-            Place::Gone => Err(0),
+            Location::Mapped(offset) => Ok(unsafe { ni.memory.segment.base().add(offset) }),
+            Location::Private(address) if ni.threads => Ok(address as usize as *mut u8),
+            Location::Private(address) => Err(address),
+            Location::Own(start) => Ok(start),
+            Location::Gone => Err(0),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::message::state::header::Header;
 use crate::message::state::op::ReceiveOp;
-use crate::message::wire::far::{FarSlot, Notice, Place, Post};
+use crate::message::wire::far::{FarPlace, FarPost, FarSlot, Notice};
 use crate::message::wire::layout::{BOUNCE_COUNT, EAGER_MAX, SHORT_MAX};
 use crate::planted::{Bug, planted};
 
@@ -40,7 +40,7 @@ impl FarPair<'_> {
         }
         let (window, bytes) = op.header.as_ref().map_or((0, 0), |header| header.told());
         let refused = if planted(Bug::RefusalForgotten) { 0 } else { self.link.desks.borrow()[op.entry].refused };
-        let post = Post { taken: op.number - 1, waiting: true, window, bytes, refused };
+        let post = FarPost { taken: op.number - 1, waiting: true, window, bytes, refused };
         self.tell(op.member, self.link.slot_at(op.entry, FarSlot::POST), &post.words());
     }
 
@@ -58,11 +58,11 @@ impl FarPair<'_> {
         }
         let Some(notice) = slot.notice(op.number) else { return Ok(None) };
         if notice.bytes > op.buffer.bytes {
-            let refused = (notice.place == Place::Offer && !planted(Bug::TruncationUntold)).then_some(op.number);
+            let refused = (notice.place == FarPlace::Offer && !planted(Bug::TruncationUntold)).then_some(op.number);
             self.answer(op, notice.taken, refused);
             return Err(self.core.truncated(op, notice.bytes));
         }
-        if notice.place == Place::Offer {
+        if notice.place == FarPlace::Offer {
             self.send_header(op, notice.bytes);
             return Ok(None);
         }
@@ -89,9 +89,9 @@ impl FarPair<'_> {
     fn take(self, op: &ReceiveOp, notice: &Notice) -> Result<usize> {
         let mine = self.mine();
         let (source, room) = match notice.place {
-            Place::Bounce(buffer) if buffer < BOUNCE_COUNT => (mine.bounce(buffer).cast_const(), EAGER_MAX),
-            Place::Line => (mine.far(op.entry).line(), SHORT_MAX),
-            Place::Bounce(_) | Place::Offer => (std::ptr::null(), 0),
+            FarPlace::Bounce(buffer) if buffer < BOUNCE_COUNT => (mine.bounce(buffer).cast_const(), EAGER_MAX),
+            FarPlace::Line => (mine.far(op.entry).line(), SHORT_MAX),
+            FarPlace::Bounce(_) | FarPlace::Offer => (std::ptr::null(), 0),
         };
         if source.is_null() || notice.bytes > room {
             return Err(Error::PeerMisbehaved { rank: self.link.rank, what: "a message longer than its place" });
@@ -118,7 +118,7 @@ impl FarPair<'_> {
             let desk = &mut self.link.desks.borrow_mut()[op.entry];
             desk.left = None;
             desk.refused = refused.unwrap_or(desk.refused);
-            Post { taken: op.number, refused: desk.refused, ..Post::default() }
+            FarPost { taken: op.number, refused: desk.refused, ..FarPost::default() }
         };
         match refused {
             Some(_) => self.tell(op.member, at, &post.words()),

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::message::buffer::spot::Buffer;
 use crate::message::state::op::{SendOp, Stage};
 use crate::message::state::peer::Peer;
-use crate::message::wire::far::{FarSlot, Landed, Notice, Place};
+use crate::message::wire::far::{FarPlace, FarSlot, Landed, Notice};
 use crate::message::wire::layout::{EAGER_MAX, SHORT_MAX};
 use crate::ni::message::refuse_in_handler;
 use crate::ni::remote::Target;
@@ -75,10 +75,10 @@ impl FarPair<'_> {
         let (entry, data) = (op.entry, op.bytes());
         let mut peer = self.link.state.borrow_mut();
         let (place, at) = match data.len() {
-            0..=SHORT_MAX => (Place::Line, self.link.slot_at(entry, FarSlot::LINE)),
+            0..=SHORT_MAX => (FarPlace::Line, self.link.slot_at(entry, FarSlot::LINE)),
             _ if !peer.has_bounce(|holder| self.mine().far(holder).post().taken) => return Ok(false),
             _ => match peer.bounces.first_free() {
-                Some(buffer) => (Place::Bounce(buffer), self.link.at(self.core.layout.bounce(buffer))),
+                Some(buffer) => (FarPlace::Bounce(buffer), self.link.at(self.core.layout.bounce(buffer))),
                 None => return Ok(false),
             },
         };
@@ -86,7 +86,7 @@ impl FarPair<'_> {
         if !self.publish(entry, at, data, notice, op.prepared)? {
             return Ok(false);
         }
-        if let Place::Bounce(buffer) = place
+        if let FarPlace::Bounce(buffer) = place
             && !planted(Bug::BounceFreedEarly)
         {
             let Peer { slots, bounces, .. } = &mut *peer;
@@ -103,7 +103,7 @@ impl FarPair<'_> {
         refuse_in_handler()?;
         let mut peer = self.link.state.borrow_mut();
         let taken = peer.slots[op.entry].receive.taken;
-        let notice = Notice { number: op.number, place: Place::Offer, bytes: op.buffer.bytes, taken };
+        let notice = Notice { number: op.number, place: FarPlace::Offer, bytes: op.buffer.bytes, taken };
         let at = self.link.slot_at(op.entry, FarSlot::LINE);
         if self.publish(op.entry, at, &[], notice, op.prepared)? {
             peer.slots[op.entry].send.sent = op.number;

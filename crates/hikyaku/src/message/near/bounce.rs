@@ -11,7 +11,7 @@ use crate::memory::copy;
 use crate::message::buffer::spot::Buffer;
 use crate::message::state::peer::{Bounces, Peer};
 use crate::message::wire::layout::EAGER_MAX;
-use crate::message::wire::slot::{Kind, PIECE_BYTES, Told, bounce_of, bounce_value};
+use crate::message::wire::slot::{HeadInfo, HeadKind, PIECE_BYTES, bounce_of, bounce_value};
 
 impl NearPair<'_> {
     /// Sends a message of at most [`EAGER_MAX`] bytes; false if no buffer is free.
@@ -33,7 +33,9 @@ impl NearPair<'_> {
             // SAFETY: a buffer holds as many pieces.
             unsafe { copy::copy(target.add(piece * PIECE_BYTES), bytes.as_ptr(), bytes.len()) };
             match piece {
-                0 => theirs.head(entry).publish(number, Told { kind: Kind::Bounce, bytes: data.len(), taken, value }),
+                0 => theirs
+                    .head(entry)
+                    .publish(number, HeadInfo { kind: HeadKind::Bounce, bytes: data.len(), taken, value }),
                 _ => marks.set(piece, turn),
             }
         }
@@ -46,7 +48,7 @@ impl NearPair<'_> {
 
     /// Copies the pieces that have come and were not copied yet; true when all have.
     #[inline(always)]
-    pub fn take_pieces(self, bounces: &Bounces, told: &Told, into: Buffer, copied: &mut usize) -> bool {
+    pub fn take_pieces(self, bounces: &Bounces, told: &HeadInfo, into: Buffer, copied: &mut usize) -> bool {
         assert!(told.bytes <= into.bytes && told.bytes <= EAGER_MAX);
         let (bounce, turn) = bounce_of(told.value);
         let bounce = bounces.foresee(bounce);

@@ -8,15 +8,15 @@
 //! | `chain` | messages behind one that was not taken yet |
 //! | `place` | where the buffers of a long message are |
 //! | `send`, `receive` | the two sides of everything else |
-//! | `recall` | sends that are withdrawn: they go on from a copy |
+//! | `withdraw` | sends that are withdrawn: they go on from a copy |
 //! | `spoiled` | long messages that could not be copied |
 
 mod bounce;
 mod chain;
 pub(super) mod pair;
 mod place;
-mod recall;
 mod receive;
 mod send;
 mod short;
 mod spoiled;
+mod withdraw;

@@ -9,7 +9,7 @@ use crate::message::buffer::spot::Staged;
 use crate::message::state::op::ReceiveOp;
 use crate::message::wire::deal::Stopped;
 use crate::message::wire::layout::EAGER_MAX;
-use crate::message::wire::slot::{Kind, Told};
+use crate::message::wire::slot::{HeadInfo, HeadKind};
 use crate::ni::rest::Rest;
 
 impl NearPair<'_> {
@@ -67,8 +67,8 @@ impl NearPair<'_> {
             return self.take_node(op, node).map(Some);
         };
         let result = match told.kind {
-            Kind::Offer => self.take_offer(op),
-            Kind::Value | Kind::Line | Kind::Bounce => self.take_eager(op, told),
+            HeadKind::Offer => self.take_offer(op),
+            HeadKind::Value | HeadKind::Line | HeadKind::Bounce => self.take_eager(op, told),
         };
         if matches!(result, Ok(None)) {
             return result;
@@ -76,19 +76,19 @@ impl NearPair<'_> {
         op.told = None;
         op.posted = false;
         let mut peer = self.link.state.borrow_mut();
-        self.settle(peer.parts(op.entry), op.entry, op.number, told);
+        self.note_taken(peer.parts(op.entry), op.entry, op.number, told);
         result
     }
 
     /// Copies a message that was sent without its receive; `None` while some of it has not come.
     #[inline(always)]
-    fn take_eager(self, op: &mut ReceiveOp, told: Told) -> Result<Option<usize>> {
+    fn take_eager(self, op: &mut ReceiveOp, told: HeadInfo) -> Result<Option<usize>> {
         if told.bytes > op.buffer.bytes {
             // For a sender that waits until it was taken.
             self.mine().deal(op.entry).refuse(op.number);
             return Err(self.core.truncated(op, told.bytes));
         }
-        if told.kind == Kind::Bounce && told.bytes <= EAGER_MAX {
+        if told.kind == HeadKind::Bounce && told.bytes <= EAGER_MAX {
             let mut copied = op.copied as usize;
             let all = self.take_pieces(&self.link.state.borrow().bounces, &told, op.buffer, &mut copied);
             op.copied = copied as u32;
@@ -203,7 +203,7 @@ impl NearPair<'_> {
             && let Some(told) = self.mine().head(op.entry).look(op.number)
         {
             let mut peer = self.link.state.borrow_mut();
-            self.settle(peer.parts(op.entry), op.entry, op.number, told);
+            self.note_taken(peer.parts(op.entry), op.entry, op.number, told);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::message::buffer::spot::Staged;
 use crate::message::state::op::{SendOp, Stage};
 use crate::message::state::peer::Peer;
 use crate::message::wire::layout::{EAGER_MAX, SHORT_MAX};
-use crate::message::wire::slot::{Kind, Told};
+use crate::message::wire::slot::{HeadInfo, HeadKind};
 use crate::ni::message::refuse_in_handler;
 use crate::ni::wait::By;
 
@@ -70,7 +70,7 @@ impl NearPair<'_> {
         refuse_in_handler()?;
         self.stage(op)?;
         op.told = self.tell_place(op.buffer, theirs.offer(entry));
-        let told = Told { kind: Kind::Offer, bytes: 0, taken: peer.slots[entry].receive.taken, value: 0 };
+        let told = HeadInfo { kind: HeadKind::Offer, bytes: 0, taken: peer.slots[entry].receive.taken, value: 0 };
         let send = &mut peer.slots[entry].send;
         send.sent += 1;
         op.number = send.sent;

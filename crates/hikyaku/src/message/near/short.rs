@@ -8,10 +8,10 @@ use super::pair::NearPair;
 use crate::memory::copy;
 use crate::message::buffer::spot::Buffer;
 use crate::message::state::core::Core;
-use crate::message::state::peer::{Parts, Peer, Slot};
+use crate::message::state::peer::{Peer, Slot, SlotParts};
 use crate::message::wire::layout::{EAGER_MAX, SHORT_MAX, Side};
 use crate::message::wire::node::Reached;
-use crate::message::wire::slot::{Kind, Told, bounce_of};
+use crate::message::wire::slot::{HeadInfo, HeadKind, bounce_of};
 
 /// Looks at a slot before a receive becomes an operation: about a microsecond.
 const SHORT_WAIT_TURNS: u32 = 24;
@@ -55,7 +55,7 @@ impl NearPair<'_> {
     #[inline(always)]
     fn send_open(
         self,
-        (slot, bounces): Parts<'_>,
+        (slot, bounces): SlotParts<'_>,
         high: u64,
         data: &[u8],
         entry: usize,
@@ -89,13 +89,13 @@ impl NearPair<'_> {
         assert!(data.len() <= SHORT_MAX);
         let theirs = self.theirs();
         let taken = slot.receive.taken;
-        let mut told = Told { kind: Kind::Value, bytes: data.len(), taken, value: 0 };
+        let mut told = HeadInfo { kind: HeadKind::Value, bytes: data.len(), taken, value: 0 };
         // SAFETY: the value holds 8 bytes, the line 64.
         unsafe {
             if data.len() <= 8 {
                 copy::copy((&raw mut told.value).cast(), data.as_ptr(), data.len());
             } else {
-                told.kind = Kind::Line;
+                told.kind = HeadKind::Line;
                 copy::copy(theirs.line(entry).as_ptr() as *mut u8, data.as_ptr(), data.len());
             }
         }
@@ -140,7 +140,7 @@ impl NearPair<'_> {
     /// # Safety
     /// The buffer is the receive's to write.
     #[inline(always)]
-    unsafe fn look_open(self, parts: Parts<'_>, into: Buffer, entry: usize, under_way: bool) -> Look {
+    unsafe fn look_open(self, parts: SlotParts<'_>, into: Buffer, entry: usize, under_way: bool) -> Look {
         let (mine, receive) = (self.mine(), &parts.0.receive);
         let number = receive.taken + 1;
         if !under_way && !receive.is_open(false) || self.core.spooled.get() != 0 || self.core.has_departures() {
@@ -149,26 +149,26 @@ impl NearPair<'_> {
         let Some(told) = mine.head(entry).look(number) else {
             return if receive.chain.is_inside() { Look::Other } else { Look::Nothing };
         };
-        if told.kind == Kind::Bounce {
+        if told.kind == HeadKind::Bounce {
             return self.take_bounced(parts, into, entry, number, told);
         }
         let source = place_of(mine, entry, &told).filter(|_| told.bytes <= into.bytes);
         let Some(source) = source else { return Look::Other };
         // SAFETY: both sides hold as much, as checked.
         unsafe { copy::copy(into.start, source, told.bytes) };
-        self.settle(parts, entry, number, told);
+        self.note_taken(parts, entry, number, told);
         Look::Taken(told.bytes)
     }
 
     /// Receives a message in a bounce buffer, unless its sender pauses in the midst of it: then all of it anew.
-    fn take_bounced(self, parts: Parts<'_>, into: Buffer, entry: usize, number: u64, told: Told) -> Look {
+    fn take_bounced(self, parts: SlotParts<'_>, into: Buffer, entry: usize, number: u64, told: HeadInfo) -> Look {
         if told.bytes > into.bytes.min(EAGER_MAX) {
             return Look::Other;
         }
         let mut copied = 0;
         for _ in 0..SHORT_WAIT_TURNS {
             if self.take_pieces(parts.1, &told, into, &mut copied) {
-                self.settle(parts, entry, number, told);
+                self.note_taken(parts, entry, number, told);
                 return Look::Taken(told.bytes);
             }
             std::hint::spin_loop();
@@ -178,11 +178,11 @@ impl NearPair<'_> {
 
     /// Message `number` was taken: notes it, and what came along about the other direction, and tells the sender.
     #[inline(always)]
-    pub fn settle(self, (slot, bounces): Parts<'_>, entry: usize, number: u64, told: Told) {
+    pub fn note_taken(self, (slot, bounces): SlotParts<'_>, entry: usize, number: u64, told: HeadInfo) {
         slot.receive.taken = number;
         slot.receive.chain = Reached::default();
         slot.learn_modulo(told.taken, bounces);
-        if told.kind == Kind::Bounce {
+        if told.kind == HeadKind::Bounce {
             bounces.saw(bounce_of(told.value).0);
         }
         self.theirs().post(entry).publish(number, false);
@@ -192,11 +192,11 @@ impl NearPair<'_> {
 
 /// Where the bytes of a short message lie, if as many fit there: what a peer tells is checked before it is used.
 #[inline(always)]
-pub(super) fn place_of(mine: Side<'_>, entry: usize, told: &Told) -> Option<*const u8> {
+pub(super) fn place_of(mine: Side<'_>, entry: usize, told: &HeadInfo) -> Option<*const u8> {
     let (place, room) = match told.kind {
-        Kind::Value => ((&raw const told.value).cast::<u8>(), 8),
-        Kind::Line => (mine.line(entry).as_ptr() as *const u8, SHORT_MAX),
-        Kind::Bounce | Kind::Offer => return None,
+        HeadKind::Value => ((&raw const told.value).cast::<u8>(), 8),
+        HeadKind::Line => (mine.line(entry).as_ptr() as *const u8, SHORT_MAX),
+        HeadKind::Bounce | HeadKind::Offer => return None,
     };
     (told.bytes <= room).then_some(place)
 }

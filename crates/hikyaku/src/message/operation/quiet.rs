@@ -5,7 +5,6 @@ use crate::message::messages::Messages;
 use crate::message::pair::Pair;
 use crate::message::state::core::Core;
 use crate::message::state::far_link::FarLink;
-use crate::message::state::link::Link;
 use crate::ni::wait::{By, Progress};
 use crate::sync::atomic::Ordering;
 use crate::sync::bell::ANY;
@@ -31,10 +30,8 @@ impl Messages<'_> {
 
     /// Waits until nothing is under way from here any more, whether it is taken or not.
     pub(crate) fn await_arrived(&self) -> Result<()> {
-        self.core.links.all_met().try_for_each(|(_, link)| match link {
-            Link::Near(_) => Ok(()),
-            Link::Far(link) => self.settle_far(link),
-        })
+        let mut far = self.core.links.all_met().filter_map(|(_, link)| link.far());
+        far.try_for_each(|link| self.await_clear(link))
     }
 
     /// Tells all others, who are near, that this rank does not touch their parts any more.
@@ -54,7 +51,7 @@ impl Messages<'_> {
     }
 
     /// A member that has ended has nothing to lose.
-    fn settle_far(&self, link: &FarLink) -> Result<()> {
+    fn await_clear(&self, link: &FarLink) -> Result<()> {
         let (by, core) = (By::Rank(link.rank), &self.core);
         let clear = self.job.wait_until(by, None, ANY, Progress::Seldom, || link.is_clear(&core.ni).then_some(()));
         match clear.and_then(|()| self.job.settle_quiet(link.rank)) {
@@ -68,7 +65,7 @@ impl Core {
     /// Writes what far members are owed, as far as there is room; gives a member that is still owed something.
     pub(super) fn flush_owed(&self) -> Option<usize> {
         let mut owing = self.owing.borrow_mut();
-        owing.retain(|member| matches!(self.link(*member), Link::Far(link) if !link.is_clear(&self.ni)));
+        owing.retain(|member| self.link(*member).far().is_some_and(|link| !link.is_clear(&self.ni)));
         owing.first().copied()
     }
 }

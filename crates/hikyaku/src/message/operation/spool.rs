@@ -77,7 +77,7 @@ impl Messages<'_> {
 
     /// Moves what can be moved, and gives up what is for members that receive nothing any more. Their buffers are freed, so
     /// these members have no receive under way either.
-    pub(crate) fn give_up(&self, is_deaf: impl Fn(usize) -> bool) {
+    pub(crate) fn drop_sends_to(&self, is_deaf: impl Fn(usize) -> bool) {
         self.core.move_lanes(is_deaf);
     }
 
@@ -92,18 +92,18 @@ impl Drop for Messages<'_> {
         // A panic of a handler must not end this before what is offered is out of harm's way.
         let _hold = Hold::enter();
         self.settle();
-        self.forsake_rest();
+        self.leak_rest();
     }
 }
 
 impl Messages<'_> {
     /// Drops them without waiting for anybody.
-    pub(crate) fn forsake(self) {
-        self.forsake_rest();
+    pub(crate) fn drop_at_once(self) {
+        self.leak_rest();
     }
 
     /// Only transfers that were leaked are under way now, and sends that nobody waits for.
-    fn forsake_rest(&self) {
+    fn leak_rest(&self) {
         // Where peers write is not given back before they have stopped.
         self.withdraw_receives();
         // What was offered and not taken may still be read at any moment.

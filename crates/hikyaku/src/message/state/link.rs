@@ -59,6 +59,14 @@ impl Link {
         matches!(self, Link::Far(_))
     }
 
+    /// What is kept about a far member.
+    pub fn far(&self) -> Option<&FarLink> {
+        match self {
+            Link::Near(_) => None,
+            Link::Far(link) => Some(link),
+        }
+    }
+
     /// What this rank keeps to itself about the member.
     #[inline(always)]
     pub fn state(&self) -> &RefCell<Peer> {

@@ -38,7 +38,7 @@ pub(in crate::message) struct Bounces {
 }
 
 /// What most operations need: found once, used several times.
-pub(in crate::message) type Parts<'p> = (&'p mut Slot, &'p mut Bounces);
+pub(in crate::message) type SlotParts<'p> = (&'p mut Slot, &'p mut Bounces);
 
 /// The sending side of one slot.
 #[derive(Debug, Default)]
@@ -145,13 +145,13 @@ impl Peer {
 
     /// A slot and the bounce buffers.
     #[inline(always)]
-    pub fn parts(&mut self, entry: usize) -> Parts<'_> {
+    pub fn parts(&mut self, entry: usize) -> SlotParts<'_> {
         (&mut self.slots[entry], &mut self.bounces)
     }
 
     /// The bounce buffers and a slot, if it is found without a call.
     #[inline(always)]
-    pub fn first_parts(&mut self, entry: usize) -> Option<Parts<'_>> {
+    pub fn first_parts(&mut self, entry: usize) -> Option<SlotParts<'_>> {
         Some((self.slots.first_mut(entry)?, &mut self.bounces))
     }
 

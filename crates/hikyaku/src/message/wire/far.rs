@@ -26,7 +26,7 @@ shared! {
 
 /// Where the bytes of a message are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FarPlace {
     /// In the line of the slot.
     Line,
     /// In a bounce buffer.
@@ -39,7 +39,7 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
     pub number: u64,
-    pub place: Place,
+    pub place: FarPlace,
     pub bytes: usize,
     /// Messages the sender has taken from us in this slot.
     pub taken: u64,
@@ -55,7 +55,7 @@ pub struct Landed {
 
 /// What a receiver tells of its receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Post {
+pub struct FarPost {
     pub taken: u64,
     /// A receive waits for the next message, in this window of so many bytes.
     pub waiting: bool,
@@ -71,9 +71,9 @@ const OFFER: u64 = 0x11;
 impl Notice {
     pub fn words(&self) -> [u64; 3] {
         let place = match self.place {
-            Place::Bounce(buffer) => buffer as u64,
-            Place::Line => LINE,
-            Place::Offer => OFFER,
+            FarPlace::Bounce(buffer) => buffer as u64,
+            FarPlace::Line => LINE,
+            FarPlace::Offer => OFFER,
         };
         [self.number, (self.bytes as u64) << 8 | place, self.taken]
     }
@@ -85,7 +85,7 @@ impl Landed {
     }
 }
 
-impl Post {
+impl FarPost {
     pub fn word(&self) -> u64 {
         self.taken << 1 | self.waiting as u64
     }
@@ -111,9 +111,9 @@ impl FarSlot {
     pub fn notice(&self, number: u64) -> Option<Notice> {
         let [told, what, taken] = load(&self.notice);
         let place = match what & 0xff {
-            LINE => Place::Line,
-            OFFER => Place::Offer,
-            buffer => Place::Bounce(buffer as usize),
+            LINE => FarPlace::Line,
+            OFFER => FarPlace::Offer,
+            buffer => FarPlace::Bounce(buffer as usize),
         };
         (told == number).then_some(Notice { number, place, bytes: (what >> 8) as usize, taken })
     }
@@ -124,9 +124,9 @@ impl FarSlot {
         (told == number).then_some(Landed { number, bytes: bytes as usize, taken })
     }
 
-    pub fn post(&self) -> Post {
+    pub fn post(&self) -> FarPost {
         let [word, window, bytes, refused] = load(&self.post);
-        Post { taken: word >> 1, waiting: word & 1 == 1, window, bytes, refused }
+        FarPost { taken: word >> 1, waiting: word & 1 == 1, window, bytes, refused }
     }
 
     /// The first byte of the line.
@@ -147,8 +147,8 @@ mod tests {
     fn what_is_written_is_what_is_read() {
         // SAFETY: atomics, for which zero is a value.
         let slot: FarSlot = unsafe { std::mem::zeroed() };
-        assert_eq!((slot.notice(1), slot.landed(1), slot.post()), (None, None, Post::default()));
-        for place in [Place::Line, Place::Bounce(7), Place::Offer] {
+        assert_eq!((slot.notice(1), slot.landed(1), slot.post()), (None, None, FarPost::default()));
+        for place in [FarPlace::Line, FarPlace::Bounce(7), FarPlace::Offer] {
             let notice = Notice { number: 1 << 40, place, bytes: 1 << 41, taken: u64::MAX };
             store(&slot.notice, &notice.words());
             assert_eq!(slot.notice(1 << 40), Some(notice));
@@ -157,7 +157,7 @@ mod tests {
         let landed = Landed { number: 5, bytes: 0, taken: 4 };
         store(&slot.landed, &landed.words());
         assert_eq!((slot.landed(5), slot.landed(4)), (Some(landed), None));
-        let post = Post { taken: 9, waiting: true, window: 1, bytes: 2, refused: 3 };
+        let post = FarPost { taken: 9, waiting: true, window: 1, bytes: 2, refused: 3 };
         store(&slot.post, &post.words());
         assert_eq!(slot.post(), post);
     }

@@ -1,7 +1,7 @@
 //! What lies where: each rank holds, for every peer, the words of all slots and some bounce buffers.
 
 use super::far::FarSlot;
-use super::node::Link;
+use super::node::Next;
 use super::search::High;
 use super::slot::{Deal, Head, Marks, PIECE_BYTES, PIECE_COUNT, Payload, Post, Spot};
 use crate::sync::Shared;
@@ -47,7 +47,7 @@ impl Layout {
         let lines = part(entries * size_of::<Payload>());
         let wants = part(entries * size_of::<Line<Spot>>());
         let deals = part(entries * size_of::<Line<Deal>>());
-        let links = part(entries * size_of::<Link>());
+        let links = part(entries * size_of::<Next>());
         // One writer, one line.
         let high = part(size_of::<High>() + size_of::<AtomicU64>());
         let left = high + size_of::<High>();
@@ -115,8 +115,8 @@ impl<'a> Side<'a> {
 
     /// Where the chain of a slot begins.
     #[inline(always)]
-    pub fn link(self, entry: usize) -> &'a Link {
-        self.at(self.layout.links + entry * size_of::<Link>())
+    pub fn link(self, entry: usize) -> &'a Next {
+        self.at(self.layout.links + entry * size_of::<Next>())
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 //! ```text
 //!   at the receiver           in the sender's heap
 //!   Head  message 4           +-> node: message 5, next --+   +-> node: message 6, next: none yet
-//!   Link  -------------------/                            `--/
+//!   Next  -------------------/                            `--/
 //! ```
 //! A receiver that has taken a node stays there and looks at its `next`. Once all were taken, the next message may go by the
 //! head again, which the receiver looks at first; before it is published the link is cleared, so nobody enters an old chain.
@@ -16,7 +16,7 @@ use crate::sync::shared;
 shared! {
     /// Where a node is, as an offset in job memory; 0: nowhere. Written by the sender, to begin a chain or to go on with it.
     #[derive(Debug)]
-    pub struct Link(AtomicU64);
+    pub struct Next(AtomicU64);
 }
 
 shared! {
@@ -24,7 +24,7 @@ shared! {
     #[derive(Debug)]
     #[repr(align(64))]
     pub struct Node {
-        next: Link,
+        next: Next,
         number: AtomicU64,
         bytes: AtomicU64,
     }
@@ -46,7 +46,7 @@ pub struct End {
 #[derive(Clone, Debug, Default)]
 pub struct Reached(u64);
 
-impl Link {
+impl Next {
     fn lead(&self, node: u64) {
         self.0.store(node, Ordering::Release);
     }
@@ -56,14 +56,14 @@ impl Link {
     }
 
     /// For models; in a job it is zeroed mapped memory.
-    pub fn new() -> Link {
-        Link(AtomicU64::new(0))
+    pub fn new() -> Next {
+        Next(AtomicU64::new(0))
     }
 }
 
-impl Default for Link {
-    fn default() -> Link {
-        Link::new()
+impl Default for Next {
+    fn default() -> Next {
+        Next::new()
     }
 }
 
@@ -82,7 +82,7 @@ impl Node {
 
     /// For models; in a job it is mapped memory.
     pub fn new() -> Node {
-        Node { next: Link::new(), number: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+        Node { next: Next::new(), number: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
 }
 
@@ -111,7 +111,7 @@ impl End {
     }
 
     /// Adds the node at `start`, which was described, to the chain that begins at `first`; `node` finds the last one.
-    pub fn append<'n>(&mut self, start: u64, first: &Link, node: impl FnOnce(u64) -> &'n Node) {
+    pub fn append<'n>(&mut self, start: u64, first: &Next, node: impl FnOnce(u64) -> &'n Node) {
         match self.last {
             0 => first.lead(start),
             last => node(last).next.lead(start),
@@ -122,7 +122,7 @@ impl End {
 
     /// The next message goes by the head: nobody shall enter the chain any more, whose messages were all taken.
     #[inline(always)]
-    pub fn leave(&mut self, first: &Link) {
+    pub fn leave(&mut self, first: &Next) {
         if self.is_open() {
             first.lead(0);
             *self = End::default();
@@ -144,7 +144,7 @@ impl Reached {
 
     /// Where the node of message `number` is, if the chain that begins at `first` has come that far. `node` finds a node
     /// only where the sender may have one; where it does not, whoever goes there will see.
-    pub fn find<'n>(&self, number: u64, first: &Link, node: impl Fn(u64) -> Option<&'n Node>) -> Option<u64> {
+    pub fn find<'n>(&self, number: u64, first: &Next, node: impl Fn(u64) -> Option<&'n Node>) -> Option<u64> {
         let start = match self.0 {
             0 => first.follow(),
             at => node(at)?.next.follow(),
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_chain_that_bites_its_tail_leads_nobody_in_circles() {
-        let (first, nodes, mut end) = (Link::new(), [Node::new(), Node::new()], End::default());
+        let (first, nodes, mut end) = (Next::new(), [Node::new(), Node::new()], End::default());
         nodes[0].describe(1, 0);
         nodes[1].describe(2, 0);
         for start in [1, 2, 1] {
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_link_that_leads_to_no_node_is_not_taken_for_the_end() {
-        let (first, nodes, mut end) = (Link::new(), [Node::new()], End::default());
+        let (first, nodes, mut end) = (Next::new(), [Node::new()], End::default());
         assert_eq!(Reached::default().find(1, &first, finder(&nodes)), None);
         end.append(9, &first, |_| unreachable!("the first one"));
         assert_eq!(Reached::default().find(1, &first, finder(&nodes)), Some(9));
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_row_ends_before_numbers_come_round() {
-        let (first, node, mut end) = (Link::new(), Node::new(), End::default());
+        let (first, node, mut end) = (Next::new(), Node::new(), End::default());
         end.fill();
         assert!(end.is_full() && end.row < NUMBER_COUNT);
         end.append(1, &first, |_| &node);

@@ -32,7 +32,7 @@ shared! {
 
 /// Where the bytes of a message are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum HeadKind {
     /// In the head itself: up to 8 bytes.
     Value,
     /// In the line of the slot: up to 64 bytes.
@@ -45,8 +45,8 @@ pub enum Kind {
 
 /// A head, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
-    pub kind: Kind,
+pub struct HeadInfo {
+    pub kind: HeadKind,
     /// Bytes, for all but offers.
     pub bytes: usize,
     /// Messages the sender has taken from us in this slot, modulo [`ACK_MODULUS`].
@@ -65,7 +65,7 @@ const NUMBER_MASK: u64 = NUMBER_COUNT - 1;
 impl Head {
     /// Publishes message `number`; what lies elsewhere was written before.
     #[inline(always)]
-    pub fn publish(&self, number: u64, told: Told) {
+    pub fn publish(&self, number: u64, told: HeadInfo) {
         self.value.store(told.value, Ordering::Relaxed);
         let word = (number & NUMBER_MASK)
             | (told.taken % ACK_MODULUS) << NUMBER_BITS
@@ -76,19 +76,19 @@ impl Head {
 
     /// Message `number`, if it has come.
     #[inline(always)]
-    pub fn look(&self, number: u64) -> Option<Told> {
+    pub fn look(&self, number: u64) -> Option<HeadInfo> {
         let word = self.word.load(Ordering::Acquire);
         if word & NUMBER_MASK != number & NUMBER_MASK {
             return None;
         }
         let kind = match word >> (NUMBER_BITS + ACK_BITS) & 0xf {
-            0 => Kind::Value,
-            1 => Kind::Line,
-            2 => Kind::Bounce,
-            _ => Kind::Offer,
+            0 => HeadKind::Value,
+            1 => HeadKind::Line,
+            2 => HeadKind::Bounce,
+            _ => HeadKind::Offer,
         };
         let value = self.value.load(Ordering::Relaxed);
-        Some(Told { kind, bytes: (word >> 48) as usize, taken: word >> NUMBER_BITS & (ACK_MODULUS - 1), value })
+        Some(HeadInfo { kind, bytes: (word >> 48) as usize, taken: word >> NUMBER_BITS & (ACK_MODULUS - 1), value })
     }
 
     /// For models; in a job it is zeroed mapped memory.

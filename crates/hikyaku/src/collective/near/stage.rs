@@ -10,20 +10,17 @@
 //! An alltoall uses those of all members: what a member gives to all others lies there at once, where the buffers of a part
 //! would need a round for every few bytes of a block in a large group.
 
-use super::group::Group;
-use super::label::Label;
-use super::round::Round;
+use super::group::NearGroup;
 use super::source::Source;
+use crate::collective::label::Label;
+use crate::collective::part::{HALF_BYTES, STAGE_BYTES};
+use crate::collective::round::Round;
 use crate::error::Result;
 use crate::memory::copy;
 
-/// Bytes of one of the two buffers.
-pub(super) const HALF_BYTES: usize = 256 * 1024;
-const STAGE_BYTES: usize = 2 * HALF_BYTES;
-
-impl Group<'_> {
+impl NearGroup<'_, '_> {
     /// Where the own buffers are in the own heap; `None` without memory for them.
-    pub(super) fn stage(&self) -> Option<usize> {
+    pub(in crate::collective) fn stage(self) -> Option<usize> {
         if self.stage.get().is_none() {
             self.stage.set(self.job.ni.take_heap(STAGE_BYTES).ok());
         }
@@ -31,19 +28,12 @@ impl Group<'_> {
     }
 
     /// The own buffers, as the others are told of them.
-    pub(super) fn own_stage(&self) -> Source {
+    pub(in crate::collective) fn own_stage(self) -> Source {
         let told = |start| Source::staged(self.job.ni.own_span(start, STAGE_BYTES));
         self.stage().map_or(Source::in_rounds(), told)
     }
 
-    /// Gives the own buffers back; nobody reads them any more.
-    pub(super) fn give_stage(&self) {
-        if let Some(start) = self.stage.take() {
-            self.job.ni.give_heap(start, STAGE_BYTES);
-        }
-    }
-
-    pub(super) fn broadcast_staged(&self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn broadcast_staged(self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
         let past = self.goes_past_caches(data.len());
         for (index, piece) in data.chunks_mut(HALF_BYTES).enumerate() {
             let half = index % 2;
@@ -72,26 +62,26 @@ impl Group<'_> {
     }
 
     /// The buffer that was not used last.
-    pub(super) fn next_half(&self) -> usize {
+    pub(in crate::collective) fn next_half(self) -> usize {
         let [first, second] = self.staged.get();
         (second < first) as usize
     }
 
     /// Waits until nobody reads any more what was in one of the buffers.
-    pub(super) fn await_half(&self, half: usize) -> Result<()> {
+    pub(in crate::collective) fn await_half(self, half: usize) -> Result<()> {
         let before = self.staged.get()[half];
         if self.floor.has(before) { Ok(()) } else { self.await_done(before) }
     }
 
     /// What is in one of the buffers belongs to a call.
-    pub(super) fn use_half(&self, half: usize, round: &Round) {
+    pub(in crate::collective) fn use_half(self, half: usize, round: &Round) {
         let mut staged = self.staged.get();
         staged[half] = round.number;
         self.staged.set(staged);
     }
 
     /// Copies into the own buffers.
-    pub(super) fn fill(&self, offset: usize, piece: &[u8]) {
+    pub(in crate::collective) fn fill(self, offset: usize, piece: &[u8]) {
         let start = self.stage.get().expect("the own buffers are there");
         assert!(offset + piece.len() <= STAGE_BYTES);
         let into = self.job.ni.own_bytes(start + offset, piece.len());

@@ -12,61 +12,29 @@
 //! ```
 //! Members show what they ask for as in every call, and compare it with whom they hear from; waits look out for trouble.
 
-use super::group::Group;
-use super::label::{Kind, Label};
-use super::reduce::Combination;
-use super::room::Room;
-use super::round::Round;
+use super::group::NearGroup;
+use crate::collective::binomial::{lowest, steps};
+use crate::collective::label::{Kind, Label};
+use crate::collective::operation::Combination;
+use crate::collective::room::Room;
+use crate::collective::round::Round;
+use crate::collective::slots::SLOTS;
 use crate::error::Result;
 use crate::job::choice::Version;
 use crate::message::{EAGER_MAX, Messages};
-use std::cell::OnceCell;
-use std::marker::PhantomData;
-
-/// Pieces that may be under way between two members.
-pub(super) const SLOTS: usize = 4;
-
-/// The slots of a group's trees, once it was found out whether there is memory for them.
-#[derive(Default)]
-pub(super) struct Slots<'j> {
-    /// They do not outlive `'j`. Not said here, so that a group may be borrowed for a shorter time.
-    made: OnceCell<Option<Messages<'static>>>,
-    job: PhantomData<Messages<'j>>,
-}
-
-impl<'j> Slots<'j> {
-    fn is_known(&self) -> bool {
-        self.made.get().is_some()
-    }
-
-    pub fn get(&self) -> Option<&Messages<'j>> {
-        self.made.get().and_then(Option::as_ref)
-    }
-
-    pub fn set(&self, made: Option<Messages<'j>>) {
-        // SAFETY: only the lifetime changes. It is given out with the right one, and `job` sees to it that this is not
-        // dropped later.
-        let made = made.map(|messages| unsafe { std::mem::transmute::<Messages<'j>, Messages<'static>>(messages) });
-        assert!(self.made.set(made).is_ok(), "made once");
-    }
-
-    pub fn take(&mut self) -> Option<Messages<'j>> {
-        self.made.take().flatten()
-    }
-}
 
 /// One call.
 struct Climb<'g, 'j> {
-    group: &'g Group<'j>,
+    group: NearGroup<'g, 'j>,
     messages: &'g Messages<'j>,
     round: Round,
     /// Data in pieces of so many bytes.
     piece: usize,
 }
 
-impl<'j> Group<'j> {
+impl<'g, 'j> NearGroup<'g, 'j> {
     /// The slots of trees, made by all together at the first need; `None` if some member has no memory for them.
-    fn tree(&self) -> Result<Option<&Messages<'j>>> {
+    fn tree(self) -> Result<Option<&'g Messages<'j>>> {
         if !self.slots.is_known() {
             self.slots.set(match self.run_messages(Kind::Tree, SLOTS) {
                 Ok(messages) => Some(messages),
@@ -74,11 +42,11 @@ impl<'j> Group<'j> {
                 Err(_) => None,
             });
         }
-        Ok(self.slots.get())
+        Ok(self.0.slots.get())
     }
 
     /// Begins a call; `None`: in another way.
-    fn climb(&self, label: Label, element: usize) -> Result<Option<Climb<'_, 'j>>> {
+    fn climb(self, label: Label, element: usize) -> Result<Option<Climb<'g, 'j>>> {
         let Some(messages) = self.tree()? else { return Ok(None) };
         self.note(Version::Tree);
         let round = self.enter(label)?;
@@ -87,7 +55,7 @@ impl<'j> Group<'j> {
     }
 
     /// A barrier: up and down without data. False if it must be done in another way.
-    pub(super) fn tree_barrier(&self, label: Label) -> Result<bool> {
+    pub(in crate::collective) fn tree_barrier(self, label: Label) -> Result<bool> {
         let Some(climb) = self.climb(label, 1)? else { return Ok(false) };
         climb.up(&mut [], None)?;
         climb.down(&mut [], 0)?;
@@ -97,7 +65,7 @@ impl<'j> Group<'j> {
     }
 
     /// Likewise.
-    pub(super) fn tree_broadcast(&self, label: Label, data: &mut [u8]) -> Result<bool> {
+    pub(in crate::collective) fn tree_broadcast(self, label: Label, data: &mut [u8]) -> Result<bool> {
         let Some(climb) = self.climb(label, 1)? else { return Ok(false) };
         climb.down(data, label.root)?;
         self.finish(&climb.round);
@@ -105,7 +73,12 @@ impl<'j> Group<'j> {
     }
 
     /// Likewise.
-    pub(super) fn tree_allreduce(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<bool> {
+    pub(in crate::collective) fn tree_allreduce(
+        self,
+        label: Label,
+        data: &mut [u8],
+        how: &Combination<'_>,
+    ) -> Result<bool> {
         let Some(climb) = self.climb(label, how.element)? else { return Ok(false) };
         climb.up(data, Some(how))?;
         climb.down(data, 0)?;
@@ -114,7 +87,12 @@ impl<'j> Group<'j> {
     }
 
     /// Likewise.
-    pub(super) fn tree_reduce(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<bool> {
+    pub(in crate::collective) fn tree_reduce(
+        self,
+        label: Label,
+        data: &mut [u8],
+        how: &Combination<'_>,
+    ) -> Result<bool> {
         let Some(climb) = self.climb(label, how.element)? else { return Ok(false) };
         let (rank, root) = (self.rank(), label.root);
         if rank == root && root == 0 {
@@ -133,20 +111,6 @@ impl<'j> Group<'j> {
         self.finish(&climb.round);
         Ok(true)
     }
-}
-
-/// How far above its parent a place of the tree lies.
-#[inline(always)]
-pub(super) fn lowest(place: usize, size: usize) -> usize {
-    if place == 0 { size.next_power_of_two() } else { place & place.wrapping_neg() }
-}
-
-/// How far above a place its children lie, the farthest first: it has the most to pass on.
-#[inline(always)]
-pub(super) fn steps(place: usize, size: usize) -> impl Iterator<Item = usize> {
-    let steps =
-        std::iter::successors(Some(lowest(place, size) / 2), |step| Some(step / 2)).take_while(|step| *step > 0);
-    steps.filter(move |step| place + step < size)
 }
 
 impl Climb<'_, '_> {
@@ -198,14 +162,14 @@ impl Climb<'_, '_> {
         // A member that has left because another died is not the cause.
         let cause = |error| self.group.check(&self.round).err().unwrap_or(error);
         // Each attempt may run handlers.
-        let sent = self.group.abandon_on_panic(|| self.group.wait(self.round, sent));
+        let sent = self.group.quit_on_panic(|| self.group.wait(self.round, sent));
         sent?.map_err(|error| self.group.fail(cause(error)))
     }
 
     fn receive(&self, member: usize, index: usize, into: &mut [u8]) -> Result<()> {
         let expected = into.len();
         let came = || self.messages.try_recv(into, member, index % SLOTS).transpose();
-        let came = self.group.abandon_on_panic(|| self.group.wait(self.round, came))?;
+        let came = self.group.quit_on_panic(|| self.group.wait(self.round, came))?;
         // It has shown what it asks for before it sent.
         if !self.group.has_entered(&self.round, member)? || came.as_ref().ok() != Some(&expected) {
             return Err(self.group.mismatch(&self.round, member));

@@ -12,15 +12,14 @@
 //! A member that cannot go on shuts its buffer before it is done, so nobody takes what is there for the result, and
 //! returns when nobody is at its buffer any more; see `direct`.
 
-use super::group::Group;
-use super::label::Label;
-use super::reduce::Combination;
-use super::room::Room;
-use super::round::Round;
-use super::source::{Source, Way};
+use super::group::NearGroup;
+use super::source::{Access, Source};
+use crate::collective::label::Label;
+use crate::collective::operation::Combination;
+use crate::collective::room::Room;
+use crate::collective::round::Round;
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
-use crate::ni::Ni;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
@@ -30,7 +29,8 @@ const MAPPED_BLOCK: usize = 16 * 1024;
 const PRIVATE_BLOCK: usize = 256 * 1024;
 
 /// What one long reduction is about.
-struct Shares<'a> {
+struct Shares<'a, 'j> {
+    group: NearGroup<'a, 'j>,
     round: Round,
     /// The own buffer; reached through this pointer alone.
     start: *mut u8,
@@ -41,10 +41,10 @@ struct Shares<'a> {
     root: Option<usize>,
 }
 
-impl Group<'_> {
+impl NearGroup<'_, '_> {
     /// Does a long reduction in this way if all buffers can be reached; false if not, and then nothing was done.
-    pub(super) fn combine_shares(
-        &self,
+    pub(in crate::collective) fn combine_shares(
+        self,
         label: Label,
         data: &mut [u8],
         how: &Combination<'_>,
@@ -60,15 +60,15 @@ impl Group<'_> {
         self.notify_all();
         let mut ending = Ending { group: self, round, succeeded: false };
         self.await_members(&round, self.size())?;
-        let sources: Vec<Source> = (0..self.size()).map(|member| self.source_of(&round, member)).collect();
+        let sources: Vec<Source> = (0..self.size()).map(|member| self.value_of(&round, member)).collect();
         self.saw_everyone(&round);
-        let mapped = |source: &Source| source.way == Way::Mapped as u64;
+        let mapped = |source: &Source| source.way == Access::Mapped as u64;
         let call = if root.is_some() { Call::Reduce } else { Call::Allreduce };
         let worth = self.job.ni.threads || private && self.version(call, bytes) == Version::Direct;
         let direct = sources.iter().all(|source| mapped(source) || worth);
         if direct {
             self.note(Version::Direct);
-            self.combine_my_share(&Shares { round, start, bytes, sources, how, root })?;
+            Shares { group: self, round, start, bytes, sources, how, root }.combine_mine()?;
         }
         self.finish(&round);
         if direct {
@@ -79,56 +79,60 @@ impl Group<'_> {
         Ok(direct)
     }
 
-    fn source_of(&self, round: &Round, member: usize) -> Source {
-        self.value_of(round, member)
+    /// Fails if a member has shut its buffer.
+    fn check_open(self, round: &Round) -> Result<()> {
+        let shut = |member: &usize| self.part(*member).closed.get() >= round.number;
+        match (0..self.size()).filter(|member| *member != self.rank()).find(shut) {
+            Some(member) => Err(self.fail(self.closed_by(round, self.members[member].rank))),
+            None => Ok(()),
+        }
     }
+}
 
-    fn combine_my_share(&self, shares: &Shares<'_>) -> Result<()> {
-        let (size, rank, element) = (self.size(), self.rank(), shares.how.element);
-        let elements = shares.bytes / element;
-        let start = |member: usize| boundary(member, size, shares.root, elements) * element;
-        let mapped = shares.sources.iter().all(|source| source.way == Way::Mapped as u64);
-        let block = if mapped || self.job.ni.threads { MAPPED_BLOCK } else { PRIVATE_BLOCK } / element * element;
+impl Shares<'_, '_> {
+    /// Combines this member's share.
+    fn combine_mine(&self) -> Result<()> {
+        let group = self.group;
+        let (size, rank, element) = (group.size(), group.rank(), self.how.element);
+        let elements = self.bytes / element;
+        let start = |member: usize| boundary(member, size, self.root, elements) * element;
+        let mapped = self.sources.iter().all(|source| source.way == Access::Mapped as u64);
+        let block = if mapped || group.job.ni.threads { MAPPED_BLOCK } else { PRIVATE_BLOCK } / element * element;
         let (mut total, mut input) = (Room::of(block), Room::of(block));
         let mut next = start(rank);
         while next < start(rank + 1) {
             let range = next..(next + block).min(start(rank + 1));
             let len = range.len();
-            self.check_open(&shares.round)?;
-            self.combine_block(shares, &range, &mut total.bytes()[..len], &mut input.bytes()[..len])?;
+            group.check_open(&self.round)?;
+            self.combine_block(&range, &mut total.bytes()[..len], &mut input.bytes()[..len])?;
             next = range.end;
         }
         Ok(())
     }
 
     /// Combines one block and hands the result out.
-    fn combine_block(
-        &self,
-        shares: &Shares<'_>,
-        range: &Range<usize>,
-        total: &mut [u8],
-        input: &mut [u8],
-    ) -> Result<()> {
-        let (ni, rank) = (&*self.job.ni, self.rank());
-        let gets = |member: usize| shares.root.is_none_or(|root| root == member);
+    fn combine_block(&self, range: &Range<usize>, total: &mut [u8], input: &mut [u8]) -> Result<()> {
+        let group = self.group;
+        let (ni, rank) = (&*group.job.ni, group.rank());
+        let gets = |member: usize| self.root.is_none_or(|root| root == member);
         // SAFETY: within the own buffer, in the share that nobody else touches.
-        let own = unsafe { std::slice::from_raw_parts_mut(shares.start.add(range.start), range.len()) };
+        let own = unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) };
         if rank == 0 && gets(0) {
-            for member in 1..self.size() {
-                self.read_block(ni, shares, member, range, input)?;
-                (shares.how.combine)(own, input);
+            for member in 1..group.size() {
+                self.read_block(member, range, input)?;
+                (self.how.combine)(own, input);
             }
         } else {
             match rank {
                 0 => total.copy_from_slice(own),
-                _ => self.read_block(ni, shares, 0, range, total)?,
+                _ => self.read_block(0, range, total)?,
             }
-            for member in 1..self.size() {
+            for member in 1..group.size() {
                 if member == rank {
-                    (shares.how.combine)(total, own);
+                    (self.how.combine)(total, own);
                 } else {
-                    self.read_block(ni, shares, member, range, input)?;
-                    (shares.how.combine)(total, input);
+                    self.read_block(member, range, input)?;
+                    (self.how.combine)(total, input);
                 }
             }
             if gets(rank) {
@@ -136,41 +140,26 @@ impl Group<'_> {
             }
         }
         let result = if rank == 0 && gets(0) { &*own } else { &*total };
-        (1..self.size()).map(|distance| (rank + distance) % self.size()).filter(|member| gets(*member)).try_for_each(
+        (1..group.size()).map(|distance| (rank + distance) % group.size()).filter(|member| gets(*member)).try_for_each(
             |member| {
-                let peer = self.members[member].rank;
-                let source = shares.sources[member];
+                let peer = group.members[member].rank;
+                let source = self.sources[member];
                 // SAFETY: the member keeps its buffer, of the same size by the label, until this one is done, and nobody
                 // else touches this share of it.
                 // Its lines are in this core's cache: they were just read.
-                let written = unsafe { source.write(false, ni, peer, shares.bytes, range.start, result) };
-                written.map_err(|error| self.unreachable(peer, error))
+                let written = unsafe { source.write(false, ni, peer, self.bytes, range.start, result) };
+                written.map_err(|error| group.unreachable(peer, error))
             },
         )
     }
 
-    fn read_block(
-        &self,
-        ni: &Ni,
-        shares: &Shares<'_>,
-        member: usize,
-        range: &Range<usize>,
-        into: &mut [u8],
-    ) -> Result<()> {
-        let peer = self.members[member].rank;
+    fn read_block(&self, member: usize, range: &Range<usize>, into: &mut [u8]) -> Result<()> {
+        let group = self.group;
+        let (ni, peer) = (&*group.job.ni, group.members[member].rank);
         // SAFETY: the member keeps its buffer, of the same size by the label, until this one is done, and nobody else
         // touches this share of it.
-        let read = unsafe { shares.sources[member].read(false, ni, peer, shares.bytes, range.start, into) };
-        read.map_err(|error| self.unreachable(peer, error))
-    }
-
-    /// Fails if a member has shut its buffer.
-    fn check_open(&self, round: &Round) -> Result<()> {
-        let shut = |member: &usize| self.part(*member).closed.get() >= round.number;
-        match (0..self.size()).filter(|member| *member != self.rank()).find(shut) {
-            Some(member) => Err(self.fail(self.closed_by(round, self.members[member].rank))),
-            None => Ok(()),
-        }
+        let read = unsafe { self.sources[member].read(false, ni, peer, self.bytes, range.start, into) };
+        read.map_err(|error| group.unreachable(peer, error))
     }
 }
 
@@ -188,7 +177,7 @@ fn boundary(member: usize, size: usize, root: Option<usize>, elements: usize) ->
 
 /// However it ends, nobody is at the buffer afterwards.
 struct Ending<'g, 'j> {
-    group: &'g Group<'j>,
+    group: NearGroup<'g, 'j>,
     round: Round,
     succeeded: bool,
 }
@@ -200,7 +189,7 @@ impl Drop for Ending<'_, '_> {
         }
         let group = self.group;
         if std::thread::panicking() {
-            group.abandon();
+            group.quit_after_panic();
         }
         group.shut(&self.round);
         group.finish(&self.round);

@@ -26,7 +26,7 @@ impl NearPair<'_> {
         // The receive may be there: then there is nothing to copy for.
         let _ = self.poke_send(op);
         if !self.is_over(op) {
-            self.recall(op);
+            self.go_on_from_copy(op);
         }
     }
 
@@ -37,7 +37,7 @@ impl NearPair<'_> {
         is_taken || deal.done(op.number, Chunks::of(op.buffer.bytes).count) || self.core.has_departed(self.link.rank)
     }
 
-    fn recall(self, op: &mut SendOp) {
+    fn go_on_from_copy(self, op: &mut SendOp) {
         if let Some(staged) = op.staged.take() {
             // It goes from a copy already.
             let told = op.told.take();

@@ -14,10 +14,10 @@
 //! it. A root that cannot wait for all (a member died) closes its buffer, and then waits for those readers only that had
 //! entered before; the fences see to it that a reader which the root does not see sees the closed mark.
 
-use super::group::Group;
-use super::label::Label;
-use super::round::Round;
+use super::group::NearGroup;
 use super::source::Source;
+use crate::collective::label::Label;
+use crate::collective::round::Round;
 use crate::error::{Error, Refusal, Result};
 use crate::message::buffer::chunk::Chunks;
 use crate::ni::wait::{By, Progress};
@@ -30,9 +30,9 @@ const CAUSE_PATIENCE: Duration = Duration::from_secs(1);
 /// How much longer than the end of whoever shut it.
 const NEWS_PATIENCE: Duration = Duration::from_millis(50);
 
-impl Group<'_> {
+impl NearGroup<'_, '_> {
     /// The root's side.
-    pub(super) fn be_read(&self, label: Label, data: &[u8]) -> Result<()> {
+    pub(in crate::collective) fn be_read(self, label: Label, data: &[u8]) -> Result<()> {
         // The others may read from the moment they were told.
         let entering = Round::new(label, self.number.get() + 1, self.history.get());
         let closes = Closes { group: self, round: entering };
@@ -48,7 +48,7 @@ impl Group<'_> {
     }
 
     /// Copies for the readers, as long as they have chunks left.
-    fn help_readers(&self, round: &Round, data: &[u8]) -> Result<()> {
+    fn help_readers(self, round: &Round, data: &[u8]) -> Result<()> {
         if self.crowded {
             return Ok(());
         }
@@ -75,14 +75,14 @@ impl Group<'_> {
 
     /// When this returns, nobody reads the buffer that this member has told of for this call.
     #[cold]
-    pub(super) fn close(&self, round: &Round) {
+    pub(in crate::collective) fn close(self, round: &Round) {
         self.shut(round);
         self.await_readers(round);
     }
 
     /// Nobody that comes from now on uses the buffer that this member has told of for this call.
     #[cold]
-    pub(super) fn shut(&self, round: &Round) {
+    pub(in crate::collective) fn shut(self, round: &Round) {
         if self.job.ni.check_rank(self.job.ni.rank).is_err() {
             // A forked child: the buffer that others know of is its parent's.
             return;
@@ -94,7 +94,7 @@ impl Group<'_> {
 
     /// Waits for those that came before it was shut.
     #[cold]
-    pub(super) fn await_readers(&self, round: &Round) {
+    pub(in crate::collective) fn await_readers(self, round: &Round) {
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             let (part, entry) = (self.part(member), self.entry(member, round));
             let done = || {
@@ -110,7 +110,7 @@ impl Group<'_> {
     }
 
     /// A reader's side.
-    pub(super) fn read_root(&self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn read_root(self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
         let round = self.enter(label)?;
         let chunks = Chunks::of(data.len());
         let deal = &self.part(self.rank()).deal;
@@ -132,7 +132,7 @@ impl Group<'_> {
         read.and(copied).map_err(|error| self.fail(error))
     }
 
-    fn read_chunks(&self, round: &Round, root: usize, source: Source, chunks: Chunks, start: *mut u8) -> Result<()> {
+    fn read_chunks(self, round: &Round, root: usize, source: Source, chunks: Chunks, start: *mut u8) -> Result<()> {
         let ni = &*self.job.ni;
         let rank = self.members[root].rank;
         let deal = &self.part(self.rank()).deal;
@@ -159,7 +159,7 @@ impl Group<'_> {
 
     /// Waits until the root has written what it claimed. Only its own end, or that it gave up, ends this: it may be
     /// writing.
-    fn await_helper(&self, round: &Round, root: usize, chunks: Chunks) -> Result<()> {
+    fn await_helper(self, round: &Round, root: usize, chunks: Chunks) -> Result<()> {
         self.claim_rest(round, chunks);
         let rank = self.members[root].rank;
         let complete = || self.is_left(round, root, chunks);
@@ -178,7 +178,7 @@ impl Group<'_> {
     }
 
     /// After an error there may be chunks that nobody has claimed: the root must not begin with them.
-    fn claim_rest(&self, round: &Round, chunks: Chunks) {
+    fn claim_rest(self, round: &Round, chunks: Chunks) {
         let deal = &self.part(self.rank()).deal;
         while deal.claim(round.number, chunks.count).is_some() {
             deal.copied();
@@ -186,7 +186,7 @@ impl Group<'_> {
     }
 
     /// Whether the root does not write here any more: because all is there, or (`false`) because it gave up.
-    fn is_left(&self, round: &Round, root: usize, chunks: Chunks) -> Option<bool> {
+    fn is_left(self, round: &Round, root: usize, chunks: Chunks) -> Option<bool> {
         match self.part(self.rank()).deal.done(round.number, chunks.count) {
             true => Some(true),
             false => (self.part(root).closed.get() >= round.number).then_some(false),
@@ -195,7 +195,7 @@ impl Group<'_> {
 
     /// A member gave up, most likely because another ended.
     #[cold]
-    pub(super) fn closed_by(&self, round: &Round, rank: usize) -> Error {
+    pub(in crate::collective) fn closed_by(self, round: &Round, rank: usize) -> Error {
         let myself = By::Rank(self.job.ni.rank);
         let wait = |patience: Duration, cause: &dyn Fn() -> Option<Error>| {
             self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, cause)
@@ -213,18 +213,18 @@ impl Group<'_> {
 
     /// A buffer could be reached before; now its owner most likely has ended.
     #[cold]
-    pub(super) fn unreachable(&self, rank: usize, error: Error) -> Error {
+    pub(in crate::collective) fn unreachable(self, rank: usize, error: Error) -> Error {
         match self.job.ni.why_unreached(rank, error) {
             // All others see that by themselves.
             ended @ (Error::PeerDead { .. } | Error::PeerLeft { .. }) => self.fail(ended),
-            error => self.give_up_with(error),
+            error => self.quit_with(error),
         }
     }
 }
 
 /// However the root's side ends, also by a handler that panics in its waits: nobody is at its buffer afterwards.
 struct Closes<'g, 'j> {
-    group: &'g Group<'j>,
+    group: NearGroup<'g, 'j>,
     round: Round,
 }
 
@@ -232,7 +232,7 @@ impl Drop for Closes<'_, '_> {
     #[cold]
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.group.abandon();
+            self.group.quit_after_panic();
         }
         self.group.close(&self.round);
     }
@@ -240,7 +240,7 @@ impl Drop for Closes<'_, '_> {
 
 /// Leaves the call at a reader's side, after a panic.
 struct Leaves<'g, 'j> {
-    group: &'g Group<'j>,
+    group: NearGroup<'g, 'j>,
     round: Round,
     root: usize,
     chunks: Chunks,
@@ -250,7 +250,7 @@ impl Drop for Leaves<'_, '_> {
     #[cold]
     fn drop(&mut self) {
         let Leaves { group, round, root, chunks } = self;
-        group.abandon();
+        group.quit_after_panic();
         group.claim_rest(round, *chunks);
         // The root may be writing, so this must wait for it. It is told that this member has given up, and gives up too.
         let by = By::Rank(group.members[*root].rank);

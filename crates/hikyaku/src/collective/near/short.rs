@@ -3,28 +3,33 @@
 //! Most programs call it between two steps and do nothing meanwhile, so its time counts. It is one line handed over in
 //! each direction: a member never looks at its own entry again, whose line is in the cache of whoever has read it.
 
-use super::group::Group;
-use super::label::{Kind, Label};
-use super::part::INLINE_MAX;
-use super::reduce::{Combination, Scratch};
+use super::group::NearGroup;
+use crate::collective::label::{Kind, Label};
+use crate::collective::operation::Combination;
+use crate::collective::part::INLINE_MAX;
+use crate::collective::room::Scratch;
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
 use crate::memory::copy;
 
-impl Group<'_> {
-    /// Whether it is this call, and nothing else is chosen for it. Members that do not share memory have no entries; where
-    /// they share cores the last to arrive combines for all.
+impl NearGroup<'_, '_> {
+    /// Whether it is this call, and nothing else is chosen for it. Where members
+    /// share cores the last to arrive combines for all.
     #[inline(always)]
-    pub(super) fn is_short(&self, label: Label) -> bool {
+    pub(in crate::collective) fn is_short(self, label: Label) -> bool {
         label.kind == Kind::Allreduce
             && label.bytes <= INLINE_MAX
             && (self.size() <= 2 || !self.crowded)
             && !self.choice.is_tree(Call::Allreduce, label.bytes)
-            && !self.is_far()
     }
 
     #[inline(always)]
-    pub(super) fn allreduce_short(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
+    pub(in crate::collective) fn allreduce_short(
+        self,
+        label: Label,
+        data: &mut [u8],
+        how: &Combination<'_>,
+    ) -> Result<()> {
         self.note(Version::Buffers);
         let round = self.enter(label)?;
         self.contribute(&round, data);

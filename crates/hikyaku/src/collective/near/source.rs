@@ -9,8 +9,8 @@ use bytemuck::{Pod, Zeroable};
 /// Where a member's buffer is, as it tells the others.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Source {
-    /// A [`Way`].
+pub(in crate::collective) struct Source {
+    /// A [`Access`].
     pub way: u64,
     /// Offset in job memory, or address in the member's process.
     start: u64,
@@ -19,7 +19,7 @@ pub(super) struct Source {
 /// How a buffer is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub(super) enum Way {
+pub(in crate::collective) enum Access {
     /// Through the buffers of the group.
     Rounds = 0,
     /// It lies in job memory, which everybody maps.
@@ -33,12 +33,12 @@ pub(super) enum Way {
 impl Source {
     /// The two halves of a buffer at `start` of the host's segment, which all members of a near group map.
     pub fn staged(start: usize) -> Source {
-        Source { way: Way::Staged as u64, start: start as u64 }
+        Source { way: Access::Staged as u64, start: start as u64 }
     }
 
     /// One that is not told.
     pub fn in_rounds() -> Source {
-        Source { way: Way::Rounds as u64, start: 0 }
+        Source { way: Access::Rounds as u64, start: 0 }
     }
 
     /// The buffer at `start` of this rank.
@@ -46,14 +46,14 @@ impl Source {
         let segment = &ni.memory.segment;
         let offset = (start as usize).wrapping_sub(segment.base() as usize);
         match offset < segment.bytes() && bytes <= segment.bytes() - offset {
-            true => Source { way: Way::Mapped as u64, start: offset as u64 },
-            false => Source { way: Way::Private as u64, start: start as u64 },
+            true => Source { way: Access::Mapped as u64, start: offset as u64 },
+            false => Source { way: Access::Private as u64, start: start as u64 },
         }
     }
 
     /// Whether this rank reaches the buffer, which is one of another, `rank`: its own it does not look up here.
     pub fn is_reached(&self, ni: &Ni, rank: usize) -> bool {
-        self.way == Way::Mapped as u64 || ni.threads || ni.crosses_to(rank)
+        self.way == Access::Mapped as u64 || ni.threads || ni.crosses_to(rank)
     }
 
     /// Copies what lies at `offset` of the buffer of `rank`, which has `bytes` bytes, past the
@@ -109,7 +109,7 @@ impl Source {
     /// Where `len` bytes at `offset` are, as far as what a peer has told can be believed.
     fn locate(&self, ni: &Ni, rank: usize, bytes: usize, offset: usize, len: usize) -> Result<Found> {
         assert!(offset <= bytes && len <= bytes - offset);
-        let mapped = self.way == Way::Mapped as u64 || self.way == Way::Staged as u64;
+        let mapped = self.way == Access::Mapped as u64 || self.way == Access::Staged as u64;
         let end = self.start.checked_add(bytes as u64);
         if !end.is_some_and(|end| !mapped || end <= ni.memory.segment.bytes() as u64) {
             return Err(Error::PeerMisbehaved { rank, what: "a buffer outside its memory" });

@@ -1,0 +1,99 @@
+use super::*;
+use crate::message::operation::raw::RawMessages;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Short and long ones, to the others and to oneself.
+#[test]
+fn messages_that_nobody_receives_hold_nobody() {
+    crate::local(3, |job| {
+        let channel = FormationChannel::new(job, 1)?;
+        let formed = Formation::new(&channel, 0, &[0, 1, 2], &[], 1)?;
+        for member in 0..3 {
+            for bytes in [8, 100_000, 8, 100_000] {
+                formed.messages.send_owned(vec![0; bytes].into(), member, 0)?;
+            }
+        }
+        free(formed.retire())
+    })
+    .unwrap();
+}
+
+fn free(mut retired: Retired<'_>) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while !retired.try_free()? {
+        assert!(Instant::now() < deadline, "{} sends left", retired.sends_left()?);
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+/// Of both kinds, in slots of their own, beside sends that nobody receives.
+#[test]
+fn operations_that_nobody_waited_for_hold_nobody() {
+    let buffers = [const { std::sync::Mutex::new(Vec::new()) }; 2];
+    crate::local(2, |job| {
+        let channel = FormationChannel::new(job, 1)?;
+        let formed = Formation::new(&channel, 0, &[0, 1], &[], 3)?;
+        let other = 1 - job.rank();
+        let mut buffer = buffers[job.rank()].lock().unwrap();
+        buffer.resize(200_000, 0u8);
+        let (out, into) = buffer.split_at_mut(100_000);
+        // SAFETY: the buffers outlive the job.
+        unsafe {
+            formed.messages.isend(out.as_ptr(), out.len(), other, 0)?;
+            formed.messages.irecv(into.as_mut_ptr(), into.len(), other, 1)?;
+        }
+        formed.messages.send_owned(vec![0; 100_000].into(), other, 2)?;
+        free(formed.retire())
+    })
+    .unwrap();
+}
+
+/// Whether it left the job or died: it touches nothing any more.
+#[test]
+fn a_member_that_ended_without_a_word_holds_no_memory() {
+    for dies in [false, true] {
+        let freed = AtomicUsize::new(0);
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            crate::local(3, |job| {
+                let channel = FormationChannel::new(job, 1)?;
+                let formed = Formation::new(&channel, 0, &[0, 1, 2], &[], 1)?;
+                job.barrier()?;
+                if job.rank() == 2 {
+                    assert!(!dies, "a death for a test");
+                    return Ok(());
+                }
+                free(formed.retire())?;
+                freed.fetch_add(1, Ordering::Relaxed);
+                Ok::<(), Error>(())
+            })
+        }));
+        assert_eq!(ended.is_err(), dies);
+        assert_eq!(freed.into_inner(), 2);
+    }
+}
+
+/// A member that has left still sends what the others receive.
+#[test]
+fn what_was_sent_before_leaving_is_received() {
+    crate::local(2, |job| {
+        let channel = FormationChannel::new(job, 1)?;
+        let formed = Formation::new(&channel, 0, &[0, 1], &[], 1)?;
+        if job.rank() == 0 {
+            (1..=4u8).try_for_each(|value| formed.messages.send_owned(vec![value; 100_000].into(), 1, 0))?;
+            let retired = formed.retire();
+            job.barrier()?;
+            free(retired)
+        } else {
+            job.barrier()?;
+            let mut got = vec![0; 100_000];
+            for value in 1..=4u8 {
+                formed.messages.recv(&mut got, 0, 0)?;
+                assert_eq!(got[99_999], value);
+            }
+            free(formed.retire())
+        }
+    })
+    .unwrap();
+}
