@@ -151,12 +151,10 @@ impl<'a> Act<'a> {
             Act::Push(data) => (verb::PUSH, [0; 2], data, &[]),
             Act::PushThen { data, then, tail } => (verb::PUSH_THEN, [then, tail.len() as u64 / 8], data, tail),
             Act::Word(value) => plain(verb::WORD, [value, 0]),
-            Act::Change(Atomic::Add(value)) => plain(verb::ADD, [value, 0]),
-            Act::Change(Atomic::Swap(value)) => plain(verb::SWAP, [value, 0]),
-            Act::Change(Atomic::CompareSwap { old, new }) => plain(verb::COMPARE_SWAP, [old, new]),
-            Act::Change(Atomic::And(value)) => plain(verb::AND, [value, 0]),
-            Act::Change(Atomic::Or(value)) => plain(verb::OR, [value, 0]),
-            Act::Change(Atomic::Xor(value)) => plain(verb::XOR, [value, 0]),
+            Act::Change(operation) => {
+                let (verb, operands) = verb::of_atomic(operation);
+                plain(verb, operands)
+            }
             Act::Pull { bytes, position } => plain(verb::PULL, [bytes, position]),
             Act::Open => plain(verb::OPEN, [0; 2]),
             Act::Settle => plain(verb::SETTLE, [0; 2]),
@@ -172,16 +170,10 @@ impl<'a> Act<'a> {
                 Act::PushThen { data: data.into(), then: a, tail }
             }
             verb::WORD => Act::Word(a),
-            verb::ADD => Act::Change(Atomic::Add(a)),
-            verb::SWAP => Act::Change(Atomic::Swap(a)),
-            verb::COMPARE_SWAP => Act::Change(Atomic::CompareSwap { old: a, new: b }),
-            verb::AND => Act::Change(Atomic::And(a)),
-            verb::OR => Act::Change(Atomic::Or(a)),
-            verb::XOR => Act::Change(Atomic::Xor(a)),
             verb::PULL => Act::Pull { bytes: a, position: b },
             verb::OPEN => Act::Open,
             verb::SETTLE => Act::Settle,
-            _ => return None,
+            verb => Act::Change(verb::atomic(verb, [a, b])?),
         })
     }
 

@@ -40,6 +40,13 @@ fn perform<'a>(ni: &Ni, source: usize, operation: &Operation<'a>) -> Result<([u6
     if span > ni.payload_max(source) as u64 {
         return Err(Refusal::OutOfBounds);
     }
+    if let Act::Open = act
+        && at.is_heap()
+        && at.key() == ni.job
+    {
+        let [base, key, bytes] = ni.direct.as_ref().map_or([0; 3], |direct| direct.own_key());
+        return Ok(([base, key, bytes, 0, 0, 0], Data::EMPTY));
+    }
     if let Act::Open = act {
         let area = at.area().and_then(|id| ni.look_up(ni.rank, id).ok()).ok_or(Refusal::UnknownArea)?;
         // Of an address nobody else needs more than how it is aligned, and no operation asks for more than this.

@@ -75,6 +75,11 @@ impl Target {
         self.space.id == WINDOW
     }
 
+    /// Whether it is in the rank's heap.
+    pub fn is_heap(&self) -> bool {
+        self.space.id == HEAP
+    }
+
     /// The number of the area it is in, if it is in one.
     pub fn area(&self) -> Option<u32> {
         (self.space.id < HEAP).then_some(self.space.id)
