@@ -391,3 +391,6 @@ impl Drop for Lent<'_> {
 pub(super) fn word_of(tail: &[u8]) -> Option<u64> {
     tail.try_into().ok().map(u64::from_ne_bytes)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -185,7 +185,7 @@ impl World {
                 stages: vec![Stages::default(); size],
                 crowd_max: faults.buffers.unwrap_or(CROWD_MAX).max(1),
                 mesh: faults.concern_wire().then(|| Mesh::new(faults.clone(), wire.longest_way(size))),
-                nics: nics.map(|order| Nics::new(order, wire.longest_way(size), size)),
+                nics: nics.map(|order| Nics::new(order, 4 * wire.longest_way(size), size)),
                 crowd: HashMap::new(),
                 acting: None,
                 chance: Chance::new(seed),
