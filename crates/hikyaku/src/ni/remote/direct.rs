@@ -42,6 +42,7 @@ pub(crate) struct Direct {
     /// The own symmetric memory.
     heap: Registration,
     pub limits: RemoteLimits,
+    process: u32,
     /// Puts to all ranks. Only the thread that has started some must see them here.
     puts: AtomicU64,
     desk: Mutex<Desk>,
@@ -115,7 +116,8 @@ impl Direct {
         let heap = unsafe { network.register(heap, memory.layout.heap_half_bytes) }.ok()?;
         let limits = network.limits();
         let (puts, desk) = (AtomicU64::new(0), Mutex::default());
-        Some(Direct { _memory: memory.clone(), heap, limits, puts, desk, transport })
+        let process = std::process::id();
+        Some(Direct { _memory: memory.clone(), heap, limits, process, puts, desk, transport })
     }
 
     pub(super) fn network(&self) -> &dyn RemoteMemory {
@@ -308,7 +310,10 @@ impl Direct {
 
 impl Drop for Direct {
     fn drop(&mut self) {
-        self.network().deregister(&self.heap);
+        // A forked child drops a copy of what its parent goes on to use.
+        if self.process == std::process::id() {
+            self.network().deregister(&self.heap);
+        }
     }
 }
 
