@@ -115,6 +115,8 @@ pub enum Bug {
     PutsPassPackets,
     /// Bytes that are lent to the network are not taken back when a call is given up.
     LentForgotten,
+    /// The key of an area is not taken back when the area is revoked.
+    KeyKept,
     /// The memory of a rank is named by the key of another.
     ForeignKey,
     /// Ranks that meet do not pass on what they have heard.

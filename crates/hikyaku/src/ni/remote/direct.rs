@@ -1,5 +1,5 @@
 //! Operations that the network itself does on memory of a far rank, where it can
-//! ([`RemoteMemory`](crate::transport::remote_memory::RemoteMemory)): on symmetric memory, which every rank registers when it starts.
+//! ([`RemoteMemory`](crate::transport::remote_memory::RemoteMemory)): on symmetric memory and on areas.
 //!
 //! ```text
 //!   initiator                                                  target
@@ -15,8 +15,8 @@
 //!   the target's interface, and the network does not;
 //! * packets wait until puts to their target are done, unless the network keeps that order ([`Ni::holds_back`]).
 //!
-//! Areas and windows go by packets: whoever revokes or aims them elsewhere must know that nobody writes there any more, and the key
-//! of symmetric memory does not reach them.
+//! Symmetric memory is registered when a rank starts, an area when a far rank first opens it; its key is taken back when it is revoked.
+//! Windows go by packets: whoever aims one elsewhere takes along what has come.
 
 use super::operation::{Act, Manner, Operation};
 use super::target::Target;
@@ -54,6 +54,8 @@ struct Desk {
     peers: BTreeMap<usize, Peer>,
     operations: Vec<Slot>,
     free: Vec<usize>,
+    /// Own areas that far ranks have opened, by their keys.
+    areas: BTreeMap<u64, Registration>,
 }
 
 #[derive(Default)]
@@ -87,6 +89,8 @@ struct Doing {
     rank: usize,
     port: usize,
     is_put: bool,
+    /// What it means if the network refuses it.
+    refusal: Refusal,
     hearer: Hearer,
 }
 
@@ -137,8 +141,11 @@ impl Direct {
 
     /// Where a target is to the network; `None` if it is not in symmetric memory, or if its key is not known yet.
     pub(super) fn find(&self, ni: &Ni, at: &Target, bytes: u64) -> Option<RemotePlace> {
-        let inside = at.offset.checked_add(bytes).is_some_and(|end| end <= self.heap.key.bytes);
-        if !at.is_heap() || !inside {
+        let is_inside = |key: &RemoteKey| at.offset.checked_add(bytes).is_some_and(|end| end <= key.bytes);
+        if at.area().is_some() {
+            return at.reach().filter(is_inside).map(|key| RemotePlace { key, offset: at.offset });
+        }
+        if !at.is_heap() || !is_inside(&self.heap.key) {
             return None;
         }
         let mut desk = self.desk();
@@ -170,14 +177,38 @@ impl Direct {
         }
     }
 
+    /// Lets far ranks reach an own area, from their first opening on; `None` if the network cannot.
+    ///
+    /// # Safety
+    /// As for [`RemoteMemory::register`], until [`Direct::take_back`].
+    pub(super) unsafe fn lend(&self, area: u64, start: *mut u8, bytes: usize) -> Option<RemoteKey> {
+        let mut desk = self.desk();
+        if let Some(registration) = desk.areas.get(&area) {
+            return Some(registration.key);
+        }
+        // SAFETY: the caller's promise.
+        let registration = unsafe { self.network().register(start, bytes) }.ok()?;
+        desk.areas.insert(area, registration);
+        Some(registration.key)
+    }
+
+    /// Nobody reaches an own area any more when this returns.
+    pub fn take_back(&self, area: u64) {
+        let registration = self.desk().areas.remove(&area);
+        if let Some(registration) = registration.filter(|_| !planted(Bug::KeyKept)) {
+            self.network().deregister(&registration);
+        }
+    }
+
     /// An operation begins; for a put, which bytes it writes.
-    pub(super) fn open(&self, rank: usize, port: usize, put: Option<Spans>, hearer: Hearer) -> Token {
+    pub(super) fn open(&self, at: (usize, Refusal), port: usize, put: Option<Spans>, hearer: Hearer) -> Token {
+        let (rank, refusal) = at;
         let mut desk = self.desk();
         if matches!(hearer, Hearer::Account) {
             *desk.peer(rank).owed_by(port) += 1;
         }
         let is_put = put.is_some();
-        let token = desk.open(Doing { rank, port, is_put, hearer });
+        let token = desk.open(Doing { rank, port, is_put, refusal, hearer });
         if let Some(spans) = put {
             desk.peer(rank).puts.push((token, spans));
             self.puts.fetch_add(1, Ordering::Relaxed);
@@ -230,7 +261,7 @@ impl Direct {
             Err(why) => {
                 account.drop_status(rank, status_number(token));
                 match why {
-                    RemoteFailure::Refused => account.refuse(rank, Refusal::OutOfBounds as u64),
+                    RemoteFailure::Refused => account.refuse(rank, doing.refusal as u64),
                     // It stays owed: whoever settles waits for the news, which say how that rank has ended.
                     RemoteFailure::Lost => return,
                 }
@@ -313,6 +344,7 @@ impl Drop for Direct {
         // A forked child drops a copy of what its parent goes on to use.
         if self.process == std::process::id() {
             self.network().deregister(&self.heap);
+            self.desk().areas.values().for_each(|area| self.network().deregister(area));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The initiator's side: sending operations, and hearing of their end.
 
 use super::direct::Direct;
-use super::operation::{Act, Data, Manner, Operation};
+use super::operation::{Act, Data, Manner, Operation, REACHED};
 use super::target::Target;
 use super::token;
 use crate::error::Result;
@@ -15,6 +15,7 @@ use crate::ni::wait::{By, Progress};
 use crate::planted::{Bug, planted};
 use crate::sync::bell::ANY;
 use crate::transport::hardware::Multicast;
+use crate::transport::remote_memory::RemoteKey;
 use crate::transport::shm::ring::PAYLOAD_MAX;
 use crate::transport::{Parcel, TAIL_BYTES_MAX};
 
@@ -234,10 +235,12 @@ impl Port {
         }
     }
 
-    /// What a far rank knows of its area `id`: key, kind, start, bytes.
-    pub(crate) fn ask_area(&self, rank: usize, id: u32) -> Result<[u64; 4]> {
-        let [key, kind, start, bytes, ..] = self.ask(Target::of_unknown_area(rank, id), Act::Open)?.slot.words();
-        Ok([key, kind, start, bytes])
+    /// What a far rank knows of its area `id`: key, kind, start, bytes; and how the network reaches it, if it does.
+    pub(crate) fn ask_area(&self, rank: usize, id: u32) -> Result<([u64; 4], Option<RemoteKey>)> {
+        let words = self.ask(Target::of_unknown_area(rank, id), Act::Open)?.slot.words();
+        let [area_key, kind, start, bytes, base, key] = words;
+        let reach = (kind & REACHED != 0).then_some(RemoteKey { base, key, bytes });
+        Ok(([area_key, kind & !REACHED, start, bytes], reach))
     }
 
     fn ask(&self, at: Target, act: Act<'_>) -> Result<Answered<'_>> {

@@ -14,7 +14,7 @@ use crate::ni::wait::{By, Progress};
 use crate::planted::{Bug, planted};
 use crate::sync::bell::ANY;
 use crate::transport::core::Token;
-use crate::transport::remote_memory::{Change, End, Get, Put, RemoteFailure, RemotePlace, Start};
+use crate::transport::remote_memory::{Change, End, Get, Put, RemotePlace, Start};
 
 /// A push, or a word, that the network can do.
 struct Writing<'a> {
@@ -23,6 +23,8 @@ struct Writing<'a> {
     then: Option<(RemotePlace, u64)>,
     /// It must not pass what was started before.
     fence: bool,
+    /// What it means if the network refuses it.
+    refusal: Refusal,
 }
 
 impl Writing<'_> {
@@ -70,20 +72,22 @@ impl Port {
     /// The operation as a put, if it can be one.
     fn writing<'a>(&self, direct: &Direct, operation: &Operation<'a>) -> Option<Writing<'a>> {
         let at = &operation.at;
+        let refusal = refusal_at(at);
         let find = |at: &Target, bytes: usize| direct.find(&self.ni, at, bytes as u64);
         match operation.act {
             Act::Push(data) => {
-                let writing = Writing { data, to: find(at, data.len())?, then: None, fence: false };
+                let writing = Writing { data, to: find(at, data.len())?, then: None, fence: false, refusal };
                 let fence = direct.is_written(at.rank, &writing.spans());
                 Some(Writing { fence, ..writing })
             }
             Act::PushThen { data, then, tail } => {
                 let then = find(&at.beside(&self.ni, then), tail.len())?;
-                Some(Writing { data, to: find(at, data.len())?, then: Some((then, word_of(tail)?)), fence: true })
+                let then = Some((then, word_of(tail)?));
+                Some(Writing { data, to: find(at, data.len())?, then, fence: true, refusal })
             }
             Act::Word(value) => {
                 let to = find(at, 8)?;
-                Some(Writing { data: Data::EMPTY, to, then: Some((to, value)), fence: true })
+                Some(Writing { data: Data::EMPTY, to, then: Some((to, value)), fence: true, refusal })
             }
             _ => None,
         }
@@ -112,7 +116,7 @@ impl Port {
     ) -> Result<()> {
         let account = &self.ni.accounts[self.index];
         self.start_direct(rank, || {
-            let token = direct.open(rank, self.index, Some(writing.spans()), Hearer::Account);
+            let token = direct.open((rank, writing.refusal), self.index, Some(writing.spans()), Hearer::Account);
             if let Some(status) = status {
                 account.keep_status(rank, status_number(token), status);
             }
@@ -129,8 +133,10 @@ impl Port {
     /// Puts bytes from where they are, and waits until they are there.
     fn put_lent(&self, direct: &Direct, rank: usize, writing: &Writing<'_>, status: Option<StatusWord>) -> Result<()> {
         let lent = self.start_direct(rank, || {
-            let lent =
-                Lent { direct, token: direct.open(rank, self.index, Some(writing.spans()), Hearer::Waiter(None)) };
+            let lent = Lent {
+                direct,
+                token: direct.open((rank, writing.refusal), self.index, Some(writing.spans()), Hearer::Waiter(None)),
+            };
             // SAFETY: they can be read as long as the operation is borrowed, and nobody is at them when `lent` is dropped.
             self.started(direct, lent, |token| unsafe { self.put(direct, rank, writing, token) })
         })?;
@@ -138,7 +144,7 @@ impl Port {
         match (self.await_direct(rank, &lent)?, status) {
             (Ok(_), Some(status)) => token::write_status(&self.ni, status),
             (Ok(_), None) => {}
-            (Err(_), _) => account.refuse(rank, Refusal::OutOfBounds as u64),
+            (Err(_), _) => account.refuse(rank, writing.refusal as u64),
         }
         Ok(())
     }
@@ -164,11 +170,14 @@ impl Port {
         self.settle_packets(from.rank)?;
         let get = Get { from: place, into, bytes, fence: true };
         let lent = self.start_direct(from.rank, || {
-            let lent = Lent { direct, token: direct.open(from.rank, self.index, None, Hearer::Waiter(None)) };
+            let lent = Lent {
+                direct,
+                token: direct.open((from.rank, refusal_at(&from)), self.index, None, Hearer::Waiter(None)),
+            };
             // SAFETY: the caller's promise; nobody is at them when `lent` is dropped.
             self.started(direct, lent, |token| unsafe { direct.network().get(from.rank, &get, token) })
         })?;
-        self.await_direct(from.rank, &lent)?.map_err(|why| refusal(from.rank, why))?;
+        self.await_direct(from.rank, &lent)?.map_err(|_| refused(&from))?;
         Ok(true)
     }
 
@@ -181,10 +190,11 @@ impl Port {
         self.settle_packets(at.rank)?;
         let change = Change { at: place, operation, event: true, fence: true };
         let lent = self.start_direct(at.rank, || {
-            let lent = Lent { direct, token: direct.open(at.rank, self.index, None, Hearer::Waiter(None)) };
+            let lent =
+                Lent { direct, token: direct.open((at.rank, refusal_at(&at)), self.index, None, Hearer::Waiter(None)) };
             self.started(direct, lent, |token| direct.network().change(at.rank, &change, token))
         })?;
-        self.await_direct(at.rank, &lent)?.map(Some).map_err(|why| refusal(at.rank, why))
+        self.await_direct(at.rank, &lent)?.map(Some).map_err(|_| refused(&at))
     }
 
     /// Whether an operation has started; if not, there is none.
@@ -230,6 +240,11 @@ impl RemotePlace {
     }
 }
 
-fn refusal(rank: usize, _: RemoteFailure) -> Error {
-    Error::Refused { rank, reason: Refusal::OutOfBounds }
+/// What it means if the network refuses an operation there: bounds were checked before, and an area may be gone.
+fn refusal_at(at: &Target) -> Refusal {
+    if at.area().is_some() { Refusal::UnknownArea } else { Refusal::OutOfBounds }
+}
+
+fn refused(at: &Target) -> Error {
+    Error::Refused { rank: at.rank, reason: refusal_at(at) }
 }

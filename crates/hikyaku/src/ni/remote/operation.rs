@@ -40,11 +40,15 @@ pub(crate) enum Act<'a> {
     Change(Atomic),
     /// Answers so many bytes. The initiator knows by `position` which.
     Pull { bytes: u64, position: u64 },
-    /// Answers what an area is: key, kind, start, bytes.
+    /// Answers what an area is: key, kind (and whether the network reaches it, [`REACHED`]), start, bytes, and by which base and
+    /// key it does. Of the heap: base, key, bytes.
     Open,
     /// Nothing. Its answer says that everything before it is done.
     Settle,
 }
+
+/// Beside the kind of an area: the network reaches it by itself.
+pub(super) const REACHED: u64 = 1 << 63;
 
 /// Bytes to be written somewhere. Others may change them meanwhile: then it is undefined which bytes arrive, and nothing else.
 #[derive(Clone, Copy, Debug)]
