@@ -60,6 +60,9 @@ const BUGS: &[(Bug, Check)] = &[
     (Bug::NearUnnotified, Chaos),
     (Bug::TailLost, Chaos),
     (Bug::PullMisplaced, Case("operations::large_transfers")),
+    (Bug::WordUnfenced, Chaos),
+    (Bug::PutsUncounted, Chaos),
+    (Bug::ForeignKey, Chaos),
     (Bug::HearsayForgotten, Case("arguments::mismatched_sizes_are_reported")),
 ];
 

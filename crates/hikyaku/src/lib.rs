@@ -89,6 +89,7 @@ pub mod sim {
     pub use crate::transport::reliable::Counters;
     pub use crate::transport::sim::faults::{Crash, Faults, Partition, Slow};
     pub use crate::transport::sim::machine::*;
+    pub use crate::transport::sim::nic::NicOrder;
     pub use crate::transport::sim::passage::Passage;
 }
 
@@ -109,6 +110,9 @@ pub mod spi {
     pub use crate::job::address_of_this_host;
     pub use crate::transport::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport};
     pub use crate::transport::loopback;
+    pub use crate::transport::remote_memory::{
+        Change, Get, Put, Registration, RemoteFailure, RemoteKey, RemoteLimits, RemoteMemory, RemotePlace, Start,
+    };
     pub use crate::transport::shm::ring::Packet;
     pub use crate::transport::udp;
 }

@@ -105,6 +105,20 @@ pub enum Bug {
     TailLost,
     /// All pieces of a long pull land in the same place.
     PullMisplaced,
+    /// A word that the network writes does not wait for what was put before it.
+    WordUnfenced,
+    /// What the network has not done yet is not waited for.
+    PutsUncounted,
+    /// Packets pass what was put before them.
+    PacketsPassPuts,
+    /// What the network does passes operations that travel as packets.
+    PutsPassPackets,
+    /// Bytes that are lent to the network are not taken back when a call is given up.
+    LentForgotten,
+    /// The key of an area is not taken back when the area is revoked.
+    KeyKept,
+    /// The memory of a rank is named by the key of another.
+    ForeignKey,
     /// Ranks that meet do not pass on what they have heard.
     HearsayForgotten,
     /// A rank counts as one that came to a barrier in which it has lost another.

@@ -7,7 +7,7 @@
 //!
 //! | file | concept |
 //! |---|---|
-//! | `plan` | what a seed stands for: ranks, their hosts, workload, faults |
+//! | `plan` | what a seed stands for: ranks, their hosts, what the network can do, workload, faults |
 //! | `verdict` | whether what the ranks report is what was promised |
 //! | `trouble` | what a rank reports |
 //! | `memory` | pushes, pulls, words and atomic operations against a model |
@@ -72,12 +72,15 @@ pub fn run(seed: u64) -> Result<Report, Failure> {
 
 /// Runs a plan.
 pub fn run_plan(plan: Plan) -> Result<Report, Failure> {
-    let sim = Sim::new(plan.machine(), plan.ranks, plan.seed)
+    let mut sim = Sim::new(plan.machine(), plan.ranks, plan.seed)
         .heap_bytes(1 << 24)
         .stack_bytes(256 * 1024)
         .hosts(|rank| plan.hosts[rank])
         .faults(plan.faults.clone())
         .time_limit(LIMIT);
+    if let Some(order) = plan.nics {
+        sim = sim.remote_memory(order);
+    }
     let ran = catch_unwind(AssertUnwindSafe(|| sim.run_mortal(|job| plan.workload.run(job, plan.seed))));
     let judged = match ran {
         Err(panic) => Err(format!("a panic: {}", text_of(&*panic))),

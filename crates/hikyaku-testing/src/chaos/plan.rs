@@ -3,7 +3,9 @@
 use super::trouble::{Outcome, promise};
 use super::{active, locks, memory, revoked, slots, together};
 use crate::chance::Chance;
-use hikyaku::sim::{Crash, Faults, Hardware, HardwareBarrier, HardwareBroadcast, Machine, Partition, Shape, Slow};
+use hikyaku::sim::{
+    Crash, Faults, Hardware, HardwareBarrier, HardwareBroadcast, Machine, NicOrder, Partition, Shape, Slow,
+};
 use hikyaku::{By, Error, Job};
 use std::fmt;
 use std::time::Duration;
@@ -122,6 +124,8 @@ pub struct Plan {
     pub workload: Workload,
     /// The network has a broadcast and a barrier of its own.
     pub hardware: bool,
+    /// Network interfaces reach memory of other hosts by themselves.
+    pub nics: Option<NicOrder>,
     /// What goes wrong.
     pub faults: Faults,
 }
@@ -135,7 +139,15 @@ impl Plan {
         let ranks = chance.pick(&[2, 2, 3, 3, 3, 4, 4, 5, 6, 7, 8]);
         let hardware = Chance::new(seed, 10).once_in(3);
         let (hosts, workload) = (hosts(&mut Chance::new(seed, 11), ranks), workload.unwrap_or(chosen));
-        Plan { seed, ranks, hosts, workload, hardware, faults: faults(&mut chance, ranks) }
+        Plan {
+            seed,
+            ranks,
+            hosts,
+            workload,
+            hardware,
+            nics: nics(&mut Chance::new(seed, 13)),
+            faults: faults(&mut chance, ranks),
+        }
     }
 
     /// The plan of a seed, in which one in six has a cut that does not heal.
@@ -203,6 +215,11 @@ fn hosts(chance: &mut Chance, ranks: usize) -> Vec<usize> {
     }
 }
 
+/// Whether network interfaces reach memory by themselves, and how.
+fn nics(chance: &mut Chance) -> Option<NicOrder> {
+    chance.once_in(3).then(|| if chance.once_in(3) { NicOrder::InOrder } else { NicOrder::AnyOrder })
+}
+
 /// A cut that does not heal, in one direction or both: those on either side of it lose each other.
 fn lasting_cut(chance: &mut Chance, ranks: usize) -> Option<Partition> {
     chance.once_in(6).then(|| Partition {
@@ -254,10 +271,15 @@ fn faults(chance: &mut Chance, ranks: usize) -> Faults {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plan { seed, ranks, hosts, workload, hardware, faults } = self;
+        let Plan { seed, ranks, hosts, workload, hardware, nics, faults } = self;
         write!(f, "seed {seed} ({} on {ranks} ranks of hosts {hosts:?}", workload.name())?;
         if *hardware {
             write!(f, ", broadcast and barrier by the network")?;
+        }
+        match nics {
+            Some(NicOrder::InOrder) => write!(f, ", remote memory in order")?,
+            Some(NicOrder::AnyOrder) => write!(f, ", remote memory in any order")?,
+            None => {}
         }
         let chances = [
             ("loss", faults.loss),

@@ -5,6 +5,7 @@
 //! | file | concept |
 //! |---|---|
 //! | `local` | ranks as threads of this process |
+//! | `beside` | ranks as threads that are far from each other, for tests |
 //! | `simulated` | ranks in virtual time |
 //! | `join` | this process as one rank, started by a launcher or alone |
 //! | `pmi/` | what launchers of other libraries tell |
@@ -23,6 +24,8 @@
 //! | `topology` | which cores there are |
 
 mod address;
+#[cfg(test)]
+mod beside;
 pub(crate) mod bytes;
 pub(crate) mod choice;
 mod collective;

@@ -19,6 +19,7 @@ use crate::transport::sim::endpoint::Endpoint;
 use crate::transport::sim::faults::Faults;
 use crate::transport::sim::fiber::{Ending, Fiber};
 use crate::transport::sim::machine::Machine;
+use crate::transport::sim::nic::NicOrder;
 use crate::transport::sim::passage::Passage;
 use crate::transport::sim::world::{Next, World};
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub struct Sim {
     config: Config,
     stack_bytes: usize,
     faults: Faults,
+    nics: Option<NicOrder>,
     time_limit: Duration,
     trace: bool,
 }
@@ -91,6 +93,7 @@ impl Sim {
             config,
             stack_bytes: 512 * 1024,
             faults: Faults::default(),
+            nics: None,
             time_limit: Duration::MAX,
             trace: false,
         }
@@ -136,6 +139,28 @@ impl Sim {
     /// What goes wrong.
     pub fn faults(mut self, faults: Faults) -> Sim {
         self.faults = faults;
+        self
+    }
+
+    /// Network interfaces reach memory of other hosts by themselves, as cards with remote memory do; without this they only carry
+    /// packets, and the library does it.
+    ///
+    /// ```
+    /// use hikyaku::sim::{Machine, NicOrder, Sim};
+    ///
+    /// let run = Sim::new(Machine::plain(), 2, 1).remote_memory(NicOrder::InOrder).trace(true).run(|job| {
+    ///     let word = job.symmetric::<u64>(1)?;
+    ///     for value in 1..=2 {
+    ///         job.word(word.at(1, 0), value)?;
+    ///         job.flush(1)?;
+    ///     }
+    ///     job.barrier()
+    /// })?;
+    /// assert!(run.passages.iter().any(|it| (it.what, it.from, it.to) == ("put", 0, 1)));
+    /// # hikyaku::Result::Ok(())
+    /// ```
+    pub fn remote_memory(mut self, order: NicOrder) -> Sim {
+        self.nics = Some(order);
         self
     }
 
@@ -193,7 +218,8 @@ impl Sim {
         let routes = memories.iter().enumerate().map(|(host, memory)| Arc::new(Routes::from(&hosts, host, memory)));
         let routes: Vec<Arc<Routes>> = routes.collect();
         let machine = self.machine.clone();
-        let world = World::new(machine, (hosts.clone(), memories.clone()), self.seed, &self.faults, self.trace);
+        let world =
+            World::new(machine, (hosts.clone(), memories.clone()), self.seed, &self.faults, self.nics, self.trace);
         let world = Arc::new(world);
         let job = Chance::new(!self.seed).next().max(1);
         let interface = |rank| {

@@ -5,6 +5,7 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `atomic` | changing a word that others may change at the same moment |
 //! | `cache` | how much the caches hold |
 //! | `copy` | moving bytes that a peer may be writing at the same moment |
 //! | `segment` | an unnamed, sealed, mapped file |
@@ -12,6 +13,7 @@
 //! | `limits` | what this machine can give, asked before it is taken |
 //! | `cgroup` | what control groups grant |
 
+pub mod atomic;
 pub mod cache;
 mod cgroup;
 pub mod copy;

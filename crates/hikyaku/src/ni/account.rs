@@ -100,6 +100,19 @@ impl Account {
         balance.done.fetch_max(number, Ordering::Release);
     }
 
+    /// Keeps the status word of an operation that is answered by itself; its number is none of those above.
+    pub fn keep_status(&self, rank: usize, number: u64, status: StatusWord) {
+        self.statuses().insert((rank, number), status);
+    }
+
+    /// Such an operation is done: its status word, if it has one, is written, inside the lock.
+    pub fn write_status(&self, rank: usize, number: u64, write: impl FnOnce(StatusWord)) {
+        let mut statuses = self.statuses();
+        if let Some(status) = statuses.remove(&(rank, number)) {
+            write(status);
+        }
+    }
+
     /// An operation is not done, nor will it be: its status word stays as it is.
     pub fn drop_status(&self, rank: usize, number: u64) {
         self.statuses().remove(&(rank, number));

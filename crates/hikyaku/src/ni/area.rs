@@ -11,6 +11,7 @@ use super::rest::Rest;
 use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::memory::heap::Heap;
+use crate::transport::remote_memory::RemoteKey;
 use crate::transport::shm::layout::{AREA_COUNT, AreaKind};
 use bytemuck::Pod;
 use rustix::event::{PollFd, PollFlags};
@@ -70,6 +71,8 @@ pub(crate) struct Opened {
     pub bytes: usize,
     /// This is the owner's own handle: the memory stays while it lives.
     pub owned: bool,
+    /// How the network reaches it by itself, if it does.
+    pub reach: Option<RemoteKey>,
 }
 
 impl Opened {
@@ -202,8 +205,9 @@ impl Port {
             Error::Refused { reason: Refusal::UnknownArea, .. } => Error::UnknownArea { rank, id },
             other => other,
         };
-        let [key, kind, start, bytes] = self.ask_area(rank, id).map_err(unknown)?;
-        self.ni.believe(rank, id, key, [kind, start, bytes])
+        let ([key, kind, start, bytes], reach) = self.ask_area(rank, id).map_err(unknown)?;
+        let opened = self.ni.believe(rank, id, key, [kind, start, bytes])?;
+        Ok(Opened { reach: reach.filter(|_| self.ni.direct.is_some()), ..opened })
     }
 }
 
@@ -241,7 +245,7 @@ impl Ni {
         // Whatever a peer has left there.
         told.clear();
         told.publish(key, words);
-        Ok(Opened { job: self.ground, rank: self.rank, id, key, kind, start, bytes, owned: true })
+        Ok(Opened { job: self.ground, rank: self.rank, id, key, kind, start, bytes, owned: true, reach: None })
     }
 
     /// An own area, by what this rank keeps to itself; or reads an entry of a peer's table and believes none of it: a
@@ -270,7 +274,7 @@ impl Ni {
         if !inside {
             return Err(Error::PeerMisbehaved { rank, what: "an area outside its memory" });
         }
-        Ok(Opened { job: self.ground, rank, id, key, kind, start, bytes: bytes as usize, owned: false })
+        Ok(Opened { job: self.ground, rank, id, key, kind, start, bytes: bytes as usize, owned: false, reach: None })
     }
 
     /// Takes an area away; when this gives true, nobody is inside an operation on it. False: that took long (see below), and the
@@ -296,8 +300,9 @@ impl Ni {
         self.mine().areas[area.id as usize].revoke(area.key);
         self.fences.heavy();
         self.own_areas.await_left(|| self.relax());
+        self.direct.iter().for_each(|direct| direct.take_back(area.key));
         let mut rest = Rest::new(self);
-        // Far ranks operate through this rank's own interface.
+        // Far ranks operate through this rank's own interface, or by a key that was taken back.
         for (local, rank) in self.memory.layout.locals().zip(self.routes.near()).filter(|(_, rank)| **rank != self.rank)
         {
             for guard in &self.memory.block(local).guards[..self.memory.layout.ports] {

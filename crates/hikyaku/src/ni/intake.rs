@@ -6,6 +6,7 @@ use super::engine::{Done, dispatch};
 use super::outbox::Outbox;
 use crate::planted::{Bug, planted};
 use crate::transport::core::{Loss, Sink, Token, Transport};
+use crate::transport::remote_memory::RemoteFailure;
 use crate::transport::shm::ring::Packet;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -156,13 +157,29 @@ impl Sink for Receiving<'_> {
         self.desk.take(self.ni, self.intake, from, packet, payload);
     }
 
-    fn completed(&mut self, _: Token) {
-        // Nothing is posted with a token.
+    /// Packets are posted without a token, so it is of an operation of the network itself.
+    fn completed(&mut self, token: Token) {
+        self.fetched(token, 0);
     }
 
     fn lost(&mut self, rank: usize, why: Loss) {
         self.worked = true;
         self.ni.lose(rank, why);
+    }
+
+    fn fetched(&mut self, token: Token, before: u64) {
+        self.worked = true;
+        self.ni.complete(token, Ok(before));
+    }
+
+    fn failed(&mut self, token: Token, why: RemoteFailure) {
+        self.worked = true;
+        self.ni.complete(token, Err(why));
+    }
+
+    fn landed(&mut self, _: usize) {
+        // Whoever sleeps is woken by whoever receives.
+        self.worked = true;
     }
 }
 

@@ -74,9 +74,10 @@ use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
 use crate::sync::fence::Fences;
 use crate::transport::Interface;
-use crate::transport::core::{Loss, Transport};
+use crate::transport::core::{Loss, Token, Transport};
 use crate::transport::environment::Environment;
 use crate::transport::hardware::Hardware;
+use crate::transport::remote_memory::End;
 use crate::transport::shm::layout::{Block, JobMemory, Local};
 use crate::transport::shm::ring::{self, Packet};
 use account::Account;
@@ -90,6 +91,7 @@ use lookout::Lookout;
 use message::HANDLER_COUNT;
 use owner::OwnerPage;
 use port::Lane;
+use remote::direct::Direct;
 use remote::pull::PullDesk;
 use routes::Routes;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
@@ -157,6 +159,8 @@ pub(crate) struct Ni {
     pub pulls: Box<[PullDesk]>,
     /// What each port has routed.
     pub accounts: Box<[Account]>,
+    /// What the network itself does on memory of far ranks, if it can.
+    pub direct: Option<Direct>,
     pub windows: Windows,
     /// Per rank of this host: its process, as it said when all had joined; 0 before.
     processes: Box<[AtomicI32]>,
@@ -211,6 +215,14 @@ impl Interface for Ni {
         Ni::progress(self);
         self.has_put_off()
     }
+
+    fn complete(&self, token: Token, end: End) {
+        Ni::complete(self, token, end);
+    }
+
+    fn landed(&self) {
+        self.notify(self.rank, crate::sync::bell::ANY);
+    }
 }
 
 impl Ni {
@@ -219,8 +231,10 @@ impl Ni {
         let local = settings.routes.to(settings.rank).local;
         // SAFETY: inside the segment.
         let heaps = unsafe { memory.segment.base().add(layout.heap(Local(0))) };
+        let heap = settings.routes.to(settings.rank).heap;
         let ni = Ni {
             heaps,
+            direct: Direct::new(settings.far.as_ref(), &memory, heap),
             rank: settings.rank,
             local,
             routes: settings.routes,

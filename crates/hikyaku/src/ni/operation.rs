@@ -9,49 +9,10 @@ use super::port::Port;
 use super::raw::RawPort;
 use super::remote::{Data, Target};
 use crate::error::{Error, Refusal, Result};
+pub use crate::memory::atomic::Atomic;
 use crate::transport::shm::layout::AreaKind;
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
-
-/// What an atomic operation does with a word. All give the value from before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Atomic {
-    /// Adds, wrapping around.
-    Add(u64),
-    /// Replaces.
-    Swap(u64),
-    /// Replaces by `new` if the word equals `old`.
-    CompareSwap {
-        /// The value expected.
-        old: u64,
-        /// The value to store.
-        new: u64,
-    },
-    /// Bitwise and.
-    And(u64),
-    /// Bitwise or.
-    Or(u64),
-    /// Bitwise exclusive or.
-    Xor(u64),
-}
-
-impl Atomic {
-    /// Does it.
-    #[inline(always)]
-    pub(crate) fn perform(self, word: &AtomicU64) -> u64 {
-        match self {
-            Atomic::Add(value) => word.fetch_add(value, Ordering::SeqCst),
-            Atomic::Swap(value) => word.swap(value, Ordering::SeqCst),
-            Atomic::CompareSwap { old, new } => {
-                word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).unwrap_or_else(|seen| seen)
-            }
-            Atomic::And(value) => word.fetch_and(value, Ordering::SeqCst),
-            Atomic::Or(value) => word.fetch_or(value, Ordering::SeqCst),
-            Atomic::Xor(value) => word.fetch_xor(value, Ordering::SeqCst),
-        }
-    }
-}
 
 impl Port {
     /// Writes `data` to a place. `data` may be reused when the call returns; the bytes are all there after the next

@@ -46,7 +46,9 @@ impl Outbox {
 
     /// Sends bytes that others may be writing, or keeps a copy of them for later.
     pub fn send_data(&mut self, ni: &Ni, rank: usize, packet: Packet, data: Data<'_>, limit: usize) -> Result<()> {
-        if !ni.is_near(rank) && self.waiting(rank) == 0 {
+        // What the interface itself answers concerns nothing that this rank has put.
+        let is_held = self.lane.is_some() && ni.holds_back(rank);
+        if !ni.is_near(rank) && self.waiting(rank) == 0 && !is_held {
             // SAFETY: data can be read, and is copied.
             let sent = unsafe { ni.post_body(rank, &packet, data.body(&[])) };
             if matches!(sent, Ok(true)) {

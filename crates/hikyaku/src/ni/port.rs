@@ -220,7 +220,7 @@ impl Lane {
         let (local, source) = (ni.local_of(rank), ni.memory.source(ni.local, self.port));
         let producer = match self.to.get_mut(local.0 as usize) {
             Some(Some(producer)) => producer,
-            _ if !ni.is_near(rank) => return ni.post(rank, packet, payload),
+            _ if !ni.is_near(rank) => return Ok(!ni.holds_back(rank) && ni.post(rank, packet, payload)?),
             _ => self.attach(ni, local)?,
         };
         debug_assert!(payload.len() <= PAYLOAD_MAX);
@@ -239,6 +239,9 @@ impl Lane {
     /// They can be read.
     pub unsafe fn try_send_body(&mut self, ni: &Ni, rank: usize, packet: &Packet, body: Body) -> Result<bool> {
         if !ni.is_near(rank) {
+            if ni.holds_back(rank) {
+                return Ok(false);
+            }
             // SAFETY: the caller's promise.
             return unsafe { ni.post_body(rank, packet, body) };
         }

@@ -6,7 +6,8 @@
 //!   interface <-- Sink::completed(token) ---- Transport <--- wire ----- Transport
 //!                                             Transport --- Sink::lost(rank, why) --> interface
 //! ```
-//! [`loopback`](super::loopback) is the smallest one, to copy from; [`udp`](super::udp) is a real one.
+//! [`loopback`](super::loopback) is the smallest one, to copy from; [`udp`](super::udp) is a real one. A network that reaches memory
+//! of other hosts by itself may offer that besides: [`remote_memory`](super::remote_memory).
 //!
 //! Rules that hold for every transport:
 //! * Packets of one pair arrive once each and in the order of their posts. There is no order among pairs.
@@ -18,6 +19,7 @@
 //!   [`Sink::lost`] then, and it means only that the transport has let go of the body.
 //! * [`Sink::lost`] comes once for a rank, after everything that arrived from it. Posts to that rank fail from then on.
 
+use super::remote_memory::{RemoteFailure, RemoteMemory};
 use super::shm::ring::Packet;
 use crate::error::{Error, Result};
 use std::os::fd::BorrowedFd;
@@ -67,6 +69,11 @@ pub trait Transport: Send + Sync {
     /// Whether everything posted was delivered to the peer's transport, or its peer is lost. A rank says that it has left only
     /// then.
     fn drained(&self) -> bool;
+
+    /// How memory of far ranks is reached without their programs, if the network can. Otherwise packets do it.
+    fn remote_memory(&self) -> Option<&dyn RemoteMemory> {
+        None
+    }
 }
 
 /// Takes what a transport hands out.
@@ -74,11 +81,21 @@ pub trait Sink {
     /// A packet has arrived. The payload is private memory of the transport, valid during the call.
     fn message(&mut self, from: usize, packet: &Packet, payload: &[u8]);
 
-    /// The body that was posted with this token is free.
+    /// The body that was posted with this token is free; or what was put or got with it is there.
     fn completed(&mut self, token: Token);
 
     /// Nothing comes from this rank any more, and nothing goes there.
     fn lost(&mut self, rank: usize, why: Loss);
+
+    /// The word that was changed with this token held this before. As the following ones, only from a transport with
+    /// [`RemoteMemory`].
+    fn fetched(&mut self, _token: Token, _before: u64) {}
+
+    /// What was put, got or changed with this token is not done.
+    fn failed(&mut self, _token: Token, _why: RemoteFailure) {}
+
+    /// A put or a change of this rank's memory that came with an event is done.
+    fn landed(&mut self, _from: usize) {}
 }
 
 /// Names a body that was posted; its meaning is the caller's.

@@ -12,6 +12,12 @@
 //! 4. Something to sleep on: a descriptor that is readable while `poll` has something to hand out. Here it is an event counter of
 //!    the kernel (`eventfd`), which whoever posts adds to and whoever polls empties first.
 //! 5. Loss: an endpoint that is dropped is lost to all others, once, after everything it has sent.
+//!
+//! A version with remote memory, which no transport must have, is in [`memory`].
+
+mod memory;
+
+pub use memory::{MemoryEndpoint, memory_endpoints};
 
 use super::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport, lock_now};
 use super::shm::ring::Packet;

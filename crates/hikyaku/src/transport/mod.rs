@@ -12,6 +12,7 @@
 //! | `shm/` | mapped memory, and rings of messages in it |
 //! | `hosts` | which rank is on which host |
 //! | `core` | what a transport must do |
+//! | `remote_memory` | what a transport may do besides: memory of far ranks without their programs |
 //! | `packet` | what packets ask for, and how they are written for the wire |
 //! | `loopback` | the smallest transport, to copy from |
 //! | `udp/` | the transport over datagrams |
@@ -27,11 +28,14 @@ pub(crate) mod hosts;
 pub mod loopback;
 pub(crate) mod packet;
 pub(crate) mod reliable;
+pub mod remote_memory;
 pub mod shm;
 pub mod sim;
 pub mod udp;
 
+use self::core::Token;
 use packet::kind;
+use remote_memory::End;
 use shm::ring::Packet;
 use std::sync::Arc;
 
@@ -45,6 +49,12 @@ pub(crate) trait Interface: Send + Sync {
 
     /// Does what waits; whether anything still does.
     fn progress(&self) -> bool;
+
+    /// An operation on remote memory has ended: with the word from before, if one was changed.
+    fn complete(&self, token: Token, end: End);
+
+    /// The network has changed this rank's memory by itself.
+    fn landed(&self);
 }
 
 /// Bytes of the words that a packet may carry behind its payload.

@@ -56,10 +56,16 @@ pub(crate) mod kind {
     pub const ROUTED: u8 = 4;
     /// Tells how many messages of a far rank were handled so far: the address.
     pub const CREDIT: u8 = 5;
+    /// Between simulated network interfaces that reach memory by themselves; no rank sees it.
+    pub const NIC: u8 = 6;
+    /// Answers it.
+    pub const NIC_DONE: u8 = 7;
 }
 
 /// What a routed message asks for: its handler field.
 pub(crate) mod verb {
+    use crate::memory::atomic::Atomic;
+
     pub const PUSH: u16 = 0;
     pub const PULL: u16 = 1;
     pub const WORD: u16 = 2;
@@ -76,6 +82,31 @@ pub(crate) mod verb {
     pub const OPEN: u16 = 10;
     /// Asks for nothing but an answer, when everything before it is done.
     pub const SETTLE: u16 = 11;
+
+    /// An atomic operation, and its operands.
+    pub fn of_atomic(operation: Atomic) -> (u16, [u64; 2]) {
+        match operation {
+            Atomic::Add(value) => (ADD, [value, 0]),
+            Atomic::Swap(value) => (SWAP, [value, 0]),
+            Atomic::CompareSwap { old, new } => (COMPARE_SWAP, [old, new]),
+            Atomic::And(value) => (AND, [value, 0]),
+            Atomic::Or(value) => (OR, [value, 0]),
+            Atomic::Xor(value) => (XOR, [value, 0]),
+        }
+    }
+
+    /// The inverse; `None` for what is none.
+    pub fn atomic(verb: u16, [a, b]: [u64; 2]) -> Option<Atomic> {
+        Some(match verb {
+            ADD => Atomic::Add(a),
+            SWAP => Atomic::Swap(a),
+            COMPARE_SWAP => Atomic::CompareSwap { old: a, new: b },
+            AND => Atomic::And(a),
+            OR => Atomic::Or(a),
+            XOR => Atomic::Xor(a),
+            _ => return None,
+        })
+    }
 }
 
 /// The last argument of a push that was described before.
@@ -103,12 +134,21 @@ pub(crate) enum Class {
     Atomic,
     Message,
     Answer,
+    /// What network interfaces do by themselves: writing, reading, changing memory, and that it is done.
+    Put,
+    Get,
+    Change,
+    Done,
 }
 
 impl Class {
     pub fn of(packet: &Packet) -> Class {
         match (packet.kind, packet.handler) {
             (kind::ANSWER | kind::REFUSED | kind::CREDIT, _) => Class::Answer,
+            (kind::NIC, verb::PUSH) => Class::Put,
+            (kind::NIC, verb::PULL) => Class::Get,
+            (kind::NIC, _) => Class::Change,
+            (kind::NIC_DONE, _) => Class::Done,
             (kind::ROUTED, verb::PUSH_THEN) if packet.arguments[5] == PREPARED => Class::Prepared,
             (kind::ROUTED, verb::PUSH | verb::PUSH_THEN) => Class::Push,
             (kind::ROUTED, verb::PULL | verb::OPEN) => Class::Pull,
@@ -128,6 +168,10 @@ impl Class {
             Class::Atomic => "atomic",
             Class::Message => "message",
             Class::Answer => "answer",
+            Class::Put => "put",
+            Class::Get => "get",
+            Class::Change => "change",
+            Class::Done => "done",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The initiator's side: sending operations, and hearing of their end.
 
-use super::operation::{Act, Data, Manner, Operation};
+use super::direct::Direct;
+use super::operation::{Act, Data, Manner, Operation, REACHED};
 use super::target::Target;
 use super::token;
 use crate::error::Result;
@@ -14,6 +15,7 @@ use crate::ni::wait::{By, Progress};
 use crate::planted::{Bug, planted};
 use crate::sync::bell::ANY;
 use crate::transport::hardware::Multicast;
+use crate::transport::remote_memory::RemoteKey;
 use crate::transport::shm::ring::PAYLOAD_MAX;
 use crate::transport::{Parcel, TAIL_BYTES_MAX};
 
@@ -75,6 +77,9 @@ impl Ni {
         }
         self.check_rank(operation.at.rank)?;
         let (packet, body) = operation.encode(token::QUIET);
+        if self.holds_back(operation.at.rank) {
+            return Ok(false);
+        }
         // SAFETY: the operation's bytes can be read; without a token they are copied.
         unsafe { self.post_body(operation.at.rank, &packet, body) }
     }
@@ -123,6 +128,9 @@ impl Port {
 
     fn count(&self, operation: Operation<'_>, status: Option<StatusWord>) -> Result<()> {
         debug_assert!(!self.ni.is_common(&operation.at), "what is mapped is written in place");
+        if self.count_direct(&operation, status)? {
+            return Ok(());
+        }
         self.in_pieces(&operation, |piece, is_last| self.count_piece(piece, status.filter(|_| is_last)))
     }
 
@@ -153,29 +161,46 @@ impl Port {
 
     /// Waits until everything this port has routed to `rank` is done there.
     pub(crate) fn settle(&self, rank: usize) -> Result<()> {
-        let account = &self.ni.accounts[self.index];
-        if !account.is_settled(rank) && !planted(Bug::CountUnread) {
+        if !self.is_settled(rank) && !planted(Bug::CountUnread) {
             let settled = self.ask_settled(rank).and_then(|()| {
-                let settled = || account.is_settled(rank).then_some(());
+                let settled = || self.is_settled(rank).then_some(());
                 self.wait_until(By::Rank(rank), None, ANY, Progress::Always, settled)
             });
             // A rank that leaves says before what is done.
             if let Err(error) = settled
-                && !account.is_settled(rank)
+                && !self.is_settled(rank)
             {
                 if error.is_peer_fault() {
-                    account.write_off(rank);
+                    self.ni.accounts[self.index].write_off(rank);
+                    self.ni.direct.iter().for_each(|direct| direct.write_off(self.index, rank));
                 }
                 return Err(error);
             }
         }
-        self.routed.set(!account.unsettled().is_empty());
+        self.routed.set(!self.unsettled().is_empty());
         Ok(())
+    }
+
+    /// Whether everything that this port has routed to `rank` is done.
+    fn is_settled(&self, rank: usize) -> bool {
+        let is_direct_settled = |direct: &Direct| direct.is_settled(self.index, rank);
+        self.ni.accounts[self.index].is_settled(rank) && self.ni.direct.as_ref().is_none_or(is_direct_settled)
+    }
+
+    /// The ranks to which something of this port is under way.
+    fn unsettled(&self) -> Vec<usize> {
+        let mut ranks = self.ni.accounts[self.index].unsettled();
+        if let Some(direct) = &self.ni.direct {
+            ranks.extend(direct.unsettled(self.index));
+            ranks.sort_unstable();
+            ranks.dedup();
+        }
+        ranks
     }
 
     /// Waits until everything this port has routed is done; a rank that has ended does not keep the others from being waited for.
     pub(crate) fn settle_all(&self) -> Result<()> {
-        let unsettled = self.ni.accounts[self.index].unsettled();
+        let unsettled = self.unsettled();
         // All are asked before any is waited for; who cannot be asked cannot be waited for either.
         for rank in &unsettled {
             let _ = self.ask_settled(*rank);
@@ -203,13 +228,19 @@ impl Port {
 /// Operations whose answer is waited for.
 impl Port {
     pub(crate) fn atomic_routed(&self, at: Target, operation: Atomic) -> Result<u64> {
-        Ok(self.ask(at, Act::Change(operation))?.slot.words()[0])
+        refuse_in_handler()?;
+        match self.atomic_direct(at, operation)? {
+            Some(before) => Ok(before),
+            None => Ok(self.ask(at, Act::Change(operation))?.slot.words()[0]),
+        }
     }
 
-    /// What a far rank knows of its area `id`: key, kind, start, bytes.
-    pub(crate) fn ask_area(&self, rank: usize, id: u32) -> Result<[u64; 4]> {
-        let [key, kind, start, bytes, ..] = self.ask(Target::of_unknown_area(rank, id), Act::Open)?.slot.words();
-        Ok([key, kind, start, bytes])
+    /// What a far rank knows of its area `id`: key, kind, start, bytes; and how the network reaches it, if it does.
+    pub(crate) fn ask_area(&self, rank: usize, id: u32) -> Result<([u64; 4], Option<RemoteKey>)> {
+        let words = self.ask(Target::of_unknown_area(rank, id), Act::Open)?.slot.words();
+        let [area_key, kind, start, bytes, base, key] = words;
+        let reach = (kind & REACHED != 0).then_some(RemoteKey { base, key, bytes });
+        Ok(([area_key, kind & !REACHED, start, bytes], reach))
     }
 
     fn ask(&self, at: Target, act: Act<'_>) -> Result<Answered<'_>> {

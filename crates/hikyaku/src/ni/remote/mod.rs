@@ -6,6 +6,7 @@
 //!   initiator                                              owner of the target
 //!   Operation
 //!     mapped here:  found, performed in place
+//!     the network reaches it (`direct`): put, get or change, and nobody acts at the target
 //!     else:         encoded, sent by ring or transport --> decoded: an Operation again
 //!                                                          found: nothing that a peer says is believed
 //!                                                          performed, by the same code as in place
@@ -29,10 +30,14 @@
 //! | `perform` | doing them on memory that is mapped here |
 //! | `serve` | the owner's side: decode, find, perform, answer |
 //! | `initiate` | the initiator's side: quiet, counted and asked operations; settling |
+//! | `direct` | what the network itself does where it reaches memory: keys, what is under way |
+//! | `onesided` | starting that, and waiting for it |
 //! | `pull` | reading long places, with several requests under way |
 //! | `token` | whom an answer is for |
 
+pub(crate) mod direct;
 pub(crate) mod initiate;
+mod onesided;
 pub(crate) mod operation;
 pub(crate) mod perform;
 pub(crate) mod pull;

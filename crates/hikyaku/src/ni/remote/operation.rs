@@ -40,11 +40,15 @@ pub(crate) enum Act<'a> {
     Change(Atomic),
     /// Answers so many bytes. The initiator knows by `position` which.
     Pull { bytes: u64, position: u64 },
-    /// Answers what an area is: key, kind, start, bytes.
+    /// Answers what an area is: key, kind (and whether the network reaches it, [`REACHED`]), start, bytes, and by which base and
+    /// key it does. Of the heap: base, key, bytes.
     Open,
     /// Nothing. Its answer says that everything before it is done.
     Settle,
 }
+
+/// Beside the kind of an area: the network reaches it by itself.
+pub(super) const REACHED: u64 = 1 << 63;
 
 /// Bytes to be written somewhere. Others may change them meanwhile: then it is undefined which bytes arrive, and nothing else.
 #[derive(Clone, Copy, Debug)]
@@ -151,12 +155,10 @@ impl<'a> Act<'a> {
             Act::Push(data) => (verb::PUSH, [0; 2], data, &[]),
             Act::PushThen { data, then, tail } => (verb::PUSH_THEN, [then, tail.len() as u64 / 8], data, tail),
             Act::Word(value) => plain(verb::WORD, [value, 0]),
-            Act::Change(Atomic::Add(value)) => plain(verb::ADD, [value, 0]),
-            Act::Change(Atomic::Swap(value)) => plain(verb::SWAP, [value, 0]),
-            Act::Change(Atomic::CompareSwap { old, new }) => plain(verb::COMPARE_SWAP, [old, new]),
-            Act::Change(Atomic::And(value)) => plain(verb::AND, [value, 0]),
-            Act::Change(Atomic::Or(value)) => plain(verb::OR, [value, 0]),
-            Act::Change(Atomic::Xor(value)) => plain(verb::XOR, [value, 0]),
+            Act::Change(operation) => {
+                let (verb, operands) = verb::of_atomic(operation);
+                plain(verb, operands)
+            }
             Act::Pull { bytes, position } => plain(verb::PULL, [bytes, position]),
             Act::Open => plain(verb::OPEN, [0; 2]),
             Act::Settle => plain(verb::SETTLE, [0; 2]),
@@ -172,16 +174,10 @@ impl<'a> Act<'a> {
                 Act::PushThen { data: data.into(), then: a, tail }
             }
             verb::WORD => Act::Word(a),
-            verb::ADD => Act::Change(Atomic::Add(a)),
-            verb::SWAP => Act::Change(Atomic::Swap(a)),
-            verb::COMPARE_SWAP => Act::Change(Atomic::CompareSwap { old: a, new: b }),
-            verb::AND => Act::Change(Atomic::And(a)),
-            verb::OR => Act::Change(Atomic::Or(a)),
-            verb::XOR => Act::Change(Atomic::Xor(a)),
             verb::PULL => Act::Pull { bytes: a, position: b },
             verb::OPEN => Act::Open,
             verb::SETTLE => Act::Settle,
-            _ => return None,
+            verb => Act::Change(verb::atomic(verb, [a, b])?),
         })
     }
 

@@ -153,6 +153,10 @@ impl Port {
         if ni.is_near(from.rank) {
             self.settle(from.rank)?;
         }
+        // SAFETY: the caller's promise.
+        if unsafe { self.pull_direct(from, into, bytes)? } {
+            return Ok(());
+        }
         let _calling = self.begin_call(from.rank)?;
         let piece = ni.payload_max(from.rank);
         // SAFETY: the caller's promise; the desk is closed when this returns.

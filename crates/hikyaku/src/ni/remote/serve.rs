@@ -1,6 +1,6 @@
 //! The owner's side: what a peer asks for is decoded, found, performed and answered. Nothing the peer says is believed.
 
-use super::operation::{Act, Data, Operation};
+use super::operation::{Act, Data, Operation, REACHED};
 use super::perform::Found;
 use super::token;
 use crate::error::Refusal;
@@ -40,11 +40,23 @@ fn perform<'a>(ni: &Ni, source: usize, operation: &Operation<'a>) -> Result<([u6
     if span > ni.payload_max(source) as u64 {
         return Err(Refusal::OutOfBounds);
     }
+    if let Act::Open = act
+        && at.is_heap()
+        && at.key() == ni.job
+    {
+        let [base, key, bytes] = ni.direct.as_ref().map_or([0; 3], |direct| direct.own_key());
+        return Ok(([base, key, bytes, 0, 0, 0], Data::EMPTY));
+    }
     if let Act::Open = act {
         let area = at.area().and_then(|id| ni.look_up(ni.rank, id).ok()).ok_or(Refusal::UnknownArea)?;
         // Of an address nobody else needs more than how it is aligned, and no operation asks for more than this.
         let start = if area.kind == AreaKind::Private { area.start % 16 } else { area.start };
-        return Ok(([area.key, area.kind as u64, start, area.bytes as u64, 0, 0], Data::EMPTY));
+        let reach = ni.direct.as_ref().zip(area.pointer(ni, 0));
+        // SAFETY: an area of this rank stays until it was revoked, which waits for the guard that the caller holds, and then takes
+        // the key back; everybody accesses it by racing copies and atomic words.
+        let reach = reach.and_then(|(direct, start)| unsafe { direct.lend(area.key, start, area.bytes) });
+        let (flag, base, key) = reach.map_or((0, 0, 0), |reach| (REACHED, reach.base, reach.key));
+        return Ok(([area.key, area.kind as u64 | flag, start, area.bytes as u64, base, key], Data::EMPTY));
     }
     if let Act::Settle = act {
         return Ok(([0; 6], Data::EMPTY));

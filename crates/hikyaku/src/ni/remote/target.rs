@@ -5,6 +5,7 @@ use crate::ni::Ni;
 use crate::ni::area::Opened;
 use crate::planted::{Bug, planted};
 use crate::sync::barrier::STEP_COUNT;
+use crate::transport::remote_memory::RemoteKey;
 use crate::transport::shm::layout::Hearing;
 
 /// Bytes of a rank from an offset on, as its network interface finds them.
@@ -22,6 +23,8 @@ pub(crate) struct Space {
     id: u32,
     /// What only those know who may use it: the key of an area, the name of a window, else the number of the job.
     key: u64,
+    /// How the network reaches it by itself: an area of which its owner has told that. Symmetric memory has one key for all.
+    reach: Option<RemoteKey>,
 }
 
 /// The words on which ranks meet in a collective call of the job.
@@ -33,27 +36,31 @@ const HEAP: u32 = u32::MAX - 2;
 
 impl Target {
     pub fn in_window(rank: usize, name: u64, offset: usize) -> Target {
-        Target { rank, space: Space { id: WINDOW, key: name }, offset: offset as u64 }
+        Target { rank, space: Space { id: WINDOW, key: name, reach: None }, offset: offset as u64 }
     }
 
     /// At an offset of the rank's heap.
     pub fn in_heap(ni: &Ni, rank: usize, offset: usize) -> Target {
-        Target { rank, space: Space { id: HEAP, key: ni.job }, offset: offset as u64 }
+        Target { rank, space: Space { id: HEAP, key: ni.job, reach: None }, offset: offset as u64 }
     }
 
     /// What the rank hears in a step of a collective call of the job.
     pub fn hearing(ni: &Ni, rank: usize, turn: usize, step: usize) -> Target {
         let offset = (turn * STEP_COUNT + step) * size_of::<Hearing>();
-        Target { rank, space: Space { id: MEETING, key: ni.job }, offset: offset as u64 }
+        Target { rank, space: Space { id: MEETING, key: ni.job, reach: None }, offset: offset as u64 }
     }
 
     pub fn in_area(area: &Opened, offset: usize) -> Target {
-        Target { rank: area.rank, space: Space { id: area.id, key: area.key }, offset: offset as u64 }
+        Target {
+            rank: area.rank,
+            space: Space { id: area.id, key: area.key, reach: area.reach },
+            offset: offset as u64,
+        }
     }
 
     /// An area of a rank of which only the number is known.
     pub fn of_unknown_area(rank: usize, id: u32) -> Target {
-        Target { rank, space: Space { id, key: 0 }, offset: 0 }
+        Target { rank, space: Space { id, key: 0, reach: None }, offset: 0 }
     }
 
     pub fn plus(self, bytes: usize) -> Target {
@@ -67,7 +74,7 @@ impl Target {
 
     /// What a peer has said of this rank's memory; none of it is believed.
     pub fn decode(rank: usize, [id, key, offset]: [u64; 3]) -> Option<Target> {
-        Some(Target { rank, space: Space { id: u32::try_from(id).ok()?, key }, offset })
+        Some(Target { rank, space: Space { id: u32::try_from(id).ok()?, key, reach: None }, offset })
     }
 
     /// Whether it is in a window, which is looked up in a table of its own.
@@ -75,9 +82,19 @@ impl Target {
         self.space.id == WINDOW
     }
 
+    /// Whether it is in the rank's heap.
+    pub fn is_heap(&self) -> bool {
+        self.space.id == HEAP
+    }
+
     /// The number of the area it is in, if it is in one.
     pub fn area(&self) -> Option<u32> {
         (self.space.id < HEAP).then_some(self.space.id)
+    }
+
+    /// How the network reaches the area it is in, if it does.
+    pub fn reach(&self) -> Option<RemoteKey> {
+        self.space.reach
     }
 
     /// The key of the area or the name of the window.
@@ -88,7 +105,7 @@ impl Target {
     /// Where words that follow a push lie: on the meeting place for a push there, else in the heap.
     pub fn beside(&self, ni: &Ni, offset: u64) -> Target {
         let id = if self.space.id == MEETING { MEETING } else { HEAP };
-        Target { space: Space { id, key: ni.job }, offset, ..*self }
+        Target { space: Space { id, key: ni.job, reach: None }, offset, ..*self }
     }
 }
 

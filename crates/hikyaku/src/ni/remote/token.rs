@@ -4,11 +4,12 @@
 //! ```text
 //!   63 counted   62 answered only if refused   61 a pull   60..8 number   7..0 port
 //! ```
-//! The token of a call has none of the three bits; 0 is no token.
+//! The token of a call has none of the three bits, that of a question for a key the first and the third; 0 is no token.
 
+use super::direct::Direct;
 use super::pull::PullDesk;
 use crate::ni::Ni;
-use crate::ni::account::Account;
+use crate::ni::account::{Account, StatusWord};
 use crate::ni::call::CallSlot;
 use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
@@ -20,6 +21,8 @@ pub(super) const QUIET: u64 = 0;
 const COUNTED: u64 = 1 << 63;
 const LAZY: u64 = 1 << 62;
 const PULLED: u64 = 1 << 61;
+/// Of the question by which key a rank's symmetric memory is reached.
+pub(super) const KEY: u64 = COUNTED | PULLED;
 const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 /// Of a counted operation; `lazy` if its end is asked for later.
@@ -39,7 +42,7 @@ pub(crate) fn is_answered(token: u64) -> bool {
 
 /// Whether its answer tells of all counted operations before it.
 pub(super) fn is_counted(token: u64) -> bool {
-    token & COUNTED != 0
+    token & KEY == COUNTED
 }
 
 /// Whether the end of it is asked for later.
@@ -62,12 +65,14 @@ enum Addressee<'a> {
     Call(&'a CallSlot),
     Counted(&'a Account, u64),
     Pull(&'a PullDesk),
+    Key(&'a Direct),
 }
 
 fn addressee(ni: &Ni, token: u64) -> Option<Addressee<'_>> {
     let (port, number) = ((token & 0xff) as usize, token >> 8 & NUMBER_MAX);
     match token & (COUNTED | PULLED) {
         0 => ni.calls.get(port).map(Addressee::Call),
+        KEY => ni.direct.as_ref().map(Addressee::Key),
         PULLED => ni.pulls.get(port).map(Addressee::Pull),
         _ => ni.accounts.get(port).map(|account| Addressee::Counted(account, number)),
     }
@@ -78,13 +83,20 @@ pub(crate) fn take_answer(ni: &Ni, source: usize, packet: &Packet, payload: &[u8
     match addressee(ni, packet.address) {
         Some(Addressee::Call(slot)) => slot.answer(packet.address, &packet.arguments, payload),
         Some(Addressee::Pull(desk)) => desk.take(packet.address, source, packet.arguments[0], payload),
-        Some(Addressee::Counted(account, number)) => account.finish(source, number, |(word, value)| {
-            // SAFETY: a word of own job memory that the caller of `push_status` named, and that was not freed since.
-            unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
-            ni.notify(ni.rank, ni.watch_of(word));
-        }),
+        Some(Addressee::Counted(account, number)) => account.finish(source, number, |status| write_status(ni, status)),
+        Some(Addressee::Key(direct)) => {
+            let [base, key, bytes, ..] = packet.arguments;
+            direct.learn(source, [base, key, bytes]);
+        }
         None => {}
     }
+}
+
+/// Writes a status word, which an account has kept.
+pub(super) fn write_status(ni: &Ni, (word, value): StatusWord) {
+    // SAFETY: a word of own job memory that the caller of `push_status` named, and that was not freed since.
+    unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
+    ni.notify(ni.rank, ni.watch_of(word));
 }
 
 /// An operation or a message was refused.
@@ -102,6 +114,7 @@ pub(crate) fn take_refusal(ni: &Ni, source: usize, packet: &Packet) {
             account.refuse(source, reason);
             account.drop_status(source, number);
         }
+        Some(Addressee::Key(direct)) => direct.learn(source, [0; 3]),
         None => {}
     }
 }

@@ -69,6 +69,15 @@ pub(super) enum What {
     Rung {
         rank: usize,
     },
+    /// A network interface sends a piece of an operation on remote memory.
+    Piece {
+        number: u64,
+        piece: u64,
+    },
+    /// An operation on remote memory has ended.
+    Finished {
+        number: u64,
+    },
     /// A rank learns that another cannot be reached.
     Lost {
         here: usize,
@@ -135,7 +144,8 @@ impl Agenda {
         match &event.what {
             What::Alarm { rank: who, .. } | What::Crash { rank: who } => add(&rank(*who)),
             What::Room { rank: who } | What::Retry { rank: who } | What::Rung { rank: who } => add(&rank(*who)),
-            What::Passed { color } => add(&color.to_le_bytes()),
+            What::Passed { color: number } | What::Finished { number } => add(&number.to_le_bytes()),
+            What::Piece { number, piece } => add(&[number.to_le_bytes(), piece.to_le_bytes()].concat()),
             What::Tick { here, there } | What::Lost { here, there } => add(&[rank(*here), rank(*there)].concat()),
             What::Departure { rank: who, state, .. } => {
                 add(&rank(*who));

@@ -7,6 +7,7 @@ use crate::transport::Parcel;
 use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport};
 use crate::transport::environment::Environment;
 use crate::transport::hardware::{Hardware, Multicast, NetworkBarrier};
+use crate::transport::remote_memory::RemoteMemory;
 use crate::transport::shm::layout::State;
 use crate::transport::shm::ring::Packet;
 use std::os::fd::BorrowedFd;
@@ -68,6 +69,10 @@ impl Transport for Endpoint {
     /// A rank that ends does so when everything has arrived that it has sent: see [`Environment::depart`].
     fn drained(&self) -> bool {
         true
+    }
+
+    fn remote_memory(&self) -> Option<&dyn RemoteMemory> {
+        self.world.course().nics.is_some().then_some(self as _)
     }
 }
 

@@ -21,6 +21,8 @@
 //! | `fiber` | a rank's program with a stack of its own |
 //! | `hardware` | what the network does for all at once |
 //! | `faults` | what goes wrong |
+//! | `nic` | network interfaces that reach memory by themselves: what is under way |
+//! | `landing` | what they do with what arrives |
 //! | `mesh` | reliable links between ranks where it does |
 //! | `passage` | what went from where to where |
 //! | `chance` | random numbers from the seed |
@@ -31,8 +33,10 @@ pub(crate) mod endpoint;
 pub mod faults;
 pub(crate) mod fiber;
 mod hardware;
+mod landing;
 pub mod machine;
 mod mesh;
+pub mod nic;
 pub mod passage;
 mod wire;
 pub(crate) mod world;

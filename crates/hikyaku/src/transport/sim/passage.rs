@@ -9,7 +9,8 @@ pub struct Passage {
     pub from: usize,
     /// The rank it arrived at.
     pub to: usize,
-    /// What it asks for: `push`, `prepared push`, `pull`, `word`, `atomic`, `message` or `answer`; on a wire with faults
+    /// What it asks for: `push`, `prepared push`, `pull`, `word`, `atomic`, `message` or `answer`; between network interfaces that
+    /// reach memory by themselves `put`, `get`, `change` or `done`; on a wire with faults
     /// `frame`, of which several may carry one packet, and one that is lost is not told.
     pub what: &'static str,
     /// Bytes on the wire.

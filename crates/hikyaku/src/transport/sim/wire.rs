@@ -121,13 +121,13 @@ impl Wire {
     pub fn cost(&self, packet: &Packet) -> Cost {
         let operation = &self.machine.operation;
         let (start, busy) = match Class::of(packet) {
-            Class::Push => (operation.push_start, operation.push_busy),
+            Class::Push | Class::Put => (operation.push_start, operation.push_busy),
             Class::Prepared => (operation.prepared_start, operation.prepared_busy),
-            Class::Pull => (operation.pull_start, operation.pull_busy),
+            Class::Pull | Class::Get => (operation.pull_start, operation.pull_busy),
             Class::Word => (operation.word_start, operation.word_busy),
-            Class::Atomic => (operation.atomic_start, operation.atomic_busy),
+            Class::Atomic | Class::Change => (operation.atomic_start, operation.atomic_busy),
             Class::Message => (operation.message_start, operation.message_busy),
-            Class::Answer => return Cost { start: 0, busy: 0 },
+            Class::Answer | Class::Done => return Cost { start: 0, busy: 0 },
         };
         let flush = self.machine.host.flush;
         Cost { start: time(start + flush), busy: time(busy.max(start) + flush) }
@@ -139,10 +139,11 @@ impl Wire {
         let class = Class::of(packet);
         let bytes = match class {
             Class::Push | Class::Prepared | Class::Answer => payload,
-            Class::Word | Class::Atomic | Class::Pull => 8,
+            Class::Put | Class::Done => payload.max(8),
+            Class::Word | Class::Atomic | Class::Pull | Class::Get | Class::Change => 8,
             Class::Message => MESSAGE_BYTES + payload,
         };
-        let at_hand = class == Class::Answer || by_interface && self.has_processor();
+        let at_hand = matches!(class, Class::Answer | Class::Done) || by_interface && self.has_processor();
         let kept = class == Class::Message && for_interface && self.has_processor();
         Load { bytes, at_hand, kept, handling: if for_interface { self.handler(packet) } else { 0 } }
     }

@@ -7,6 +7,7 @@ use super::fiber::Owner;
 use super::hardware::Hardware;
 use super::machine::Machine;
 use super::mesh::{self, Mesh};
+use super::nic::{NicOrder, Nics};
 use super::passage::Passage;
 use super::wire::{Stages, Wire};
 use crate::planted::{Bug, planted};
@@ -53,6 +54,8 @@ pub(super) struct Course {
     pub stages: Vec<Stages>,
     /// Links over a wire with faults; `None`: nothing is ever lost.
     pub mesh: Option<Mesh>,
+    /// Network interfaces that reach memory by themselves; `None`: they only carry packets.
+    pub nics: Option<Nics>,
     /// Packets of one rank to another that may be under way or not handled.
     pub(super) crowd_max: usize,
     /// Packets under way or not handled. Those that wait for a program do not keep out those that wait for nobody.
@@ -94,6 +97,8 @@ pub(super) struct Rank {
     pub dead: bool,
     /// And all know.
     pub forgotten: bool,
+    /// All know that it has ended, however.
+    pub has_departed: bool,
     /// So many times as long it takes for everything.
     slowness: f64,
 }
@@ -158,6 +163,7 @@ impl World {
         (hosts, memories): (Hosts, Vec<Arc<JobMemory>>),
         seed: u64,
         faults: &Faults,
+        nics: Option<NicOrder>,
         trace: bool,
     ) -> World {
         let size = hosts.size();
@@ -179,6 +185,7 @@ impl World {
                 stages: vec![Stages::default(); size],
                 crowd_max: faults.buffers.unwrap_or(CROWD_MAX).max(1),
                 mesh: faults.concern_wire().then(|| Mesh::new(faults.clone(), wire.longest_way(size))),
+                nics: nics.map(|order| Nics::new(order, 4 * wire.longest_way(size), size)),
                 crowd: HashMap::new(),
                 acting: None,
                 chance: Chance::new(seed),
@@ -275,9 +282,14 @@ impl World {
                 }
             }
             What::Departure { rank, state, arrivals } => {
+                course.ranks[rank].has_departed = true;
+                if let Some(nics) = &mut course.nics {
+                    nics.forget_regions(rank);
+                }
                 if course.ranks[rank].dead {
                     course.ranks[rank].forgotten = true;
                     course.forget_links(rank);
+                    course.lose_works(|_, to| to == rank);
                 }
                 let count = if planted(Bug::NewsToOneHost) { 1 } else { self.hosts.count() };
                 for host in 0..count {
@@ -293,6 +305,14 @@ impl World {
                 self.deliver(to, *parcel);
             }
             What::Passed { color } => course.pass_barrier(color),
+            What::Piece { number, piece } => {
+                let now = course.now;
+                course.send_piece(&self.wire, number, piece, now);
+            }
+            What::Finished { number } => {
+                drop(course);
+                self.finish(number);
+            }
         }
         Next::Went
     }
@@ -310,13 +330,14 @@ impl World {
         if !self.course().note_lost(here, there) {
             return;
         }
+        self.course().lose_works(|from, to| (from, to) == (here, there));
         if let Some(ni) = self.interface(here) {
             self.act(here, || ni.lose(there, tried));
         }
         self.course().wake(here, false);
     }
 
-    fn interface(&self, rank: usize) -> Option<Arc<dyn Interface>> {
+    pub(super) fn interface(&self, rank: usize) -> Option<Arc<dyn Interface>> {
         self.interfaces.get().and_then(|all| all[rank].upgrade())
     }
 
@@ -347,6 +368,9 @@ impl World {
 
     /// A packet has arrived: the interface does what it can do by itself, the rest waits for the program.
     fn deliver(&self, to: usize, parcel: Parcel) {
+        if matches!(parcel.packet.kind, kind::NIC | kind::NIC_DONE) {
+            return self.land(to, &parcel);
+        }
         let (source, queue) = (parcel.source, queue(parcel.source, to, &parcel.packet));
         if self.course().ranks[to].dead {
             self.course().lose(source);
@@ -374,7 +398,7 @@ impl World {
     }
 
     /// The interface of a rank does something by itself.
-    fn act<R>(&self, rank: usize, what: impl FnOnce() -> R) -> R {
+    pub(super) fn act<R>(&self, rank: usize, what: impl FnOnce() -> R) -> R {
         self.course().acting = Some(rank);
         let result = what();
         self.course().acting = None;
@@ -448,7 +472,7 @@ impl Course {
         }
     }
 
-    fn plan_retry_if_alone(&mut self, rank: usize) {
+    pub(super) fn plan_retry_if_alone(&mut self, rank: usize) {
         if self.ranks[rank].alone > 0 {
             self.plan_retry(rank, 0);
         }
@@ -510,26 +534,37 @@ impl Course {
         }
         let crowd = self.crowd.entry(queue(from, to, &parcel.packet)).or_default();
         *crowd += 1;
-        let start = match self.acting {
-            Some(_) => self.now,
-            None => {
-                let cost = wire.cost(&parcel.packet);
-                let start = self.now + self.ranks[from].debt + cost.start;
-                self.ranks[from].debt += cost.busy;
-                start
-            }
-        };
+        let start = self.spend(wire, from, &parcel.packet);
+        self.carry(wire, to, start, parcel);
+        true
+    }
+
+    /// What a rank spends on starting an operation: when its interface has it.
+    pub(super) fn spend(&mut self, wire: &Wire, from: usize, packet: &Packet) -> Time {
+        if self.acting.is_some() {
+            return self.now;
+        }
+        let cost = wire.cost(packet);
+        let start = self.now + self.ranks[from].debt + cost.start;
+        self.ranks[from].debt += cost.busy;
+        start
+    }
+
+    /// Puts a packet on its way that an interface has at `start`.
+    pub(super) fn carry(&mut self, wire: &Wire, to: usize, start: Time, parcel: Parcel) {
+        let from = parcel.source;
         self.ranks[from].under_way += 1;
         if self.mesh.is_some() && from != to {
-            self.post(wire, to, start, &parcel);
-            return true;
+            return self.post(wire, to, start, &parcel);
         }
         let for_interface = self.ranks[to].alone > 0;
         let load = wire.load(&parcel.packet, parcel.payload.len(), self.acting.is_some(), for_interface);
-        let arrived = wire.arrival(start, from, to, load, &mut self.stages);
+        let is_apart = matches!(parcel.packet.kind, kind::NIC | kind::NIC_DONE);
+        let apart = self.nics.as_mut().filter(|nics| is_apart && nics.order == NicOrder::AnyOrder);
+        let stages = apart.map_or(&mut self.stages, |nics| &mut nics.stages);
+        let arrived = wire.arrival(start, from, to, load, stages);
         self.trace(from, to, Class::of(&parcel.packet).name(), load.bytes, start, arrived);
         self.plan(arrived, What::Arrival { to, parcel: Box::new(parcel) });
-        true
     }
 
     /// Notes what goes from where to where.
@@ -570,7 +605,7 @@ impl Course {
     }
 
     /// A packet of a rank is not under way any more.
-    fn lose(&mut self, source: usize) {
+    pub(super) fn lose(&mut self, source: usize) {
         self.ranks[source].under_way -= 1;
         self.depart_when_quiet(source);
     }
@@ -584,6 +619,7 @@ impl Course {
         (this.dead, this.phase) = (true, Phase::Ended);
         // No alarm is for it any more.
         this.sleeps += 1;
+        self.bury(rank);
         self.ready.retain(|ready| *ready != rank);
         self.plan(self.now + wire.news(), What::Departure { rank, state: State::Dead, arrivals: 0 });
         true

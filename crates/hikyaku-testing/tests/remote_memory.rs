@@ -1,0 +1,29 @@
+//! Simulated hosts whose network interfaces reach memory by themselves: every case of the registry, and what goes between hosts.
+
+use hikyaku::sim::{Faults, Machine, NicOrder, Sim};
+use hikyaku_testing::registry::cases;
+use hikyaku_testing::runner::{self, Kind};
+
+/// On which of three hosts a rank is.
+fn host_of(ranks: usize) -> impl Fn(usize) -> usize {
+    move |rank| rank % ranks.min(3)
+}
+
+/// Near and far ranks in one job, in mixed order; half of the jobs over a wire with faults.
+fn every_case(what: &str, order: NicOrder) {
+    let sim = |ranks: usize, seed| {
+        let faults = if seed % 2 == 0 { Faults::default() } else { Faults::of_wire(0.1) };
+        Sim::new(Machine::plain(), ranks, seed).hosts(host_of(ranks)).remote_memory(order).faults(faults)
+    };
+    runner::check(what, &Kind::Simulated(&sim), cases(), &[6]);
+}
+
+#[test]
+fn every_case_where_memory_is_written_in_order() {
+    every_case("on hosts with remote memory in order", NicOrder::InOrder);
+}
+
+#[test]
+fn every_case_where_memory_is_written_in_any_order() {
+    every_case("on hosts with remote memory in any order", NicOrder::AnyOrder);
+}
