@@ -155,8 +155,9 @@ const MIXED: u64 = 100;
 fn sim(machine: &str, ranks: usize, seed: u64) -> Sim {
     let model = if machine == "plain" { Machine::plain() } else { Machine::named(machine).unwrap() };
     let sim = Sim::new(model, ranks, seed);
-    // Each rank on a host of its own, or those of two hosts in turn.
-    let sim = if seed >= MIXED { sim.hosts(|rank| rank % 2.min(ranks)) } else { sim };
+    // Each rank on a host of its own, or those of two or three hosts in turn.
+    let hosts = (2 + seed as usize % 2).min(ranks);
+    let sim = if seed >= MIXED { sim.hosts(|rank| rank % hosts) } else { sim };
     if seed % 2 == 1 { sim.faults(Faults::of_wire(0.1)) } else { sim }
 }
 
