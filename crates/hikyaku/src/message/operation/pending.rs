@@ -104,11 +104,12 @@ impl Core {
     /// The buffer stays as it is until the operation has ended.
     #[inline(always)]
     pub(super) unsafe fn start_out(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<bool> {
-        // SAFETY: the caller's promise.
-        if buffer.bytes <= EAGER_MAX
-            && NearPair::send_at_once(self, unsafe { buffer.as_slice() }, member, entry, prepared)
-        {
-            return Ok(true);
+        if buffer.bytes <= EAGER_MAX {
+            // SAFETY: the caller's promise.
+            let data = unsafe { buffer.as_slice() };
+            if NearPair::send_at_once(self, data, member, entry, prepared) {
+                return Ok(true);
+            }
         }
         self.start_flight_out(buffer, member, entry, prepared)
     }

@@ -32,9 +32,11 @@ impl Messages<'_> {
     #[inline]
     pub fn recv<T: Pod>(&self, into: &mut [T], rank: usize, slot: usize) -> Result<usize> {
         let into = Buffer::of_mut(bytemuck::cast_slice_mut(into));
-        // SAFETY: borrowed for the time of this call.
-        let short =
-            if slot < self.core.slots { unsafe { NearPair::recv_short(&self.core, into, rank, slot) } } else { None };
+        let short = match slot < self.core.slots {
+            // SAFETY: borrowed for the time of this call.
+            true => unsafe { NearPair::recv_short(&self.core, into, rank, slot) },
+            false => None,
+        };
         let bytes = match short {
             Some(bytes) => bytes,
             None => self.recv_entry(into, rank, slot, slot)?,
