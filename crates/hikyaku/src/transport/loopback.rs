@@ -13,7 +13,7 @@
 //!    the kernel (`eventfd`), which whoever posts adds to and whoever polls empties first.
 //! 5. Loss: an endpoint that is dropped is lost to all others, once, after everything it has sent.
 //!
-//! A version with remote memory, which no transport must have, is in [`memory`].
+//! A version with remote memory, which no transport must have, is in `loopback/memory.rs`.
 
 mod memory;
 
