@@ -139,7 +139,7 @@ impl Group<'_> {
         if let Some(known) = self.reached.get() {
             return Ok(known);
         }
-        let reaches = |member: &Member| member.rank == ni.rank || ni.crosses_to(member.rank);
+        let reaches = |member: &Member<'_>| member.rank == ni.rank || ni.crosses_to(member.rank);
         let mine = [self.members.iter().all(reaches) as u8];
         let round = self.enter(Label { bytes: 1, ..label })?;
         self.contribute(&round, &mine);

@@ -251,8 +251,7 @@ impl Group<'_> {
         let taken = match trip.offset_of(self.rank()).filter(|_| all) {
             Some(offset) => self.others_in_turn().try_for_each(|member| {
                 let (rank, target) = (self.members[member].rank, trip.place(member, block, into));
-                // SAFETY: the member's buffer lies in job memory, which stays mapped.
-                unsafe { told(member).read(false, &self.job.ni, rank, HALF_BYTES, offset, target) }
+                told(member).read_mapped(false, &self.job.ni, rank, HALF_BYTES, offset, target)
             }),
             None => Ok(()),
         };

@@ -48,7 +48,7 @@ impl Group<'_> {
         let marks = &self.part(member).pieces[round.slot];
         if (1..PIECE_COUNT).contains(&index) && marks.has(index, round.number) {
             let bytes = (index + 1) * PIECE_BYTES - offset;
-            copy::expect_read(self.members[member].buffer(round.slot).wrapping_add(offset), bytes);
+            copy::expect_read(self.members[member].buffer(round.slot).part(offset, bytes).start(), bytes);
         }
     }
 

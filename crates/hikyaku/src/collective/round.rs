@@ -14,11 +14,12 @@
 
 use super::group::Group;
 use super::label::{Label, history, same_number};
-use super::part::{BUFFER_BYTES, Entry, INLINE_MAX, Part};
+use super::part::{Entry, INLINE_MAX, Part};
 use super::pieces::PIECE_BYTES;
 use super::words::SLOT_COUNT;
 use crate::error::Result;
 use crate::memory::copy;
+use crate::memory::span::Span;
 use crate::ni::message::refuse_in_handler;
 use crate::sync::bell::ANY;
 use bytemuck::Pod;
@@ -161,7 +162,7 @@ impl Group<'_> {
         }
         if self.floor.lacks(next, 0).is_none() {
             let slot = (next % SLOT_COUNT) as usize;
-            copy::expect_write(self.members[self.rank()].buffer(slot), bytes);
+            copy::expect_write(self.members[self.rank()].buffer(slot).start(), bytes);
             self.expect_pieces(slot, bytes);
         }
     }
@@ -170,23 +171,22 @@ impl Group<'_> {
     #[inline(always)]
     pub(super) fn put(&self, round: &Round, member: usize, data: &[u8]) {
         let target = self.contribution(round, member, data.len());
-        // SAFETY: the place holds that much; `data` is a live slice outside of it.
-        unsafe { copy::copy(target, data.as_ptr(), data.len()) };
+        target.copy_in(data);
     }
 
     /// Copies into a part of the place for this member's contribution of `bytes` bytes.
     pub(super) fn put_part(&self, round: &Round, bytes: usize, offset: usize, data: &[u8]) {
-        assert!(offset + data.len() <= bytes);
         let target = self.contribution(round, self.rank(), bytes);
-        // SAFETY: within the place, by the assertion; `data` is a live slice outside of it.
-        unsafe { copy::copy(target.add(offset), data.as_ptr(), data.len()) };
+        target.part(offset, data.len()).copy_in(data);
     }
 
     /// Where the contribution of a member lies, if it has `bytes` bytes.
     #[inline(always)]
-    pub(super) fn contribution(&self, round: &Round, member: usize, bytes: usize) -> *mut u8 {
-        assert!(bytes <= BUFFER_BYTES);
-        if bytes <= INLINE_MAX { self.entry(member, round).payload() } else { self.members[member].buffer(round.slot) }
+    pub(super) fn contribution(&self, round: &Round, member: usize, bytes: usize) -> Span<'_> {
+        match bytes <= INLINE_MAX {
+            true => self.entry(member, round).payload().part(0, bytes),
+            false => self.members[member].buffer(round.slot).part(0, bytes),
+        }
     }
 
     /// Copies `into.len()` bytes at `offset` of a contribution of `bytes` bytes out. Waits for what is still to come of one
@@ -205,8 +205,7 @@ impl Group<'_> {
             return self.take_in_pieces(round, member, offset, into);
         }
         let source = self.contribution(round, member, bytes);
-        // SAFETY: within the place, by the assertion; `into` is private.
-        unsafe { copy::copy(into.as_mut_ptr(), source.add(offset), into.len()) };
+        source.part(offset, into.len()).copy_out(into);
         Ok(())
     }
 
@@ -215,23 +214,18 @@ impl Group<'_> {
         const { assert!(size_of::<T>() <= PIECE_BYTES) };
         let mut value = T::zeroed();
         let source = self.contribution(round, member, size_of::<T>());
-        // SAFETY: the place holds as many bytes.
-        unsafe { copy::copy((&raw mut value).cast(), source, size_of::<T>()) };
+        source.copy_out(bytemuck::bytes_of_mut(&mut value));
         value
     }
 
     /// Copies into the buffer of a member, at `offset`, whatever the size.
     pub(super) fn put_in_buffer(&self, round: &Round, member: usize, offset: usize, data: &[u8]) {
-        assert!(offset + data.len() <= BUFFER_BYTES);
-        // SAFETY: within the buffer, by the assertion; `data` is a live slice outside of it.
-        unsafe { copy::copy(self.members[member].buffer(round.slot).add(offset), data.as_ptr(), data.len()) };
+        self.members[member].buffer(round.slot).part(offset, data.len()).copy_in(data);
     }
 
     /// Copies out of the buffer of a member.
     pub(super) fn take_from_buffer(&self, round: &Round, member: usize, offset: usize, into: &mut [u8]) {
-        assert!(offset + into.len() <= BUFFER_BYTES);
-        // SAFETY: within the buffer, by the assertion; `into` is private.
-        unsafe { copy::copy(into.as_mut_ptr(), self.members[member].buffer(round.slot).add(offset), into.len()) };
+        self.members[member].buffer(round.slot).part(offset, into.len()).copy_out(into);
     }
 
     /// Whether a member has entered the call; an error if it asks for something else.
@@ -310,8 +304,7 @@ impl Group<'_> {
 
     #[inline(always)]
     pub(super) fn part(&self, member: usize) -> &Part {
-        // SAFETY: the job keeps the segment mapped, and outlives this group.
-        unsafe { self.members[member].part() }
+        self.members[member].part()
     }
 
     #[inline(always)]

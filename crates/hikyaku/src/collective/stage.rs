@@ -15,7 +15,6 @@ use super::label::Label;
 use super::round::Round;
 use super::source::Source;
 use crate::error::Result;
-use crate::memory::copy;
 
 /// Bytes of one of the two buffers.
 pub(super) const HALF_BYTES: usize = 256 * 1024;
@@ -61,8 +60,7 @@ impl Group<'_> {
                 self.publish(&round);
                 self.await_member(&round, label.root)?;
                 let rank = self.members[label.root].rank;
-                // SAFETY: the root's buffer lies in job memory, which stays mapped.
-                let read = unsafe { source.read(past, &self.job.ni, rank, STAGE_BYTES, offset, piece) };
+                let read = source.read_mapped(past, &self.job.ni, rank, STAGE_BYTES, offset, piece);
                 self.saw_keeper(&round);
                 self.finish(&round);
                 read.map_err(|error| self.fail(error))?;
@@ -93,9 +91,6 @@ impl Group<'_> {
     /// Copies into the own buffers.
     pub(super) fn fill(&self, offset: usize, piece: &[u8]) {
         let start = self.stage.get().expect("the own buffers are there");
-        assert!(offset + piece.len() <= STAGE_BYTES);
-        let into = self.job.ni.own_bytes(start + offset, piece.len());
-        // SAFETY: within the own buffers, taken from the heap; `piece` is a live slice outside of it.
-        unsafe { copy::copy(into, piece.as_ptr(), piece.len()) };
+        self.job.ni.own_memory(start, STAGE_BYTES).part(offset, piece.len()).copy_in(piece);
     }
 }

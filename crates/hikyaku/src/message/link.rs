@@ -5,7 +5,7 @@
 //! made, and never again.
 
 use super::far::link::FarLink;
-use super::layout::Side;
+use super::layout::{Home, Side};
 use super::state::Peer;
 use super::{Core, DOMAINS};
 use std::cell::{OnceCell, RefCell};
@@ -21,9 +21,9 @@ pub(super) struct NearLink {
     /// Its rank in the job.
     pub rank: usize,
     /// What this rank holds for it.
-    mine: *mut u8,
+    mine: Home,
     /// What it holds for this rank.
-    theirs: *mut u8,
+    theirs: Home,
     /// What this rank keeps to itself.
     pub state: RefCell<Peer>,
 }
@@ -84,7 +84,7 @@ impl Core {
                 let (theirs, state) = (self.part(member, self.me), RefCell::new(Peer::new(entries)));
                 return Link::Near(Box::new(NearLink { rank, mine, theirs, state }));
             }
-            let theirs = self.roster.part(member) + self.me * self.layout.peer_bytes;
+            let theirs = self.start_of(member, self.me);
             Link::Far(Box::new(FarLink::new(rank, mine, theirs, entries)))
         })
     }
@@ -99,37 +99,42 @@ impl Core {
     }
 
     /// Where a near member, or this rank, holds what it has for `member`.
-    fn part(&self, owner: usize, member: usize) -> *mut u8 {
-        let start = self.roster.part(owner) + member * self.layout.peer_bytes;
-        let found = self.ni.near_bytes(self.rank_of(owner), start as u64, self.layout.peer_bytes as u64);
-        found.expect("a part of the heap of a near member")
+    fn part(&self, owner: usize, member: usize) -> Home {
+        Home::find(&self.ni, self.rank_of(owner), self.start_of(owner, member), self.layout.peer_bytes)
+    }
+
+    /// Where that is in the owner's heap.
+    fn start_of(&self, owner: usize, member: usize) -> usize {
+        self.roster.part(owner) + member * self.layout.peer_bytes
     }
 
     /// What this rank holds for a member, whether they have talked or not.
     pub(super) fn own_side(&self, member: usize) -> Side<'_> {
-        // SAFETY: the pair's part of job memory, which stays mapped.
-        unsafe { Side::new(self.part(self.me, member), &self.layout) }
+        self.side_of(self.me, member)
     }
 
     /// What a near member holds for this rank, whether they have talked or not.
     pub(super) fn their_side(&self, member: usize) -> Side<'_> {
         assert!(self.ni.is_near(self.rank_of(member)), "a near member");
-        // SAFETY: the pair's part of job memory, which is mapped here, as asserted, and stays so.
-        unsafe { Side::new(self.part(member, self.me), &self.layout) }
+        self.side_of(member, self.me)
+    }
+
+    fn side_of(&self, owner: usize, member: usize) -> Side<'_> {
+        let (start, bytes) = (self.start_of(owner, member) as u64, self.layout.peer_bytes as u64);
+        let span = self.ni.near_span(self.rank_of(owner), start, bytes);
+        Side::over(span.expect("a part of the heap of a near member"), &self.layout)
     }
 
     /// What this rank holds for a near member.
     #[inline(always)]
-    pub(super) fn mine(&self, link: &NearLink) -> Side<'_> {
-        // SAFETY: a link leads to the parts of its pair, which the job keeps mapped.
-        unsafe { Side::new(link.mine, &self.layout) }
+    pub(super) fn mine<'a>(&'a self, link: &'a NearLink) -> Side<'a> {
+        link.mine.side(&self.layout)
     }
 
     /// What a near member holds for this rank.
     #[inline(always)]
-    pub(super) fn theirs(&self, link: &NearLink) -> Side<'_> {
-        // SAFETY: as above.
-        unsafe { Side::new(link.theirs, &self.layout) }
+    pub(super) fn theirs<'a>(&'a self, link: &'a NearLink) -> Side<'a> {
+        link.theirs.side(&self.layout)
     }
 
     /// Wakes a near member.
@@ -141,7 +146,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use crate::sync::signals::in_fork;
 
     /// A forked child drops what it has of its parent's, and may look for it first.
     #[test]
@@ -149,21 +154,7 @@ mod tests {
         crate::local(2, |job| {
             let messages = job.messages(1).unwrap();
             let look = || messages.core.own_side(1 - job.rank()).left().load(std::sync::atomic::Ordering::Relaxed);
-            // SAFETY: the child looks at a word, and ends.
-            let status = unsafe {
-                match libc::fork() {
-                    0 => {
-                        libc::alarm(100);
-                        libc::_exit(catch_unwind(AssertUnwindSafe(look)).map_or(1, |left| 2 * left as i32))
-                    }
-                    child => {
-                        let mut status = 0;
-                        assert_eq!(libc::waitpid(child, &mut status, 0), child);
-                        status
-                    }
-                }
-            };
-            assert_eq!(status, 0);
+            assert_eq!(in_fork(|| 2 * look() as i32), 0);
             job.barrier()
         })
         .unwrap();

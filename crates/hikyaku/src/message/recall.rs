@@ -49,10 +49,15 @@ impl Core {
             return;
         }
         if let Some(copy) = copy_of(op.buffer) {
-            // SAFETY: the copy stays beside the operation until it is done.
-            let op = unsafe { op.of_copy(Buffer::of(&copy), None, None) };
-            self.keep_given_up(op, copy);
+            self.go_on_from(op, copy);
         }
+    }
+
+    /// A send that was given up goes on from a copy of its bytes.
+    pub(super) fn go_on_from(&self, op: &SendOp, copy: Box<[u8]>) {
+        // SAFETY: the copy stays beside the operation until it is done.
+        let op = unsafe { op.of_copy(Buffer::of(&copy), None, None) };
+        self.keep_given_up(op, copy);
     }
 
     /// Whether nobody will read the buffer of an offered send any more.

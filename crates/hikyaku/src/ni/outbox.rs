@@ -47,8 +47,7 @@ impl Outbox {
     /// Sends bytes that others may be writing, or keeps a copy of them for later.
     pub fn send_data(&mut self, ni: &Ni, rank: usize, packet: Packet, data: Data<'_>, limit: usize) -> Result<()> {
         if !ni.is_near(rank) && self.waiting(rank) == 0 {
-            // SAFETY: data can be read, and is copied.
-            let sent = unsafe { ni.post_body(rank, &packet, data.body(&[])) };
+            let sent = ni.post_data(rank, &packet, data);
             if matches!(sent, Ok(true)) {
                 return Ok(());
             }

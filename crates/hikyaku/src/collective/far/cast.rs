@@ -18,7 +18,6 @@ use super::super::round::Round;
 use super::super::stage::HALF_BYTES;
 use crate::error::Result;
 use crate::job::Job;
-use crate::memory::copy;
 use crate::memory::segment::PAGE_BYTES;
 use crate::ni::remote::Target;
 use crate::planted::{Bug, planted};
@@ -166,9 +165,7 @@ impl Group<'_> {
         if asks != [round.head, round.argument] {
             return Err(self.disagree(round, root, asks));
         }
-        let source = self.members[self.rank()].at::<Told>(cast.buffer(buffer));
-        // SAFETY: a buffer of this member's own part, which holds a piece.
-        unsafe { copy::copy(into.as_mut_ptr(), source.cast(), into.len()) };
+        self.members[self.rank()].span().part(cast.buffer(buffer), into.len()).copy_out(into);
         if let Some(environment) = &self.job.ni.environment {
             environment.copied(into.len());
         }

@@ -108,7 +108,7 @@ pub(super) fn part_bytes(job: &Job, members: usize) -> Result<usize> {
 
 impl Far {
     /// Of these members, of which this one is number `me`, with parts for at most `room`.
-    pub fn new(job: &Job, members: &[Member], me: usize, room: usize) -> Result<Far> {
+    pub fn new(job: &Job, members: &[Member<'_>], me: usize, room: usize) -> Result<Far> {
         let alarm = Messages::bytes_for(SLOTS, room)?;
         let first = members[0].start;
         let is_common = members.len() == job.size() && members.iter().all(|member| member.start == first);
@@ -146,8 +146,7 @@ impl<'j> Group<'j> {
 
     /// Something in the own part.
     fn own<T: Shared>(&self, offset: usize) -> &T {
-        // SAFETY: inside this rank's own part, by the layout of it, at a multiple of 8; made of atomics.
-        unsafe { &*self.members[self.rank()].at::<T>(offset) }
+        self.members[self.rank()].span().at(offset)
     }
 
     /// Begins the next call.

@@ -7,7 +7,6 @@ use crate::message::Core;
 use crate::message::layout::EAGER_MAX;
 use crate::message::send::{SendOp, Stage};
 use crate::message::short::SHORT_MAX;
-use crate::message::spot::Buffer;
 use crate::message::state::Peer;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::remote::Target;
@@ -170,8 +169,6 @@ impl Core {
     /// Gives a send up: when this returns, its buffer is not needed any more. What was offered goes on from a copy.
     pub(in crate::message) fn revoke_far(&self, op: &mut SendOp) {
         let copy: Box<[u8]> = op.bytes().into();
-        // SAFETY: the copy stays beside the operation until it is done.
-        let op = unsafe { op.of_copy(Buffer::of(&copy), None, None) };
-        self.keep_given_up(op, copy);
+        self.go_on_from(op, copy);
     }
 }

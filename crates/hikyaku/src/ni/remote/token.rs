@@ -12,7 +12,6 @@ use crate::ni::account::Account;
 use crate::ni::call::CallSlot;
 use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// In place of the token of an operation that nobody answers.
 pub(super) const QUIET: u64 = 0;
@@ -79,9 +78,8 @@ pub(crate) fn take_answer(ni: &Ni, source: usize, packet: &Packet, payload: &[u8
         Some(Addressee::Call(slot)) => slot.answer(packet.address, &packet.arguments, payload),
         Some(Addressee::Pull(desk)) => desk.take(packet.address, source, packet.arguments[0], payload),
         Some(Addressee::Counted(account, number)) => account.finish(source, number, |(word, value)| {
-            // SAFETY: a word of own job memory that the caller of `push_status` named, and that was not freed since.
-            unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
-            ni.notify(ni.rank, ni.watch_of(word));
+            // The caller of `push_status` named it, and it was not freed since.
+            ni.set_status(word, value);
         }),
         None => {}
     }
