@@ -2,12 +2,14 @@
 
 use crate::watchdog::LIMITS;
 use bytemuck::Pod;
+use hikyaku::message::{Columns, Messages};
 use hikyaku::{Area, Port, Result};
 use std::cell::Cell;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 use std::thread::LocalKey;
+use std::time::Duration;
 
 /// Kills this process, as a peer or the kernel might.
 pub fn kill_self() -> ! {
@@ -117,6 +119,33 @@ pub fn while_registered<T: Pod, R>(
     // SAFETY: borrowed until the area was dropped, after which nobody reaches it.
     let area = unsafe { port.register_raw(id, memory.as_mut_ptr(), memory.len())? };
     Ok(work(&area))
+}
+
+/// Sends columns of memory: `bytes` bytes, `column` of them in each, which begin `pitch` bytes apart.
+pub fn send_columns(
+    messages: &Messages<'_>,
+    memory: &mut [u8],
+    columns: [usize; 3],
+    rank: usize,
+    patience: Duration,
+) -> Result<bool> {
+    let columns = columns_of(memory, columns);
+    // SAFETY: inside memory that is borrowed meanwhile, or refused.
+    unsafe { messages.send_columns(columns, rank, 0, patience) }
+}
+
+/// Receives into columns of memory.
+pub fn recv_columns(messages: &Messages<'_>, memory: &mut [u8], columns: [usize; 3], rank: usize) -> Result<usize> {
+    let columns = columns_of(memory, columns);
+    // SAFETY: inside memory that is borrowed meanwhile and apart, or refused.
+    unsafe { messages.recv_columns(columns, rank, 0) }
+}
+
+/// Columns that lie in memory and apart, or such as the library refuses: empty ones, and those farther apart than any memory is long.
+fn columns_of(memory: &mut [u8], [bytes, column, pitch]: [usize; 3]) -> Columns {
+    let is_refused = column == 0 || pitch > u32::MAX as usize;
+    assert!(is_refused || column <= pitch && bytes.div_ceil(column) * pitch <= memory.len(), "columns in memory");
+    Columns { start: memory.as_mut_ptr(), bytes, column, pitch }
 }
 
 /// A file that is mapped whole, and stays so.
