@@ -2,10 +2,14 @@
 
 use crate::watchdog::LIMITS;
 use bytemuck::Pod;
+use hikyaku::message::{Columns, Messages};
 use hikyaku::{Area, Port, Result};
 use std::cell::Cell;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
 use std::thread::LocalKey;
+use std::time::Duration;
 
 /// Kills this process, as a peer or the kernel might.
 pub fn kill_self() -> ! {
@@ -103,6 +107,109 @@ pub fn inherited(variable: &str) -> OwnedFd {
 pub fn register_for_good<T: Pod>(port: &Port, id: u32, memory: &'static mut [T]) -> Result<Area<T>> {
     // SAFETY: it stays for ever, and whoever gave it has no other way to it.
     unsafe { port.register_raw(id, memory.as_mut_ptr(), memory.len()) }
+}
+
+/// Runs `work` while peers can reach `memory`, which nobody looks at meanwhile.
+pub fn while_registered<T: Pod, R>(
+    port: &Port,
+    id: u32,
+    memory: &mut [T],
+    work: impl FnOnce(&Area<T>) -> R,
+) -> Result<R> {
+    // SAFETY: borrowed until the area was dropped, after which nobody reaches it.
+    let area = unsafe { port.register_raw(id, memory.as_mut_ptr(), memory.len())? };
+    Ok(work(&area))
+}
+
+/// Sends columns of memory: `bytes` bytes, `column` of them in each, which begin `pitch` bytes apart.
+pub fn send_columns(
+    messages: &Messages<'_>,
+    memory: &mut [u8],
+    columns: [usize; 3],
+    rank: usize,
+    patience: Duration,
+) -> Result<bool> {
+    let columns = columns_of(memory, columns);
+    // SAFETY: inside memory that is borrowed meanwhile, or refused.
+    unsafe { messages.send_columns(columns, rank, 0, patience) }
+}
+
+/// Receives into columns of memory.
+pub fn recv_columns(messages: &Messages<'_>, memory: &mut [u8], columns: [usize; 3], rank: usize) -> Result<usize> {
+    let columns = columns_of(memory, columns);
+    // SAFETY: inside memory that is borrowed meanwhile and apart, or refused.
+    unsafe { messages.recv_columns(columns, rank, 0) }
+}
+
+/// Columns that lie in memory and apart, or such as the library refuses: empty ones, and those farther apart than any memory is long.
+fn columns_of(memory: &mut [u8], [bytes, column, pitch]: [usize; 3]) -> Columns {
+    let is_refused = column == 0 || pitch > u32::MAX as usize;
+    assert!(is_refused || column <= pitch && bytes.div_ceil(column) * pitch <= memory.len(), "columns in memory");
+    Columns { start: memory.as_mut_ptr(), bytes, column, pitch }
+}
+
+/// A file that is mapped whole, and stays so.
+#[derive(Debug)]
+pub struct Mapped {
+    base: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the memory stays mapped, and is reached by atomics alone.
+unsafe impl Send for Mapped {}
+// SAFETY: as above.
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    /// Maps a file of so many bytes.
+    pub fn new(file: &File, bytes: usize) -> Mapped {
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_NORESERVE);
+        // SAFETY: a fresh mapping of the whole file.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file.as_raw_fd(), 0) };
+        assert_ne!(base, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+        Mapped { base: base.cast(), bytes }
+    }
+
+    /// The word at an offset, which is a multiple of 8.
+    pub fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8) && offset + 8 <= self.bytes);
+        // SAFETY: inside the mapping and aligned; accessed atomically.
+        unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
+    }
+}
+
+/// Installs a filter of system calls. With a flag that asks for one, gives the number of a new descriptor, else 0.
+pub fn install_filter(program: &mut [libc::sock_filter], flags: libc::c_ulong) -> libc::c_long {
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: installs a filter that lives during the call; the kernel copies it.
+    let result = unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &filter)
+    };
+    assert!(result >= 0, "seccomp: {}", std::io::Error::last_os_error());
+    result
+}
+
+/// Installs a filter that asks, through this descriptor.
+pub fn install_asking_filter(program: &mut [libc::sock_filter]) -> OwnedFd {
+    let listener = install_filter(program, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    // SAFETY: a descriptor that the kernel has just opened for us.
+    unsafe { OwnedFd::from_raw_fd(listener as i32) }
+}
+
+/// What the kernel asks because of a filter; nothing if whoever made the call is gone.
+pub fn question(asked: &OwnedFd) -> Option<libc::seccomp_notif> {
+    // SAFETY: plain numbers, of which zeros are valid, filled in by the kernel.
+    unsafe {
+        let mut question: libc::seccomp_notif = std::mem::zeroed();
+        (libc::ioctl(asked.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &mut question) == 0).then_some(question)
+    }
+}
+
+/// Tells the kernel what to do with the call it has asked about.
+pub fn answer(asked: &OwnedFd, answer: &libc::seccomp_notif_resp) {
+    // SAFETY: plain numbers, read by the kernel during the call. Whoever asked may be gone by now, which is no matter.
+    unsafe { libc::ioctl(asked.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, answer) };
 }
 
 /// Something borrowed that code deeper in the stack of this thread finds, though nobody hands it over: what a program with a global

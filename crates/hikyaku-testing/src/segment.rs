@@ -1,5 +1,6 @@
 //! The job's shared memory as a hostile rank sees it: words, without what the library means by them.
 
+use crate::os::Mapped;
 use rustix::fs::SeekFrom;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,14 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Segment {
     file: File,
-    base: *mut u8,
+    memory: Mapped,
     bytes: usize,
 }
-
-// SAFETY: the memory stays mapped, and is reached by atomics alone.
-unsafe impl Send for Segment {}
-// SAFETY: as above.
-unsafe impl Sync for Segment {}
 
 /// A part of the segment that has memory: (offset, bytes).
 pub type Extent = (usize, usize);
@@ -33,12 +29,8 @@ impl Segment {
         let path = paths.into_iter().find(is_segment).expect("the job's memory");
         let file = File::options().read(true).write(true).open(path).unwrap();
         let bytes = file.metadata().unwrap().len() as usize;
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_NORESERVE);
-        let descriptor = std::os::fd::AsRawFd::as_raw_fd(&file);
-        // SAFETY: a fresh mapping of the whole file.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, descriptor, 0) };
-        assert_ne!(base, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
-        Segment { file, base: base.cast(), bytes }
+        let memory = Mapped::new(&file, bytes);
+        Segment { file, memory, bytes }
     }
 
     /// The parts that have memory, in order.
@@ -59,9 +51,7 @@ impl Segment {
 
     /// The word at an offset, which is a multiple of 8.
     pub fn word(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset.is_multiple_of(8) && offset + 8 <= self.bytes);
-        // SAFETY: inside the mapping and aligned; accessed atomically.
-        unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
+        self.memory.word(offset)
     }
 
     /// Offsets of all places where consecutive words are as `fits` says.

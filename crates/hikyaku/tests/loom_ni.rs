@@ -289,9 +289,9 @@ fn a_late_refusal_is_not_taken_for_the_next() {
 const PEER: usize = 1;
 const SIZE: usize = 2;
 
-/// A word that a status is written to; the account knows it by its address.
+/// A word that a status is written to; the account knows where it is.
 fn status_of(word: &Memory<u64>) -> StatusWord {
-    (std::ptr::from_ref(word) as *mut u8, 7)
+    (std::ptr::from_ref(word).addr(), 7)
 }
 
 /// Of two operations, one is answered and one is refused, as `route` does it. When all are settled, the status word is
@@ -341,7 +341,7 @@ fn a_forgotten_status_is_not_written() {
             let shared = shared.clone();
             thread::spawn(move || shared.0.finish(PEER, number, |status| shared.1.set(status.1)))
         };
-        let address = status_of(word).0 as usize;
+        let address = status_of(word).0;
         account.forget_statuses(address..address + 8);
         // Freed, and used for something else.
         word.set(0);

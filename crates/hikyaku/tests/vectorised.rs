@@ -11,7 +11,7 @@ use std::process::Command;
 macro_rules! loops {
     ($($name:ident: $operation:ident, $type:ty, [$($packed:literal),*];)*) => {
         $(
-            #[unsafe(no_mangle)]
+            #[inline(never)]
             fn $name(total: &mut [$type], input: &[$type]) {
                 $operation.combine(total, input);
             }
@@ -70,7 +70,9 @@ fn disassembled() -> HashMap<String, Vec<String>> {
     for line in text.lines() {
         // `address <name>:` begins a function, `address:<tab>instruction operands` is one of it.
         if let Some(name) = line.strip_suffix(">:").and_then(|line| line.split_once('<')) {
-            current = name.1.starts_with("vectorised_").then(|| functions.entry(name.1.into()).or_default());
+            // The compiler adds to the name.
+            let known = LOOPS.iter().find(|(known, _)| name.1.contains(known));
+            current = known.map(|(known, _)| functions.entry((*known).into()).or_default());
         } else if let (Some(instructions), Some((_, instruction))) = (&mut current, line.split_once('\t')) {
             instructions.extend(instruction.split_whitespace().next().map(String::from));
         }

@@ -9,6 +9,7 @@ use hikyaku::collective::{Formation, FormationChannel, Sum};
 use hikyaku::message::{Messages, Mode};
 use hikyaku::{Error, Group, Job, Result, Symmetric};
 use hikyaku_testing::chance::Chance;
+use hikyaku_testing::os::while_registered;
 use hikyaku_testing::reach;
 use hikyaku_testing::segment::Segment;
 use std::sync::Mutex;
@@ -331,9 +332,13 @@ impl<'j> Siege<'j> {
     fn areas(&self, length: usize, other: usize, chance: &mut Chance) -> Result<()> {
         let (job, id, words) = (self.job, chance.below(4) as u32, length / 8 + 1);
         let mut memory = Guarded::new(8 * words + 8);
-        let start = memory.bytes().as_mut_ptr();
-        // SAFETY: inside, and aligned; it outlives the area, and is not looked at meanwhile.
-        let own = unsafe { job.register_raw(id, start.add(start.align_offset(8)).cast::<u64>(), words)? };
+        let (_, aligned, _) = bytemuck::pod_align_to_mut::<u8, u64>(memory.bytes());
+        while_registered(job, id, &mut aligned[..words], |_| self.use_areas(id, words, other, chance))?
+    }
+
+    /// Uses the areas of this number of all ranks, of which one is private and one mapped.
+    fn use_areas(&self, id: u32, words: usize, other: usize, chance: &mut Chance) -> Result<()> {
+        let job = self.job;
         let mapped = job.area::<u64>(id + 10, words)?;
         job.barrier()?;
         let used = [id, id + 10].iter().try_for_each(|id| {
@@ -349,7 +354,6 @@ impl<'j> Siege<'j> {
             job.sync()
         });
         let met = job.barrier();
-        drop(own);
         drop(mapped);
         used.and(met)
     }

@@ -1,7 +1,8 @@
 //! Messages from and into columns: what arrives is the stream of bytes, whatever the shape on either side.
 
+use crate::os;
 use crate::support::{bytes, expect_error};
-use hikyaku::message::{Columns, EAGER_MAX, Messages, Mode};
+use hikyaku::message::{EAGER_MAX, Messages, Mode};
 use hikyaku::{Error, Job};
 use std::time::Duration;
 
@@ -31,18 +32,18 @@ impl Field {
         field
     }
 
-    fn columns(&mut self) -> Columns {
-        Columns { start: self.data.as_mut_ptr(), bytes: self.bytes, column: self.column, pitch: self.pitch }
+    fn columns(&self) -> [usize; 3] {
+        [self.bytes, self.column, self.pitch]
     }
 
     fn receive(&mut self, messages: &Messages<'_>, rank: usize) -> hikyaku::Result<usize> {
-        // SAFETY: the field is as large as its columns say, and used by this call alone.
-        unsafe { messages.recv_columns(self.columns(), rank, 0) }
+        let columns = self.columns();
+        os::recv_columns(messages, &mut self.data, columns, rank)
     }
 
     fn send(&mut self, messages: &Messages<'_>, rank: usize, patience: Duration) -> hikyaku::Result<bool> {
-        // SAFETY: likewise.
-        unsafe { messages.send_columns(self.columns(), rank, 0, patience) }
+        let columns = self.columns();
+        os::send_columns(messages, &mut self.data, columns, rank, patience)
     }
 
     /// Whether the stream, and nothing else, is in it.
@@ -138,10 +139,7 @@ pub fn columns_that_do_not_fit_are_refused(job: &Job) {
     if job.rank() == 0 {
         let mut field = Field::holding(1000, 3000, &stream);
         expect_error!(field.send(&messages, 1, LONG), Error::Truncated { bytes: 100_000, .. });
-        // SAFETY: never used: there are no such columns.
-        let mut send = |column, pitch| unsafe {
-            messages.send_columns(Columns { start: field.data.as_mut_ptr(), bytes: 100_000, column, pitch }, 1, 0, LONG)
-        };
+        let mut send = |column, pitch| os::send_columns(&messages, &mut field.data, [100_000, column, pitch], 1, LONG);
         expect_error!(send(0, 10), Error::Invalid(_));
         expect_error!(send(1, usize::MAX), Error::Invalid(_));
     } else {

@@ -45,7 +45,7 @@ use std::rc::Rc;
 /// ```
 pub struct Group<'j> {
     pub(super) job: &'j Job,
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<Member<'j>>,
     rank: usize,
     /// Members share cores, so that each round through the scheduler counts.
     pub(super) crowded: bool,
@@ -131,7 +131,7 @@ impl<'j> Group<'j> {
 impl<'j> Group<'j> {
     /// A group of `members`, to which this rank belongs with the part at `start` of its heap, which was taken for a group
     /// of at most `room` members.
-    pub(super) fn over(job: &'j Job, members: Vec<Member>, start: usize, room: usize) -> Result<Group<'j>> {
+    pub(super) fn over(job: &'j Job, members: Vec<Member<'j>>, start: usize, room: usize) -> Result<Group<'j>> {
         let rank = members.iter().position(|member| member.rank == job.rank()).expect("this rank joins");
         let crowded = job.is_crowded() && !job.assumes_own_cores.get();
         let slots = Slots::default();

@@ -5,7 +5,6 @@
 
 use crate::ni::message::InFunction;
 use bytemuck::{Pod, Zeroable};
-use std::mem::ManuallyDrop;
 
 /// Combines contributions of members, element by element.
 ///
@@ -92,19 +91,24 @@ mod origin {
 
 /// An operation whose code is marked while it runs, so that it makes no calls that wait: also when it is dropped, since that may
 /// happen in the middle of whatever wait moves its call on.
-pub(super) struct Marked<O>(ManuallyDrop<O>);
+pub(super) struct Marked<O>(Option<O>);
 
 impl<O> Marked<O> {
     #[inline(always)]
     pub fn new(operation: O) -> Marked<O> {
-        Marked(ManuallyDrop::new(operation))
+        Marked(Some(operation))
+    }
+
+    #[inline(always)]
+    fn operation(&self) -> &O {
+        self.0.as_ref().expect("there until it is dropped")
     }
 
     /// Runs code of the program.
     #[inline(always)]
     pub fn run<R>(&self, work: impl FnOnce(&O) -> R) -> R {
         let _mark = InFunction::enter();
-        work(&self.0)
+        work(self.operation())
     }
 }
 
@@ -113,8 +117,7 @@ impl<O> Drop for Marked<O> {
     fn drop(&mut self) {
         if std::mem::needs_drop::<O>() {
             let _mark = InFunction::enter();
-            // SAFETY: dropped once, here.
-            unsafe { ManuallyDrop::drop(&mut self.0) };
+            self.0 = None;
         }
     }
 }
@@ -126,7 +129,7 @@ impl<T, O: Operation<T>> Operation<T> for Marked<O> {
     #[inline(always)]
     fn combine(&self, total: &mut [T], input: &[T]) {
         match O::ORIGIN.is_library {
-            true => self.0.combine(total, input),
+            true => self.operation().combine(total, input),
             false => self.run(|operation| operation.combine(total, input)),
         }
     }

@@ -4,12 +4,13 @@ use super::words::{Ask, Finished, Mark, SLOT_COUNT};
 use crate::error::Result;
 use crate::job::choice::BUFFER_MAX;
 use crate::memory::segment::PAGE_BYTES;
+use crate::memory::span::Span;
 use crate::message::wire::slot::{Deal, Marks};
 use crate::ni::Ni;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::barrier::{Counter, Flags};
 use crate::sync::line::Line;
-use crate::sync::{Shared, shared};
+use crate::sync::shared;
 
 /// Bytes of a contribution that travels in the entry itself.
 pub(super) const INLINE_MAX: usize = 48;
@@ -63,10 +64,10 @@ shared! {
 }
 
 impl Entry {
-    /// The first byte of the contribution.
+    /// The bytes of the contribution.
     #[inline(always)]
-    pub fn payload(&self) -> *mut u8 {
-        self.payload.as_ptr() as *mut u8
+    pub fn payload(&self) -> Span<'_> {
+        Span::from(&self.payload[..])
     }
 }
 
@@ -76,49 +77,46 @@ pub(super) const PART_BYTES: usize = BUFFERS_START + SLOT_COUNT as usize * BUFFE
 
 /// A member's part, found.
 #[derive(Clone, Copy)]
-pub(super) struct Member {
+pub(super) struct Member<'m> {
     /// Its rank in the job.
     pub rank: usize,
     /// Where it begins in the rank's heap.
     pub start: usize,
-    /// Where it is mapped; null if the rank is far.
-    base: *mut u8,
+    /// Where it is mapped, if the rank is near.
+    span: Option<Span<'m>>,
+    /// Its words, if it has such: found once, and used in every call.
+    words: Option<&'m Part>,
 }
 
-impl Member {
+impl<'m> Member<'m> {
     /// The part of `rank`, of so many bytes at `start` of its heap, which that rank told.
-    pub fn find(ni: &Ni, rank: usize, start: u64, bytes: usize) -> Result<Member> {
+    pub fn find(ni: &'m Ni, rank: usize, start: u64, bytes: usize) -> Result<Member<'m>> {
         ni.check_own_part(rank, start, bytes)?;
-        let base = ni.near_bytes(rank, start, bytes as u64).unwrap_or(std::ptr::null_mut());
-        Ok(Member { rank, start: start as usize, base })
+        let span = ni.near_span(rank, start, bytes as u64);
+        let words = span.and_then(|span| span.try_at(0));
+        Ok(Member { rank, start: start as usize, span, words })
     }
 
     /// Whether it is not mapped here.
     pub fn is_far(self) -> bool {
-        self.base.is_null()
+        self.span.is_none()
     }
 
-    /// Something in it, at an offset. It is near.
-    pub fn at<T: Shared>(self, offset: usize) -> *const T {
-        debug_assert!(!self.is_far());
-        self.base.wrapping_add(offset).cast()
-    }
-
-    /// Its words.
-    ///
-    /// # Safety
-    /// The member is near, and the segment stays mapped for `'a`.
+    /// The bytes of it, which is near.
     #[inline(always)]
-    pub unsafe fn part<'a>(self) -> &'a Part {
-        // SAFETY: `find` checked place and alignment; a part is made of atomics, valid whatever is written there.
-        unsafe { &*(self.base as *const Part) }
+    pub fn span(self) -> Span<'m> {
+        self.span.expect("a member of this host")
     }
 
-    /// The first byte of its buffer for a slot.
+    /// The words of it, which is near and of a group.
     #[inline(always)]
-    pub fn buffer(self, slot: usize) -> *mut u8 {
-        debug_assert!(slot < SLOT_COUNT as usize);
-        // SAFETY: within the part, by its size.
-        unsafe { self.base.add(BUFFERS_START + slot * BUFFER_BYTES) }
+    pub fn part(self) -> &'m Part {
+        self.words.expect("a member of a group of this host")
+    }
+
+    /// Its buffer for a slot.
+    #[inline(always)]
+    pub fn buffer(self, slot: usize) -> Span<'m> {
+        self.span().part(BUFFERS_START + slot * BUFFER_BYTES, BUFFER_BYTES)
     }
 }

@@ -4,7 +4,7 @@ use super::neighborhood::Neighborhood;
 use super::pmi::Protocol;
 use super::watch::Watch;
 use super::wire::{self, HOSTS_VARIABLE, Hello, SOCKET_VARIABLE, Welcome};
-use super::{Config, Job, address, exit, rendezvous};
+use super::{Config, Job, address, exit, inherited, rendezvous};
 use crate::error::{Error, Result};
 use crate::memory::segment::Segment;
 use crate::ni::area::random;
@@ -21,7 +21,7 @@ use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, Local, State};
 use crate::transport::udp::{self, Bound};
 use rustix::io::FdFlags;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -189,12 +189,8 @@ fn take_socket(text: &str) -> Result<OwnedFd> {
     if number <= 2 {
         return Err(unusable("that is no descriptor of a launcher".into()));
     }
-    // SAFETY: only asks the kernel about a number; a wrong one is answered by an error.
-    let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
-    rustix::net::sockopt::socket_type(borrowed)
-        .map_err(|error| unusable(format!("the descriptor cannot be used ({error})")))?;
-    // SAFETY: the launcher opened it for this process alone, and `JOINED` lets only one owner take it.
-    let socket = unsafe { OwnedFd::from_raw_fd(number) };
+    let socket =
+        inherited::take_socket(number).map_err(|error| unusable(format!("the descriptor cannot be used ({error})")))?;
     rustix::io::fcntl_setfd(&socket, FdFlags::CLOEXEC).map_err(|error| unusable(error.to_string()))?;
     Ok(socket)
 }
@@ -259,20 +255,8 @@ fn await_welcomed(socket: &OwnedFd, welcomed: &AtomicU64) -> Result<()> {
 /// Has the kernel end this process when the launcher's end of the socket closes, without a signal handler or a
 /// thread: the socket's input signal is SIGKILL, and nothing is ever sent after the welcome.
 fn end_with_launcher(socket: &OwnedFd) -> Result<()> {
-    const F_SETSIG: libc::c_int = 10;
-    let number = socket.as_raw_fd();
-    // SAFETY: fcntl with integers on a descriptor we own.
-    let failed = unsafe {
-        libc::fcntl(number, libc::F_SETOWN, libc::getpid()) < 0
-            || libc::fcntl(number, F_SETSIG, libc::SIGKILL) < 0
-            || libc::fcntl(number, libc::F_SETFL, libc::fcntl(number, libc::F_GETFL) | libc::O_ASYNC) < 0
-    };
-    if failed {
-        return Err(Error::System {
-            call: "fcntl",
-            errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(0),
-        });
-    }
+    inherited::end_with(socket)
+        .map_err(|error| Error::System { call: "fcntl", errno: error.raw_os_error().unwrap_or(0) })?;
     // It may have died before the last step.
     let mut polled = [rustix::event::PollFd::new(socket, rustix::event::PollFlags::IN)];
     match rustix::event::poll(&mut polled, Some(&rustix::fs::Timespec { tv_sec: 0, tv_nsec: 0 })) {

@@ -8,6 +8,7 @@
 //! | `beside` | ranks as threads that are far from each other, for tests |
 //! | `simulated` | ranks in virtual time |
 //! | `join` | this process as one rank, started by a launcher or alone |
+//! | `inherited` | descriptors that a launcher has opened for it |
 //! | `pmi/` | what launchers of other libraries tell |
 //! | `rendezvous` | how ranks started by those find each other |
 //! | `watch` | how they notice each other's end |
@@ -30,6 +31,7 @@ pub(crate) mod bytes;
 pub(crate) mod choice;
 mod collective;
 mod exit;
+mod inherited;
 mod join;
 mod local;
 mod meeting;

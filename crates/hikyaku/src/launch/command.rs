@@ -1,9 +1,9 @@
 //! The command that starts the agent of a host: `ssh` or whatever the user says.
 
+use super::child;
 use crate::error::{Error, Result};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -41,16 +41,7 @@ impl AgentCommand {
     pub fn start(&self, mask: Option<libc::sigset_t>) -> Result<Child> {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // SAFETY: between fork and exec only system calls are made, on values captured by copy.
-        unsafe {
-            command.pre_exec(move || {
-                if let Some(mask) = mask {
-                    libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
-                }
-                // Signals of the terminal are for the launcher, which passes them on; and nobody can be asked for a password.
-                rustix::process::setsid().map(drop).map_err(Into::into)
-            });
-        }
+        child::in_own_session(&mut command, mask);
         command.spawn().map_err(|error| {
             let name = self.words[0].to_string_lossy();
             match error.raw_os_error() {

@@ -65,7 +65,7 @@ impl Input {
 
     /// Whether the terminal belongs to another program now: reading would stop this one.
     fn is_in_background(&self) -> bool {
-        // SAFETY: system calls with integers.
-        self.is_terminal && unsafe { libc::tcgetpgrp(0) != libc::getpgrp() }
+        let foreground = || rustix::termios::tcgetpgrp(stdin()).ok();
+        self.is_terminal && foreground() != Some(rustix::process::getpgrp())
     }
 }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `task` | what every rank runs |
 //! | `rank` | starting one process as a rank |
+//! | `child` | what it does before it becomes the program |
 //! | `host` | the ranks of one host: their memory, their processes, their welcome |
 //! | `watch` | the loop that runs a job to its end |
 //! | `policy` | who failed first, and when the others are asked to end |
@@ -37,6 +38,7 @@
 //! ```
 
 mod agent;
+mod child;
 mod command;
 mod crew;
 mod fleet;

@@ -1,17 +1,15 @@
 //! Starting one process as a rank.
 
-use super::Ending;
 use super::task::{Seats, Task};
+use super::{Ending, child};
 use crate::error::{Error, Result};
 use crate::job::wire::{
     HOST_VARIABLE, HOSTS_VARIABLE, LOCAL_RANK_VARIABLE, LOCAL_SIZE_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE,
     SOCKET_VARIABLE,
 };
-use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
-use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 /// A started process and what the launcher holds of it.
@@ -68,14 +66,7 @@ impl Rank {
             // A job inside a rank of another one has hosts of its own.
             None => command.env_remove(HOST_VARIABLE).env_remove(HOSTS_VARIABLE),
         };
-        let parent = rustix::process::getpid();
-        let inherited = theirs.as_raw_fd();
-        // SAFETY: between fork and exec only system calls are made, on values captured by copy; the descriptor is
-        // open in the child since `theirs` lives until after the spawn.
-        unsafe {
-            command.pre_exec(move || prepare_child(parent, inherited, core, mask));
-        }
-        let child = command.spawn().map_err(|error| task.cannot_start(&error))?;
+        let child = child::start_rank(command, &theirs, core, mask).map_err(|error| task.cannot_start(&error))?;
         let pid = Pid::from_child(&child);
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|e| Error::system("pidfd_open", e));
         let rank = match process {
@@ -110,10 +101,8 @@ impl Rank {
     /// Sends a signal, if the process has not ended.
     pub fn signal(&self, signal: i32) {
         if self.ending.is_none() {
-            // SAFETY: a system call with integers and a null pointer, on a descriptor we own.
-            unsafe {
-                let none = std::ptr::null::<libc::siginfo_t>();
-                libc::syscall(libc::SYS_pidfd_send_signal, self.process.as_raw_fd(), signal, none, 0);
+            if let Some(signal) = Signal::from_named_raw(signal) {
+                let _ = rustix::process::pidfd_send_signal(&self.process, signal);
             }
         }
     }
@@ -122,26 +111,6 @@ impl Rank {
     pub fn reap(&mut self) {
         let _ = self.child.wait();
     }
-}
-
-/// Runs in the child before the program: it ends with the launcher, keeps its socket, sits on its core.
-fn prepare_child(parent: Pid, socket: i32, core: Option<usize>, mask: Option<libc::sigset_t>) -> std::io::Result<()> {
-    if let Some(mask) = mask {
-        // SAFETY: sets this thread's mask to one that was read before.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut()) };
-    }
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    if rustix::process::getppid() != Some(parent) {
-        // The launcher died before the line above.
-        return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
-    }
-    // SAFETY: the descriptor is open, see the caller.
-    let socket = unsafe { std::os::fd::BorrowedFd::borrow_raw(socket) };
-    rustix::io::fcntl_setfd(socket, FdFlags::empty())?;
-    if let Some(core) = core {
-        crate::job::topology::bind(core)?;
-    }
-    Ok(())
 }
 
 pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd)> {

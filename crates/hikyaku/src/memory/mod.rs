@@ -9,6 +9,7 @@
 //! | `cache` | how much the caches hold |
 //! | `copy` | moving bytes that a peer may be writing at the same moment |
 //! | `segment` | an unnamed, sealed, mapped file |
+//! | `span` | some bytes of a segment, checked to be inside |
 //! | `heap` | handing out parts of a segment, the same way on every rank |
 //! | `limits` | what this machine can give, asked before it is taken |
 //! | `cgroup` | what control groups grant |
@@ -20,3 +21,4 @@ pub mod copy;
 pub mod heap;
 pub mod limits;
 pub mod segment;
+pub mod span;

@@ -5,6 +5,7 @@
 //! handed on by passing its descriptor.
 
 use super::limits;
+use super::span::Span;
 use crate::error::{Error, Result};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -101,6 +102,26 @@ impl Segment {
     #[inline]
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
+    }
+
+    /// `bytes` bytes of it, from `offset` on.
+    ///
+    /// # Panics
+    /// If it has not as many.
+    #[inline(always)]
+    pub fn span(&self, offset: usize, bytes: usize) -> Span<'_> {
+        self.whole().part(offset, bytes)
+    }
+
+    /// `bytes` bytes of it, from `offset` on; none if it has not as many.
+    pub fn get(&self, offset: usize, bytes: usize) -> Option<Span<'_>> {
+        self.whole().get(offset, bytes)
+    }
+
+    #[inline(always)]
+    fn whole(&self) -> Span<'_> {
+        // SAFETY: mapped as long as this is there; whoever maps the file has copies and atomics for it alone.
+        unsafe { Span::new(self.base, self.bytes) }
     }
 
     /// The size.

@@ -45,7 +45,7 @@ impl Port {
         }
         drop(inside);
         if let Some((word, value)) = status {
-            self.set_status(word, value);
+            ni.set_status(word, value);
         }
         Ok(())
     }
@@ -105,9 +105,9 @@ impl Port {
         self.atomic_routed(Target::in_area(area, offset), operation).map_err(|error| area.why(error))
     }
 
-    fn set_status(&self, word: *mut u8, value: u64) {
-        // SAFETY: a word of this rank's own area, which the caller of the push holds; accessed atomically.
-        unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
-        self.ni.notify(self.ni.rank, self.ni.watch_of(word));
+    /// Reads bytes, out of line.
+    pub(crate) fn pull_bytes(&self, from: Target, into: &mut [u8]) -> Result<()> {
+        // SAFETY: a live slice, borrowed mutably.
+        unsafe { self.pull_routed(from, into.as_mut_ptr(), into.len()) }
     }
 }

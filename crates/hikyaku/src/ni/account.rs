@@ -24,7 +24,7 @@ pub struct Account {
     ranks: OnceLock<Box<[Balance]>>,
     /// The first refusal that nobody has heard of yet: (rank + 1) << 32 | reason.
     refusal: AtomicU64,
-    /// Status words to write when an operation is done: its rank and number -> (address, value).
+    /// Status words to write when an operation is done: its rank and number -> (place, value).
     statuses: Mutex<Statuses>,
 }
 
@@ -39,13 +39,8 @@ struct Balance {
     done: AtomicU64,
 }
 
-/// A word of own job memory, and what to write there.
-pub type StatusWord = (*mut u8, u64);
-
-// SAFETY: the addresses in `statuses` lead into job memory, which every thread may write atomically.
-unsafe impl Send for Account {}
-// SAFETY: as above.
-unsafe impl Sync for Account {}
+/// Where a word is in the own heap, and what to write there.
+pub type StatusWord = (usize, u64);
 
 impl Account {
     /// Begins an operation to `rank` of `size`; gives its number.
@@ -118,9 +113,9 @@ impl Account {
         self.statuses().remove(&(rank, number));
     }
 
-    /// Forgets status words at these addresses, which are about to be freed.
-    pub fn forget_statuses(&self, addresses: Range<usize>) {
-        self.statuses().retain(|_, (word, _)| !addresses.contains(&(*word as usize)));
+    /// Forgets status words in this part of the heap, which is about to be freed.
+    pub fn forget_statuses(&self, part: Range<usize>) {
+        self.statuses().retain(|_, (word, _)| !part.contains(word));
     }
 
     /// Whether all operations to `rank` have ended.

@@ -385,9 +385,8 @@ impl Ni {
 
     /// No operation under way writes its status into this part of the own heap any more: it is about to be freed.
     pub(crate) fn forget_statuses(&self, start: usize, bytes: usize) {
-        let first = self.own_bytes(start, bytes) as usize;
         for account in &self.accounts {
-            account.forget_statuses(first..first + bytes);
+            account.forget_statuses(start..start + bytes);
         }
     }
 
@@ -400,9 +399,7 @@ impl Ni {
             self.memory.segment.commit(span, bytes)?;
         }
         if bytes < crate::memory::segment::PAGE_BYTES {
-            let zeros = vec![0u8; bytes];
-            // SAFETY: a part of the heap that was just taken.
-            unsafe { copy::copy(self.own_bytes(start, bytes), zeros.as_ptr(), bytes) };
+            self.own_memory(start, bytes).copy_in(&vec![0u8; bytes]);
         }
         Ok(())
     }

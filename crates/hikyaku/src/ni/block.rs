@@ -3,6 +3,7 @@
 use super::Ni;
 use super::port::Port;
 use crate::error::Result;
+use bytemuck::Pod;
 use std::sync::Arc;
 
 /// A part of this rank's heap: long messages from or into it are copied by both sides without a system call. Given back
@@ -25,8 +26,9 @@ impl Port {
     /// ```
     /// hikyaku::local(1, |job| {
     ///     let mut block = job.block(1000)?;
-    ///     assert_eq!(block.as_mut_slice()[999], 0);
-    ///     block.as_mut_slice()[0] = 7;
+    ///     let bytes = block.as_mut_slice::<u8>();
+    ///     assert_eq!(bytes[999], 0);
+    ///     bytes[0] = 7;
     ///     hikyaku::Result::Ok(())
     /// })
     /// .unwrap();
@@ -44,10 +46,12 @@ impl Block {
         self.ni.own_bytes(self.start, self.bytes)
     }
 
-    /// The whole of it. Peers cannot name it, so it is written by this rank, and by messages that are received into it.
-    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+    /// As many elements as it holds. Peers cannot name it, so it is written by this rank, and by messages that are received into it.
+    pub fn as_mut_slice<T: Pod>(&mut self) -> &mut [T] {
         // SAFETY: so many bytes of the heap, which stays mapped with `ni`. They are given to nobody else, and borrowed as a whole.
-        unsafe { std::slice::from_raw_parts_mut(self.start(), self.bytes) }
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.start(), self.bytes) };
+        let whole = bytes.len() / size_of::<T>().max(1) * size_of::<T>();
+        bytemuck::cast_slice_mut(&mut bytes[..whole])
     }
 
     /// Bytes, at least 1.

@@ -72,6 +72,7 @@ pub(crate) mod window;
 
 use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
+use crate::memory::span::Span;
 use crate::sync::fence::Fences;
 use crate::transport::Interface;
 use crate::transport::core::{Loss, Token, Transport};
@@ -94,6 +95,7 @@ use port::Lane;
 use remote::direct::Direct;
 use remote::pull::PullDesk;
 use routes::Routes;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use table::OwnAreas;
@@ -341,6 +343,30 @@ impl Ni {
         let end = offset.checked_add(bytes).filter(|_| !heap.is_null())?;
         // SAFETY: inside the heap.
         (end <= self.memory.layout.heap_bytes() as u64).then(|| unsafe { heap.add(offset as usize) })
+    }
+
+    /// As [`Ni::near_bytes`], with the proof that they are there.
+    pub fn near_span(&self, rank: usize, offset: u64, bytes: u64) -> Option<Span<'_>> {
+        let start = NonNull::new(self.near_bytes(rank, offset, bytes)?)?;
+        // SAFETY: inside a heap of the segment, which `memory` keeps mapped; all access goes through raw copies and atomics.
+        Some(unsafe { Span::new(start, bytes as usize) })
+    }
+
+    /// Some bytes of the own heap.
+    pub fn own_memory(&self, offset: usize, bytes: usize) -> Span<'_> {
+        self.memory.segment.span(self.own_span(offset, bytes), bytes)
+    }
+
+    /// Writes a status word of the own heap, and wakes whoever waits for it.
+    pub fn set_status(&self, word: usize, value: u64) {
+        let word: &AtomicU64 = self.own_memory(word, 8).at(0);
+        word.store(value, Ordering::Release);
+        self.notify(self.rank, self.watch_of(word.as_ptr().cast()));
+    }
+
+    /// Where an address in the own heap is in it.
+    pub fn own_offset(&self, address: *const u8) -> usize {
+        address.addr() - self.routes.to(self.rank).heap.addr()
     }
 
     /// The first byte of some in the own heap.

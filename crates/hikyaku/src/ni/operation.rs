@@ -6,62 +6,24 @@
 
 use super::place::{Place, Reach};
 use super::port::Port;
-use super::raw::RawPort;
-use super::remote::{Data, Target};
 use crate::error::{Error, Refusal, Result};
 pub use crate::memory::atomic::Atomic;
 use crate::transport::shm::layout::AreaKind;
 use bytemuck::Pod;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 
 impl Port {
     /// Writes `data` to a place. `data` may be reused when the call returns; the bytes are all there after the next
     /// [`Port::flush`], [`Port::word`] or notification to that rank.
     #[inline]
     pub fn push<T: Pod>(&self, to: Place<'_, T>, data: &[T]) -> Result<()> {
-        // SAFETY: a live slice.
-        unsafe { self.push_from(to, data.as_ptr(), data.len()) }
-    }
-
-    /// Out of line, here and below, so that what is compiled in place stays short.
-    ///
-    /// # Safety
-    /// As for [`RawPort::push_from`].
-    #[inline(never)]
-    pub(super) unsafe fn push_elsewhere<T: Pod>(&self, to: Place<'_, T>, data: *const T, len: usize) -> Result<()> {
-        let reach = self.ni.resolve(to, len)?;
-        let (data, bytes) = (data.cast(), len * size_of::<T>());
-        // SAFETY: the caller's promise.
-        unsafe {
-            match reach {
-                Reach::Area(area, offset) => self.push_area(area, offset, data, bytes, None),
-                Reach::Far(target) => self.push_routed(target, Data::shared(data, bytes), None),
-                Reach::Pointer(_) => unreachable!("pushed in place"),
-            }
-        }
+        self.push_slice(to, data)
     }
 
     /// Reads a place into `into`; done when the call returns.
     #[inline]
     pub fn pull<T: Pod>(&self, from: Place<'_, T>, into: &mut [T]) -> Result<()> {
-        // SAFETY: borrowed mutably; any bytes are a valid `T`.
-        unsafe { self.pull_into(from, into.as_mut_ptr(), into.len()) }
-    }
-
-    /// # Safety
-    /// As for [`RawPort::pull_into`].
-    #[inline(never)]
-    pub(super) unsafe fn pull_elsewhere<T: Pod>(&self, from: Place<'_, T>, into: *mut T, len: usize) -> Result<()> {
-        let reach = self.ni.resolve(from, len)?;
-        let (into, bytes) = (into.cast(), len * size_of::<T>());
-        // SAFETY: the caller's promise.
-        unsafe {
-            match reach {
-                Reach::Area(area, offset) => self.pull_area(area, offset, into, bytes),
-                Reach::Far(source) => self.pull_routed(source, into, bytes),
-                Reach::Pointer(_) => unreachable!("pulled in place"),
-            }
-        }
+        self.pull_slice(from, into)
     }
 
     /// Reads one element.
@@ -77,13 +39,12 @@ impl Port {
     #[inline]
     pub fn word(&self, to: Place<'_, u64>, value: u64) -> Result<()> {
         self.tick();
-        let Some(target) = self.ni.pointer_to(&to, 1) else { return self.word_elsewhere(to, value) };
+        let Some(target) = self.ni.word_to(&to) else { return self.word_elsewhere(to, value) };
         if self.has_routed() {
             self.settle(to.rank)?;
         }
-        // SAFETY: found for one `u64`, aligned since areas start on a line; accessed atomically.
-        unsafe { AtomicU64::from_ptr(target.cast()) }.store(value, Ordering::Release);
-        self.ni.notify(to.rank, self.ni.watch_of(target));
+        target.store(value, Ordering::Release);
+        self.ni.notify(to.rank, self.ni.watch_of(target.as_ptr().cast()));
         Ok(())
     }
 
@@ -99,44 +60,14 @@ impl Port {
     /// Writes `data`, then the word `value` to `flag` on the same rank: whoever sees the word sees the data.
     #[inline]
     pub fn push_notify<T: Pod>(&self, to: Place<'_, T>, data: &[T], flag: Place<'_, u64>, value: u64) -> Result<()> {
-        // SAFETY: a live slice.
-        unsafe { self.push_notify_from(to, data.as_ptr(), data.len(), flag, value) }
-    }
-
-    /// # Safety
-    /// As for [`RawPort::push_from`].
-    #[inline(never)]
-    pub(super) unsafe fn notify_elsewhere<T: Pod>(
-        &self,
-        to: Place<'_, T>,
-        data: *const T,
-        len: usize,
-        flag: Place<'_, u64>,
-        value: u64,
-    ) -> Result<()> {
-        // Both are checked before anything is written.
-        let (place, word) = (self.ni.resolve(to, len)?, self.ni.resolve(flag, 1)?);
-        let place = match place {
-            Reach::Far(target) => Some(target),
-            Reach::Area(area, offset) => Some(Target::in_area(area, offset)),
-            Reach::Pointer(_) => None,
-        };
-        if let (Some(place), Reach::Far(word)) = (place, word) {
-            // SAFETY: the caller's promise.
-            let data = unsafe { Data::shared(data.cast(), len * size_of::<T>()) };
-            return self.push_notify_routed(place, data, word.offset, value);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.push_from(to, data, len)? };
-        self.word(flag, value)
+        self.push_notify_slice(to, data, flag, value)
     }
 
     /// Writes `data`, and `value` into the word `status` of this rank's own memory once the data is all there
     /// (R3): the caller waits for the word, or looks at it, whenever it likes. A push that is refused (its area was
     /// revoked meanwhile) leaves the word as it is and is reported by [`Port::flush`] and [`Port::sync`].
     pub fn push_status<T: Pod>(&self, to: Place<'_, T>, data: &[T], status: Place<'_, u64>, value: u64) -> Result<()> {
-        // SAFETY: a live slice.
-        unsafe { self.push_status_from(to, data.as_ptr(), data.len(), status, value) }
+        self.push_status_slice(to, data, status, value)
     }
 
     /// Reads into `into`, then writes `value` into the word `status` of this rank's own memory.
@@ -147,18 +78,16 @@ impl Port {
         status: Place<'_, u64>,
         value: u64,
     ) -> Result<()> {
-        // SAFETY: borrowed mutably; any bytes are a valid `T`.
-        unsafe { self.pull_status_into(from, into.as_mut_ptr(), into.len(), status, value) }
+        self.pull_status_slice(from, into, status, value)
     }
 
     /// Changes a word atomically and gives its value from before; wakes whoever waits for it.
     #[inline]
     pub fn atomic(&self, at: Place<'_, u64>, operation: Atomic) -> Result<u64> {
         self.tick();
-        let Some(target) = self.ni.pointer_to(&at, 1) else { return self.atomic_elsewhere(at, operation) };
-        // SAFETY: found for one aligned `u64`, accessed atomically by everyone.
-        let before = operation.perform(unsafe { AtomicU64::from_ptr(target.cast()) });
-        self.ni.notify(at.rank, self.ni.watch_of(target));
+        let Some(target) = self.ni.word_to(&at) else { return self.atomic_elsewhere(at, operation) };
+        let before = operation.perform(target);
+        self.ni.notify(at.rank, self.ni.watch_of(target.as_ptr().cast()));
         Ok(before)
     }
 
@@ -226,16 +155,16 @@ impl Port {
         }
     }
 
-    /// The address of a status word, if it lies in job memory, which stays while an operation is under way.
-    pub(super) fn own_status(&self, status: Place<'_, u64>) -> Result<Option<*mut u8>> {
+    /// Where a status word is in the own heap, if it lies in job memory, which stays while an operation is under way.
+    pub(super) fn own_status(&self, status: Place<'_, u64>) -> Result<Option<usize>> {
         if status.rank != self.ni.rank {
             return Err(Error::NotMine { rank: status.rank });
         }
         match self.ni.resolve(status, 1)? {
-            Reach::Pointer(word) => Ok(Some(word)),
+            Reach::Pointer(word) => Ok(Some(self.ni.own_offset(word))),
             Reach::Area(area, offset) => {
                 let word = area.own_address(&self.ni, offset)?;
-                Ok((area.kind == AreaKind::Mapped).then_some(word))
+                Ok((area.kind == AreaKind::Mapped).then(|| self.ni.own_offset(word)))
             }
             Reach::Far(_) => Err(Error::NotMine { rank: status.rank }),
         }

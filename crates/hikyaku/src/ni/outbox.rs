@@ -49,8 +49,7 @@ impl Outbox {
         // What the interface itself answers concerns nothing that this rank has put.
         let is_held = self.lane.is_some() && ni.holds_back(rank);
         if !ni.is_near(rank) && self.waiting(rank) == 0 && !is_held {
-            // SAFETY: data can be read, and is copied.
-            let sent = unsafe { ni.post_body(rank, &packet, data.body(&[])) };
+            let sent = ni.post_data(rank, &packet, data);
             if matches!(sent, Ok(true)) {
                 return Ok(());
             }

@@ -4,7 +4,7 @@ use super::Ni;
 use super::area::Opened;
 use super::remote::Target;
 use crate::error::{Error, Result};
-use crate::memory::copy;
+use crate::memory::span::Span;
 use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -76,9 +76,7 @@ impl<T: Pod> Symmetric<T> {
     /// # Panics
     /// If the range passes the end.
     pub fn read(&self, index: usize, into: &mut [T]) {
-        let from = self.own(index, into.len());
-        // SAFETY: `own` checked the range; the target is a live slice; any bytes are a valid `T`.
-        unsafe { copy::copy(into.as_mut_ptr().cast(), from, size_of_val(into)) };
+        self.own(index, into.len()).copy_out(bytemuck::cast_slice_mut(into));
     }
 
     /// Copies elements into this rank's own part.
@@ -86,9 +84,7 @@ impl<T: Pod> Symmetric<T> {
     /// # Panics
     /// If the range passes the end.
     pub fn write(&self, index: usize, data: &[T]) {
-        let to = self.own(index, data.len());
-        // SAFETY: `own` checked the range; the source is a live slice.
-        unsafe { copy::copy(to, data.as_ptr().cast(), size_of_val(data)) };
+        self.own(index, data.len()).copy_in(bytemuck::cast_slice(data));
     }
 
     /// The whole of this rank's own part, copied out.
@@ -100,19 +96,18 @@ impl<T: Pod> Symmetric<T> {
 
     /// The first byte of this rank's own part, for code that keeps its own promises about who writes when.
     pub fn as_ptr(&self) -> *mut T {
-        self.own(0, 0).cast()
+        self.own(0, 0).start().cast()
     }
 
     #[inline]
-    fn own(&self, index: usize, count: usize) -> *mut u8 {
+    fn own(&self, index: usize, count: usize) -> Span<'_> {
         self.ni.look();
         assert!(
             index.checked_add(count).is_some_and(|end| end <= self.len),
             "{count} elements at index {index} pass the end of an area of {}",
             self.len
         );
-        // SAFETY: the range was checked, and the area lies in this rank's heap.
-        unsafe { self.ni.routes.to(self.ni.rank).heap.add(self.start + index * size_of::<T>()) }
+        self.ni.own_memory(self.start + index * size_of::<T>(), count * size_of::<T>())
     }
 }
 
@@ -197,8 +192,8 @@ impl Ni {
             return None;
         }
         let heap = self.near_heap(place.rank).filter(|_| job == self.ground)?;
-        // SAFETY: index and count were checked, and the area lies in the rank's heap.
-        Some(unsafe { heap.add(start + place.index * size_of::<T>()) })
+        // Index and count were checked, and the area lies in the rank's heap.
+        Some(heap.wrapping_add(start + place.index * size_of::<T>()))
     }
 
     /// Checks a place for `count` elements and finds how it is reached.

@@ -5,6 +5,7 @@
 
 use super::credit::Credit;
 use super::message::refuse_in_handler;
+use super::remote::Data;
 use super::{Ni, background};
 use crate::error::{Error, Result};
 use crate::sync::guard::Guard;
@@ -263,6 +264,12 @@ impl Ni {
     pub(crate) fn post(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
         // SAFETY: a live slice.
         unsafe { self.post_body(rank, packet, Body::of(payload)) }
+    }
+
+    /// Gives a packet for a far rank to the transport, with data; false while there is no room.
+    pub(crate) fn post_data(&self, rank: usize, packet: &Packet, data: Data<'_>) -> Result<bool> {
+        // SAFETY: data can be read, and is copied.
+        unsafe { self.post_body(rank, packet, data.body(&[])) }
     }
 
     /// Gives a packet for a far rank to the transport, with bytes that others may be writing; false while there is no room.

@@ -1,9 +1,9 @@
 //! Pushes whose description never changes: set up once, started many times by the cheapest possible kick (F16).
 
-use super::place::{Place, Reach};
+use super::place::Place;
 use super::port::Port;
 use crate::error::{Error, Result};
-use crate::memory::copy;
+use crate::memory::span::Span;
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +14,7 @@ pub struct PreparedPush<'a, T: Pod> {
     to: Place<'a, T>,
     flag: Option<Place<'a, u64>>,
     /// Where both are, if they are mapped.
-    mapped: Option<(*mut u8, Option<*mut u8>)>,
+    mapped: Option<(Span<'a>, Option<&'a AtomicU64>)>,
     starts: u64,
 }
 
@@ -58,10 +58,12 @@ impl Port {
             return Err(Error::NotMine { rank: flag.rank });
         }
         // What is checked here stays true: the places borrow their areas.
-        let target = self.ni.resolve(to, data.len())?;
-        let mapped = match (target, flag.map(|flag| self.ni.resolve(flag, 1)).transpose()?) {
-            (Reach::Pointer(target), None) => Some((target, None)),
-            (Reach::Pointer(target), Some(Reach::Pointer(word))) => Some((target, Some(word))),
+        self.ni.resolve(to, data.len())?;
+        flag.map(|flag| self.ni.resolve(flag, 1)).transpose()?;
+        let word = flag.map(|flag| self.ni.word_to(&flag));
+        let mapped = match (self.ni.span_to(&to, data.len()), word) {
+            (Some(target), None) => Some((target, None)),
+            (Some(target), Some(Some(word))) => Some((target, Some(word))),
             _ => None,
         };
         Ok(PreparedPush { port: self, data, to, flag, mapped, starts: 0 })
@@ -78,12 +80,10 @@ impl<T: Pod> PreparedPush<'_, T> {
         port.tick();
         // In a forked child there is no such rank.
         port.ni.check_rank(rank)?;
-        // SAFETY: resolved for that many elements of an area that the place borrows; the data are this push's own.
-        unsafe { copy::copy_away(target, self.data.as_ptr().cast(), size_of_val(&*self.data)) };
+        target.send_in(bytemuck::cast_slice(&self.data));
         if let Some(word) = word {
-            // SAFETY: resolved for one aligned `u64`, likewise; accessed atomically.
-            unsafe { AtomicU64::from_ptr(word.cast()) }.store(self.starts, Ordering::Release);
-            port.ni.notify(rank, port.ni.watch_of(word));
+            word.store(self.starts, Ordering::Release);
+            port.ni.notify(rank, port.ni.watch_of(word.as_ptr().cast()));
         }
         Ok(())
     }

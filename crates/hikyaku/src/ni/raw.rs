@@ -1,11 +1,14 @@
 //! Remote operations by addresses, for interfaces to other languages: the ground of those on slices.
 
+use super::Ni;
 use super::place::{Place, Reach};
 use super::port::Port;
-use super::remote::Data;
+use super::remote::{Data, Target};
 use crate::error::{Error, Result};
 use crate::memory::copy;
+use crate::memory::span::Span;
 use bytemuck::Pod;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Remote operations on local memory that no slice can stand for, since peers may change it meanwhile.
@@ -191,6 +194,153 @@ impl RawPort for Port {
         // SAFETY: an aligned word of a symmetric area, which the place borrows and which keeps its memory mapped. Everybody reaches
         // it by atomics or by copies that are no accesses to the compiler.
         Ok(unsafe { AtomicU64::from_ptr(address) })
+    }
+}
+
+/// The ground of operations on slices, and what is mapped here.
+impl Port {
+    #[inline(always)]
+    pub(super) fn push_slice<T: Pod>(&self, to: Place<'_, T>, data: &[T]) -> Result<()> {
+        // SAFETY: a live slice.
+        unsafe { self.push_from(to, data.as_ptr(), data.len()) }
+    }
+
+    #[inline(always)]
+    pub(super) fn pull_slice<T: Pod>(&self, from: Place<'_, T>, into: &mut [T]) -> Result<()> {
+        // SAFETY: borrowed mutably; any bytes are a valid `T`.
+        unsafe { self.pull_into(from, into.as_mut_ptr(), into.len()) }
+    }
+
+    #[inline(always)]
+    pub(super) fn push_notify_slice<T: Pod>(
+        &self,
+        to: Place<'_, T>,
+        data: &[T],
+        flag: Place<'_, u64>,
+        value: u64,
+    ) -> Result<()> {
+        // SAFETY: a live slice.
+        unsafe { self.push_notify_from(to, data.as_ptr(), data.len(), flag, value) }
+    }
+
+    pub(super) fn push_status_slice<T: Pod>(
+        &self,
+        to: Place<'_, T>,
+        data: &[T],
+        status: Place<'_, u64>,
+        value: u64,
+    ) -> Result<()> {
+        // SAFETY: a live slice.
+        unsafe { self.push_status_from(to, data.as_ptr(), data.len(), status, value) }
+    }
+
+    pub(super) fn pull_status_slice<T: Pod>(
+        &self,
+        from: Place<'_, T>,
+        into: &mut [T],
+        status: Place<'_, u64>,
+        value: u64,
+    ) -> Result<()> {
+        // SAFETY: borrowed mutably; any bytes are a valid `T`.
+        unsafe { self.pull_status_into(from, into.as_mut_ptr(), into.len(), status, value) }
+    }
+
+    /// A word of this rank's own memory, with the name it is rung for by.
+    #[inline]
+    pub(super) fn own_word(&self, word: Place<'_, u64>) -> Result<(&AtomicU64, u64)> {
+        if word.rank != self.ni.rank {
+            return Err(Error::NotMine { rank: word.rank });
+        }
+        let pointer = match self.ni.resolve(word, 1)? {
+            Reach::Pointer(pointer) => pointer,
+            Reach::Area(area, offset) => area.own_address(&self.ni, offset)?,
+            Reach::Far(_) => return Err(Error::NotMine { rank: word.rank }),
+        };
+        // SAFETY: resolved within an area of this rank that outlives the borrow of the place; aligned as a `u64`;
+        // accessed atomically by everyone.
+        let atomic = unsafe { AtomicU64::from_ptr(pointer.cast()) };
+        Ok((atomic, self.ni.watch_of(pointer)))
+    }
+
+    /// Out of line, here and below, so that what is compiled in place stays short.
+    ///
+    /// # Safety
+    /// As for [`RawPort::push_from`].
+    #[inline(never)]
+    unsafe fn push_elsewhere<T: Pod>(&self, to: Place<'_, T>, data: *const T, len: usize) -> Result<()> {
+        let reach = self.ni.resolve(to, len)?;
+        let (data, bytes) = (data.cast(), len * size_of::<T>());
+        // SAFETY: the caller's promise.
+        unsafe {
+            match reach {
+                Reach::Area(area, offset) => self.push_area(area, offset, data, bytes, None),
+                Reach::Far(target) => self.push_routed(target, Data::shared(data, bytes), None),
+                Reach::Pointer(_) => unreachable!("pushed in place"),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`RawPort::pull_into`].
+    #[inline(never)]
+    unsafe fn pull_elsewhere<T: Pod>(&self, from: Place<'_, T>, into: *mut T, len: usize) -> Result<()> {
+        let reach = self.ni.resolve(from, len)?;
+        let (into, bytes) = (into.cast(), len * size_of::<T>());
+        // SAFETY: the caller's promise.
+        unsafe {
+            match reach {
+                Reach::Area(area, offset) => self.pull_area(area, offset, into, bytes),
+                Reach::Far(source) => self.pull_routed(source, into, bytes),
+                Reach::Pointer(_) => unreachable!("pulled in place"),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`RawPort::push_from`].
+    #[inline(never)]
+    unsafe fn notify_elsewhere<T: Pod>(
+        &self,
+        to: Place<'_, T>,
+        data: *const T,
+        len: usize,
+        flag: Place<'_, u64>,
+        value: u64,
+    ) -> Result<()> {
+        // Both are checked before anything is written.
+        let (place, word) = (self.ni.resolve(to, len)?, self.ni.resolve(flag, 1)?);
+        let place = match place {
+            Reach::Far(target) => Some(target),
+            Reach::Area(area, offset) => Some(Target::in_area(area, offset)),
+            Reach::Pointer(_) => None,
+        };
+        if let (Some(place), Reach::Far(word)) = (place, word) {
+            // SAFETY: the caller's promise.
+            let data = unsafe { Data::shared(data.cast(), len * size_of::<T>()) };
+            return self.push_notify_routed(place, data, word.offset, value);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.push_from(to, data, len)? };
+        self.word(flag, value)
+    }
+}
+
+impl Ni {
+    /// The word that a place names, if it is mapped here and lasts.
+    #[inline(always)]
+    pub(super) fn word_to<'a>(&'a self, place: &Place<'a, u64>) -> Option<&'a AtomicU64> {
+        let word = self.pointer_to(place, 1)?;
+        // SAFETY: found for one `u64`, aligned since areas start on a line, of an area that the place borrows; accessed atomically
+        // by everyone.
+        Some(unsafe { AtomicU64::from_ptr(word.cast()) })
+    }
+
+    /// `count` elements of a place, if they are mapped here and last.
+    pub(super) fn span_to<'a, T: Pod>(&'a self, place: &Place<'a, T>, count: usize) -> Option<Span<'a>> {
+        let start = NonNull::new(self.pointer_to(place, count)?)?;
+        // SAFETY: found for so many elements of an area that the place borrows, in memory that stays mapped; peers reach it by copies and
+        // atomics.
+        Some(unsafe { Span::new(start, count * size_of::<T>()) })
     }
 }
 

@@ -5,13 +5,13 @@
 
 use super::engine::PASSES_MAX;
 use super::message::{HANDLER_COUNT, refuse_in_handler};
-use super::place::{Place, Reach};
+use super::place::Place;
 use super::port::Port;
 use super::{Ni, background, coroutine};
 use crate::error::{Error, Result};
 use crate::sync::bell::ANY;
 use crate::transport::environment::Environment;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long to spin and to yield before sleeping.
@@ -162,22 +162,6 @@ impl Port {
                 Ok(Box::new(move || self.runs(id) >= count))
             }
         }
-    }
-
-    #[inline]
-    fn own_word(&self, word: Place<'_, u64>) -> Result<(&AtomicU64, u64)> {
-        if word.rank != self.ni.rank {
-            return Err(Error::NotMine { rank: word.rank });
-        }
-        let pointer = match self.ni.resolve(word, 1)? {
-            Reach::Pointer(pointer) => pointer,
-            Reach::Area(area, offset) => area.own_address(&self.ni, offset)?,
-            Reach::Far(_) => return Err(Error::NotMine { rank: word.rank }),
-        };
-        // SAFETY: resolved within an area of this rank that outlives the borrow of the place; aligned as a `u64`;
-        // accessed atomically by everyone.
-        let atomic = unsafe { AtomicU64::from_ptr(pointer.cast()) };
-        Ok((atomic, self.ni.watch_of(pointer)))
     }
 
     /// The one wait loop: until `ready`, the end of `by`, or the timeout.

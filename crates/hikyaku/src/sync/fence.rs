@@ -9,9 +9,9 @@
 //! The kind is one for all ranks of a host (whoever starts them probes the kernel): mixing kinds would leave one
 //! side without a fence.
 
+#[cfg(not(loom))]
 use super::atomic::compiler_fence;
 use super::atomic::{Ordering, fence};
-#[cfg(not(loom))]
 #[cfg(not(loom))]
 use rustix::thread::{MembarrierCommand, membarrier};
 

@@ -48,6 +48,37 @@ unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
 // SAFETY: beside those of a shared type there are only bytes that nobody reads.
 unsafe impl<T: Shared> Shared for line::Line<T> {}
 
+/// Memory that is copied as bytes, for the model checker, which wants every use of it ordered.
+#[cfg(loom)]
+pub mod plain {
+    use loom::cell::UnsafeCell;
+
+    /// Something without any protection of its own.
+    #[derive(Debug)]
+    pub struct Plain<T>(UnsafeCell<T>);
+
+    // SAFETY: sharing it unordered is what the models look for; loom stops at the first such access.
+    unsafe impl<T: Send> Sync for Plain<T> {}
+    // SAFETY: as above; in the models nothing lies in mapped memory.
+    unsafe impl super::Shared for Plain<u64> {}
+
+    impl<T: Copy> Plain<T> {
+        pub fn new(value: T) -> Plain<T> {
+            Plain(UnsafeCell::new(value))
+        }
+
+        pub fn get(&self) -> T {
+            // SAFETY: loom has checked that no write overlaps.
+            self.0.with(|value| unsafe { *value })
+        }
+
+        pub fn set(&self, new: T) {
+            // SAFETY: loom has checked that no other access overlaps.
+            self.0.with_mut(|value| unsafe { *value = new })
+        }
+    }
+}
+
 /// Defines structs that are [`Shared`], of fields that are: that they are is checked when this is compiled.
 macro_rules! shared {
     ($(#[$text:meta])* $seen:vis struct $name:ident { $($(#[$about:meta])* $shown:vis $field:ident: $type:ty),* $(,)? }) => {

@@ -14,3 +14,22 @@ pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
     result
 }
+
+/// Runs `child` in a fork and gives its verdict; 1 if it panics.
+#[cfg(test)]
+pub fn in_fork(child: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: the child looks at what it has of its parent, and ends.
+    unsafe {
+        match libc::fork() {
+            0 => {
+                libc::alarm(100);
+                libc::_exit(std::panic::catch_unwind(std::panic::AssertUnwindSafe(child)).unwrap_or(1))
+            }
+            process => {
+                let mut status = 0;
+                assert_eq!(libc::waitpid(process, &mut status, 0), process);
+                status
+            }
+        }
+    }
+}

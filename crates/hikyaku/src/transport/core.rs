@@ -42,6 +42,15 @@ pub trait Transport: Send + Sync {
     /// write to it meanwhile: then it is undefined which bytes arrive, and nothing else.
     unsafe fn post(&self, to: usize, packet: &Packet, body: Body, token: Option<Token>) -> Result<Posted>;
 
+    /// [`Transport::post`] of bytes that are copied before this returns.
+    ///
+    /// # Errors
+    /// As there.
+    fn post_copy(&self, to: usize, packet: &Packet, body: &[u8]) -> Result<Posted> {
+        // SAFETY: a live slice; without a token it is not read afterwards.
+        unsafe { self.post(to, packet, Body::of(body), None) }
+    }
+
     /// Hands out what has arrived and what is completed, and runs the transport's own timers. True if the sink was called.
     fn poll(&self, sink: &mut dyn Sink) -> bool;
 

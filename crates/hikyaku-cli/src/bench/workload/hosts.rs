@@ -4,7 +4,7 @@ use super::bare::{Bare, exchange};
 use super::{Round, limit};
 use crate::bench::plan::{Figures, Kind};
 use hikyaku::message::Messages;
-use hikyaku::spi::{Body, Loss, Packet, Posted, Sink, Token, Transport, udp};
+use hikyaku::spi::{Loss, Packet, Posted, Sink, Token, Transport, udp};
 use hikyaku::{By, Error, Job, Result, Symmetric, Until};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -116,8 +116,7 @@ impl<'a> Pair<'a> {
                 if turn == job.rank() {
                     let packet = Packet { address: number, ..Packet::default() };
                     let body = number.to_le_bytes();
-                    // SAFETY: the body is copied, as there is no token.
-                    let posted = unsafe { self.transport.post(peer, &packet, Body::of(&body), None) }?;
+                    let posted = self.transport.post_copy(peer, &packet, &body)?;
                     assert_eq!(posted, Posted::Done, "there is room for one");
                 } else {
                     let mut last = Last(self.carried, None);

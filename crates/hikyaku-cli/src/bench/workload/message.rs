@@ -8,7 +8,7 @@ use super::{Effort, Round, check_whole};
 use crate::bench::limit;
 use crate::bench::plan::Kind;
 use hikyaku::message::{Messages, Mode};
-use hikyaku::{Job, Result, Symmetric};
+use hikyaku::{Block, Job, Result, Symmetric};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Talk<'a> {
     /// Private memory to send from and to receive into.
     private: RefCell<[Vec<u64>; 2]>,
     /// Job memory for the same.
-    mapped: [Symmetric<u64>; 2],
+    mapped: RefCell<[Block; 2]>,
     /// Where pushes arrive, each with its flag behind it.
     pub(super) pushed: Symmetric<u64>,
     /// Makes every message another.
@@ -40,7 +40,7 @@ pub struct Talk<'a> {
 impl<'a> Talk<'a> {
     pub fn new(job: &'a Job, effort: Effort) -> Result<Talk<'a>> {
         let words = BANDWIDTH_SIZES.into_iter().max().unwrap_or(8) / 8;
-        let mapped = [job.symmetric(words)?, job.symmetric(words)?];
+        let mapped = RefCell::new([job.block(8 * words)?, job.block(8 * words)?]);
         let private = RefCell::new([limit::large_vector(words), limit::large_vector(words)]);
         let (messages, pushed) = (job.messages(POSTED)?, job.symmetric(words + 1)?);
         Ok(Talk { job, effort, messages, private, mapped, pushed, stamp: Cell::new(0) })
@@ -101,10 +101,8 @@ impl<'a> Talk<'a> {
 
     /// From job memory to job memory, GB/s.
     fn mapped_bandwidth(&self, bytes: usize) -> Result<f64> {
-        // SAFETY: two areas of at least as many words, which nobody writes but the receive that is given the second.
-        let [out, into] = self.mapped.each_ref().map(|area| unsafe {
-            std::slice::from_raw_parts_mut(area.as_ptr(), bytes / 8) //
-        });
+        let blocks = &mut *self.mapped.borrow_mut();
+        let [out, into] = blocks.each_mut().map(|block| &mut block.as_mut_slice::<u64>()[..bytes / 8]);
         self.bandwidth(out, into)
     }
 

@@ -20,7 +20,7 @@ pub fn broadcast(job: &Job) {
 pub fn broadcast_of_job_memory(job: &Job) {
     let len = 20_000;
     let mut memory = job.block(8 * len).unwrap();
-    let data: &mut [u64] = bytemuck::cast_slice_mut(memory.as_mut_slice());
+    let data = memory.as_mut_slice::<u64>();
     let world = job.world().unwrap();
     for root in 0..job.size() {
         data.copy_from_slice(&if job.rank() == root { values(root, len) } else { vec![0; len] });

@@ -24,7 +24,7 @@ pub fn reduce(job: &Job) {
 pub fn reduction_of_job_memory(job: &Job) {
     let len = 30_000;
     let mut memory = job.block(8 * len).unwrap();
-    let mapped: &mut [u64] = bytemuck::cast_slice_mut(memory.as_mut_slice());
+    let mapped = memory.as_mut_slice::<u64>();
     let world = job.world().unwrap();
     for private in [job.size(), 0, 1] {
         let mut own = values(job.rank(), len);

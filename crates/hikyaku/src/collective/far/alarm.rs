@@ -143,8 +143,7 @@ impl<'g> FarGroup<'g, '_> {
         let place = self.place_of(member) + std::mem::offset_of!(Alarm, asks);
         let target = Target::in_heap(&self.job.ni, self.members[member].rank, place);
         let into: &mut [u8] = bytemuck::cast_slice_mut(&mut theirs);
-        // SAFETY: a live slice.
-        let asked = self.quit_on_panic(|| unsafe { self.job.pull_routed(target, into.as_mut_ptr(), into.len()) });
+        let asked = self.quit_on_panic(|| self.job.pull_bytes(target, into));
         asked.map_err(|error| self.fail_with(round, error))?;
         for (mine, theirs) in self.alarm().asks.iter().zip(theirs) {
             let mine = mine.each_ref().map(|word| word.load(Ordering::Relaxed));

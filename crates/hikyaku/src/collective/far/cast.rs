@@ -17,7 +17,6 @@ use super::multicast::{Cast, CastWords, network};
 use crate::collective::label::Label;
 use crate::collective::round::Round;
 use crate::error::Result;
-use crate::memory::copy;
 use crate::ni::remote::Target;
 use crate::planted::{Bug, planted};
 
@@ -88,9 +87,7 @@ impl<'g> FarGroup<'g, '_> {
         if asks != [round.head, round.argument] {
             return Err(self.disagree(round, root, asks));
         }
-        let source = self.members[self.rank()].at::<CastWords>(cast.buffer(buffer));
-        // SAFETY: a buffer of this member's own part, which holds a piece.
-        unsafe { copy::copy(into.as_mut_ptr(), source.cast(), into.len()) };
+        self.members[self.rank()].span().part(cast.buffer(buffer), into.len()).copy_out(into);
         if let Some(environment) = &self.job.ni.environment {
             environment.copied(into.len());
         }

@@ -50,8 +50,7 @@ impl<'g, 'j> FarGroup<'g, 'j> {
 
     /// Something in the own part.
     pub(super) fn own<T: Shared>(self, offset: usize) -> &'g T {
-        // SAFETY: inside this rank's own part, by the layout of it, at a multiple of 8; made of atomics.
-        unsafe { &*self.members[self.rank()].at::<T>(offset) }
+        self.members[self.rank()].span().at(offset)
     }
 
     /// Begins the next call.

@@ -1,5 +1,4 @@
 use super::*;
-use crate::message::operation::raw::RawMessages;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -31,19 +30,12 @@ fn free(mut retired: Retired<'_>) -> Result<()> {
 /// Of both kinds, in slots of their own, beside sends that nobody receives.
 #[test]
 fn operations_that_nobody_waited_for_hold_nobody() {
-    let buffers = [const { std::sync::Mutex::new(Vec::new()) }; 2];
     crate::local(2, |job| {
         let channel = FormationChannel::new(job, 1)?;
         let formed = Formation::new(&channel, 0, &[0, 1], &[], 3)?;
         let other = 1 - job.rank();
-        let mut buffer = buffers[job.rank()].lock().unwrap();
-        buffer.resize(200_000, 0u8);
-        let (out, into) = buffer.split_at_mut(100_000);
-        // SAFETY: the buffers outlive the job.
-        unsafe {
-            formed.messages.isend(out.as_ptr(), out.len(), other, 0)?;
-            formed.messages.irecv(into.as_mut_ptr(), into.len(), other, 1)?;
-        }
+        formed.messages.isend_for_good(vec![0; 100_000].leak(), other, 0)?;
+        formed.messages.irecv_for_good(vec![0; 100_000].leak(), other, 1)?;
         formed.messages.send_owned(vec![0; 100_000].into(), other, 2)?;
         free(formed.retire())
     })

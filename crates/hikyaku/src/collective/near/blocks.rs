@@ -177,8 +177,7 @@ impl Alltoall<'_, '_> {
         let taken = match trip.offset_of(group.rank()).filter(|_| all) {
             Some(offset) => group.others_in_turn().try_for_each(|member| {
                 let (rank, target) = (group.members[member].rank, trip.place(member, block, into));
-                // SAFETY: the member's buffer lies in job memory, which stays mapped.
-                unsafe { told(member).read(false, &group.job.ni, rank, HALF_BYTES, offset, target) }
+                told(member).read_mapped(false, &group.job.ni, rank, HALF_BYTES, offset, target)
             }),
             None => Ok(()),
         };

@@ -18,6 +18,7 @@ use crate::collective::round::Round;
 use crate::collective::words::SLOT_COUNT;
 use crate::error::Result;
 use crate::memory::copy;
+use crate::memory::span::Span;
 use crate::message::wire::slot::{Marks, PIECE_COUNT};
 use bytemuck::Pod;
 
@@ -25,7 +26,7 @@ use bytemuck::Pod;
 /// message, which bear the number of the call.
 pub(in crate::collective) const PIECE_BYTES: usize = BUFFER_BYTES / PIECE_COUNT;
 
-impl NearGroup<'_, '_> {
+impl<'g> NearGroup<'g, '_> {
     /// Shows what this member asks for, with a contribution of at most [`BUFFER_BYTES`].
     #[inline(always)]
     pub(in crate::collective) fn contribute(self, round: &Round, data: &[u8]) {
@@ -55,7 +56,7 @@ impl NearGroup<'_, '_> {
         }
         if self.floor.lacks(next, 0).is_none() {
             let slot = (next % SLOT_COUNT) as usize;
-            copy::expect_write(self.members[self.rank()].buffer(slot), bytes);
+            copy::expect_write(self.members[self.rank()].buffer(slot).start(), bytes);
             self.expect_pieces(slot, bytes);
         }
     }
@@ -63,24 +64,21 @@ impl NearGroup<'_, '_> {
     /// Copies into the place for a contribution (or result) of `data.len()` bytes in the slot of a member.
     #[inline(always)]
     pub(in crate::collective) fn put(self, round: &Round, member: usize, data: &[u8]) {
-        let target = self.contribution(round, member, data.len());
-        // SAFETY: the place holds that much; `data` is a live slice outside of it.
-        unsafe { copy::copy(target, data.as_ptr(), data.len()) };
+        self.contribution(round, member, data.len()).copy_in(data);
     }
 
     /// Copies into a part of the place for this member's contribution of `bytes` bytes.
     pub(in crate::collective) fn put_part(self, round: &Round, bytes: usize, offset: usize, data: &[u8]) {
-        assert!(offset + data.len() <= bytes);
-        let target = self.contribution(round, self.rank(), bytes);
-        // SAFETY: within the place, by the assertion; `data` is a live slice outside of it.
-        unsafe { copy::copy(target.add(offset), data.as_ptr(), data.len()) };
+        self.contribution(round, self.rank(), bytes).part(offset, data.len()).copy_in(data);
     }
 
     /// Where the contribution of a member lies, if it has `bytes` bytes.
     #[inline(always)]
-    pub(in crate::collective) fn contribution(self, round: &Round, member: usize, bytes: usize) -> *mut u8 {
-        assert!(bytes <= BUFFER_BYTES);
-        if bytes <= INLINE_MAX { self.entry(member, round).payload() } else { self.members[member].buffer(round.slot) }
+    pub(in crate::collective) fn contribution(self, round: &Round, member: usize, bytes: usize) -> Span<'g> {
+        match bytes <= INLINE_MAX {
+            true => self.entry(member, round).payload().part(0, bytes),
+            false => self.members[member].buffer(round.slot).part(0, bytes),
+        }
     }
 
     /// Copies `into.len()` bytes at `offset` of a contribution of `bytes` bytes out. Waits for what is still to come of one
@@ -98,9 +96,7 @@ impl NearGroup<'_, '_> {
         if self.goes_in_pieces(bytes) && member != self.rank() {
             return self.take_in_pieces(round, member, offset, into);
         }
-        let source = self.contribution(round, member, bytes);
-        // SAFETY: within the place, by the assertion; `into` is private.
-        unsafe { copy::copy(into.as_mut_ptr(), source.add(offset), into.len()) };
+        self.contribution(round, member, bytes).part(offset, into.len()).copy_out(into);
         Ok(())
     }
 
@@ -108,24 +104,18 @@ impl NearGroup<'_, '_> {
     pub(in crate::collective) fn value_of<T: Pod>(self, round: &Round, member: usize) -> T {
         const { assert!(size_of::<T>() <= PIECE_BYTES) };
         let mut value = T::zeroed();
-        let source = self.contribution(round, member, size_of::<T>());
-        // SAFETY: the place holds as many bytes.
-        unsafe { copy::copy((&raw mut value).cast(), source, size_of::<T>()) };
+        self.contribution(round, member, size_of::<T>()).copy_out(bytemuck::bytes_of_mut(&mut value));
         value
     }
 
     /// Copies into the buffer of a member, at `offset`, whatever the size.
     pub(in crate::collective) fn put_in_buffer(self, round: &Round, member: usize, offset: usize, data: &[u8]) {
-        assert!(offset + data.len() <= BUFFER_BYTES);
-        // SAFETY: within the buffer, by the assertion; `data` is a live slice outside of it.
-        unsafe { copy::copy(self.members[member].buffer(round.slot).add(offset), data.as_ptr(), data.len()) };
+        self.members[member].buffer(round.slot).part(offset, data.len()).copy_in(data);
     }
 
     /// Copies out of the buffer of a member.
     pub(in crate::collective) fn take_from_buffer(self, round: &Round, member: usize, offset: usize, into: &mut [u8]) {
-        assert!(offset + into.len() <= BUFFER_BYTES);
-        // SAFETY: within the buffer, by the assertion; `into` is private.
-        unsafe { copy::copy(into.as_mut_ptr(), self.members[member].buffer(round.slot).add(offset), into.len()) };
+        self.members[member].buffer(round.slot).part(offset, into.len()).copy_out(into);
     }
 
     /// Whether a contribution of so many bytes goes in pieces: all members say the same.
@@ -154,7 +144,7 @@ impl NearGroup<'_, '_> {
         let marks = &self.part(member).pieces[round.slot];
         if (1..PIECE_COUNT).contains(&index) && marks.has(index, round.number) {
             let bytes = (index + 1) * PIECE_BYTES - offset;
-            copy::expect_read(self.members[member].buffer(round.slot).wrapping_add(offset), bytes);
+            copy::expect_read(self.members[member].buffer(round.slot).part(offset, bytes).start(), bytes);
         }
     }
 

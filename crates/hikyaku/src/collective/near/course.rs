@@ -170,8 +170,7 @@ impl<'g> NearGroup<'g, '_> {
 
     #[inline(always)]
     pub(in crate::collective) fn part(self, member: usize) -> &'g Part {
-        // SAFETY: the job keeps the segment mapped, and outlives this group.
-        unsafe { self.members[member].part() }
+        self.members[member].part()
     }
 
     #[inline(always)]

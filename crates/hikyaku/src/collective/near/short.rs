@@ -37,8 +37,7 @@ impl NearGroup<'_, '_> {
         let bytes = data.len();
         let [mut own, mut theirs] = [const { Scratch([0; INLINE_MAX]) }; 2];
         let (own, theirs) = (&mut own.0[..bytes], &mut theirs.0[..bytes]);
-        // SAFETY: both are private, and hold that much.
-        unsafe { copy::copy(own.as_mut_ptr(), data.as_ptr(), bytes) };
+        copy::copy_private(own, data);
         self.await_members(&round, self.size())?;
         // In the order of ranks: the first one's contribution starts the total.
         for member in 0..self.size() {

@@ -106,6 +106,24 @@ impl Source {
         }
     }
 
+    /// As [`Source::read`], of a buffer in job memory.
+    pub fn read_mapped(
+        &self,
+        past_caches: bool,
+        ni: &Ni,
+        rank: usize,
+        bytes: usize,
+        offset: usize,
+        into: &mut [u8],
+    ) -> Result<()> {
+        let mapped = self.way == Access::Mapped as u64 || self.way == Access::Staged as u64;
+        let start = usize::try_from(self.start).ok().filter(|_| mapped);
+        let buffer = start.and_then(|start| ni.memory.segment.get(start, bytes));
+        let buffer = buffer.ok_or(Error::PeerMisbehaved { rank, what: "a buffer outside its memory" })?;
+        buffer.part(offset, into.len()).copy_out_part(past_caches, into);
+        Ok(())
+    }
+
     /// Where `len` bytes at `offset` are, as far as what a peer has told can be believed.
     fn locate(&self, ni: &Ni, rank: usize, bytes: usize, offset: usize, len: usize) -> Result<Found> {
         assert!(offset <= bytes && len <= bytes - offset);

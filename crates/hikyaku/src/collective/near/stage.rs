@@ -16,7 +16,6 @@ use crate::collective::label::Label;
 use crate::collective::part::{HALF_BYTES, STAGE_BYTES};
 use crate::collective::round::Round;
 use crate::error::Result;
-use crate::memory::copy;
 
 impl NearGroup<'_, '_> {
     /// Where the own buffers are in the own heap; `None` without memory for them.
@@ -51,8 +50,7 @@ impl NearGroup<'_, '_> {
                 self.publish(&round);
                 self.await_member(&round, label.root)?;
                 let rank = self.members[label.root].rank;
-                // SAFETY: the root's buffer lies in job memory, which stays mapped.
-                let read = unsafe { source.read(past, &self.job.ni, rank, STAGE_BYTES, offset, piece) };
+                let read = source.read_mapped(past, &self.job.ni, rank, STAGE_BYTES, offset, piece);
                 self.saw_keeper(&round);
                 self.finish(&round);
                 read.map_err(|error| self.fail(error))?;
@@ -83,9 +81,6 @@ impl NearGroup<'_, '_> {
     /// Copies into the own buffers.
     pub(in crate::collective) fn fill(self, offset: usize, piece: &[u8]) {
         let start = self.stage.get().expect("the own buffers are there");
-        assert!(offset + piece.len() <= STAGE_BYTES);
-        let into = self.job.ni.own_bytes(start + offset, piece.len());
-        // SAFETY: within the own buffers, taken from the heap; `piece` is a live slice outside of it.
-        unsafe { copy::copy(into, piece.as_ptr(), piece.len()) };
+        self.job.ni.own_memory(start, STAGE_BYTES).part(offset, piece.len()).copy_in(piece);
     }
 }

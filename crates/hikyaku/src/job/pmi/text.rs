@@ -14,11 +14,11 @@
 
 use super::{Exchange, mapping, mpi, nobody_came, unusable};
 use crate::error::{Error, Result};
-use crate::job::wire;
+use crate::job::{inherited, wire};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 const PROTOCOL: &str = "PMI-1";
@@ -179,13 +179,7 @@ fn number<T: std::str::FromStr>(variable: &str) -> Result<T> {
 /// A descriptor of our own for the socket: MPI closes the other one when it ends.
 fn own_socket(number: i32) -> Result<OwnedFd> {
     let refused = |error| unusable(PROTOCOL, format!("PMI_FD={number} cannot be used ({error})"));
-    if number <= 2 {
-        return Err(refused(Errno::BADF));
-    }
-    // SAFETY: only asks the kernel about a number, and for a copy; a wrong one is answered by an error.
-    let inherited = unsafe { BorrowedFd::borrow_raw(number) };
-    rustix::net::sockopt::socket_type(inherited).map_err(refused)?;
-    rustix::io::fcntl_dupfd_cloexec(inherited, 3).map_err(refused)
+    inherited::copy_socket(number).map_err(refused)
 }
 
 fn lost(error: Errno) -> Error {

@@ -53,6 +53,17 @@ pub unsafe fn copy_out(src: *const u8, into: &mut [u8]) {
     unsafe { copy(into.as_mut_ptr(), src, into.len()) };
 }
 
+/// Copies private bytes as the others do: a few of them without the call that a slice makes.
+///
+/// # Panics
+/// If there are more of one.
+#[inline(always)]
+pub fn copy_private(into: &mut [u8], from: &[u8]) {
+    assert_eq!(into.len(), from.len());
+    // SAFETY: live slices of as many bytes.
+    unsafe { copy(into.as_mut_ptr(), from.as_ptr(), from.len()) };
+}
+
 #[cfg(test)]
 mod tests {
     type Copier = unsafe fn(*mut u8, *const u8, usize);

@@ -2,7 +2,6 @@
 
 use super::pair::FarPair;
 use crate::error::{Error, Result};
-use crate::message::buffer::spot::Buffer;
 use crate::message::state::op::{SendOp, Stage};
 use crate::message::state::peer::Peer;
 use crate::message::wire::far::{FarPlace, FarSlot, Landed, Notice};
@@ -164,9 +163,7 @@ impl FarPair<'_> {
     /// Takes the buffer of an offered send back, which goes on from a copy.
     pub fn withdraw_send(self, op: &mut SendOp) {
         let copy: Box<[u8]> = op.bytes().into();
-        // SAFETY: the copy stays beside the operation until it is done.
-        let op = unsafe { op.of_copy(Buffer::of(&copy), None, None) };
-        self.core.spool_withdrawn(op, copy);
+        self.core.go_on_from(op, copy);
     }
 
     /// Whether everything that was sent was taken, and nothing is owed.

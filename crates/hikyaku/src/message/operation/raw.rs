@@ -157,6 +157,20 @@ impl RawMessages for Messages<'_> {
     }
 }
 
+/// Memory that nobody uses otherwise.
+#[cfg(test)]
+impl Messages<'_> {
+    pub(crate) fn isend_for_good(&self, data: &'static [u8], rank: usize, slot: usize) -> Result<()> {
+        // SAFETY: it stays as it is for ever.
+        unsafe { self.isend(data.as_ptr(), data.len(), rank, slot) }
+    }
+
+    pub(crate) fn irecv_for_good(&self, into: &'static mut [u8], rank: usize, slot: usize) -> Result<()> {
+        // SAFETY: it stays for ever, and nobody else has it.
+        unsafe { self.irecv(into.as_mut_ptr(), into.len(), rank, slot) }
+    }
+}
+
 mod sealed {
     /// Only messages of the library have it.
     pub trait Sealed {}

@@ -160,9 +160,7 @@ impl Core {
             return;
         }
         if let Some(copy) = copy_of(op.buffer) {
-            // SAFETY: the copy stays beside the operation until it is done.
-            let op = unsafe { op.of_copy(Buffer::of(&copy), None, None) };
-            self.spool_withdrawn(op, copy);
+            self.go_on_from(op, copy);
         }
     }
 }

@@ -11,7 +11,7 @@ use super::spool::{Carried, Spool, Spooled};
 use crate::error::{Error, Result};
 use crate::message::buffer::own::OwnSpots;
 use crate::message::buffer::spot::Buffer;
-use crate::message::wire::layout::{DOMAINS, Layout, Side};
+use crate::message::wire::layout::{DOMAINS, Home, Layout, Side};
 use crate::message::wire::roster::Roster;
 use crate::ni::Ni;
 use crate::ni::wait::By;
@@ -89,7 +89,7 @@ impl Core {
             if self.ni.is_near(rank) {
                 return Link::Near(Box::new(NearLink::new(rank, mine, self.part(member, self.me), entries)));
             }
-            let theirs = self.roster.part(member) + self.me * self.layout.peer_bytes;
+            let theirs = self.start_of(member, self.me);
             Link::Far(Box::new(FarLink::new(rank, mine, theirs, entries)))
         })
     }
@@ -157,23 +157,30 @@ impl Core {
 /// Where the words are.
 impl Core {
     /// Where a near member, or this rank, holds what it has for `member`.
-    fn part(&self, owner: usize, member: usize) -> *mut u8 {
-        let start = self.roster.part(owner) + member * self.layout.peer_bytes;
-        let found = self.ni.near_bytes(self.rank_of(owner), start as u64, self.layout.peer_bytes as u64);
-        found.expect("a part of the heap of a near member")
+    fn part(&self, owner: usize, member: usize) -> Home {
+        Home::find(&self.ni, self.rank_of(owner), self.start_of(owner, member), self.layout.peer_bytes)
+    }
+
+    /// Where that is in the owner's heap.
+    fn start_of(&self, owner: usize, member: usize) -> usize {
+        self.roster.part(owner) + member * self.layout.peer_bytes
     }
 
     /// What this rank holds for a member, whether they have talked or not.
     pub fn own_side(&self, member: usize) -> Side<'_> {
-        // SAFETY: the pair's part of job memory, which stays mapped.
-        unsafe { Side::new(self.part(self.me, member), &self.layout) }
+        self.side_of(self.me, member)
     }
 
     /// What a near member holds for this rank, whether they have talked or not.
     pub fn their_side(&self, member: usize) -> Side<'_> {
         assert!(self.ni.is_near(self.rank_of(member)), "a near member");
-        // SAFETY: the pair's part of job memory, which is mapped here, as asserted, and stays so.
-        unsafe { Side::new(self.part(member, self.me), &self.layout) }
+        self.side_of(member, self.me)
+    }
+
+    fn side_of(&self, owner: usize, member: usize) -> Side<'_> {
+        let (start, bytes) = (self.start_of(owner, member) as u64, self.layout.peer_bytes as u64);
+        let span = self.ni.near_span(self.rank_of(owner), start, bytes);
+        Side::over(span.expect("a part of the heap of a near member"), &self.layout)
     }
 }
 
@@ -192,6 +199,13 @@ impl Core {
         spool.waiting += 1;
         self.spooled.set(spool.waiting);
         spool.lanes.entry((member, entry)).or_default().push_back(spooled);
+    }
+
+    /// A send that was withdrawn goes on from a copy of its bytes.
+    pub fn go_on_from(&self, op: &SendOp, copy: Box<[u8]>) {
+        // SAFETY: the copy stays beside the operation until it is done.
+        let op = unsafe { op.of_copy(Buffer::of(&copy), None, None) };
+        self.spool_withdrawn(op, copy);
     }
 
     /// Keeps a send that was withdrawn, and what it sends from, until it is done.

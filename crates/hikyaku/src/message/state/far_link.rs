@@ -4,7 +4,7 @@ use super::header::Header;
 use super::peer::Peer;
 use super::table::Table;
 use crate::message::wire::far::FarSlot;
-use crate::message::wire::layout::{Layout, Side};
+use crate::message::wire::layout::{Home, Layout, Side};
 use crate::ni::Ni;
 use crate::ni::remote::Target;
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 pub(in crate::message) struct FarLink {
     pub rank: usize,
     /// What this rank holds for it.
-    mine: *mut u8,
+    mine: Home,
     /// Where it holds what it has for this rank, in its heap.
     theirs: usize,
     pub state: RefCell<Peer>,
@@ -36,15 +36,14 @@ pub(in crate::message) struct Desk {
 
 impl FarLink {
     /// To `rank`, for which this one holds what is at `mine`, and which holds what it has for this one at `theirs`.
-    pub fn new(rank: usize, mine: *mut u8, theirs: usize, entries: usize) -> FarLink {
+    pub fn new(rank: usize, mine: Home, theirs: usize, entries: usize) -> FarLink {
         let (state, desks) = (RefCell::new(Peer::new(entries)), RefCell::new(Table::new(entries)));
         FarLink { rank, mine, theirs, state, desks, owed: RefCell::default() }
     }
 
     /// What this rank holds for the member.
-    pub fn mine<'a>(&self, layout: &'a Layout) -> Side<'a> {
-        // SAFETY: the pair's part of job memory, which stays mapped.
-        unsafe { Side::new(self.mine, layout) }
+    pub fn mine<'a>(&'a self, layout: &'a Layout) -> Side<'a> {
+        self.mine.side(layout)
     }
 
     /// Where something of a slot lies at the member.

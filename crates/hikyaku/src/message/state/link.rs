@@ -5,7 +5,7 @@
 
 use super::far_link::FarLink;
 use super::peer::Peer;
-use crate::message::wire::layout::{Layout, Side};
+use crate::message::wire::layout::{Home, Layout, Side};
 use std::cell::{OnceCell, RefCell};
 
 /// One member, as this rank sees it.
@@ -19,9 +19,9 @@ pub(in crate::message) struct NearLink {
     /// Its rank in the job.
     pub rank: usize,
     /// What this rank holds for it.
-    mine: *mut u8,
+    mine: Home,
     /// What it holds for this rank.
-    theirs: *mut u8,
+    theirs: Home,
     /// What this rank keeps to itself.
     pub state: RefCell<Peer>,
 }
@@ -79,28 +79,26 @@ impl Link {
 
 impl NearLink {
     /// To `rank`, for which this one holds what is at `mine`, and which holds what it has for this one at `theirs`.
-    pub fn new(rank: usize, mine: *mut u8, theirs: *mut u8, entries: usize) -> NearLink {
+    pub fn new(rank: usize, mine: Home, theirs: Home, entries: usize) -> NearLink {
         NearLink { rank, mine, theirs, state: RefCell::new(Peer::new(entries)) }
     }
 
     /// What this rank holds for the member.
     #[inline(always)]
-    pub fn mine<'a>(&self, layout: &'a Layout) -> Side<'a> {
-        // SAFETY: a link leads to the parts of its pair, which the job keeps mapped.
-        unsafe { Side::new(self.mine, layout) }
+    pub fn mine<'a>(&'a self, layout: &'a Layout) -> Side<'a> {
+        self.mine.side(layout)
     }
 
     /// What the member holds for this rank.
     #[inline(always)]
-    pub fn theirs<'a>(&self, layout: &'a Layout) -> Side<'a> {
-        // SAFETY: as above.
-        unsafe { Side::new(self.theirs, layout) }
+    pub fn theirs<'a>(&'a self, layout: &'a Layout) -> Side<'a> {
+        self.theirs.side(layout)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use crate::sync::signals::in_fork;
 
     /// A forked child drops what it has of its parent's, and may look for it first.
     #[test]
@@ -108,21 +106,7 @@ mod tests {
         crate::local(2, |job| {
             let messages = job.messages(1).unwrap();
             let look = || messages.core.own_side(1 - job.rank()).left().load(std::sync::atomic::Ordering::Relaxed);
-            // SAFETY: the child looks at a word, and ends.
-            let status = unsafe {
-                match libc::fork() {
-                    0 => {
-                        libc::alarm(100);
-                        libc::_exit(catch_unwind(AssertUnwindSafe(look)).map_or(1, |left| 2 * left as i32))
-                    }
-                    child => {
-                        let mut status = 0;
-                        assert_eq!(libc::waitpid(child, &mut status, 0), child);
-                        status
-                    }
-                }
-            };
-            assert_eq!(status, 0);
+            assert_eq!(in_fork(|| 2 * look() as i32), 0);
             job.barrier()
         })
         .unwrap();

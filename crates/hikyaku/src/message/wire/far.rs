@@ -8,7 +8,7 @@ use std::mem::offset_of;
 
 shared! {
     /// What lies in a rank's memory for one slot and one far peer.
-    #[derive(Debug)]
+    #[derive(Debug, Default)]
     #[repr(align(64))]
     pub struct FarSlot {
         /// number, what it is, messages the sender has taken in the other direction.
@@ -145,8 +145,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_what_is_read() {
-        // SAFETY: atomics, for which zero is a value.
-        let slot: FarSlot = unsafe { std::mem::zeroed() };
+        let slot = FarSlot::default();
         assert_eq!((slot.notice(1), slot.landed(1), slot.post()), (None, None, FarPost::default()));
         for place in [FarPlace::Line, FarPlace::Bounce(7), FarPlace::Offer] {
             let notice = Notice { number: 1 << 40, place, bytes: 1 << 41, taken: u64::MAX };

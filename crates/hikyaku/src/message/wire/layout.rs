@@ -4,9 +4,13 @@ use super::far::FarSlot;
 use super::node::Next;
 use super::search::High;
 use super::slot::{Deal, Head, Marks, PIECE_BYTES, PIECE_COUNT, Payload, Post, Spot};
+use crate::memory::span::Span;
+use crate::ni::Ni;
 use crate::sync::Shared;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::line::Line;
+use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// By source, and of any source.
 pub(in crate::message) const DOMAINS: usize = 2;
@@ -74,12 +78,33 @@ pub(in crate::message) struct Side<'a> {
     layout: &'a Layout,
 }
 
-impl<'a> Side<'a> {
-    /// # Safety
-    /// `base` starts `layout.peer_bytes` bytes of job memory that stay mapped for `'a`.
+/// Where a rank holds what it has for one peer. It stays mapped as long as this is there.
+pub(in crate::message) struct Home {
+    base: NonNull<u8>,
+    bytes: usize,
+    /// Keeps the memory.
+    _ni: Arc<Ni>,
+}
+
+impl Home {
+    /// `bytes` bytes at `start` of the heap of `rank`, which is near.
+    pub fn find(ni: &Arc<Ni>, rank: usize, start: usize, bytes: usize) -> Home {
+        let found = ni.near_bytes(rank, start as u64, bytes as u64).and_then(NonNull::new);
+        Home { base: found.expect("a part of the heap of a near member"), bytes, _ni: ni.clone() }
+    }
+
+    /// What is there, by a layout of as many bytes.
     #[inline(always)]
-    pub unsafe fn new(base: *mut u8, layout: &'a Layout) -> Side<'a> {
-        Side { base, layout }
+    pub fn side<'a>(&'a self, layout: &'a Layout) -> Side<'a> {
+        assert!(layout.peer_bytes <= self.bytes);
+        Side { base: self.base.as_ptr(), layout }
+    }
+}
+
+impl<'a> Side<'a> {
+    /// What is in a span, by a layout of as many bytes.
+    pub fn over(span: Span<'a>, layout: &'a Layout) -> Side<'a> {
+        Side { base: span.part(0, layout.peer_bytes).start(), layout }
     }
 
     #[inline(always)]

@@ -13,7 +13,6 @@ use crate::ni::account::{Account, StatusWord};
 use crate::ni::call::CallSlot;
 use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// In place of the token of an operation that nobody answers.
 pub(super) const QUIET: u64 = 0;
@@ -94,9 +93,8 @@ pub(crate) fn take_answer(ni: &Ni, source: usize, packet: &Packet, payload: &[u8
 
 /// Writes a status word, which an account has kept.
 pub(super) fn write_status(ni: &Ni, (word, value): StatusWord) {
-    // SAFETY: a word of own job memory that the caller of `push_status` named, and that was not freed since.
-    unsafe { AtomicU64::from_ptr(word.cast()) }.store(value, Ordering::Release);
-    ni.notify(ni.rank, ni.watch_of(word));
+    // The caller of `push_status` named it, and it was not freed since.
+    ni.set_status(word, value);
 }
 
 /// An operation or a message was refused.

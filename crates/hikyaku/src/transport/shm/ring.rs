@@ -14,7 +14,8 @@
 //! One producer and one consumer: a sender that dies leaves at most an unpublished line, which nobody sees, and
 //! nobody else uses its ring. All positions are kept privately by each side; a peer's bytes never become an index.
 
-use crate::memory::copy;
+#[cfg(not(loom))]
+use crate::memory::span::Span;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::line::Line;
 use crate::sync::shared;
@@ -48,7 +49,7 @@ shared! {
 #[cfg(not(loom))]
 type PayloadWord = AtomicU64;
 #[cfg(loom)]
-use plain::PayloadWord;
+type PayloadWord = crate::sync::plain::Plain<u64>;
 
 shared! {
     #[derive(Debug)]
@@ -250,16 +251,12 @@ fn load_payload(ring: &[PayloadWord], position: u64, into: &mut [u8]) {
 
 #[cfg(not(loom))]
 fn store_words(words: &[PayloadWord], bytes: &[u8]) {
-    assert!(bytes.len() <= size_of_val(words));
-    // SAFETY: the words are that many bytes of shared memory, the source is private.
-    unsafe { copy::copy(words.as_ptr() as *mut u8, bytes.as_ptr(), bytes.len()) };
+    Span::from(words).copy_in(bytes);
 }
 
 #[cfg(not(loom))]
 fn load_words(words: &[PayloadWord], bytes: &mut [u8]) {
-    assert!(bytes.len() <= size_of_val(words));
-    // SAFETY: as above, the other way round.
-    unsafe { copy::copy(bytes.as_mut_ptr(), words.as_ptr() as *const u8, bytes.len()) };
+    Span::from(words).copy_out(bytes);
 }
 
 #[cfg(loom)]
@@ -276,31 +273,6 @@ fn load_words(words: &[PayloadWord], bytes: &mut [u8]) {
     for (word, chunk) in words.iter().zip(bytes.chunks_mut(WORD_BYTES)) {
         let buffer = word.get().to_le_bytes();
         chunk.copy_from_slice(&buffer[..chunk.len()]);
-    }
-}
-
-#[cfg(loom)]
-mod plain {
-    #[derive(Debug)]
-    pub struct PayloadWord(loom::cell::UnsafeCell<u64>);
-
-    // SAFETY: loom stops at the first access that nothing orders.
-    unsafe impl Sync for PayloadWord {}
-
-    impl PayloadWord {
-        pub fn new(value: u64) -> PayloadWord {
-            PayloadWord(loom::cell::UnsafeCell::new(value))
-        }
-
-        pub fn get(&self) -> u64 {
-            // SAFETY: loom has checked that no write overlaps.
-            self.0.with(|value| unsafe { *value })
-        }
-
-        pub fn set(&self, new: u64) {
-            // SAFETY: loom has checked that no other access overlaps.
-            self.0.with_mut(|value| unsafe { *value = new })
-        }
     }
 }
 

@@ -20,8 +20,7 @@ fn mislead(messages: &Messages<'_>, start: u64) {
 /// A node of this rank that says what it likes.
 fn lie(job: &Job, number: u64, bytes: usize) -> u64 {
     let start = job.ni.take_heap(size_of::<Node>()).unwrap();
-    // SAFETY: a part of the own heap, taken for a node; made of atomics.
-    unsafe { &*(job.ni.own_bytes(start, size_of::<Node>()) as *const Node) }.describe(number, bytes);
+    job.ni.own_memory(start, size_of::<Node>()).at::<Node>(0).describe(number, bytes);
     start as u64
 }
 
@@ -182,9 +181,9 @@ fn left_in_the_last_node(bytes: usize, is_expected: fn(u8) -> bool) {
             job.barrier()?;
             messages.settle();
             let last = messages.core.tail(1, 0);
-            // SAFETY: inside the node, which is still this rank's.
-            let byte = |at: usize| unsafe { job.ni.own_bytes(last.start + at, 1).read_volatile() };
-            assert!((PAGE_BYTES..bytes).all(|at| is_expected(byte(at))));
+            let mut left = vec![0; bytes];
+            job.ni.own_memory(last.start, bytes).copy_out(&mut left);
+            assert!(left[PAGE_BYTES..].iter().all(|byte| is_expected(*byte)));
         } else {
             job.barrier()?;
             for _ in 0..3 {

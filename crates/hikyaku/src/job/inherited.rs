@@ -1,0 +1,45 @@
+//! Descriptors whose numbers a launcher tells by the environment.
+
+use rustix::io::Errno;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A copy of the socket of that number, closed to programs this process may start.
+pub(super) fn copy_socket(number: i32) -> rustix::io::Result<OwnedFd> {
+    rustix::io::fcntl_dupfd_cloexec(look(number)?, 3)
+}
+
+/// The socket of that number, which a launcher has opened for this process alone. Taken once.
+pub(super) fn take_socket(number: i32) -> rustix::io::Result<OwnedFd> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    look(number)?;
+    if TAKEN.swap(true, Ordering::Relaxed) {
+        return Err(Errno::BADF);
+    }
+    // SAFETY: open, as was just seen; the launcher opened it for this process alone, and this is its first and only owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// The socket of that number, if there is one beside standard input and output.
+fn look(number: i32) -> rustix::io::Result<BorrowedFd<'static>> {
+    if number <= 2 {
+        return Err(Errno::BADF);
+    }
+    // SAFETY: only asks the kernel about a number, and for a copy; a wrong one is answered by an error.
+    let socket = unsafe { BorrowedFd::borrow_raw(number) };
+    rustix::net::sockopt::socket_type(socket)?;
+    Ok(socket)
+}
+
+/// Has the kernel end this process when the other end of the socket closes, or says anything: the socket's input signal is SIGKILL.
+pub(super) fn end_with(socket: &OwnedFd) -> std::io::Result<()> {
+    const F_SETSIG: libc::c_int = 10;
+    let number = socket.as_raw_fd();
+    // SAFETY: fcntl with integers on a descriptor we own.
+    let failed = unsafe {
+        libc::fcntl(number, libc::F_SETOWN, libc::getpid()) < 0
+            || libc::fcntl(number, F_SETSIG, libc::SIGKILL) < 0
+            || libc::fcntl(number, libc::F_SETFL, libc::fcntl(number, libc::F_GETFL) | libc::O_ASYNC) < 0
+    };
+    if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
