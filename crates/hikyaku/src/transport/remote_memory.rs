@@ -17,11 +17,11 @@
 //! * A token of an operation that was started comes back exactly once: by `completed`, `fetched` or `failed`. It comes when the
 //!   operation is *done at its target*: whoever looks there from then on sees it.
 //! * Operations of one pair may pass each other, and the bytes of one may arrive in any order, with three exceptions: a put's word is
-//!   written whole, after all bytes of the put, and its event comes after the word; an operation with a *fence* begins when everything that was
-//!   started before it towards that rank is done; and packets follow puts where [`RemoteLimits::packets_follow`] says so. Whether an
-//!   operation passes packets that were posted before it is never promised.
-//! * A key that was never given out or was taken back, and bytes outside of what it stands for, are [`RemoteFailure::Refused`]; nothing is written or read
-//!   anywhere then.
+//!   written whole, after all bytes of the put, and its event comes after the word; an operation with a *fence* begins when
+//!   everything that was started before it towards that rank is done; and packets follow puts where
+//!   [`RemoteLimits::packets_follow`] says so. Whether an operation passes packets that were posted before it is never promised.
+//! * A key that was never given out or was taken back, and bytes outside of what it stands for, are [`RemoteFailure::Refused`];
+//!   nothing is written or read anywhere then.
 //! * When a rank is lost, everything under way to it is [`RemoteFailure::Lost`], after `Sink::lost` or before it.
 //! * [`Transport::drained`](super::core::Transport::drained) covers what was started here.
 //!

@@ -21,6 +21,7 @@
 use super::operation::{Act, Manner, Operation};
 use super::target::Target;
 use super::token;
+use super::under_way::{Desk, Doing, Hearer, Key, Peer, Spans};
 use crate::error::Refusal;
 use crate::ni::Ni;
 use crate::planted::{Bug, planted};
@@ -29,7 +30,6 @@ use crate::transport::remote_memory::{
     End, Registration, RemoteFailure, RemoteKey, RemoteLimits, RemoteMemory, RemotePlace,
 };
 use crate::transport::shm::layout::JobMemory;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -47,68 +47,6 @@ pub(crate) struct Direct {
     puts: AtomicU64,
     desk: Mutex<Desk>,
 }
-
-#[derive(Default)]
-struct Desk {
-    /// Those that were talked to.
-    peers: BTreeMap<usize, Peer>,
-    operations: Vec<Slot>,
-    free: Vec<usize>,
-    /// Own areas that far ranks have opened, by their keys.
-    areas: BTreeMap<u64, Registration>,
-}
-
-#[derive(Default)]
-struct Peer {
-    key: Key,
-    /// Puts under way, of all ports: which bytes they write.
-    puts: Vec<(Token, Spans)>,
-    /// Per port: counted operations that are not done.
-    owed: Vec<u64>,
-}
-
-#[derive(Clone, Copy, Default)]
-enum Key {
-    #[default]
-    Unknown,
-    Asked,
-    Known(RemoteKey),
-    /// The network does not reach its memory.
-    Nowhere,
-}
-
-#[derive(Default)]
-struct Slot {
-    /// Operations it has had: no token is used twice.
-    serial: u64,
-    doing: Option<Doing>,
-}
-
-#[derive(Clone, Copy)]
-struct Doing {
-    rank: usize,
-    port: usize,
-    is_put: bool,
-    /// What it means if the network refuses it.
-    refusal: Refusal,
-    hearer: Hearer,
-}
-
-/// Which bytes of a rank's symmetric memory an operation writes: those of a put, and its word.
-pub(super) type Spans = [Range<u64>; 2];
-
-/// Who hears of the end.
-#[derive(Clone, Copy)]
-pub(super) enum Hearer {
-    /// Whoever settles.
-    Account,
-    /// Somebody who waits: what became of it, when it has ended.
-    Waiter(Option<End>),
-    Nobody,
-}
-
-/// Bits of a token that say which slot.
-const INDEX_BITS: u32 = 24;
 
 impl Direct {
     /// Registers the symmetric memory of a rank, if its transport reaches memory; `None` where packets do everything.
@@ -346,48 +284,6 @@ impl Drop for Direct {
             self.network().deregister(&self.heap);
             self.desk().areas.values().for_each(|area| self.network().deregister(area));
         }
-    }
-}
-
-impl Desk {
-    fn peer(&mut self, rank: usize) -> &mut Peer {
-        self.peers.entry(rank).or_default()
-    }
-
-    fn open(&mut self, doing: Doing) -> Token {
-        let index = self.free.pop().unwrap_or(self.operations.len());
-        if index == self.operations.len() {
-            self.operations.push(Slot::default());
-        }
-        let slot = &mut self.operations[index];
-        slot.serial += 1;
-        slot.doing = Some(doing);
-        Token(slot.serial << INDEX_BITS | index as u64)
-    }
-
-    fn slot(&mut self, token: Token) -> Option<(usize, &mut Slot)> {
-        let index = (token.0 & ((1 << INDEX_BITS) - 1)) as usize;
-        self.operations.get_mut(index).filter(|slot| slot.serial == token.0 >> INDEX_BITS).map(|slot| (index, slot))
-    }
-
-    fn doing(&mut self, token: Token) -> Option<&mut Doing> {
-        self.slot(token).and_then(|(_, slot)| slot.doing.as_mut())
-    }
-
-    fn close(&mut self, token: Token) -> Option<Doing> {
-        let (index, slot) = self.slot(token)?;
-        let doing = slot.doing.take()?;
-        self.free.push(index);
-        Some(doing)
-    }
-}
-
-impl Peer {
-    fn owed_by(&mut self, port: usize) -> &mut u64 {
-        if self.owed.len() <= port {
-            self.owed.resize(port + 1, 0);
-        }
-        &mut self.owed[port]
     }
 }
 

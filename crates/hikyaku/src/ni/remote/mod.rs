@@ -30,7 +30,8 @@
 //! | `perform` | doing them on memory that is mapped here |
 //! | `serve` | the owner's side: decode, find, perform, answer |
 //! | `initiate` | the initiator's side: quiet, counted and asked operations; settling |
-//! | `direct` | what the network itself does where it reaches memory: keys, what is under way |
+//! | `direct` | what the network itself does where it reaches memory: keys, order, ends |
+//! | `under_way` | tables of that |
 //! | `onesided` | starting that, and waiting for it |
 //! | `pull` | reading long places, with several requests under way |
 //! | `token` | whom an answer is for |
@@ -44,6 +45,7 @@ pub(crate) mod pull;
 pub(crate) mod serve;
 pub(crate) mod target;
 pub(crate) mod token;
+mod under_way;
 
 pub(crate) use operation::Data;
 pub(crate) use target::Target;

@@ -1,10 +1,11 @@
 //! Starting operations that the network itself does, and waiting for those whose bytes are lent to it. What they rest on is in
 //! [`super::direct`].
 
-use super::direct::{Direct, Hearer, Lent, Spans, status_number, word_of};
+use super::direct::{Direct, Lent, status_number, word_of};
 use super::operation::{Act, Data, Operation};
 use super::target::Target;
 use super::token;
+use super::under_way::{Hearer, Spans};
 use crate::error::{Error, Refusal, Result};
 use crate::ni::account::StatusWord;
 use crate::ni::message::refuse_in_handler;
