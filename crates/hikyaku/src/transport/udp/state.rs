@@ -187,6 +187,20 @@ impl State {
         self.send();
     }
 
+    /// See [`Line::is_filling`].
+    pub fn is_filling(&self, rank: usize) -> bool {
+        self.lines[rank].as_deref().is_some_and(Line::is_filling)
+    }
+
+    /// Whether nothing is to be done but what can wait until somebody looks and finds nothing.
+    pub fn is_quiet(&self, now: Time) -> bool {
+        let can_wait = |rank: &u32| self.lines[*rank as usize].as_deref().is_none_or(Line::can_wait);
+        self.events.is_empty()
+            && !self.has_room_again
+            && self.due.is_some_and(|due| now < due)
+            && self.dirty.iter().all(can_wait)
+    }
+
     /// Whether lines may have something to send.
     pub fn has_dirty(&self) -> bool {
         !self.dirty.is_empty()
