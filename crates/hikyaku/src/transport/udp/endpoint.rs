@@ -6,7 +6,7 @@ use super::head::{HEAD_BYTES, is_acknowledgement};
 use super::inbound::{Inbound, Joiner};
 use super::line::{Heard, Myself};
 use super::socket::Socket;
-use super::state::{Event, State, Which, picoseconds};
+use super::state::{Event, State, Which};
 use super::wire::Wire;
 use super::{Config, Counters};
 use crate::error::{Error, Result};
@@ -86,6 +86,7 @@ impl Bound {
         let inbound = Inbound { looks: 0, inbox: Inbox::new(), joiner: Joiner::new(payload_max, addresses.len()) };
         Ok(Endpoint {
             capabilities: Capabilities { lent_min: self.config.lent_min, ..Capabilities::new(payload_max) },
+            epoch_ns: nanoseconds(),
             epoch: Instant::now(),
             state: Mutex::new(State::new(me, self.config, socket.clone(), wire, addresses)),
             inbound: Mutex::new(inbound),
@@ -95,11 +96,18 @@ impl Bound {
     }
 }
 
+/// What the clock says that [`Instant`] reads.
+fn nanoseconds() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    1_000_000_000 * now.tv_sec as u64 + now.tv_nsec as u64
+}
+
 /// One rank's end of all its links.
 pub struct Endpoint {
     capabilities: Capabilities,
-    /// Where time begins.
+    /// Where time begins, by both names of it: differences of `Instant` take as long as the clock itself.
     epoch: Instant,
+    epoch_ns: u64,
     socket: Arc<Socket>,
     state: Mutex<State>,
     /// Held by whoever polls.
@@ -110,7 +118,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     fn now(&self) -> Time {
-        picoseconds(self.epoch.elapsed())
+        1000 * (nanoseconds() - self.epoch_ns)
     }
 
     /// A panic of a sink is no reason to stop: it is never called with this lock.
