@@ -9,13 +9,13 @@
 //!   ...                                                awake: polls != seen?  somebody else is at it: naps until nobody was
 //!   sleeps at its bell, or leaves the library          polls == seen: polls itself, and rings the bell
 //! ```
-//! So a waiting rank does not pay for two threads, and nothing that comes lies longer than two naps. What that thread has left to
-//! be sent later goes after one.
+//! So a waiting rank does not pay for two threads, and nothing that comes lies longer than two naps. Nor does what that thread has
+//! left to be sent later: mostly it rides on what it says next, so it is not sent alone while it polls.
 
 use super::Ni;
 use super::failure::Hold;
 use crate::error::{Error, Result};
-use crate::transport::core::{Armed, Transport};
+use crate::transport::core::Armed;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use rustix::fs::Timespec;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -86,20 +86,18 @@ fn serve(ni: &Ni, stop: &Stop) {
     }
     let is_polled = ni.polls.load(Ordering::Relaxed) != seen;
     if is_polled || ni.serve_far().is_none() {
-        keep_away(ni, &**far, stop);
+        keep_away(ni, stop);
     }
 }
 
 /// Naps until nobody else has polled the transport during one.
-fn keep_away(ni: &Ni, far: &dyn Transport, stop: &Stop) {
+fn keep_away(ni: &Ni, stop: &Stop) {
     loop {
         let seen = ni.polls.load(Ordering::Relaxed);
         sleep(None, stop, Some(NAP));
         if ni.polls.load(Ordering::Relaxed) == seen || stop.asked.load(Ordering::SeqCst) {
             return;
         }
-        // It may have been the last time, and then nobody else sends what can wait.
-        far.arm();
     }
 }
 

@@ -172,7 +172,8 @@ impl<M> Sender<M> {
     fn drop_oldest(&mut self, now: Time, count: usize, free: &mut dyn FnMut(M)) {
         let (mut bytes, mut latest) = (0, None);
         let mut once = true;
-        for held in self.held.drain(..count) {
+        for _ in 0..count {
+            let Some(held) = self.held.pop_front() else { break };
             self.again -= usize::from(held.again);
             bytes += held.bytes;
             latest = held.sent_at;

@@ -5,6 +5,8 @@
 
 use super::address::Hop;
 use super::head::first_bytes;
+use super::piece::{CacheLine, lines};
+use bytemuck::{cast_slice, cast_slice_mut};
 
 /// Trains of a batch at most.
 pub const TRAINS_MAX: usize = 32;
@@ -135,16 +137,24 @@ impl Batch {
 const INBOX_COUNT: usize = 8;
 /// Bytes of the longest.
 const INBOX_BYTES: usize = 1 << 16;
+/// Bytes from which on they are received one by one.
+const LONG_BYTES: usize = 1 << 13;
+/// Single datagrams in a row, at most, after which several are asked for.
+const PATIENCE_MAX: usize = 64;
 
 /// Where the kernel puts what comes.
 pub struct Inbox {
-    buffers: Box<[u8]>,
+    buffers: Box<[CacheLine]>,
     /// Bytes in each buffer.
     received: [usize; INBOX_COUNT],
     places: Box<[libc::iovec; INBOX_COUNT]>,
     headers: Box<[libc::mmsghdr; INBOX_COUNT]>,
-    /// How many datagrams are asked for next: asking for one more than there is costs as much as half of one.
+    /// How many datagrams are asked for next.
     wanted: usize,
+    /// Single datagrams found in a row, and how many there must be before more are asked for at a time: asking for one more than
+    /// there is costs as much as half of one, so each time that was in vain it is tried more seldom.
+    in_a_row: usize,
+    patience: usize,
 }
 
 // SAFETY: its pointers are to its own boxes.
@@ -153,24 +163,31 @@ unsafe impl Send for Inbox {}
 impl Inbox {
     pub fn new() -> Inbox {
         Inbox {
-            buffers: vec![0; INBOX_COUNT * INBOX_BYTES].into(),
+            buffers: lines(INBOX_COUNT * INBOX_BYTES),
             received: [0; INBOX_COUNT],
             places: Box::new([libc::iovec { iov_base: std::ptr::null_mut(), iov_len: INBOX_BYTES }; INBOX_COUNT]),
             // SAFETY: all zeros are a header of nothing.
             headers: Box::new(unsafe { std::mem::zeroed() }),
             wanted: 1,
+            in_a_row: 0,
+            patience: 2,
         }
+    }
+
+    /// A buffer to look into, and to receive one datagram.
+    pub fn buffer(&mut self) -> &mut [u8] {
+        &mut cast_slice_mut(&mut self.buffers)[..INBOX_BYTES]
     }
 
     /// The buffer to receive into, if only one datagram is asked for.
     pub fn single(&mut self) -> Option<&mut [u8]> {
-        (self.wanted == 1).then(|| &mut self.buffers[..INBOX_BYTES])
+        (self.wanted == 1).then(|| self.buffer())
     }
 
     /// Headers for the kernel to fill. They point to boxes of this inbox, which lives on while they are used.
     pub fn headers(&mut self) -> &mut [libc::mmsghdr] {
         let Inbox { buffers, places, headers, wanted, .. } = self;
-        let buffers = buffers.chunks_exact_mut(INBOX_BYTES);
+        let buffers = cast_slice_mut::<_, u8>(buffers).chunks_exact_mut(INBOX_BYTES);
         for ((place, header), buffer) in places.iter_mut().zip(headers.iter_mut()).zip(buffers) {
             place.iov_base = buffer.as_mut_ptr().cast();
             header.msg_hdr.msg_iov = place;
@@ -198,14 +215,30 @@ impl Inbox {
 
     fn filled(&mut self, count: usize) -> (usize, bool) {
         let is_full = count == self.wanted;
-        self.wanted = if is_full { (2 * count).min(INBOX_COUNT) } else { count.max(1) };
+        // A long one is handled while it is in the nearest caches.
+        let is_long = self.received[..count].iter().any(|bytes| *bytes >= LONG_BYTES);
+        if self.wanted > 1 {
+            self.patience = if count > 1 { 2 } else { (2 * self.patience).min(PATIENCE_MAX) };
+        }
+        self.in_a_row = if is_full && !is_long { self.in_a_row + 1 } else { 0 };
+        self.wanted = match count {
+            _ if is_long => 1,
+            1 if self.in_a_row < self.patience => 1,
+            _ if is_full => (2 * count).clamp(1, INBOX_COUNT),
+            _ => count.max(1),
+        };
         (count, is_full)
+    }
+
+    /// Whether the only datagram that was received is long, so that more of them are to be expected.
+    pub fn is_long(&self) -> bool {
+        self.received[0] >= LONG_BYTES
     }
 
     /// The datagrams in the buffer of this number.
     pub fn datagrams(&self, index: usize) -> std::slice::Chunks<'_, u8> {
         let start = index * INBOX_BYTES;
-        let bytes = &self.buffers[start..start + self.received[index]];
+        let bytes = &cast_slice(&self.buffers)[start..start + self.received[index]];
         bytes.chunks(first_bytes(bytes).max(1))
     }
 }

@@ -65,23 +65,23 @@ fn hash(powers: &[(__m128i, __m128i); STRIDE], bytes: &[u8]) -> [u8; 16] {
         }
         state = sum.reduce();
     }
-    // The rest and the length are less than a stride and one more block.
-    let mut last = [[0; 16]; STRIDE + 1];
+    // What is left: whole blocks, one that is padded, and the length. At most one more than a stride.
+    let (blocks, tail) = rest.as_chunks::<16>();
+    let (mut padded, mut length) = ([0; 16], [0; 16]);
+    padded[..tail.len()].copy_from_slice(tail);
+    length[..8].copy_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
     let count = rest.len().div_ceil(16) + 1;
-    for (place, part) in last.iter_mut().zip(rest.chunks(16)) {
-        place[..part.len()].copy_from_slice(part);
-    }
-    last[count - 1][..8].copy_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
-    let mut left = &last[..count];
-    while !left.is_empty() {
-        let (now, later) = left.split_at(left.len().min(STRIDE));
+    let mut done = 0;
+    while done < count {
+        let now = (count - done).min(STRIDE);
         let mut sum = Sum::new();
-        for (index, block) in now.iter().enumerate() {
-            let block = reversed(load(block));
-            sum.add(if index == 0 { _mm_xor_si128(state, block) } else { block }, powers[STRIDE - now.len() + index]);
+        for index in 0..now {
+            let last = if done + index + 1 == count { &length } else { &padded };
+            let block = reversed(load(blocks.get(done + index).unwrap_or(last)));
+            sum.add(if index == 0 { _mm_xor_si128(state, block) } else { block }, powers[STRIDE - now + index]);
         }
         state = sum.reduce();
-        left = later;
+        done += now;
     }
     let mut result = [0; 16];
     // SAFETY: 16 bytes that may lie anywhere.

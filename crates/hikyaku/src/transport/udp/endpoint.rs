@@ -2,11 +2,11 @@
 
 use super::batch::Inbox;
 use super::faults::{FaultRates, Faults};
-use super::head::HEAD_BYTES;
+use super::head::{HEAD_BYTES, is_acknowledgement};
 use super::inbound::{Inbound, Joiner};
 use super::line::{Heard, Myself};
 use super::socket::Socket;
-use super::state::{Event, State, Which, picoseconds};
+use super::state::{Event, State, Which};
 use super::wire::Wire;
 use super::{Config, Counters};
 use crate::error::{Error, Result};
@@ -24,6 +24,9 @@ use std::time::{Duration, Instant};
 const FRAME_BYTES_MAX: usize = 65_000;
 /// How often in a row a poll asks the kernel for more.
 const ROUNDS_MAX: usize = 4;
+
+/// Whoever posts so many bytes listens for acknowledgements, if much is under way: it costs a part of that.
+const LISTEN_BYTES: usize = 16 << 10;
 
 /// Looks that find nothing between two at the clock: it costs as much as a part of one.
 const CLOCK_LOOKS: u32 = 8;
@@ -83,6 +86,7 @@ impl Bound {
         let inbound = Inbound { looks: 0, inbox: Inbox::new(), joiner: Joiner::new(payload_max, addresses.len()) };
         Ok(Endpoint {
             capabilities: Capabilities { lent_min: self.config.lent_min, ..Capabilities::new(payload_max) },
+            epoch_ns: nanoseconds(),
             epoch: Instant::now(),
             state: Mutex::new(State::new(me, self.config, socket.clone(), wire, addresses)),
             inbound: Mutex::new(inbound),
@@ -92,11 +96,18 @@ impl Bound {
     }
 }
 
+/// What the clock says that [`Instant`] reads.
+fn nanoseconds() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    1_000_000_000 * now.tv_sec as u64 + now.tv_nsec as u64
+}
+
 /// One rank's end of all its links.
 pub struct Endpoint {
     capabilities: Capabilities,
-    /// Where time begins.
+    /// Where time begins, by both names of it: differences of `Instant` take as long as the clock itself.
     epoch: Instant,
+    epoch_ns: u64,
     socket: Arc<Socket>,
     state: Mutex<State>,
     /// Held by whoever polls.
@@ -107,7 +118,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     fn now(&self) -> Time {
-        picoseconds(self.epoch.elapsed())
+        1000 * (nanoseconds() - self.epoch_ns)
     }
 
     /// A panic of a sink is no reason to stop: it is never called with this lock.
@@ -138,17 +149,21 @@ impl Endpoint {
         self.state().link_count()
     }
 
-    /// Takes a datagram and hands out what is complete with it.
-    fn take(&self, now: Time, joiner: &mut Joiner, frame: &[u8], sink: &mut dyn Sink) -> bool {
-        let (from, heard) = self.state().hear(now, frame);
-        let Heard::Data { part, early } = heard else { return false };
-        if joiner.take(from, part, &frame[HEAD_BYTES..], sink).is_err() {
-            self.state().malformed();
+    /// Takes an acknowledgement of this rank, if that is what has come: whoever posts much, one after the other, does not look
+    /// meanwhile, and frames that are free are used again while they are in the caches. There is nobody to hear of it then.
+    fn listen(&self, now: Time, to: usize) {
+        let Some(mut inbound) = lock_now(&self.inbound) else { return };
+        let mut state = self.state();
+        if !state.is_filling(to) {
+            return;
         }
-        if early {
-            self.take_early(joiner, from, sink);
+        let is_wanted = |frame: &[u8]| is_acknowledgement(frame, to as u32);
+        if let Some(frame) = self.socket.receive_short(&mut inbound.inbox, is_wanted) {
+            state.hear(now, frame);
+            // What it has made room for.
+            state.flush(now, Which::Urgent);
         }
-        true
+        self.has_left.store(state.has_dirty(), Ordering::Relaxed);
     }
 
     /// Hands out data that came early and whose turn it is.
@@ -182,6 +197,59 @@ impl Endpoint {
     }
 }
 
+/// Takes the datagrams of one look. The lock is held over all that have nothing for the sink.
+struct Taking<'e> {
+    endpoint: &'e Endpoint,
+    now: Time,
+    state: Option<MutexGuard<'e, State>>,
+    /// Nothing was left to do when the lock was let go.
+    is_quiet: bool,
+    any: bool,
+}
+
+impl Taking<'_> {
+    fn state(&mut self) -> &mut State {
+        self.is_quiet = false;
+        self.state.get_or_insert_with(|| self.endpoint.state())
+    }
+
+    /// Lets go of the lock, before the sink is called.
+    fn let_go(&mut self) {
+        if let Some(state) = self.state.take() {
+            self.is_quiet = state.is_quiet(self.now);
+            self.endpoint.has_left.store(state.has_dirty(), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a datagram and hands out what is complete with it.
+    fn take(&mut self, joiner: &mut Joiner, frame: &[u8], sink: &mut dyn Sink) {
+        let now = self.now;
+        let (from, heard) = self.state().hear(now, frame);
+        let Heard::Data { part, early } = heard else { return };
+        self.any = true;
+        let data = &frame[HEAD_BYTES..];
+        let taken = if part {
+            joiner.add_part(from, data).map(|is_whole| {
+                if is_whole {
+                    self.let_go();
+                    joiner.hand_out(from, sink);
+                }
+            })
+        } else {
+            self.let_go();
+            joiner.take_whole(from, data, sink)
+        };
+        if taken.is_err() {
+            self.state().malformed();
+        }
+        if early {
+            self.let_go();
+            self.endpoint.take_early(joiner, from, sink);
+            self.is_quiet = false;
+        }
+    }
+}
+
 impl Transport for Endpoint {
     fn capabilities(&self) -> Capabilities {
         self.capabilities
@@ -211,11 +279,16 @@ impl Transport for Endpoint {
             None => unsafe { line.copy(&packet, &body) },
         };
         let is_patient = is_patient || line.is_patient();
+        let is_filling = body.len() >= LISTEN_BYTES && line.is_filling();
         state.mark(to as u32);
         if !is_patient {
             state.flush(now, Which::Urgent);
         }
         self.has_left.store(state.has_dirty(), Ordering::Relaxed);
+        drop(state);
+        if is_filling {
+            self.listen(now, to);
+        }
         Ok(posted)
     }
 
@@ -229,12 +302,20 @@ impl Transport for Endpoint {
                 break;
             }
             let now = self.now();
+            let mut taking = Taking { endpoint: self, now, state: None, is_quiet: false, any: false };
             for index in 0..count {
-                for frame in inbox.datagrams(index) {
-                    any |= self.take(now, joiner, frame, sink);
-                }
+                inbox.datagrams(index).for_each(|frame| taking.take(joiner, frame, sink));
             }
-            let mut state = self.state();
+            any |= taking.any;
+            let is_last = !is_more || count == 1 && !inbox.is_long();
+            if taking.is_quiet {
+                // A hop of a conversation. Timers, and answers that may wait, are seen to when this rank looks again.
+                if is_last {
+                    break;
+                }
+                continue;
+            }
+            let mut state = taking.state.unwrap_or_else(|| self.state());
             if !is_more {
                 // Only now is known who is silent.
                 state.tick(now);
@@ -246,7 +327,7 @@ impl Transport for Endpoint {
             self.has_left.store(state.has_dirty(), Ordering::Relaxed);
             // Whoever waits for room may sleep.
             any |= std::mem::take(&mut state.has_room_again);
-            if !is_more || count == 1 {
+            if is_last {
                 break;
             }
         }

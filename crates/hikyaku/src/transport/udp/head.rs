@@ -120,6 +120,11 @@ pub fn first_bytes(frames: &[u8]) -> usize {
     HEAD_BYTES.saturating_add(data as usize)
 }
 
+/// Whether a datagram says that it is an acknowledgement of this rank alone. That is not true before [`is_sealed`].
+pub fn is_acknowledgement(frame: &[u8], from: u32) -> bool {
+    frame.len() == HEAD_BYTES && frame[19] & KIND == ACKNOWLEDGEMENT && frame[20..24] == from.to_le_bytes()
+}
+
 /// Whether a frame was sealed so. It is as long as a head at least.
 pub fn is_sealed(frame: &[u8], number: u64, seal: &Seal) -> bool {
     frame.split_first_chunk::<TAG_BYTES>().is_some_and(|(tag, rest)| seal.is_tag(tag, number, rest))

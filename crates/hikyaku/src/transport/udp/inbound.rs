@@ -39,11 +39,19 @@ impl Joiner {
         Joiner { payload_max, partial: (0..size).map(|_| None).collect() }
     }
 
-    /// Hands the packets in the data of a frame to the sink.
+    /// Hands the packets that are whole with the data of a frame to the sink.
     pub fn take(&mut self, from: u32, part: bool, data: &[u8], sink: &mut dyn Sink) -> Result<(), Malformed> {
-        if part {
-            return self.take_part(from, data, sink);
+        if !part {
+            return self.take_whole(from, data, sink);
         }
+        if self.add_part(from, data)? {
+            self.hand_out(from, sink);
+        }
+        Ok(())
+    }
+
+    /// Hands the packets in the data of a frame to the sink.
+    pub fn take_whole(&mut self, from: u32, data: &[u8], sink: &mut dyn Sink) -> Result<(), Malformed> {
         if self.partial[from as usize].as_ref().is_some_and(|partial| partial.bytes.is_some()) {
             return Err(Malformed);
         }
@@ -57,8 +65,9 @@ impl Joiner {
         Ok(())
     }
 
-    fn take_part(&mut self, from: u32, data: &[u8], sink: &mut dyn Sink) -> Result<(), Malformed> {
-        let partial = self.partial[if planted(Bug::PartsMixed) { 0 } else { from as usize }].get_or_insert_default();
+    /// Adds a part of a message; whether it is whole now, and to be handed out.
+    pub fn add_part(&mut self, from: u32, data: &[u8]) -> Result<bool, Malformed> {
+        let partial = self.partial[place(from)].get_or_insert_default();
         let (bytes, data) = match partial.bytes {
             Some(bytes) => (bytes, data),
             None => {
@@ -80,17 +89,26 @@ impl Joiner {
             return Err(Malformed);
         }
         partial.payload.extend_from_slice(data);
-        if partial.payload.len() == bytes || planted(Bug::PartsHandedOutEarly) {
+        Ok(partial.payload.len() == bytes || planted(Bug::PartsHandedOutEarly))
+    }
+
+    /// Hands the message that has become whole to the sink.
+    pub fn hand_out(&mut self, from: u32, sink: &mut dyn Sink) {
+        if let Some(partial) = &mut self.partial[place(from)] {
             partial.bytes = None;
             sink.message(from as usize, &partial.packet, &partial.payload);
         }
-        Ok(())
     }
 
     /// Forgets what has come of a message of this rank.
     pub fn forget(&mut self, from: u32) {
         self.partial[from as usize] = None;
     }
+}
+
+/// Where the parts of a rank's message are.
+fn place(from: u32) -> usize {
+    if planted(Bug::PartsMixed) { 0 } else { from as usize }
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use super::address::Way;
 use super::batch::Batch;
 use super::head::{HEAD_BYTES, Head, What, is_sealed};
-use super::piece::{Copied, Lent, Piece, Span};
+use super::piece::{CacheLine, Copied, Lent, Piece, Span, lines};
 use super::replay::Replay;
 use super::seal::Seal;
 use super::{Counters, SECRET_BYTES};
+use crate::memory::copy::expect_write;
 use crate::transport::core::{Body, Loss, Posted, Token};
 use crate::transport::packet::PACKET_BYTES;
 use crate::transport::reliable::serial::Serial;
@@ -18,6 +19,8 @@ const COPIED_BYTES_MAX: usize = 8 << 10;
 pub const FRAME_BYTES_SAFE: usize = 1232;
 /// Frames that are taken before the peer is told in any case: some trains. It is told when there is nothing more to take, too.
 const UNTOLD_MAX: usize = 128;
+/// Frames under way that are much: a peer has told of some by then.
+const FILLING_MIN: usize = UNTOLD_MAX;
 /// Frames under way from which on short messages wait for company: acknowledgements will come.
 const COMPANY_MIN: usize = 4;
 
@@ -38,8 +41,8 @@ pub struct Line {
     frame_max: usize,
     lent: Vec<Option<Lent>>,
     lent_free: Vec<u32>,
-    /// Frames to copy into.
-    spare: Vec<Box<[u8]>>,
+    /// Memory for frames to copy into. What became free last is used first: it is in the caches, perhaps.
+    spare: Vec<Box<[CacheLine]>>,
     /// Buffers for frames that come early.
     spare_early: Vec<Vec<u8>>,
     /// It may have something to send.
@@ -146,7 +149,7 @@ impl Line {
             last.add(packet);
             // SAFETY: the caller's promise.
             unsafe { last.add_body(body, 0, body.len()) };
-            let bytes = last.bytes - HEAD_BYTES;
+            let bytes = last.bytes as usize - HEAD_BYTES;
             self.link.grown(bytes);
             return Posted::Done;
         }
@@ -158,13 +161,13 @@ impl Line {
         let mut offset = 0;
         let mut before = PACKET_BYTES;
         while offset < body.len() || before > 0 {
-            let mut copied = Copied::new(self.frame(HEAD_BYTES + each), part);
+            let mut copied = self.frame(HEAD_BYTES + each, part);
             copied.add(&packet[..before]);
             let here = (each - before).min(body.len() - offset);
             // SAFETY: the caller's promise.
             unsafe { copied.add_body(body, offset, here) };
             (offset, before) = (offset + here, 0);
-            let data = copied.bytes - HEAD_BYTES;
+            let data = copied.bytes as usize - HEAD_BYTES;
             self.push(Piece::Copied(copied), data);
         }
         Posted::Done
@@ -181,6 +184,11 @@ impl Line {
         (self.is_unhurried || !self.link.has_unsent()) && !self.link.is_pressed(UNTOLD_MAX)
     }
 
+    /// Whether much is under way, and nobody is to be told when it is acknowledged.
+    pub fn is_filling(&self) -> bool {
+        self.link.under_way() >= FILLING_MIN && !self.turned_away && self.lent.len() == self.lent_free.len()
+    }
+
     /// Whether there is room again for whoever found none; told once.
     pub fn has_room_again(&mut self) -> bool {
         let again = self.turned_away && self.link.room() > 0;
@@ -188,15 +196,17 @@ impl Line {
         again
     }
 
-    /// A frame of so many bytes to copy into.
-    fn frame(&mut self, bytes: usize) -> Box<[u8]> {
-        while let Some(frame) = self.spare.pop() {
-            // Others are from before the path was found to take less.
-            if frame.len() == bytes {
-                return frame;
-            }
+    /// A frame of so many bytes to copy into, of which others follow if it is a part.
+    fn frame(&mut self, bytes: usize, part: bool) -> Copied {
+        let mut memory = self.spare.pop();
+        // Others are from before the path was found to take less.
+        while memory.as_ref().is_some_and(|memory| memory.len() != Copied::lines(bytes)) {
+            memory = self.spare.pop();
         }
-        vec![0; bytes].into()
+        if part && let Some(next) = self.spare.last_mut() {
+            expect_write(next.as_mut_ptr().cast(), size_of_val(&**next));
+        }
+        Copied::new(memory.unwrap_or_else(|| lines(size_of::<CacheLine>() * Copied::lines(bytes))), bytes, part)
     }
 
     fn push(&mut self, piece: Piece, bytes: usize) {
@@ -227,9 +237,9 @@ impl Line {
         let (frame, bytes) = match said {
             Said::Data { serial, answer, message: Piece::Copied(copied) } => {
                 head.what = link(Said::Data { serial, answer, message: () }, copied.part);
-                let frame = &mut copied.frame[..copied.bytes];
+                let frame = copied.frame();
                 head.write(frame, &self.seal);
-                (frame.as_mut_ptr(), copied.bytes)
+                (frame.as_mut_ptr(), frame.len())
             }
             Said::Data { serial, answer, message: Piece::Lent(span) } => {
                 let Some(lent) = &self.lent[span.message as usize] else { return false };
@@ -367,11 +377,11 @@ fn release(
     piece: Piece,
     lent: &mut [Option<Lent>],
     lent_free: &mut Vec<u32>,
-    spare: &mut Vec<Box<[u8]>>,
+    spare: &mut Vec<Box<[CacheLine]>>,
     completed: &mut dyn FnMut(Token),
 ) {
     match piece {
-        Piece::Copied(copied) => spare.push(copied.frame),
+        Piece::Copied(copied) => spare.push(copied.memory),
         Piece::Lent(span) => {
             let place = &mut lent[span.message as usize];
             // The last piece is acknowledged last.

@@ -17,7 +17,9 @@
 //!   frame is made from them when it is sent, also when it is sent again.
 //! * Acknowledgements, and messages that nobody is expected to wait for (credits, words that say that something
 //!   was taken), ride on what the rank says next. They go alone when it looks and nothing has come, or when its service thread
-//!   looks. So a hop of a conversation is one call to send and one to receive.
+//!   looks. So a hop of a conversation is one call to send and one to receive, and each takes the lock once.
+//! * Whoever posts much, one body after the other, takes acknowledgements while it does: what they free is written to again while
+//!   it is in the caches.
 //! * Each of the first peers has a socket that sends to it alone, which saves the kernel a look at its routes; all send to one.
 //! * The longest message makes one train. Where the path takes longer frames (`lo`), a message is one frame.
 //! * Frames are as long as the path takes. The kernel says how much that is, and when it has become less; if frames vanish
@@ -50,6 +52,8 @@ mod socket;
 mod state;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_filling;
 #[cfg(test)]
 mod tests_line;
 #[cfg(test)]

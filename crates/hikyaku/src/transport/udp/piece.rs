@@ -6,6 +6,22 @@
 use super::head::HEAD_BYTES;
 use crate::transport::core::{Body, Token};
 use crate::transport::packet::PACKET_BYTES;
+use bytemuck::{Pod, Zeroable, cast_slice_mut};
+
+/// Frames lie on lines of the caches so that their data begin with one: stores that cross from one line to the next take twice as
+/// long.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub struct CacheLine([u8; LINE_BYTES]);
+
+const LINE_BYTES: usize = 64;
+/// Bytes before the head of a frame.
+const LEAD_BYTES: usize = HEAD_BYTES.next_multiple_of(LINE_BYTES) - HEAD_BYTES;
+
+/// Memory for so many bytes.
+pub fn lines(bytes: usize) -> Box<[CacheLine]> {
+    vec![CacheLine::zeroed(); bytes.div_ceil(LINE_BYTES)].into()
+}
 
 /// What a link holds.
 pub enum Piece {
@@ -19,9 +35,10 @@ pub enum Piece {
 
 /// A frame with its data; the head is written when it is sent.
 pub struct Copied {
-    pub frame: Box<[u8]>,
-    /// Bytes of it that are used, the head among them.
-    pub bytes: usize,
+    pub memory: Box<[CacheLine]>,
+    /// Bytes of the frame that are used, the head among them, and that may be at most.
+    pub bytes: u32,
+    most: u32,
     pub part: bool,
 }
 
@@ -76,10 +93,24 @@ impl Lent {
 }
 
 impl Copied {
+    /// An empty frame of so many bytes at most, in memory for as many.
+    pub fn new(memory: Box<[CacheLine]>, most: usize, part: bool) -> Copied {
+        Copied { memory, bytes: HEAD_BYTES as u32, most: most as u32, part }
+    }
+
+    /// Lines that a frame of so many bytes takes.
+    pub fn lines(most: usize) -> usize {
+        (LEAD_BYTES + most).div_ceil(LINE_BYTES)
+    }
+
+    /// The frame, as far as it is used.
+    pub fn frame(&mut self) -> &mut [u8] {
+        &mut cast_slice_mut(&mut self.memory)[LEAD_BYTES..][..self.bytes as usize]
+    }
+
     /// Adds bytes; the caller has seen that they fit.
     pub fn add(&mut self, bytes: &[u8]) {
-        self.frame[self.bytes..][..bytes.len()].copy_from_slice(bytes);
-        self.bytes += bytes.len();
+        self.extend(bytes.len()).copy_from_slice(bytes);
     }
 
     /// Adds bytes of a body.
@@ -88,17 +119,18 @@ impl Copied {
     /// The body can be read, and has them.
     pub unsafe fn add_body(&mut self, body: &Body, offset: usize, bytes: usize) {
         // SAFETY: the caller's promise.
-        unsafe { body.copy(offset, &mut self.frame[self.bytes..][..bytes]) };
-        self.bytes += bytes;
+        unsafe { body.copy(offset, self.extend(bytes)) };
+    }
+
+    /// Room for so many bytes more, which are used from now on.
+    fn extend(&mut self, bytes: usize) -> &mut [u8] {
+        let start = self.bytes as usize;
+        self.bytes += bytes as u32;
+        &mut self.frame()[start..]
     }
 
     /// Bytes that still fit.
     pub fn room(&self) -> usize {
-        self.frame.len() - self.bytes
-    }
-
-    /// An empty frame.
-    pub fn new(frame: Box<[u8]>, part: bool) -> Copied {
-        Copied { frame, bytes: HEAD_BYTES, part }
+        (self.most - self.bytes) as usize
     }
 }

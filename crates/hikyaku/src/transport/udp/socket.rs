@@ -4,6 +4,7 @@ use super::address::{Address, Hop};
 use super::batch::{self, Batch, CONTROL_BYTES, Control, Inbox, TRAINS_MAX, Train};
 use crate::error::{Error, Result};
 use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -202,12 +203,16 @@ impl Socket {
     }
 
     fn send_frame(&self, hop: Hop, frame: &libc::iovec) -> std::result::Result<(), Errno> {
-        let (fd, name, bytes) = match hop.socket {
-            Some(fd) => (fd, std::ptr::null(), 0),
-            None => (self.socket.as_raw_fd(), (&raw const hop.address).cast(), Address::bytes(self.is_v6)),
-        };
+        if let Some(fd) = hop.socket {
+            // SAFETY: the frame lives, and the line keeps its socket open.
+            let (fd, frame) = unsafe {
+                (BorrowedFd::borrow_raw(fd), std::slice::from_raw_parts(frame.iov_base.cast::<u8>(), frame.iov_len))
+            };
+            return rustix::net::send(fd, frame, SendFlags::empty()).map(drop);
+        }
+        let (fd, name) = (self.socket.as_raw_fd(), (&raw const hop.address).cast());
         // SAFETY: frame and address live.
-        let sent = unsafe { libc::sendto(fd, frame.iov_base, frame.iov_len, 0, name, bytes) };
+        let sent = unsafe { libc::sendto(fd, frame.iov_base, frame.iov_len, 0, name, Address::bytes(self.is_v6)) };
         if sent >= 0 { Ok(()) } else { Err(errno()) }
     }
 
@@ -218,14 +223,26 @@ impl Socket {
         unsafe { libc::poll(&raw mut poll, 1, ROOM_WAIT_MS) == 1 }
     }
 
+    /// Takes the datagram that has come if it is shorter than [`GLANCE_BYTES`] and wanted, and leaves it where it is if not.
+    pub fn receive_short<'i>(&self, inbox: &'i mut Inbox, is_wanted: impl Fn(&[u8]) -> bool) -> Option<&'i [u8]> {
+        let buffer = &mut inbox.buffer()[..GLANCE_BYTES];
+        let glance = RecvFlags::DONTWAIT | RecvFlags::PEEK | RecvFlags::TRUNC;
+        let (_, bytes) = rustix::net::recv(&self.socket, &mut *buffer, glance).ok()?;
+        if bytes >= GLANCE_BYTES || !is_wanted(&buffer[..bytes]) {
+            return None;
+        }
+        let (bytes, _) = rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::DONTWAIT).ok()?;
+        Some(&buffer[..bytes])
+    }
+
     /// Takes what has come: how many buffers were filled, and whether there may be more.
     pub fn receive(&self, inbox: &mut Inbox) -> (usize, bool) {
-        let fd = self.socket.as_raw_fd();
         if let Some(buffer) = inbox.single() {
-            // SAFETY: the buffer is as long as that.
-            let bytes = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
-            return inbox.filled_single(usize::try_from(bytes).ok());
+            // Not by the C library, which prepares for being cancelled each time.
+            let received = rustix::net::recv(&self.socket, buffer, RecvFlags::DONTWAIT);
+            return inbox.filled_single(received.ok().map(|(bytes, _)| bytes));
         }
+        let fd = self.socket.as_raw_fd();
         let headers = inbox.headers();
         let (vector, count) = (headers.as_mut_ptr(), headers.len() as u32);
         // SAFETY: each header names a buffer of its own, all of which live.
@@ -233,6 +250,9 @@ impl Socket {
         inbox.filled_headers(usize::try_from(count).unwrap_or(0))
     }
 }
+
+/// Bytes that are looked at before a datagram is taken.
+const GLANCE_BYTES: usize = 64;
 
 /// Asks the kernel to keep much, forced where that is allowed.
 fn widen(socket: &UdpSocket, forced: i32, plain: i32) -> Result<()> {

@@ -101,26 +101,32 @@ impl State {
     }
 
     /// The line to a rank, which is made if there is none.
+    #[inline]
     pub fn line(&mut self, now: Time, rank: usize) -> Result<&mut Line> {
+        if self.lines.get(rank).is_none_or(Option::is_none) {
+            self.open_line(now, rank)?;
+        }
         let size = self.lines.len();
-        if rank >= size {
-            return Err(Error::NoSuchRank { rank, size });
-        }
-        if self.lines[rank].is_none() {
-            let Some(address) = self.addresses[rank] else {
-                return Err(Error::Invalid(format!("rank {rank} is not reached by datagrams")));
-            };
-            let frame_max = self.frame_max(address);
-            let settings = self.settings(frame_max);
-            let socket = if self.open.len() < CONNECTED_MAX { self.socket.connected(address) } else { None };
-            let way = Way { address: Address::new(address), socket, is_common: false };
-            let mut line = Line::new(&self.me, rank as u32, way, frame_max, settings);
-            line.link.begin(now);
-            self.lines[rank] = Some(Box::new(line));
-            self.open.push(rank as u32);
-            self.due = None;
-        }
-        self.lines[rank].as_deref_mut().ok_or(Error::NoSuchRank { rank, size })
+        self.lines[rank].as_deref_mut().ok_or_else(|| Error::NoSuchRank { rank, size })
+    }
+
+    #[cold]
+    fn open_line(&mut self, now: Time, rank: usize) -> Result<()> {
+        let size = self.lines.len();
+        let Some(address) = self.addresses.get(rank) else { return Err(Error::NoSuchRank { rank, size }) };
+        let Some(address) = *address else {
+            return Err(Error::Invalid(format!("rank {rank} is not reached by datagrams")));
+        };
+        let frame_max = self.frame_max(address);
+        let settings = self.settings(frame_max);
+        let socket = if self.open.len() < CONNECTED_MAX { self.socket.connected(address) } else { None };
+        let way = Way { address: Address::new(address), socket, is_common: false };
+        let mut line = Line::new(&self.me, rank as u32, way, frame_max, settings);
+        line.link.begin(now);
+        self.lines[rank] = Some(Box::new(line));
+        self.open.push(rank as u32);
+        self.due = None;
+        Ok(())
     }
 
     fn frame_max(&self, to: SocketAddr) -> usize {
@@ -187,6 +193,20 @@ impl State {
         self.send();
     }
 
+    /// See [`Line::is_filling`].
+    pub fn is_filling(&self, rank: usize) -> bool {
+        self.lines[rank].as_deref().is_some_and(Line::is_filling)
+    }
+
+    /// Whether nothing is to be done but what can wait until somebody looks and finds nothing.
+    pub fn is_quiet(&self, now: Time) -> bool {
+        let can_wait = |rank: &u32| self.lines[*rank as usize].as_deref().is_none_or(Line::can_wait);
+        self.events.is_empty()
+            && !self.has_room_again
+            && self.due.is_some_and(|due| now < due)
+            && self.dirty.iter().all(can_wait)
+    }
+
     /// Whether lines may have something to send.
     pub fn has_dirty(&self) -> bool {
         !self.dirty.is_empty()
@@ -233,12 +253,14 @@ impl State {
             self.counters.strangers += 1;
             return nothing;
         }
-        if self.lines[rank].is_none() && !self.is_authentic(&head, frame) && !planted(Bug::LinksForStrangers) {
-            self.counters.forged += 1;
-            return nothing;
-        }
-        if self.line(now, rank).is_err() {
-            return nothing;
+        if self.lines[rank].is_none() {
+            if !self.is_authentic(&head, frame) && !planted(Bug::LinksForStrangers) {
+                self.counters.forged += 1;
+                return nothing;
+            }
+            if self.open_line(now, rank).is_err() {
+                return nothing;
+            }
         }
         let State { me, lines, events, has_room_again, counters, .. } = self;
         let Some(line) = lines[rank].as_deref_mut() else { return nothing };

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 const SECRET: [u8; SECRET_BYTES] = [7; SECRET_BYTES];
 /// For what should take no time.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 fn config() -> Config {
     Config { faults: Some(FaultRates::default()), ..Config::new("127.0.0.1:0".parse().unwrap(), SECRET) }
@@ -21,7 +21,7 @@ pub(super) fn plain() -> Config {
 }
 
 /// Endpoints of ranks 0 and up.
-fn endpoints(configs: &[Config]) -> Vec<Endpoint> {
+pub(super) fn endpoints(configs: &[Config]) -> Vec<Endpoint> {
     let bound: Vec<Bound> = configs.iter().map(|config| Bound::new(config.clone()).unwrap()).collect();
     let addresses: Vec<_> = bound.iter().map(|bound| Some(bound.address().unwrap())).collect();
     bound.into_iter().enumerate().map(|(rank, bound)| bound.start(rank, addresses.clone()).unwrap()).collect()
@@ -63,7 +63,7 @@ pub(super) fn post(from: &Endpoint, to: usize, number: u64, body: &[u8], token: 
 }
 
 /// Polls until it is so.
-fn poll_until(ends: &[Endpoint], taken: &mut [Taken], mut is_so: impl FnMut(&[Taken]) -> bool) {
+pub(super) fn poll_until(ends: &[Endpoint], taken: &mut [Taken], mut is_so: impl FnMut(&[Taken]) -> bool) {
     let start = Instant::now();
     while !is_so(taken) {
         for (end, taken) in ends.iter().zip(taken.iter_mut()) {
