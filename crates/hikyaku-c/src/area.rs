@@ -2,7 +2,7 @@
 
 use crate::entry::{with_everyone, with_port};
 use crate::error::Failure;
-use crate::given::{Out, Registered, exported};
+use crate::given::{Address, Out, Registered, exported};
 use crate::handle::{self, Entry, Handle, check_word};
 use core_hikyaku::ffi::RawPort;
 use core_hikyaku::{Area, Error, Place, Port, RemoteArea};
@@ -13,7 +13,7 @@ use std::ffi::{c_int, c_void};
 pub struct OwnArea {
     memory: OwnMemory,
     view: RemoteArea<u8>,
-    start: Registered,
+    start: Address,
 }
 
 /// Keeps the area from being revoked. It can have words only if it starts and ends on one.
@@ -24,7 +24,7 @@ enum OwnMemory {
 }
 
 impl OwnArea {
-    fn new(port: &Port, memory: OwnMemory, start: Registered) -> Result<OwnArea, Error> {
+    fn new(port: &Port, memory: OwnMemory, start: Address) -> Result<OwnArea, Error> {
         let id = memory.id();
         Ok(OwnArea { view: port.open_area(port.rank(), id)?, memory, start })
     }
@@ -130,7 +130,7 @@ exported! {
         with_port(|_| {
             start = match area.entry()? {
                 Entry::Symmetric(area) => area.as_ptr().cast(),
-                Entry::Own(area) => area.start.address(),
+                Entry::Own(area) => area.start.0,
                 Entry::Opened(area) => return Err(Error::NotMine { rank: area.rank() }.into()),
             };
             Ok(())
@@ -167,8 +167,7 @@ exported! {
         with_port(|port| {
             let area = port.area::<u64>(id, bytes.div_ceil(8))?;
             let start = area.as_ptr().cast();
-            let memory_of = Registered::of_library(start);
-            handle::insert(Entry::Own(OwnArea::new(port, OwnMemory::Words(area), memory_of)?))?;
+            handle::insert(Entry::Own(OwnArea::new(port, OwnMemory::Words(area), Address(start))?))?;
             memory.give(start);
             Ok(())
         })
@@ -181,7 +180,7 @@ exported! {
                 true => OwnMemory::Words(memory.words(port, id, bytes)?),
                 false => OwnMemory::Bytes(memory.bytes(port, id, bytes)?),
             };
-            handle::insert(Entry::Own(OwnArea::new(port, area, memory)?))?;
+            handle::insert(Entry::Own(OwnArea::new(port, area, memory.address())?))?;
             Ok(())
         })
     }

@@ -273,19 +273,9 @@ impl<'a> Target<'a> {
 #[repr(transparent)]
 pub struct Registered(*mut c_void);
 
-// SAFETY: the address is handed out, and given to the library when the memory is registered; it is not followed here.
-unsafe impl Send for Registered {}
-// SAFETY: as above.
-unsafe impl Sync for Registered {}
-
 impl Registered {
-    /// An address of the library's, where the program finds an area.
-    pub fn of_library(start: *mut c_void) -> Registered {
-        Registered(start)
-    }
-
-    pub fn address(self) -> *mut c_void {
-        self.0
+    pub fn address(self) -> Address {
+        Address(self.0)
     }
 
     /// Whether `bytes` bytes there are words.
@@ -333,6 +323,15 @@ pub struct User(*mut c_void);
 
 // SAFETY: the header tells that a handler runs on whichever thread finds the message.
 unsafe impl Send for User {}
+
+/// An address that is handed out to the program, and never followed here.
+#[derive(Clone, Copy, Debug)]
+pub struct Address(pub *mut c_void);
+
+// SAFETY: whoever has it can only hand it on.
+unsafe impl Send for Address {}
+// SAFETY: as above.
+unsafe impl Sync for Address {}
 
 /// A text of Fortran, of a length that comes with the call: the caller's to write.
 #[repr(transparent)]

@@ -6,7 +6,7 @@ use hikyaku::message::{Columns, Messages};
 use hikyaku::{Area, Port, Result};
 use std::cell::Cell;
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 use std::thread::LocalKey;
 use std::time::Duration;
@@ -96,11 +96,11 @@ pub fn storm_of_signals() {
     }
 }
 
-/// The descriptor whose number a variable of the environment tells, which is then this caller's: once per process.
+/// A copy of the descriptor whose number a variable of the environment tells.
 pub fn inherited(variable: &str) -> OwnedFd {
     let number: i32 = std::env::var(variable).unwrap().parse().unwrap();
-    // SAFETY: whoever started this process left it open for the one who asks.
-    unsafe { OwnedFd::from_raw_fd(number) }
+    // SAFETY: only asks for a copy; a wrong number is answered by an error.
+    rustix::io::dup(unsafe { BorrowedFd::borrow_raw(number) }).unwrap()
 }
 
 /// Lets peers reach memory that is never used otherwise.
