@@ -3,6 +3,7 @@
 use super::{Choices, Job};
 use crate::Until;
 use crate::error::Result;
+use crate::ni::raw::RawPort;
 use crate::ni::routes::Routes;
 use crate::ni::{Ni, Settings};
 use crate::sync::fence::Fences;
@@ -10,7 +11,7 @@ use crate::transport::hosts::Hosts;
 use crate::transport::loopback::memory_endpoints;
 use crate::transport::shm::layout::{JobMemory, Layout};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Runs a job of threads, each on a host of its own. Nobody serves others but in calls of the library.
@@ -60,8 +61,7 @@ fn a_put_lands_in_a_rank_that_computes() {
             assert_eq!(job.swap(words.at(1, 1), 8)?, 7);
         } else {
             job.wait(words.here(0), Until::Equal(2))?;
-            // SAFETY: the second word of this rank's own part, which outlives the job.
-            let word = unsafe { AtomicU64::from_ptr(words.as_ptr().add(1)) };
+            let word = job.mapped_word(words.here(1))?;
             let begin = Instant::now();
             while word.load(Ordering::Acquire) != 8 {
                 assert!(begin.elapsed() < Duration::from_secs(60), "nothing has come");
