@@ -204,6 +204,9 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Bytes to read, and others to write.
+pub type Apart<'a> = (&'a [u8], &'a mut [u8]);
+
 /// The place of bytes that are the caller's to read and write, and nobody else's meanwhile; or anything for none.
 #[repr(transparent)]
 pub struct Target<'a>(*mut c_void, PhantomData<&'a mut [u8]>);
@@ -230,12 +233,7 @@ impl<'a> Target<'a> {
     }
 
     /// `size` bytes here and `other_size` bytes there; none if they overlap.
-    pub fn apart(
-        self,
-        size: usize,
-        other: &Source<'a>,
-        other_size: usize,
-    ) -> Result<Option<(&'a [u8], &'a mut [u8])>, Failure> {
+    pub fn apart(self, size: usize, other: &Source<'a>, other_size: usize) -> Result<Option<Apart<'a>>, Failure> {
         let overlap = size > 0
             && other_size > 0
             && other.0.addr() < self.0.addr().saturating_add(size)

@@ -100,10 +100,8 @@ impl Rank {
 
     /// Sends a signal, if the process has not ended.
     pub fn signal(&self, signal: i32) {
-        if self.ending.is_none() {
-            if let Some(signal) = Signal::from_named_raw(signal) {
-                let _ = rustix::process::pidfd_send_signal(&self.process, signal);
-            }
+        if let (None, Some(signal)) = (self.ending, Signal::from_named_raw(signal)) {
+            let _ = rustix::process::pidfd_send_signal(&self.process, signal);
         }
     }
 

@@ -61,9 +61,12 @@ impl<'m> Span<'m> {
     #[inline(always)]
     pub fn try_at<T: Shared>(self, offset: usize) -> Option<&'m T> {
         let place = self.get(offset, size_of::<T>())?.start.cast::<T>();
+        if !place.is_aligned() {
+            return None;
+        }
         // SAFETY: inside what stays mapped for `'m`, and aligned. `T` is made of atomics, so any bytes are valid, and others may write
         // them.
-        place.is_aligned().then(|| unsafe { place.as_ref() })
+        Some(unsafe { place.as_ref() })
     }
 
     /// Words at `offset`.
