@@ -107,7 +107,8 @@ impl State {
             self.open_line(now, rank)?;
         }
         let size = self.lines.len();
-        self.lines[rank].as_deref_mut().ok_or_else(|| Error::NoSuchRank { rank, size })
+        let Some(line) = self.lines[rank].as_deref_mut() else { return Err(Error::NoSuchRank { rank, size }) };
+        Ok(line)
     }
 
     #[cold]
