@@ -18,7 +18,7 @@ use std::time::Duration;
 pub enum Mode {
     /// Never: a send returns when its message was taken.
     Synchronous,
-    /// When the message fits a slot or a bounce buffer ([`EAGER_MAX`]); a longer one waits.
+    /// When the message fits a slot or a bounce buffer ([`EAGER_MAX`](crate::message::EAGER_MAX)); a longer one waits.
     Standard,
     /// As `Standard`, and a send that has waited this long is copied into the spare buffer
     /// ([`Messages::set_spare`]) and returns. Zero: buffered mode.
