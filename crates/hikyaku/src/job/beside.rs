@@ -27,7 +27,7 @@ fn run_apart(size: usize, rank: impl Fn(&Job) -> Result<()> + Sync) {
             fences: Fences::for_threads(),
             crowded: true,
             threads: true,
-            routes: Arc::new(Routes::from(&hosts, rank, &memory)),
+            routes: Routes::from(&hosts, rank, &memory),
             far: Some(Arc::new(endpoint)),
             hardware: None,
             environment: None,

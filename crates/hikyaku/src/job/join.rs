@@ -57,7 +57,7 @@ fn alone() -> Result<Job> {
     let config = Config::default();
     let layout = Layout::new(1, config.ports, config.heap_bytes)?;
     let memory = Arc::new(JobMemory::create(layout, config.choices.words())?);
-    let routes = Arc::new(Routes::from(&Hosts::one(1), 0, &memory));
+    let routes = Routes::from(&Hosts::one(1), 0, &memory);
     let (job, fences) = (random()?, Fences::for_threads());
     let settings = Settings {
         rank: 0,
@@ -156,7 +156,7 @@ fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>, networ
         Some(Network { hosts, far }) => (hosts, Some(far)),
         None => (Hosts::one(memory.layout.size), None),
     };
-    let routes = Arc::new(Routes::from(&hosts, hosts.host_of(rank), &memory));
+    let routes = Routes::from(&hosts, hosts.host_of(rank), &memory);
     let settings = Settings {
         rank,
         job: welcome.job,

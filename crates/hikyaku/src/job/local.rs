@@ -40,7 +40,7 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
     let (job, fences) = (random()?, Fences::for_threads());
     let crowded = size > super::topology::cores().len();
     // All interfaces exist before any rank runs: none can fail to start and leave the others waiting.
-    let routes = Arc::new(Routes::from(&Hosts::one(size), 0, &memory));
+    let routes = Routes::from(&Hosts::one(size), 0, &memory);
     let interface = |rank| {
         let (routes, far, hardware, environment) = (routes.clone(), None, None, None);
         Ni::new(

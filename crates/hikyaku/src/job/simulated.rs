@@ -215,8 +215,8 @@ impl Sim {
         let layouts = (0..hosts.count()).map(layout).collect::<Result<Vec<_>>>()?;
         let memories = JobMemory::create_many(&layouts, self.config.choices.words())?;
         let memories: Vec<Arc<JobMemory>> = memories.into_iter().map(Arc::new).collect();
-        let routes = memories.iter().enumerate().map(|(host, memory)| Arc::new(Routes::from(&hosts, host, memory)));
-        let routes: Vec<Arc<Routes>> = routes.collect();
+        let routes = memories.iter().enumerate().map(|(host, memory)| Routes::from(&hosts, host, memory));
+        let routes: Vec<Routes> = routes.collect();
         let machine = self.machine.clone();
         let world =
             World::new(machine, (hosts.clone(), memories.clone()), self.seed, &self.faults, self.nics, self.trace);

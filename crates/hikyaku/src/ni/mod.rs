@@ -113,7 +113,7 @@ pub(crate) struct Ni {
     pub memory: Arc<JobMemory>,
     pub rank: usize,
     /// How each rank is reached: a remote reference is a pointer by one load.
-    pub routes: Arc<Routes>,
+    pub routes: Routes,
     /// The own number on this host.
     pub local: Local,
     /// Where the host's heaps begin.
@@ -191,7 +191,7 @@ pub(crate) struct Settings {
     pub crowded: bool,
     pub threads: bool,
     /// How the ranks of this host reach all others.
-    pub routes: Arc<Routes>,
+    pub routes: Routes,
     /// Of a job with several hosts.
     pub far: Option<Arc<dyn Transport>>,
     pub hardware: Option<Arc<dyn Hardware>>,

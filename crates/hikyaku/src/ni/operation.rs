@@ -86,8 +86,12 @@ impl Port {
     pub fn atomic(&self, at: Place<'_, u64>, operation: Atomic) -> Result<u64> {
         self.tick();
         let Some(target) = self.ni.word_to(&at) else { return self.atomic_elsewhere(at, operation) };
+        // Found before: what comes after waits for the operation.
+        let block = self.ni.near_block(at.rank);
         let before = operation.perform(target);
-        self.ni.notify(at.rank, self.ni.watch_of(target.as_ptr().cast()));
+        if let Some(block) = block {
+            block.bell.ring(self.ni.fences, self.ni.watch_of(target.as_ptr().cast()));
+        }
         Ok(before)
     }
 

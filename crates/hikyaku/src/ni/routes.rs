@@ -2,6 +2,7 @@
 
 use crate::transport::hosts::Hosts;
 use crate::transport::shm::layout::{Block, JobMemory, Local};
+use std::sync::Arc;
 
 /// How a rank is reached. Its addresses are null if it is far.
 #[derive(Clone, Copy, Debug)]
@@ -12,12 +13,13 @@ pub(crate) struct Route {
     pub host: u32,
 }
 
-/// How the ranks of one host reach all ranks of the job.
-#[derive(Debug)]
+/// How the ranks of one host reach all ranks of the job. They share it; each holds the address of the table itself, since every
+/// operation begins there.
+#[derive(Clone, Debug)]
 pub(crate) struct Routes {
-    to: Box<[Route]>,
+    to: Arc<[Route]>,
     /// Ranks of this host, by their number on it.
-    near: Box<[usize]>,
+    near: Arc<[usize]>,
     hosts: usize,
 }
 
