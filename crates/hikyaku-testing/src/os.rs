@@ -4,7 +4,7 @@ use crate::watchdog::LIMITS;
 use bytemuck::Pod;
 use hikyaku::message::{Columns, Messages};
 use hikyaku::{Area, Port, Result};
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
@@ -212,33 +212,36 @@ pub fn answer(asked: &OwnedFd, answer: &libc::seccomp_notif_resp) {
     unsafe { libc::ioctl(asked.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, answer) };
 }
 
-/// Something borrowed that code deeper in the stack of this thread finds, though nobody hands it over: what a program with a global
-/// variable has.
-pub struct Found<T>(Cell<*const T>);
+/// Things borrowed, by their names, that code deeper in the stack finds, though nobody hands them over: what a program with a global
+/// variable has. A thread may run several simulated ranks in turn, so each has its own.
+pub struct Found<T>(RefCell<Vec<(usize, *const T)>>);
 
 impl<T> Found<T> {
     /// Nothing is found.
     pub const fn nothing() -> Found<T> {
-        Found(Cell::new(std::ptr::null()))
+        Found(RefCell::new(Vec::new()))
     }
 }
 
-/// Runs `work`; meanwhile [`found`] finds `thing` in this thread.
-pub fn while_found<T, R>(place: &'static LocalKey<Found<T>>, thing: &T, work: impl FnOnce() -> R) -> R {
-    struct Restore<T: 'static>(&'static LocalKey<Found<T>>, *const T);
-    impl<T> Drop for Restore<T> {
+/// Runs `work`; meanwhile [`found`] finds `thing` in this thread, by a name that nothing else there has.
+pub fn while_found<T, R>(place: &'static LocalKey<Found<T>>, name: usize, thing: &T, work: impl FnOnce() -> R) -> R {
+    struct Forget<T: 'static>(&'static LocalKey<Found<T>>, usize);
+    impl<T> Drop for Forget<T> {
         fn drop(&mut self) {
-            self.0.with(|found| found.0.set(self.1));
+            self.0.with(|found| found.0.borrow_mut().retain(|(name, _)| *name != self.1));
         }
     }
-    let _restore = Restore(place, place.with(|found| found.0.replace(thing)));
+    place.with(|found| {
+        assert!(found.0.borrow().iter().all(|(taken, _)| *taken != name), "{name} is taken");
+        found.0.borrow_mut().push((name, thing));
+    });
+    let _forget = Forget(place, name);
     work()
 }
 
-/// Looks at what is found.
-pub fn found<T, R>(place: &'static LocalKey<Found<T>>, look: impl FnOnce(&T) -> R) -> R {
-    let thing = place.with(|found| found.0.get());
-    assert!(!thing.is_null(), "nothing is found");
+/// Looks at what is found by a name.
+pub fn found<T, R>(place: &'static LocalKey<Found<T>>, name: usize, look: impl FnOnce(&T) -> R) -> R {
+    let thing = place.with(|found| found.0.borrow().iter().find(|(of, _)| *of == name).map(|(_, thing)| *thing));
     // SAFETY: borrowed by a call of `while_found` in this thread, which is not over: it takes the pointer away.
-    look(unsafe { &*thing })
+    look(unsafe { &*thing.expect("nothing is found") })
 }

@@ -67,7 +67,9 @@ pub fn collectives_in_a_handler_are_refused_whole(job: &Job) {
         results.push(("unregister_handler", job.unregister_handler(HANDLER)));
     };
     // Handlers run on this thread: there is no other one.
-    let results = while_found(&JOB, job, || in_handler(job, move |results| found(&JOB, |job| refused(job, results))));
+    let rank = job.rank();
+    let in_handler = || in_handler(job, move |results| found(&JOB, rank, |job| refused(job, results)));
+    let results = while_found(&JOB, rank, job, in_handler);
     assert_eq!(results.len(), 5);
     for (name, result) in results {
         assert!(matches!(result, Err(Error::InHandler)), "{name}: {result:?}");
