@@ -6,6 +6,7 @@
 
 use super::copy;
 use crate::sync::Shared;
+use crate::sync::atomic::AtomicU64;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -126,12 +127,12 @@ impl<'m> Span<'m> {
     }
 }
 
-/// Words as the bytes they are.
-impl<'m, T: Shared> From<&'m [T]> for Span<'m> {
+/// Words as the bytes they are. Not of any shared type: the padding of one may not be written.
+impl<'m> From<&'m [AtomicU64]> for Span<'m> {
     #[inline(always)]
-    fn from(words: &'m [T]) -> Span<'m> {
+    fn from(words: &'m [AtomicU64]) -> Span<'m> {
         let start = NonNull::from(words).cast();
-        // SAFETY: borrowed for so long; to shared types there are shared references alone, which allow that bytes change.
+        // SAFETY: borrowed for so long; to these words there are shared references alone, which allow that they change.
         unsafe { Span::new(start, size_of_val(words)) }
     }
 }
