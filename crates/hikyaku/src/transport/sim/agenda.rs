@@ -1,6 +1,6 @@
 //! What will happen when, in the order of time; and a checksum of what has.
 
-use super::world::Time;
+use super::course::Time;
 use crate::transport::Parcel;
 use crate::transport::shm::layout::State;
 use std::cmp::Reverse;

@@ -1,7 +1,8 @@
 //! One rank's view of the simulated network, and its surroundings.
 
+use super::course::queue;
 use super::fiber;
-use super::world::{World, queue};
+use super::world::World;
 use crate::error::{Error, Result};
 use crate::transport::Parcel;
 use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport};

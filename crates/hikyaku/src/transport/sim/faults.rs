@@ -1,7 +1,7 @@
 //! What goes wrong on a simulated machine: by chance, or by a script.
 
 use super::chance::Chance;
-use super::world::Time;
+use super::course::Time;
 use crate::error::{Error, Result};
 use std::time::Duration;
 

@@ -4,9 +4,9 @@
 //! loses nothing; a rank that dies never comes to it.
 
 use super::agenda::What;
+use super::course::{Course, Time, queue};
 use super::endpoint::Endpoint;
 use super::wire::Wire;
-use super::world::{Course, Time, queue};
 use crate::error::Result;
 use crate::transport::Parcel;
 use crate::transport::hardware::{Multicast, NetworkBarrier};

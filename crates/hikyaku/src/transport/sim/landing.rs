@@ -1,8 +1,9 @@
 //! What arrives at a simulated network interface that reaches memory by itself: it writes and reads without the rank.
 
+use super::course::Course;
 use super::endpoint::Endpoint;
 use super::nic::{DONE, INJECT_MAX, LOST, NicOrder, REFUSED, Region, WITH_EVENT, WITH_WORD};
-use super::world::{Course, World};
+use super::world::World;
 use crate::error::Result;
 use crate::memory::copy;
 use crate::transport::Parcel;

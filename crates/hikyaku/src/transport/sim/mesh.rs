@@ -1,9 +1,9 @@
 //! Reliable links between all ranks, over a wire with faults: what was sent arrives once and in order.
 
 use super::agenda::What;
+use super::course::{Course, Time};
 use super::faults::Faults;
 use super::wire::{Load, Wire};
-use super::world::{Course, Time};
 use crate::transport::packet::{self, PACKET_BYTES};
 use crate::transport::reliable::{Counters, Link, Refusal, Settings};
 use crate::transport::{Parcel, TAIL_BYTES_MAX};

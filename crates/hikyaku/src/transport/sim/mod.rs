@@ -14,7 +14,8 @@
 //! | file | concept |
 //! |---|---|
 //! | `machine` | what operations cost: a model, read from a file |
-//! | `world` | time, which rank is ready, what becomes of packets |
+//! | `world` | what happens next, to whom |
+//! | `course` | time, how far each rank is, what waits and what is planned |
 //! | `agenda` | what will happen when |
 //! | `wire` | the way of a packet: when it leaves and arrives |
 //! | `endpoint` | one rank's view of it: the transport |
@@ -29,6 +30,7 @@
 
 mod agenda;
 pub(crate) mod chance;
+mod course;
 pub(crate) mod endpoint;
 pub mod faults;
 pub(crate) mod fiber;

@@ -15,8 +15,8 @@
 //! to a rank that is gone or cut off is lost; what a dead rank has under way itself ends without a word.
 
 use super::agenda::What;
+use super::course::{Course, Time};
 use super::wire::{Stages, Wire};
-use super::world::{Course, Time};
 use crate::transport::Parcel;
 use crate::transport::core::Token;
 use crate::transport::packet::{kind, verb};

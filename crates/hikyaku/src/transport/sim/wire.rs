@@ -4,8 +4,8 @@
 //! receiving, writing host memory, running a handler. A long one is cut into packets, which follow each other through the
 //! stages. So operations of one rank on another keep their order.
 
+use super::course::{PICOSECONDS, Time};
 use super::machine::{HardwareBroadcast, Machine, Shape, Topology};
-use super::world::{PICOSECONDS, Time};
 use crate::transport::packet::Class;
 use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
