@@ -2,7 +2,7 @@
 //! owner.
 
 use hikyaku::launch::{Ending, Launcher};
-use hikyaku::sim::{Machine, Sim};
+use hikyaku::sim::{Machine, NicOrder, Sim};
 use hikyaku_testing::misuse::{End, Program, program};
 use hikyaku_testing::watchdog::watched;
 use std::panic::catch_unwind;
@@ -50,11 +50,12 @@ fn on_threads(name: &str) {
 }
 
 /// Programs that are not for simulated hosts.
-const NOT_SIMULATED: [&str; 9] = [
+const NOT_SIMULATED: [&str; 10] = [
     // They need threads, or time that goes on inside a function: a simulated rank has neither.
     "handlers::a_handlers_panic_is_caught_by_one_thread_of_two",
     "memory::a_handler_takes_an_area_away",
     "memory::areas_are_taken_away_from_peers_that_push_and_call",
+    "memory::an_area_is_dropped_under_a_lock_that_handlers_take",
     "messages::a_function_receives_what_its_rank_waits_for",
     "functions::two_jobs_use_each_others_groups",
     // They say what near members find out by looking at each other.
@@ -64,14 +65,16 @@ const NOT_SIMULATED: [&str; 9] = [
     "groups::memory_is_allocated_after_a_panic_in_an_allocation",
 ];
 
-/// Each rank on a host of its own, and two hosts of several.
+/// Each rank on a host of its own, and two hosts of several; by packets, and with network interfaces that reach memory by
+/// themselves.
 fn on_simulated_hosts(name: &str) {
     let Program { ranks, end, run, .. } = *program(name).expect("listed");
     if ranks == 1 || NOT_SIMULATED.contains(&name) {
         return;
     }
-    for hosts in [ranks, 2] {
+    for (hosts, order) in [(ranks, None), (2, None), (ranks, Some(NicOrder::AnyOrder)), (2, Some(NicOrder::InOrder))] {
         let sim = Sim::new(Machine::plain(), ranks, 1).hosts(|rank| rank % hosts).time_limit(Duration::from_secs(1000));
+        let sim = if let Some(order) = order { sim.remote_memory(order) } else { sim };
         let ended = watched(name, || catch_unwind(|| sim.run(run).expect("a simulated job")));
         match (end, ended) {
             (End::Well, Err(panic)) => std::panic::resume_unwind(panic),
