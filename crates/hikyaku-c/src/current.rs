@@ -1,7 +1,7 @@
-//! What the thread that calls works with: three words per thread, found as fast as the machine allows.
+//! What the thread that calls works with: four words per thread, found as fast as the machine allows.
 //!
 //! In a shared library `thread_local!` is a call of `__tls_get_addr` at each access, about 2 ns, which is a quarter of
-//! a whole `hk_push`. Three words fit the part of thread-local memory that has a fixed distance from the thread pointer
+//! a whole `hk_push`. Four words fit the part of thread-local memory that has a fixed distance from the thread pointer
 //! (the "initial exec" model), where they are found by one load and one addition. Rust has no stable way to ask for
 //! it, so on x86-64 with glibc they are defined and found in assembly. Everywhere else `thread_local!` does.
 
@@ -19,6 +19,8 @@ pub struct Current {
     pub port: Cell<*const Port>,
     /// FMPL, in the thread that called `fmpl_init`, while it may make calls.
     pub fmpl: Cell<*const Fmpl>,
+    /// The call that the program has made last.
+    pub call: Cell<Option<&'static &'static str>>,
 }
 
 impl Current {
@@ -35,6 +37,11 @@ impl Current {
     }
 }
 
+/// The call that this thread has made last.
+pub fn call() -> Option<&'static str> {
+    with(|current| current.call.get().copied())
+}
+
 pub use place::with;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
@@ -42,7 +49,7 @@ mod place {
     use super::Current;
     use std::arch::{asm, global_asm};
 
-    const _: () = assert!(size_of::<Current>() == 24 && align_of::<Current>() <= 16);
+    const _: () = assert!(size_of::<Current>() == 32 && align_of::<Current>() <= 16);
 
     global_asm!(
         ".pushsection .tbss.hikyaku_current, \"awT\", @nobits",
@@ -50,8 +57,8 @@ mod place {
         ".globl hikyaku_current",
         ".hidden hikyaku_current",
         ".type hikyaku_current, @object",
-        ".size hikyaku_current, 24",
-        "hikyaku_current: .zero 24",
+        ".size hikyaku_current, 32",
+        "hikyaku_current: .zero 32",
         ".popsection",
     );
 
@@ -64,7 +71,7 @@ mod place {
             asm!("mov {at}, qword ptr [rip + hikyaku_current@GOTTPOFF]", "add {at}, fs:0", at = out(reg) current,
                  options(pure, nomem, nostack));
         }
-        // SAFETY: 24 zeroed bytes, aligned, of this thread alone, which stays during the call.
+        // SAFETY: 32 zeroed bytes, aligned, of this thread alone, which stays during the call.
         look(unsafe { &*current })
     }
 }
@@ -74,7 +81,9 @@ mod place {
     use super::{Cell, Current, null};
 
     thread_local! {
-        static CURRENT: Current = const { Current { epoch: Cell::new(0), port: Cell::new(null()), fmpl: Cell::new(null()) } };
+        static CURRENT: Current = const {
+            Current { epoch: Cell::new(0), port: Cell::new(null()), fmpl: Cell::new(null()), call: Cell::new(None) }
+        };
     }
 
     /// Looks at the words of this thread.

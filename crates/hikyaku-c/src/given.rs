@@ -21,7 +21,10 @@ macro_rules! exported {
             $(#[$text])*
             // No other library has functions that begin with `hk_` or `fmpl_`.
             #[unsafe(no_mangle)]
-            pub extern "C" fn $name($($arguments)*) $(-> $result)? $body
+            pub extern "C" fn $name($($arguments)*) $(-> $result)? {
+                $crate::current::with(|current| current.call.set(Some(&stringify!($name))));
+                $body
+            }
         )*
     };
 }
@@ -31,7 +34,10 @@ macro_rules! exported_as {
     ($name:expr, fn($($arguments:tt)*) $body:block) => {
         // No other library has procedures that begin with `fmpl_`.
         #[unsafe(export_name = $name)]
-        extern "C" fn procedure($($arguments)*) $body
+        extern "C" fn procedure($($arguments)*) {
+            $crate::current::with(|current| current.call.set(Some(&$name)));
+            $body
+        }
     };
 }
 

@@ -171,8 +171,12 @@ fn start(interface: Interface) -> Result<(), Failure> {
     watch_forks();
     handle::prepare();
     let job = Box::new(Job::start()?);
+    core_hikyaku::ffi::name_calls_by(crate::current::call);
     let (door, no_port) = match job.open() {
-        Ok(port) => (Some(port), Error::NoPort { max: 0 }),
+        Ok(port) => {
+            core_hikyaku::ffi::stand_by(&port);
+            (Some(port), Error::NoPort { max: 0 })
+        }
         Err(error) => (None, error),
     };
     state.jobs += 1;

@@ -1,6 +1,6 @@
 //! `hikyaku run`: starts a program as the ranks of a job.
 
-use hikyaku::launch::{Bind, Ending, Hosts, Launcher, OnDeath, Outcome};
+use hikyaku::launch::{Bind, Ending, Hosts, Launcher, OnDeadlock, OnDeath, Outcome};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,14 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "end")]
     on_death: OnDeathChoice,
 
+    /// What to do when every rank waits and nothing has moved for a second: say who waits for what, or say so and end the job
+    #[arg(long, value_enum, default_value = "report")]
+    on_deadlock: OnDeadlockChoice,
+
+    /// End the job after so many seconds, saying who waits for what; the exit status is then 124
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+
     /// Address space for symmetric memory per rank, e.g. 4G (default: as much as the machine has memory)
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     heap: Option<u64>,
@@ -108,6 +116,21 @@ enum OnDeathChoice {
     Continue,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum OnDeadlockChoice {
+    /// Say who waits for what, once
+    Report,
+    /// Say so and end the job, with status 124
+    End,
+    /// Do not look
+    Ignore,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|time| !time.is_zero()).ok_or_else(|| "a number of seconds, e.g. 60 or 0.5".into())
+}
+
 fn bytes(text: &str) -> Result<u64, String> {
     hikyaku::parse_bytes(text).filter(|bytes| *bytes > 0).ok_or_else(|| "a number of bytes, e.g. 64M or 4G".into())
 }
@@ -132,6 +155,14 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
             OnDeathChoice::End => OnDeath::End,
             OnDeathChoice::Continue => OnDeath::Continue,
         });
+    launcher = launcher.on_deadlock(match arguments.on_deadlock {
+        OnDeadlockChoice::Report => OnDeadlock::Report,
+        OnDeadlockChoice::End => OnDeadlock::End,
+        OnDeadlockChoice::Ignore => OnDeadlock::Ignore,
+    });
+    if let Some(timeout) = arguments.timeout {
+        launcher = launcher.timeout(timeout);
+    }
     for setting in &arguments.env {
         if let Some((name, value)) = variable(setting)? {
             launcher = launcher.env(name, value);
@@ -240,7 +271,7 @@ fn report(outcome: &Outcome, verbose: bool) {
     for remark in &outcome.remarks {
         eprintln!("hikyaku: {remark}");
     }
-    if let Some(rank) = outcome.first_failure {
+    if let Some(rank) = outcome.first_failure.filter(|_| outcome.stopped.is_none()) {
         match outcome.endings[rank] {
             Ending::Exited(status) => eprintln!("hikyaku: rank {rank} exited with status {status}; the job has ended"),
             Ending::Killed(signal) => {

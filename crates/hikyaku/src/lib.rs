@@ -100,6 +100,7 @@ pub mod ffi {
     pub use crate::collective::pending::open_scope;
     pub use crate::memory::copy::copy_out;
     pub use crate::message::operation::raw::RawMessages;
+    pub use crate::ni::delay::{Namer, name_calls_by, stand_by};
     pub use crate::ni::raw::RawPort;
 }
 

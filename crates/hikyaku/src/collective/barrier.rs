@@ -19,8 +19,9 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     #[inline]
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"barrier")?;
         self.run_barrier()
     }
 

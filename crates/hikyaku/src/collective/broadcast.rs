@@ -22,8 +22,9 @@ impl Group<'_> {
     /// .unwrap();
     /// ```
     #[inline]
+    #[track_caller]
     pub fn broadcast<T: Pod>(&self, data: &mut [T], root: usize) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"broadcast")?;
         self.run_broadcast(data, root)
     }
 

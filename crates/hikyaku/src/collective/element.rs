@@ -56,6 +56,7 @@ impl Group<'_> {
     /// })
     /// .unwrap();
     /// ```
+    #[track_caller]
     pub fn reduce_elements(
         &self,
         data: &mut [u8],
@@ -63,7 +64,7 @@ impl Group<'_> {
         combine: &dyn Fn(&mut [u8], &[u8]),
         root: usize,
     ) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"reduce_elements")?;
         let combine = Marked::new(combine);
         self.run_reduce_elements(data, elements, &|total, input| combine.run(|combine| combine(total, input)), root)
     }
@@ -81,20 +82,22 @@ impl Group<'_> {
     }
 
     /// [`Group::allreduce`] likewise.
+    #[track_caller]
     pub fn allreduce_elements(
         &self,
         data: &mut [u8],
         elements: Elements,
         combine: &dyn Fn(&mut [u8], &[u8]),
     ) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"allreduce_elements")?;
         let combine = Marked::new(combine);
         self.run_elements(Kind::Allreduce, data, elements, &|total, input| combine.run(|combine| combine(total, input)))
     }
 
     /// [`Group::scan`] likewise.
+    #[track_caller]
     pub fn scan_elements(&self, data: &mut [u8], elements: Elements, combine: &dyn Fn(&mut [u8], &[u8])) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"scan_elements")?;
         let combine = Marked::new(combine);
         self.run_elements(Kind::Scan, data, elements, &|total, input| combine.run(|combine| combine(total, input)))
     }

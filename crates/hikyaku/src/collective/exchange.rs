@@ -29,8 +29,9 @@ impl Group<'_> {
     /// })
     /// .unwrap();
     /// ```
+    #[track_caller]
     pub fn gather<T: Pod>(&self, mine: &[T], all: &mut [T], root: usize) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"gather")?;
         self.run_gather(mine, all, root)
     }
 
@@ -45,8 +46,9 @@ impl Group<'_> {
     }
 
     /// Collects the `mine` of all members in `all` of every member, in the order of ranks.
+    #[track_caller]
     pub fn allgather<T: Pod>(&self, mine: &[T], all: &mut [T]) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"allgather")?;
         self.run_allgather(mine, all)
     }
 
@@ -76,8 +78,9 @@ impl Group<'_> {
     /// })
     /// .unwrap();
     /// ```
+    #[track_caller]
     pub fn scatter<T: Pod>(&self, all: &[T], mine: &mut [T], root: usize) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"scatter")?;
         self.run_scatter(all, mine, root)
     }
 
@@ -105,8 +108,9 @@ impl Group<'_> {
     /// })
     /// .unwrap();
     /// ```
+    #[track_caller]
     pub fn alltoall<T: Pod>(&self, blocks: &[T], into: &mut [T]) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"alltoall")?;
         self.run_alltoall(blocks, into)
     }
 

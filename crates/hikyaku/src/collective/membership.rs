@@ -7,8 +7,7 @@ use super::part::{Member, PART_BYTES, STAGE_BYTES};
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
 use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::{By, Progress};
-use crate::sync::bell::ANY;
+use crate::ni::wait::Wait;
 use crate::transport::shm::layout::State;
 use bytemuck::{Pod, Zeroable};
 
@@ -118,8 +117,9 @@ impl<'j> Group<'j> {
 impl<'j> Group<'j> {
     /// Splits the group: members of the same color form a new group, ordered by key, then by rank in this group.
     /// `None` joins none. All members call it together.
+    #[track_caller]
     pub fn split(&self, color: Option<u64>, key: i64) -> Result<Option<Group<'j>>> {
-        self.await_started()?;
+        self.begin(&"split")?;
         self.check_usable()?;
         let application = Application::new(self.job, color, key, self.size());
         let label = Label::new(Kind::Split, size_of::<Application>());
@@ -146,8 +146,7 @@ impl NearGroup<'_, '_> {
             dead.map(|member| Error::PeerDead { rank: member.rank })
         };
         let freed = || left().map(Ok).or_else(|| gone().map(|error| left().ok_or(error)));
-        let myself = By::Rank(self.job.ni.rank);
-        self.job.wait_until(myself, None, ANY, Progress::Seldom, freed)?
+        self.job.wait_until(Wait::on_rank(self.job.ni.rank), freed)?
     }
 }
 

@@ -24,8 +24,9 @@ impl<'j> Group<'j> {
     /// })
     /// .unwrap();
     /// ```
+    #[track_caller]
     pub fn messages(&self, slots: usize) -> Result<Messages<'j>> {
-        self.await_started()?;
+        self.begin(&"messages")?;
         self.run_messages(Kind::Messages, slots)
     }
 
@@ -57,11 +58,12 @@ impl<'j> Group<'j> {
     ///
     /// All members give the same messages, which are between them and nobody else; otherwise all get an error, and the messages
     /// are as if only dropped.
+    #[track_caller]
     pub fn free_messages(&self, messages: Messages<'j>) -> Result<()> {
         refuse_in_handler()?;
         self.job.ni.check_rank(self.job.rank())?;
         // Others may still receive what goes on by itself, until all agree.
-        if let Err(error) = self.await_started().and_then(|()| self.agree_on(&messages)) {
+        if let Err(error) = self.begin(&"free_messages").and_then(|()| self.agree_on(&messages)) {
             // Nobody can be waited for: they may have had the same error.
             messages.drop_at_once();
             return Err(error);

@@ -27,8 +27,9 @@ impl Group<'_> {
     /// })
     /// .unwrap();
     /// ```
+    #[track_caller]
     pub fn reduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O, root: usize) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"reduce")?;
         self.run_reduce(data, Marked::new(operation), root)
     }
 
@@ -39,8 +40,9 @@ impl Group<'_> {
     }
 
     /// Combines the `data` of all members; the result is in `data` of all.
+    #[track_caller]
     pub fn allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"allreduce")?;
         self.run_allreduce(data, Marked::new(operation))
     }
 
@@ -63,8 +65,9 @@ impl Group<'_> {
     /// })
     /// .unwrap();
     /// ```
+    #[track_caller]
     pub fn scan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"scan")?;
         self.run_scan(data, Marked::new(operation))
     }
 
@@ -91,8 +94,9 @@ impl Group<'_> {
     /// })
     /// .unwrap();
     /// ```
+    #[track_caller]
     pub fn exscan<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
-        self.await_started()?;
+        self.begin(&"exscan")?;
         self.run_exscan(data, Marked::new(operation))
     }
 

@@ -8,8 +8,7 @@ use crate::error::{Error, Result};
 use crate::ni::failure::Hold;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::rest::Rest;
-use crate::ni::wait::{By, Progress};
-use crate::sync::bell::ANY;
+use crate::ni::wait::{By, Wait};
 use std::time::Duration;
 
 /// A member that slept this long looks whether the others ask for the same: one that had nothing to wait for does not
@@ -60,7 +59,7 @@ impl Group<'_> {
         let (_hold, mut rest) = (Hold::enter(), Rest::new(&self.job.ni));
         while done().is_none() && self.job.ni.check_departed(by).is_ok() {
             // Also where no wait is possible.
-            if self.job.wait_until(by, None, ANY, Progress::Seldom, &mut done).is_err() {
+            if self.job.wait_until(Wait::on(by), &mut done).is_err() {
                 rest.wait();
             }
         }

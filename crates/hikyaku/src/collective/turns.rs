@@ -7,10 +7,17 @@ use crate::ni::background::{self, Background};
 use crate::ni::failure::Hold;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::rest::Rest;
-use crate::ni::wait::{By, Progress};
-use crate::sync::bell::ANY;
+use crate::ni::wait::Wait;
 
 impl Group<'_> {
+    /// The program has made this call, which comes after all that were started before.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn begin(&self, name: &'static &'static str) -> Result<()> {
+        self.job.enter(name);
+        self.await_started()
+    }
+
     /// A blocking call comes after all that were started before.
     #[inline(always)]
     pub(super) fn await_started(&self) -> Result<()> {
@@ -30,11 +37,11 @@ impl Group<'_> {
     /// ended.
     pub(super) fn move_until(&self, done: impl Fn() -> bool) -> Result<()> {
         refuse_in_handler()?;
-        let myself = By::Rank(self.job.ni.rank);
+        let wait = Wait::on_rank(self.job.ni.rank).patrol(PATROL);
         self.watch_queue();
         while !done() {
             // Every wait moves them on. The call under way looks around now and then, so this must not sleep for long.
-            match self.job.wait_until(myself, Some(PATROL), ANY, Progress::Seldom, || done().then_some(())) {
+            match self.job.wait_until(wait, || done().then_some(())) {
                 Ok(()) | Err(Error::Timeout { .. }) => {}
                 Err(error @ Error::ForkedChild) => {
                     self.queue.forget();

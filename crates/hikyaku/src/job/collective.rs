@@ -3,7 +3,7 @@
 use super::Job;
 use crate::error::{Error, Result};
 use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::{By, Progress};
+use crate::ni::wait::{By, Wait};
 use crate::sync::barrier::{await_last, partner};
 use crate::sync::bell::ANY;
 use std::cell::Cell;
@@ -41,7 +41,9 @@ impl Job {
     ///
     /// A handler that panics in it ends the call, but this rank has come and is counted. If the program goes on, its next call
     /// goes on with the same barrier.
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
+        self.enter(&"barrier");
         // Before anything is announced: a barrier refused half-way would put the ranks out of step.
         refuse_in_handler()?;
         self.complete()?;
@@ -64,7 +66,7 @@ impl Job {
             self.ni.notify(peer, ANY);
             let reached = || flags.reached(step, number).then_some(());
             if reached().is_none() {
-                self.wait_until(By::Barrier(number), None, ANY, Progress::Seldom, reached)?;
+                self.wait_until(Wait::on(By::Barrier(number)), reached)?;
             }
         }
         Ok(())
@@ -84,7 +86,7 @@ impl Job {
             return Ok(());
         }
         let complete = || counter.complete(size, number).then_some(());
-        self.wait_until(By::Barrier(number), None, ANY, Progress::Seldom, complete)
+        self.wait_until(Wait::on(By::Barrier(number)), complete)
     }
 
     /// Enters a collective with an argument that must be the same everywhere, and with this rank's own success so

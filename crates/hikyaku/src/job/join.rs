@@ -10,9 +10,8 @@ use crate::memory::segment::Segment;
 use crate::ni::area::random;
 use crate::ni::routes::Routes;
 use crate::ni::service::Service;
-use crate::ni::wait::{By, Progress};
+use crate::ni::wait::{By, Wait};
 use crate::ni::{Ni, Settings};
-use crate::sync::bell::ANY;
 use crate::sync::fence::Fences;
 use crate::transport::core::Transport;
 use crate::transport::hosts::Hosts;
@@ -270,7 +269,7 @@ impl Job {
     fn await_everyone(&self, timeout: Duration) -> Result<()> {
         let missing = || (0..self.size()).filter(|rank| self.ni.state_of(*rank) == State::Starting);
         let all = || missing().next().is_none().then_some(());
-        let waited = self.wait_until(By::Barrier(0), Some(timeout), ANY, Progress::Seldom, all);
+        let waited = self.wait_until(Wait::on(By::Barrier(0)).at_most(Some(timeout)), all);
         waited.map_err(|error| match error {
             Error::Timeout { after } => Error::StartTimeout { missing: missing().collect(), after },
             other => other,

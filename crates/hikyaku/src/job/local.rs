@@ -1,5 +1,6 @@
 //! Ranks as threads of this process: for tests, for documentation, and for programs that want ranks cheaply.
 
+use super::standstill::{self, News, Standstill};
 use super::{Config, Job};
 use crate::error::{Error, Result};
 use crate::ni::area::random;
@@ -10,6 +11,8 @@ use crate::sync::gate::Gate;
 use crate::transport::hosts::Hosts;
 use crate::transport::shm::layout::{JobMemory, Layout};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Thread;
 
 /// Runs `rank` as a job of `size` threads; gives what each returned, in the order of ranks.
 ///
@@ -29,6 +32,9 @@ use std::sync::Arc;
 ///
 /// # Panics
 /// If a rank panics, its peers get [`crate::Error::PeerDead`], and when all have ended the panic goes on here.
+///
+/// # Deadlocks
+/// When every rank waits and nothing has moved for a second, a table of who waits for what is printed on standard error, once.
 pub fn local<R: Send>(size: usize, rank: impl Fn(&Job) -> R + Sync) -> Result<Vec<R>> {
     local_with(size, Config::default(), rank)
 }
@@ -51,7 +57,9 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
     let interfaces = (0..size).map(interface).collect::<Result<Vec<_>>>()?;
     // Shut until every thread exists: only then does any rank run.
     let gate = Gate::new();
+    let watch = Watch { ended: AtomicUsize::new(0), watcher: std::thread::current() };
     let body = |ni: Arc<Ni>| {
+        let _ends = Ends(&watch);
         if !gate.pass() {
             return None;
         }
@@ -74,8 +82,39 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
         // On an error the keeper is dropped, and no rank runs.
         let threads = threads.map_err(|error| Error::thread(&error))?;
         keeper.open();
+        watch.until_all_ended(&memory, size);
         Ok(threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>())
     })?;
     let ended = endings.into_iter().map(|ending| ending.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
     ended.map(|result| result.expect("every rank runs if all threads exist")).collect()
+}
+
+/// The thread that has started a job, while its ranks run.
+struct Watch {
+    ended: AtomicUsize,
+    watcher: Thread,
+}
+
+impl Watch {
+    /// Waits for the end of all ranks. Says so if they stand still.
+    fn until_all_ended(&self, memory: &JobMemory, size: usize) {
+        let ranks: Vec<_> = (0..size).collect();
+        let mut standstill = Standstill::default();
+        while self.ended.load(Ordering::Acquire) < size {
+            std::thread::park_timeout(standstill::LOOK_EVERY);
+            if let Some(News::Stands(text)) = standstill.judge(&standstill::look(memory, &ranks)) {
+                eprint!("hikyaku: {text}");
+            }
+        }
+    }
+}
+
+/// Tells the watch of the end of a rank, also by a panic.
+struct Ends<'w>(&'w Watch);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Release);
+        self.0.watcher.unpark();
+    }
 }

@@ -9,10 +9,9 @@ use super::Job;
 use super::collective::Operation;
 use crate::error::{Error, Refusal, Result};
 use crate::ni::remote::Target;
-use crate::ni::wait::{By, Progress, Until};
+use crate::ni::wait::{By, Until, Wait};
 use crate::planted::{Bug, planted};
 use crate::sync::barrier::{STEP_COUNT, partner};
-use crate::sync::bell::ANY;
 use bytemuck::Pod;
 use std::sync::atomic::Ordering;
 
@@ -65,7 +64,7 @@ impl Job {
                 let told = words[0].load(Ordering::Acquire);
                 (told >> 8 == number).then_some(told)
             };
-            let told = self.wait_until(By::Barrier(number), None, ANY, Progress::Seldom, told).map_err(lost)?;
+            let told = self.wait_until(Wait::on(By::Barrier(number)), told).map_err(lost)?;
             if told != head {
                 heard.other = heard.other.max(below as u64 + 1);
             } else if operation != Operation::Barrier && !planted(Bug::HearsayForgotten) {

@@ -39,6 +39,7 @@ pub(crate) mod neighborhood;
 mod pmi;
 mod rendezvous;
 mod simulated;
+pub(crate) mod standstill;
 mod symmetric;
 pub(crate) mod topology;
 pub(crate) mod tune;

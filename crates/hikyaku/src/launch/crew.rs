@@ -11,6 +11,7 @@ use super::sources::{Source, Sources};
 use super::words::{Go, INPUT_WINDOW_BYTES, PIECE_BYTES_MAX, ToAgent, ToLauncher};
 use crate::error::{Error, Result};
 use crate::job::neighborhood::{Neighborhood, Secret};
+use crate::job::standstill::{LOOK_EVERY, View};
 use crate::transport::shm::layout::Layout;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -29,6 +30,9 @@ pub(super) struct Crew {
     window: usize,
     input: Option<Input>,
     words: Vec<ToLauncher>,
+    /// What the launcher was told of what each rank waits for, and when to look again.
+    views: Vec<View>,
+    next_look: Instant,
     /// When to stop waiting for more to be printed, once all ranks have ended.
     drained: Option<Instant>,
 }
@@ -57,6 +61,7 @@ impl Crew {
             (None, None)
         };
         let ranks = seats.ranks.clone();
+        let views = ranks.iter().copied().map(View::unknown).collect();
         let (host, pipes) = Host::start(&order.task, seats, layout, order.job, stdin, Some(mask))?;
         let streams = ranks
             .into_iter()
@@ -71,6 +76,8 @@ impl Crew {
             window: WINDOW_BYTES,
             input,
             words: Vec::new(),
+            views,
+            next_look: Instant::now() + LOOK_EVERY,
             drained: None,
         })
     }
@@ -87,7 +94,8 @@ impl Crew {
 
     /// How long until something is due.
     pub fn time_left(&self) -> Option<Duration> {
-        self.drained.map(|_| PARTIAL_LINE)
+        let look = self.next_look.saturating_duration_since(Instant::now());
+        Some(if self.drained.is_some() { PARTIAL_LINE } else { look })
     }
 
     /// What to tell the launcher.
@@ -126,6 +134,10 @@ impl Crew {
     /// Does what follows from what has happened.
     pub fn advance(&mut self) {
         let now = Instant::now();
+        if now >= self.next_look {
+            self.next_look = now + LOOK_EVERY;
+            self.look();
+        }
         match self.drained {
             None if self.host.is_over() => {
                 self.host.reap();
@@ -135,6 +147,16 @@ impl Crew {
             // While the launcher takes nothing, nobody knows whether there is more.
             Some(at) if now >= at && self.window > 0 => self.streams.iter_mut().for_each(|stream| stream.2 = None),
             _ => {}
+        }
+    }
+
+    /// Tells the launcher which ranks have begun or ended a long wait.
+    fn look(&mut self) {
+        for (view, before) in self.host.views().into_iter().zip(&mut self.views) {
+            if !view.is_as(before) {
+                self.words.push(ToLauncher::Waits(view.clone()));
+                *before = view;
+            }
         }
     }
 

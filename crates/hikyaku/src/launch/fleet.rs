@@ -12,6 +12,7 @@ use super::sources::{Source, Sources};
 use super::words::{Go, ToAgent, ToLauncher};
 use super::{Ending, Hosts, Launcher};
 use crate::error::{Error, Result};
+use crate::job::standstill::{Presence, View};
 use crate::job::wire::Absence;
 use crate::transport::shm::layout::State;
 use std::time::{Duration, Instant};
@@ -179,6 +180,22 @@ impl Fleet {
         std::mem::take(&mut self.news)
     }
 
+    /// What all ranks wait for, as far as is known.
+    pub fn views(&self) -> Vec<View> {
+        let now = Instant::now();
+        let mut views: Vec<View> = (0..self.ended.len()).map(View::unknown).collect();
+        for (at, view) in self.remotes.iter().flat_map(|remote| &remote.views) {
+            let mut view = view.clone();
+            view.waits.iter_mut().for_each(|wait| wait.waited += now - *at);
+            let rank = view.rank;
+            views[rank] = view;
+        }
+        for (rank, _) in self.ended.iter().enumerate().filter(|(_, ended)| **ended) {
+            views[rank] = View { presence: Presence::Gone, waits: Vec::new(), ..views[rank].clone() };
+        }
+        views
+    }
+
     /// Sends a signal to all ranks, if there are any.
     pub fn signal(&mut self, signal: i32) {
         if self.has_gone {
@@ -265,6 +282,10 @@ impl Fleet {
                 if let Some(relay) = &self.relay {
                     relay.take(host, rank, is_error, bytes);
                 }
+            }
+            ToLauncher::Waits(view) if has_started && is_here(view.rank) => {
+                remote.views.retain(|(_, before)| before.rank != view.rank);
+                remote.views.push((Instant::now(), view));
             }
             ToLauncher::Consumed(bytes) if host == self.input.host => {
                 if !self.input.consumed(bytes) {

@@ -6,6 +6,7 @@ use super::rank::{Pipes, Rank};
 use super::sources::{Source, Sources};
 use super::task::{Seats, Task};
 use crate::error::Result;
+use crate::job::standstill::{self, View};
 use crate::job::topology;
 use crate::job::wire::{self, Absence, Hello, Welcome};
 use crate::sync::fence::Fences;
@@ -229,6 +230,11 @@ impl Host {
     pub fn news(&self, rank: usize, departure: Departure) {
         debug_assert!(!self.seats.ranks.contains(&rank), "{departure:?} of a rank of this host");
         self.memory.tell_of(rank, departure.state, departure.arrivals);
+    }
+
+    /// What its ranks wait for.
+    pub fn views(&self) -> Vec<View> {
+        standstill::look(&self.memory, &self.seats.ranks)
     }
 
     /// Sends a signal to all ranks that have not ended.

@@ -48,6 +48,7 @@ mod gathering;
 mod host;
 mod hosts;
 mod input;
+mod lookout;
 mod order;
 mod output;
 mod policy;
@@ -88,6 +89,8 @@ pub struct Launcher {
     agent: Option<String>,
     agent_program: OsString,
     host_timeout: Duration,
+    on_deadlock: OnDeadlock,
+    timeout: Option<Duration>,
 }
 
 /// Whether ranks are bound to cores.
@@ -108,6 +111,29 @@ pub enum OnDeath {
     End,
     /// The others learn of it and go on.
     Continue,
+}
+
+/// What happens when every rank waits and nothing has moved for a second. A program with other threads may go on all the same: one of
+/// them may read from a network, say, and then call the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnDeadlock {
+    /// It is told who waits for what, on standard error, once.
+    Report,
+    /// It is told, and the job is ended.
+    End,
+    /// Nobody looks.
+    Ignore,
+}
+
+/// Why a job was ended before its ranks did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stopped {
+    /// Every rank waited, and nothing moved.
+    Deadlock,
+    /// It took too long.
+    Timeout,
 }
 
 /// How one rank ended.
@@ -142,11 +168,16 @@ pub struct Outcome {
     pub output: Vec<Captured>,
     /// What else went wrong, in words: hosts that were lost, ranks that did not join.
     pub remarks: Vec<String>,
+    /// Why the launcher has ended the job, if it did.
+    pub stopped: Option<Stopped>,
 }
 
 impl Outcome {
-    /// 0, or the status of the rank that failed first.
+    /// 0, or the status of the rank that failed first; 124, as that of `timeout`, if the launcher has ended the job.
     pub fn status(&self) -> i32 {
+        if self.stopped.is_some() {
+            return 124;
+        }
         self.first_failure.map_or(0, |rank| self.endings[rank].status())
     }
 }
@@ -171,6 +202,8 @@ impl Launcher {
             agent: None,
             agent_program: "hikyaku".into(),
             host_timeout: Duration::from_secs(5),
+            on_deadlock: OnDeadlock::Report,
+            timeout: None,
         }
     }
 
@@ -212,6 +245,18 @@ impl Launcher {
     /// What to do when a rank dies.
     pub fn on_death(mut self, on_death: OnDeath) -> Launcher {
         self.on_death = on_death;
+        self
+    }
+
+    /// What to do when every rank waits and nothing moves.
+    pub fn on_deadlock(mut self, on_deadlock: OnDeadlock) -> Launcher {
+        self.on_deadlock = on_deadlock;
+        self
+    }
+
+    /// Ends the job after this time.
+    pub fn timeout(mut self, timeout: Duration) -> Launcher {
+        self.timeout = Some(timeout);
         self
     }
 

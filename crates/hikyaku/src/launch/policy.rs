@@ -78,6 +78,13 @@ impl Policy {
         !std::mem::replace(&mut self.asked_to_end, true)
     }
 
+    /// The ranks are asked to end now.
+    pub fn end(&mut self, now: Instant) {
+        if let Stage::Running = self.stage {
+            self.stage = Stage::LastWords(now);
+        }
+    }
+
     /// How long until something is due.
     pub fn time_left(&self, now: Instant) -> Option<Duration> {
         match self.stage {

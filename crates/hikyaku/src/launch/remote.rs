@@ -7,6 +7,7 @@ use super::sources::{Source, Sources};
 use super::words::{Hi, TO_LAUNCHER_BYTES_MAX, ToAgent, ToLauncher};
 use crate::error::{Error, Result};
 use crate::job::neighborhood::wipe;
+use crate::job::standstill::View;
 use rustix::process::{Pid, Signal};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
@@ -29,6 +30,8 @@ pub(super) struct Remote {
     pub stage: Stage,
     /// Ticks since it was heard.
     pub silent_ticks: u32,
+    /// What its ranks wait for, as it said at a time.
+    pub views: Vec<(Instant, View)>,
     command: AgentCommand,
     child: Child,
     to: Option<ChildStdin>,
@@ -72,6 +75,7 @@ impl Remote {
             machine: Box::default(),
             stage: Stage::Called,
             silent_ticks: 0,
+            views: Vec::new(),
             command,
             child,
             to,

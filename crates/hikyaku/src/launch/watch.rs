@@ -3,6 +3,7 @@
 use super::fleet::Fleet;
 use super::forwarder::Forwarder;
 use super::host::{Ended, Event, Host};
+use super::lookout::Lookout;
 use super::order::Order;
 use super::output::Captured;
 use super::policy::Policy;
@@ -13,8 +14,10 @@ use super::words::ToAgent;
 use super::{Ending, Hosts, Launcher, Outcome};
 use crate::error::{Error, Result};
 use crate::job::neighborhood::Secret;
+use crate::job::standstill::View;
 use crate::ni::area::random;
 use crate::transport::shm::layout::Layout;
+use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -22,6 +25,9 @@ use std::time::{Duration, Instant};
 pub struct Running {
     ranks: Ranks,
     policy: Policy,
+    lookout: Lookout,
+    /// What was told to nobody, because output is captured.
+    told: Option<Vec<String>>,
     signals: Option<Signals>,
     endings: Vec<Option<Ending>>,
     joined: Vec<bool>,
@@ -33,6 +39,20 @@ enum Ranks {
     Here(Box<Host>, Option<Forwarder>),
     /// On hosts that have agents.
     There(Box<Fleet>),
+}
+
+impl Ranks {
+    fn views(&self) -> Vec<View> {
+        match self {
+            Ranks::Here(host, _) => host.views(),
+            Ranks::There(fleet) => fleet.views(),
+        }
+    }
+}
+
+/// On standard error, if there is one.
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 impl std::fmt::Debug for Running {
@@ -87,7 +107,9 @@ impl Running {
     fn new(launcher: &Launcher, ranks: Ranks, signals: Option<Signals>) -> Running {
         let size = launcher.hosts.as_ref().map_or(launcher.ranks, |hosts| hosts.host_of().len());
         let policy = Policy::new(launcher.on_death);
-        Running { ranks, policy, signals, endings: vec![None; size], joined: vec![false; size] }
+        let lookout = Lookout::new(launcher.on_deadlock, launcher.timeout);
+        let told = launcher.capture.then(Vec::new);
+        Running { ranks, policy, lookout, told, signals, endings: vec![None; size], joined: vec![false; size] }
     }
 
     /// Runs until all agents have started their ranks.
@@ -120,10 +142,18 @@ impl Running {
         while !self.is_over() {
             self.step(None, None)?;
         }
-        let (output, remarks) = self.finish();
+        let (output, mut remarks) = self.finish();
+        remarks.extend(self.told.take().into_iter().flatten());
         let endings = self.endings.iter().filter_map(|ending| *ending).collect();
         let first_failure = self.policy.first_failure();
-        Ok(Outcome { endings, first_failure, joined: std::mem::take(&mut self.joined), output, remarks })
+        Ok(Outcome {
+            endings,
+            first_failure,
+            joined: std::mem::take(&mut self.joined),
+            output,
+            remarks,
+            stopped: self.lookout.stopped,
+        })
     }
 
     fn is_over(&self) -> bool {
@@ -157,6 +187,13 @@ impl Running {
                 self.note_end(ended);
             }
         }
+        let ranks = &self.ranks;
+        if let Some(text) = self.lookout.look(now, || ranks.views()) {
+            self.tell(&text);
+        }
+        if self.lookout.stopped.is_some() {
+            self.policy.end(now);
+        }
         for signal in self.policy.due(now) {
             self.signal(*signal);
         }
@@ -165,13 +202,13 @@ impl Running {
 
     fn await_something(&self, time: Option<Duration>) -> Result<Vec<Source>> {
         let now = Instant::now();
-        let mut times = [time, self.policy.time_left(now), None];
+        let mut times = [time, self.policy.time_left(now), self.lookout.time_left(now), None];
         let mut sources = Sources::new();
         match &self.ranks {
             Ranks::Here(host, _) => host.watch(&mut sources),
             Ranks::There(fleet) => {
                 fleet.watch(&mut sources);
-                times[2] = Some(fleet.time_left(now));
+                times[3] = Some(fleet.time_left(now));
             }
         }
         if let Some(signals) = &self.signals {
@@ -196,6 +233,10 @@ impl Running {
                         received.signal
                     )));
                 }
+                let table = self.lookout.table(&self.ranks.views());
+                if !table.is_empty() {
+                    self.tell(&table);
+                }
                 if !self.policy.asked() {
                     self.signal(libc::SIGKILL);
                     continue;
@@ -215,6 +256,14 @@ impl Running {
             }
         }
         Ok(())
+    }
+
+    /// Tells the user.
+    fn tell(&mut self, text: &str) {
+        match &mut self.told {
+            Some(told) => told.push(text.trim_end().to_owned()),
+            None => say(&format!("hikyaku: {text}")),
+        }
     }
 
     fn signal(&mut self, signal: i32) {

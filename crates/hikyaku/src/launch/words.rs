@@ -21,12 +21,14 @@ use super::host::{Departure, Ended};
 use super::order::Order;
 use crate::job::bytes::{Reader, Writer};
 use crate::job::neighborhood::RANK_COUNT_MAX;
+use crate::job::standstill::{Presence, Standing, View};
 use crate::job::wire::{Absence, ENDPOINT_BYTES_MAX};
-use crate::transport::shm::layout::{FORMAT, State};
+use crate::transport::shm::layout::{FORMAT, PORT_COUNT_MAX, State};
+use crate::transport::shm::waiting::Whom;
 use std::time::Duration;
 
 /// Moves on with every change of this file or of [`Order`].
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 /// Whatever a launcher says fits.
 pub(super) const TO_AGENT_BYTES_MAX: usize = 64 << 20;
 /// Whatever an agent says fits.
@@ -91,6 +93,8 @@ pub(super) enum ToLauncher {
     Finished,
     /// It runs.
     Alive,
+    /// A rank has begun or ended a long wait.
+    Waits(View),
 }
 
 /// What an agent must know of the other hosts to start its ranks.
@@ -229,6 +233,7 @@ impl ToLauncher {
             ToLauncher::Alive => {
                 out.u8(10);
             }
+            ToLauncher::Waits(view) => encode_view(out.u8(11), view),
         }
         out.finish()
     }
@@ -263,6 +268,7 @@ impl ToLauncher {
             8 => ToLauncher::Deaf,
             9 => ToLauncher::Finished,
             10 => ToLauncher::Alive,
+            11 => ToLauncher::Waits(view(&mut from)?),
             _ => return None,
         };
         from.end(message)
@@ -304,6 +310,48 @@ fn departure(from: &mut Reader<'_>) -> Option<Departure> {
         _ => return None,
     };
     Some(Departure { state, arrivals: from.u64()? })
+}
+
+fn encode_view(out: &mut Writer, view: &View) {
+    let presence = match view.presence {
+        Presence::Works => 0,
+        Presence::Waits => 1,
+        Presence::Gone => 2,
+    };
+    out.count(view.rank).u8(presence).u64(view.arrivals).count(view.waits.len());
+    for wait in &view.waits {
+        let (how, number) = match wait.whom {
+            Whom::Anyone => (0, 0),
+            Whom::Rank(rank) => (1, rank as u64),
+            Whom::Barrier(number) => (2, number),
+        };
+        out.count(wait.wait.0).u64(wait.wait.1).u8(how).u64(number).u64(wait.waited.as_millis() as u64);
+        out.u8(u8::from(wait.ends)).bytes(wait.call.as_bytes()).bytes(wait.place.as_bytes());
+    }
+}
+
+fn view(from: &mut Reader<'_>) -> Option<View> {
+    let rank = rank(from)?;
+    let presence = match from.u8()? {
+        0 => Presence::Works,
+        1 => Presence::Waits,
+        2 => Presence::Gone,
+        _ => return None,
+    };
+    let arrivals = from.u64()?;
+    let wait = |from: &mut Reader<'_>| {
+        let wait = (from.u32()? as usize, from.u64()?);
+        let (how, number) = (from.u8()?, from.u64()?);
+        let whom = match how {
+            0 => Whom::Anyone,
+            1 => Whom::Rank(usize::try_from(number).ok()?),
+            2 => Whom::Barrier(number),
+            _ => return None,
+        };
+        let waited = Duration::from_millis(from.u64()?);
+        Some(Standing { wait, whom, waited, ends: boolean(from)?, call: text(from)?, place: text(from)? })
+    };
+    Some(View { rank, presence, arrivals, waits: from.list(PORT_COUNT_MAX, wait)? })
 }
 
 fn encode_absence(out: &mut Writer, absence: Absence) {

@@ -2,9 +2,8 @@
 
 use super::engine::{Context, Message};
 use super::port::Port;
-use super::wait::{By, Progress};
+use super::wait::{By, Wait};
 use crate::error::{Error, Refusal, Result};
-use crate::sync::bell::ANY;
 use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
 pub use crate::transport::shm::ring::{ARGUMENT_COUNT, PAYLOAD_MAX};
@@ -92,7 +91,7 @@ impl Port {
     /// Waits until no other call of this port is under way: what goes on in the background has some of its own.
     pub(super) fn begin_call(&self, rank: usize) -> Result<Calling<'_>> {
         if self.calls.get() {
-            self.wait_until(By::Rank(rank), None, ANY, Progress::Always, || (!self.calls.get()).then_some(()))?;
+            self.wait_until(Wait::on_rank(rank).always(), || (!self.calls.get()).then_some(()))?;
         }
         self.calls.set(true);
         Ok(Calling(&self.calls))
@@ -101,7 +100,7 @@ impl Port {
     /// Waits for the answer to `token` from `rank`.
     pub(crate) fn await_answer(&self, rank: usize, token: u64) -> Result<()> {
         let slot = &self.ni.calls[self.index];
-        match self.wait_until(By::Rank(rank), None, ANY, Progress::Always, || slot.outcome(token))? {
+        match self.wait_until(Wait::on_rank(rank).always(), || slot.outcome(token))? {
             0 => Ok(()),
             code => Err(Error::Refused { rank, reason: Refusal::from_u64(code) }),
         }
@@ -129,7 +128,7 @@ impl Port {
                 Err(error) => Some(Err(error)),
             }
         };
-        self.wait_until(By::Rank(rank), None, ANY, Progress::Always, try_again)?
+        self.wait_until(Wait::on_rank(rank).always(), try_again)?
     }
 
     #[inline(always)]

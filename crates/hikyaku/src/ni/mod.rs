@@ -32,6 +32,7 @@
 //! | `failure` | panics of handlers, and how they reach the program |
 //! | `lookout` | whether there is anything to receive, at the cost of a few loads |
 //! | `wait` | spin, yield, sleep |
+//! | `delay` | a wait that takes long is told to whoever watches the job |
 //! | `rest` | waiting for whoever is in the middle of a copy |
 //! | `background` | what layers above have under way, moved on by every wait |
 //! | `coroutine` | work with a stack of its own, suspended where it would wait |
@@ -48,6 +49,7 @@ pub(crate) mod call;
 pub(crate) mod coroutine;
 pub(crate) mod credit;
 pub(crate) mod crossing;
+pub(crate) mod delay;
 pub(crate) mod engine;
 pub(crate) mod failure;
 pub(crate) mod intake;
@@ -492,12 +494,14 @@ impl Ni {
             }
             let taken = used | 1 << free;
             if self.ports_used.compare_exchange(used, taken, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                self.mine().life.ports.fetch_or(1 << free, Ordering::Relaxed);
                 return Ok(free);
             }
         }
     }
 
     pub fn give_port(&self, port: usize) {
+        self.mine().life.ports.fetch_and(!(1 << port), Ordering::Relaxed);
         self.ports_used.fetch_and(!(1 << port), Ordering::Release);
     }
 }

@@ -124,17 +124,21 @@ impl Port {
 
     /// Waits until everything this port has pushed to `rank` is there, and reports what was refused meanwhile.
     #[inline]
+    #[track_caller]
     pub fn flush(&self, rank: usize) -> Result<()> {
         self.ni.check_rank(rank)?;
         fence(Ordering::SeqCst);
         if self.has_routed() {
+            self.enter(&"flush");
             self.settle(rank)?;
         }
         self.report_refusal()
     }
 
     /// Waits until everything this port has started is done at its target, and reports what a peer refused.
+    #[track_caller]
     pub fn sync(&self) -> Result<()> {
+        self.enter(&"sync");
         self.complete()?;
         self.report_refusal()?;
         match self.ni.misbehaved.load(Ordering::Relaxed) {

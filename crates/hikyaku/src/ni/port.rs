@@ -4,6 +4,7 @@
 //! threads that use different ports never wait for each other. It can be moved to a thread, not shared.
 
 use super::credit::Credit;
+use super::delay::Stay;
 use super::message::refuse_in_handler;
 use super::remote::Data;
 use super::{Ni, background};
@@ -28,6 +29,8 @@ pub struct Port {
     idle_ops: Cell<u32>,
     /// A call is under way.
     pub(super) calls: Cell<bool>,
+    /// What it is in, and for how long.
+    pub(super) stay: Stay,
 }
 
 impl std::fmt::Debug for Port {
@@ -51,6 +54,7 @@ impl Port {
             routed: Cell::new(false),
             idle_ops: Cell::new(0),
             calls: Cell::new(false),
+            stay: Stay::default(),
         })
     }
 

@@ -3,6 +3,7 @@
 //! Every wait of the library passes through here: it runs handlers meanwhile, notices ranks that have ended, raises what
 //! handlers have panicked with elsewhere, and keeps deadlines.
 
+use super::delay::Awaited;
 use super::engine::PASSES_MAX;
 use super::message::{HANDLER_COUNT, refuse_in_handler};
 use super::place::Place;
@@ -11,6 +12,7 @@ use super::{Ni, background, coroutine};
 use crate::error::{Error, Result};
 use crate::sync::bell::ANY;
 use crate::transport::environment::Environment;
+use crate::transport::shm::waiting::Whom;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -55,6 +57,107 @@ pub(crate) enum Progress {
     Seldom,
 }
 
+/// How long a wait lasts if nothing comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    Unlimited,
+    /// As long as the program says.
+    AtMost(Duration),
+    /// So long at a time: its caller looks around and comes back.
+    Patrol(Duration),
+}
+
+/// A wait: for whom, for what, how and how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    by: By,
+    patience: Patience,
+    watch: u64,
+    progress: Progress,
+    /// What whoever watches the job is told.
+    pub(super) awaited: Awaited,
+    /// The rank that has not done its part, where `by` does not tell.
+    pub(super) late: Option<usize>,
+}
+
+impl Wait {
+    /// For something that `by` stores.
+    #[inline]
+    pub fn on(by: By) -> Wait {
+        Wait {
+            by,
+            patience: Patience::Unlimited,
+            watch: ANY,
+            progress: Progress::Seldom,
+            awaited: Awaited::Nothing,
+            late: None,
+        }
+    }
+
+    /// For something that `rank` stores.
+    #[inline]
+    pub fn on_rank(rank: usize) -> Wait {
+        Wait::on(By::Rank(rank))
+    }
+
+    /// For something that a handler does.
+    #[inline]
+    pub fn always(self) -> Wait {
+        Wait { progress: Progress::Always, ..self }
+    }
+
+    /// Gives up after this time, if there is one.
+    #[inline]
+    pub fn at_most(self, time: Option<Duration>) -> Wait {
+        Wait { patience: time.map_or(Patience::Unlimited, Patience::AtMost), ..self }
+    }
+
+    /// Gives up after this time, and whoever waits looks around and comes back.
+    #[inline]
+    pub fn patrol(self, time: Duration) -> Wait {
+        Wait { patience: Patience::Patrol(time), ..self }
+    }
+
+    /// Is woken by this word alone.
+    #[inline]
+    fn watch(self, watch: u64) -> Wait {
+        Wait { watch, ..self }
+    }
+
+    /// What is awaited, in the words of the program.
+    #[inline]
+    pub fn of(self, awaited: Awaited) -> Wait {
+        Wait { awaited, ..self }
+    }
+
+    /// Who has not done its part.
+    #[inline]
+    pub fn late(self, rank: Option<usize>) -> Wait {
+        Wait { late: rank, ..self }
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        match self.patience {
+            Patience::Unlimited => None,
+            Patience::AtMost(time) | Patience::Patrol(time) => Some(time),
+        }
+    }
+
+    /// Whether it ends by itself.
+    pub(super) fn ends(&self) -> bool {
+        matches!(self.patience, Patience::AtMost(_))
+    }
+
+    /// Who could end it.
+    pub(super) fn whom(&self) -> Whom {
+        match (self.late, self.by) {
+            (Some(rank), _) | (None, By::Rank(rank)) => Whom::Rank(rank),
+            (None, By::Anyone) => Whom::Anyone,
+            (None, By::Barrier(number)) => Whom::Barrier(number),
+        }
+    }
+}
+
 /// What a word is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -92,18 +195,21 @@ impl Port {
     /// Waits for a word of this rank's own memory, written by a peer's word, notification or atomic operation.
     /// Gives the value that ended the wait. Reads after it see everything the writer wrote before.
     #[inline]
+    #[track_caller]
     pub fn wait(&self, word: Place<'_, u64>, until: Until) -> Result<u64> {
         self.wait_from(By::Anyone, word, until)
     }
 
     /// Waits for a word of this rank's own memory; only the end of `by` ends the wait early.
     #[inline]
+    #[track_caller]
     pub fn wait_from(&self, by: By, word: Place<'_, u64>, until: Until) -> Result<u64> {
         self.wait_for(by, word, until, None)
     }
 
     /// Waits for a word of this rank's own memory, at most for `timeout`; only the end of `by` ends the wait early.
     #[inline]
+    #[track_caller]
     pub fn wait_for(&self, by: By, word: Place<'_, u64>, until: Until, timeout: Option<Duration>) -> Result<u64> {
         let (word, watch) = self.own_word(word)?;
         let ready = || {
@@ -112,24 +218,33 @@ impl Port {
         };
         match ready() {
             Some(value) => Ok(value),
-            None => self.wait_until(by, timeout, watch, Progress::Seldom, ready),
+            None => {
+                self.enter(&"wait");
+                self.wait_until(Wait::on(by).at_most(timeout).watch(watch).of(Awaited::Word(until)), ready)
+            }
         }
     }
 
     /// Waits for one of several events, at most for `timeout`; gives the index of one that has happened.
+    #[track_caller]
     pub fn wait_any(&self, by: By, events: &[Event<'_>], timeout: Option<Duration>) -> Result<usize> {
         self.ni.check_by(by)?;
         let checks = events.iter().map(|event| self.check_of(event)).collect::<Result<Vec<_>>>()?;
         if checks.is_empty() {
             return Err(Error::Invalid("waiting for none of no events would never end".into()));
         }
-        self.wait_until(by, timeout, ANY, Progress::Always, || checks.iter().position(|happened| happened()))
+        self.enter(&"wait_any");
+        let wait = Wait::on(by).always().at_most(timeout).of(Awaited::Events(events.len()));
+        self.wait_until(wait, || checks.iter().position(|happened| happened()))
     }
 
     /// Waits until handler `id` of this rank has run `count` times since the start of the job.
+    #[track_caller]
     pub fn wait_handled(&self, by: By, id: u16, count: u64) -> Result<()> {
         check_handler(id)?;
-        self.wait_until(by, None, ANY, Progress::Always, || (self.runs(id) >= count).then_some(()))
+        self.enter(&"wait_handled");
+        let wait = Wait::on(by).always().of(Awaited::Handler(id, count));
+        self.wait_until(wait, || (self.runs(id) >= count).then_some(()))
     }
 
     /// How many times handler `id` has run on this rank.
@@ -164,17 +279,11 @@ impl Port {
         }
     }
 
-    /// The one wait loop: until `ready`, the end of `by`, or the timeout.
-    pub(crate) fn wait_until<R>(
-        &self,
-        by: By,
-        timeout: Option<Duration>,
-        watch: u64,
-        progress: Progress,
-        mut ready: impl FnMut() -> Option<R>,
-    ) -> Result<R> {
+    /// The one wait loop: until `ready`, the end of whom it waits for, or its timeout.
+    pub(crate) fn wait_until<R>(&self, wait: Wait, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
         refuse_in_handler()?;
         let ni = &*self.ni;
+        let (by, timeout) = (wait.by, wait.timeout());
         ni.check_by(by)?;
         // A panic that goes through a coroutine must not be taken for one of the program beside it, so it is not suspended then.
         // A simulated one is: it waits by letting others run.
@@ -182,21 +291,25 @@ impl Port {
             return self.wait_suspended(by, timeout, ready);
         }
         if let Some(environment) = &ni.environment {
-            return self.wait_simulated(&**environment, by, timeout, ready);
+            return self.wait_simulated(&**environment, &wait, ready);
         }
         let mut turn = Turn::new(ni.pace, timeout);
         // What a far rank stores is stored by this one, when it looks.
-        let always = progress == Progress::Always || ni.is_by_far(by);
+        let always = wait.progress == Progress::Always || ni.is_by_far(by);
+        // Not where its caller comes back: what it waits for is then the same.
+        let mut delay = self.delay_of(&wait);
         loop {
             let look_around = turn.look_around();
             if (look_around || always) && ni.progress() == Some(true) {
                 // A rank that serves others is busy: the next message is as near as the last one.
                 turn.restart();
+                delay.over();
             }
             if look_around {
                 ni.failure.raise();
                 if background::advance(false) {
                     turn.restart();
+                    delay.over();
                 }
             }
             if let Some(result) = ready() {
@@ -213,11 +326,15 @@ impl Port {
             match turn.next() {
                 Step::Spin => std::hint::spin_loop(),
                 Step::Yield => rustix::thread::sched_yield(),
-                Step::Late(after) => return Err(Error::Timeout { after }),
+                Step::Late(after) => {
+                    delay.keep_on_patrol();
+                    return Err(Error::Timeout { after });
+                }
                 Step::Sleep(left) => {
                     ni.watch(by);
                     let mut result = None;
-                    ni.mine().bell.sleep(ni.fences, self.index, watch, Some(left), || {
+                    let left = delay.before_sleep(left);
+                    let rung = ni.mine().bell.sleep(ni.fences, self.index, wait.watch, Some(left), || {
                         // A thread that is in the engine now may have looked at the rings before the last message
                         // came: only an own look that finds nothing allows to sleep.
                         if ni.progress() != Some(false) {
@@ -230,6 +347,9 @@ impl Port {
                     });
                     if let Some(result) = result {
                         return Ok(result);
+                    }
+                    if rung {
+                        delay.over();
                     }
                 }
             }
@@ -272,11 +392,11 @@ impl Port {
     fn wait_simulated<R>(
         &self,
         environment: &dyn Environment,
-        by: By,
-        timeout: Option<Duration>,
+        wait: &Wait,
         mut ready: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let ni = &*self.ni;
+        let (by, timeout) = (wait.by, wait.timeout());
         let deadline = timeout.and_then(|after| Some((environment.now().checked_add(after)?, after)));
         loop {
             environment.look();

@@ -86,7 +86,7 @@ impl Bell {
     }
 
     /// Sleeps in `cell` until rung for `watch` or until `timeout`, unless `awake()` finds a reason not to.
-    /// May return early; callers look again.
+    /// May return early; callers look again. Whether it was rung, or kept awake.
     pub fn sleep(
         &self,
         fences: Fences,
@@ -94,7 +94,7 @@ impl Bell {
         watch: u64,
         timeout: Option<Duration>,
         awake: impl FnOnce() -> bool,
-    ) {
+    ) -> bool {
         let bit = 1u64 << cell;
         let cell = &self.cells[cell];
         let seen = cell.seq.load(Ordering::Relaxed);
@@ -102,9 +102,11 @@ impl Bell {
         self.sleepers.fetch_or(bit, Ordering::SeqCst);
         let _shown = Shown { bell: self, bit };
         fences.heavy();
-        if !awake() {
-            futex::wait(&cell.seq, seen, timeout);
+        if awake() {
+            return true;
         }
+        futex::wait(&cell.seq, seen, timeout);
+        cell.seq.load(Ordering::Relaxed) != seen
     }
 
     /// Keeps `cell` among the sleepers for good, for a thread that must miss no ring even while it is awake: every

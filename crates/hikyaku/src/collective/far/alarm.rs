@@ -11,9 +11,8 @@ use crate::collective::round::Round;
 use crate::collective::trouble::PATROL;
 use crate::error::{Error, Result};
 use crate::ni::remote::Target;
-use crate::ni::wait::{By, Progress};
+use crate::ni::wait::{By, Wait};
 use crate::planted::{Bug, planted};
-use crate::sync::bell::ANY;
 use crate::sync::shared;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -95,7 +94,6 @@ impl<'g> FarGroup<'g, '_> {
         members: Range<usize>,
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
-        let myself = By::Rank(self.job.ni.rank);
         let mut left = None;
         let mut turn = self.rank();
         loop {
@@ -113,7 +111,9 @@ impl<'g> FarGroup<'g, '_> {
                 done.or_else(|| trouble().map(|trouble| ready().and_then(Result::ok).ok_or(trouble)))
             };
             let patience = if left.is_some() { GRACE } else { PATROL };
-            let wait = || self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, look);
+            let late = members.clone().map(|member| self.members[member].rank).find(|rank| *rank != self.job.ni.rank);
+            let wait = Wait::on_rank(self.job.ni.rank).patrol(patience).late(late);
+            let wait = || self.job.wait_until(wait, look);
             match self.quit_on_panic(wait) {
                 // One of a later call may have covered that of this one, and does not let a wait for somebody who has given up
                 // go on for ever.

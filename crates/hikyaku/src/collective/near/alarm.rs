@@ -8,8 +8,7 @@ use crate::collective::label::{Label, difference, same_number};
 use crate::collective::round::Round;
 use crate::collective::trouble::PATROL;
 use crate::error::{Error, Result};
-use crate::ni::wait::{By, Progress};
-use crate::sync::bell::ANY;
+use crate::ni::wait::Wait;
 use crate::transport::shm::layout::State;
 use std::sync::atomic::Ordering;
 
@@ -69,8 +68,8 @@ impl NearGroup<'_, '_> {
                 Some(ready().ok_or(trouble))
             };
             // Which members' ends matter depends on how far they were, so the look above decides, not the loop.
-            let myself = By::Rank(self.job.ni.rank);
-            let wait = || self.job.wait_until(myself, Some(PATROL), ANY, Progress::Seldom, look);
+            let wait = Wait::on_rank(self.job.ni.rank).patrol(PATROL).late(self.late(round));
+            let wait = || self.job.wait_until(wait, look);
             match self.quit_on_panic(wait) {
                 Ok(Ok(result)) => return Ok(result),
                 Ok(Err(error)) => return Err(self.fail(error)),
@@ -78,6 +77,17 @@ impl NearGroup<'_, '_> {
                 Err(error) => return Err(self.fail(error)),
             }
         }
+    }
+
+    /// A member that has not come to the call, if that can be seen.
+    #[cold]
+    fn late(self, round: &Round) -> Option<usize> {
+        let has_come = |member: &usize| {
+            let (head, _) = self.entry(*member, round).ask.look();
+            same_number(head, round.head) || self.part(*member).finished.get() >= round.number
+        };
+        let late = (0..self.size()).find(|member| *member != self.rank() && !has_come(member));
+        late.map(|member| self.members[member].rank)
     }
 
     /// Fails if the call can never be complete.

@@ -20,8 +20,7 @@ use crate::collective::label::Label;
 use crate::collective::round::Round;
 use crate::error::{Error, Refusal, Result};
 use crate::message::buffer::chunk::Chunks;
-use crate::ni::wait::{By, Progress};
-use crate::sync::bell::ANY;
+use crate::ni::wait::{By, Wait};
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
@@ -165,7 +164,7 @@ impl NearGroup<'_, '_> {
         let complete = || self.is_left(round, root, chunks);
         let done = match complete() {
             Some(done) => done,
-            None => match self.job.wait_until(By::Rank(rank), None, ANY, Progress::Seldom, complete) {
+            None => match self.job.wait_until(Wait::on_rank(rank), complete) {
                 Ok(done) => done,
                 Err(error) => {
                     // It need not be the root's end.
@@ -196,9 +195,8 @@ impl NearGroup<'_, '_> {
     /// A member gave up, most likely because another ended.
     #[cold]
     pub(in crate::collective) fn closed_by(self, round: &Round, rank: usize) -> Error {
-        let myself = By::Rank(self.job.ni.rank);
         let wait = |patience: Duration, cause: &dyn Fn() -> Option<Error>| {
-            self.job.wait_until(myself, Some(patience), ANY, Progress::Seldom, cause)
+            self.job.wait_until(Wait::on_rank(self.job.ni.rank).at_most(Some(patience)), cause)
         };
         // Whoever gave up may have been told of a death before this member.
         let departed = || self.job.ni.check_departed(By::Rank(rank)).err();

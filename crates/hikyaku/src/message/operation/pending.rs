@@ -14,9 +14,9 @@ use crate::message::state::pending::{Flight, Pending, UnderWay, Way};
 use crate::message::state::spool::Spool;
 use crate::message::wire::layout::EAGER_MAX;
 use crate::ni::background::Background;
+use crate::ni::delay::Awaited;
 use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::{By, Progress};
-use crate::sync::bell::ANY;
+use crate::ni::wait::{By, Wait};
 
 /// What was given up and others may still read.
 pub(crate) struct Halted {
@@ -257,6 +257,7 @@ impl Messages<'_> {
 
     /// Waits for the operation of a slot; gives the bytes that came. On an error nobody uses its buffer any more, except in a
     /// handler, where it is refused and changes nothing.
+    #[track_caller]
     pub(super) fn wait_flight(&self, member: usize, entry: usize, way: Way) -> Result<usize> {
         self.core.check(member, 0)?;
         if way == Way::In
@@ -269,8 +270,9 @@ impl Messages<'_> {
         }
         // A handler cannot wait; whoever started it can.
         refuse_in_handler()?;
-        let by = By::Rank(self.core.rank_of(member));
-        let waited = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
+        self.job.enter(if way == Way::In { &"wait_receive" } else { &"wait_send" });
+        let wait = Wait::on_rank(self.core.rank_of(member)).of(Awaited::AnyMessage(Some(entry % self.core.slots)));
+        let waited = self.job.wait_until(wait, || {
             self.core.move_spooled();
             self.core.test(member, entry, way).transpose()
         });

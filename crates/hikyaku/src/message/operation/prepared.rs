@@ -184,6 +184,7 @@ impl<T: Pod> PreparedSend<'_, T> {
     }
 
     /// Waits until the send has ended; at once if none is under way.
+    #[track_caller]
     pub fn wait(&mut self) -> Result<()> {
         self.messages.wait_flight(self.member, self.entry, Way::Out).map(drop)
     }
@@ -217,6 +218,7 @@ impl<T: Pod> PreparedReceive<'_, T> {
     }
 
     /// Waits until the receive has ended; gives what came, nothing if none was under way.
+    #[track_caller]
     pub fn wait(&mut self) -> Result<&[T]> {
         let bytes = self.messages.wait_flight(self.member, self.entry, Way::In)?;
         Ok(self.ended(bytes))

@@ -5,17 +5,15 @@ use crate::message::messages::Messages;
 use crate::message::pair::Pair;
 use crate::message::state::core::Core;
 use crate::message::state::far_link::FarLink;
-use crate::ni::wait::{By, Progress};
+use crate::ni::wait::{By, Wait};
 use crate::sync::atomic::Ordering;
-use crate::sync::bell::ANY;
 
 impl Messages<'_> {
     /// Waits until everything this rank has sent was taken, and it knows, and until nothing is under way from here any more.
     pub(crate) fn await_taken(&self) -> Result<()> {
         for (member, link) in self.core.links.all_met() {
             let by = By::Rank(self.core.rank_of(member));
-            self.job
-                .wait_until(by, None, ANY, Progress::Seldom, || Pair::by(&self.core, link).was_taken().then_some(()))?;
+            self.job.wait_until(Wait::on(by), || Pair::by(&self.core, link).was_taken().then_some(()))?;
         }
         self.await_arrived()
     }
@@ -53,7 +51,7 @@ impl Messages<'_> {
     /// A member that has ended has nothing to lose.
     fn await_clear(&self, link: &FarLink) -> Result<()> {
         let (by, core) = (By::Rank(link.rank), &self.core);
-        let clear = self.job.wait_until(by, None, ANY, Progress::Seldom, || link.is_clear(&core.ni).then_some(()));
+        let clear = self.job.wait_until(Wait::on(by), || link.is_clear(&core.ni).then_some(()));
         match clear.and_then(|()| self.job.settle_quiet(link.rank)) {
             Err(error) if error.is_peer_fault() => Ok(()),
             other => other,

@@ -10,8 +10,8 @@ use crate::message::state::link::Link;
 use crate::message::state::op::ReceiveOp;
 use crate::message::state::peer::Owner;
 use crate::message::wire::search::find_member;
-use crate::ni::wait::{By, Progress};
-use crate::sync::bell::ANY;
+use crate::ni::delay::Awaited;
+use crate::ni::wait::{By, Wait};
 use crate::transport::shm::layout::State;
 use bytemuck::Pod;
 
@@ -30,6 +30,7 @@ impl Messages<'_> {
     /// Receives from slot `slot` of `rank`; gives the number of elements that came, which may be fewer than fit. Of elements
     /// without a size that is 0.
     #[inline]
+    #[track_caller]
     pub fn recv<T: Pod>(&self, into: &mut [T], rank: usize, slot: usize) -> Result<usize> {
         let into = Buffer::of_mut(bytemuck::cast_slice_mut(into));
         let short = match slot < self.core.slots {
@@ -39,15 +40,21 @@ impl Messages<'_> {
         };
         let bytes = match short {
             Some(bytes) => bytes,
-            None => self.recv_entry(into, rank, slot, slot)?,
+            None => {
+                self.job.enter(&"recv");
+                self.recv_entry(into, rank, slot, slot)?
+            }
         };
         Ok(bytes / size_of::<T>().max(1))
     }
 
     /// Receives the next message of `rank`, whatever its slot (TAG_ANY).
+    #[track_caller]
     pub fn recv_any_slot<T: Pod>(&self, into: &mut [T], rank: usize) -> Result<Received> {
         self.core.check(rank, 0)?;
-        let slot = self.job.wait_until(By::Rank(self.core.rank_of(rank)), None, ANY, Progress::Seldom, || {
+        self.job.enter(&"recv_any_slot");
+        let wait = Wait::on_rank(self.core.rank_of(rank)).of(Awaited::AnyMessage(None));
+        let slot = self.job.wait_until(wait, || {
             self.core.move_spooled();
             self.core.find_slot(rank)
         })?;
@@ -59,12 +66,14 @@ impl Messages<'_> {
     ///
     /// The loss of a member is told once, by [`Error::PeerDead`] or [`Error::Unreachable`]; afterwards messages of the others
     /// are awaited as before, until nobody is left who could send.
+    #[track_caller]
     pub fn recv_any<T: Pod>(&self, into: &mut [T], slot: usize) -> Result<Received> {
         self.core.check(self.core.me, slot)?;
         let entry = self.core.slots + slot;
         // Whose end matters is decided here: ranks that are no members do not.
-        let myself = By::Rank(self.job.rank());
-        let member = self.job.wait_until(myself, None, ANY, Progress::Seldom, || {
+        let wait = Wait::on_rank(self.job.rank()).of(Awaited::AnyMessage(Some(slot)));
+        self.job.enter(&"recv_any");
+        let member = self.job.wait_until(wait, || {
             self.core.move_spooled();
             let found = || self.core.find_member(entry);
             // What was sent before the end counts.
@@ -97,10 +106,10 @@ impl Messages<'_> {
     /// Waits until a receive is done.
     pub(in crate::message) fn await_receive(&self, op: &mut ReceiveOp) -> Result<usize> {
         self.core.post(op);
-        let by = By::Rank(self.core.rank_of(op.member));
+        let wait = Wait::on_rank(self.core.rank_of(op.member)).of(self.core.awaited(op.entry, op.buffer.bytes));
         // Also if a handler panics in the wait: the buffer is the program's then.
         let mut receive = WithdrawnReceive::new(&self.core, op);
-        let received = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
+        let received = self.job.wait_until(wait, || {
             self.core.move_spooled();
             self.core.poke_receive(receive.op).transpose()
         })??;
@@ -133,6 +142,11 @@ impl Drop for WithdrawnReceive<'_> {
 }
 
 impl Core {
+    /// A message, in the words of the program.
+    pub(super) fn awaited(&self, entry: usize, bytes: usize) -> Awaited {
+        Awaited::Message { slot: entry % self.slots, bytes }
+    }
+
     /// Fails once for every member that died, was lost, or left because it had lost another, and always if nobody is left who could send.
     fn check_senders(&self) -> Result<()> {
         if !self.has_departures() {

@@ -135,11 +135,16 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Waits for a send.
+    #[track_caller]
     pub fn wait_send(&self, handle: SendHandle) -> Result<()> {
-        handle.0.map_or(Ok(()), |operation| self.wait(operation).map(drop))
+        match handle.0 {
+            Some(operation) => self.wait(operation).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Waits for a receive; gives the number of elements that came.
+    #[track_caller]
     pub fn wait_receive(&self, handle: ReceiveHandle) -> Result<usize> {
         Ok(self.wait(handle.operation)? / handle.element)
     }
@@ -182,6 +187,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
+    #[track_caller]
     fn wait(&self, operation: StartedOp) -> Result<usize> {
         self.check(operation)?;
         let (member, slot, way) = operation.name();

@@ -9,8 +9,7 @@ use crate::message::state::core::Core;
 use crate::message::state::op::{SendOp, Stage};
 use crate::message::wire::layout::{EAGER_MAX, SHORT_MAX};
 use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::{By, Progress};
-use crate::sync::bell::ANY;
+use crate::ni::wait::Wait;
 use bytemuck::Pod;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ const BOUNCE_PATIENCE: Duration = Duration::from_micros(20);
 impl Messages<'_> {
     /// Sends `data` to slot `slot` of `rank`; what it waits for depends on [`Messages::mode`].
     #[inline]
+    #[track_caller]
     pub fn send<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
         let data = bytemuck::cast_slice(data);
         let at_once = match self.mode.get() {
@@ -31,11 +31,14 @@ impl Messages<'_> {
         if slot < self.core.slots && at_once && NearPair::send_at_once(&self.core, data, rank, slot, false) {
             return Ok(());
         }
+        self.job.enter(&"send");
         self.send_entry(data, rank, slot, slot)
     }
 
     /// Sends `data` to a rank that receives from any: a domain of its own, with as many slots.
+    #[track_caller]
     pub fn send_any<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
+        self.job.enter(&"send_any");
         // Before the slot is reckoned with: it may be any number.
         self.core.check(rank, slot)?;
         self.send_entry(bytemuck::cast_slice(data), rank, slot, self.core.slots + slot)
@@ -106,10 +109,11 @@ impl Messages<'_> {
         patience: Option<Duration>,
         step: impl Fn(&mut SendOp) -> Result<bool>,
     ) -> Result<()> {
-        let by = By::Rank(self.core.rank_of(op.member));
+        let (rank, awaited) = (self.core.rank_of(op.member), self.core.awaited(op.entry, op.buffer.bytes));
+        let wait = Wait::on_rank(rank).at_most(patience).of(awaited);
         // A handler that panics in the wait takes the buffer away, and so does every error but one.
         let send = WithdrawnSend { core: &self.core, op };
-        let waited = self.job.wait_until(by, patience, ANY, Progress::Seldom, || {
+        let waited = self.job.wait_until(wait, || {
             self.core.move_spooled();
             step(send.op).map(|done| done.then_some(())).transpose()
         });

@@ -11,8 +11,7 @@ use crate::message::state::pool::OwnNode;
 use crate::message::state::spool::{Carried, Spool, Spooled};
 use crate::ni::failure::Hold;
 use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::{By, Progress};
-use crate::sync::bell::ANY;
+use crate::ni::wait::{By, Wait};
 use std::collections::VecDeque;
 
 /// What [`Messages::check_spool`] reports.
@@ -123,7 +122,7 @@ impl Messages<'_> {
         let first_waiting = || self.core.first_promised().or_else(|| self.core.flush_owed());
         while let Some(member) = first_waiting().filter(|_| !std::thread::panicking()) {
             let by = By::Rank(self.core.rank_of(member));
-            let moved = self.job.wait_until(by, None, ANY, Progress::Seldom, || {
+            let moved = self.job.wait_until(Wait::on(by), || {
                 self.core.move_spooled();
                 (first_waiting() != Some(member)).then_some(())
             });

@@ -11,9 +11,8 @@ use crate::ni::call::CallSlot;
 use crate::ni::message::{Calling, refuse_in_handler};
 use crate::ni::operation::Atomic;
 use crate::ni::port::Port;
-use crate::ni::wait::{By, Progress};
+use crate::ni::wait::Wait;
 use crate::planted::{Bug, planted};
-use crate::sync::bell::ANY;
 use crate::transport::hardware::Multicast;
 use crate::transport::remote_memory::RemoteKey;
 use crate::transport::shm::ring::PAYLOAD_MAX;
@@ -164,7 +163,7 @@ impl Port {
         if !self.is_settled(rank) && !planted(Bug::CountUnread) {
             let settled = self.ask_settled(rank).and_then(|()| {
                 let settled = || self.is_settled(rank).then_some(());
-                self.wait_until(By::Rank(rank), None, ANY, Progress::Always, settled)
+                self.wait_until(Wait::on_rank(rank).always(), settled)
             });
             // A rank that leaves says before what is done.
             if let Err(error) = settled
@@ -307,7 +306,7 @@ impl Port {
             }
             None => {
                 refuse_in_handler()?;
-                self.wait_until(By::Rank(rank), None, ANY, Progress::Always, attempt)?
+                self.wait_until(Wait::on_rank(rank).always(), attempt)?
             }
         }
     }

@@ -11,9 +11,8 @@ use crate::ni::account::StatusWord;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::operation::Atomic;
 use crate::ni::port::Port;
-use crate::ni::wait::{By, Progress};
+use crate::ni::wait::Wait;
 use crate::planted::{Bug, planted};
-use crate::sync::bell::ANY;
 use crate::transport::core::Token;
 use crate::transport::remote_memory::{Change, End, Get, Put, RemotePlace, Start};
 
@@ -224,14 +223,14 @@ impl Port {
             Some(started) => started,
             None => {
                 refuse_in_handler()?;
-                self.wait_until(By::Rank(rank), None, ANY, Progress::Always, attempt)?
+                self.wait_until(Wait::on_rank(rank).always(), attempt)?
             }
         }
     }
 
     /// Waits for the end of an operation.
     fn await_direct(&self, rank: usize, lent: &Lent<'_>) -> Result<End> {
-        self.wait_until(By::Rank(rank), None, ANY, Progress::Always, || lent.direct.ended(lent.token))
+        self.wait_until(Wait::on_rank(rank).always(), || lent.direct.ended(lent.token))
     }
 }
 

@@ -16,9 +16,8 @@ use crate::error::{Error, Refusal, Result};
 use crate::memory::copy;
 use crate::ni::message::refuse_in_handler;
 use crate::ni::port::Port;
-use crate::ni::wait::{By, Progress};
+use crate::ni::wait::Wait;
 use crate::planted::{Bug, planted};
-use crate::sync::bell::ANY;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -175,6 +174,6 @@ impl Port {
             }
             Ok((arrived >= total).then_some(()))
         };
-        self.wait_until(By::Rank(from.rank), None, ANY, Progress::Always, || step().transpose())?
+        self.wait_until(Wait::on_rank(from.rank).always(), || step().transpose())?
     }
 }

@@ -10,6 +10,7 @@
 //! place in it.
 
 use super::ring::Ring;
+use super::waiting::Waiting;
 use crate::error::{Error, Result};
 use crate::memory::limits;
 use crate::memory::segment::{PAGE_BYTES, Segment};
@@ -23,7 +24,7 @@ use crate::sync::line::Line;
 use crate::sync::{Shared, shared};
 
 /// Moves on with every change of this file or of what it lays out; ranks of different formats do not join.
-pub const FORMAT: u64 = 8;
+pub const FORMAT: u64 = 9;
 /// Area ids per rank.
 pub const AREA_COUNT: usize = 256;
 /// Ports a rank may have; port 0 is the network interface's own.
@@ -67,6 +68,8 @@ shared! {
         pub guards: [Guard; PORT_COUNT_MAX],
         /// Its areas by id: kind, start (offset in the segment, or address in private memory), bytes.
         pub areas: [Line<Entry>; AREA_COUNT],
+        /// What each port waits for, once that has taken a while.
+        pub waits: [Waiting; PORT_COUNT_MAX],
     }
 }
 
@@ -89,6 +92,8 @@ shared! {
         pub arrivals: AtomicU64,
         /// Not 0 once its process is about to end properly. Written by the rank; whoever sees the process end tells the others.
         pub farewell: AtomicU64,
+        /// One bit per port that is open. Written by the rank, for whoever watches it.
+        pub ports: AtomicU64,
     }
 }
 

@@ -8,8 +8,10 @@
 //! |---|---|
 //! | `layout` | what lies where in the segment |
 //! | `ring` | active messages: one ring of lines per (sending port, receiving rank) |
+//! | `waiting` | what each port waits for, for whoever watches the job |
 //! | `cross` | private memory of another process, by process_vm_readv and process_vm_writev |
 
 pub mod cross;
 pub mod layout;
 pub mod ring;
+pub mod waiting;
