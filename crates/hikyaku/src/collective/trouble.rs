@@ -5,10 +5,7 @@
 use super::group::Group;
 use super::label::Label;
 use crate::error::{Error, Result};
-use crate::ni::failure::Hold;
-use crate::ni::message::refuse_in_handler;
-use crate::ni::rest::Rest;
-use crate::ni::wait::{By, Progress};
+use crate::ni::{By, Hold, Progress, Rest, refuse_in_handler};
 use crate::sync::bell::ANY;
 use std::time::Duration;
 

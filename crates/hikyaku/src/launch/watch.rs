@@ -13,7 +13,7 @@ use super::words::ToAgent;
 use super::{Ending, Hosts, Launcher, Outcome};
 use crate::error::{Error, Result};
 use crate::job::neighborhood::Secret;
-use crate::ni::area::random;
+use crate::ni::random;
 use crate::transport::shm::layout::Layout;
 use std::process::Stdio;
 use std::time::{Duration, Instant};

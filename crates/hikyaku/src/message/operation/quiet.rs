@@ -5,7 +5,7 @@ use crate::message::messages::Messages;
 use crate::message::pair::Pair;
 use crate::message::state::core::Core;
 use crate::message::state::far_link::FarLink;
-use crate::ni::wait::{By, Progress};
+use crate::ni::{By, Progress};
 use crate::sync::atomic::Ordering;
 use crate::sync::bell::ANY;
 
@@ -54,7 +54,7 @@ impl Messages<'_> {
     fn await_clear(&self, link: &FarLink) -> Result<()> {
         let (by, core) = (By::Rank(link.rank), &self.core);
         let clear = self.job.wait_until(by, None, ANY, Progress::Seldom, || link.is_clear(&core.ni).then_some(()));
-        match clear.and_then(|()| self.job.settle_quiet(link.rank)) {
+        match clear.and_then(|()| self.job.initiator.settle_quiet(link.rank)) {
             Err(error) if error.is_peer_fault() => Ok(()),
             other => other,
         }

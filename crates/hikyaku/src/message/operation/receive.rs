@@ -10,7 +10,7 @@ use crate::message::state::link::Link;
 use crate::message::state::op::ReceiveOp;
 use crate::message::state::peer::Owner;
 use crate::message::wire::search::find_member;
-use crate::ni::wait::{By, Progress};
+use crate::ni::{By, Progress};
 use crate::sync::bell::ANY;
 use crate::transport::shm::layout::State;
 use bytemuck::Pod;
