@@ -40,6 +40,7 @@
 mod cases;
 pub mod chance;
 pub mod chaos;
+pub mod deadlock;
 pub mod ends;
 pub mod leftovers;
 pub mod misuse;

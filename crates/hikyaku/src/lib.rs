@@ -100,8 +100,7 @@ pub mod ffi {
     pub use crate::collective::pending::open_scope;
     pub use crate::memory::copy::copy_out;
     pub use crate::message::operation::raw::RawMessages;
-    pub use crate::ni::delay::{Namer, name_calls_by, stand_by};
-    pub use crate::ni::raw::RawPort;
+    pub use crate::ni::{Namer, RawPort, name_calls_by, stand_by};
 }
 
 /// What a transport between hosts must do, and those there are. Not yet in its final form.
@@ -141,9 +140,11 @@ pub mod message {
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod ni {
-    pub mod account;
-    pub mod call;
-    pub mod lookout;
+    pub mod state {
+        pub mod account;
+        pub mod call;
+        pub mod lookout;
+    }
 }
 #[cfg(loom)]
 #[doc(hidden)]
@@ -158,14 +159,9 @@ pub use self::{
     collective::Group,
     error::{Error, Refusal, Result},
     job::{Config, Job, at_exit, local, local_with, parse_bytes},
-    ni::area::{Area, RemoteArea},
-    ni::block::Block,
-    ni::engine::{Context, Message},
-    ni::message::{ARGUMENT_COUNT, Arguments, HANDLER_COUNT, PAYLOAD_MAX},
-    ni::operation::Atomic,
-    ni::place::{Place, Symmetric},
-    ni::port::Port,
-    ni::prepared::PreparedPush,
-    ni::thread::NiThread,
-    ni::wait::{By, Event, Until},
+    memory::atomic::Atomic,
+    ni::{
+        ARGUMENT_COUNT, Area, Arguments, Block, By, Context, Event, HANDLER_COUNT, Message, NiThread, PAYLOAD_MAX,
+        Place, Port, PreparedPush, RemoteArea, Symmetric, Until,
+    },
 };

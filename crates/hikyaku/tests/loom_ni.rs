@@ -5,9 +5,9 @@
 
 mod model;
 
-use hikyaku::ni::account::{Account, StatusWord};
-use hikyaku::ni::call::CallSlot;
-use hikyaku::ni::lookout::Lookout;
+use hikyaku::ni::state::account::{Account, StatusWord};
+use hikyaku::ni::state::call::CallSlot;
+use hikyaku::ni::state::lookout::Lookout;
 use hikyaku::sync::atomic::{AtomicU64, Ordering};
 use hikyaku::sync::bell::{ANY, Bell};
 use hikyaku::sync::fence::Fences;

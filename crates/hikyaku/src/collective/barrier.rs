@@ -32,8 +32,8 @@ impl Group<'_> {
 
     #[inline]
     pub(super) fn barrier_of(&self, kind: Kind) -> Result<()> {
-        if self.job.has_routed() {
-            self.job.complete()?;
+        if self.job.initiator.has_routed() {
+            self.job.initiator.complete()?;
         }
         self.reach().barrier(Label::new(kind, 0))
     }

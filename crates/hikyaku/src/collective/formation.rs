@@ -13,7 +13,7 @@ use super::part::Member;
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
 use crate::message::{EAGER_MAX, Messages};
-use crate::ni::message::refuse_in_handler;
+use crate::ni::refuse_in_handler;
 use bytemuck::{Pod, Zeroable};
 
 /// Groups that are formed together at most, besides the one of all members.

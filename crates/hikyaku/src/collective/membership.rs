@@ -6,8 +6,7 @@ use super::near::group::NearGroup;
 use super::part::{Member, PART_BYTES, STAGE_BYTES};
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
-use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::Wait;
+use crate::ni::{Wait, refuse_in_handler};
 use crate::transport::shm::layout::State;
 use bytemuck::{Pod, Zeroable};
 

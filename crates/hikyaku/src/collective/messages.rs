@@ -4,7 +4,7 @@ use super::group::Group;
 use super::label::Kind;
 use crate::error::{Error, Refusal, Result};
 use crate::message::Messages;
-use crate::ni::message::refuse_in_handler;
+use crate::ni::refuse_in_handler;
 use std::mem::ManuallyDrop;
 
 impl<'j> Group<'j> {
@@ -80,8 +80,8 @@ impl<'j> Group<'j> {
 
     /// Waits for all members, who must mean the same messages of theirs: what one frees and another does not, is still written to.
     fn agree_on(&self, messages: &Messages<'j>) -> Result<()> {
-        if self.job.has_routed() {
-            self.job.complete()?;
+        if self.job.initiator.has_routed() {
+            self.job.initiator.complete()?;
         }
         let same_rank = |member: usize| messages.rank_of(member).ok() == self.world_rank(member);
         let ours =

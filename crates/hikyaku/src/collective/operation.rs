@@ -3,7 +3,7 @@
 //! Each operation is a loop over two private slices that the compiler turns into vector instructions. The functions are
 //! called in the order of the members' ranks (over hosts, see `far`), so a result is the same every time and at every member.
 
-use crate::ni::message::InFunction;
+use crate::ni::InFunction;
 use bytemuck::{Pod, Zeroable};
 
 /// Combines contributions of members, element by element.

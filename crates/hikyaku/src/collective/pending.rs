@@ -6,7 +6,7 @@ use super::group::Group;
 use super::operation::{Marked, Operation};
 use super::queue::{Failure, Outcome, Work};
 use crate::error::Result;
-use crate::ni::message::refuse_in_handler;
+use crate::ni::refuse_in_handler;
 use bytemuck::Pod;
 use std::cell::RefCell;
 use std::marker::PhantomData;

@@ -4,8 +4,7 @@
 //! The first one runs as a coroutine: the same code as for a blocking call, suspended where it would wait.
 
 use crate::error::Error;
-use crate::ni::background::{Background, moved};
-use crate::ni::coroutine::Coroutine;
+use crate::ni::{Background, Coroutine, background::moved};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -5,10 +5,7 @@
 use super::group::Group;
 use super::label::Label;
 use crate::error::{Error, Result};
-use crate::ni::failure::Hold;
-use crate::ni::message::refuse_in_handler;
-use crate::ni::rest::Rest;
-use crate::ni::wait::{By, Wait};
+use crate::ni::{By, Hold, Rest, Wait, refuse_in_handler};
 use std::time::Duration;
 
 /// A member that slept this long looks whether the others ask for the same: one that had nothing to wait for does not

@@ -3,11 +3,7 @@
 use super::group::Group;
 use super::trouble::PATROL;
 use crate::error::{Error, Result};
-use crate::ni::background::{self, Background};
-use crate::ni::failure::Hold;
-use crate::ni::message::refuse_in_handler;
-use crate::ni::rest::Rest;
-use crate::ni::wait::Wait;
+use crate::ni::{Background, Hold, Rest, Wait, background, refuse_in_handler};
 
 impl Group<'_> {
     /// The program has made this call, which comes after all that were started before.
@@ -59,7 +55,7 @@ impl Group<'_> {
     /// Waits of this thread move the calls on from now on: also in a thread that runs several programs in turn, whichever of them
     /// it is.
     pub(super) fn watch_queue(&self) {
-        background::ensure(&self.job.ni, &self.queue);
+        background::ensure(&self.job.ni.workplaces, &self.queue);
     }
 
     /// This rank can wait no more (it counts as dead, say): its calls find that out by themselves, each in the way that lets nobody

@@ -3,9 +3,7 @@
 use super::{Choices, Job};
 use crate::Until;
 use crate::error::Result;
-use crate::ni::raw::RawPort;
-use crate::ni::routes::Routes;
-use crate::ni::{Ni, Settings};
+use crate::ni::{Ni, RawPort, Routes, Settings};
 use crate::sync::fence::Fences;
 use crate::transport::hosts::Hosts;
 use crate::transport::loopback::memory_endpoints;

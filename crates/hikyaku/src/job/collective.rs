@@ -2,8 +2,7 @@
 
 use super::Job;
 use crate::error::{Error, Result};
-use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::{By, Wait};
+use crate::ni::{By, Wait, refuse_in_handler};
 use crate::sync::barrier::{await_last, partner};
 use crate::sync::bell::ANY;
 use std::cell::Cell;
@@ -46,7 +45,7 @@ impl Job {
         self.enter(&"barrier");
         // Before anything is announced: a barrier refused half-way would put the ranks out of step.
         refuse_in_handler()?;
-        self.complete()?;
+        self.initiator.complete()?;
         if self.ni.spans_hosts() {
             return self.meet(Operation::Barrier, 0, Ok(()));
         }
@@ -119,7 +118,7 @@ impl Job {
 
     fn agree_uninterrupted(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
         if self.ni.spans_hosts() {
-            self.complete()?;
+            self.initiator.complete()?;
             return self.meet(operation, argument, own);
         }
         // The number of the barrier below: what was proposed for another is never taken for this.

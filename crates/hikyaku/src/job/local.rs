@@ -3,9 +3,7 @@
 use super::standstill::{self, News, Standstill};
 use super::{Config, Job};
 use crate::error::{Error, Result};
-use crate::ni::area::random;
-use crate::ni::routes::Routes;
-use crate::ni::{Ni, Settings};
+use crate::ni::{Ni, Routes, Settings, random};
 use crate::sync::fence::Fences;
 use crate::sync::gate::Gate;
 use crate::transport::hosts::Hosts;

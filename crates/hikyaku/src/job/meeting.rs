@@ -8,8 +8,7 @@
 use super::Job;
 use super::collective::Operation;
 use crate::error::{Error, Refusal, Result};
-use crate::ni::remote::Target;
-use crate::ni::wait::{By, Until, Wait};
+use crate::ni::{By, Target, Until, Wait};
 use crate::planted::{Bug, planted};
 use crate::sync::barrier::{STEP_COUNT, partner};
 use bytemuck::Pod;
@@ -49,13 +48,13 @@ impl Job {
             if planted(Bug::MeetingShort) && partner(rank, size, step + 1).is_none() {
                 break;
             }
-            let target = Target::hearing(&self.ni, peer, turn, step);
+            let target = Target::hearing(self.ni.job, peer, turn, step);
             let told = match operation {
                 // Nothing to compare: the cheapest of all operations.
-                Operation::Barrier if heard.other == 0 => self.word_quietly(target, head),
+                Operation::Barrier if heard.other == 0 => self.initiator.word_quietly(target, head),
                 // What nobody asks for: whoever hears it knows that not all ask for the same.
-                Operation::Barrier => self.word_quietly(target, number << 8 | NOTHING),
-                _ => self.push_then(target, &[], target.offset as usize, &heard.words(head)),
+                Operation::Barrier => self.initiator.word_quietly(target, number << 8 | NOTHING),
+                _ => self.initiator.push_then(target, &[], target.offset as usize, &heard.words(head)),
             };
             told.map_err(lost)?;
             let below = (rank + size - (1 << step)) % size;
@@ -99,8 +98,8 @@ impl Job {
             let (below, above) = ((rank + size - distance) % size, (rank + distance) % size);
             let place = table.start + distance * size_of::<T>();
             let flag = flags.start + step * 8;
-            let target = Target::in_heap(&self.ni, below, place);
-            self.push_then(target, bytemuck::cast_slice(&known[..count]), flag, &[1])?;
+            let target = Target::in_heap(self.ni.job, below, place);
+            self.initiator.push_then(target, bytemuck::cast_slice(&known[..count]), flag, &[1])?;
             self.wait_from(By::Rank(above), flags.here(step), Until::Equal(1))?;
             table.read(distance, &mut known[distance..distance + count]);
         }

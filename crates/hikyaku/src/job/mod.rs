@@ -53,10 +53,7 @@ pub use simulated::{Run, Sim};
 
 use crate::error::Result;
 use crate::memory::heap::Heap;
-use crate::ni::Ni;
-use crate::ni::background;
-use crate::ni::port::Port;
-use crate::ni::service::Service;
+use crate::ni::{Ni, Port, Service, background};
 use crate::transport::shm::layout::State;
 use choice::Choices;
 use std::cell::{Cell, RefCell};
@@ -218,7 +215,7 @@ impl Drop for Job {
         }
         let unwinds = if self.ni.environment.is_some() { !self.has_returned.get() } else { std::thread::panicking() };
         let died = unwinds || self.ni.failure.is_kept();
-        if !background::retire(&self.ni) {
+        if !background::retire(&self.ni.workplaces) {
             // What another thread still moves on may reach buffers of peers: they free those when the whole process ends.
             return;
         }

@@ -6,7 +6,7 @@
 use super::bytes::{Reader, Writer};
 use super::wire::ENDPOINT_BYTES_MAX;
 use crate::error::{Error, Result};
-use crate::ni::area::random;
+use crate::ni::random;
 use rustix::fs::{MemfdFlags, SealFlags};
 use std::os::fd::{AsFd, OwnedFd};
 

@@ -18,7 +18,7 @@ use super::wire::{self, Absence, Hello, Welcome};
 use super::{Config, topology};
 use crate::error::{Error, Result};
 use crate::memory::segment::Segment;
-use crate::ni::area::random;
+use crate::ni::random;
 use crate::sync::fence::Fences;
 use crate::transport::shm::layout::{FORMAT, JobMemory, Layout};
 use bytemuck::{Pod, Zeroable};

@@ -2,13 +2,10 @@
 
 use super::choice::Choices;
 use super::neighborhood::RANK_COUNT_MAX;
+use super::standstill;
 use super::{Config, Job};
 use crate::error::{Error, Result};
-use crate::ni::background::{self, UnderWay};
-use crate::ni::coroutine;
-use crate::ni::message::refuse_in_handler;
-use crate::ni::routes::Routes;
-use crate::ni::{Ni, Settings};
+use crate::ni::{Ni, Routes, Settings, background, background::UnderWay, coroutine, refuse_in_handler};
 use crate::sync::fence::Fences;
 use crate::transport::Interface;
 use crate::transport::hosts::Hosts;
@@ -255,7 +252,13 @@ impl Sim {
         let owner = |ni: &Ni| world.owner(ni.rank);
         let fibers = interfaces.iter().map(|ni| Fiber::new(owner(ni), self.stack_bytes, program(ni.clone())));
         let fibers = fibers.map(|fiber| fiber.map(Some)).collect::<Result<Vec<_>>>()?;
-        let endings = turns(&world, fibers, self.time_limit)?;
+        let explain = || {
+            let views = |host: usize| standstill::look_back(&memories[host], routes[host].near());
+            let mut views: Vec<_> = (0..memories.len()).flat_map(views).collect();
+            views.sort_by_key(|view| view.rank);
+            standstill::explain(&views)
+        };
+        let endings = turns(&world, fibers, self.time_limit, &explain)?;
         let (elapsed, events, hash) = world.summary();
         let ended = |ending: Ending<_>| ending.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let results = endings.into_iter().map(|ending| ending.map(ended).transpose()).collect::<Result<Vec<_>>>()?;
@@ -268,7 +271,12 @@ fn is_beside() -> bool {
 }
 
 /// Lets the programs run, each when its time has come. A rank that was killed has no ending.
-fn turns<R>(world: &World, mut fibers: Vec<Option<Fiber<'_, R>>>, limit: Duration) -> Result<Vec<Option<Ending<R>>>> {
+fn turns<R>(
+    world: &World,
+    mut fibers: Vec<Option<Fiber<'_, R>>>,
+    limit: Duration,
+    explain: &dyn Fn() -> String,
+) -> Result<Vec<Option<Ending<R>>>> {
     let mut works: Vec<UnderWay> = fibers.iter().map(|_| UnderWay::default()).collect();
     let mut endings: Vec<Option<Ending<R>>> = fibers.iter().map(|_| None).collect();
     // Ranks of the same host may be in the middle of a transfer with one that was killed: its buffers stay.
@@ -320,5 +328,6 @@ fn turns<R>(world: &World, mut fibers: Vec<Option<Fiber<'_, R>>>, limit: Duratio
         true => "have not ended within the limit",
         false => "wait for ever: nothing is under way that could wake them",
     };
-    Err(Error::Invalid(format!("{now:?} after the start, ranks {}{more} {why}", first.join(", "))))
+    let text = format!("{now:?} after the start, ranks {}{more} {why}\n{}", first.join(", "), explain());
+    Err(Error::Invalid(text.trim_end().into()))
 }

@@ -63,7 +63,15 @@ pub(crate) struct Standing {
 
 /// The ranks of one host, by their numbers in the job.
 pub(crate) fn look(memory: &JobMemory, ranks: &[usize]) -> Vec<View> {
-    let now = waiting::now();
+    look_at(memory, ranks, waiting::now())
+}
+
+/// The ranks of a simulated host whose run has ended.
+pub(crate) fn look_back(memory: &JobMemory, ranks: &[usize]) -> Vec<View> {
+    look_at(memory, ranks, waiting::END)
+}
+
+fn look_at(memory: &JobMemory, ranks: &[usize], now: Duration) -> Vec<View> {
     let view = |(local, rank): (usize, &usize)| {
         let block = memory.block(Local(local as u32));
         let standing = |(port, seen): (usize, Option<Seen>)| {
@@ -71,10 +79,9 @@ pub(crate) fn look(memory: &JobMemory, ranks: &[usize]) -> Vec<View> {
             Some(Standing { wait: (port, turn), whom, waited: now.saturating_sub(since), ends, call, place })
         };
         let open = block.life.ports.load(std::sync::atomic::Ordering::Relaxed);
-        let reads = block.waits.iter().map(|wait| wait.read()).enumerate();
-        let waits: Vec<_> = reads.filter(|(port, _)| open >> port & 1 == 1).filter_map(standing).collect();
+        let waits: Vec<_> = block.waits.iter().map(|wait| wait.read()).enumerate().filter_map(standing).collect();
         let presence = match block.life.state() {
-            State::Joined if !waits.is_empty() && waits.len() == open.count_ones() as usize => Presence::Waits,
+            State::Joined if !waits.is_empty() && waits.len() >= open.count_ones() as usize => Presence::Waits,
             State::Starting | State::Joined => Presence::Works,
             _ => Presence::Gone,
         };
@@ -116,13 +123,19 @@ impl Standstill {
         self.told = Some(now);
         let shortest = waits().map(|(_, wait)| wait.waited).min().unwrap_or_default();
         let mut text = format!("nothing has moved for {:.1} s: every rank waits\n", shortest.as_secs_f64());
-        text.push_str(&table(views));
-        if let Some(sentence) = circle(views) {
-            text.push_str(&sentence);
-            text.push('\n');
-        }
+        text.push_str(&explain(views));
         Some(News::Stands(text))
     }
+}
+
+/// Who waits for what, and why that does not end.
+pub(crate) fn explain(views: &[View]) -> String {
+    let mut text = table(views);
+    if let Some(sentence) = circle(views) {
+        text.push_str(&sentence);
+        text.push('\n');
+    }
+    text
 }
 
 /// Who waits for what; empty if nobody does.

@@ -3,8 +3,7 @@
 use super::Job;
 use super::collective::Operation;
 use crate::error::{Error, Result};
-use crate::ni::area::no_room;
-use crate::ni::place::Symmetric;
+use crate::ni::{Symmetric, no_room};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
@@ -32,7 +31,7 @@ impl Job {
     }
 
     fn allocate<T: Pod>(&self, operation: Operation, len: usize) -> Result<Symmetric<T>> {
-        crate::ni::message::refuse_in_handler()?;
+        crate::ni::refuse_in_handler()?;
         self.check_uninterrupted()?;
         self.ni.check_rank(self.ni.rank)?;
         let possible = size_of::<T>() > 0 && align_of::<T>() <= 64;
@@ -66,7 +65,7 @@ impl Job {
     /// Frees a symmetric area. All ranks call it together. An area that is only dropped stays allocated until the
     /// job ends.
     pub fn free<T: Pod>(&self, area: Symmetric<T>) -> Result<()> {
-        crate::ni::message::refuse_in_handler()?;
+        crate::ni::refuse_in_handler()?;
         if area.ni.ground != self.ni.ground || area.ni.rank != self.ni.rank {
             return Err(Error::ForeignArea);
         }

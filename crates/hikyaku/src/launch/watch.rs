@@ -15,7 +15,7 @@ use super::{Ending, Hosts, Launcher, Outcome};
 use crate::error::{Error, Result};
 use crate::job::neighborhood::Secret;
 use crate::job::standstill::View;
-use crate::ni::area::random;
+use crate::ni::random;
 use crate::transport::shm::layout::Layout;
 use std::io::Write;
 use std::process::Stdio;

@@ -6,8 +6,7 @@ use super::wire::layout::{DOMAINS, Layout};
 use super::wire::roster::Roster;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::ni::background;
-use crate::ni::place::Symmetric;
+use crate::ni::{Symmetric, background};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -105,7 +104,7 @@ impl<'j> Messages<'j> {
 
     fn between(job: &'j Job, slots: usize, roster: Roster, size: usize, me: usize) -> Messages<'j> {
         let core = Rc::new(Core::new(job.ni.clone(), slots, roster, size, me));
-        background::register(&core.ni, &core);
+        background::register(&core.ni.workplaces, &core);
         Messages { job, mode: Cell::new(Mode::Standard), core, started: Cell::default(), scopes: Cell::new(0) }
     }
 }

@@ -10,8 +10,7 @@ use crate::collective::label::{Label, calls_before, difference, same_number};
 use crate::collective::round::Round;
 use crate::collective::trouble::PATROL;
 use crate::error::{Error, Result};
-use crate::ni::remote::Target;
-use crate::ni::wait::{By, Wait};
+use crate::ni::{By, Target, Wait};
 use crate::planted::{Bug, planted};
 use crate::sync::shared;
 use std::ops::Range;
@@ -141,9 +140,9 @@ impl<'g> FarGroup<'g, '_> {
         }
         let mut theirs = [[0u64; 2]; ASKS];
         let place = self.place_of(member) + std::mem::offset_of!(Alarm, asks);
-        let target = Target::in_heap(&self.job.ni, self.members[member].rank, place);
+        let target = Target::in_heap(self.job.ni.job, self.members[member].rank, place);
         let into: &mut [u8] = bytemuck::cast_slice_mut(&mut theirs);
-        let asked = self.quit_on_panic(|| self.job.pull_bytes(target, into));
+        let asked = self.quit_on_panic(|| self.job.initiator.pull_bytes(target, into));
         asked.map_err(|error| self.fail_with(round, error))?;
         for (mine, theirs) in self.alarm().asks.iter().zip(theirs) {
             let mine = mine.each_ref().map(|word| word.load(Ordering::Relaxed));
@@ -239,7 +238,7 @@ impl<'g> FarGroup<'g, '_> {
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             let (rank, place) = (self.members[member].rank, self.place_of(member));
             // One that has ended needs no alarm, and one that cannot be reached gets none.
-            let _ = self.job.push_then(Target::in_heap(&self.job.ni, rank, place), &[], place, &words);
+            let _ = self.job.initiator.push_then(Target::in_heap(self.job.ni.job, rank, place), &[], place, &words);
         }
     }
 

@@ -17,7 +17,7 @@ use super::multicast::{Cast, CastWords, network};
 use crate::collective::label::Label;
 use crate::collective::round::Round;
 use crate::error::Result;
-use crate::ni::remote::Target;
+use crate::ni::Target;
 use crate::planted::{Bug, planted};
 
 impl<'g> FarGroup<'g, '_> {
@@ -98,7 +98,7 @@ impl<'g> FarGroup<'g, '_> {
     fn answer_root(self, round: &Round, cast: &Cast, root: usize, words: &[u64]) -> Result<()> {
         let ni = &*self.job.ni;
         let place = self.members[root].start + cast.answer(self.rank());
-        let to = Target::in_heap(ni, self.members[root].rank, place);
+        let to = Target::in_heap(ni.job, self.members[root].rank, place);
         let told = || match words {
             [word] => ni.try_word(to, *word),
             _ => ni.try_push_then(to, &[], place, words, true),

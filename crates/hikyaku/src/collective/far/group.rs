@@ -6,7 +6,7 @@ use crate::collective::label::Label;
 use crate::collective::round::Round;
 use crate::error::Result;
 use crate::message::Messages;
-use crate::ni::message::refuse_in_handler;
+use crate::ni::refuse_in_handler;
 use crate::sync::Shared;
 use std::ops::Deref;
 

@@ -8,7 +8,7 @@ use crate::collective::label::{Label, difference, same_number};
 use crate::collective::round::Round;
 use crate::collective::trouble::PATROL;
 use crate::error::{Error, Result};
-use crate::ni::wait::Wait;
+use crate::ni::Wait;
 use crate::transport::shm::layout::State;
 use std::sync::atomic::Ordering;
 

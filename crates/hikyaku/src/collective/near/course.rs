@@ -18,7 +18,7 @@ use crate::collective::part::{Entry, Part};
 use crate::collective::round::Round;
 use crate::collective::words::SLOT_COUNT;
 use crate::error::Result;
-use crate::ni::message::refuse_in_handler;
+use crate::ni::refuse_in_handler;
 use crate::sync::bell::ANY;
 
 impl<'g> NearGroup<'g, '_> {

@@ -20,7 +20,7 @@ use crate::collective::label::Label;
 use crate::collective::round::Round;
 use crate::error::{Error, Refusal, Result};
 use crate::message::buffer::chunk::Chunks;
-use crate::ni::wait::{By, Wait};
+use crate::ni::{By, Wait};
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 

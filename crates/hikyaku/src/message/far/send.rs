@@ -6,9 +6,7 @@ use crate::message::state::op::{SendOp, Stage};
 use crate::message::state::peer::Peer;
 use crate::message::wire::far::{FarPlace, FarSlot, Landed, Notice};
 use crate::message::wire::layout::{EAGER_MAX, SHORT_MAX};
-use crate::ni::message::refuse_in_handler;
-use crate::ni::remote::Target;
-use crate::ni::wait::By;
+use crate::ni::{By, Target, refuse_in_handler};
 use crate::planted::{Bug, planted};
 
 impl FarPair<'_> {
@@ -62,7 +60,7 @@ impl FarPair<'_> {
         let told = self
             .core
             .ni
-            .try_word(Target::in_heap(&self.core.ni, self.link.rank, self.link.at(self.core.layout.high)), high)?;
+            .try_word(Target::in_heap(self.core.ni.job, self.link.rank, self.link.at(self.core.layout.high)), high)?;
         if told {
             self.link.state.borrow_mut().high = high;
         }
@@ -112,7 +110,7 @@ impl FarPair<'_> {
     }
 
     fn publish(self, entry: usize, at: usize, data: &[u8], notice: Notice, prepared: bool) -> Result<bool> {
-        let to = Target::in_heap(&self.core.ni, self.link.rank, at);
+        let to = Target::in_heap(self.core.ni.job, self.link.rank, at);
         self.core.ni.try_push_then(to, data, self.link.slot_at(entry, FarSlot::NOTICE), &notice.words(), prepared)
     }
 

@@ -10,7 +10,7 @@ use crate::message::state::op::ReceiveOp;
 use crate::message::wire::deal::Stopped;
 use crate::message::wire::layout::EAGER_MAX;
 use crate::message::wire::slot::{HeadInfo, HeadKind};
-use crate::ni::rest::Rest;
+use crate::ni::Rest;
 
 impl NearPair<'_> {
     /// Whether a message waits in a slot.

@@ -12,8 +12,7 @@ use crate::message::state::op::{SendOp, Stage};
 use crate::message::state::peer::Peer;
 use crate::message::wire::layout::{EAGER_MAX, SHORT_MAX};
 use crate::message::wire::slot::{HeadInfo, HeadKind};
-use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::By;
+use crate::ni::{By, refuse_in_handler};
 
 impl NearPair<'_> {
     /// Takes a send as far as it goes now; true when it is done.

@@ -3,7 +3,7 @@
 use super::pair::NearPair;
 use crate::error::{Error, Result};
 use crate::message::wire::deal::Deal;
-use crate::ni::wait::By;
+use crate::ni::By;
 
 impl NearPair<'_> {
     /// What a message to or from the member failed with that could not be copied.

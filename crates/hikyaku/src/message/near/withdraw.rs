@@ -9,7 +9,7 @@ use crate::message::buffer::chunk::Chunks;
 use crate::message::buffer::spot::{Buffer, Staged, copy_of};
 use crate::message::state::op::SendOp;
 use crate::message::wire::deal::Stopped;
-use crate::ni::rest::Rest;
+use crate::ni::Rest;
 
 /// What a send goes on with.
 enum Copy {

@@ -6,7 +6,7 @@ use crate::message::buffer::spot::Buffer;
 use crate::message::messages::Messages;
 use crate::message::state::op::Stage;
 use crate::message::wire::layout::EAGER_MAX;
-use crate::ni::message::refuse_in_handler;
+use crate::ni::refuse_in_handler;
 use std::time::Duration;
 
 /// Bytes in columns of equal length and at equal distance; the last may be cut short.

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::message::messages::Messages;
-use crate::ni::wait::By;
+use crate::ni::By;
 
 impl Messages<'_> {
     /// Whether no non-blocking operation is under way: every one was found to have ended by a wait or a test.

@@ -13,10 +13,7 @@ use crate::message::state::op::{ReceiveOp, SendOp};
 use crate::message::state::pending::{Flight, Pending, UnderWay, Way};
 use crate::message::state::spool::Spool;
 use crate::message::wire::layout::EAGER_MAX;
-use crate::ni::background::Background;
-use crate::ni::delay::Awaited;
-use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::{By, Wait};
+use crate::ni::{Awaited, Background, By, Wait, refuse_in_handler};
 
 /// What was given up and others may still read.
 pub(crate) struct Halted {

@@ -5,7 +5,7 @@ use crate::message::messages::Messages;
 use crate::message::pair::Pair;
 use crate::message::state::core::Core;
 use crate::message::state::far_link::FarLink;
-use crate::ni::wait::{By, Wait};
+use crate::ni::{By, Wait};
 use crate::sync::atomic::Ordering;
 
 impl Messages<'_> {
@@ -52,7 +52,7 @@ impl Messages<'_> {
     fn await_clear(&self, link: &FarLink) -> Result<()> {
         let (by, core) = (By::Rank(link.rank), &self.core);
         let clear = self.job.wait_until(Wait::on(by), || link.is_clear(&core.ni).then_some(()));
-        match clear.and_then(|()| self.job.settle_quiet(link.rank)) {
+        match clear.and_then(|()| self.job.initiator.settle_quiet(link.rank)) {
             Err(error) if error.is_peer_fault() => Ok(()),
             other => other,
         }

@@ -10,8 +10,7 @@ use crate::message::state::link::Link;
 use crate::message::state::op::ReceiveOp;
 use crate::message::state::peer::Owner;
 use crate::message::wire::search::find_member;
-use crate::ni::delay::Awaited;
-use crate::ni::wait::{By, Wait};
+use crate::ni::{Awaited, By, Wait};
 use crate::transport::shm::layout::State;
 use bytemuck::Pod;
 

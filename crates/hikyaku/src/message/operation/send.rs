@@ -8,8 +8,7 @@ use crate::message::pair::Pair;
 use crate::message::state::core::Core;
 use crate::message::state::op::{SendOp, Stage};
 use crate::message::wire::layout::{EAGER_MAX, SHORT_MAX};
-use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::Wait;
+use crate::ni::{Wait, refuse_in_handler};
 use bytemuck::Pod;
 use std::time::Duration;
 

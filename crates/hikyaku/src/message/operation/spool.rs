@@ -9,9 +9,7 @@ use crate::message::state::op::SendOp;
 #[cfg(test)]
 use crate::message::state::pool::OwnNode;
 use crate::message::state::spool::{Carried, Spool, Spooled};
-use crate::ni::failure::Hold;
-use crate::ni::message::refuse_in_handler;
-use crate::ni::wait::{By, Wait};
+use crate::ni::{By, Hold, Wait, refuse_in_handler};
 use std::collections::VecDeque;
 
 /// What [`Messages::check_spool`] reports.

@@ -5,8 +5,7 @@ use super::peer::Peer;
 use super::table::Table;
 use crate::message::wire::far::FarSlot;
 use crate::message::wire::layout::{Home, Layout, Side};
-use crate::ni::Ni;
-use crate::ni::remote::Target;
+use crate::ni::{Ni, Target};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
@@ -79,7 +78,7 @@ impl FarLink {
 
     /// A word that says that a message was taken is one of the cheapest operations; a header is described once.
     fn try_tell(&self, ni: &Ni, at: usize, words: &[u64]) -> bool {
-        let to = Target::in_heap(ni, self.rank, at);
+        let to = Target::in_heap(ni.job, self.rank, at);
         let sent = match words {
             [word] => ni.try_patient_word(to, *word),
             _ => ni.try_push_then(to, &[], at, words, true),

@@ -6,8 +6,7 @@
 
 use crate::memory::copy;
 use crate::message::buffer::spot::Buffer;
-use crate::ni::Ni;
-use crate::ni::window::Window;
+use crate::ni::{Ni, Window};
 use std::sync::Arc;
 
 /// See above.
@@ -33,7 +32,7 @@ impl Header {
     /// The buffer stays, and nobody else uses it, until the header is dropped or has left the buffer.
     pub unsafe fn of(ni: &Arc<Ni>, rank: usize, buffer: Buffer) -> Option<Header> {
         // SAFETY: the caller's promise.
-        let window = unsafe { Window::open(ni, rank, buffer.start, buffer.bytes)? };
+        let window = unsafe { Window::open(&ni.windows, rank, buffer.start, buffer.bytes)? };
         Some(Header { window, bytes: buffer.bytes, spare: None })
     }
 

@@ -18,7 +18,7 @@
 //! * A sender that gives up *holds* the deal, opened or not, makes its offer point to a copy, and lets go.
 //!
 //! The words of a deal may be spoilt by a third rank, or the other side may be stopped in the middle of its chunk: then the wait for
-//! what was claimed takes long (`ni::rest`). A receiver leaves a buffer of the library behind rather than waiting on, and the deal
+//! what was claimed takes long (`ni::progress::rest`). A receiver leaves a buffer of the library behind rather than waiting on, and the deal
 //! is not opened anew while it says that somebody copies. A sender calls the message lost: what the receiver reads from
 //! then on is not taken for it.
 

@@ -65,6 +65,9 @@ pub struct Seen {
     pub place: String,
 }
 
+/// The end of a simulated run, by a clock that is only good for telling how long before it something was.
+pub const END: Duration = Duration::from_secs(1 << 32);
+
 /// The monotonic clock, which all processes of a host share.
 pub fn now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

@@ -1,0 +1,89 @@
+//! Programs of two ranks that wait for each other for ever, each by a mistake that people make.
+
+use hikyaku::collective::Sum;
+use hikyaku::{Job, Result, Until};
+
+/// A mistake, and what is made of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Mistake {
+    /// What it is called.
+    pub name: &'static str,
+    /// The program of a rank.
+    pub run: fn(&Job) -> Result<()>,
+    /// The calls in which ranks 0 and 1 wait, and for whom.
+    pub waits: [(&'static str, &'static str); 2],
+    /// The reason.
+    pub sentence: &'static str,
+}
+
+const CIRCLE: &str = "Rank 0 waits for rank 1, which waits for rank 0.";
+
+/// All of them.
+pub const MISTAKES: [Mistake; 5] = [
+    Mistake {
+        name: "both_receive_first",
+        run: both_receive_first,
+        waits: [("recv(8 bytes, slot 0)", "rank 1"), ("recv(8 bytes, slot 0)", "rank 0")],
+        sentence: CIRCLE,
+    },
+    Mistake {
+        name: "both_send_first",
+        run: both_send_first,
+        waits: [("send(800000 bytes, slot 0)", "rank 1"), ("send(800000 bytes, slot 0)", "rank 0")],
+        sentence: CIRCLE,
+    },
+    Mistake {
+        name: "a_wrong_slot",
+        run: a_wrong_slot,
+        waits: [("recv(8 bytes, slot 1)", "rank 1"), ("recv(8 bytes, slot 0)", "rank 0")],
+        sentence: CIRCLE,
+    },
+    Mistake {
+        name: "a_flag_that_nobody_sets",
+        run: a_flag_that_nobody_sets,
+        waits: [("wait(word = 1)", "any rank"), ("barrier()", "rank 0")],
+        sentence: "Rank 0 waits for any rank, and no rank is left that could do something.",
+    },
+    Mistake {
+        name: "different_calls",
+        run: different_calls,
+        waits: [("allreduce()", "rank 1"), ("barrier()", "rank 0")],
+        sentence: CIRCLE,
+    },
+];
+
+fn both_receive_first(job: &Job) -> Result<()> {
+    let (messages, peer) = (job.messages(1)?, 1 - job.rank());
+    messages.recv(&mut [0u64], peer, 0)?;
+    messages.send(&[1u64], peer, 0)
+}
+
+fn both_send_first(job: &Job) -> Result<()> {
+    let (messages, peer, mut data) = (job.messages(1)?, 1 - job.rank(), vec![1u64; 100_000]);
+    messages.send(&data, peer, 0)?;
+    messages.recv(&mut data, peer, 0).map(drop)
+}
+
+fn a_wrong_slot(job: &Job) -> Result<()> {
+    let messages = job.messages(2)?;
+    if job.rank() == 0 {
+        messages.recv(&mut [0u64], 1, 1)?;
+        messages.send(&[1u64], 1, 0)
+    } else {
+        messages.send(&[1u64], 0, 0)?;
+        messages.recv(&mut [0u64], 0, 0).map(drop)
+    }
+}
+
+fn a_flag_that_nobody_sets(job: &Job) -> Result<()> {
+    let flag = job.symmetric::<u64>(1)?;
+    if job.rank() == 0 {
+        job.wait(flag.here(0), Until::Equal(1))?;
+    }
+    job.barrier()
+}
+
+fn different_calls(job: &Job) -> Result<()> {
+    let world = job.world()?;
+    if job.rank() == 0 { world.allreduce(&mut [1u64], Sum) } else { job.barrier() }
+}

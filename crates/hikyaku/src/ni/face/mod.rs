@@ -1,0 +1,25 @@
+//! What the program sees: its [`Port`](port::Port), and the memory it shares.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `symmetric` | memory that every rank has alike |
+//! | `port` | one independent way into the interface |
+//! | `raw` | operations on addresses, for other languages: the ground of those on slices |
+//! | `operation` | push, pull, word, atomics, notification, flush |
+//! | `prepared` | pushes that are set up once and started many times |
+//! | `wait` | waiting for words and handlers |
+//! | `message` | active messages: handlers, sending, calling |
+//! | `area` | memory of one rank that peers reach under an id |
+//! | `block` | memory that peers map, without an id |
+//! | `thread` | progress without the host program; a descriptor for event loops |
+
+pub(crate) mod area;
+pub(crate) mod block;
+pub(crate) mod message;
+pub(crate) mod operation;
+pub(crate) mod port;
+pub(crate) mod prepared;
+pub(crate) mod raw;
+pub(crate) mod symmetric;
+pub(crate) mod thread;
+pub(crate) mod wait;

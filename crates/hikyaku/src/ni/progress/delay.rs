@@ -1,0 +1,113 @@
+//! A wait that takes long is told to whoever watches the job: which call it is, for whom it waits, where it stands in the program.
+//!
+//! A call says who it is by [`Stay::enter`], two stores on its way to a wait. All else is done by a thread that has slept for
+//! [`TOLD_AFTER`].
+
+use crate::ni::interface::Ni;
+use crate::ni::state::awaited::Wait;
+use crate::ni::state::stay::Stay;
+use crate::transport::environment::Environment;
+use crate::transport::shm::waiting::{self, Waiting, Whom};
+use std::time::{Duration, Instant};
+
+/// Waits that are over before are nobody's business.
+const TOLD_AFTER: Duration = Duration::from_millis(300);
+
+/// How long one wait takes.
+pub(super) struct Delay<'p> {
+    ni: &'p Ni,
+    port: usize,
+    stay: &'p Stay,
+    wait: &'p Wait,
+    /// The caller comes back.
+    stays: bool,
+}
+
+impl<'p> Delay<'p> {
+    pub fn new(ni: &'p Ni, port: usize, stay: &'p Stay, wait: &'p Wait) -> Delay<'p> {
+        Delay { ni, port, stay, wait, stays: false }
+    }
+
+    fn record(&self) -> &Waiting {
+        &self.ni.mine().waits[self.port]
+    }
+
+    /// Before it sleeps, at most for `time`: gives for how long.
+    #[cold]
+    pub fn before_sleep(&mut self, time: Duration) -> Duration {
+        if self.stay.told.get() {
+            return time;
+        }
+        let now = waiting::now();
+        let since = self.stay.since.get().unwrap_or(now);
+        self.stay.since.set(Some(since));
+        let waited = now.saturating_sub(since);
+        if waited < TOLD_AFTER {
+            return time.min(TOLD_AFTER - waited);
+        }
+        self.tell(since);
+        self.stay.told.set(true);
+        time
+    }
+
+    fn tell(&self, since: Duration) {
+        let whom = match self.wait.whom() {
+            // It is decided elsewhere whose end matters.
+            Whom::Rank(rank) if rank == self.ni.rank => Whom::Anyone,
+            whom => whom,
+        };
+        let (call, place) = self.stay.describe(self.wait);
+        self.record().publish(whom, since, self.wait.ends(), &call, &place);
+    }
+
+    /// Something has moved.
+    #[inline]
+    pub fn over(&mut self) {
+        if self.stay.since.get().is_some() {
+            self.stay.since.set(None);
+            if self.stay.told.replace(false) {
+                self.record().clear();
+            }
+        }
+    }
+
+    /// It ends because it was long enough: if its caller is going to wait on, nothing has moved.
+    pub fn keep_on_patrol(&mut self) {
+        self.stays = !self.wait.ends();
+    }
+}
+
+/// The wait of a simulated rank. If it never ends, the rank is unwound, and this tells what it was.
+pub(super) struct Stuck<'p> {
+    delay: Delay<'p>,
+    environment: &'p dyn Environment,
+    begin: Instant,
+}
+
+impl<'p> Stuck<'p> {
+    pub fn new(delay: Delay<'p>, environment: &'p dyn Environment) -> Stuck<'p> {
+        // A panic that was caught has left one, or this is what is dropped after a wait that never ended.
+        if !std::thread::panicking() && delay.record().read().is_some() {
+            delay.record().clear();
+        }
+        Stuck { delay, environment, begin: environment.now() }
+    }
+}
+
+impl Drop for Stuck<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() && self.delay.record().read().is_none() {
+            let waited = self.environment.now().saturating_duration_since(self.begin);
+            self.delay.tell(waiting::END.saturating_sub(waited));
+        }
+    }
+}
+
+impl Drop for Delay<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.stays {
+            self.over();
+        }
+    }
+}

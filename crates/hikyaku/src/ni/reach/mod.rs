@@ -1,0 +1,24 @@
+//! What can be done with what an interface has ([`Base`](super::base::Base)) at once, without waiting for anybody: finding memory
+//! and ranks, writing what is mapped here, sending packets.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `liveness` | how the other ranks are, as this one sees it |
+//! | `opened` | areas of one rank, as those know them who operate on them |
+//! | `place` | (rank, area, index): where an operation goes, and how it is reached |
+//! | `heap` | parts of the own heap: taken, given back |
+//! | `crossing` | private memory of another process of this host, by a system call |
+//! | `common` | finding the bytes that a target names |
+//! | `perform` | doing an operation on memory that is mapped here |
+//! | `post` | sending packets, now or not at all |
+//! | `attempt` | operations that nobody answers, now or not at all |
+
+pub(crate) mod attempt;
+pub(crate) mod common;
+pub(crate) mod crossing;
+pub(crate) mod heap;
+pub(crate) mod liveness;
+pub(crate) mod opened;
+pub(crate) mod perform;
+pub(crate) mod place;
+pub(crate) mod post;

@@ -1,0 +1,117 @@
+//! Doing an operation on memory that is mapped here: for the initiator in place, for the owner when it is asked.
+
+use crate::memory::atomic::Atomic;
+use crate::memory::copy;
+use crate::ni::base::Base;
+use crate::ni::wire::operation::{Act, Data, Operation};
+use crate::planted::{Bug, planted};
+use crate::sync::bell::ANY;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The addresses of what an operation works on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    /// As many bytes as the operation spans.
+    pub target: *mut u8,
+    /// As many as its tail has, for a push with one.
+    pub then: *mut u8,
+}
+
+impl Found {
+    /// Whether words that are accessed atomically are where such words can be.
+    pub fn is_aligned_for(&self, act: &Act<'_>) -> bool {
+        match act {
+            Act::Word(_) | Act::Change(_) => (self.target as usize).is_multiple_of(8),
+            Act::PushThen { .. } => (self.then as usize).is_multiple_of(8),
+            _ => true,
+        }
+    }
+}
+
+impl Base {
+    /// Does it on memory of `rank` and tells that rank; the word from before, if one is changed. What is to be read is read by
+    /// the caller.
+    ///
+    /// # Safety
+    /// The addresses were found for this operation, are aligned for it, and stay mapped meanwhile. Others may use the bytes, words
+    /// atomically.
+    pub(crate) unsafe fn perform(&self, rank: usize, act: &Act<'_>, found: Found) -> u64 {
+        // SAFETY: the caller's promise, here and below.
+        let word = || unsafe { AtomicU64::from_ptr(found.target.cast()) };
+        match *act {
+            // SAFETY: as above.
+            Act::Push(data) => unsafe { write(found.target, data) },
+            Act::PushThen { data, tail, .. } => {
+                // SAFETY: as above.
+                unsafe {
+                    write(found.target, data);
+                    write_words(found.then, tail);
+                }
+                self.notify(rank, ANY);
+            }
+            Act::Word(value) => {
+                word().store(value, Ordering::Release);
+                if rank == self.rank || !planted(Bug::NearUnnotified) {
+                    self.notify(rank, self.watch_of(found.target));
+                }
+            }
+            Act::Change(operation) => {
+                let operation = match operation {
+                    Atomic::CompareSwap { new, .. } if planted(Bug::ComparisonSkipped) => Atomic::Swap(new),
+                    operation => operation,
+                };
+                let before = operation.perform(word());
+                if planted(Bug::AtomicTwice) {
+                    operation.perform(word());
+                }
+                self.notify(rank, self.watch_of(found.target));
+                return before;
+            }
+            Act::Pull { .. } | Act::Open | Act::Settle => {}
+        }
+        0
+    }
+
+    /// Does an operation on memory that the ranks of this host share; false if it is not such memory.
+    pub(crate) fn performs_here(&self, operation: &Operation<'_>) -> bool {
+        let Operation { at, act, .. } = operation;
+        if !self.is_common(at) {
+            return false;
+        }
+        let find = |at, bytes| self.common_bytes(at, bytes).expect("the library's own places");
+        let target = find(at, act.span());
+        let then = match act {
+            Act::PushThen { then, tail, .. } => find(&at.beside(self.job, *then), tail.len() as u64),
+            _ => target,
+        };
+        let found = Found { target, then };
+        assert!(found.is_aligned_for(act), "the library's own words");
+        // SAFETY: found for this operation, in memory of this host, which stays mapped.
+        unsafe { self.perform(at.rank, act, found) };
+        true
+    }
+}
+
+/// # Safety
+/// As many bytes can be written there.
+unsafe fn write(target: *mut u8, data: Data<'_>) {
+    // SAFETY: the caller's promise; the data can be read.
+    unsafe { copy::copy(target, data.start(), data.len()) };
+}
+
+/// Writes words, of which the first is stored last.
+///
+/// # Safety
+/// There are as many bytes, at a multiple of 8; others may use them meanwhile, the first word atomically.
+unsafe fn write_words(then: *mut u8, tail: &[u8]) {
+    let (first, rest) = tail.split_at(tail.len().min(8));
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !planted(Bug::TailLost) {
+            copy::copy(then.add(first.len()), rest.as_ptr(), rest.len());
+        }
+        if let Ok(first) = first.try_into() {
+            AtomicU64::from_ptr(then.cast()).store(u64::from_ne_bytes(first), Ordering::Release);
+        }
+    }
+}

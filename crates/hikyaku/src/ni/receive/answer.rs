@@ -1,0 +1,76 @@
+//! What has become of this rank's own operations and calls: answers, refusals, ends. What a peer says is checked.
+
+use crate::ni::base::Base;
+use crate::ni::state::account::Account;
+use crate::ni::state::call::CallSlot;
+use crate::ni::state::direct::Direct;
+use crate::ni::state::pull::PullDesk;
+use crate::ni::wire::token::{self, Asked};
+use crate::sync::bell::ANY;
+use crate::transport::core::Token;
+use crate::transport::packet::kind;
+use crate::transport::remote_memory::End;
+use crate::transport::shm::ring::Packet;
+
+/// Whom an answer is for.
+enum Addressee<'a> {
+    Call(&'a CallSlot),
+    Counted(&'a Account, u64),
+    Pull(&'a PullDesk),
+    Key(&'a Direct),
+}
+
+fn addressee(ni: &Base, token: u64) -> Option<Addressee<'_>> {
+    match token::asked(token) {
+        Asked::Call { port } => ni.calls.get(port).map(Addressee::Call),
+        Asked::Key => ni.direct.as_ref().map(Addressee::Key),
+        Asked::Pull { port } => ni.pulls.get(port).map(Addressee::Pull),
+        Asked::Counted { port, number } => ni.accounts.get(port).map(|account| Addressee::Counted(account, number)),
+    }
+}
+
+/// An answer has come.
+pub(super) fn take_answer(ni: &Base, source: usize, packet: &Packet, payload: &[u8]) {
+    match addressee(ni, packet.address) {
+        Some(Addressee::Call(slot)) => slot.answer(packet.address, &packet.arguments, payload),
+        Some(Addressee::Pull(desk)) => desk.take(packet.address, source, packet.arguments[0], payload),
+        Some(Addressee::Counted(account, number)) => {
+            account.finish(source, number, |(word, value)| ni.set_status(word, value))
+        }
+        Some(Addressee::Key(direct)) => {
+            let [base, key, bytes, ..] = packet.arguments;
+            direct.learn(source, [base, key, bytes]);
+        }
+        None => {}
+    }
+}
+
+/// An operation or a message was refused.
+pub(super) fn take_refusal(ni: &Base, source: usize, packet: &Packet) {
+    let [reason, original, ..] = packet.arguments;
+    if original != kind::CALL as u64 && original != kind::ROUTED as u64 {
+        // A plain message has no token: every port learns of it when it asks.
+        ni.accounts.iter().for_each(|account| account.refuse(source, reason));
+        return;
+    }
+    match addressee(ni, packet.address) {
+        Some(Addressee::Call(slot)) => slot.refuse(packet.address, reason),
+        Some(Addressee::Pull(desk)) => desk.refuse(packet.address, source, reason),
+        Some(Addressee::Counted(account, number)) => {
+            account.refuse(source, reason);
+            account.drop_status(source, number);
+        }
+        Some(Addressee::Key(direct)) => direct.learn(source, [0; 3]),
+        None => {}
+    }
+}
+
+impl Base {
+    /// An operation of the network itself has ended.
+    pub(crate) fn complete(&self, token: Token, end: End) {
+        if let Some(direct) = &self.direct {
+            direct.complete(&self.accounts, token, end, |(word, value)| self.set_status(word, value));
+            self.notify(self.rank, ANY);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Receiving from far ranks. What concerns memory alone is done when it comes; messages wait here for whoever runs handlers,
+//! which may take long: meanwhile others are still served.
+
+use super::dispatch::{Done, dispatch};
+use super::outbox::Outbox;
+use crate::ni::base::Base;
+use crate::planted::{Bug, planted};
+use crate::transport::core::{Loss, Sink, Token, Transport};
+use crate::transport::remote_memory::RemoteFailure;
+use crate::transport::shm::ring::Packet;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+/// The receiving side of one rank for all far ones.
+pub(crate) struct Intake {
+    desk: Mutex<Desk>,
+    /// Messages for handlers, in the order they came.
+    messages: Mutex<VecDeque<Kept>>,
+    /// How many of these there are, and of operations that were put off. Every look of the rank reads them.
+    message_count: AtomicUsize,
+    put_off_count: AtomicUsize,
+}
+
+/// Held by whoever receives.
+struct Desk {
+    /// Answers.
+    outbox: Outbox,
+    /// Operations that cannot be answered now, and what must not pass them.
+    put_off: Vec<Kept>,
+}
+
+/// A packet of a far rank that is kept.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub source: usize,
+    pub packet: Packet,
+    pub payload: Box<[u8]>,
+}
+
+impl Kept {
+    /// Whether it is not taken before an earlier one: a message after everything its sender did before, but what concerns
+    /// memory alone not after a message, whose handler may wait for just that.
+    pub fn waits_behind(&self, earlier: &Kept) -> bool {
+        earlier.source == self.source && (self.packet.is_message() || !earlier.packet.is_message())
+    }
+}
+
+impl Default for Intake {
+    fn default() -> Intake {
+        Intake {
+            desk: Mutex::new(Desk { outbox: Outbox::new(None), put_off: Vec::new() }),
+            messages: Mutex::default(),
+            message_count: AtomicUsize::new(0),
+            put_off_count: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Intake {
+    /// Takes what has come; whether there was anything. `None` if another thread is at it.
+    pub fn receive(&self, ni: &Base, far: &dyn Transport) -> Option<bool> {
+        let mut desk = match self.desk.try_lock() {
+            Ok(desk) => desk,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let sent = desk.go_on(ni, self);
+        let waited = !desk.put_off.is_empty();
+        let mut sink = Receiving { desk: &mut desk, intake: self, ni, worked: false };
+        let came = far.poll(&mut sink) || sink.worked;
+        // What found no room may have it now, and nothing else may come for long.
+        let sent = desk.go_on(ni, self) || sent;
+        Some(came || sent || waited)
+    }
+
+    /// Takes one packet, where nobody else receives.
+    pub fn take(&self, ni: &Base, source: usize, packet: &Packet, payload: &[u8]) {
+        lock(&self.desk).take(ni, self, source, packet, payload);
+    }
+
+    /// Tells far ranks what is done, before this rank leaves.
+    pub fn answer_unasked(&self, ni: &Base) {
+        lock(&self.desk).outbox.answer_unasked(ni);
+    }
+
+    /// Whether something waits that cannot be done now.
+    pub fn has_put_off(&self) -> bool {
+        self.put_off_count.load(Ordering::Relaxed) > 0 || self.message_count.load(Ordering::Relaxed) > 0
+    }
+
+    /// The messages that have come.
+    pub fn take_messages(&self) -> VecDeque<Kept> {
+        if self.message_count.load(Ordering::Relaxed) == 0 {
+            return VecDeque::new();
+        }
+        let mut messages = lock(&self.messages);
+        self.message_count.store(0, Ordering::Relaxed);
+        std::mem::take(&mut messages)
+    }
+}
+
+impl Desk {
+    fn take(&mut self, ni: &Base, intake: &Intake, source: usize, packet: &Packet, payload: &[u8]) {
+        // No such rank. One of this host may be the sender, where a network reaches all ranks at once.
+        if source >= ni.memory.layout.size {
+            return;
+        }
+        let keep = || Kept { source, packet: *packet, payload: payload.into() };
+        if !self.put_off.is_empty() {
+            let kept = keep();
+            if self.put_off.iter().any(|earlier| kept.waits_behind(earlier)) {
+                return self.put_off(intake, kept);
+            }
+        }
+        if packet.is_message() {
+            let mut messages = lock(&intake.messages);
+            let at = if planted(Bug::MessagesDisordered) { 0 } else { messages.len() };
+            messages.insert(at, keep());
+            return intake.message_count.store(messages.len(), Ordering::Relaxed);
+        }
+        if matches!(dispatch(ni, source, packet, payload, &mut [], &mut self.outbox), Done::Later) {
+            self.put_off(intake, keep());
+        }
+    }
+
+    fn put_off(&mut self, intake: &Intake, kept: Kept) {
+        self.put_off.push(kept);
+        intake.put_off_count.store(self.put_off.len(), Ordering::Relaxed);
+    }
+
+    /// Sends answers that are waiting, and tries operations again that were put off; whether anything was done.
+    fn go_on(&mut self, ni: &Base, intake: &Intake) -> bool {
+        let sent = self.outbox.is_waiting() && self.outbox.flush(ni);
+        let before = self.put_off.len();
+        if before > 0 {
+            intake.put_off_count.store(0, Ordering::Relaxed);
+            for Kept { source, packet, payload } in std::mem::take(&mut self.put_off) {
+                self.take(ni, intake, source, &packet, &payload);
+            }
+        }
+        sent || self.put_off.len() < before
+    }
+}
+
+/// What a transport hands things to.
+struct Receiving<'i> {
+    desk: &'i mut Desk,
+    intake: &'i Intake,
+    ni: &'i Base,
+    worked: bool,
+}
+
+impl Sink for Receiving<'_> {
+    fn message(&mut self, from: usize, packet: &Packet, payload: &[u8]) {
+        self.worked = true;
+        self.desk.take(self.ni, self.intake, from, packet, payload);
+    }
+
+    /// Packets are posted without a token, so it is of an operation of the network itself.
+    fn completed(&mut self, token: Token) {
+        self.fetched(token, 0);
+    }
+
+    fn lost(&mut self, rank: usize, why: Loss) {
+        self.worked = true;
+        self.ni.lose(rank, why);
+    }
+
+    fn fetched(&mut self, token: Token, before: u64) {
+        self.worked = true;
+        self.ni.complete(token, Ok(before));
+    }
+
+    fn failed(&mut self, token: Token, why: RemoteFailure) {
+        self.worked = true;
+        self.ni.complete(token, Err(why));
+    }
+
+    fn landed(&mut self, _: usize) {
+        // Whoever sleeps is woken by whoever receives.
+        self.worked = true;
+    }
+}
+
+/// Nothing of the program runs while one of these locks is held.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,182 @@
+//! What the interface itself sends: messages of handlers, answers, refusals.
+
+use crate::error::{Error, Refusal, Result};
+use crate::ni::base::Base;
+use crate::ni::state::awaited::By;
+use crate::ni::state::lane::Lane;
+use crate::ni::wire::message::Arguments;
+use crate::ni::wire::operation::Data;
+use crate::ni::wire::token;
+use crate::transport::packet::kind;
+use crate::transport::shm::ring::Packet;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A packet that found no room, with its payload.
+type Spilled = (Packet, Box<[u8]>);
+
+/// What handlers send. A handler cannot wait for room, so what does not fit its ring is kept here for a while.
+pub(crate) struct Outbox {
+    /// `None`: only far ranks are sent to.
+    lane: Option<Lane>,
+    /// Per rank that has any, in order.
+    spill: BTreeMap<usize, VecDeque<Spilled>>,
+    spilled: usize,
+    /// Calls, by who made them, whose handlers panicked before they answered. Mostly that is the end of this rank, and then
+    /// that is what its callers are told; if the rank goes on, they are refused.
+    owed: Vec<(usize, Packet)>,
+    /// Operations that are answered when somebody asks: by who made them and through which port, the token of the last.
+    unasked: BTreeMap<(usize, u8), u64>,
+}
+
+/// Messages of handlers kept per rank.
+pub(super) const SPILL_MAX: usize = 4096;
+/// Answers kept per rank beyond that, so that handlers that send much cannot keep calls from being answered.
+const ANSWER_MAX: usize = 1024;
+
+impl Outbox {
+    pub fn new(lane: Option<Lane>) -> Outbox {
+        Outbox { lane, spill: BTreeMap::new(), spilled: 0, owed: Vec::new(), unasked: BTreeMap::new() }
+    }
+
+    fn try_send(&mut self, ni: &Base, rank: usize, packet: &Packet, payload: &[u8]) -> bool {
+        let sent = match &mut self.lane {
+            Some(lane) => lane.try_send(ni, rank, packet, payload),
+            None => ni.post(rank, packet, payload),
+        };
+        matches!(sent, Ok(true))
+    }
+
+    /// Sends bytes that others may be writing, or keeps a copy of them for later.
+    pub fn send_data(&mut self, ni: &Base, rank: usize, packet: Packet, data: Data<'_>, limit: usize) -> Result<()> {
+        // What the interface itself answers concerns nothing that this rank has put.
+        let is_held = self.lane.is_some() && ni.holds_back(rank);
+        if !ni.is_near(rank) && self.waiting(rank) == 0 && !is_held {
+            let sent = ni.post_data(rank, &packet, data);
+            if matches!(sent, Ok(true)) {
+                return Ok(());
+            }
+        }
+        self.send(ni, rank, packet, &data.to_private(), limit)
+    }
+
+    /// Sends, or keeps for later unless `limit` messages to that rank are kept already.
+    pub fn send(&mut self, ni: &Base, rank: usize, packet: Packet, payload: &[u8], limit: usize) -> Result<()> {
+        let waiting = self.waiting(rank);
+        // A ring for which there is no memory now is tried again later, like one that is full.
+        if waiting == 0 && self.try_send(ni, rank, &packet, payload) {
+            return Ok(());
+        }
+        if waiting >= limit {
+            return Err(Error::Busy { rank });
+        }
+        self.spill.entry(rank).or_default().push_back((packet, payload.into()));
+        self.spilled += 1;
+        self.note(ni);
+        Ok(())
+    }
+
+    /// An operation is done of which nobody has asked yet.
+    pub fn note_unasked(&mut self, rank: usize, token: u64) {
+        self.unasked.insert((rank, token as u8), token);
+    }
+
+    /// Somebody has asked, and is answered.
+    pub fn note_asked(&mut self, rank: usize, token: u64) {
+        self.unasked.remove(&(rank, token as u8));
+    }
+
+    /// Tells everybody what is done, before this rank leaves: nobody can ask then.
+    pub fn answer_unasked(&mut self, ni: &Base) {
+        for ((rank, _), token) in std::mem::take(&mut self.unasked) {
+            // Whoever has ended needs no answer.
+            let _ = answer(ni, self, rank, token::as_answered(token), [0; 6], Data::EMPTY);
+        }
+    }
+
+    /// A call is not answered now; if this rank goes on, it is refused.
+    #[cold]
+    pub fn owe(&mut self, ni: &Base, rank: usize, call: &Packet) {
+        if self.owed.len() < ANSWER_MAX {
+            self.owed.push((rank, *call));
+            self.note(ni);
+        }
+    }
+
+    /// Refuses the calls that nobody answers any more. Not while this rank ends.
+    #[cold]
+    fn refuse_owed(&mut self, ni: &Base) {
+        if !std::thread::panicking() && !ni.failure.is_lasting() {
+            for (rank, call) in std::mem::take(&mut self.owed) {
+                refuse(ni, self, rank, &call, Refusal::HandlerPanicked);
+            }
+        }
+    }
+
+    /// Whether there is anything to send.
+    #[inline(always)]
+    pub fn is_waiting(&self) -> bool {
+        self.spilled > 0 || !self.owed.is_empty()
+    }
+
+    /// What the interface answers far ranks is sent by whoever receives from them, who looks for itself.
+    fn note(&self, ni: &Base) {
+        if self.lane.is_some() {
+            ni.lookout.note_spilled(self.spilled + self.owed.len());
+        }
+    }
+
+    /// Whether an answer to `rank` can be sent or kept for sure.
+    pub fn takes_answer(&self, rank: usize) -> bool {
+        self.waiting(rank) < SPILL_MAX + ANSWER_MAX
+    }
+
+    fn waiting(&self, rank: usize) -> usize {
+        self.spill.get(&rank).map_or(0, VecDeque::len)
+    }
+
+    /// Sends what was kept, as far as it fits now; true if anything moved.
+    pub fn flush(&mut self, ni: &Base) -> bool {
+        if !self.owed.is_empty() {
+            self.refuse_owed(ni);
+        }
+        let before = self.spilled;
+        let mut spill = std::mem::take(&mut self.spill);
+        for (rank, queue) in &mut spill {
+            while let Some((packet, payload)) = queue.front() {
+                let gone = ni.find_departed(By::Rank(*rank)).is_err();
+                if !gone && !self.try_send(ni, *rank, packet, payload) {
+                    break;
+                }
+                queue.pop_front();
+                self.spilled -= 1;
+            }
+        }
+        spill.retain(|_, queue| !queue.is_empty());
+        self.spill = spill;
+        self.note(ni);
+        self.spilled < before
+    }
+}
+
+/// Answers a call or a routed operation.
+pub(crate) fn answer(
+    ni: &Base,
+    outbox: &mut Outbox,
+    rank: usize,
+    token: u64,
+    arguments: Arguments,
+    data: Data<'_>,
+) -> Result<()> {
+    let packet = Packet { handler: 0, kind: kind::ANSWER, payload_bytes: data.len() as u16, address: token, arguments };
+    outbox.send_data(ni, rank, packet, data, SPILL_MAX + ANSWER_MAX)
+}
+
+/// Tells a sender that its message was refused.
+pub(crate) fn refuse(ni: &Base, outbox: &mut Outbox, rank: usize, packet: &Packet, reason: Refusal) {
+    let arguments = [reason as u64, packet.kind as u64, 0, 0, 0, 0];
+    let refusal =
+        Packet { handler: packet.handler, kind: kind::REFUSED, payload_bytes: 0, address: packet.address, arguments };
+    // Who waits for an answer gets one. A sender too far behind to hear of its mistakes will hear of the next one.
+    let limit = if packet.kind == kind::USER { SPILL_MAX } else { SPILL_MAX + ANSWER_MAX };
+    let _ = outbox.send(ni, rank, refusal, &[], limit);
+}

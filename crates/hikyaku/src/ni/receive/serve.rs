@@ -1,0 +1,89 @@
+//! The owner's side: what a peer asks for is decoded, found, performed and answered. Nothing the peer says is believed.
+
+use super::outbox::{Outbox, answer, refuse};
+use crate::error::Refusal;
+use crate::ni::base::{Base, NI_PORT};
+use crate::ni::reach::perform::Found;
+use crate::ni::wire::operation::{Act, Data, Operation, REACHED};
+use crate::ni::wire::token;
+use crate::transport::shm::layout::AreaKind;
+use crate::transport::shm::ring::Packet;
+
+/// Performs an operation on this rank's memory and answers as far as the initiator wants it.
+pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Packet, payload: &[u8]) {
+    // An area that is found stays meanwhile: a revocation by another thread of this rank waits for the guard.
+    let _inside = ni.own_areas.guard(NI_PORT).enter(ni.fences);
+    let operation = Operation::decode(ni.rank, packet, payload).ok_or(Refusal::OutOfBounds);
+    match operation.and_then(|operation| perform(ni, source, &operation)) {
+        // There is room for it: that was asked before.
+        Ok((words, data)) if token::is_answered(packet.address) => {
+            if token::is_counted(packet.address) {
+                outbox.note_asked(source, packet.address);
+            }
+            drop(answer(ni, outbox, source, packet.address, words, data));
+        }
+        Ok(_) if token::is_lazy(packet.address) => outbox.note_unasked(source, packet.address),
+        Err(reason) if token::is_refused(packet.address) => {
+            refuse(ni, outbox, source, packet, reason);
+            if token::is_lazy(packet.address) {
+                outbox.note_unasked(source, packet.address);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What is answered: words, and bytes that can be read as long as the guard is held.
+fn perform<'a>(ni: &Base, source: usize, operation: &Operation<'a>) -> Result<([u64; 6], Data<'a>), Refusal> {
+    let Operation { at, act, .. } = operation;
+    let span = act.span();
+    if span > ni.payload_max(source) as u64 {
+        return Err(Refusal::OutOfBounds);
+    }
+    if let Act::Open = act
+        && at.is_heap()
+        && at.key() == ni.job
+    {
+        let [base, key, bytes] = ni.direct.as_ref().map_or([0; 3], |direct| direct.own_key());
+        return Ok(([base, key, bytes, 0, 0, 0], Data::EMPTY));
+    }
+    if let Act::Open = act {
+        let area = at.area().and_then(|id| ni.look_up(ni.rank, id).ok()).ok_or(Refusal::UnknownArea)?;
+        // Of an address nobody else needs more than how it is aligned, and no operation asks for more than this.
+        let start = if area.kind == AreaKind::Private { area.start % 16 } else { area.start };
+        let reach = ni.direct.as_ref().zip(area.pointer(ni, 0));
+        // SAFETY: an area of this rank stays until it was revoked, which waits for the guard that the caller holds, and then takes
+        // the key back; everybody accesses it by racing copies and atomic words.
+        let reach = reach.and_then(|(direct, start)| unsafe { direct.lend(area.key, start, area.bytes) });
+        let (flag, base, key) = reach.map_or((0, 0, 0), |reach| (REACHED, reach.base, reach.key));
+        return Ok(([area.key, area.kind as u64 | flag, start, area.bytes as u64, base, key], Data::EMPTY));
+    }
+    if let Act::Settle = act {
+        return Ok(([0; 6], Data::EMPTY));
+    }
+    // Held while a window is written. A window is for writing.
+    let windows = at.is_window().then(|| ni.windows.table());
+    let target = match (&windows, act) {
+        (None, _) => ni.own_target(at, span)?,
+        (Some(windows), Act::Push(_) | Act::PushThen { .. }) => {
+            windows.find(source, at.key(), at.offset, span).ok_or(Refusal::UnknownArea)?
+        }
+        (Some(_), _) => return Err(Refusal::OutOfBounds),
+    };
+    let then = match act {
+        Act::PushThen { then, tail, .. } => ni.own_target(&at.beside(ni.job, *then), tail.len() as u64)?,
+        _ => target,
+    };
+    let found = Found { target, then };
+    if !found.is_aligned_for(act) {
+        return Err(Refusal::OutOfBounds);
+    }
+    // SAFETY: this rank's own memory, found for this operation; an area stays while the caller holds the guard, a window while
+    // the table is locked.
+    let before = unsafe { ni.perform(ni.rank, act, found) };
+    Ok(match act {
+        // SAFETY: found for as many bytes, in the heap or an area, which stays while the caller holds the guard.
+        Act::Pull { bytes, position } => ([*position, 0, 0, 0, 0, 0], unsafe { Data::shared(target, *bytes as usize) }),
+        _ => ([before, 0, 0, 0, 0, 0], Data::EMPTY),
+    })
+}

@@ -1,0 +1,140 @@
+//! Who starts operations: one port's ways out, and what it has under way.
+//!
+//! Its methods are in the files of this folder, each of which adds one kind of operation or of waiting for them.
+
+use crate::error::{Error, Refusal, Result};
+use crate::ni::interface::Ni;
+use crate::ni::state::awaited::{By, Wait};
+use crate::ni::state::lane::Lane;
+use crate::ni::state::stay::Stay;
+use crate::sync::guard::Guard;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// What is inside of a [`Port`](crate::Port).
+pub(crate) struct Initiator {
+    pub ni: Arc<Ni>,
+    pub lane: RefCell<Lane>,
+    /// Which of the interface's ports it is.
+    pub index: usize,
+    /// Routed operations may be under way.
+    pub routed: Cell<bool>,
+    /// Remote operations since the last look for messages.
+    idle_ops: Cell<u32>,
+    /// A call is under way.
+    calls: Cell<bool>,
+    /// Which call of the program it is in.
+    pub stay: Stay,
+}
+
+/// How many remote operations may pass before a port looks for arrived messages.
+const IDLE_OPS_MAX: u32 = 32;
+
+impl Initiator {
+    /// Takes a free port of the interface.
+    pub fn new(ni: &Arc<Ni>) -> Result<Initiator> {
+        let index = ni.take_port()?;
+        // What was refused before concerns whoever had the port open then.
+        let _ = ni.accounts[index].take_refusal();
+        Ok(Initiator {
+            ni: ni.clone(),
+            lane: RefCell::new(ni.take_lane(index)),
+            index,
+            routed: Cell::new(false),
+            idle_ops: Cell::new(0),
+            calls: Cell::new(false),
+            stay: Stay::default(),
+        })
+    }
+
+    /// Counts a remote operation and now and then looks for messages, so that a rank that only pushes answers too.
+    #[inline(always)]
+    pub fn tick(&self) {
+        let ops = self.idle_ops.get() + 1;
+        self.idle_ops.set(ops);
+        if ops >= IDLE_OPS_MAX {
+            self.look();
+        }
+    }
+
+    /// Out of line, so that the operations stay short.
+    #[cold]
+    #[inline(never)]
+    fn look(&self) {
+        self.idle_ops.set(0);
+        // Simulated ranks that share memory see no end of each other's loops unless time goes on in them.
+        if self.ni.environment.is_some() && self.ni.routes.near().len() > 1 {
+            self.ni.look();
+        }
+        self.ni.progress();
+        self.ni.failure.raise();
+    }
+
+    /// The mark for operations on areas of `rank`: its owner waits for it, and trusts that of its own threads to nobody.
+    #[inline]
+    pub fn guard_at(&self, rank: usize) -> &Guard {
+        if rank == self.ni.rank { self.ni.own_areas.guard(self.index) } else { &self.ni.mine().guards[self.index] }
+    }
+
+    /// Whether routed operations may be under way.
+    #[inline(always)]
+    pub fn has_routed(&self) -> bool {
+        self.routed.get()
+    }
+
+    /// Waits until `ready`, or until the wait ends otherwise.
+    #[inline]
+    pub fn wait_until<R>(&self, wait: Wait, ready: impl FnMut() -> Option<R>) -> Result<R> {
+        self.ni.wait_until(self.index, &self.stay, wait, ready)
+    }
+
+    /// Waits until `rank` has done something, or this rank's own interface for it.
+    pub fn wait_for_rank<R>(&self, rank: usize, ready: impl FnMut() -> Option<R>) -> Result<R> {
+        self.wait_until(Wait::on_rank(rank).always(), ready)
+    }
+
+    /// Fails for a rank that does not exist, and for one that has ended.
+    #[inline(always)]
+    pub fn check_peer(&self, rank: usize) -> Result<()> {
+        self.ni.check_rank(rank)?;
+        if self.ni.departures() != 0 {
+            self.ni.failure.raise();
+            self.ni.check_departed(By::Rank(rank))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no other call of this port is under way: what goes on in the background has some of its own.
+    pub fn begin_call(&self, rank: usize) -> Result<Calling<'_>> {
+        if self.calls.get() {
+            self.wait_for_rank(rank, || (!self.calls.get()).then_some(()))?;
+        }
+        self.calls.set(true);
+        Ok(Calling(&self.calls))
+    }
+
+    /// Waits for the answer to `token` from `rank`.
+    pub fn await_answer(&self, rank: usize, token: u64) -> Result<()> {
+        let slot = &self.ni.calls[self.index];
+        match self.wait_for_rank(rank, || slot.outcome(token))? {
+            0 => Ok(()),
+            code => Err(Error::Refused { rank, reason: Refusal::from_u64(code) }),
+        }
+    }
+}
+
+impl Drop for Initiator {
+    fn drop(&mut self) {
+        self.ni.give_lane(self.index, self.lane.take());
+        self.ni.give_port(self.index);
+    }
+}
+
+/// A port's call is under way until this is dropped.
+pub(crate) struct Calling<'p>(&'p Cell<bool>);
+
+impl Drop for Calling<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}

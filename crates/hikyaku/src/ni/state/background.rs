@@ -1,0 +1,137 @@
+//! Work of this thread that goes on by itself while the thread waits for something else.
+//!
+//! A thread's layers above register here what they have under way (sends in a spare buffer, say); every wait of the
+//! thread moves it on. The list belongs to the thread, like the ports it uses.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::sync::{Mutex, PoisonError};
+use std::thread::ThreadId;
+
+/// Something that can be moved on.
+pub(crate) trait Background {
+    /// Moves it on as far as it goes without waiting: some of it if there is much, or `all`. It may come back here: then
+    /// there is nothing to do.
+    fn advance(&self, all: bool);
+}
+
+thread_local! {
+    static UNDER_WAY: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+    static MOVED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Work, and whose it is.
+struct Entry {
+    /// Only compared: of which rank it is, while that has its job.
+    of: *const Workplaces,
+    work: Weak<dyn Background>,
+}
+
+/// The threads of a rank on which work was registered.
+#[derive(Default)]
+pub(crate) struct Workplaces(Mutex<Vec<ThreadId>>);
+
+/// From now on waits of this thread move `work` of a rank on, as long as it exists and the rank has its job.
+pub(crate) fn register<W: Background + 'static>(of: &Workplaces, work: &Rc<W>) {
+    let work: Weak<W> = Rc::downgrade(work);
+    UNDER_WAY.with_borrow_mut(|list| {
+        list.retain(|entry| entry.work.strong_count() > 0);
+        list.push(Entry { of, work });
+    });
+    let mut threads = of.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let this = std::thread::current().id();
+    if !threads.contains(&this) {
+        threads.push(this);
+    }
+}
+
+/// Has waits of this thread move `work` of a rank on from now on, unless they do so already.
+pub(crate) fn ensure<W: Background + 'static>(of: &Workplaces, work: &Rc<W>) {
+    let listed = |entry: &Entry| std::ptr::addr_eq(entry.work.as_ptr(), Rc::as_ptr(work));
+    if !UNDER_WAY.with_borrow(|list| list.iter().any(listed)) {
+        register(of, work);
+    }
+}
+
+/// The rank gives up its job: no wait of this thread moves anything of it on any more, also if the program has leaked it.
+/// False if there may be work on another thread: the job was moved, and what was leaked there stayed.
+pub(crate) fn retire(of: &Workplaces) -> bool {
+    // A thread that ends has no list any more, and moves nothing on.
+    let _ = UNDER_WAY.try_with(|list| list.borrow_mut().retain(|entry| !std::ptr::eq(entry.of, of)));
+    let threads = of.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let this = std::thread::current().id();
+    threads.iter().all(|thread| *thread == this)
+}
+
+/// What is under way in this thread, exchanged for something else: for programs that take turns in one thread.
+pub(crate) fn exchange(list: &mut UnderWay) {
+    UNDER_WAY.with_borrow_mut(|current| std::mem::swap(current, &mut list.0));
+}
+
+/// A list of work, while its program does not run.
+#[derive(Default)]
+pub(crate) struct UnderWay(Vec<Entry>);
+
+/// Moves everything on: some of it, so that a wait is not held up, or `all`, before the thread sleeps. True if something
+/// was done ([`moved`]), so that there may soon be more.
+#[inline]
+pub(crate) fn advance(all: bool) -> bool {
+    MOVED.set(false);
+    for index in 0.. {
+        // The list is free while work moves on: it may register more.
+        match UNDER_WAY.try_with(|list| list.borrow().get(index).map(|entry| entry.work.upgrade())) {
+            Ok(Some(Some(work))) => work.advance(all),
+            Ok(Some(None)) => {}
+            // A thread that ends may still wait for something, but then the list is gone.
+            Ok(None) | Err(_) => break,
+        }
+    }
+    MOVED.get()
+}
+
+/// Said by work that got something done.
+pub(crate) fn moved() {
+    MOVED.set(true);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Counts(Cell<u32>);
+
+    impl Background for Counts {
+        fn advance(&self, _: bool) {
+            self.0.set(self.0.get() + 1);
+        }
+    }
+
+    /// A rank that has left touches no memory of others: what the program has leaked stays where it is.
+    #[test]
+    fn what_was_leaked_does_not_go_on_when_the_job_is_given_up() {
+        crate::local(2, |job| {
+            let (port, work) = (job.open().unwrap(), Rc::new(Counts(Cell::new(0))));
+            register(&job.ni.workplaces, &work);
+            port.progress();
+            assert_eq!(work.0.get(), 1);
+            assert!(retire(&job.ni.workplaces));
+            port.progress();
+            assert_eq!(work.0.get(), 1);
+        })
+        .unwrap();
+    }
+
+    /// Nobody can take it away from the other thread, so the rank has not left.
+    #[test]
+    fn what_may_go_on_in_another_thread_is_told() {
+        crate::local(1, |job| {
+            assert!(retire(&job.ni.workplaces));
+            std::thread::scope(|scope| {
+                let of = &job.ni.workplaces;
+                scope.spawn(move || register(of, &Rc::new(Counts(Cell::new(0)))));
+            });
+            assert!(!retire(&job.ni.workplaces));
+        })
+        .unwrap();
+    }
+}

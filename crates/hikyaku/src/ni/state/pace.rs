@@ -1,0 +1,105 @@
+//! Spin while every rank has a core of its own, then yield, then sleep.
+
+use std::time::{Duration, Instant};
+
+/// How long to spin and to yield before sleeping.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    spin: Duration,
+    idle: Duration,
+}
+
+impl Pace {
+    /// `crowded`: there are more ranks than cores, so spinning only keeps the awaited rank from running.
+    pub fn new(crowded: bool) -> Pace {
+        let spin = if crowded { Duration::ZERO } else { Duration::from_micros(100) };
+        Pace { spin, idle: Duration::from_millis(1) }
+    }
+
+    #[inline(always)]
+    fn first_phase(&self) -> Phase {
+        if self.spin.is_zero() { Phase::Yield } else { Phase::Spin }
+    }
+}
+
+/// The course of one wait.
+pub(in crate::ni) struct Turn {
+    pace: Pace,
+    timeout: Option<Duration>,
+    turns: u32,
+    /// Taken late: the clock costs as much as a short wait.
+    begin: Option<Instant>,
+    /// When there was last something to do, as far as the clock was looked at.
+    idle_since: Option<Instant>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Spin,
+    Yield,
+    Sleep,
+}
+
+pub(in crate::ni) enum Step {
+    Spin,
+    Yield,
+    Sleep(Duration),
+    Late(Duration),
+}
+
+/// A sleeper looks around so often though nobody has woken it: a hostile rank may have spoilt the words by which it is woken, and then
+/// the end of that rank ends the wait all the same.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+/// Turns of a spinning wait between two looks at messages and departures.
+const LOOK_AROUND_TURNS: u32 = 16;
+/// Turns of a spinning wait between two looks at the clock.
+const CLOCK_TURNS: u32 = 512;
+
+impl Turn {
+    pub fn new(pace: Pace, timeout: Option<Duration>) -> Turn {
+        Turn { pace, timeout, turns: 0, begin: None, idle_since: None, phase: pace.first_phase() }
+    }
+
+    /// Begins again with spinning; the timeout goes on.
+    #[inline(always)]
+    pub fn restart(&mut self) {
+        self.phase = self.pace.first_phase();
+        self.idle_since = None;
+    }
+
+    #[inline(always)]
+    pub fn look_around(&self) -> bool {
+        self.phase != Phase::Spin || self.turns % LOOK_AROUND_TURNS == LOOK_AROUND_TURNS - 1
+    }
+
+    #[inline(always)]
+    pub fn next(&mut self) -> Step {
+        self.turns = self.turns.wrapping_add(1);
+        if self.phase == Phase::Spin && !self.turns.is_multiple_of(CLOCK_TURNS) {
+            return Step::Spin;
+        }
+        self.slow_next()
+    }
+
+    #[cold]
+    fn slow_next(&mut self) -> Step {
+        let now = Instant::now();
+        let waited = now - *self.begin.get_or_insert(now);
+        let idle = now - *self.idle_since.get_or_insert(now);
+        if let Some(timeout) = self.timeout.filter(|timeout| waited >= *timeout) {
+            return Step::Late(timeout);
+        }
+        if self.phase == Phase::Spin && idle >= self.pace.spin {
+            self.phase = Phase::Yield;
+        }
+        if self.phase == Phase::Yield && idle >= self.pace.idle {
+            self.phase = Phase::Sleep;
+        }
+        match self.phase {
+            Phase::Spin => Step::Spin,
+            Phase::Yield => Step::Yield,
+            Phase::Sleep => Step::Sleep(self.timeout.map_or(SLEEP_MAX, |timeout| (timeout - waited).min(SLEEP_MAX))),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What travels between interfaces, as data: it knows neither who sends it nor who does it.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `target` | where an operation works: spaces of a rank's memory |
+//! | `operation` | what it does, and its form in a packet |
+//! | `token` | whom its answer is for |
+//! | `message` | what an active message can carry |
+
+pub(crate) mod message;
+pub(crate) mod operation;
+pub(crate) mod target;
+pub(crate) mod token;

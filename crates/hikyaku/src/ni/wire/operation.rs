@@ -1,0 +1,250 @@
+//! What a remote operation does, and its form in a packet.
+
+use super::target::Target;
+use crate::memory::atomic::Atomic;
+use crate::transport::TAIL_BYTES_MAX;
+use crate::transport::core::Body;
+use crate::transport::packet::{PATIENT, PREPARED, kind, verb};
+use crate::transport::shm::ring::Packet;
+use std::marker::PhantomData;
+
+/// A remote operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operation<'a> {
+    pub at: Target,
+    pub act: Act<'a>,
+    pub manner: Manner,
+}
+
+/// What whoever carries an operation may know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    Plain,
+    /// Its description is an old one, which some machines send quicker.
+    Prepared,
+    /// Nobody is expected to wait for it: it may travel with the next packet.
+    Patient,
+}
+
+/// What is done at a target.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Act<'a> {
+    /// Writes bytes.
+    Push(Data<'a>),
+    /// Writes bytes, then words at an offset beside ([`Target::beside`]), of which the first is written last: whoever sees it sees
+    /// everything.
+    PushThen { data: Data<'a>, then: u64, tail: &'a [u8] },
+    /// Writes a word.
+    Word(u64),
+    /// Changes a word and answers its value from before.
+    Change(Atomic),
+    /// Answers so many bytes. The initiator knows by `position` which.
+    Pull { bytes: u64, position: u64 },
+    /// Answers what an area is: key, kind (and whether the network reaches it, [`REACHED`]), start, bytes, and by which base and
+    /// key it does. Of the heap: base, key, bytes.
+    Open,
+    /// Nothing. Its answer says that everything before it is done.
+    Settle,
+}
+
+/// Beside the kind of an area: the network reaches it by itself.
+pub(in crate::ni) const REACHED: u64 = 1 << 63;
+
+/// Bytes to be written somewhere. Others may change them meanwhile: then it is undefined which bytes arrive, and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Data<'a> {
+    start: *const u8,
+    bytes: usize,
+    borrowed: PhantomData<&'a [u8]>,
+}
+
+impl<'a> From<&'a [u8]> for Data<'a> {
+    fn from(bytes: &'a [u8]) -> Data<'a> {
+        Data { start: bytes.as_ptr(), bytes: bytes.len(), borrowed: PhantomData }
+    }
+}
+
+impl<'a> Data<'a> {
+    pub const EMPTY: Data<'static> =
+        Data { start: std::ptr::NonNull::dangling().as_ptr(), bytes: 0, borrowed: PhantomData };
+
+    /// So many bytes from an address on.
+    ///
+    /// # Safety
+    /// They can be read as long as this is used.
+    pub unsafe fn shared(start: *const u8, bytes: usize) -> Data<'a> {
+        Data { start, bytes, borrowed: PhantomData }
+    }
+
+    pub fn start(&self) -> *const u8 {
+        self.start
+    }
+
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// A part of it, as far as it reaches.
+    pub fn part(&self, from: usize, bytes: usize) -> Data<'a> {
+        let from = from.min(self.bytes);
+        Data { start: self.start.wrapping_add(from), bytes: bytes.min(self.bytes - from), borrowed: PhantomData }
+    }
+
+    /// A private copy.
+    pub fn to_private(self) -> Box<[u8]> {
+        let mut copy = vec![0; self.bytes].into_boxed_slice();
+        // SAFETY: it can be read, and the copy is as long.
+        unsafe { self.body(&[]).copy(0, &mut copy) };
+        copy
+    }
+
+    /// For a transport, with words behind it.
+    pub fn body(&self, tail: &'a [u8]) -> Body {
+        Body::new(self.start, self.bytes).then(tail.as_ptr(), tail.len())
+    }
+}
+
+impl<'a> Operation<'a> {
+    pub fn push(at: Target, data: &'a [u8]) -> Operation<'a> {
+        Operation { at, act: Act::Push(data.into()), manner: Manner::Plain }
+    }
+
+    pub fn word(at: Target, value: u64) -> Operation<'a> {
+        Operation { at, act: Act::Word(value), manner: Manner::Plain }
+    }
+
+    /// A push, then words at an offset beside.
+    pub fn push_then(at: Target, data: &'a [u8], then: usize, tail: &'a [u64]) -> Operation<'a> {
+        let tail = bytemuck::cast_slice(tail);
+        Operation { at, act: Act::PushThen { data: data.into(), then: then as u64, tail }, manner: Manner::Plain }
+    }
+
+    pub fn in_manner(self, manner: Manner) -> Operation<'a> {
+        Operation { manner, ..self }
+    }
+
+    /// Its packet and what goes with that, to be answered to `token`.
+    pub fn encode(&self, token: u64) -> (Packet, Body) {
+        let [space, key, offset] = self.at.encode();
+        let (verb, [a, b], data, tail) = self.act.encode();
+        debug_assert!(tail.len() <= TAIL_BYTES_MAX);
+        let manner = match self.manner {
+            Manner::Plain => 0,
+            Manner::Prepared => PREPARED,
+            Manner::Patient => PATIENT,
+        };
+        let body = data.body(tail);
+        let arguments = [space, key, offset, a, b, manner];
+        // The number of bytes matters to rings only, which carry few.
+        let payload_bytes = body.len() as u16;
+        (Packet { handler: verb, kind: kind::ROUTED, payload_bytes, address: token, arguments }, body)
+    }
+
+    /// What a peer asks of `rank`, which is this one; `None` for what is no operation.
+    pub fn decode(rank: usize, packet: &Packet, payload: &'a [u8]) -> Option<Operation<'a>> {
+        let [space, key, offset, a, b, _] = packet.arguments;
+        let at = Target::decode(rank, [space, key, offset])?;
+        Some(Operation { at, act: Act::decode(packet.handler, [a, b], payload)?, manner: Manner::Plain })
+    }
+}
+
+impl<'a> Act<'a> {
+    fn encode(&self) -> (u16, [u64; 2], Data<'a>, &'a [u8]) {
+        let plain = |verb, operands| (verb, operands, Data::EMPTY, &[] as &[u8]);
+        match *self {
+            Act::Push(data) => (verb::PUSH, [0; 2], data, &[]),
+            Act::PushThen { data, then, tail } => (verb::PUSH_THEN, [then, tail.len() as u64 / 8], data, tail),
+            Act::Word(value) => plain(verb::WORD, [value, 0]),
+            Act::Change(operation) => {
+                let (verb, operands) = verb::of_atomic(operation);
+                plain(verb, operands)
+            }
+            Act::Pull { bytes, position } => plain(verb::PULL, [bytes, position]),
+            Act::Open => plain(verb::OPEN, [0; 2]),
+            Act::Settle => plain(verb::SETTLE, [0; 2]),
+        }
+    }
+
+    fn decode(verb: u16, [a, b]: [u64; 2], payload: &'a [u8]) -> Option<Act<'a>> {
+        Some(match verb {
+            verb::PUSH => Act::Push(payload.into()),
+            verb::PUSH_THEN => {
+                let tail_bytes = usize::try_from(b).ok()?.checked_mul(8)?;
+                let (data, tail) = payload.split_at_checked(payload.len().checked_sub(tail_bytes)?)?;
+                Act::PushThen { data: data.into(), then: a, tail }
+            }
+            verb::WORD => Act::Word(a),
+            verb::PULL => Act::Pull { bytes: a, position: b },
+            verb::OPEN => Act::Open,
+            verb::SETTLE => Act::Settle,
+            verb => Act::Change(verb::atomic(verb, [a, b])?),
+        })
+    }
+
+    /// How many bytes of the target it needs.
+    pub fn span(&self) -> u64 {
+        match self {
+            Act::Push(data) | Act::PushThen { data, .. } => data.len() as u64,
+            Act::Word(_) | Act::Change(_) => 8,
+            Act::Pull { bytes, .. } => *bytes,
+            Act::Open | Act::Settle => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn show(operation: &Operation<'_>) -> String {
+        let bytes = |data: &Data<'_>| {
+            let mut bytes = vec![0; data.len()];
+            // SAFETY: made of slices that are alive.
+            unsafe { data.body(&[]).copy(0, &mut bytes) };
+            bytes
+        };
+        let act = match &operation.act {
+            Act::Push(data) => format!("push {:?}", bytes(data)),
+            Act::PushThen { data, then, tail } => format!("push {:?} then {tail:?} at {then}", bytes(data)),
+            other => format!("{other:?}"),
+        };
+        format!("{act} at {:?}", operation.at)
+    }
+
+    proptest! {
+        #[test]
+        fn operations_survive_a_packet(
+            words in any::<[u64; 2]>(), which in 0usize..12, data in proptest::collection::vec(any::<u8>(), 0..100),
+            tail in proptest::collection::vec(any::<u64>(), 0..=8), (id, key, offset) in any::<(u32, u64, u64)>(),
+        ) {
+            let [a, b] = words;
+            let (data, tail): (Data<'_>, &[u8]) = (data[..].into(), bytemuck::cast_slice(&tail));
+            let acts = [
+                Act::Push(data), Act::PushThen { data, then: a, tail }, Act::Word(a), Act::Change(Atomic::Add(a)),
+                Act::Change(Atomic::Swap(a)), Act::Change(Atomic::CompareSwap { old: a, new: b }),
+                Act::Change(Atomic::And(a)), Act::Change(Atomic::Or(a)), Act::Change(Atomic::Xor(a)),
+                Act::Pull { bytes: a, position: b }, Act::Open, Act::Settle,
+            ];
+            let at = Target::decode(3, [id as u64, key, offset]).unwrap();
+            let operation = Operation { at, act: acts[which], manner: Manner::Plain };
+            let (packet, body) = operation.encode(77);
+            let mut payload = vec![0; body.len()];
+            // SAFETY: made of slices that are alive.
+            unsafe { body.copy(0, &mut payload) };
+            prop_assert_eq!(packet.address, 77);
+            let decoded = Operation::decode(3, &packet, &payload).unwrap();
+            prop_assert_eq!(show(&decoded), show(&operation));
+        }
+
+        #[test]
+        fn whatever_a_peer_sends_is_read_or_refused(
+            handler in any::<u16>(), arguments in any::<[u64; 6]>(), payload in proptest::collection::vec(any::<u8>(), 0..100)
+        ) {
+            let packet = Packet { handler: handler % 16, kind: kind::ROUTED, arguments, ..Packet::default() };
+            if let Some(operation) = Operation::decode(0, &packet, &payload) {
+                prop_assert!(operation.act.span() <= payload.len().max(8) as u64 || handler % 16 == verb::PULL);
+            }
+        }
+    }
+}

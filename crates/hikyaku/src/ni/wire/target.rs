@@ -1,0 +1,113 @@
+//! Where a remote operation works: some bytes of a rank, named so that its owner can check them.
+
+use crate::sync::barrier::STEP_COUNT;
+use crate::transport::remote_memory::RemoteKey;
+use crate::transport::shm::layout::Hearing;
+
+/// Bytes of a rank from an offset on, as its network interface finds them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub rank: usize,
+    pub space: Space,
+    pub offset: u64,
+}
+
+/// A part of a rank's memory with offsets of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Space {
+    /// An area of the rank, or [`HEAP`], [`MEETING`] or [`WINDOW`].
+    id: u32,
+    /// What only those know who may use it: the key of an area, the name of a window, else the number of the job.
+    key: u64,
+    /// How the network reaches it by itself: an area of which its owner has told that. Symmetric memory has one key for all.
+    reach: Option<RemoteKey>,
+}
+
+/// The words on which ranks meet in a collective call of the job.
+const MEETING: u32 = u32::MAX;
+/// A window of the rank.
+const WINDOW: u32 = u32::MAX - 1;
+/// The heap of the rank.
+const HEAP: u32 = u32::MAX - 2;
+
+impl Target {
+    pub fn in_window(rank: usize, name: u64, offset: usize) -> Target {
+        Target { rank, space: Space { id: WINDOW, key: name, reach: None }, offset: offset as u64 }
+    }
+
+    /// At an offset of the rank's heap, in the job of this number.
+    pub fn in_heap(job: u64, rank: usize, offset: usize) -> Target {
+        Target { rank, space: Space { id: HEAP, key: job, reach: None }, offset: offset as u64 }
+    }
+
+    /// What the rank hears in a step of a collective call of the job.
+    pub fn hearing(job: u64, rank: usize, turn: usize, step: usize) -> Target {
+        let offset = (turn * STEP_COUNT + step) * size_of::<Hearing>();
+        Target { rank, space: Space { id: MEETING, key: job, reach: None }, offset: offset as u64 }
+    }
+
+    /// In an area of the rank, by its key, and by how the network reaches it, if it does.
+    pub fn in_area(rank: usize, id: u32, key: u64, reach: Option<RemoteKey>, offset: usize) -> Target {
+        Target { rank, space: Space { id, key, reach }, offset: offset as u64 }
+    }
+
+    /// An area of a rank of which only the number is known.
+    pub fn of_unknown_area(rank: usize, id: u32) -> Target {
+        Target { rank, space: Space { id, key: 0, reach: None }, offset: 0 }
+    }
+
+    pub fn plus(self, bytes: usize) -> Target {
+        Target { offset: self.offset + bytes as u64, ..self }
+    }
+
+    /// The first words of a packet.
+    pub fn encode(&self) -> [u64; 3] {
+        [self.space.id as u64, self.space.key, self.offset]
+    }
+
+    /// What a peer has said of this rank's memory; none of it is believed.
+    pub fn decode(rank: usize, [id, key, offset]: [u64; 3]) -> Option<Target> {
+        Some(Target { rank, space: Space { id: u32::try_from(id).ok()?, key, reach: None }, offset })
+    }
+
+    /// Whether it is in a window, which is looked up in a table of its own.
+    pub fn is_window(&self) -> bool {
+        self.space.id == WINDOW
+    }
+
+    /// Whether it is in memory that every rank has: the heap, or the meeting place.
+    pub fn is_shared(&self) -> bool {
+        self.space.id >= HEAP && !self.is_window()
+    }
+
+    /// Whether it is on the meeting place.
+    pub fn is_meeting(&self) -> bool {
+        self.space.id == MEETING
+    }
+
+    /// Whether it is in the rank's heap.
+    pub fn is_heap(&self) -> bool {
+        self.space.id == HEAP
+    }
+
+    /// The number of the area it is in, if it is in one.
+    pub fn area(&self) -> Option<u32> {
+        (self.space.id < HEAP).then_some(self.space.id)
+    }
+
+    /// How the network reaches the area it is in, if it does.
+    pub fn reach(&self) -> Option<RemoteKey> {
+        self.space.reach
+    }
+
+    /// The key of the area or the name of the window.
+    pub fn key(&self) -> u64 {
+        self.space.key
+    }
+
+    /// Where words that follow a push lie: on the meeting place for a push there, else in the heap.
+    pub fn beside(&self, job: u64, offset: u64) -> Target {
+        let id = if self.space.id == MEETING { MEETING } else { HEAP };
+        Target { space: Space { id, key: job, reach: None }, offset, ..*self }
+    }
+}

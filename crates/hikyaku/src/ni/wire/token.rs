@@ -1,0 +1,71 @@
+//! Whom an answer is for. A token travels with an operation and comes back with its answer; what comes back is a peer's word and
+//! is checked.
+//!
+//! ```text
+//!   63 counted   62 answered only if refused   61 a pull   60..8 number   7..0 port
+//! ```
+//! The token of a call has none of the three bits, that of a question for a key the first and the third; 0 is no token.
+
+/// In place of the token of an operation that nobody answers.
+pub(in crate::ni) const QUIET: u64 = 0;
+
+const COUNTED: u64 = 1 << 63;
+const LAZY: u64 = 1 << 62;
+const PULLED: u64 = 1 << 61;
+/// Of the question by which key a rank's symmetric memory is reached.
+pub(in crate::ni) const KEY: u64 = COUNTED | PULLED;
+const NUMBER_MAX: u64 = (1 << 53) - 1;
+
+/// Of a counted operation; `lazy` if its end is asked for later.
+pub(in crate::ni) fn counted(port: usize, number: u64, lazy: bool) -> u64 {
+    COUNTED | if lazy { LAZY } else { 0 } | (number & NUMBER_MAX) << 8 | port as u64
+}
+
+/// Of the requests of a pull.
+pub(in crate::ni) fn pulled(port: usize, number: u64) -> u64 {
+    PULLED | (number & NUMBER_MAX) << 8 | port as u64
+}
+
+/// Whether the initiator wants to hear when it is done.
+pub(in crate::ni) fn is_answered(token: u64) -> bool {
+    token != QUIET && token & LAZY == 0
+}
+
+/// Whether its answer tells of all counted operations before it.
+pub(in crate::ni) fn is_counted(token: u64) -> bool {
+    token & KEY == COUNTED
+}
+
+/// Whether the end of it is asked for later.
+pub(in crate::ni) fn is_lazy(token: u64) -> bool {
+    token & LAZY != 0
+}
+
+/// The token of a lazy operation, for an answer that nobody has asked for.
+pub(in crate::ni) fn as_answered(token: u64) -> u64 {
+    token & !LAZY
+}
+
+/// Whether the initiator wants to hear of a refusal.
+pub(in crate::ni) fn is_refused(token: u64) -> bool {
+    token != QUIET
+}
+
+/// What kind of operation a token is of. The number of the port is a peer's word.
+pub(in crate::ni) enum Asked {
+    Call { port: usize },
+    Counted { port: usize, number: u64 },
+    Pull { port: usize },
+    Key,
+}
+
+/// What has been asked with a token.
+pub(in crate::ni) fn asked(token: u64) -> Asked {
+    let (port, number) = ((token & 0xff) as usize, token >> 8 & NUMBER_MAX);
+    match token & (COUNTED | PULLED) {
+        0 => Asked::Call { port },
+        KEY => Asked::Key,
+        PULLED => Asked::Pull { port },
+        _ => Asked::Counted { port, number },
+    }
+}
