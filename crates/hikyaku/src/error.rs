@@ -6,7 +6,10 @@ use std::fmt;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a call failed.
-#[derive(Debug, Clone, thiserror::Error)]
+///
+/// Both `{}` and `{:?}` print the sentence for the user, so that `fn main() -> hikyaku::Result<()>` and `unwrap` show it; `{:#?}`
+/// prints the variant and its fields, for logs.
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     // A peer is gone or misbehaves.
@@ -248,6 +251,16 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A setting of the environment that cannot be read; [`crate::settings`] lists them all.
+    #[error("{name}={value} cannot be read; accepted is {accepted}")]
+    Setting {
+        /// The variable.
+        name: &'static str,
+        /// What it is set to.
+        value: String,
+        /// What it may be.
+        accepted: &'static str,
+    },
     /// A host of the job does not do its part.
     #[error("host {host}: {reason}")]
     Host {
@@ -305,6 +318,62 @@ impl fmt::Display for Refusal {
             Refusal::OutOfMemory => "it has not enough memory for its part",
             Refusal::HandlerPanicked => "the handler panicked there before it answered",
         })
+    }
+}
+
+/// Writes the variant and its fields; one that is missing here does not compile.
+macro_rules! structure {
+    ($error:expr, $f:expr; $($name:ident { $($field:ident),* })*) => {
+        match $error {
+            $(Error::$name { $($field),* } => {
+                $f.debug_struct(stringify!($name))$(.field(stringify!($field), $field))*.finish()
+            })*
+            Error::Invalid(reason) => $f.debug_tuple("Invalid").field(reason).finish(),
+        }
+    };
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
+        structure! { self, f;
+            PeerDead { rank }
+            Unreachable { rank, tried }
+            PeerLeft { rank }
+            PeerMisbehaved { rank, what }
+            Refused { rank, reason }
+            Timeout { after }
+            Busy { rank }
+            NoSuchRank { rank, size }
+            OutOfBounds { index, count, len }
+            Misaligned { index }
+            ForeignArea { }
+            NotMine { rank }
+            UnknownArea { rank, id }
+            AreaRevoked { rank, id }
+            AreaIdTaken { id, max }
+            WrongElement { bytes, element }
+            HandlerTaken { id, max }
+            UnknownHandler { id }
+            PayloadTooLong { bytes, max }
+            NoSuchSlot { slot, slots }
+            SlotBusy { rank, slot }
+            Truncated { from, to, slot, bytes }
+            BadBuffer { from, to, slot }
+            InHandler { }
+            InFunction { }
+            ForkedChild { }
+            Mismatch { operation, rank, mine, theirs }
+            NoPort { max }
+            NoMemory { needed, available, limit }
+            StartTimeout { missing, after }
+            Launcher { reason }
+            Setting { name, value, accepted }
+            Host { host, reason }
+            System { call, errno }
+        }
     }
 }
 

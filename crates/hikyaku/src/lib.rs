@@ -77,6 +77,9 @@ mod ni;
 pub mod planted;
 #[cfg(not(hikyaku_planted))]
 mod planted;
+/// What the environment can say.
+#[cfg(not(loom))]
+pub mod settings;
 #[doc(hidden)]
 pub mod sync;
 #[cfg(not(loom))]

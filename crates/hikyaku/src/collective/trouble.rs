@@ -69,7 +69,9 @@ impl Group<'_> {
     /// Remembers that the group is of no use any more.
     #[cold]
     pub(super) fn fail(&self, error: Error) -> Error {
-        self.broken.borrow_mut().get_or_insert(error).clone()
+        let error = self.broken.borrow_mut().get_or_insert(error).clone();
+        self.job.ni.blame(&error);
+        error
     }
 
     /// Fails where every call would: before memory is taken for one.

@@ -8,7 +8,7 @@ use super::wait::By;
 use crate::error::{Error, Result};
 use crate::planted::{Bug, planted};
 use crate::transport::core::Loss;
-use crate::transport::shm::layout::State;
+use crate::transport::shm::layout::{Blame, State};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -114,7 +114,16 @@ impl Ni {
         if matches!(error, Error::Unreachable { .. }) {
             self.lost.missed.store(true, Ordering::Relaxed);
         }
+        self.blame(&error);
         error
+    }
+
+    /// Leaves word of a call that fails because a peer has ended: if this rank ends too, the launcher knows who was first.
+    pub(crate) fn blame(&self, error: &Error) {
+        if let (true, Some(rank)) = (error.is_end_of_peer(), error.rank()) {
+            let blame = Blame { rank, was_dead: matches!(error, Error::PeerDead { .. }) };
+            self.mine().life.blame.store(blame.word(), Ordering::Relaxed);
+        }
     }
 
     /// As what this rank leaves. Where a call has failed because another rank could not be reached, which only this one may know,
