@@ -45,6 +45,31 @@ fn the_first_cause_is_named_and_then_who_followed() {
     }
 }
 
+/// What rank 0 is told, or rank 1 where the mistake is its own, as processes, as threads and simulated.
+#[test]
+fn mistakes_of_calls_are_told_in_words() {
+    const SAME: &str = "all ranks must make the same call";
+    for (name, said) in [
+        ("operation", format!("rank 1 calls allreduce(max, 10 x f64), this rank allreduce(sum, 10 x f64); {SAME}")),
+        ("count", format!("rank 1 calls allreduce(sum, 11 x f64), this rank allreduce(sum, 10 x f64); {SAME}")),
+        ("call", format!("rank 1 calls allgather(8 bytes), this rank barrier; {SAME}")),
+        ("memory", format!("rank 1 calls symmetric(88 bytes), this rank symmetric(80 bytes); {SAME}")),
+        (
+            "type",
+            "a message of 12 bytes from rank 0 in slot 0 is no whole number of elements of 8 bytes: is it of another type?"
+                .to_owned(),
+        ),
+    ] {
+        let said = format!("Error: {said}");
+        let output = mistake(name);
+        assert!(err(&output).lines().any(|line| line == said), "{name}: {}", err(&output));
+        for place in ["threads", "simulated"] {
+            let output = watchdog::output(Command::new(examples().join("mistakes")).args([place, name]));
+            assert_eq!((output.status.code(), err(&output)), (Some(1), said.clone() + "\n"), "{name}, {place}");
+        }
+    }
+}
+
 fn run(arguments: &[&str], variable: Option<(&str, &str)>) -> Output {
     watchdog::output(Command::new(HIKYAKU).args(arguments).envs(variable).stdin(Stdio::null()))
 }

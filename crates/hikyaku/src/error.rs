@@ -182,6 +182,20 @@ pub enum Error {
         /// The size of the message.
         bytes: usize,
     },
+    /// A message was no whole number of the receive's elements; its bytes are in the buffer.
+    #[error(
+        "a message of {bytes} bytes from rank {from} in slot {slot} is no whole number of elements of {element} bytes: is it of another type?"
+    )]
+    PartElement {
+        /// The sender.
+        from: usize,
+        /// The slot.
+        slot: usize,
+        /// The size of the message.
+        bytes: usize,
+        /// The size of an element of the receive.
+        element: usize,
+    },
     /// A long message could not be copied: the kernel refused a part of the sender's or the receiver's buffer. What the
     /// receive's buffer holds is undefined.
     #[error(
@@ -205,7 +219,7 @@ pub enum Error {
     #[error("this process is a fork of a rank; only the rank itself may communicate")]
     ForkedChild,
     /// Ranks called the same collective with different arguments.
-    #[error("{operation}: rank {rank} asks for {theirs}, this rank for {mine}; all ranks must agree")]
+    #[error("{}", disagreement(.rank, .my_call, .their_call))]
     Mismatch {
         /// The collective.
         operation: &'static str,
@@ -215,6 +229,10 @@ pub enum Error {
         mine: u64,
         /// What that rank asked for.
         theirs: u64,
+        /// The call of this rank, as `allreduce(sum, 10 x f64)`.
+        my_call: String,
+        /// The call of that rank; the same text if they differ in an earlier one.
+        their_call: String,
     },
     /// All ports of this rank are in use.
     #[error("all {max} ports of this rank are in use; close one, or start the job with more ports")]
@@ -277,6 +295,13 @@ pub enum Error {
         /// Its error number.
         errno: i32,
     },
+}
+
+fn disagreement(rank: &usize, mine: &str, theirs: &str) -> String {
+    match mine == theirs {
+        true => format!("rank {rank} and this rank both call {mine}, but a call before it was not the same on both"),
+        false => format!("rank {rank} calls {theirs}, this rank {mine}; all ranks must make the same call"),
+    }
 }
 
 /// Why a rank refused an operation on its memory.
@@ -362,10 +387,11 @@ impl fmt::Debug for Error {
             SlotBusy { rank, slot }
             Truncated { from, to, slot, bytes }
             BadBuffer { from, to, slot }
+            PartElement { from, slot, bytes, element }
             InHandler { }
             InFunction { }
             ForkedChild { }
-            Mismatch { operation, rank, mine, theirs }
+            Mismatch { operation, rank, mine, theirs, my_call, their_call }
             NoPort { max }
             NoMemory { needed, available, limit }
             StartTimeout { missing, after }

@@ -155,6 +155,10 @@ pub mod transport {
     }
 }
 
+/// Element types are plain data in the sense of this crate: `bytemuck::Pod`.
+#[cfg(not(loom))]
+pub use bytemuck;
+
 #[cfg(not(loom))]
 pub use self::{
     collective::Group,

@@ -32,6 +32,20 @@ fn err(job: &Job, name: &str) -> Result<()> {
             true => job.world()?.allreduce(&mut [1.0; 10], Sum),
             false => job.world()?.allreduce(&mut [1.0; 10], Max),
         },
+        "count" => job.world()?.allreduce(&mut vec![1.0; 10 + job.rank()], Sum),
+        "root" => job.world()?.broadcast(&mut vec![1u8; 100_000], job.rank()),
+        "call" => match is_first {
+            true => job.world()?.barrier(),
+            false => job.world()?.allgather(&[1.0], &mut [0.0; 2]),
+        },
+        "memory" => job.symmetric::<u64>(10 + job.rank()).map(drop),
+        "type" => {
+            let messages = job.messages(1)?;
+            if is_first {
+                return messages.send(&[1.0f32; 3], 1, 0);
+            }
+            messages.recv(&mut [0.0f64; 2], 0, 0).map(drop)
+        }
         other => panic!("{other}?"),
     }
 }

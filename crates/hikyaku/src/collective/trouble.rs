@@ -3,7 +3,7 @@
 //! How members find out is different for near groups (`alarm`) and for those over hosts (`far::alarm`).
 
 use super::group::Group;
-use super::label::Label;
+use super::label::{Label, REFUSED_BYTES};
 use crate::error::{Error, Result};
 use crate::ni::failure::Hold;
 use crate::ni::message::refuse_in_handler;
@@ -90,8 +90,7 @@ impl Group<'_> {
     /// This member cannot do what it was asked: the others must not wait for it.
     #[cold]
     pub(super) fn refuse(&self, label: Label, reason: String) -> Error {
-        // A size that no other member can have.
-        let odd = Label { bytes: (1 << 48) - 1, ..label };
+        let odd = Label { bytes: REFUSED_BYTES, ..label };
         match self.reach().refuse(odd) {
             Ok(()) => {
                 self.broken.replace(Some(Error::Invalid(reason.clone())));
