@@ -168,7 +168,7 @@ fn code_of(error: &Error) -> c_int {
         Error::ForkedChild => HK_ERR_FORKED,
         Error::Mismatch { .. } => HK_ERR_MISMATCH,
         Error::NoPort { .. } => HK_ERR_PORTS,
-        Error::Invalid(_) => HK_ERR_INVALID,
+        Error::Invalid(_) | Error::Setting { .. } => HK_ERR_INVALID,
         Error::NoMemory { .. } => HK_ERR_MEMORY,
         Error::StartTimeout { .. } | Error::Launcher { .. } => HK_ERR_START,
         Error::System { .. } => HK_ERR_SYSTEM,

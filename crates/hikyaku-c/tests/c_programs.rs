@@ -46,7 +46,7 @@ fn header_and_library_agree() {
 #[test]
 fn programs_know_the_library_by_its_name() {
     let dynamic = succeed(Command::new("readelf").arg("-d").arg(built().join("libhikyaku.so")));
-    assert!(String::from_utf8_lossy(&dynamic.stdout).contains("soname: [libhikyaku.so]"));
+    assert!(String::from_utf8_lossy(&dynamic.stdout).contains("soname: [libhikyaku.so.0]"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod say;
 
 mod bench;
 mod info;
+mod manual;
 mod run;
 mod sim;
 mod tune;
@@ -32,6 +33,9 @@ enum Command {
     Info(info::Arguments),
     Tune(tune::Arguments),
     Sim(sim::Arguments),
+    /// Man pages and completions of shells; for `make install`.
+    #[command(hide = true)]
+    Manual(manual::Arguments),
     /// The agent of a host; started by `hikyaku run --hosts`.
     #[command(hide = true)]
     Agent,
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
         Command::Agent => {
             hikyaku::launch::serve_as_agent().map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
         }
+        Command::Manual(arguments) => manual::write::<Arguments>(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Rank { role: Role::Bench { parts } } => bench::rank(&parts),

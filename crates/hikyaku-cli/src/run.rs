@@ -1,6 +1,6 @@
 //! `hikyaku run`: starts a program as the ranks of a job.
 
-use hikyaku::launch::{Bind, Ending, Hosts, Launcher, OnDeadlock, OnDeath, Outcome};
+use hikyaku::launch::{Bind, Ending, Hosts, Launcher, OnDeadlock, OnDeath, Outcome, Running};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(short, long)]
     tag: bool,
 
-    /// Bind each rank to a core, if there are enough; `none` leaves it to the system
+    /// Bind each rank to a core, if there are enough that no other job has; `none` leaves it to the system
     #[arg(long, value_enum, default_value = "core")]
     bind: BindChoice,
 
@@ -83,8 +83,8 @@ pub struct Arguments {
     #[arg(short, long)]
     verbose: bool,
 
-    /// The program and its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "PROGRAM")]
+    /// The program and its arguments; after `--` also a program whose name begins with a dash
+    #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
     program: Vec<std::ffi::OsString>,
 }
 
@@ -183,7 +183,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     }
     let running = launcher.start().map_err(|error| error.to_string())?;
     if arguments.verbose {
-        describe(&launcher, hosts.as_ref(), &running.processes());
+        describe(&launcher, &running, hosts.as_ref());
     }
     let outcome = running.wait().map_err(|error| error.to_string())?;
     report(&outcome, arguments.verbose);
@@ -251,9 +251,10 @@ fn variable(setting: &OsStr) -> Result<Option<(OsString, OsString)>, String> {
     Ok(value.map(|value| (name.to_owned(), value)))
 }
 
-fn describe(launcher: &Launcher, hosts: Option<&Hosts>, processes: &[u32]) {
-    let cores = launcher.cores();
-    for (rank, process) in processes.iter().enumerate() {
+fn describe(launcher: &Launcher, running: &Running, hosts: Option<&Hosts>) {
+    let cores = running.cores();
+    let unbound = if launcher.cores().is_some() { "not bound: other jobs have the cores" } else { "not bound" };
+    for (rank, process) in running.processes().iter().enumerate() {
         if let Some(hosts) = hosts {
             let host = &hosts.names()[hosts.host_of()[rank] as usize];
             eprintln!("hikyaku: rank {rank} is process {process} on host {host}");
@@ -261,27 +262,47 @@ fn describe(launcher: &Launcher, hosts: Option<&Hosts>, processes: &[u32]) {
         }
         match &cores {
             Some(cores) => eprintln!("hikyaku: rank {rank} is process {process} on core {}", cores[rank]),
-            None => eprintln!("hikyaku: rank {rank} is process {process}, not bound"),
+            None => eprintln!("hikyaku: rank {rank} is process {process}, {unbound}"),
         }
     }
 }
 
-/// Says what a user would otherwise have to guess: which rank ended the job, and how.
+/// Says what a user would otherwise have to guess: which rank ended the job, and how; then who followed.
 fn report(outcome: &Outcome, verbose: bool) {
     for remark in &outcome.remarks {
         eprintln!("hikyaku: {remark}");
     }
-    if let Some(rank) = outcome.first_failure.filter(|_| outcome.stopped.is_none()) {
-        match outcome.endings[rank] {
-            Ending::Exited(status) => eprintln!("hikyaku: rank {rank} exited with status {status}; the job has ended"),
-            Ending::Killed(signal) => {
-                eprintln!("hikyaku: rank {rank} was killed by signal {signal}; the job has ended")
-            }
+    if let Some((first, others)) = outcome.failures.split_first().filter(|_| outcome.stopped.is_none()) {
+        eprintln!("hikyaku: rank {first} {}; the job has ended", past(outcome.endings[*first], false));
+        for alike in others.chunk_by(|a, b| outcome.endings[*a] == outcome.endings[*b]) {
+            let ending = past(outcome.endings[alike[0]], alike.len() > 1);
+            eprintln!("hikyaku: after that {} {ending}", ranks(alike.to_vec()));
         }
     }
     if verbose {
         for (rank, ending) in outcome.endings.iter().enumerate() {
             eprintln!("hikyaku: rank {rank}: {ending:?}");
         }
+    }
+}
+
+fn past(ending: Ending, several: bool) -> String {
+    match ending {
+        Ending::Exited(status) => format!("exited with status {status}"),
+        Ending::Killed(signal) => format!("{} killed by signal {signal}", if several { "were" } else { "was" }),
+    }
+}
+
+/// Names ranks as people do: `rank 2`, `ranks 1, 2 and 5`; many by their number.
+fn ranks(mut ranks: Vec<usize>) -> String {
+    const NAMED_MAX: usize = 8;
+    ranks.sort();
+    match &ranks[..] {
+        [rank] => format!("rank {rank}"),
+        [before @ .., last] if ranks.len() <= NAMED_MAX => {
+            let before: Vec<String> = before.iter().map(usize::to_string).collect();
+            format!("ranks {} and {last}", before.join(", "))
+        }
+        _ => format!("{} ranks", ranks.len()),
     }
 }

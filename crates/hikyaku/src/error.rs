@@ -6,7 +6,10 @@ use std::fmt;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a call failed.
-#[derive(Debug, Clone, thiserror::Error)]
+///
+/// Both `{}` and `{:?}` print the sentence for the user, so that `fn main() -> hikyaku::Result<()>` and `unwrap` show it; `{:#?}`
+/// prints the variant and its fields, for logs.
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     // A peer is gone or misbehaves.
@@ -179,6 +182,20 @@ pub enum Error {
         /// The size of the message.
         bytes: usize,
     },
+    /// A message was no whole number of the receive's elements; its bytes are in the buffer.
+    #[error(
+        "a message of {bytes} bytes from rank {from} in slot {slot} is no whole number of elements of {element} bytes: is it of another type?"
+    )]
+    PartElement {
+        /// The sender.
+        from: usize,
+        /// The slot.
+        slot: usize,
+        /// The size of the message.
+        bytes: usize,
+        /// The size of an element of the receive.
+        element: usize,
+    },
     /// A long message could not be copied: the kernel refused a part of the sender's or the receiver's buffer. What the
     /// receive's buffer holds is undefined.
     #[error(
@@ -202,7 +219,7 @@ pub enum Error {
     #[error("this process is a fork of a rank; only the rank itself may communicate")]
     ForkedChild,
     /// Ranks called the same collective with different arguments.
-    #[error("{operation}: rank {rank} asks for {theirs}, this rank for {mine}; all ranks must agree")]
+    #[error("{}", disagreement(.rank, .my_call, .their_call))]
     Mismatch {
         /// The collective.
         operation: &'static str,
@@ -212,6 +229,10 @@ pub enum Error {
         mine: u64,
         /// What that rank asked for.
         theirs: u64,
+        /// The call of this rank, as `allreduce(sum, 10 x f64)`.
+        my_call: String,
+        /// The call of that rank; the same text if they differ in an earlier one.
+        their_call: String,
     },
     /// All ports of this rank are in use.
     #[error("all {max} ports of this rank are in use; close one, or start the job with more ports")]
@@ -248,6 +269,16 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A setting of the environment that cannot be read; [`crate::settings`] lists them all.
+    #[error("{name}={value} cannot be read; accepted is {accepted}")]
+    Setting {
+        /// The variable.
+        name: &'static str,
+        /// What it is set to.
+        value: String,
+        /// What it may be.
+        accepted: &'static str,
+    },
     /// A host of the job does not do its part.
     #[error("host {host}: {reason}")]
     Host {
@@ -264,6 +295,13 @@ pub enum Error {
         /// Its error number.
         errno: i32,
     },
+}
+
+fn disagreement(rank: &usize, mine: &str, theirs: &str) -> String {
+    match mine == theirs {
+        true => format!("rank {rank} and this rank both call {mine}, but a call before it was not the same on both"),
+        false => format!("rank {rank} calls {theirs}, this rank {mine}; all ranks must make the same call"),
+    }
 }
 
 /// Why a rank refused an operation on its memory.
@@ -305,6 +343,63 @@ impl fmt::Display for Refusal {
             Refusal::OutOfMemory => "it has not enough memory for its part",
             Refusal::HandlerPanicked => "the handler panicked there before it answered",
         })
+    }
+}
+
+/// Writes the variant and its fields; one that is missing here does not compile.
+macro_rules! structure {
+    ($error:expr, $f:expr; $($name:ident { $($field:ident),* })*) => {
+        match $error {
+            $(Error::$name { $($field),* } => {
+                $f.debug_struct(stringify!($name))$(.field(stringify!($field), $field))*.finish()
+            })*
+            Error::Invalid(reason) => $f.debug_tuple("Invalid").field(reason).finish(),
+        }
+    };
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
+        structure! { self, f;
+            PeerDead { rank }
+            Unreachable { rank, tried }
+            PeerLeft { rank }
+            PeerMisbehaved { rank, what }
+            Refused { rank, reason }
+            Timeout { after }
+            Busy { rank }
+            NoSuchRank { rank, size }
+            OutOfBounds { index, count, len }
+            Misaligned { index }
+            ForeignArea { }
+            NotMine { rank }
+            UnknownArea { rank, id }
+            AreaRevoked { rank, id }
+            AreaIdTaken { id, max }
+            WrongElement { bytes, element }
+            HandlerTaken { id, max }
+            UnknownHandler { id }
+            PayloadTooLong { bytes, max }
+            NoSuchSlot { slot, slots }
+            SlotBusy { rank, slot }
+            Truncated { from, to, slot, bytes }
+            BadBuffer { from, to, slot }
+            PartElement { from, slot, bytes, element }
+            InHandler { }
+            InFunction { }
+            ForkedChild { }
+            Mismatch { operation, rank, mine, theirs, my_call, their_call }
+            NoPort { max }
+            NoMemory { needed, available, limit }
+            StartTimeout { missing, after }
+            Launcher { reason }
+            Setting { name, value, accepted }
+            Host { host, reason }
+            System { call, errno }
+        }
     }
 }
 

@@ -77,6 +77,9 @@ mod ni;
 pub mod planted;
 #[cfg(not(hikyaku_planted))]
 mod planted;
+/// What the environment can say.
+#[cfg(not(loom))]
+pub mod settings;
 #[doc(hidden)]
 pub mod sync;
 #[cfg(not(loom))]
@@ -153,6 +156,10 @@ pub mod transport {
         pub mod ring;
     }
 }
+
+/// Element types are plain data in the sense of this crate: `bytemuck::Pod`.
+#[cfg(not(loom))]
+pub use bytemuck;
 
 #[cfg(not(loom))]
 pub use self::{

@@ -177,7 +177,9 @@ fn code_of(error: &Error) -> c_int {
         Error::NoSuchSlot { .. } => FMPL_ERR_INDEX,
         Error::SlotBusy { .. } => FMPL_ERR_BUSY,
         Error::Truncated { .. } => FMPL_ERR_TRUNCATED,
-        Error::Invalid(_) | Error::BadBuffer { .. } => FMPL_ERR_INVALID,
+        Error::Invalid(_) | Error::Setting { .. } | Error::PartElement { .. } | Error::BadBuffer { .. } => {
+            FMPL_ERR_INVALID
+        }
         Error::InHandler | Error::InFunction => FMPL_ERR_INSIDE,
         Error::ForkedChild => FMPL_ERR_FORKED,
         Error::Mismatch { .. } => FMPL_ERR_MISMATCH,

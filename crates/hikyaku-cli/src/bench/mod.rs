@@ -4,6 +4,7 @@
 mod blacs;
 mod curve;
 mod hosts;
+mod json;
 mod legend;
 mod limit;
 mod measured;
@@ -163,7 +164,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
 
 fn show(results: &Results, json: bool) -> Result<(), String> {
     match json {
-        true => say!("{}", serde_json::to_string_pretty(results).map_err(|error| error.to_string())?),
+        true => say!("{}", json::text(results)?),
         false => table::print(results),
     }
     Ok(())

@@ -216,7 +216,7 @@ pub fn mismatched_sizes_are_reported(job: &Job) {
     let bytes = |rank: usize| 8 * (10 + rank as u64);
     for _ in 0..3 {
         match job.symmetric::<u64>(10 + job.rank()) {
-            Err(Error::Mismatch { operation, rank, mine, theirs }) => {
+            Err(Error::Mismatch { operation, rank, mine, theirs, .. }) => {
                 assert_eq!((operation, mine, theirs), ("symmetric", bytes(job.rank()), bytes(rank)));
             }
             other => panic!("{other:?}"),

@@ -257,10 +257,16 @@ impl Parts {
             None => Ok(all),
             Some((&Parts { plan: theirs, .. }, member)) => {
                 let (rank, mine) = (channel.rank_of(*member)?, self.plan);
-                Err(Error::Mismatch { operation: "formation", rank, mine, theirs })
+                Err(unlike("formation", rank, mine, theirs))
             }
         }
     }
+}
+
+/// Formations are compared by checksums, of which only that they differ can be told.
+fn unlike(operation: &'static str, rank: usize, mine: u64, theirs: u64) -> Error {
+    let (my_call, their_call) = (format!("Formation::new with this {operation}"), "Formation::new with another".into());
+    Error::Mismatch { operation, rank, mine, theirs, my_call, their_call }
 }
 
 /// Makes the groups out of what all have told.
@@ -282,7 +288,7 @@ fn form<'j>(
         let mine = all[me].lists[index];
         if let Some(member) = team.iter().find(|member| all[**member].lists[index] != mine) {
             let (rank, theirs) = (ranks[*member], all[*member].lists[index]);
-            return Err(Error::Mismatch { operation: "team of a formation", rank, mine, theirs });
+            return Err(unlike("team of a formation", rank, mine, theirs));
         }
     }
     let everyone: Vec<usize> = (0..ranks.len()).collect();

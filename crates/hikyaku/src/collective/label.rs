@@ -10,6 +10,9 @@
 //! The history is a checksum of all calls before: where two members did different things and neither had to wait, the
 //! next call they meet in tells.
 
+use super::operation;
+use crate::error::Error;
+
 /// Which call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -53,7 +56,7 @@ impl Kind {
             Tree,
             Exscan,
         ];
-        all.into_iter().find(|kind| *kind as u8 == code).map_or("unknown", Kind::name)
+        all.into_iter().find(|kind| *kind as u8 == code).map_or("an unknown call", Kind::name)
     }
 
     fn name(self) -> &'static str {
@@ -98,6 +101,9 @@ const ROOT_BITS: u32 = 16;
 const REDUCE_BITS: u32 = 36;
 /// So many bytes cannot be reduced to a root.
 pub(super) const REDUCE_END: usize = 1 << REDUCE_BITS;
+
+/// A size that no member can have: one that cannot do its part asks for it.
+pub(super) const REFUSED_BYTES: usize = (1 << 48) - 1;
 
 impl Label {
     pub fn new(kind: Kind, bytes: usize) -> Label {
@@ -150,19 +156,70 @@ pub(super) fn calls_before(head: u64, other: u64) -> u64 {
     ((other >> NUMBER_SHIFT) as u32).wrapping_sub((head >> NUMBER_SHIFT) as u32) as u64
 }
 
+/// The error of a member that disagrees with `rank`, out of what both ask for.
+#[cold]
+pub(super) fn mismatch(rank: usize, mine: (u64, u64), theirs: (u64, u64)) -> Error {
+    let (my_call, their_call) = (call(mine), call(theirs));
+    let (operation, mine, theirs) = difference(mine, theirs);
+    Error::Mismatch { operation, rank, mine, theirs, my_call, their_call }
+}
+
+/// What a member asks for.
+struct Parts {
+    kind: u8,
+    code: u8,
+    bytes: u64,
+    /// 0 where no root is compared.
+    root: u64,
+    /// 0 where no elements are combined.
+    element: u64,
+}
+
+impl Parts {
+    fn of((head, argument): (u64, u64)) -> Parts {
+        let (kind, code) = (head as u8, (head >> 8) as u8);
+        let (size, low) = (argument >> ROOT_BITS, argument & ((1 << ROOT_BITS) - 1));
+        let is = |kinds: &[Kind]| kinds.iter().any(|it| *it as u8 == kind);
+        let (bytes, root, element) = if is(&[Kind::Reduce]) {
+            (size & ((1 << REDUCE_BITS) - 1), low, (size >> REDUCE_BITS) + 1)
+        } else if is(&[Kind::Allreduce, Kind::Scan, Kind::Exscan]) {
+            (size, 0, low)
+        } else {
+            (size, low, 0)
+        };
+        Parts { kind, code, bytes, root, element }
+    }
+}
+
+/// What a member asks for, as a program would write it. The words may be those of another member.
+fn call(words: (u64, u64)) -> String {
+    let Parts { kind, code, bytes, root, element } = Parts::of(words);
+    let name = Kind::name_of(kind);
+    let is = |kinds: &[Kind]| kinds.iter().any(|it| *it as u8 == kind);
+    if bytes >= REFUSED_BYTES as u64 || (is(&[Kind::Reduce]) && bytes >= REDUCE_END as u64 - 1) {
+        return format!("{name} with arguments that it refused");
+    }
+    let size = match element {
+        0 => format!("{bytes} bytes"),
+        _ => format!("{}, {} x {}", operation::name_of(code), bytes / element, operation::type_of(code, element)),
+    };
+    if is(&[Kind::Broadcast, Kind::Gather, Kind::Scatter, Kind::Reduce]) {
+        format!("{name}({size}, root {root})")
+    } else if is(&[Kind::Allreduce, Kind::Scan, Kind::Exscan, Kind::Allgather, Kind::Alltoall]) {
+        format!("{name}({size})")
+    } else {
+        name.to_owned()
+    }
+}
+
 /// What two members that disagree ask for: whichever of kind, operation, size, root and element differs first, or if none
 /// does, the history; and a name for it.
-pub(super) fn difference(mine: (u64, u64), theirs: (u64, u64)) -> (&'static str, u64, u64) {
+fn difference(mine: (u64, u64), theirs: (u64, u64)) -> (&'static str, u64, u64) {
     let name = Kind::name_of(mine.0 as u8);
     let histories = [mine.0, theirs.0].map(|head| head >> HISTORY_SHIFT & 0xFFFF);
-    let parts = |(head, argument): (u64, u64)| {
-        let is_reduce = head as u8 == Kind::Reduce as u8;
-        let (size, root) = (argument >> ROOT_BITS, argument & ((1 << ROOT_BITS) - 1));
-        let (bytes, element) = match is_reduce {
-            true => (size & ((1 << REDUCE_BITS) - 1), (size >> REDUCE_BITS) + 1),
-            false => (size, 0),
-        };
-        [head & 0xFF, head >> 8 & 0xFF, bytes, root, element]
+    let parts = |words| {
+        let Parts { kind, code, bytes, root, element } = Parts::of(words);
+        [kind as u64, code as u64, bytes, root, element]
     };
     let (mine, theirs) = (parts(mine), parts(theirs));
     match mine.into_iter().zip(theirs).find(|(mine, theirs)| mine != theirs) {
@@ -190,6 +247,27 @@ mod tests {
         assert_eq!((mine, theirs), (1, 2));
         assert!(same_number(label.head(7, 0), Label::new(Kind::Barrier, 0).head(7, 1)));
         assert!(!same_number(label.head(7, 0), label.head(8, 0)));
+    }
+
+    #[test]
+    fn calls_are_told_as_programs_write_them() {
+        let words = |label: Label| (label.head(7, 1), label.argument());
+        let sum = Label::new(Kind::Allreduce, 80).code(1 << 4 | 6).element(8);
+        let text = mismatch(1, words(sum), words(sum.code(3 << 4 | 6))).to_string();
+        let same = "all ranks must make the same call";
+        assert_eq!(text, format!("rank 1 calls allreduce(max, 10 x f64), this rank allreduce(sum, 10 x f64); {same}"));
+        let before = mismatch(1, words(sum), (sum.head(7, 2), sum.argument())).to_string();
+        let both = "rank 1 and this rank both call allreduce(sum, 10 x f64)";
+        assert_eq!(before, format!("{both}, but a call before it was not the same on both"));
+        let own = Label::new(Kind::Reduce, 24).code(0xFF).element(12).root(2);
+        assert_eq!(call(words(own)), "reduce(a function, 2 x 12 bytes, root 2)");
+        assert_eq!(call(words(Label::new(Kind::Broadcast, 8).root(1))), "broadcast(8 bytes, root 1)");
+        assert_eq!(call(words(Label::new(Kind::Barrier, 0))), "barrier");
+        let refused = Label { bytes: REFUSED_BYTES, ..sum };
+        assert_eq!(call(words(refused)), "allreduce with arguments that it refused");
+        // Whatever a member has written.
+        assert_eq!(call((0, u64::MAX - (1 << 63))), "an unknown call");
+        call((u64::MAX, u64::MAX));
     }
 
     #[test]

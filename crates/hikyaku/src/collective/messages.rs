@@ -98,7 +98,9 @@ impl<'j> Group<'j> {
             None => Ok(()),
             Some(member) => {
                 let (rank, theirs) = (self.members[member].rank, all[member]);
-                Err(Error::Mismatch { operation: "free_messages", rank, mine, theirs })
+                let (my_call, their_call) = ("free_messages of these", "free_messages of others");
+                let (my_call, their_call) = (my_call.into(), their_call.into());
+                Err(Error::Mismatch { operation: "free_messages", rank, mine, theirs, my_call, their_call })
             }
         }
     }
@@ -109,7 +111,9 @@ impl<'j> Group<'j> {
         for (member, &[start, theirs]) in self.members.iter().zip(all) {
             let rank = member.rank;
             if theirs != slots as u64 {
-                return Err(Error::Mismatch { operation: "messages", rank, mine: slots as u64, theirs });
+                let (mine, [my_call, their_call]) =
+                    (slots as u64, [slots as u64, theirs].map(|slots| format!("messages({slots} slots)")));
+                return Err(Error::Mismatch { operation: "messages", rank, mine, theirs, my_call, their_call });
             }
             if start == 0 {
                 return Err(Error::Refused { rank, reason: Refusal::OutOfMemory });

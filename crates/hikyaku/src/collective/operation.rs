@@ -197,6 +197,20 @@ operations! {
     BitXor = 12;
 }
 
+/// The operation of a code, which may be one of another member.
+pub(super) fn name_of(code: u8) -> &'static str {
+    const NAMES: [&str; 13] =
+        ["none", "sum", "product", "max", "min", "absmax", "absmin", "and", "or", "xor", "bitand", "bitor", "bitxor"];
+    NAMES.get((code >> 4) as usize).copied().unwrap_or("a function")
+}
+
+/// The type of a code, or what is known of elements of so many bytes.
+pub(super) fn type_of(code: u8, element: u64) -> String {
+    const NAMES: [&str; 8] = ["i32", "i64", "u32", "u64", "f32", "f64", "Complex32", "Complex64"];
+    let known = (code & 15).checked_sub(1).and_then(|at| NAMES.get(at as usize));
+    known.filter(|_| code != FUNCTION).map_or_else(|| format!("{element} bytes"), |name| (*name).to_owned())
+}
+
 /// `(type = its number: operation |total, input| new total; ...)`.
 macro_rules! combine {
     ($type:ty = $number:literal: $($name:ident |$total:ident, $input:ident| $new:expr;)*) => {

@@ -3,7 +3,7 @@
 //! How members find out is different for near groups (`alarm`) and for those over hosts (`far::alarm`).
 
 use super::group::Group;
-use super::label::Label;
+use super::label::{Label, REFUSED_BYTES};
 use crate::error::{Error, Result};
 use crate::ni::{By, Hold, Rest, Wait, refuse_in_handler};
 use std::time::Duration;
@@ -65,7 +65,9 @@ impl Group<'_> {
     /// Remembers that the group is of no use any more.
     #[cold]
     pub(super) fn fail(&self, error: Error) -> Error {
-        self.broken.borrow_mut().get_or_insert(error).clone()
+        let error = self.broken.borrow_mut().get_or_insert(error).clone();
+        self.job.ni.blame(&error);
+        error
     }
 
     /// Fails where every call would: before memory is taken for one.
@@ -84,8 +86,7 @@ impl Group<'_> {
     /// This member cannot do what it was asked: the others must not wait for it.
     #[cold]
     pub(super) fn refuse(&self, label: Label, reason: String) -> Error {
-        // A size that no other member can have.
-        let odd = Label { bytes: (1 << 48) - 1, ..label };
+        let odd = Label { bytes: REFUSED_BYTES, ..label };
         match self.reach().refuse(odd) {
             Ok(()) => {
                 self.broken.replace(Some(Error::Invalid(reason.clone())));

@@ -33,6 +33,27 @@ impl Operation {
             Operation::Channel => "channel",
         }
     }
+
+    /// The one behind a number that came from a peer.
+    fn from_u8(code: u8) -> Option<Operation> {
+        use Operation::*;
+        [Barrier, Allocate, Free, Messages, Group, Channel].into_iter().find(|it| *it as u8 == code)
+    }
+
+    /// The call of a rank with this argument.
+    pub fn call(self, argument: u64) -> String {
+        match self {
+            Operation::Barrier => "barrier".into(),
+            Operation::Free => format!("free of the area at {argument}"),
+            _ if argument == u64::MAX => format!("{} of an impossible size", self.name()),
+            _ => format!("{}({argument} bytes)", self.name()),
+        }
+    }
+
+    /// What this rank asks for is not what that rank does.
+    pub fn mismatch(self, rank: usize, mine: u64, theirs: u64, their_call: String) -> Error {
+        Error::Mismatch { operation: self.name(), rank, mine, theirs, my_call: self.call(mine), their_call }
+    }
 }
 
 impl Job {
@@ -138,12 +159,10 @@ impl Job {
             let their_label = theirs.operation.load(Ordering::Acquire);
             let their_argument = theirs.argument.load(Ordering::Relaxed);
             if their_label != label || their_argument != argument {
-                return Err(Error::Mismatch {
-                    operation: operation.name(),
-                    rank,
-                    mine: argument,
-                    theirs: their_argument,
-                });
+                // Who proposes nothing for this number passes a barrier.
+                let other = Operation::from_u8(their_label as u8).filter(|_| their_label >> 8 == number);
+                let their_call = other.unwrap_or(Operation::Barrier).call(their_argument);
+                return Err(operation.mismatch(rank, argument, their_argument, their_call));
             }
             if theirs.failure.load(Ordering::Relaxed) != 0 && failed.is_none() {
                 failed = Some(rank);

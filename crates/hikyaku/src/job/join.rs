@@ -31,6 +31,7 @@ impl Job {
     /// Under `mpirun` every rank must call it, while no other thread is inside an MPI call. If the program uses MPI as well,
     /// call it after `MPI_Init`: Open MPI since version 5 fails if PMIx was used in the process before.
     pub fn start() -> Result<Job> {
+        crate::settings::check()?;
         if let Ok(socket) = std::env::var(SOCKET_VARIABLE) {
             return join(&socket);
         }

@@ -39,6 +39,7 @@ pub fn local<R: Send>(size: usize, rank: impl Fn(&Job) -> R + Sync) -> Result<Ve
 
 /// Runs a job of threads with this configuration; see [`local`].
 pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R + Sync) -> Result<Vec<R>> {
+    crate::settings::check()?;
     let layout = Layout::new(size, config.ports, config.heap_bytes)?;
     let memory = Arc::new(JobMemory::create(layout, config.choices.words())?);
     let (job, fences) = (random()?, Fences::for_threads());

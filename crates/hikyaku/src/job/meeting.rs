@@ -110,16 +110,13 @@ impl Job {
     }
 
     fn judge(&self, operation: Operation, argument: u64, heard: Heard, own: Result<()>) -> Result<()> {
-        let mismatch = |rank: u64, theirs| {
-            let (operation, rank) = (operation.name(), rank as usize);
-            Err(Error::Mismatch { operation, rank, mine: argument, theirs })
-        };
+        let mismatch = |rank: u64, theirs, call| Err(operation.mismatch(rank as usize, argument, theirs, call));
         if heard.other != 0 {
-            return mismatch(heard.other - 1, 0);
+            return mismatch(heard.other - 1, 0, "something else".into());
         }
         for (theirs, rank) in [heard.least, heard.most] {
             if theirs != argument {
-                return mismatch(rank, theirs);
+                return mismatch(rank, theirs, operation.call(theirs));
             }
         }
         own?;

@@ -79,8 +79,8 @@ pub struct Config {
 
 impl Default for Config {
     /// The defaults, changed by `HIKYAKU_PORTS`, `HIKYAKU_HEAP` (bytes, or with K, M, G) and
-    /// `HIKYAKU_START_TIMEOUT` (seconds) if they are set to something sensible, and the choices that were measured on
-    /// this machine.
+    /// `HIKYAKU_START_TIMEOUT` (seconds), and the choices that were measured on this machine. If one of them cannot be read, whoever
+    /// starts a job is told ([`crate::Error::Setting`]).
     fn default() -> Config {
         let number = |name: &str| parse_bytes(std::env::var(name).ok()?.trim());
         Config {

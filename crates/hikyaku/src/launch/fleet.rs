@@ -326,7 +326,8 @@ impl Fleet {
         }
         for rank in lost {
             let departure = Departure { state: State::Dead, arrivals: 0 };
-            self.note_end(host, Ended { rank, ending: Ending::Killed(libc::SIGKILL), joined: false, departure });
+            let (ending, joined, blame) = (Ending::Killed(libc::SIGKILL), false, None);
+            self.note_end(host, Ended { rank, ending, joined, departure, blame });
         }
     }
 

@@ -2,6 +2,7 @@
 //! over several hosts every agent has one.
 
 use super::Ending;
+use super::claim::Claims;
 use super::rank::{Pipes, Rank};
 use super::sources::{Source, Sources};
 use super::task::{Seats, Task};
@@ -10,7 +11,7 @@ use crate::job::standstill::{self, View};
 use crate::job::topology;
 use crate::job::wire::{self, Absence, Hello, Welcome};
 use crate::sync::fence::Fences;
-use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, Local, State};
+use crate::transport::shm::layout::{Blame, FORMAT, JobMemory, Layout, Local, State};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
@@ -22,6 +23,8 @@ pub(super) struct Host {
     memory: JobMemory,
     welcome: Welcome,
     admission: Admission,
+    /// The cores of its ranks, taken from other jobs of this machine.
+    claims: Option<Claims>,
 }
 
 /// What a rank hears that has said hello.
@@ -54,6 +57,8 @@ pub(super) struct Ended {
     pub joined: bool,
     /// What it is for the others.
     pub departure: Departure,
+    /// Whose end had failed a call of it.
+    pub blame: Option<Blame>,
 }
 
 /// What the end of a rank is for the others.
@@ -89,14 +94,14 @@ impl Host {
             start_timeout_ms: task.config.start_patience().as_millis() as u64,
             ..Welcome::new()
         };
-        let cores = task.cores(&seats);
+        let claims = task.claim(&seats);
         let admission = if seats.hosts > 1 { Admission::Waiting } else { Admission::Open };
-        let mut host = Host { seats, ranks: Vec::with_capacity(layout.count), memory, welcome, admission };
+        let mut host = Host { seats, ranks: Vec::with_capacity(layout.count), memory, welcome, admission, claims };
         let mut pipes = Vec::with_capacity(layout.count);
         for local in 0..layout.count {
             // On failure those already started end with `host`.
             let input = input.take_if(|_| host.seats.ranks[local] == 0).unwrap_or_else(Stdio::null);
-            let core = cores.as_ref().map(|cores| cores[local]);
+            let core = host.claims.as_ref().map(|claims| claims.cores()[local]);
             let (rank, output) = Rank::start(task, &host.seats, local, input, core, mask)?;
             host.ranks.push(rank);
             pipes.push(output);
@@ -107,6 +112,11 @@ impl Host {
     /// The process of each rank.
     pub fn processes(&self) -> Vec<u32> {
         self.ranks.iter().map(Rank::id).collect()
+    }
+
+    /// The core of each rank, if they are bound.
+    pub fn cores(&self) -> Option<Vec<usize>> {
+        self.claims.as_ref().map(|claims| claims.cores().to_vec())
     }
 
     /// Whether all have ended.
@@ -223,7 +233,8 @@ impl Host {
             self.memory.mark_departed(Local(local as u32), state);
         }
         let departure = Departure { state: life.state(), arrivals: life.arrivals.load(Ordering::Relaxed) };
-        Some(Event::Ended(Ended { rank: self.seats.ranks[local], ending, joined, departure }))
+        let blame = Blame::from_word(life.blame.load(Ordering::Relaxed), self.seats.size);
+        Some(Event::Ended(Ended { rank: self.seats.ranks[local], ending, joined, departure, blame }))
     }
 
     /// A rank of another host has ended: those of this one are told.

@@ -10,6 +10,7 @@
 //! | `task` | what every rank runs |
 //! | `rank` | starting one process as a rank |
 //! | `child` | what it does before it becomes the program |
+//! | `claim` | which cores are left by other jobs of this machine |
 //! | `host` | the ranks of one host: their memory, their processes, their welcome |
 //! | `watch` | the loop that runs a job to its end |
 //! | `policy` | who failed first, and when the others are asked to end |
@@ -39,6 +40,7 @@
 
 mod agent;
 mod child;
+mod claim;
 mod command;
 mod crew;
 mod fleet;
@@ -97,7 +99,7 @@ pub struct Launcher {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Bind {
-    /// One core each, if there are enough.
+    /// One core each, if there are enough that no other job has.
     Core,
     /// Left to the system.
     None,
@@ -160,8 +162,11 @@ impl Ending {
 pub struct Outcome {
     /// How each rank ended.
     pub endings: Vec<Ending>,
-    /// The rank that failed first, if one did.
+    /// The rank that failed first, if one did: whose end the failures of others follow from, whoever was seen to end first.
     pub first_failure: Option<usize>,
+    /// All ranks that failed, the first cause first, the others in the order in which they ended; without those that had been
+    /// asked to end by then.
+    pub failures: Vec<usize>,
     /// Whether each rank took part in the job, as programs without the library do not.
     pub joined: Vec<bool>,
     /// What each rank printed, if it was captured.
@@ -306,8 +311,8 @@ impl Launcher {
         self
     }
 
-    /// The core each rank is bound to, or nothing if they do not fit or shall not be bound. What is so on other hosts is known
-    /// there.
+    /// The core each rank is bound to where no other job runs, or nothing if they do not fit or shall not be bound. What is so on
+    /// other hosts is known there, and what is so in a job that runs, by [`Running::cores`].
     pub fn cores(&self) -> Option<Vec<usize>> {
         if self.hosts.is_some() { None } else { self.task.cores(&Seats::all(self.ranks)) }
     }

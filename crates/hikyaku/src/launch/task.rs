@@ -1,6 +1,7 @@
 //! What every rank of a job runs, and how: the same on all its hosts.
 
 use super::Bind;
+use super::claim::Claims;
 use crate::error::Error;
 use crate::job::{Config, topology};
 use std::ffi::OsString;
@@ -17,13 +18,22 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// The core of each rank of this host, or nothing if they shall not be bound, or if the ranks of the machine do not fit.
+    /// The core of each rank of this host where no other job runs, or nothing if they shall not be bound, or if the ranks of the
+    /// machine do not fit.
     pub fn cores(&self, seats: &Seats) -> Option<Vec<usize>> {
         let cores = topology::cores();
         let first = seats.machine_ranks_before;
         (self.bind == Bind::Core && seats.machine_ranks <= cores.len())
             .then(|| cores.get(first..first + seats.ranks.len()).map(<[usize]>::to_vec))
             .flatten()
+    }
+
+    /// A core for each rank of this host that no other job has, or nothing as above, or if others have left too few. Where
+    /// several hosts are parts of this machine, each has its share of the cores, and no other.
+    pub fn claim(&self, seats: &Seats) -> Option<Claims> {
+        let share = self.cores(seats)?;
+        let is_alone = seats.machine_ranks == seats.ranks.len();
+        Claims::take(&if is_alone { topology::cores() } else { share }, seats.ranks.len())
     }
 
     /// Why the program could not be started.

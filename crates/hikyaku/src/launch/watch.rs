@@ -63,6 +63,7 @@ impl std::fmt::Debug for Running {
 
 impl Running {
     pub(super) fn start(launcher: &Launcher) -> Result<Running> {
+        crate::settings::check()?;
         match &launcher.hosts {
             None => Running::start_here(launcher),
             Some(hosts) => Running::start_there(launcher, hosts),
@@ -137,6 +138,15 @@ impl Running {
         }
     }
 
+    /// The core each rank is bound to, or nothing if they are not: they shall not be, do not fit, or other jobs have left too few
+    /// cores. What is so on other hosts is known there.
+    pub fn cores(&self) -> Option<Vec<usize>> {
+        match &self.ranks {
+            Ranks::Here(host, _) => host.cores(),
+            Ranks::There(_) => None,
+        }
+    }
+
     /// Runs the job to its end.
     pub fn wait(mut self) -> Result<Outcome> {
         while !self.is_over() {
@@ -145,10 +155,12 @@ impl Running {
         let (output, mut remarks) = self.finish();
         remarks.extend(self.told.take().into_iter().flatten());
         let endings = self.endings.iter().filter_map(|ending| *ending).collect();
-        let first_failure = self.policy.first_failure();
+        let failures = self.policy.failures();
+        let first_failure = failures.first().copied();
         Ok(Outcome {
             endings,
             first_failure,
+            failures,
             joined: std::mem::take(&mut self.joined),
             output,
             remarks,
@@ -220,7 +232,7 @@ impl Running {
     fn note_end(&mut self, ended: Ended) {
         self.endings[ended.rank] = Some(ended.ending);
         self.joined[ended.rank] = ended.joined;
-        self.policy.ended(ended.rank, ended.ending, Instant::now());
+        self.policy.ended(ended.rank, ended.ending, ended.blame, Instant::now());
     }
 
     /// Passes signals on; `Err` if one ends a job that has not started.

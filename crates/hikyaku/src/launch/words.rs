@@ -23,7 +23,7 @@ use crate::job::bytes::{Reader, Writer};
 use crate::job::neighborhood::RANK_COUNT_MAX;
 use crate::job::standstill::{Presence, Standing, View};
 use crate::job::wire::{Absence, ENDPOINT_BYTES_MAX};
-use crate::transport::shm::layout::{FORMAT, PORT_COUNT_MAX, State};
+use crate::transport::shm::layout::{Blame, FORMAT, PORT_COUNT_MAX, State};
 use crate::transport::shm::waiting::Whom;
 use std::time::Duration;
 
@@ -217,6 +217,7 @@ impl ToLauncher {
                 };
                 out.u8(5).count(ended.rank).u8(how).u32(number as u32).u8(u8::from(ended.joined));
                 encode_departure(&mut out, &ended.departure);
+                out.u64(ended.blame.map_or(0, Blame::word));
             }
             ToLauncher::Output { rank, is_error, bytes } => {
                 out.u8(6).count(*rank).u8(u8::from(*is_error)).bytes(bytes);
@@ -258,7 +259,9 @@ impl ToLauncher {
                     _ => return None,
                 };
                 let joined = boolean(&mut from)?;
-                ToLauncher::Ended(Ended { rank, ending, joined, departure: departure(&mut from)? })
+                let departure = departure(&mut from)?;
+                let blame = Blame::from_word(from.u64()?, RANK_COUNT_MAX);
+                ToLauncher::Ended(Ended { rank, ending, joined, departure, blame })
             }
             6 => {
                 let (rank, is_error) = (rank(&mut from)?, boolean(&mut from)?);

@@ -6,7 +6,7 @@
 //! take. Who waits for all asks one at a time, each the next one first, so that everyone is asked at once by somebody.
 
 use super::group::FarGroup;
-use crate::collective::label::{Label, calls_before, difference, same_number};
+use crate::collective::label::{self, Label, calls_before, same_number};
 use crate::collective::round::Round;
 use crate::collective::trouble::PATROL;
 use crate::error::{Error, Result};
@@ -274,6 +274,5 @@ impl<'g> FarGroup<'g, '_> {
 }
 
 fn differs(round: &Round, rank: usize, theirs: [u64; 2]) -> Error {
-    let (operation, mine, theirs) = difference((round.head, round.argument), (theirs[0], theirs[1]));
-    Error::Mismatch { operation, rank, mine, theirs }
+    label::mismatch(rank, (round.head, round.argument), (theirs[0], theirs[1]))
 }

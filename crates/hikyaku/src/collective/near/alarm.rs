@@ -4,7 +4,7 @@
 //! will never be complete. A group in which a call failed is of no use any more: its members are out of step.
 
 use super::group::NearGroup;
-use crate::collective::label::{Label, difference, same_number};
+use crate::collective::label::{self, Label, same_number};
 use crate::collective::round::Round;
 use crate::collective::trouble::PATROL;
 use crate::error::{Error, Result};
@@ -168,8 +168,7 @@ impl NearGroup<'_, '_> {
     fn disagreement(self, round: &Round, member: usize) -> Error {
         let entry = self.entry(member, round);
         let theirs = entry.ask.look();
-        let (operation, mine, theirs) = difference((round.head, round.argument), theirs);
-        Error::Mismatch { operation, rank: self.members[member].rank, mine, theirs }
+        label::mismatch(self.members[member].rank, (round.head, round.argument), theirs)
     }
 
     /// The others must not wait for this member, which cannot go on with the call it has entered last.

@@ -23,14 +23,15 @@ fn to_agent() -> Vec<ToAgent> {
 
 fn to_launcher() -> Vec<ToLauncher> {
     let departure = Departure { state: State::Dead, arrivals: 0 };
+    let blame = Some(Blame { rank: 0, was_dead: true });
     vec![
         ToLauncher::Hi(Hi::here()),
         ToLauncher::Ready { heap_half_bytes: 1 << 30, machine: b"7f3a".as_slice().into() },
         ToLauncher::Started { processes: vec![7, 8] },
         ToLauncher::Failed("no such file".into()),
         ToLauncher::Arrived { rank: 1, endpoint: b"name".as_slice().into() },
-        ToLauncher::Ended(Ended { rank: 2, ending: Ending::Killed(9), joined: true, departure }),
-        ToLauncher::Ended(Ended { rank: 2, ending: Ending::Exited(3), joined: false, departure }),
+        ToLauncher::Ended(Ended { rank: 2, ending: Ending::Killed(9), joined: true, departure, blame: None }),
+        ToLauncher::Ended(Ended { rank: 2, ending: Ending::Exited(3), joined: false, departure, blame }),
         ToLauncher::Output { rank: 1, is_error: false, bytes: b"line\n".to_vec() },
         ToLauncher::Consumed(5),
         ToLauncher::Deaf,

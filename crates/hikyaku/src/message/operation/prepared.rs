@@ -221,19 +221,20 @@ impl<T: Pod> PreparedReceive<'_, T> {
     #[track_caller]
     pub fn wait(&mut self) -> Result<&[T]> {
         let bytes = self.messages.wait_flight(self.member, self.entry, Way::In)?;
-        Ok(self.ended(bytes))
+        self.ended(bytes)
     }
 
     /// What came, once the receive has ended.
     pub fn test(&mut self) -> Result<Option<&[T]>> {
         let ended = self.messages.test_flight(self.member, self.entry, Way::In)?;
-        Ok(ended.map(|bytes| self.ended(bytes)))
+        ended.map(|bytes| self.ended(bytes)).transpose()
     }
 
     /// What came: `bytes` bytes, by an operation that has ended.
-    fn ended(&self, bytes: usize) -> &[T] {
+    fn ended(&self, bytes: usize) -> Result<&[T]> {
+        let len = self.messages.whole(bytes, size_of::<T>(), self.member, self.entry)?;
         // SAFETY: no receive is under way, and none can be started while this is borrowed.
-        unsafe { &self.data.get()[..bytes / size_of::<T>().max(1)] }
+        Ok(unsafe { &self.data.get()[..len] })
     }
 }
 

@@ -44,7 +44,25 @@ impl Messages<'_> {
                 self.recv_entry(into, rank, slot, slot)?
             }
         };
-        Ok(bytes / size_of::<T>().max(1))
+        self.whole(bytes, size_of::<T>(), rank, slot)
+    }
+
+    /// How many elements of a receive so many bytes are.
+    ///
+    /// # Errors
+    /// If they are no whole number.
+    #[inline]
+    pub(in crate::message) fn whole(&self, bytes: usize, element: usize, member: usize, slot: usize) -> Result<usize> {
+        let element = element.max(1);
+        match bytes % element {
+            0 => Ok(bytes / element),
+            _ => Err(self.part_element(bytes, element, member, slot)),
+        }
+    }
+
+    #[cold]
+    fn part_element(&self, bytes: usize, element: usize, member: usize, slot: usize) -> Error {
+        Error::PartElement { from: self.core.rank_of(member), slot: slot % self.core.slots.max(1), bytes, element }
     }
 
     /// Receives the next message of `rank`, whatever its slot (TAG_ANY).
@@ -82,7 +100,7 @@ impl Messages<'_> {
         if received.as_ref().is_err_and(Error::is_end_of_peer) {
             self.core.skip_last(member, entry);
         }
-        Ok(Received { rank: member, slot, len: received? / size_of::<T>().max(1) })
+        Ok(Received { rank: member, slot, len: self.whole(received?, size_of::<T>(), member, slot)? })
     }
 
     pub(in crate::message) fn recv_entry(

@@ -146,7 +146,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Waits for a receive; gives the number of elements that came.
     #[track_caller]
     pub fn wait_receive(&self, handle: ReceiveHandle) -> Result<usize> {
-        Ok(self.wait(handle.operation)? / handle.element)
+        let bytes = self.wait(handle.operation)?;
+        self.elements(&handle, bytes)
     }
 
     /// Whether a send has ended; if not, the handle comes back.
@@ -157,7 +158,15 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// The number of elements that came, if a receive has ended; if not, the handle comes back.
     pub fn test_receive(&self, handle: ReceiveHandle) -> Result<std::result::Result<usize, ReceiveHandle>> {
-        Ok(self.test(handle.operation)?.map(|bytes| bytes / handle.element).ok_or(handle))
+        match self.test(handle.operation)? {
+            Some(bytes) => self.elements(&handle, bytes).map(Ok),
+            None => Ok(Err(handle)),
+        }
+    }
+
+    fn elements(&self, handle: &ReceiveHandle, bytes: usize) -> Result<usize> {
+        let (member, slot) = (handle.operation.member as usize, handle.operation.slot as usize);
+        self.messages.whole(bytes, handle.element, member, slot)
     }
 
     #[inline(always)]

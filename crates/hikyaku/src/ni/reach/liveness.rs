@@ -8,7 +8,7 @@ use crate::ni::base::Base;
 use crate::ni::state::awaited::By;
 use crate::planted::{Bug, planted};
 use crate::transport::core::Loss;
-use crate::transport::shm::layout::State;
+use crate::transport::shm::layout::{Blame, State};
 use std::sync::atomic::Ordering;
 
 impl Base {
@@ -102,7 +102,16 @@ impl Base {
         if matches!(error, Error::Unreachable { .. }) {
             self.lost.note_missed();
         }
+        self.blame(&error);
         error
+    }
+
+    /// Leaves word of a call that fails because a peer has ended: if this rank ends too, the launcher knows who was first.
+    pub(crate) fn blame(&self, error: &Error) {
+        if let (true, Some(rank)) = (error.is_end_of_peer(), error.rank()) {
+            let blame = Blame { rank, was_dead: matches!(error, Error::PeerDead { .. }) };
+            self.mine().life.blame.store(blame.word(), Ordering::Relaxed);
+        }
     }
 
     /// As what this rank leaves. Where a call has failed because another rank could not be reached, which only this one may know,

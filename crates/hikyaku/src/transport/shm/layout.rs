@@ -94,6 +94,9 @@ shared! {
         pub farewell: AtomicU64,
         /// One bit per port that is open. Written by the rank, for whoever watches it.
         pub ports: AtomicU64,
+        /// Which rank's end has failed its latest call that failed by one, as [`Blame`] writes it. Written by the rank, read by
+        /// the launcher, which tells the first cause from those who followed.
+        pub blame: AtomicU64,
     }
 }
 
@@ -103,6 +106,28 @@ pub type Hearing = Line<[AtomicU64; 8]>;
 /// Bits of a word of news that say how many barriers the rank had come to.
 const ARRIVALS_BITS: u32 = 56;
 const ARRIVALS_MASK: u64 = (1 << ARRIVALS_BITS) - 1;
+
+/// Whose end has failed a call of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blame {
+    /// The rank that had ended.
+    pub rank: usize,
+    /// It was dead; otherwise it had left, or could not be reached, and may have run on.
+    pub was_dead: bool,
+}
+
+impl Blame {
+    /// As a word that is not 0.
+    pub fn word(self) -> u64 {
+        ((self.rank as u64 + 1) << 1) | self.was_dead as u64
+    }
+
+    /// What the word of a rank says, if it names one of `size` ranks.
+    pub fn from_word(word: u64, size: usize) -> Option<Blame> {
+        let rank = usize::try_from((word >> 1).checked_sub(1)?).ok()?;
+        (rank < size).then_some(Blame { rank, was_dead: word & 1 == 1 })
+    }
+}
 
 /// The state of a rank, as another sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
