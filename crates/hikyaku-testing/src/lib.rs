@@ -19,6 +19,7 @@
 //! | `runner` | runs cases on a kind of job |
 //! | `support` | what cases need: errors to expect, conditions to wait for |
 //! | `chaos/` | random programs on a simulated machine where random things go wrong |
+//! | `deadlock` | programs whose ranks wait for each other for ever |
 //! | `misuse/` | programs in safe Rust that do what a program should not |
 //! | `mortal/` | what ranks do while one of them dies |
 //! | `ends` | ends of ranks in the middle of something |

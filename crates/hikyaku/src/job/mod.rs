@@ -7,6 +7,7 @@
 //! | `local` | ranks as threads of this process |
 //! | `beside` | ranks as threads that are far from each other, for tests |
 //! | `simulated` | ranks in virtual time |
+//! | `standstill` | a job in which every rank waits: who waits for what |
 //! | `join` | this process as one rank, started by a launcher or alone |
 //! | `inherited` | descriptors that a launcher has opened for it |
 //! | `pmi/` | what launchers of other libraries tell |

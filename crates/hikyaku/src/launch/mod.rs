@@ -14,6 +14,7 @@
 //! | `host` | the ranks of one host: their memory, their processes, their welcome |
 //! | `watch` | the loop that runs a job to its end |
 //! | `policy` | who failed first, and when the others are asked to end |
+//! | `lookout` | whether it moves, and what is told if it does not |
 //! | `sources` | what loops wait for |
 //! | `signals` | the launcher's own signals, and processes left behind by ranks |
 //! | `output`, `forwarder`, `relay` | what ranks print: lines; from pipes of this host; from other hosts |
