@@ -22,6 +22,7 @@
 //! | `crossing` | private memory of another process of this host, by a system call |
 //! | `remote` | operations as data, performed by the owner's interface |
 //! | `window` | private buffers opened to a far peer for one message |
+//! | `loan` | long bytes that the transport reads in place until they are acknowledged |
 //! | `account` | counted operations under way, and what was refused |
 //! | `message` | active messages: sending, calling |
 //! | `call` | where the answers to a port's calls arrive |
@@ -52,6 +53,7 @@ pub(crate) mod engine;
 pub(crate) mod failure;
 pub(crate) mod intake;
 pub(crate) mod liveness;
+pub(crate) mod loan;
 pub(crate) mod lookout;
 pub(crate) mod message;
 pub(crate) mod operation;
@@ -164,6 +166,7 @@ pub(crate) struct Ni {
     /// What the network itself does on memory of far ranks, if it can.
     pub direct: Option<Direct>,
     pub windows: Windows,
+    pub loans: loan::Loans,
     /// Per rank of this host: its process, as it said when all had joined; 0 before.
     processes: Box<[AtomicI32]>,
     /// Per rank of this host: the process in which its private memory can be reached directly, [`UNREACHED`], or 0 while that is not
@@ -261,6 +264,7 @@ impl Ni {
             lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
             windows: Windows::default(),
+            loans: loan::Loans::default(),
             processes: (0..layout.count).map(|_| AtomicI32::new(0)).collect(),
             cross: (0..layout.count).map(|_| AtomicI32::new(0)).collect(),
             own_areas: OwnAreas::new(layout.ports),

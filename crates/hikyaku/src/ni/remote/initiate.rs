@@ -8,12 +8,14 @@ use crate::error::Result;
 use crate::ni::Ni;
 use crate::ni::account::StatusWord;
 use crate::ni::call::CallSlot;
+use crate::ni::loan::Loan;
 use crate::ni::message::{Calling, refuse_in_handler};
 use crate::ni::operation::Atomic;
 use crate::ni::port::Port;
 use crate::ni::wait::{By, Progress};
 use crate::planted::{Bug, planted};
 use crate::sync::bell::ANY;
+use crate::transport::core::Posted;
 use crate::transport::hardware::Multicast;
 use crate::transport::remote_memory::RemoteKey;
 use crate::transport::shm::ring::PAYLOAD_MAX;
@@ -58,6 +60,33 @@ impl Ni {
     /// A push of what fits a packet.
     pub(crate) fn try_push(&self, to: Target, data: &[u8]) -> Result<bool> {
         self.try_quietly(&Operation::push(to, data))
+    }
+
+    /// A push of what fits a packet, whose bytes the transport may read until the loan is over.
+    ///
+    /// # Safety
+    /// They stay as they are until then, or until the loan is dropped.
+    pub(crate) unsafe fn try_push_lent(&self, to: Target, data: &[u8], loan: &Loan) -> Result<bool> {
+        let operation = Operation::push(to, data);
+        self.check_rank(to.rank)?;
+        let Some(far) = self.far.as_ref().filter(|_| !self.is_common(&to)) else { return self.try_quietly(&operation) };
+        if self.holds_back(to.rank) {
+            return Ok(false);
+        }
+        let (packet, body) = operation.encode(token::QUIET);
+        loan.begin();
+        // SAFETY: the caller's promise.
+        let posted = unsafe { far.post(to.rank, &packet, body, Some(loan.token)) };
+        if !matches!(posted, Ok(Posted::Posted)) {
+            loan.unlent();
+        }
+        Ok(posted? != Posted::Busy)
+    }
+
+    /// Whether bodies of the longest packets to `rank` are worth a loan.
+    pub(crate) fn lends_to(&self, rank: usize) -> bool {
+        self.far.as_ref().is_some_and(|far| far.capabilities().lent_min <= self.payload_max(rank))
+            && !self.is_near(rank)
     }
 
     /// A word.
