@@ -7,6 +7,7 @@ use super::state::credit::Credit;
 use super::state::direct::Direct;
 use super::state::failure::Failure;
 use super::state::lane::Lane;
+use super::state::loan::Loans;
 use super::state::lookout::Lookout;
 use super::state::lost::Lost;
 use super::state::own_areas::OwnAreas;
@@ -89,6 +90,8 @@ pub(crate) struct Base {
     /// What the network itself does on memory of far ranks, if it can.
     pub direct: Option<Direct>,
     pub windows: Arc<Windows>,
+    /// What the transport reads of the program's memory.
+    pub loans: Loans,
     /// Per rank of this host: its process, as it said when all had joined; 0 before.
     pub(super) processes: Box<[AtomicI32]>,
     /// Per rank of this host: the process in which its private memory can be reached directly, [`UNREACHED`], or 0 while that is not
@@ -155,6 +158,7 @@ impl Base {
             lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
             windows: Arc::default(),
+            loans: Loans::default(),
             processes: (0..layout.count).map(|_| AtomicI32::new(0)).collect(),
             cross: (0..layout.count).map(|_| AtomicI32::new(0)).collect(),
             own_areas: OwnAreas::new(layout.ports),

@@ -51,6 +51,13 @@ pub trait Transport: Send + Sync {
         unsafe { self.post(to, packet, Body::of(body), None) }
     }
 
+    /// Copies a body that was posted with this token, so that its owner has it back at once; false if there is none, or no more.
+    /// Whoever gives up asks until this is false. A token is not completed for a body that was copied so. Transports that lend
+    /// ([`Capabilities::lent_min`]) must have it.
+    fn recall(&self, _to: usize, _token: Token) -> bool {
+        false
+    }
+
     /// Hands out what has arrived and what is completed, and runs the transport's own timers. True if the sink was called.
     fn poll(&self, sink: &mut dyn Sink) -> bool;
 
@@ -107,7 +114,7 @@ pub trait Sink {
     fn landed(&mut self, _from: usize) {}
 }
 
-/// Names a body that was posted; its meaning is the caller's.
+/// Names bodies that were posted; its meaning is the caller's. Several may share one: it is completed once for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 

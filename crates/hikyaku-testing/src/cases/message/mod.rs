@@ -19,6 +19,11 @@ pub type Case = (&'static str, usize, fn(&Job) -> Result<()>);
 pub const CASES: &[Case] = &[
     ("every_size_arrives_in_every_mode", 2, slots::every_size_arrives_in_every_mode),
     ("a_rank_sends_to_itself", 1, slots::a_rank_sends_to_itself),
+    (
+        "a_buffer_is_its_owners_again_when_its_send_returns",
+        2,
+        slots::a_buffer_is_its_owners_again_when_its_send_returns,
+    ),
     ("a_synchronous_send_waits_for_its_receive", 2, slots::a_synchronous_send_waits_for_its_receive),
     (
         "buffered_sends_return_at_once_and_leave_by_themselves",

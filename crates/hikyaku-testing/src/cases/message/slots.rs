@@ -46,6 +46,24 @@ pub fn a_rank_sends_to_itself(job: &Job) -> Result<()> {
     Ok(())
 }
 
+/// Long ones may be read in place while they are sent, and sent again.
+pub fn a_buffer_is_its_owners_again_when_its_send_returns(job: &Job) -> Result<()> {
+    let messages = job.messages(1)?;
+    let bytes = 400_000;
+    let mut buffer = vec![0; bytes];
+    for number in 0..8u8 {
+        if job.rank() == 0 {
+            buffer.copy_from_slice(&pattern(number.into(), bytes));
+            messages.send(&buffer, 1, 0)?;
+            buffer.fill(0xee);
+        } else {
+            assert_eq!(messages.recv(&mut buffer, 0, 0)?, bytes);
+            assert!(buffer == pattern(number.into(), bytes), "message {number} was changed after its send");
+        }
+    }
+    job.barrier()
+}
+
 pub fn a_synchronous_send_waits_for_its_receive(job: &Job) -> Result<()> {
     let messages = job.messages(1)?;
     let late = job.symmetric::<u64>(1)?;

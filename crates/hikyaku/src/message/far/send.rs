@@ -16,7 +16,8 @@ impl FarPair<'_> {
         match op.stage {
             Stage::Start => self.start_send(op),
             Stage::Offered => self.honour_offer(op),
-            Stage::Sent => Ok(true),
+            // Acknowledgements are missing.
+            Stage::Sent => Ok(op.is_back()),
         }
     }
 
@@ -137,8 +138,8 @@ impl FarPair<'_> {
     fn land(self, op: &mut SendOp, window: u64) -> Result<bool> {
         let most = self.core.ni.payload_max(self.link.rank);
         while op.buffer.bytes - op.landed > most {
-            let piece = &op.bytes()[op.landed..][..most];
-            if !self.core.ni.try_push(Target::in_window(self.link.rank, window, op.landed), piece)? {
+            let to = Target::in_window(self.link.rank, window, op.landed);
+            if !op.try_push(&self.core.ni, to, op.landed, most)? {
                 return Ok(false);
             }
             op.landed += most;
@@ -155,7 +156,7 @@ impl FarPair<'_> {
         let send = &mut peer.slots[op.entry].send;
         (send.sent, send.taken) = (op.number, op.number);
         op.stage = Stage::Sent;
-        Ok(true)
+        Ok(op.is_back())
     }
 
     /// Takes the buffer of an offered send back, which goes on from a copy.

@@ -54,6 +54,7 @@ impl Messages<'_> {
         // SAFETY: the operation ends, or gives its buffer up, before this call returns.
         let mut op = unsafe { self.core.begin_send(Buffer::of(data), rank, entry)? };
         op.synchronous = mode == Mode::Synchronous;
+        op.may_lend = !matches!(mode, Mode::Spool(_));
         if let Mode::Spool(_) = mode {
             self.core.check_spare(data.len())?;
             op.only_to_waiting = true;
@@ -148,6 +149,7 @@ impl Core {
     /// from a copy; one that has not begun never does.
     #[cold]
     pub(super) fn withdraw_send(&self, op: &mut SendOp) {
+        op.loan = None;
         if op.is_offered() && !self.ni.is_forked() && !self.has_departed(self.rank_of(op.member)) {
             Pair::of(self, op.member).withdraw_send(op);
         }

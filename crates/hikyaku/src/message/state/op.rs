@@ -1,8 +1,11 @@
 //! An operation that was begun: what it sends from or receives into, and how far it has got.
 
 use super::header::Header;
+use crate::error::Result;
 use crate::message::buffer::own::Own;
 use crate::message::buffer::spot::{Buffer, Staged};
+use crate::ni::{Loan, Ni, Target};
+use std::sync::Arc;
 
 /// A send under way.
 #[derive(Debug)]
@@ -24,6 +27,10 @@ pub(in crate::message) struct SendOp {
     pub number: u64,
     /// Bytes that are on their way into the buffer of a far receive.
     pub landed: usize,
+    /// The buffer may be lent to the network: whoever began this waits until it is done.
+    pub may_lend: bool,
+    /// What is lent. Nobody reads the buffer when this is gone.
+    pub loan: Option<Loan>,
     pub staged: Option<Box<Staged>>,
     /// Keeps what a message to oneself is read from.
     pub told: Option<Box<Own>>,
@@ -54,6 +61,8 @@ impl SendOp {
             prepared: false,
             number: 0,
             landed: 0,
+            may_lend: false,
+            loan: None,
             staged: None,
             told: None,
         }
@@ -77,7 +86,17 @@ impl SendOp {
     /// # Safety
     /// The copy holds the same bytes, and stays until the operation is done.
     pub unsafe fn of_copy(&self, copy: Buffer, staged: Option<Box<Staged>>, told: Option<Box<Own>>) -> SendOp {
-        SendOp { buffer: copy, spooled: true, may_offer: true, only_to_waiting: false, staged, told, ..*self }
+        SendOp {
+            buffer: copy,
+            spooled: true,
+            may_offer: true,
+            only_to_waiting: false,
+            may_lend: false,
+            loan: None,
+            staged,
+            told,
+            ..*self
+        }
     }
 
     /// Whether the receiver knows of it.
@@ -93,6 +112,24 @@ impl SendOp {
     /// What is to be sent, while it has not begun.
     pub fn waiting_bytes(&self) -> Option<&[u8]> {
         (self.stage == Stage::Start).then(|| self.bytes())
+    }
+
+    /// Pushes a part of what is to be sent to a far rank, from where it is if that may be; false while there is no room.
+    pub fn try_push(&mut self, ni: &Arc<Ni>, to: Target, from: usize, bytes: usize) -> Result<bool> {
+        if !self.may_lend || !ni.lends_to(to.rank) {
+            return ni.try_push(to, &self.bytes()[from..][..bytes]);
+        }
+        let loan = self.loan.take().unwrap_or_else(|| Loan::open(ni, to.rank));
+        // SAFETY: the buffer stays until the operation is done, which it is not before the loan is over, or withdrawn, which drops
+        // the loan; and nobody writes it meanwhile.
+        let pushed = unsafe { ni.try_push_lent(to, &self.bytes()[from..][..bytes], loan.token) };
+        self.loan = Some(loan);
+        pushed
+    }
+
+    /// Whether the network has let go of what was lent to it.
+    pub fn is_back(&self) -> bool {
+        self.loan.as_ref().is_none_or(Loan::is_over)
     }
 
     /// What is to be sent, which lies in one piece.

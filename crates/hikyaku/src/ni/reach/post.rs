@@ -4,10 +4,13 @@ use crate::error::{Error, Result};
 use crate::ni::base::Base;
 use crate::ni::state::credit::Credit;
 use crate::ni::state::lane::Lane;
+use crate::ni::state::loan::Loans;
 use crate::ni::wire::operation::{Data, Operation};
+use crate::ni::wire::target::Target;
+use crate::ni::wire::token;
 use crate::sync::bell::ANY;
 use crate::transport::TAIL_BYTES_MAX;
-use crate::transport::core::{Body, Posted};
+use crate::transport::core::{Body, Posted, Token};
 use crate::transport::shm::layout::Local;
 use crate::transport::shm::ring::{PAYLOAD_MAX, Packet, Producer};
 use std::sync::atomic::Ordering;
@@ -79,6 +82,40 @@ impl Base {
         let (packet, body) = operation.encode(token);
         // SAFETY: the operation's bytes can be read; without a token they are copied.
         unsafe { self.post_body(operation.at.rank, &packet, body) }
+    }
+
+    /// A push of what fits a packet, whose bytes the transport may read until this loan is over; false while there is no room.
+    ///
+    /// # Safety
+    /// They stay as they are until then, or until the loan is closed.
+    pub(crate) unsafe fn try_push_lent(&self, to: Target, data: &[u8], loan: Token) -> Result<bool> {
+        self.check_rank(to.rank)?;
+        let Some(far) = self.far.as_ref().filter(|_| !self.is_near(to.rank)) else { return self.try_push(to, data) };
+        if self.holds_back(to.rank) {
+            return Ok(false);
+        }
+        let (packet, body) = Operation::push(to, data).encode(token::QUIET);
+        self.loans.begin(loan);
+        // SAFETY: the caller's promise.
+        let posted = unsafe { far.post(to.rank, &packet, body, Some(loan)) };
+        if !matches!(posted, Ok(Posted::Posted)) {
+            self.loans.end(loan);
+        }
+        Ok(posted? != Posted::Busy)
+    }
+
+    /// Whether bodies of the longest packets to `rank` are worth a loan.
+    pub(crate) fn lends_to(&self, rank: usize) -> bool {
+        !self.is_near(rank)
+            && self.far.as_ref().is_some_and(|far| far.capabilities().lent_min <= self.payload_max(rank))
+    }
+
+    /// The transport has let go of a body; false if it is none of a loan.
+    pub(crate) fn end_loan(&self, token: Token) -> bool {
+        if Loans::is_loan(token) && self.loans.end(token) {
+            self.notify(self.rank, ANY);
+        }
+        Loans::is_loan(token)
     }
 
     /// Gives a packet for a far rank to the transport, with bytes that others may be writing; false while there is no room.

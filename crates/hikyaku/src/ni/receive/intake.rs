@@ -157,9 +157,12 @@ impl Sink for Receiving<'_> {
         self.desk.take(self.ni, self.intake, from, packet, payload);
     }
 
-    /// Packets are posted without a token, so it is of an operation of the network itself.
+    /// Of a body that was lent, or of an operation of the network itself.
     fn completed(&mut self, token: Token) {
-        self.fetched(token, 0);
+        self.worked = true;
+        if !self.ni.end_loan(token) {
+            self.fetched(token, 0);
+        }
     }
 
     fn lost(&mut self, rank: usize, why: Loss) {

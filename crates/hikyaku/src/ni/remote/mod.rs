@@ -32,12 +32,14 @@
 //! | `settle` | waiting until what was started is done |
 //! | `onesided` | operations that the network itself does |
 //! | `initiate` | operations by packets: quiet, counted, asked |
+//! | `loan` | long bytes that the transport reads in place |
 //! | `pull` | reading long places, with several requests under way |
 //! | `access` | operations on areas: by a pointer, by a system call, or by one of the above |
 
 pub(crate) mod access;
 pub(crate) mod initiate;
 pub(crate) mod initiator;
+pub(crate) mod loan;
 mod onesided;
 pub(crate) mod pull;
 pub(crate) mod settle;

@@ -7,6 +7,7 @@
 //! | `lost` | ranks that cannot be reached any more |
 //! | `own_areas` | the own areas, as the rank itself knows them |
 //! | `window` | private buffers opened to a far peer for one message |
+//! | `loan` | what of the program's bytes a transport reads in place |
 //! | `lane` | what one port sends through |
 //! | `account` | counted operations under way, and what was refused |
 //! | `call` | where the answers to a port's calls arrive |
@@ -34,6 +35,7 @@ pub(crate) mod direct;
 pub(crate) mod failure;
 pub(crate) mod inside;
 pub(crate) mod lane;
+pub(crate) mod loan;
 pub(crate) mod lookout;
 pub(crate) mod lost;
 pub(crate) mod own_areas;

@@ -132,12 +132,6 @@ impl Endpoint {
         looks.is_multiple_of(CLOCK_LOOKS) || self.has_left.load(Ordering::Relaxed)
     }
 
-    /// Copies a body that was posted with this token, so that its owner has it back; false if it is completed, or will be by the
-    /// next poll. The token is not completed any more if this is true.
-    pub fn recall(&self, to: usize, token: Token) -> bool {
-        self.state().recall(to, token)
-    }
-
     /// What has happened so far.
     pub fn counters(&self) -> Counters {
         self.state().counters()
@@ -290,6 +284,10 @@ impl Transport for Endpoint {
             self.listen(now, to);
         }
         Ok(posted)
+    }
+
+    fn recall(&self, to: usize, token: Token) -> bool {
+        self.state().recall(to, token)
     }
 
     fn poll(&self, sink: &mut dyn Sink) -> bool {
