@@ -76,9 +76,9 @@ fn run(arguments: &[&str], variable: Option<(&str, &str)>) -> Output {
 
 #[test]
 fn an_unknown_option_is_no_program() {
-    let output = run(&["run", "-n", "2", "--oddly", "./program"], None);
+    let output = run(&["run", "-n", "2", "--xyzzy", "./program"], None);
     assert_eq!(output.status.code(), Some(2));
-    let said = "error: unexpected argument '--oddly' found\n\n  tip: to pass '--oddly' as a value, use '-- --oddly'\n";
+    let said = "error: unexpected argument '--xyzzy' found\n\n  tip: to pass '--xyzzy' as a value, use '-- --xyzzy'\n";
     assert!(err(&output).starts_with(said), "{}", err(&output));
     let output = run(&["run", "-n", "2", "--", "--odd-name"], None);
     assert!(err(&output).starts_with("hikyaku: cannot start --odd-name: "), "{}", err(&output));

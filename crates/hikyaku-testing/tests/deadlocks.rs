@@ -3,6 +3,7 @@
 use hikyaku::launch::{Launcher, OnDeadlock, Outcome, Stopped};
 use hikyaku::sim::{Machine, Sim};
 use hikyaku_testing::deadlock::{MISTAKES, Mistake};
+use hikyaku_testing::watchdog::watched;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -80,15 +81,15 @@ fn threads_that_wait_for_each_other_are_explained_at_once() {
     for mistake in &MISTAKES {
         let begin = Instant::now();
         let mut child = Command::new(PROGRAM).args([mistake.name, "threads"]).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut text = String::new();
-        while let Some(line) = lines.next().filter(|_| !text.ends_with(".\n")) {
-            text.push_str(&line);
-            text.push('\n');
-            if text.ends_with(".\n") {
-                break;
+        // The sentence is the last of it.
+        watched(mistake.name, || {
+            while !text.ends_with(".\n") {
+                text += &lines.next().expect("it goes on").unwrap();
+                text.push('\n');
             }
-        }
+        });
         // Two seconds, where the machine has nothing else to do.
         assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
         assert!(text.starts_with("hikyaku: nothing has moved for 1."), "{text}");

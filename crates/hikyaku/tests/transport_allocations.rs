@@ -1,4 +1,5 @@
 //! In the steady state the transports allocate nothing: neither for short messages nor for long ones.
+#![cfg(not(loom))]
 
 use hikyaku::spi::udp::{Bound, Config};
 use hikyaku::spi::{Body, Loss, Packet, Posted, Sink, Token, Transport, loopback};

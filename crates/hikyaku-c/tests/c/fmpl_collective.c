@@ -194,7 +194,7 @@ static void disagree(void) {
     int x[2] = {0, 0};
     OK(fmpl_comm_create(&group, 1));
     if (size > 1) {
-        FAILS(FMPL_ERR_MISMATCH, "agree", fmpl_allreduce(x, 1 + (rank == 0), fmpl_isum, group, NULL));
+        FAILS(FMPL_ERR_MISMATCH, "must make the same call", fmpl_allreduce(x, 1 + (rank == 0), fmpl_isum, group, NULL));
         CHECK(fmpl_barrier(group) != FMPL_SUCCESS);
     }
     OK(fmpl_barrier(WORLD));

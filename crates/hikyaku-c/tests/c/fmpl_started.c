@@ -313,7 +313,7 @@ static void disagree(int how) {
     GIVES(FMPL_ERR_MISMATCH, code);
     /* The group is of no use any more: also calls that are started say so. */
     OK(fmpl_ibarrier(group, &req));
-    FAILS(FMPL_ERR_MISMATCH, "agree", fmpl_wait(req));
+    FAILS(FMPL_ERR_MISMATCH, "the same", fmpl_wait(req));
     OK(fmpl_barrier(WORLD));
 }
 

@@ -10,10 +10,10 @@ pub(super) fn text(results: &Results) -> Result<String, String> {
     let ours = results.ours.0.iter().map(|figure| figure.kind.unit().name());
     add(&mut all["ours"], "unit", ours);
     add(&mut all["peers"], "unit", results.peers.iter().map(|sample| sample.test.unit().name()));
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    all["date"] = json!(date(seconds));
-    // What is simulated says little of where that was done.
+    // What is simulated is the same wherever and whenever that is done.
     if results.simulated.is_none() {
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        all["date"] = json!(date(seconds));
         all["host"] = json!(rustix::system::uname().nodename().to_string_lossy());
         all["processor"] = json!(processor(&std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()));
     }

@@ -35,6 +35,7 @@ impl Group<'_> {
         refuse_in_handler()?;
         let wait = Wait::on_rank(self.job.ni.rank).patrol(PATROL);
         self.watch_queue();
+        let _patrol = self.job.patrol();
         while !done() {
             // Every wait moves them on. The call under way looks around now and then, so this must not sleep for long.
             match self.job.wait_until(wait, || done().then_some(())) {

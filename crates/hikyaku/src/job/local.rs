@@ -8,6 +8,7 @@ use crate::sync::fence::Fences;
 use crate::sync::gate::Gate;
 use crate::transport::hosts::Hosts;
 use crate::transport::shm::layout::{JobMemory, Layout};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Thread;
@@ -102,7 +103,8 @@ impl Watch {
         while self.ended.load(Ordering::Acquire) < size {
             std::thread::park_timeout(standstill::LOOK_EVERY);
             if let Some(News::Stands(text)) = standstill.judge(&standstill::look(memory, &ranks)) {
-                eprint!("hikyaku: {text}");
+                // A standard error that cannot be written is no reason to end the job.
+                let _ = std::io::stderr().write_all(format!("hikyaku: {text}").as_bytes());
             }
         }
     }

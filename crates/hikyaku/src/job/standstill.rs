@@ -63,7 +63,10 @@ pub(crate) struct Standing {
 
 /// The ranks of one host, by their numbers in the job.
 pub(crate) fn look(memory: &JobMemory, ranks: &[usize]) -> Vec<View> {
-    look_at(memory, ranks, waiting::now())
+    let mut views = look_at(memory, ranks, waiting::now());
+    // One that was killed in a wait has not taken back what it said.
+    views.iter_mut().filter(|view| view.presence == Presence::Gone).for_each(|view| view.waits.clear());
+    views
 }
 
 /// The ranks of a simulated host whose run has ended.

@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_deadlock_is_told_once_or_ends_the_job() {
         let views = || vec![view(0), view(1)];
-        let now = Instant::now() + LOOK_EVERY;
+        let now = Instant::now() + 10 * LOOK_EVERY;
         let mut lookout = Lookout::new(OnDeadlock::Report, None);
         assert!(lookout.look(now, views).is_some_and(|text| text.contains("every rank waits")));
         assert_eq!(lookout.look(now + LOOK_EVERY, views), None);

@@ -340,7 +340,10 @@ impl Base {
 
     /// Nobody works with this port: whoever watches the job does not wonder what it does.
     pub fn stand_by(&self, port: usize) {
-        self.mine().life.ports.fetch_and(!(1 << port), Ordering::Relaxed);
+        // What a forked child drops, its parent still has.
+        if !self.is_forked() {
+            self.mine().life.ports.fetch_and(!(1 << port), Ordering::Relaxed);
+        }
     }
 
     pub fn give_port(&self, port: usize) {

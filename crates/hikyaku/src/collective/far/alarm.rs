@@ -95,6 +95,7 @@ impl<'g> FarGroup<'g, '_> {
     ) -> Result<R> {
         let mut left = None;
         let mut turn = self.rank();
+        let _patrol = self.job.patrol();
         loop {
             let look = || {
                 let done = match ready() {

@@ -51,6 +51,7 @@ impl NearGroup<'_, '_> {
     ) -> Result<R> {
         let alarm = &self.part(self.rank()).alarm;
         let (mut departed, mut turns) = (0, 0u32);
+        let _patrol = self.job.patrol();
         loop {
             let look = || {
                 if let Some(result) = ready() {

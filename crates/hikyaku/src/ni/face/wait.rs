@@ -3,6 +3,7 @@
 use super::port::Port;
 use super::raw::own_word;
 use crate::error::{Error, Result};
+use crate::ni::progress::delay::Patrol;
 use crate::ni::reach::place::Place;
 use crate::ni::remote::initiator::Initiator;
 use crate::ni::state::awaited::{Awaited, By, Until, Wait};
@@ -96,6 +97,11 @@ impl Port {
     #[inline]
     pub(crate) fn wait_until<R>(&self, wait: Wait, ready: impl FnMut() -> Option<R>) -> Result<R> {
         self.initiator.wait_until(wait, ready)
+    }
+
+    /// Several waits for one thing follow: for layers above.
+    pub(crate) fn patrol(&self) -> Patrol<'_> {
+        Patrol::new(&self.initiator.ni, self.initiator.index, &self.initiator.stay)
     }
 
     /// The program has made this call, which may wait: for layers above.

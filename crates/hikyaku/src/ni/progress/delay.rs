@@ -63,17 +63,43 @@ impl<'p> Delay<'p> {
     /// Something has moved.
     #[inline]
     pub fn over(&mut self) {
-        if self.stay.since.get().is_some() {
-            self.stay.since.set(None);
-            if self.stay.told.replace(false) {
-                self.record().clear();
-            }
-        }
+        end(self.ni, self.port, self.stay);
     }
 
-    /// It ends because it was long enough: if its caller is going to wait on, nothing has moved.
+    /// It ends because it was long enough: if its caller is going to wait on ([`Patrol`]), nothing has moved.
     pub fn keep_on_patrol(&mut self) {
         self.stays = !self.wait.ends();
+    }
+}
+
+/// Nobody waits there any more.
+#[inline]
+fn end(ni: &Ni, port: usize, stay: &Stay) {
+    if stay.since.get().is_some() {
+        stay.since.set(None);
+        if stay.told.replace(false) {
+            ni.mine().waits[port].clear();
+        }
+    }
+}
+
+/// Several waits for one thing, between which whoever waits looks around. They are one wait for whoever watches the job, until this is
+/// dropped.
+pub(crate) struct Patrol<'p> {
+    ni: &'p Ni,
+    port: usize,
+    stay: &'p Stay,
+}
+
+impl<'p> Patrol<'p> {
+    pub fn new(ni: &'p Ni, port: usize, stay: &'p Stay) -> Patrol<'p> {
+        Patrol { ni, port, stay }
+    }
+}
+
+impl Drop for Patrol<'_> {
+    fn drop(&mut self) {
+        end(self.ni, self.port, self.stay);
     }
 }
 
@@ -109,5 +135,30 @@ impl Drop for Delay<'_> {
         if !self.stays {
             self.over();
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::TOLD_AFTER;
+    use crate::ni::Wait;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn waits_of_a_patrol_are_told_as_one_until_it_ends() {
+        crate::local(1, |job| {
+            let record = || job.ni.mine().waits[job.initiator.index].read();
+            let patrol = job.patrol();
+            let begin = Instant::now();
+            while record().is_none() {
+                let wait = Wait::on_rank(0).patrol(Duration::from_millis(20));
+                assert!(job.wait_until(wait, || None::<()>).is_err());
+                assert!(begin.elapsed() < 100 * TOLD_AFTER, "it is never told");
+            }
+            assert!(begin.elapsed() >= TOLD_AFTER);
+            drop(patrol);
+            assert_eq!(record(), None);
+        })
+        .unwrap();
     }
 }

@@ -8,7 +8,7 @@
 //! | `revoke` | taking an area away from the peers, who may be in the middle of one |
 //! | `service` | a thread that serves ranks of other hosts while this one computes |
 
-mod delay;
+pub(crate) mod delay;
 pub(crate) mod rest;
 pub(crate) mod revoke;
 pub(crate) mod service;

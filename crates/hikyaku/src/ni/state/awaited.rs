@@ -159,7 +159,7 @@ pub(crate) enum Awaited {
     Word(Until),
     /// One of so many.
     Events(usize),
-    /// Its so manieth run.
+    /// A handler, and which of its runs.
     Handler(u16, u64),
     Message {
         slot: usize,
