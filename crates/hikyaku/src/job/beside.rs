@@ -1,19 +1,37 @@
-//! Ranks as threads that are far from each other: a job over the smallest transport with remote memory, for tests.
+//! Ranks as threads that are far from each other, over the smallest transport with remote memory and over udp, for tests.
 
 use super::{Choices, Job};
 use crate::Until;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ni::{Ni, RawPort, Routes, Settings};
 use crate::sync::fence::Fences;
+use crate::transport::core::Transport;
 use crate::transport::hosts::Hosts;
 use crate::transport::loopback::memory_endpoints;
 use crate::transport::shm::layout::{JobMemory, Layout};
+use crate::transport::udp::{Bound, Config};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Runs a job of threads, each on a host of its own. Nobody serves others but in calls of the library.
 fn run_apart(size: usize, rank: impl Fn(&Job) -> Result<()> + Sync) {
+    run_over(memory_endpoints(size).unwrap(), rank);
+}
+
+/// Runs it over udp on this machine.
+fn run_over_udp(size: usize, rank: impl Fn(&Job) -> Result<()> + Sync) {
+    let bound: Vec<_> =
+        (0..size).map(|_| Bound::new(Config::new(([127, 0, 0, 1], 0).into(), [7; 32])).unwrap()).collect();
+    let addresses: Vec<_> = bound.iter().map(|bound| bound.address().ok()).collect();
+    let start = |(rank, bound): (usize, Bound)| bound.start(rank, addresses.clone()).unwrap();
+    run_over(bound.into_iter().enumerate().map(start).collect(), rank);
+}
+
+/// Runs it over the endpoints of all ranks.
+fn run_over<T: Transport + 'static>(endpoints: Vec<T>, rank: impl Fn(&Job) -> Result<()> + Sync) {
+    let size = endpoints.len();
     let hosts = Hosts::new(&(0..size as u32).collect::<Vec<_>>()).unwrap();
     let layouts: Vec<_> = (0..size).map(|_| Layout::of_host(size, 1, 4, 1 << 20).unwrap()).collect();
     let memories = JobMemory::create_many(&layouts, Choices::default().words()).unwrap();
@@ -32,7 +50,7 @@ fn run_apart(size: usize, rank: impl Fn(&Job) -> Result<()> + Sync) {
         };
         Ni::new(memory, settings).unwrap()
     };
-    let interfaces = memories.into_iter().zip(memory_endpoints(size).unwrap()).enumerate().map(start);
+    let interfaces = memories.into_iter().zip(endpoints).enumerate().map(start);
     let interfaces: Vec<Arc<Ni>> = interfaces.collect();
     std::thread::scope(|scope| {
         for ni in interfaces {
@@ -93,4 +111,83 @@ fn ranks_reach_each_other_in_both_ways_at_once() {
         assert_eq!(counts.get(0), 400);
         job.barrier()
     });
+}
+
+/// The sender's buffer is lent to the network when a handler panics in its wait. It goes on from a copy, whatever becomes of the
+/// buffer.
+#[test]
+fn a_long_send_that_a_panic_ends_leaves_its_buffer_alone() {
+    let bytes = 3 << 20;
+    let given_up = AtomicBool::new(false);
+    run_over_udp(2, |job| {
+        let messages = job.messages(1)?;
+        // The job outlives its handlers.
+        let ni = Arc::downgrade(&job.ni);
+        let is_lent = move || ni.upgrade().is_some_and(|ni| ni.loans.has_open());
+        job.register_handler(1, move |_, _| assert!(!is_lent(), "a panic while bytes are lent"))?;
+        job.barrier()?;
+        let mut buffer = vec![0; bytes];
+        for number in 1..=100 {
+            if job.rank() == 0 {
+                buffer.fill(number);
+                let sent = catch_unwind(AssertUnwindSafe(|| messages.send(&buffer, 1, 0)));
+                buffer.fill(0xee);
+                assert!(!job.ni.loans.has_open(), "the network has let go of everything");
+                match sent {
+                    Ok(sent) => sent?,
+                    Err(_) => given_up.store(true, Ordering::Relaxed),
+                }
+            } else {
+                messages.scope(|scope| {
+                    let mut receive = scope.irecv(&mut buffer, 0, 0)?;
+                    while let Err(under_way) = scope.test_receive(receive)? {
+                        receive = under_way;
+                        job.send(0, 1, 0, [0; 6], &[])?;
+                    }
+                    Ok(())
+                })?;
+                assert!(
+                    buffer.iter().all(|byte| *byte == number),
+                    "message {number} was changed after it was given up"
+                );
+            }
+            // Everyone sees it: rank 0 sets it before it calls the barrier.
+            job.barrier()?;
+            if given_up.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+        panic!("no handler ran while bytes were lent");
+    });
+}
+
+/// The receiver leaves in the middle of a message, or while acknowledgements of it are missing.
+#[test]
+fn a_long_send_to_a_rank_that_leaves_gives_its_buffer_back() {
+    for takes in [false, true] {
+        run_over_udp(2, |job| {
+            let messages = job.messages(1)?;
+            job.barrier()?;
+            let mut buffer = vec![1; 3 << 20];
+            if job.rank() == 0 {
+                let sent = messages.send(&buffer, 1, 0);
+                assert!(sent.is_ok() || !takes, "{sent:?}");
+                assert!(!job.ni.loans.has_open());
+            } else if takes {
+                messages.recv(&mut buffer, 0, 0)?;
+            } else {
+                messages
+                    .scope(|scope| {
+                        let mut receive = scope.irecv(&mut buffer, 0, 0)?;
+                        // Some of it comes.
+                        for _ in 0..20 {
+                            receive = scope.test_receive(receive)?.expect_err("all of it has come");
+                        }
+                        Err::<(), _>(Error::Invalid("given up".into()))
+                    })
+                    .unwrap_err();
+            }
+            Ok(())
+        });
+    }
 }

@@ -120,6 +120,11 @@ impl Messages<'_> {
         match waited {
             // Whoever was impatient goes on with it.
             Ok(Ok(())) | Err(Error::Timeout { .. }) => std::mem::forget(send),
+            // It is with the network, which kept the buffer until the peer had acknowledged it: a receiver may have left by then.
+            Ok(Err(_)) | Err(_) if send.op.stage == Stage::Sent => {
+                drop(send);
+                return Ok(());
+            }
             Ok(Err(_)) | Err(_) => drop(send),
         }
         waited?
