@@ -1,8 +1,8 @@
 //! A hang becomes a failure that says where: with the stacks of all threads of the test and of the processes it has started.
 //!
 //! How long something takes says little on a machine that others use too. So time is counted by what the processes do: they
-//! hang if they use no processor time for long ([`Limits::still`]), and if they use more than the work could ever need
-//! ([`Limits::busy`]), as those do that wait in a loop. What the clock says matters only in the end.
+//! hang if they use no processor time for long ([`Limits::still`]) although nobody keeps them from it, and if they use more than
+//! the work could ever need ([`Limits::busy`]), as those do that wait in a loop. What the clock says matters only in the end.
 //!
 //! Rests on nothing but the system, so that tests of other crates can take in this file.
 
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// What is taken for a hang.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// So long next to no processor time was used by any process.
+    /// So long next to no processor time was used by any process, and none waited for a processor.
     pub still: Duration,
     /// So much processor time was used by all together.
     pub busy: Duration,
@@ -33,6 +33,8 @@ pub const LIMITS: Limits =
 const STIR: Duration = Duration::from_millis(200);
 /// How often it looks. Most work is over before it does for the first time.
 const LOOK: Duration = Duration::from_secs(1);
+/// Whoever wants a processor so many times in a row does not get it. Once is nothing: a timer may have just run out.
+const STARVED_LOOKS: u32 = 5;
 
 /// Runs `work`; if it hangs, says where and ends this process and all that it has started.
 pub fn watched<R>(name: &str, work: impl FnOnce() -> R) -> R {
@@ -71,11 +73,14 @@ pub fn watch_process() {
 fn watch(limits: Limits, name: &str, over: &PipeReader) {
     let (begin, begin_used) = (Instant::now(), used(&tree()));
     let mut stirred = (begin, begin_used);
+    let mut kept_waiting = 0;
     let pause = LOOK.min(limits.still / 4);
     while !is_over(over, pause) {
-        let now = used(&tree());
+        let processes = tree();
+        let now = used(&processes);
+        kept_waiting = if processes.iter().any(|process| is_kept_waiting(*process)) { kept_waiting + 1 } else { 0 };
         // It becomes less where a process is gone that nobody has waited for.
-        if now.abs_diff(stirred.1) >= STIR {
+        if now.abs_diff(stirred.1) >= STIR || kept_waiting >= STARVED_LOOKS {
             stirred = (Instant::now(), now);
         }
         let reason = if stirred.0.elapsed() >= limits.still {
@@ -144,6 +149,15 @@ fn used(processes: &[u32]) -> Duration {
     all.saturating_sub(Duration::new(own.tv_sec as u64, own.tv_nsec as u32))
 }
 
+/// Whether a thread of a process, other than this one, could run: others have the processors.
+fn is_kept_waiting(process: u32) -> bool {
+    let own = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+    tasks(process).into_iter().filter(|thread| *thread != own).any(|thread| {
+        let stat = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('R'))
+    })
+}
+
 fn ticks(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name is in brackets and may hold anything. Fields 14 to 17 of the whole line.
@@ -174,9 +188,11 @@ fn threads(process: u32) -> String {
 /// The stacks of a process, by a debugger if there is one. It writes by itself: it stops this process too, which then cannot
 /// read what it says.
 fn stacks(process: u32) {
-    let mut debugger = Command::new("timeout");
-    debugger.args(["--kill-after=5", "60", "gdb", "-nx", "-batch", "-p", &process.to_string()]);
-    debugger.args(["-ex", "set width 0", "-ex", "thread apply all backtrace 40"]);
+    // A debugger that is ended before it is done leaves the process stopped.
+    let script = r#"timeout --kill-after=5 60 gdb -nx -batch -p "$0" -ex "set width 0" -ex "thread apply all backtrace 40"
+        kill -CONT "$0""#;
+    let mut debugger = Command::new("sh");
+    debugger.args(["-c", script, &process.to_string()]);
     let Ok(stderr) = std::os::fd::AsFd::as_fd(&std::io::stderr()).try_clone_to_owned() else { return };
     // A process may be traced by its children only where it allows that.
     let _ = rustix::process::set_ptracer(rustix::process::PTracer::Any);

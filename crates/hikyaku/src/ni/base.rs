@@ -210,8 +210,7 @@ impl Base {
     /// The control block of `rank`, which exists, if it is near.
     #[inline(always)]
     pub fn near_block(&self, rank: usize) -> Option<&Block> {
-        // SAFETY: null, or the block of a rank of this host, whose memory stays mapped; it is made of atomics.
-        unsafe { self.routes.to(rank).block.as_ref() }
+        self.routes.block_of(rank)
     }
 
     /// The number of `rank`, which is near, on this host.

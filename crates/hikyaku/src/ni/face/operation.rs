@@ -41,7 +41,7 @@ impl Port {
     pub fn word(&self, to: Place<'_, u64>, value: u64) -> Result<()> {
         let Initiator { ni, .. } = &self.initiator;
         self.initiator.tick();
-        let Some(target) = ni.word_to(&to) else { return word_elsewhere(&self.initiator, to, value) };
+        let Some(target) = self.initiator.word_to(&to) else { return word_elsewhere(&self.initiator, to, value) };
         if self.initiator.has_routed() {
             self.initiator.settle(to.rank)?;
         }
@@ -79,9 +79,9 @@ impl Port {
     pub fn atomic(&self, at: Place<'_, u64>, operation: Atomic) -> Result<u64> {
         let Initiator { ni, .. } = &self.initiator;
         self.initiator.tick();
-        let Some(target) = ni.word_to(&at) else { return atomic_elsewhere(&self.initiator, at, operation) };
+        let Some(target) = self.initiator.word_to(&at) else { return atomic_elsewhere(&self.initiator, at, operation) };
         // Found before: what comes after waits for the operation.
-        let block = ni.near_block(at.rank);
+        let block = self.initiator.routes.block_of(at.rank);
         let before = operation.perform(target);
         if let Some(block) = block {
             block.bell.ring(ni.fences, ni.watch_of(target.as_ptr().cast()));

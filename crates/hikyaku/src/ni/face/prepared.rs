@@ -60,8 +60,8 @@ impl Port {
         // What is checked here stays true: the places borrow their areas.
         self.initiator.ni.resolve(to, data.len())?;
         flag.map(|flag| self.initiator.ni.resolve(flag, 1)).transpose()?;
-        let word = flag.map(|flag| self.initiator.ni.word_to(&flag));
-        let mapped = match (self.initiator.ni.span_to(&to, data.len()), word) {
+        let word = flag.map(|flag| self.initiator.word_to(&flag));
+        let mapped = match (self.initiator.span_to(&to, data.len()), word) {
             (Some(target), None) => Some((target, None)),
             (Some(target), Some(Some(word))) => Some((target, Some(word))),
             _ => None,

@@ -4,7 +4,6 @@ use super::port::Port;
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::memory::span::Span;
-use crate::ni::base::Base;
 use crate::ni::reach::place::{Place, Reach};
 use crate::ni::remote::initiator::Initiator;
 use crate::ni::wire::operation::Data;
@@ -89,7 +88,7 @@ impl RawPort for Port {
     #[inline]
     unsafe fn push_from<T: Pod>(&self, to: Place<'_, T>, data: *const T, len: usize) -> Result<()> {
         self.initiator.tick();
-        let Some(target) = self.initiator.ni.pointer_to(&to, len) else {
+        let Some(target) = self.initiator.pointer_to(&to, len) else {
             // SAFETY: the caller's promise.
             return unsafe { push_elsewhere(&self.initiator, to, data, len) };
         };
@@ -101,7 +100,7 @@ impl RawPort for Port {
     #[inline]
     unsafe fn pull_into<T: Pod>(&self, from: Place<'_, T>, into: *mut T, len: usize) -> Result<()> {
         self.initiator.tick();
-        let Some(source) = self.initiator.ni.pointer_to(&from, len) else {
+        let Some(source) = self.initiator.pointer_to(&from, len) else {
             // SAFETY: the caller's promise.
             return unsafe { pull_elsewhere(&self.initiator, from, into, len) };
         };
@@ -124,8 +123,8 @@ impl RawPort for Port {
         }
         // SAFETY: the caller's promise.
         let elsewhere = || unsafe { notify_elsewhere(self, to, data, len, flag, value) };
-        let Some(target) = self.initiator.ni.pointer_to(&to, len) else { return elsewhere() };
-        let Some(word) = self.initiator.ni.pointer_to(&flag, 1) else { return elsewhere() };
+        let Some(target) = self.initiator.pointer_to(&to, len) else { return elsewhere() };
+        let Some(word) = self.initiator.pointer_to(&flag, 1) else { return elsewhere() };
         self.initiator.tick();
         if self.initiator.has_routed() {
             self.initiator.settle(to.rank)?;
@@ -339,7 +338,7 @@ fn own_status(by: &Initiator, status: Place<'_, u64>) -> Result<Option<usize>> {
     }
 }
 
-impl Base {
+impl Initiator {
     /// The word that a place names, if it is mapped here and lasts.
     #[inline(always)]
     pub(super) fn word_to<'a>(&'a self, place: &Place<'a, u64>) -> Option<&'a AtomicU64> {

@@ -3,6 +3,7 @@
 use super::opened::Opened;
 use crate::error::{Error, Result};
 use crate::ni::base::Base;
+use crate::ni::state::routes::Routes;
 use crate::ni::wire::target::Target;
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -90,12 +91,24 @@ impl Base {
     /// `None` where it is not so simple, or wrong.
     #[inline(always)]
     pub fn pointer_to<T>(&self, place: &Place<'_, T>, count: usize) -> Option<*mut u8> {
+        self.pointer_by(&self.routes, place, count)
+    }
+
+    /// As [`Base::pointer_to`], by the routes of this interface that somebody has nearer at hand.
+    #[inline(always)]
+    pub fn pointer_by<T>(&self, routes: &Routes, place: &Place<'_, T>, count: usize) -> Option<*mut u8> {
         let Ground::Symmetric { job, start } = place.ground else { return None };
         // One comparison covers both an index and a count that are too large, without overflow.
         if place.index > place.len || count > place.len - place.index {
             return None;
         }
-        let heap = self.near_heap(place.rank).filter(|_| job == self.ground)?;
+        if place.rank >= self.size() || job != self.ground {
+            return None;
+        }
+        let heap = routes.to(place.rank).heap;
+        if heap.is_null() {
+            return None;
+        }
         // Index and count were checked, and the area lies in the rank's heap.
         Some(heap.wrapping_add(start + place.index * size_of::<T>()))
     }

@@ -4,8 +4,10 @@
 
 use crate::error::{Error, Refusal, Result};
 use crate::ni::interface::Ni;
+use crate::ni::reach::place::Place;
 use crate::ni::state::awaited::{By, Wait};
 use crate::ni::state::lane::Lane;
+use crate::ni::state::routes::Routes;
 use crate::ni::state::stay::Stay;
 use crate::sync::guard::Guard;
 use std::cell::{Cell, RefCell};
@@ -14,6 +16,8 @@ use std::sync::Arc;
 /// What is inside of a [`Port`](crate::Port).
 pub(crate) struct Initiator {
     pub ni: Arc<Ni>,
+    /// The interface's own, one load nearer: every operation begins there.
+    pub routes: Routes,
     pub lane: RefCell<Lane>,
     /// Which of the interface's ports it is.
     pub index: usize,
@@ -38,6 +42,7 @@ impl Initiator {
         let _ = ni.accounts[index].take_refusal();
         Ok(Initiator {
             ni: ni.clone(),
+            routes: ni.routes.clone(),
             lane: RefCell::new(ni.take_lane(index)),
             index,
             routed: Cell::new(false),
@@ -68,6 +73,12 @@ impl Initiator {
         }
         self.ni.progress();
         self.ni.failure.raise();
+    }
+
+    /// The address of `count` elements of symmetric memory that is mapped here; see [`Base::pointer_to`](crate::ni::base::Base).
+    #[inline(always)]
+    pub fn pointer_to<T>(&self, place: &Place<'_, T>, count: usize) -> Option<*mut u8> {
+        self.ni.pointer_by(&self.routes, place, count)
     }
 
     /// The mark for operations on areas of `rank`: its owner waits for it, and trusts that of its own threads to nobody.

@@ -66,6 +66,13 @@ impl Routes {
         unsafe { self.to.get_unchecked(rank) }
     }
 
+    /// The control block of `rank`, which exists, if it is near.
+    #[inline(always)]
+    pub fn block_of(&self, rank: usize) -> Option<&Block> {
+        // SAFETY: null, or the block of a rank of this host, whose memory whoever holds the routes keeps mapped; it is made of atomics.
+        unsafe { self.to(rank).block.as_ref() }
+    }
+
     /// The ranks of this host, in the order of their numbers on it.
     pub fn near(&self) -> &[usize] {
         &self.near
