@@ -48,7 +48,10 @@ pub fn changed(before: u64, operation: Atomic) -> u64 {
 /// Looks again and again, outside the library: meanwhile this rank runs no handlers. In virtual time only looks at own
 /// memory, handlers, ranks or the clock let time go on.
 pub fn spin_until(mut met: impl FnMut() -> bool) {
-    while !met() {
+    // Where others want the processors, each time that one is given away takes longer than all the looks; in virtual time there may be
+    // thousands of them.
+    const LOOKS: usize = 256;
+    while !(0..LOOKS).any(|_| met()) {
         std::thread::yield_now();
     }
 }
