@@ -47,6 +47,10 @@ pub struct Arguments {
     #[arg(short, long)]
     tag: bool,
 
+    /// Write what rank N prints to DIR/rank-N.out and DIR/rank-N.err instead of showing it here; the folder is made if it is missing
+    #[arg(short, long, value_name = "DIR", conflicts_with = "tag")]
+    output: Option<PathBuf>,
+
     /// Bind each rank to a core, if there are enough that no other job has; `none` leaves it to the system
     #[arg(long, value_enum, default_value = "core")]
     bind: BindChoice,
@@ -92,6 +96,7 @@ const EXAMPLES: &str = "\
 Examples:
   hikyaku run -n 4 ./program input      4 ranks here
   hikyaku run --hosts a:2,b:2 ./program 2 ranks each on the hosts a and b, reached by ssh
+  hikyaku run -n 4 --output logs ...    files logs/rank-0.out, logs/rank-0.err and so on instead of output here
   hikyaku run --hosts a:1,b:1,a:1 ...   ranks 0 and 2 on a, rank 1 on b
   hikyaku run --hostfile cluster ...    hosts from a file: lines as `a slots=2`
   hikyaku run --hosts a:2,b:2 --agent 'ssh -p 2222 me@{host}' ./program
@@ -163,6 +168,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     if let Some(timeout) = arguments.timeout {
         launcher = launcher.timeout(timeout);
     }
+    if let Some(folder) = &arguments.output {
+        launcher = launcher.output_folder(folder);
+    }
     for setting in &arguments.env {
         if let Some((name, value)) = variable(setting)? {
             launcher = launcher.env(name, value);
@@ -189,6 +197,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     report(&outcome, arguments.verbose);
     if arguments.blacs && outcome.status() == 0 && !outcome.joined.contains(&true) {
         return Err("no rank has called hikyaku's BLACS: is the program linked with a shared ScaLAPACK?".into());
+    }
+    if outcome.status() == 0 && !outcome.lost_output.is_empty() {
+        return Err("the job has succeeded, but a part of its output is lost (see above)".into());
     }
     Ok(ExitCode::from(outcome.status().clamp(0, 255) as u8))
 }

@@ -17,7 +17,7 @@
 //! | `lookout` | whether it moves, and what is told if it does not |
 //! | `sources` | what loops wait for |
 //! | `signals` | the launcher's own signals, and processes left behind by ranks |
-//! | `output`, `forwarder`, `relay` | what ranks print: lines; from pipes of this host; from other hosts |
+//! | `output`, `files`, `forwarder`, `relay` | what ranks print: lines; files; from pipes of this host; from other hosts |
 //!
 //! Over several hosts:
 //!
@@ -44,6 +44,7 @@ mod child;
 mod claim;
 mod command;
 mod crew;
+mod files;
 mod fleet;
 mod forwarder;
 mod frame;
@@ -76,6 +77,7 @@ use crate::job::wire::{
 };
 use crate::job::{Config, topology};
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use task::{Seats, Task};
 
@@ -87,6 +89,7 @@ pub struct Launcher {
     on_death: OnDeath,
     tag: bool,
     capture: bool,
+    output_folder: Option<PathBuf>,
     supervise: bool,
     hosts: Option<Hosts>,
     agent: Option<String>,
@@ -172,6 +175,8 @@ pub struct Outcome {
     pub joined: Vec<bool>,
     /// What each rank printed, if it was captured.
     pub output: Vec<Captured>,
+    /// Files of [`Launcher::output_folder`] that could not be written to their end, and why, in words that the user was told.
+    pub lost_output: Vec<String>,
     /// What else went wrong, in words: hosts that were lost, ranks that did not join.
     pub remarks: Vec<String>,
     /// Why the launcher has ended the job, if it did.
@@ -203,6 +208,7 @@ impl Launcher {
             on_death: OnDeath::End,
             tag: false,
             capture: false,
+            output_folder: None,
             supervise: false,
             hosts: None,
             agent: None,
@@ -275,6 +281,14 @@ impl Launcher {
     /// Keeps the output for [`Outcome::output`] instead of forwarding it; rank 0 then has no standard input.
     pub fn capture(mut self, capture: bool) -> Launcher {
         self.capture = capture;
+        self
+    }
+
+    /// Writes what each rank prints to files in this folder instead of forwarding it: `rank-0.out` and `rank-0.err` for standard output
+    /// and standard error of rank 0, and so on. They are written by the launcher, also for ranks on other hosts. The folder is made if it
+    /// is missing, and files of an earlier job are overwritten. Nothing is then left for [`Launcher::capture`] to keep.
+    pub fn output_folder(mut self, folder: impl AsRef<Path>) -> Launcher {
+        self.output_folder = Some(folder.as_ref().to_owned());
         self
     }
 
