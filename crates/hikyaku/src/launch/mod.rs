@@ -119,8 +119,8 @@ pub enum OnDeath {
     Continue,
 }
 
-/// What happens when every rank waits and nothing has moved for a second. A program with other threads may go on all the same: one of
-/// them may read from a network, say, and then call the library.
+/// What happens when every rank waits and nothing has moved for a second. This need not be a deadlock if the program has other threads:
+/// one of them may be reading from a network, say, and call the library later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnDeadlock {
@@ -326,8 +326,8 @@ impl Launcher {
         self
     }
 
-    /// The core each rank is bound to where no other job runs, or nothing if they do not fit or shall not be bound. What is so on
-    /// other hosts is known there, and what is so in a job that runs, by [`Running::cores`].
+    /// The core that each rank would be bound to if no other job ran; `None` if ranks do not fit or are not to be bound, and for jobs on
+    /// other hosts. [`Running::cores`] tells what a started job really uses.
     pub fn cores(&self) -> Option<Vec<usize>> {
         if self.hosts.is_some() { None } else { self.task.cores(&Seats::all(self.ranks)) }
     }

@@ -139,8 +139,8 @@ impl Running {
         }
     }
 
-    /// The core each rank is bound to, or nothing if they are not: they shall not be, do not fit, or other jobs have left too few
-    /// cores. What is so on other hosts is known there.
+    /// The core that each rank is bound to; `None` if ranks are not bound, because that was not asked for, or there are too few cores, or
+    /// other jobs use them. It is also `None` for jobs on other hosts.
     pub fn cores(&self) -> Option<Vec<usize>> {
         match &self.ranks {
             Ranks::Here(host, _) => host.cores(),
