@@ -20,12 +20,14 @@ install: all
 	install -d "$(TO)/bin" "$(TO)/lib/pkgconfig" "$(TO)/include" "$(TO)/share/modulefiles/hikyaku" "$(TO)/share/man/man1" \
 	    "$(TO)/share/bash-completion/completions" "$(TO)/share/zsh/site-functions" "$(TO)/share/fish/vendor_completions.d"
 	install -m 755 $(BUILD)/hikyaku "$(TO)/bin/hikyaku"
-	install -m 755 $(BUILD)/libhikyaku.so "$(TO)/lib/libhikyaku.so.$(VERSION)"
-	ln -sf libhikyaku.so.$(VERSION) "$(TO)/lib/libhikyaku.so.$(MAJOR)"
-	ln -sf libhikyaku.so.$(MAJOR) "$(TO)/lib/libhikyaku.so"
+	for library in libhikyaku.so libhikyaku_blacs.so; do \
+	    install -m 755 $(BUILD)/$$library "$(TO)/lib/$$library.$(VERSION)" && \
+	    $(STRIP) --strip-unneeded "$(TO)/lib/$$library.$(VERSION)" && \
+	    ln -sf $$library.$(VERSION) "$(TO)/lib/$$library.$(MAJOR)" && \
+	    ln -sf $$library.$(MAJOR) "$(TO)/lib/$$library" || exit 1; \
+	done
 	install -m 644 $(BUILD)/libhikyaku.a "$(TO)/lib/libhikyaku.a"
-	install -m 755 $(BUILD)/libhikyaku_blacs.so "$(TO)/lib/libhikyaku_blacs.so"
-	$(STRIP) --strip-unneeded "$(TO)/bin/hikyaku" "$(TO)/lib/libhikyaku.so.$(VERSION)" "$(TO)/lib/libhikyaku_blacs.so"
+	$(STRIP) --strip-unneeded "$(TO)/bin/hikyaku"
 	$(STRIP) --strip-debug "$(TO)/lib/libhikyaku.a"
 	install -m 644 include/hikyaku.h include/fmpl.h include/fmplf.h include/fmpl.f90 "$(TO)/include"
 	sed -e '/^#/d' -e 's|^prefix=.*|prefix=$${pcfiledir}/../..|' -e 's|^libdir=.*|libdir=$${prefix}/lib|' \

@@ -6,7 +6,7 @@ use hikyaku::message::EAGER_MAX;
 use hikyaku::{Job, PAYLOAD_MAX};
 use std::process::ExitCode;
 
-/// Tell what hikyaku found on this machine, and which path it takes for which operation and why.
+/// Print what hikyaku found on this machine, and which mechanism it uses for each operation, and why.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Number of ranks to explain the choices for

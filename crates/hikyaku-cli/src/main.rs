@@ -19,7 +19,7 @@ use std::process::ExitCode;
     name = "hikyaku",
     version,
     about,
-    after_help = "Try:\n  hikyaku bench                     what this machine can do, beside MPI and UCX\n  hikyaku run -n 4 ./program        start a program as 4 ranks\n  hikyaku run --hosts a:2,b:2 ...   the same over hosts\n  hikyaku info                      what was found here, and which path is taken for what\n  hikyaku tune                      measure the collectives' versions here, and use the fastest\n  hikyaku sim bench --machine ndr   what another machine could do, simulated\n  hikyaku sim chaos                 random programs in virtual time while things go wrong"
+    after_help = "Try:\n  hikyaku bench                     what this machine can do, beside MPI and UCX\n  hikyaku run -n 4 ./program        start a program as 4 ranks\n  hikyaku run --hosts a:2,b:2 ...   the same over hosts\n  hikyaku info                      what was found here, and which mechanism is used for what\n  hikyaku tune                      measure the collectives' versions here, and use the fastest\n  hikyaku sim bench --machine ndr   what another machine could do, simulated\n  hikyaku sim chaos                 random programs in virtual time while things go wrong"
 )]
 struct Arguments {
     #[command(subcommand)]

@@ -9,20 +9,20 @@ use std::time::Duration;
 
 /// Start a program as the ranks of a job, on this host or over several.
 ///
-/// Standard input goes to rank 0, output of all ranks comes here, whole lines at a time. Signals are passed on; a second
-/// Ctrl-C kills. The exit status is that of the rank that failed first, or 0.
+/// Standard input goes to rank 0. The output of all ranks is printed here, whole lines at a time. Signals are passed on; a second
+/// Ctrl-C kills the job. The exit status is that of the rank that failed first, or 0.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// How many ranks to start [default: 1]; with hosts, on the first so many of their slots [default: all]
+    /// Number of ranks [default: 1]; with hosts they fill the first N slots [default: all slots]
     #[arg(short = 'n', long = "ranks", value_name = "N")]
     ranks: Option<usize>,
 
-    /// Hosts and how many ranks each runs, in the order of ranks: a:2,b:2. A host may come again
+    /// Hosts and the number of ranks on each, in the order of ranks: a:2,b:2. A host may be listed more than once
     #[arg(long, value_name = "HOST:N,...", conflicts_with = "hostfile")]
     hosts: Option<String>,
 
-    /// A file of hosts: lines of a name and `slots=N`
+    /// A file of hosts, with lines such as `a slots=2`
     #[arg(long, value_name = "FILE")]
     hostfile: Option<PathBuf>,
 
@@ -30,16 +30,16 @@ pub struct Arguments {
     #[arg(long, value_name = "COMMAND")]
     agent: Option<String>,
 
-    /// Where this program is on the hosts, if it is elsewhere there
+    /// The path of this program on the hosts, if it is another one there
     #[arg(long, value_name = "PATH")]
     agent_program: Option<PathBuf>,
 
-    /// How long a host may be silent before it is taken for lost, in seconds
+    /// How long a host may be silent before it is considered lost, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     host_timeout: u64,
 
-    /// Set a variable of the ranks' environment, or pass on that of this one. Other hosts get HIKYAKU_*, PATH and
-    /// LD_LIBRARY_PATH anyway
+    /// Set an environment variable of the ranks; without VALUE, pass on the one that is set here. HIKYAKU_*, PATH and
+    /// LD_LIBRARY_PATH are always passed on
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<OsString>,
 
@@ -47,7 +47,11 @@ pub struct Arguments {
     #[arg(short, long)]
     tag: bool,
 
-    /// Bind each rank to a core, if there are enough that no other job has; `none` leaves it to the system
+    /// Write what rank N prints to DIR/rank-N.out and DIR/rank-N.err instead of showing it here; the folder is made if it is missing
+    #[arg(short, long, value_name = "DIR", conflicts_with = "tag")]
+    output: Option<PathBuf>,
+
+    /// Bind each rank to a core of its own, if enough cores are free; `none` leaves the placement to the system
     #[arg(long, value_enum, default_value = "core")]
     bind: BindChoice,
 
@@ -75,15 +79,15 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS")]
     start_timeout: Option<u64>,
 
-    /// For ScaLAPACK programs: put hikyaku's BLACS in the place of those the program is linked with
+    /// For ScaLAPACK programs: use hikyaku's BLACS instead of those that the program is linked with
     #[arg(long)]
     blacs: bool,
 
-    /// Say which rank runs where, and how each ended
+    /// Print which rank runs where, and how each ended
     #[arg(short, long)]
     verbose: bool,
 
-    /// The program and its arguments; after `--` also a program whose name begins with a dash
+    /// The program and its arguments; put `--` before a program whose name begins with a dash
     #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
     program: Vec<std::ffi::OsString>,
 }
@@ -92,13 +96,14 @@ const EXAMPLES: &str = "\
 Examples:
   hikyaku run -n 4 ./program input      4 ranks here
   hikyaku run --hosts a:2,b:2 ./program 2 ranks each on the hosts a and b, reached by ssh
+  hikyaku run -n 4 --output logs ...    files logs/rank-0.out, logs/rank-0.err and so on instead of output here
   hikyaku run --hosts a:1,b:1,a:1 ...   ranks 0 and 2 on a, rank 1 on b
-  hikyaku run --hostfile cluster ...    hosts from a file: lines as `a slots=2`
+  hikyaku run --hostfile cluster ...    hosts from a file with lines such as `a slots=2`
   hikyaku run --hosts a:2,b:2 --agent 'ssh -p 2222 me@{host}' ./program
   hikyaku run --hosts x:2,y:2 --agent 'nsenter --net=/run/netns/{host}' ./program
 
-Over hosts, ssh must not ask for a password, and this program, the working folder and PROGRAM must be in the same \
-places on all hosts. Nothing listens on any port for this: the launcher and its agents speak through ssh alone.
+Over hosts, ssh must not ask for a password, and this program, the working folder and PROGRAM must have the same \
+paths on all hosts. The launcher talks to the hosts through ssh alone; it opens no port.
 
 Ranks find HIKYAKU_RANK, HIKYAKU_SIZE, HIKYAKU_LOCAL_RANK, HIKYAKU_LOCAL_SIZE and HIKYAKU_HOST in their environment.";
 
@@ -163,6 +168,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     if let Some(timeout) = arguments.timeout {
         launcher = launcher.timeout(timeout);
     }
+    if let Some(folder) = &arguments.output {
+        launcher = launcher.output_folder(folder);
+    }
     for setting in &arguments.env {
         if let Some((name, value)) = variable(setting)? {
             launcher = launcher.env(name, value);
@@ -189,6 +197,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     report(&outcome, arguments.verbose);
     if arguments.blacs && outcome.status() == 0 && !outcome.joined.contains(&true) {
         return Err("no rank has called hikyaku's BLACS: is the program linked with a shared ScaLAPACK?".into());
+    }
+    if outcome.status() == 0 && !outcome.lost_output.is_empty() {
+        return Err("the job has succeeded, but a part of its output is lost (see above)".into());
     }
     Ok(ExitCode::from(outcome.status().clamp(0, 255) as u8))
 }

@@ -56,7 +56,7 @@ fn mistakes_of_calls_are_told_in_words() {
         ("memory", format!("rank 1 calls symmetric(88 bytes), this rank symmetric(80 bytes); {SAME}")),
         (
             "type",
-            "a message of 12 bytes from rank 0 in slot 0 is no whole number of elements of 8 bytes: is it of another type?"
+            "a message of 12 bytes from rank 0 in slot 0 is not a whole number of elements of 8 bytes: is it of another type?"
                 .to_owned(),
         ),
     ] {

@@ -18,7 +18,6 @@
 //! | `registry` | the list of all cases |
 //! | `runner` | runs cases on a kind of job |
 //! | `support` | what cases need: errors to expect, conditions to wait for |
-//! | `chaos/` | random programs on a simulated machine where random things go wrong |
 //! | `deadlock` | programs whose ranks wait for each other for ever |
 //! | `misuse/` | programs in safe Rust that do what a program should not |
 //! | `mortal/` | what ranks do while one of them dies |
@@ -27,27 +26,24 @@
 //! | `segment` | the job's memory as a hostile rank sees it |
 //! | `reach` | what a process writes into private memory of others |
 //! | `mpi` | the MPI installations of this machine |
-//! | `netns` | hosts that are network namespaces of this machine |
 //! | `leftovers` | what a job might leave behind |
 //! | `os` | what tests need of the system for which there is no safe interface |
 //! | `nth` | one system call among many fails |
 //! | `watchdog` | a hang becomes a failure that says where |
 //! | `planted` | bugs that are planted in the library, and what catches each |
 //! | `patience` | waiting for conditions, and promises in time |
-//! | `chance` | random numbers from a seed |
+//!
+//! What the `hikyaku` program runs too is in `hikyaku-workloads`: `chaos`, `netns` and `chance`.
 //!
 //! Rules for a case: it can fail; it waits for conditions, never for time; it may run beside others in one process.
 
 mod cases;
-pub mod chance;
-pub mod chaos;
 pub mod deadlock;
 pub mod ends;
 pub mod leftovers;
 pub mod misuse;
 pub mod mortal;
 pub mod mpi;
-pub mod netns;
 pub mod nth;
 pub mod os;
 pub mod patience;
@@ -62,6 +58,7 @@ pub mod support;
 pub mod watchdog;
 
 pub use cases::message::{pattern, programs};
+pub use hikyaku_workloads::{chance, chaos, netns};
 pub use registry::{Case, Ranks, Suite, case, cases, suite};
 
 /// Gives the list of the conformance suite (theme, name, ranks) to another macro. The one place to enter a new case of it.

@@ -1,6 +1,7 @@
 //! What cases need: errors to expect, conditions to wait for.
 
-use hikyaku::{Arguments, Atomic, Error, Job, Refusal, Result};
+use hikyaku::{Arguments, Error, Job, Refusal, Result};
+pub use hikyaku_workloads::chaos::changed;
 use std::time::Duration;
 
 /// The error of a call that must fail, which must be of the given form.
@@ -30,19 +31,6 @@ pub fn tag(rank: usize, index: usize) -> u64 {
 /// Bytes that differ with the seed.
 pub fn bytes(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (seed * 37 + i * 7 + i / 251) as u8).collect()
-}
-
-/// What an atomic operation makes of a word: the model that memory is compared with.
-pub fn changed(before: u64, operation: Atomic) -> u64 {
-    match operation {
-        Atomic::Add(value) => before.wrapping_add(value),
-        Atomic::Swap(value) => value,
-        Atomic::CompareSwap { old, new } => [before, new][(before == old) as usize],
-        Atomic::And(value) => before & value,
-        Atomic::Or(value) => before | value,
-        Atomic::Xor(value) => before ^ value,
-        _ => unreachable!("no model of {operation:?}"),
-    }
 }
 
 /// Looks again and again, outside the library: meanwhile this rank runs no handlers. In virtual time only looks at own

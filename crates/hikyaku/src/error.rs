@@ -72,7 +72,7 @@ pub enum Error {
         size: usize,
     },
     /// The access does not lie within the area.
-    #[error("{count} elements at index {index} pass the end of an area of {len} elements")]
+    #[error("{count} elements at index {index} go past the end of an area of {len} elements")]
     OutOfBounds {
         /// First element accessed.
         index: usize,
@@ -82,7 +82,7 @@ pub enum Error {
         len: usize,
     },
     /// A word or atomic operation needs an address that is a multiple of 8.
-    #[error("index {index} is not the place of an aligned 8-byte word")]
+    #[error("there is no aligned 8-byte word at index {index}")]
     Misaligned {
         /// The index named.
         index: usize,
@@ -143,7 +143,7 @@ pub enum Error {
         id: u16,
     },
     /// A payload longer than an active message carries.
-    #[error("a payload of {bytes} bytes passes the {max} that an active message carries; use push for bulk data")]
+    #[error("a payload of {bytes} bytes is more than the {max} that an active message carries; use push for bulk data")]
     PayloadTooLong {
         /// The payload.
         bytes: usize,
@@ -184,7 +184,7 @@ pub enum Error {
     },
     /// A message was no whole number of the receive's elements; its bytes are in the buffer.
     #[error(
-        "a message of {bytes} bytes from rank {from} in slot {slot} is no whole number of elements of {element} bytes: is it of another type?"
+        "a message of {bytes} bytes from rank {from} in slot {slot} is not a whole number of elements of {element} bytes: is it of another type?"
     )]
     PartElement {
         /// The sender.
@@ -210,10 +210,10 @@ pub enum Error {
         slot: usize,
     },
     /// A call that waits was made inside a handler.
-    #[error("a handler may not wait: send a message instead, and go on in its handler")]
+    #[error("a handler may not wait: send a message instead, and continue in its handler")]
     InHandler,
     /// A call that waits was made by a function that combines, in the middle of the call that needs it.
-    #[error("the function of a reduction may not wait, nor call a group: it runs in the middle of another call")]
+    #[error("a function of a reduction may not wait or make collective calls: it runs inside another call")]
     InFunction,
     /// The calling process is a fork of a rank, not a rank.
     #[error("this process is a fork of a rank; only the rank itself may communicate")]
@@ -246,7 +246,7 @@ pub enum Error {
 
     // The machine or the start of the job.
     /// Not enough memory, found before it was touched.
-    #[error("{needed} bytes needed, but the {limit} leaves {available}")]
+    #[error("{needed} bytes are needed, but the {limit} leaves {available}")]
     NoMemory {
         /// Bytes needed.
         needed: u64,
@@ -339,8 +339,8 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Refusal::UnknownHandler => "no such handler is registered there",
             Refusal::UnknownArea => "the area is unknown or was revoked",
-            Refusal::OutOfBounds => "the access does not lie within the area",
-            Refusal::OutOfMemory => "it has not enough memory for its part",
+            Refusal::OutOfBounds => "the access is not within the area",
+            Refusal::OutOfMemory => "it does not have enough memory for its part",
             Refusal::HandlerPanicked => "the handler panicked there before it answered",
         })
     }

@@ -1,8 +1,8 @@
 //! **hikyaku** (飛脚, the relay couriers of Edo Japan): communication built on remote memory operations.
 //!
-//! Beside each rank of a job stands a network interface that reads and writes the rank's memory on behalf of the
-//! others. A remote reference is (rank, area, index); where the memory is mapped here, it is a pointer, and an
-//! operation is a few instructions.
+//! A job is a set of ranks, which are processes or threads. Each rank can read and write memory of the others. A [`Place`] names such
+//! memory by rank, area and index. On one host the memory is mapped, and an operation takes a few instructions; between hosts it is a
+//! packet that the other rank's network interface serves. Messages and collective operations build on that.
 //!
 //! ```
 //! use hikyaku::Until;
@@ -22,8 +22,8 @@
 //! .unwrap();
 //! ```
 //!
-//! `local` runs the ranks as threads; a program that calls [`Job::start`] and is started by `hikyaku run -n 4`, or
-//! by `mpirun -n 4`, runs them as processes. Everything else is the same.
+//! `local` runs the ranks as threads. To run them as processes, call [`Job::start`] instead and start the program with `hikyaku run -n 4`
+//! or `mpirun -n 4`. Everything else is the same. The [`guide`] explains it all; if you know MPI or OpenSHMEM, read [`coming_from_mpi`].
 //!
 //! | to | use |
 //! |---|---|
@@ -41,14 +41,22 @@
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
-/// The guide, so that its examples are tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide.md")]
-mod guide {}
+// Pages for users, which are documentation of modules so that docs.rs has them and that their examples are tests. Their links to each other
+// are defined here first, since the first definition of a link counts.
+#[cfg(any(doc, doctest))]
+#[doc = "[coming]: crate::coming_from_mpi"]
+#[doc = ""]
+#[doc = include_str!("../docs/guide.md")]
+pub mod guide {}
 
-/// The README, likewise.
+#[cfg(any(doc, doctest))]
+#[doc = "[guide]: crate::guide"]
+#[doc = ""]
+#[doc = include_str!("../docs/coming-from-mpi.md")]
+pub mod coming_from_mpi {}
+
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 mod readme {}
 
 /// The tests of a module may be those of a program that uses the library.

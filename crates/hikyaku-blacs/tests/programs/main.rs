@@ -181,5 +181,5 @@ fn the_library_has_the_names_of_the_blacs() {
     assert_eq!(exported, both.collect());
     assert_eq!(exported.len(), 156);
     let dynamic = succeed(Command::new("readelf").arg("-d").arg(built().join("libhikyaku_blacs.so")));
-    assert!(text(&dynamic.stdout).contains("soname: [libhikyaku_blacs.so]"));
+    assert!(text(&dynamic.stdout).contains("soname: [libhikyaku_blacs.so.0]"));
 }

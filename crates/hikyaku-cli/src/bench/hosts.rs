@@ -5,7 +5,7 @@ use super::plan::{Figure, Figures, Part};
 use super::{Results, launcher, step};
 use crate::this_program;
 use hikyaku::launch::Hosts;
-use hikyaku_testing::netns::{AGENT, Network};
+use hikyaku_workloads::netns::{AGENT, Network};
 use indicatif::ProgressBar;
 
 /// How often each has its turn.

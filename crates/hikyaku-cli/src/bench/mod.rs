@@ -34,11 +34,10 @@ use std::time::{Duration, Instant};
 
 /// Measure this machine's limits, hikyaku, and the MPI and UCX peers found here, all in one run.
 ///
-/// Figures are medians; the columns to look at are the ratios, since they hold on a noisy machine too. A ratio to the
-/// limit of 1.0 means as good as the same without a library: a bare flag, the C library's memcpy. Everything together
-/// takes about two minutes; `--only` runs a part of it. Collectives over the number of ranks, and whole ScaLAPACK
-/// programs, which take minutes, are measured by `--only scaling` and `--only scalapack` alone; what goes between hosts
-/// by `--only hosts`.
+/// Figures are medians. Look at the ratios first: they are meaningful on a noisy machine too. A ratio of 1.0 to the limit
+/// means as fast as without a library: a bare flag, or memcpy of the C library. Everything together takes about two
+/// minutes; `--only` runs a part of it. Some parts run only if they are named, because they take minutes or need hosts:
+/// `--only scaling` (collectives with more and more ranks), `--only scalapack` (whole programs) and `--only hosts`.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print everything as JSON instead of tables

@@ -4,7 +4,7 @@
 //! was measured side by side can be compared.
 //!
 //! Rests on nothing but the peers' own commands: `mpicc` and `mpirun` for the embedded program
-//! in `bench/peers`, and `ucx_perftest`. Each peer gets the settings that serve it best on a
+//! in `crates/hikyaku-cli/peers`, and `ucx_perftest`. Each peer gets the settings that serve it best on a
 //! single machine. Leaves out the choice of tests and sizes, and the table.
 
 mod blacs;

@@ -3,10 +3,10 @@
 use super::Place;
 use crate::bench::{Part, simulate};
 
-/// Print the tables of `hikyaku bench` for a simulated machine: what the library makes of it.
+/// Print the tables of `hikyaku bench` for a simulated machine.
 ///
-/// There are no limits and no peers to compare with, and starting a job takes no time. Two ranks measure remote
-/// operations and messages; 2, 4 and as many as asked for the collectives.
+/// There are no limits and no peers to compare with, and starting a job takes no time. Remote operations and messages are
+/// measured with 2 ranks, collectives with 2, 4 and the given number of ranks.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]

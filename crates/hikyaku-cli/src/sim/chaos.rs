@@ -1,6 +1,6 @@
 //! `hikyaku sim chaos`: random programs on a simulated machine where random things go wrong.
 
-use hikyaku_testing::chaos::{Failure, Plan, Report, Workload, run_plan};
+use hikyaku_workloads::chaos::{Failure, Plan, Report, Workload, run_plan};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Runs random programs on a simulated machine where random things go wrong, and checks what was promised.
+/// Run random programs on a simulated machine where random things go wrong, and check what the library promises.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// How many runs.
@@ -17,16 +17,16 @@ pub struct Arguments {
     /// The seed of the first one.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// One seed alone, as a failure names it.
+    /// Run only this seed, as printed with a failure.
     #[arg(long, conflicts_with_all = ["seeds", "first"])]
     seed: Option<u64>,
-    /// What the ranks do, instead of what the seed says: memory, active, slots, together, revoked, mixture.
+    /// What the ranks do, instead of what the seed chooses: memory, active, slots, together, revoked, mixture.
     #[arg(long, value_parser = workload)]
     workload: Option<Workload>,
-    /// Runs at the same time; as many as there are cores if not given.
+    /// How many to run at the same time; as many as there are cores if not given.
     #[arg(long)]
     jobs: Option<usize>,
-    /// Tell what each seed stands for.
+    /// Print what each seed runs.
     #[arg(long, short)]
     verbose: bool,
 }

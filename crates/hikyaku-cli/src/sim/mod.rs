@@ -20,8 +20,8 @@ use std::process::ExitCode;
 
 /// Run things on a simulated machine, in virtual time.
 ///
-/// The library itself runs, unchanged; only what carries its packets is a model: what starting an operation costs, how long
-/// a packet takes, which stages are busy meanwhile. `hikyaku sim machines` lists the models. The same seed is the same run.
+/// The library runs unchanged; only the network is a model: what starting an operation costs, how long a packet takes, which
+/// stages are busy meanwhile. `hikyaku sim machines` lists the models. The same seed always gives the same run.
 #[derive(clap::Args)]
 #[command(
     after_help = "Try:\n  hikyaku sim machines                             which machines there are\n  hikyaku sim bench --machine sr8000 --ranks 16    the tables of hikyaku bench\n  hikyaku sim timeline ring --ranks 4              a trace of every packet, for Perfetto\n  hikyaku sim papers --out -                       the papers' figures beside simulated ones\n  hikyaku sim chaos --seeds 1000                   random programs while things go wrong"
@@ -54,7 +54,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
 /// What every simulated job is started with.
 #[derive(clap::Args)]
 struct Place {
-    /// The machine: a name that `hikyaku sim machines` lists, or a file like those
+    /// The machine: a name from `hikyaku sim machines`, or a file in the same format
     #[arg(long, value_name = "NAME", default_value = "ndr", value_parser = machine)]
     machine: Box<Machine>,
 
@@ -62,7 +62,7 @@ struct Place {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 16, value_parser = ranks)]
     ranks: usize,
 
-    /// What everything left to chance follows from
+    /// The seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 /// Write a trace of a small program: each packet at its sender and at its receiver, and an arrow between them.
 ///
-/// Open it in https://ui.perfetto.dev, or in chrome://tracing. There is one track per rank; what comes first is the job
-/// that sets itself up.
+/// Open it in https://ui.perfetto.dev, or in chrome://tracing. There is one track per rank; the trace begins with the start
+/// of the job.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]

@@ -15,18 +15,18 @@ use measure::Figure;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Measure the versions of the collectives (buffers, stage, direct, tree) on this machine, and store which one to use for
-/// which number of ranks and which size. With hosts, those between hosts (flat, leaders, shares).
+/// Measure the versions of the collectives (buffers, stage, direct, tree) on this machine, and store which is the fastest for
+/// each number of ranks and size. With --hosts, measure the versions between hosts (flat, leaders, shares).
 ///
 /// Jobs started afterwards use what was stored; `hikyaku info` explains it. The file is ~/.config/hikyaku/tune.toml, or
 /// what HIKYAKU_TUNE names.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Numbers of ranks to measure; what comes out counts for up to 2, 4, 8, 16, 32 and more
+    /// Numbers of ranks to measure; results are stored for up to 2, 4, 8, 16, 32 and for more ranks
     #[arg(short = 'n', long, value_name = "N,..", value_delimiter = ',', default_value = "2,4,8,16")]
     ranks: Vec<usize>,
 
-    /// Measure groups over these hosts instead, with all their ranks: a:2,b:2. What comes out counts for jobs that are started here
+    /// Measure groups over these hosts instead, with all their ranks: a:2,b:2. The results apply to jobs started from this host
     #[arg(long, value_name = "HOST:N,...")]
     hosts: Option<String>,
 
@@ -34,7 +34,7 @@ pub struct Arguments {
     #[arg(long, value_name = "COMMAND", requires = "hosts")]
     agent: Option<String>,
 
-    /// How often each version is measured, in turn; the quietest counts
+    /// How often each version is measured, in turn; the measurement with the least noise counts
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
 
@@ -42,7 +42,7 @@ pub struct Arguments {
     #[arg(long, value_name = "MS", default_value_t = 30)]
     time: u64,
 
-    /// The largest size to measure; larger ones are left alone
+    /// The largest size to measure; choices for larger sizes stay as they are
     #[arg(long, value_name = "BYTES", default_value = "8M", value_parser = bytes)]
     max: u64,
 

@@ -46,6 +46,14 @@ impl Group<'_> {
     }
 
     /// Collects the `mine` of all members in `all` of every member, in the order of ranks.
+    ///
+    /// ```
+    /// # hikyaku::local(3, |job| {
+    /// let mut all = [0; 3];
+    /// job.world()?.allgather(&[job.rank()], &mut all)?;
+    /// assert_eq!(all, [0, 1, 2]);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[track_caller]
     pub fn allgather<T: Pod>(&self, mine: &[T], all: &mut [T]) -> Result<()> {
         self.begin(&"allgather")?;

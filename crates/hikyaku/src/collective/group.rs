@@ -14,10 +14,10 @@ use crate::message::Messages;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Some ranks of a job, numbered from 0, that do things together.
+/// Some ranks of a job that make collective calls. Members are numbered from 0.
 ///
-/// All members make the same calls on a group in the same order, with arguments that fit together; otherwise they get
-/// [`Error::Mismatch`], and the group is of no use any more. Errors name ranks of the job.
+/// All members must make the same calls on a group in the same order, with matching arguments. Otherwise calls fail with
+/// [`Error::Mismatch`], and the group cannot be used any more. Errors name ranks of the job, not of the group.
 ///
 /// ```
 /// use hikyaku::collective::Sum;
@@ -105,6 +105,16 @@ impl<'j> Group<'j> {
     }
 
     /// The rank in the job of a member; `None` if there is no such member.
+    ///
+    /// ```
+    /// # hikyaku::local(4, |job| {
+    /// let last = job.group(job.rank() > 0)?;
+    /// if let Some(last) = last {
+    ///     assert_eq!(last.world_rank(0), Some(1)); // the first member is rank 1 of the job
+    ///     assert_eq!(last.world_rank(3), None);    // there are three
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn world_rank(&self, member: usize) -> Option<usize> {
         self.members.get(member).map(|member| member.rank)
     }

@@ -32,13 +32,32 @@ enum Answer {
 
 impl Job {
     /// The group of all ranks. All ranks call it together.
+    ///
+    /// ```
+    /// # hikyaku::local(4, |job| {
+    /// let world = job.world()?;
+    /// let mut sum = [job.rank() as u64];
+    /// world.allreduce(&mut sum, hikyaku::collective::Sum)?;
+    /// assert_eq!(sum, [6]);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn world(&self) -> Result<Group<'_>> {
         let group = self.group(true)?;
         Ok(group.expect("this rank joins"))
     }
 
-    /// A group of those ranks that say so, in the order of their ranks. All ranks of the job call it together; those
+    /// Makes a group of the ranks for which `joins` is true, in the order of their ranks. All ranks of the job call it together; those
     /// that do not join get `None`.
+    ///
+    /// ```
+    /// # hikyaku::local(4, |job| {
+    /// // Of the ranks that join; all ranks make the call.
+    /// if let Some(odd) = job.group(job.rank() % 2 == 1)? {
+    ///     assert_eq!((odd.size(), odd.world_rank(0)), (2, Some(1)));
+    ///     odd.barrier()?;
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn group(&self, joins: bool) -> Result<Option<Group<'_>>> {
         // Before memory is taken that others may get to know of.
         refuse_in_handler()?;
@@ -114,8 +133,17 @@ impl<'j> Group<'j> {
 }
 
 impl<'j> Group<'j> {
-    /// Splits the group: members of the same color form a new group, ordered by key, then by rank in this group.
-    /// `None` joins none. All members call it together.
+    /// Splits the group: members of the same color form a new group, ordered by key, then by rank in this group. A member whose color is
+    /// `None` joins no group and gets `None`. All members call it together.
+    ///
+    /// ```
+    /// # hikyaku::local(4, |job| {
+    /// let world = job.world()?;
+    /// // One group of the even ranks and one of the odd ones, in reverse order.
+    /// let half = world.split(Some(job.rank() as u64 % 2), -(job.rank() as i64))?.expect("it has a color");
+    /// assert_eq!((half.size(), half.world_rank(0)), (2, Some(2 + job.rank() % 2)));
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[track_caller]
     pub fn split(&self, color: Option<u64>, key: i64) -> Result<Option<Group<'j>>> {
         self.begin(&"split")?;

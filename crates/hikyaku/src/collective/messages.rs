@@ -51,10 +51,9 @@ impl<'j> Group<'j> {
         }
     }
 
-    /// Frees the slots between the members, whose memory can be used again. All members call it together. Sends that go on by
-    /// themselves do so until all members have called it. Then nobody can receive any more: what lies in a slot or a spare
-    /// buffer is lost, and what was started and not waited for is given up. Messages that are only dropped keep their memory
-    /// until the job ends.
+    /// Frees the slots between the members, so that their memory can be used again. All members call it together. Sends from the spare
+    /// buffer advance until all members have called it. After that nobody can receive: messages in slots and in spare buffers are lost,
+    /// and operations that were not waited for are given up. `Messages` that are only dropped keep their memory until the job ends.
     ///
     /// All members give the same messages, which are between them and nobody else; otherwise all get an error, and the messages
     /// are as if only dropped.

@@ -11,9 +11,9 @@ use bytemuck::{Pod, Zeroable};
 /// Implemented by the operations of this module, and by functions `Fn(&mut [T], &[T])` that combine the second slice
 /// into the first; those may be called for parts of the contributions, always of equal length. They must be associative.
 ///
-/// A function runs in the middle of the call that needs it, as a handler does, so it must not wait: calls of groups and all
-/// that wait give it [`crate::Error::InFunction`]. If it panics, the panic comes out of its call, the other members get an
-/// error, and the group is of no use any more. In non-blocking calls it has a stack of its own, of 8 MB.
+/// A function runs inside the collective call, so it must not wait: collective calls, and all others that wait, fail in it with
+/// [`crate::Error::InFunction`]. If it panics, the panic propagates through the collective call, the other members get an error, and the
+/// group cannot be used any more. In non-blocking calls it has a stack of 8 MB.
 ///
 /// ```
 /// use hikyaku::collective::{AbsMax, Sum};

@@ -31,10 +31,9 @@ pub struct Handle<'scope> {
 impl Group<'_> {
     /// Runs `work` with a scope in which non-blocking calls are started. Returns when all of them have ended.
     ///
-    /// Calls of a group, blocking and non-blocking, are done in the order they were started; a blocking one first waits
-    /// for those started before. Those of different groups go on independently. Calls go on in every wait of this
-    /// thread, in [`Scope::test`] and in [`crate::Port::progress`]; what they need a function of the program for, runs
-    /// there, on a stack of 8 MB.
+    /// Calls of one group, blocking or not, run in the order in which they were started; a blocking call first waits for those before it.
+    /// Calls of different groups are independent. Started calls advance whenever this thread waits in the library, in [`Scope::test`] and
+    /// in [`crate::Port::progress`]. If a reduction uses a function of the program, the function runs there too, on a stack of 8 MB.
     ///
     /// ```
     /// use hikyaku::collective::Sum;
@@ -154,6 +153,19 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Starts [`Group::allreduce`].
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let world = job.world()?;
+    /// let mut sum = [1u64];
+    /// world.scope(|scope| {
+    ///     let call = scope.iallreduce(&mut sum, hikyaku::collective::Sum)?;
+    ///     // compute something here
+    ///     scope.wait(call)
+    /// })?;
+    /// assert_eq!(sum, [2]);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn iallreduce<T: Pod, O: Operation<T> + 'env>(
         &self,
         data: &'env mut [T],
@@ -203,7 +215,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         report(self.group.queue.outcome(ticket))
     }
 
-    /// Whether a call has ended, without waiting; moves it on.
+    /// Advances a call without waiting; returns whether it has ended.
     pub fn test(&self, handle: &Handle<'scope>) -> Result<bool> {
         let (ni, queue) = (&self.group.job.ni, &self.group.queue);
         // In a forked child nothing ever ends.

@@ -40,6 +40,15 @@ impl Group<'_> {
     }
 
     /// Combines the `data` of all members; the result is in `data` of all.
+    ///
+    /// ```
+    /// # hikyaku::local(3, |job| {
+    /// use hikyaku::collective::Max;
+    /// let mut numbers = [job.rank() as i64, -(job.rank() as i64)];
+    /// job.world()?.allreduce(&mut numbers, Max)?;
+    /// assert_eq!(numbers, [2, 0]);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[track_caller]
     pub fn allreduce<T: Pod, O: Operation<T>>(&self, data: &mut [T], operation: O) -> Result<()> {
         self.begin(&"allreduce")?;

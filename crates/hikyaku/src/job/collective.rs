@@ -59,8 +59,18 @@ impl Operation {
 impl Job {
     /// Waits until every rank has called it. What any rank wrote before, all see after.
     ///
-    /// A handler that panics in it ends the call, but this rank has come and is counted. If the program goes on, its next call
-    /// goes on with the same barrier.
+    /// If a handler panics in it, the call ends, but this rank counts as having arrived. If the program survives, its next call continues
+    /// the same barrier.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let table = job.symmetric::<u32>(1)?;
+    /// table.set(0, 7);
+    /// job.barrier()?; // every rank has set its element
+    /// assert_eq!(job.pull_one(table.at(1 - job.rank(), 0))?, 7);
+    /// job.barrier()?; // every rank has read
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.enter(&"barrier");

@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 static JOINED: AtomicBool = AtomicBool::new(false);
 
 impl Job {
-    /// Joins the job this process was started in, by `hikyaku run` (on one host or over several) or by `mpirun` (Open MPI's,
-    /// MPICH's) on one host, and waits until all its ranks have joined. A program started alone is a job of one.
+    /// Joins the job that this process was started in, and waits until all its ranks have joined. Jobs are started by `hikyaku run` on
+    /// one or several hosts, or by `mpirun` (of Open MPI or MPICH) on one host. A program that was started alone is a job of one rank.
     ///
     /// Under `mpirun` every rank must call it, while no other thread is inside an MPI call. If the program uses MPI as well,
     /// call it after `MPI_Init`: Open MPI since version 5 fails if PMIx was used in the process before.

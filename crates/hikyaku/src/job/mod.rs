@@ -69,8 +69,8 @@ use watch::Watch;
 pub struct Config {
     /// Ports per rank, the network interface's own included.
     pub ports: usize,
-    /// Address space for symmetric memory per rank, and as much again for the rank's own areas; 0: as much as the
-    /// machine has memory. Memory is taken only when it is allocated.
+    /// Address space for symmetric memory per rank, and as much again for the rank's own areas. 0 means as much as the machine has
+    /// memory. Memory is used only when it is allocated.
     pub heap_bytes: u64,
     /// How long ranks wait for each other at the start.
     pub start_timeout: Duration,
@@ -112,11 +112,11 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// One rank's part in a job. Also its main [`Port`]: all operations are there.
+/// One rank of a job. It dereferences to the rank's main [`Port`], which has all remote operations.
 ///
-/// Dropping it ends the part properly; peers that still wait for this rank then get [`crate::Error::PeerLeft`]. A job that
-/// was moved to another thread after it was used for messages or non-blocking calls ends its part with the process: the first
-/// thread may still have leaked ones under way.
+/// When it is dropped, this rank has left the job, and peers that still wait for it get [`crate::Error::PeerLeft`]. If it was moved to
+/// another thread after messages or non-blocking calls were made, the rank leaves only when the process ends, because the first thread
+/// may have leaked operations that are still under way.
 #[derive(Debug)]
 pub struct Job {
     port: Port,

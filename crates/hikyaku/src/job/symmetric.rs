@@ -9,8 +9,18 @@ use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 
 impl Job {
-    /// Allocates `len` zeroed elements on every rank. All ranks call it together with the same arguments; if one
-    /// cannot, none does.
+    /// Allocates `len` zeroed elements on every rank. All ranks call it together with the same arguments. If it fails on one rank, it
+    /// fails on all.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let table = job.symmetric::<[f64; 3]>(100)?; // on every rank
+    /// let peer = 1 - job.rank();
+    /// job.push(table.at(peer, job.rank()), &[[1.0, 2.0, 3.0]])?;
+    /// job.barrier()?;
+    /// assert_eq!(table.get(peer), [1.0, 2.0, 3.0]);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn symmetric<T: Pod>(&self, len: usize) -> Result<Symmetric<T>> {
         self.allocate(Operation::Allocate, len)
     }
@@ -64,6 +74,13 @@ impl Job {
 
     /// Frees a symmetric area. All ranks call it together. An area that is only dropped stays allocated until the
     /// job ends.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let table = job.symmetric::<u8>(1 << 20)?;
+    /// job.free(table)?; // by all ranks, as it was made
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn free<T: Pod>(&self, area: Symmetric<T>) -> Result<()> {
         crate::ni::refuse_in_handler()?;
         if area.ni.ground != self.ni.ground || area.ni.rank != self.ni.rank {

@@ -5,7 +5,7 @@ use super::command::AgentCommand;
 use super::gathering::{Gathering, Verdict};
 use super::host::{Departure, Ended};
 use super::input::Input;
-use super::output::Captured;
+use super::output::{Display, Printed};
 use super::relay::Relay;
 use super::remote::{Remote, Stage, failed};
 use super::sources::{Source, Sources};
@@ -49,7 +49,7 @@ impl Fleet {
             ended: vec![false; size],
             gathering: (hosts.names().len() > 1).then(|| Gathering::new(size, launcher.task.config.start_patience())),
             input: Input::new(!launcher.capture, hosts.host_of()[0] as usize),
-            relay: Some(Relay::start(size, launcher.tag, launcher.capture)?),
+            relay: Some(Relay::start(size, Display::new(launcher, size)?)?),
             news: Vec::new(),
             remarks: Vec::new(),
             next_tick: Instant::now() + TICK,
@@ -208,8 +208,8 @@ impl Fleet {
         self.remotes.iter_mut().for_each(Remote::write);
     }
 
-    /// Shows what is left to be shown; gives what was captured and what a user should know.
-    pub fn finish(&mut self) -> (Vec<Captured>, Vec<String>) {
+    /// Shows what is left to be shown; gives what remains of output, and what a user should know.
+    pub fn finish(&mut self) -> (Printed, Vec<String>) {
         self.dismiss();
         let output = self.relay.take().map(Relay::finish).unwrap_or_default();
         (output, std::mem::take(&mut self.remarks))

@@ -1,7 +1,7 @@
 //! Forwarding what ranks of this host print, by a thread of its own, so that a slow reader of the launcher's output delays
 //! nothing else.
 
-use super::output::{Captured, Display, Stream};
+use super::output::{Display, Printed, Stream};
 use super::rank::Pipes;
 use crate::error::{Error, Result};
 use rustix::event::{PollFd, PollFlags};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// The thread that forwards.
 pub(super) struct Forwarder {
-    thread: JoinHandle<Vec<Captured>>,
+    thread: JoinHandle<Printed>,
     ended: Arc<AtomicBool>,
 }
 
@@ -24,10 +24,9 @@ pub(super) const PARTIAL_LINE: Duration = Duration::from_millis(20);
 pub(super) const STRAGGLERS: Duration = Duration::from_millis(100);
 
 impl Forwarder {
-    pub fn start(pipes: Vec<Pipes>, tag: bool, capture: bool) -> Result<Forwarder> {
+    pub fn start(pipes: Vec<Pipes>, display: Display) -> Result<Forwarder> {
         let ended = Arc::new(AtomicBool::new(false));
         let flag = ended.clone();
-        let display = Display::new(pipes.len(), tag, capture);
         let thread = std::thread::Builder::new()
             .name("hikyaku-output".into())
             .spawn(move || forward(pipes, display, &flag))
@@ -35,14 +34,14 @@ impl Forwarder {
         Ok(Forwarder { thread, ended })
     }
 
-    /// All ranks have ended: forwards what is still in the pipes and gives what was captured.
-    pub fn finish(self) -> Vec<Captured> {
+    /// All ranks have ended: forwards what is still in the pipes and gives what is left of it.
+    pub fn finish(self) -> Printed {
         self.ended.store(true, Ordering::Release);
         self.thread.join().unwrap_or_default()
     }
 }
 
-fn forward(pipes: Vec<Pipes>, mut display: Display, ended: &AtomicBool) -> Vec<Captured> {
+fn forward(pipes: Vec<Pipes>, mut display: Display, ended: &AtomicBool) -> Printed {
     let mut streams: Vec<(OwnedFd, Stream)> = Vec::new();
     for (rank, pipes) in pipes.into_iter().enumerate() {
         streams.push((pipes.output, Stream::new(rank, false)));

@@ -17,7 +17,7 @@
 //! | `lookout` | whether it moves, and what is told if it does not |
 //! | `sources` | what loops wait for |
 //! | `signals` | the launcher's own signals, and processes left behind by ranks |
-//! | `output`, `forwarder`, `relay` | what ranks print: lines; from pipes of this host; from other hosts |
+//! | `output`, `files`, `forwarder`, `relay` | what ranks print: lines; files; from pipes of this host; from other hosts |
 //!
 //! Over several hosts:
 //!
@@ -44,6 +44,7 @@ mod child;
 mod claim;
 mod command;
 mod crew;
+mod files;
 mod fleet;
 mod forwarder;
 mod frame;
@@ -76,6 +77,7 @@ use crate::job::wire::{
 };
 use crate::job::{Config, topology};
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use task::{Seats, Task};
 
@@ -87,6 +89,7 @@ pub struct Launcher {
     on_death: OnDeath,
     tag: bool,
     capture: bool,
+    output_folder: Option<PathBuf>,
     supervise: bool,
     hosts: Option<Hosts>,
     agent: Option<String>,
@@ -116,8 +119,8 @@ pub enum OnDeath {
     Continue,
 }
 
-/// What happens when every rank waits and nothing has moved for a second. A program with other threads may go on all the same: one of
-/// them may read from a network, say, and then call the library.
+/// What happens when every rank waits and nothing has moved for a second. This need not be a deadlock if the program has other threads:
+/// one of them may be reading from a network, say, and call the library later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnDeadlock {
@@ -172,6 +175,8 @@ pub struct Outcome {
     pub joined: Vec<bool>,
     /// What each rank printed, if it was captured.
     pub output: Vec<Captured>,
+    /// Files of [`Launcher::output_folder`] that could not be written to their end, and why, in words that the user was told.
+    pub lost_output: Vec<String>,
     /// What else went wrong, in words: hosts that were lost, ranks that did not join.
     pub remarks: Vec<String>,
     /// Why the launcher has ended the job, if it did.
@@ -203,6 +208,7 @@ impl Launcher {
             on_death: OnDeath::End,
             tag: false,
             capture: false,
+            output_folder: None,
             supervise: false,
             hosts: None,
             agent: None,
@@ -278,6 +284,14 @@ impl Launcher {
         self
     }
 
+    /// Writes what each rank prints to files in this folder instead of forwarding it: `rank-0.out` and `rank-0.err` for standard output
+    /// and standard error of rank 0, and so on. They are written by the launcher, also for ranks on other hosts. The folder is made if it
+    /// is missing, and files of an earlier job are overwritten. Nothing is then left for [`Launcher::capture`] to keep.
+    pub fn output_folder(mut self, folder: impl AsRef<Path>) -> Launcher {
+        self.output_folder = Some(folder.as_ref().to_owned());
+        self
+    }
+
     /// For a program that is nothing but a launcher: takes over this process's signals (forwarding them to the
     /// ranks) and ends processes that ranks leave behind.
     pub fn supervise(mut self, supervise: bool) -> Launcher {
@@ -312,8 +326,8 @@ impl Launcher {
         self
     }
 
-    /// The core each rank is bound to where no other job runs, or nothing if they do not fit or shall not be bound. What is so on
-    /// other hosts is known there, and what is so in a job that runs, by [`Running::cores`].
+    /// The core that each rank would be bound to if no other job ran; `None` if ranks do not fit or are not to be bound, and for jobs on
+    /// other hosts. [`Running::cores`] tells what a started job really uses.
     pub fn cores(&self) -> Option<Vec<usize>> {
         if self.hosts.is_some() { None } else { self.task.cores(&Seats::all(self.ranks)) }
     }

@@ -1,6 +1,9 @@
-//! Showing what ranks print: whole lines, so that lines of different ranks never mix, with the rank in front if that is asked
-//! for; or keeping it.
+//! What becomes of the output of ranks: it is shown in whole lines, so that lines of different ranks never mix, with the rank in
+//! front if that is asked for; or it is kept; or written to files.
 
+use super::Launcher;
+use super::files::Files;
+use crate::error::Result;
 use std::io::{ErrorKind, Write};
 
 /// What one rank printed.
@@ -15,26 +18,50 @@ pub struct Captured {
 /// A line longer than this is shown in pieces.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// Where lines are shown or kept.
+/// What is left of the output when all ranks have ended.
+#[derive(Default)]
+pub(super) struct Printed {
+    /// What was kept of each rank.
+    pub captured: Vec<Captured>,
+    /// Files that could not be written, in words.
+    pub lost: Vec<String>,
+}
+
+/// Where lines go.
 pub(super) struct Display {
     tag: bool,
-    captured: Option<Vec<Captured>>,
+    sink: Sink,
+}
+
+enum Sink {
+    Shown,
+    Kept(Vec<Captured>),
+    Files(Files),
 }
 
 impl Display {
-    /// Shows lines of `ranks` ranks, or keeps them.
-    pub fn new(ranks: usize, tag: bool, capture: bool) -> Display {
-        Display { tag, captured: capture.then(|| vec![Captured::default(); ranks]) }
+    /// For lines of `ranks` ranks.
+    pub fn new(launcher: &Launcher, ranks: usize) -> Result<Display> {
+        let sink = match &launcher.output_folder {
+            Some(folder) => Sink::Files(Files::create(folder, ranks)?),
+            None if launcher.capture => Sink::Kept(vec![Captured::default(); ranks]),
+            None => Sink::Shown,
+        };
+        Ok(Display { tag: launcher.tag, sink })
     }
 
-    /// What was kept of each rank.
-    pub fn finish(self) -> Vec<Captured> {
-        self.captured.unwrap_or_default()
+    /// Nothing more comes.
+    pub fn finish(self) -> Printed {
+        match self.sink {
+            Sink::Shown => Printed::default(),
+            Sink::Kept(captured) => Printed { captured, lost: Vec::new() },
+            Sink::Files(files) => Printed { captured: Vec::new(), lost: files.finish() },
+        }
     }
 
     /// Writes whole lines at once; false if the reader has gone away, which is a reason to end only for ranks that print.
     fn show(&mut self, rank: usize, is_error: bool, bytes: &[u8]) -> bool {
-        if let Some(captured) = &mut self.captured {
+        if let Sink::Kept(captured) = &mut self.sink {
             let rank = &mut captured[rank];
             if is_error { &mut rank.errors } else { &mut rank.output }.extend_from_slice(bytes);
             return true;
@@ -47,6 +74,10 @@ impl Display {
             }
         } else {
             text.extend_from_slice(bytes);
+        }
+        if let Sink::Files(files) = &mut self.sink {
+            files.write(rank, is_error, &text);
+            return true;
         }
         let written = if is_error {
             std::io::stderr().lock().write_all(&text)

@@ -5,7 +5,7 @@
 //! So memory is bounded, and a rank that prints more waits, as it would on this host.
 
 use super::forwarder::PARTIAL_LINE;
-use super::output::{Captured, Display, Stream};
+use super::output::{Display, Printed, Stream};
 use crate::error::{Error, Result};
 use rustix::event::EventfdFlags;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ pub(super) const WINDOW_BYTES: usize = 256 * 1024;
 
 /// The thread that shows.
 pub(super) struct Relay {
-    thread: JoinHandle<Vec<Captured>>,
+    thread: JoinHandle<Printed>,
     chunks: Sender<Chunk>,
     shown: Arc<Shown>,
 }
@@ -55,13 +55,12 @@ impl Shown {
 }
 
 impl Relay {
-    pub fn start(ranks: usize, tag: bool, capture: bool) -> Result<Relay> {
+    pub fn start(ranks: usize, display: Display) -> Result<Relay> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let bell = rustix::event::eventfd(0, flags).map_err(|e| Error::system("eventfd", e))?;
         let shown = Arc::new(Shown { bell, news: Mutex::default() });
         let (chunks, coming) = channel();
         let telling = shown.clone();
-        let display = Display::new(ranks, tag, capture);
         let thread = std::thread::Builder::new()
             .name("hikyaku-output".into())
             .spawn(move || show(&coming, ranks, display, &telling))
@@ -86,14 +85,14 @@ impl Relay {
         std::mem::take(&mut *self.shown.news())
     }
 
-    /// Nothing more comes: shows what is left, and gives what was captured.
-    pub fn finish(self) -> Vec<Captured> {
+    /// Nothing more comes: shows what is left, and gives what remains of it.
+    pub fn finish(self) -> Printed {
         drop(self.chunks);
         self.thread.join().unwrap_or_default()
     }
 }
 
-fn show(coming: &Receiver<Chunk>, ranks: usize, mut display: Display, shown: &Shown) -> Vec<Captured> {
+fn show(coming: &Receiver<Chunk>, ranks: usize, mut display: Display, shown: &Shown) -> Printed {
     let mut streams: Vec<Stream> =
         (0..ranks).flat_map(|rank| [false, true].map(|is_error| Stream::new(rank, is_error))).collect();
     // Those with the beginning of a line.

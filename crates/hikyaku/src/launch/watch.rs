@@ -5,7 +5,7 @@ use super::forwarder::Forwarder;
 use super::host::{Ended, Event, Host};
 use super::lookout::Lookout;
 use super::order::Order;
-use super::output::Captured;
+use super::output::{Display, Printed};
 use super::policy::Policy;
 use super::signals::{Signals, end_orphans, ends, rest};
 use super::sources::{Source, Sources};
@@ -76,8 +76,9 @@ impl Running {
         let signals = if launcher.supervise { Some(Signals::take(&[])?) } else { None };
         let mask = signals.as_ref().map(Signals::mask_before);
         let input = (!launcher.capture).then(Stdio::inherit);
+        let display = Display::new(launcher, layout.size)?;
         let (host, pipes) = Host::start(task, Seats::all(layout.size), layout, random()?, input, mask)?;
-        let output = Forwarder::start(pipes, launcher.tag, launcher.capture)?;
+        let output = Forwarder::start(pipes, display)?;
         Ok(Running::new(launcher, Ranks::Here(Box::new(host), Some(output)), signals))
     }
 
@@ -138,8 +139,8 @@ impl Running {
         }
     }
 
-    /// The core each rank is bound to, or nothing if they are not: they shall not be, do not fit, or other jobs have left too few
-    /// cores. What is so on other hosts is known there.
+    /// The core that each rank is bound to; `None` if ranks are not bound, because that was not asked for, or there are too few cores, or
+    /// other jobs use them. It is also `None` for jobs on other hosts.
     pub fn cores(&self) -> Option<Vec<usize>> {
         match &self.ranks {
             Ranks::Here(host, _) => host.cores(),
@@ -152,7 +153,7 @@ impl Running {
         while !self.is_over() {
             self.step(None, None)?;
         }
-        let (output, mut remarks) = self.finish();
+        let (Printed { captured: output, lost: lost_output }, mut remarks) = self.finish();
         remarks.extend(self.told.take().into_iter().flatten());
         let endings = self.endings.iter().filter_map(|ending| *ending).collect();
         let failures = self.policy.failures();
@@ -163,6 +164,7 @@ impl Running {
             failures,
             joined: std::mem::take(&mut self.joined),
             output,
+            lost_output,
             remarks,
             stopped: self.lookout.stopped,
         })
@@ -285,8 +287,8 @@ impl Running {
         }
     }
 
-    /// All ranks have ended: gives what they have printed, if it was captured, and what a user should know.
-    fn finish(&mut self) -> (Vec<Captured>, Vec<String>) {
+    /// All ranks have ended: gives what remains of their output, and what a user should know.
+    fn finish(&mut self) -> (Printed, Vec<String>) {
         match &mut self.ranks {
             Ranks::Here(host, output) => {
                 host.reap();

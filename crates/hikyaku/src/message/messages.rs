@@ -11,16 +11,16 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// When a send may return before its receive is there.
+/// When a send may return before its message was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
-    /// Never: a send returns when its message was taken.
+    /// Never: a send returns when its message was received.
     Synchronous,
-    /// When the message fits a slot or a bounce buffer ([`EAGER_MAX`](crate::message::EAGER_MAX)); a longer one waits.
+    /// If the message has at most [`EAGER_MAX`](crate::message::EAGER_MAX) bytes, which are copied; a longer one waits for its receive.
     Standard,
-    /// As `Standard`, and a send that has waited this long is copied into the spare buffer
-    /// ([`Messages::set_spare`]) and returns. Zero: buffered mode.
+    /// As `Standard`, but a send that has waited this long is copied into the spare buffer ([`Messages::set_spare`]) and returns. With
+    /// zero this is MPI's buffered mode.
     Spool(Duration),
 }
 
@@ -61,6 +61,18 @@ pub const SLOTS_MAX: usize = 1 << 20;
 
 impl Job {
     /// Prepares `slots` slots between every two ranks. All ranks call it together.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let messages = job.messages(4)?; // four slots between every two ranks
+    /// if job.rank() == 0 {
+    ///     messages.send(&[1.5, 2.5], 1, 3)?;
+    /// } else {
+    ///     let mut numbers = [0.0; 2];
+    ///     assert_eq!(messages.recv(&mut numbers, 0, 3)?, 2);
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn messages(&self, slots: usize) -> Result<Messages<'_>> {
         self.messages_in(slots, |bytes| self.symmetric_for_messages(bytes))
     }
@@ -160,6 +172,19 @@ impl<'j> Messages<'j> {
     }
 
     /// Sets when sends return. For `Spool`, give it a spare buffer first.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// use hikyaku::message::Mode;
+    /// let messages = job.messages(1)?;
+    /// messages.set_mode(Mode::Synchronous);
+    /// if job.rank() == 0 {
+    ///     messages.send(&[1], 1, 0)?; // returns when rank 1 has received it
+    /// } else {
+    ///     messages.recv(&mut [0], 0, 0)?;
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn set_mode(&self, mode: Mode) {
         self.mode.set(mode);
         self.core.is_synchronous.set(mode == Mode::Synchronous);

@@ -22,9 +22,9 @@ pub enum Program {
     Scalapack,
 }
 
-const HEADER: (&str, &str) = ("blacs.h", include_str!("../../../../../bench/peers/blacs.h"));
-const BLACS: (&str, &str) = ("blacs.c", include_str!("../../../../../bench/peers/blacs.c"));
-const SCALAPACK: (&str, &str) = ("scalapack.c", include_str!("../../../../../bench/peers/scalapack.c"));
+const HEADER: (&str, &str) = ("blacs.h", include_str!("../../../peers/blacs.h"));
+const BLACS: (&str, &str) = ("blacs.c", include_str!("../../../peers/blacs.c"));
+const SCALAPACK: (&str, &str) = ("scalapack.c", include_str!("../../../peers/scalapack.c"));
 
 /// The ScaLAPACK of each family of MPI, as Debian calls it.
 const OPEN_MPI: &str = "scalapack-openmpi";

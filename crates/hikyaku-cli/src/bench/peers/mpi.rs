@@ -13,11 +13,11 @@ use super::{Kind, Request, Values, add, process, version_after};
 
 /// The program's files.
 const SOURCES: [(&str, &str); 5] = [
-    ("bench.h", include_str!("../../../../../bench/peers/bench.h")),
-    ("mpi.c", include_str!("../../../../../bench/peers/mpi.c")),
-    ("message.c", include_str!("../../../../../bench/peers/message.c")),
-    ("window.c", include_str!("../../../../../bench/peers/window.c")),
-    ("collective.c", include_str!("../../../../../bench/peers/collective.c")),
+    ("bench.h", include_str!("../../../peers/bench.h")),
+    ("mpi.c", include_str!("../../../peers/mpi.c")),
+    ("message.c", include_str!("../../../peers/message.c")),
+    ("window.c", include_str!("../../../peers/window.c")),
+    ("collective.c", include_str!("../../../peers/collective.c")),
 ];
 
 /// How often the program repeats a test: many short repetitions, of which some are left undisturbed where others use the

@@ -122,8 +122,8 @@ impl Core {
 }
 
 impl Messages<'_> {
-    /// Prepares sends of `data`, which may change between them, to slot `slot` of `rank`. No other send may use the slot
-    /// until it is dropped. A send under way then goes on from a copy, as long as there are messages.
+    /// Prepares sends of `data` to `rank` in slot `slot`. The data may be changed between sends. Until this is dropped, no other send may
+    /// use the slot. A send that is under way at that time continues from a copy, for as long as the [`Messages`] exist.
     ///
     /// ```
     /// hikyaku::local(2, |job| {
@@ -159,8 +159,8 @@ impl Messages<'_> {
         Ok(PreparedSend { messages: self, data, member: rank, entry: slot })
     }
 
-    /// Prepares receives into `data` from slot `slot` of `rank`. No other receive may use the slot until it is dropped. A
-    /// receive under way is then given up, and its message is there for the next one, unless it had come.
+    /// Prepares receives into `data` from `rank` in slot `slot`. Until this is dropped, no other receive may use the slot. A receive that
+    /// is under way at that time is given up, and its message stays for the next receive unless it had arrived already.
     pub fn prepare_recv<T: Pod>(
         &self,
         data: impl Into<Box<[T]>>,

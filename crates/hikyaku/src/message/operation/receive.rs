@@ -26,8 +26,23 @@ pub struct Received {
 }
 
 impl Messages<'_> {
-    /// Receives from slot `slot` of `rank`; gives the number of elements that came, which may be fewer than fit. Of elements
-    /// without a size that is 0.
+    /// Receives the message of `rank` in slot `slot`. Returns the number of elements that arrived, which may be fewer than `into` holds;
+    /// it is 0 if elements have no size.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let messages = job.messages(2)?;
+    /// if job.rank() == 0 {
+    ///     messages.send(&[1.0; 3], 1, 0)?;
+    ///     messages.send(&[2.0; 3], 1, 1)?;
+    /// } else {
+    ///     let mut numbers = [0.0; 3];
+    ///     messages.recv(&mut numbers, 0, 1)?; // slot 1 first: slots do not wait for each other
+    ///     assert_eq!(numbers, [2.0; 3]);
+    ///     messages.recv(&mut numbers, 0, 0)?;
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[inline]
     #[track_caller]
     pub fn recv<T: Pod>(&self, into: &mut [T], rank: usize, slot: usize) -> Result<usize> {
@@ -65,7 +80,19 @@ impl Messages<'_> {
         Error::PartElement { from: self.core.rank_of(member), slot: slot % self.core.slots.max(1), bytes, element }
     }
 
-    /// Receives the next message of `rank`, whatever its slot (TAG_ANY).
+    /// Receives the next message of `rank`, whatever its slot, as `MPI_ANY_TAG` does.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let messages = job.messages(8)?;
+    /// if job.rank() == 0 {
+    ///     messages.send(&[7u8], 1, 5)?;
+    /// } else {
+    ///     let received = messages.recv_any_slot(&mut [0u8], 0)?;
+    ///     assert_eq!(received.slot, 5);
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[track_caller]
     pub fn recv_any_slot<T: Pod>(&self, into: &mut [T], rank: usize) -> Result<Received> {
         self.core.check(rank, 0)?;
@@ -79,10 +106,23 @@ impl Messages<'_> {
         Ok(Received { rank, slot, len })
     }
 
-    /// Receives what was sent by [`Messages::send_any`] to slot `slot`, from whomever.
+    /// Receives a message that was sent by [`Messages::send_any`] in slot `slot`, whoever sent it.
     ///
-    /// The loss of a member is told once, by [`Error::PeerDead`] or [`Error::Unreachable`]; afterwards messages of the others
-    /// are awaited as before, until nobody is left who could send.
+    /// If a rank is lost, one call fails with [`Error::PeerDead`] or [`Error::Unreachable`]. Later calls wait for messages of the others
+    /// as before, until nobody is left who could send.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let messages = job.messages(1)?;
+    /// if job.rank() == 1 {
+    ///     messages.send_any(b"hello", 0, 0)?;
+    /// } else {
+    ///     let mut text = [0; 5];
+    ///     let received = messages.recv_any(&mut text, 0)?;
+    ///     assert_eq!((received.rank, &text), (1, b"hello"));
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[track_caller]
     pub fn recv_any<T: Pod>(&self, into: &mut [T], slot: usize) -> Result<Received> {
         self.core.check(self.core.me, slot)?;

@@ -41,8 +41,8 @@ pub struct ReceiveHandle {
 impl Messages<'_> {
     /// Runs `work` with a scope in which non-blocking operations are started. Returns when all of them have ended.
     ///
-    /// If `work` panics nothing is waited for: receives are given up, and sends go on from copies of their
-    /// data, as long as there are messages.
+    /// If `work` panics, nothing is waited for: receives are given up, and sends continue from copies of their data for as long as the
+    /// [`Messages`] exist.
     ///
     /// ```
     /// hikyaku::local(2, |job| {
@@ -116,6 +116,21 @@ impl Messages<'_> {
 
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts a send.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let messages = job.messages(1)?;
+    /// let (mine, mut theirs) = (vec![job.rank(); 10_000], vec![9; 10_000]);
+    /// let peer = 1 - job.rank();
+    /// messages.scope(|scope| {
+    ///     let (receive, send) = (scope.irecv(&mut theirs, peer, 0)?, scope.isend(&mine, peer, 0)?);
+    ///     // compute something here
+    ///     scope.wait_send(send)?;
+    ///     scope.wait_receive(receive)
+    /// })?;
+    /// assert_eq!(theirs[0], peer);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn isend<T: Pod>(&'scope self, data: &'env [T], rank: usize, slot: usize) -> Result<SendHandle> {
         let core = &self.messages.core;
         core.check(rank, slot)?;
@@ -143,7 +158,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
-    /// Waits for a receive; gives the number of elements that came.
+    /// Waits for a receive; returns the number of elements that arrived.
     #[track_caller]
     pub fn wait_receive(&self, handle: ReceiveHandle) -> Result<usize> {
         let bytes = self.wait(handle.operation)?;

@@ -16,7 +16,19 @@ use std::time::Duration;
 const BOUNCE_PATIENCE: Duration = Duration::from_micros(20);
 
 impl Messages<'_> {
-    /// Sends `data` to slot `slot` of `rank`; what it waits for depends on [`Messages::mode`].
+    /// Sends `data` to `rank` in slot `slot`. [`Messages::mode`] tells when it returns.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let messages = job.messages(1)?;
+    /// if job.rank() == 0 {
+    ///     messages.send(&[1u32, 2, 3], 1, 0)?;
+    /// } else {
+    ///     let mut numbers = [0u32; 10];
+    ///     assert_eq!(messages.recv(&mut numbers, 0, 0)?, 3); // three came
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[inline]
     #[track_caller]
     pub fn send<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
@@ -34,7 +46,23 @@ impl Messages<'_> {
         self.send_entry(data, rank, slot, slot)
     }
 
-    /// Sends `data` to a rank that receives from any: a domain of its own, with as many slots.
+    /// Sends `data` to a rank that receives it by [`Messages::recv_any`]. These messages have slots of their own, apart from those of
+    /// [`Messages::send`].
+    ///
+    /// ```
+    /// # hikyaku::local(3, |job| {
+    /// let messages = job.messages(1)?;
+    /// if job.rank() > 0 {
+    ///     messages.send_any(&[job.rank()], 0, 0)?;
+    /// } else {
+    ///     for _ in 0..2 {
+    ///         let mut number = [0];
+    ///         let received = messages.recv_any(&mut number, 0)?; // from whoever comes first
+    ///         assert_eq!(received.rank, number[0]);
+    ///     }
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[track_caller]
     pub fn send_any<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
         self.job.enter(&"send_any");

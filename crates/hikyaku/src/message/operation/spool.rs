@@ -22,7 +22,19 @@ pub struct SpoolReport {
 }
 
 impl Messages<'_> {
-    /// Sets the size of the spare buffer for [`crate::message::Mode::Spool`]; not smaller than what lies in it.
+    /// Sets the size of the spare buffer for [`crate::message::Mode::Spool`]. It cannot become smaller than what it holds.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// use hikyaku::message::Mode;
+    /// let messages = job.messages(1)?;
+    /// messages.set_spare(1 << 20)?;
+    /// messages.set_mode(Mode::Spool(std::time::Duration::from_millis(1)));
+    /// let peer = 1 - job.rank();
+    /// messages.send(&[1.0; 5000], peer, 0)?; // both send first, and nobody waits for ever
+    /// messages.recv(&mut [0.0; 5000], peer, 0)?;
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn set_spare(&self, bytes: usize) -> Result<()> {
         let mut spool = self.core.spool.borrow_mut();
         if bytes < spool.used {
@@ -32,7 +44,7 @@ impl Messages<'_> {
         Ok(())
     }
 
-    /// Moves what can be moved and tells how many sends have left the spare buffer and how many remain.
+    /// Advances the sends in the spare buffer; reports how many have left it and how many remain.
     pub fn check_spool(&self) -> Result<SpoolReport> {
         self.job.ni.check_rank(self.job.rank())?;
         self.job.progress();
@@ -41,9 +53,8 @@ impl Messages<'_> {
         Ok(SpoolReport { moved: std::mem::take(&mut spool.moved), remaining: spool.waiting })
     }
 
-    /// Sends a buffer that is handed over, which therefore need not be copied: never waits, in whatever mode, and needs no
-    /// spare buffer. The message keeps its place among the others of its slot, and is moved on as those in the spare
-    /// buffer are.
+    /// Sends a buffer that is handed over to the library and need not be copied. This never waits, whatever the mode, and needs no spare
+    /// buffer. Messages of one slot stay in order. The message advances as those in the spare buffer do.
     ///
     /// ```
     /// hikyaku::local(2, |job| {
@@ -110,8 +121,8 @@ impl Messages<'_> {
 }
 
 impl Messages<'_> {
-    /// Waits until everything has been taken that goes on by itself and was promised to arrive; only the end of a receiver
-    /// ends that early.
+    /// Waits until all sends that were spooled or handed over have been received. It stops waiting for a receiver only when that has
+    /// ended.
     pub fn settle(&self) {
         // In a forked child that is the parent's.
         if self.core.ni.is_forked() {

@@ -72,7 +72,24 @@ impl<T> RemoteArea<T> {
 }
 
 impl Port {
-    /// Makes an area of `len` zeroed elements that peers reach under `id`, in memory that all ranks of the host map.
+    /// Makes an area of `len` zeroed elements in shared memory. Peers open it by `id`.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// // Rank 0 has an area, the other one writes to it.
+    /// let area = if job.rank() == 0 { Some(job.area::<u64>(5, 10)?) } else { None };
+    /// job.barrier()?;
+    /// if job.rank() == 1 {
+    ///     let remote = job.open_area::<u64>(0, 5)?;
+    ///     job.push(remote.at(3), &[7])?;
+    ///     job.flush(0)?;
+    /// }
+    /// job.barrier()?;
+    /// if let Some(area) = area {
+    ///     assert_eq!(area.get(3), 7);
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn area<T: Pod>(&self, id: u32, len: usize) -> Result<Area<T>> {
         let ni = &self.initiator.ni;
         let bytes = element_bytes::<T>(len)?;
@@ -86,7 +103,19 @@ impl Port {
         }
     }
 
-    /// Lets peers reach memory that already exists: a vector of the program, until [`Area::into_vec`] gives it back.
+    /// Gives peers access to a vector of the program, until [`Area::into_vec`] takes it back.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let area = job.register(1, vec![job.rank() as u64; 4])?; // peers reach the vector from now on
+    /// job.barrier()?;
+    /// let remote = job.open_area::<u64>(1 - job.rank(), 1)?;
+    /// assert_eq!(job.pull_one(remote.at(0))?, 1 - job.rank() as u64);
+    /// job.barrier()?;
+    /// let vector = area.into_vec(); // and no longer
+    /// assert_eq!(vector.len(), 4);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn register<T: Pod>(&self, id: u32, mut memory: Vec<T>) -> Result<Area<T>> {
         let bytes = element_bytes::<T>(memory.len())?;
         let opened = self.initiator.ni.publish(id, AreaKind::Private, memory.as_mut_ptr() as u64, bytes)?;
@@ -107,6 +136,16 @@ impl Port {
     }
 
     /// Opens area `id` of `rank`.
+    ///
+    /// ```
+    /// # hikyaku::local(1, |job| {
+    /// let area = job.area::<f32>(9, 100)?;
+    /// let opened = job.open_area::<f32>(0, 9)?;
+    /// assert_eq!((opened.rank(), opened.len()), (0, 100));
+    /// drop(area);
+    /// assert!(job.push(opened.at(0), &[1.0]).is_err()); // it was revoked
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn open_area<T: Pod>(&self, rank: usize, id: u32) -> Result<RemoteArea<T>> {
         self.initiator.ni.check_rank(rank)?;
         let opened = match self.initiator.ni.is_near(rank) {
@@ -164,7 +203,7 @@ impl<T: Pod> Area<T> {
     /// Copies elements out.
     ///
     /// # Panics
-    /// If the range passes the end.
+    /// If the range goes past the end.
     pub fn read(&self, index: usize, into: &mut [T]) {
         let from = self.own(index, into.len());
         // SAFETY: `own` checked the range; the target is a live slice; any bytes are a valid `T`.
@@ -174,7 +213,7 @@ impl<T: Pod> Area<T> {
     /// Copies elements in.
     ///
     /// # Panics
-    /// If the range passes the end.
+    /// If the range goes past the end.
     pub fn write(&self, index: usize, data: &[T]) {
         let to = self.own(index, data.len());
         // SAFETY: `own` checked the range; the source is a live slice.
@@ -191,7 +230,7 @@ impl<T: Pod> Area<T> {
         value[0]
     }
 
-    /// The first element, for code that keeps its own promises about who writes when.
+    /// The address of the first element, for code that itself makes sure who writes when.
     pub fn as_ptr(&self) -> *mut T {
         self.own(0, 0).cast()
     }
@@ -203,8 +242,15 @@ impl<T: Pod> Area<T> {
         all
     }
 
-    /// Takes the area away from the peers and gives its elements back; a registered vector is the same vector, unless a process
-    /// was stopped in the middle of a copy from or to it: then it is a copy, and the vector is kept for that process.
+    /// Ends the access of peers and returns the elements. For a registered vector this is the vector itself, except if a process was
+    /// stopped in the middle of copying from or to it: then it is a copy, and the vector stays allocated for that process.
+    ///
+    /// ```
+    /// # hikyaku::local(1, |job| {
+    /// let area = job.register(1, vec![1.5, 2.5])?;
+    /// assert_eq!(area.into_vec(), [1.5, 2.5]);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn into_vec(mut self) -> Vec<T> {
         self.revoke();
         match std::mem::replace(&mut self.memory, Backing::Borrowed) {
@@ -230,7 +276,7 @@ impl<T: Pod> Area<T> {
         self.ni.look();
         assert!(
             index.checked_add(count).is_some_and(|end| end <= self.len()),
-            "{count} elements at index {index} pass the end of an area of {}",
+            "{count} elements at index {index} go past the end of an area of {}",
             self.len()
         );
         self.opened.pointer(&self.ni, index * size_of::<T>()).expect("an own area has an address")

@@ -12,14 +12,30 @@ impl Port {
     /// Registers a handler under `id` (0 to 255) on this rank. Register on all ranks, then [`crate::Job::barrier`], before
     /// anyone sends to it.
     ///
-    /// A handler runs whenever a message arrives and this rank is inside a call of the library (or any time, with
-    /// [`Port::start_ni_thread`]); handlers of a rank run one at a time. It may send messages and must not wait.
+    /// A handler runs when a message has arrived and this rank is inside a call of the library (or at any time, after
+    /// [`Port::start_ni_thread`]). Handlers of a rank run one at a time. A handler may send messages, but must not wait.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// let sum = Arc::new(AtomicU64::new(0));
+    /// let adds = sum.clone();
+    /// job.register_handler(7, move |_, message| {
+    ///     adds.fetch_add(message.arguments[0], Ordering::Relaxed);
+    /// })?;
+    /// job.barrier()?; // the handler exists everywhere
+    /// job.send(1 - job.rank(), 7, 0, [5, 0, 0, 0, 0, 0], &[])?;
+    /// job.wait_handled(hikyaku::By::Anyone, 7, 1)?;
+    /// assert_eq!(sum.load(Ordering::Relaxed), 5);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     ///
     /// # Panics
-    /// A handler that panics has used its message up. The panic goes on through the call that ran the handler. Where that
-    /// cannot be left by a panic (a destructor while the thread unwinds, a wait that must come to its end) or is none (the
-    /// interface's thread), the next call of the rank that may raises it. A rank that goes on refuses the calls that such
-    /// handlers have not answered ([`crate::Refusal::HandlerPanicked`]).
+    /// If a handler panics, its message is consumed, and the panic propagates through the library call that ran the handler. If it cannot
+    /// (in a destructor while the thread unwinds, in a wait that must not be interrupted, on the library's own thread), the next call of
+    /// the rank that can panic does. If the program survives, calls ([`Port::call`]) that such a handler did not answer fail at their
+    /// callers with [`crate::Refusal::HandlerPanicked`].
     pub fn register_handler(
         &self,
         id: u16,
@@ -33,6 +49,14 @@ impl Port {
     }
 
     /// Removes a handler; messages for it are refused from now on.
+    ///
+    /// ```
+    /// # hikyaku::local(1, |job| {
+    /// job.register_handler(7, |_, _| {})?;
+    /// job.unregister_handler(7)?;
+    /// assert!(job.call(0, 7, [0; 6], &[]).is_err()); // nobody handles it
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn unregister_handler(&self, id: u16) -> Result<()> {
         refuse_in_handler()?;
         let removed = self.initiator.ni.engine().unregister(id);
@@ -40,15 +64,39 @@ impl Port {
         removed.map(drop).ok_or(Error::UnknownHandler { id })
     }
 
-    /// Sends an active message: handler `handler` of `rank` runs with an address, six words and a payload of up to
-    /// [`crate::PAYLOAD_MAX`] bytes. Waits while the rank does not keep up.
+    /// Sends an active message: runs handler `handler` of `rank` with an address word, six argument words and a payload of up to
+    /// [`crate::PAYLOAD_MAX`] bytes. Waits while that rank does not keep up.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// job.register_handler(1, |_, message| assert_eq!(message.payload, b"payload"))?;
+    /// job.barrier()?; // the handler exists everywhere
+    /// job.send(1 - job.rank(), 1, 0, [1, 2, 3, 4, 5, 6], b"payload")?;
+    /// job.wait_handled(hikyaku::By::Anyone, 1, 1)?;
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[inline]
     pub fn send(&self, rank: usize, handler: u16, address: u64, arguments: Arguments, payload: &[u8]) -> Result<()> {
         let packet = Packet { handler, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
         self.initiator.submit(rank, &packet, payload)
     }
 
-    /// Sends an active message, but gives [`Error::Busy`] at once when the rank does not keep up.
+    /// Sends an active message, but fails at once with [`Error::Busy`] if the rank does not keep up.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// use hikyaku::Error;
+    /// job.register_handler(1, |_, _| {})?;
+    /// job.barrier()?;
+    /// loop {
+    ///     match job.try_send(1 - job.rank(), 1, 0, [0; 6], &[]) {
+    ///         Err(Error::Busy { .. }) => {} // do something else, then try again
+    ///         done => break done?,
+    ///     }
+    /// }
+    /// job.wait_handled(hikyaku::By::Anyone, 1, 1)?;
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn try_send(
         &self,
         rank: usize,
@@ -61,8 +109,18 @@ impl Port {
         self.initiator.try_submit(rank, &packet, payload)
     }
 
-    /// Runs handler `handler` of `rank` and waits for what it replies with [`Context::reply`] (six
-    /// zeros if it does not).
+    /// Runs handler `handler` of `rank` and waits for its reply: what it passes to [`Context::reply`], or six zeros if it does not reply.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// job.register_handler(2, |context, message| {
+    ///     let _ = context.reply(message.arguments.map(|word| 2 * word));
+    /// })?;
+    /// job.barrier()?; // the handler exists everywhere
+    /// let reply = job.call(1 - job.rank(), 2, [1, 2, 3, 4, 5, 6], &[])?;
+    /// assert_eq!(reply, [2, 4, 6, 8, 10, 12]);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn call(&self, rank: usize, handler: u16, arguments: Arguments, payload: &[u8]) -> Result<Arguments> {
         refuse_in_handler()?;
         let by = &self.initiator;

@@ -11,8 +11,8 @@ use crate::ni::state::inside::refuse_in_handler;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// One independent way into the network interface of a rank. [`crate::Job`] has one; a thread gets its own from
-/// [`Port::open`].
+/// What one thread of a rank communicates through. Ports are independent and never wait for each other. [`crate::Job`] contains one;
+/// other threads get theirs from [`Port::open`].
 pub struct Port {
     pub(crate) initiator: Initiator,
 }
@@ -32,6 +32,20 @@ impl Port {
     }
 
     /// Opens another port of this rank, for another thread.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let counter = job.symmetric::<u64>(1)?;
+    /// std::thread::scope(|scope| {
+    ///     for _ in 0..3 {
+    ///         let (port, counter) = (job.open().unwrap(), &counter);
+    ///         scope.spawn(move || port.fetch_add(counter.at(0, 0), 1).unwrap());
+    ///     }
+    /// });
+    /// job.barrier()?;
+    /// assert_eq!(job.pull_one(counter.at(0, 0))?, 6);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn open(&self) -> Result<Port> {
         self.initiator.ni.check_rank(self.initiator.ni.rank)?;
         Port::on(&self.initiator.ni)
@@ -54,16 +68,22 @@ impl Port {
         self.initiator.ni.crowded
     }
 
-    /// Whether the memory of `rank` is mapped here: operations on its symmetric memory and its areas are then done when
-    /// the call returns. Otherwise `rank` is far: what a push or a word did is told by [`Port::flush`], and what reads
-    /// waits for the answer of its network interface, so a handler cannot. Far memory is gone when its rank leaves.
+    /// Whether the memory of `rank` is mapped here. Operations on its symmetric memory and areas are then complete when the call returns.
+    /// Otherwise `rank` is far: only [`Port::flush`] tells whether a push or a word has arrived, and calls that read wait for an answer,
+    /// so they fail in handlers. The memory of a far rank is gone when that rank leaves.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// assert!(job.is_mapped(1)?); // ranks of one host
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn is_mapped(&self, rank: usize) -> Result<bool> {
         self.initiator.ni.check_rank(rank)?;
         Ok(self.initiator.ni.is_near(rank))
     }
 
-    /// How many frames this rank has refused that came from the network: not of this job, forged, damaged or repeated. A network that
-    /// doubles frames makes some.
+    /// How many frames from the network this rank has refused because they were not of this job, forged, damaged or repeated. A network
+    /// that duplicates frames causes some.
     pub fn refused_frames(&self) -> u64 {
         self.initiator.ni.far.as_ref().map_or(0, |far| far.refused())
     }
@@ -74,6 +94,13 @@ impl Port {
     }
 
     /// The host of `rank`, counted from 0. Ranks of one host have each other's memory mapped.
+    ///
+    /// ```
+    /// # hikyaku::local(3, |job| {
+    /// let same_host = (0..job.size()).filter(|rank| job.host_of(*rank).unwrap() == job.host_of(0).unwrap());
+    /// assert_eq!(same_host.count(), 3); // this job has one host
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn host_of(&self, rank: usize) -> Result<usize> {
         self.initiator.ni.check_rank(rank)?;
         Ok(self.initiator.ni.routes.to(rank).host as usize)
@@ -107,8 +134,8 @@ impl Port {
         self.initiator.ni.now()
     }
 
-    /// Whether rank's private (registered) memory is reached by a system call from here; otherwise it is reached
-    /// through its network interface. Ranks that are threads need neither.
+    /// Whether the private (registered) memory of `rank` is reached by a system call. Otherwise it is reached with the help of its owner.
+    /// Ranks that are threads need neither.
     pub fn reaches_private_memory(&self, rank: usize) -> Result<bool> {
         self.initiator.ni.check_rank(rank)?;
         Ok(self.initiator.ni.is_near(rank)
@@ -116,6 +143,14 @@ impl Port {
     }
 
     /// Whether `rank` is alive and has not left.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// job.barrier()?; // everyone has come
+    /// assert!(job.is_present(1 - job.rank())?);
+    /// job.barrier()?; // nobody has left before
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn is_present(&self, rank: usize) -> Result<bool> {
         self.initiator.ni.check_rank(rank)?;
         self.initiator.ni.look();
@@ -123,8 +158,18 @@ impl Port {
         Ok(!self.initiator.ni.state_of(rank).is_over())
     }
 
-    /// Runs the handlers of messages that have arrived, and moves on what this thread has under way; true if there was
-    /// anything to do. Waiting calls do so by themselves.
+    /// Runs the handlers of messages that have arrived and advances non-blocking operations of this thread; returns whether there was
+    /// anything to do. Calls that wait do this by themselves.
+    ///
+    /// ```
+    /// # hikyaku::local(1, |job| {
+    /// job.register_handler(1, |_, _| {})?;
+    /// job.send(0, 1, 0, [0; 6], &[])?;
+    /// while job.handled(1) < 1 {
+    ///     job.progress(); // between two parts of a computation
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn progress(&self) -> bool {
         self.initiator.ni.look();
         let handled = self.initiator.ni.progress() == Some(true);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// An area that every rank has, of the same size and type: the global address space of a job.
 ///
-/// Made by [`crate::Job::symmetric`] on all ranks together; starts zeroed. Peers may change it at any moment, so
-/// there is no `&[T]` into it: reads copy out, writes copy in. `T` is any plain type ([`bytemuck::Pod`]).
+/// It is allocated by [`crate::Job::symmetric`] on all ranks together and starts zeroed. Peers may change it at any moment, so there is
+/// no `&[T]` into it: reads copy out, writes copy in. `T` is any plain type ([`bytemuck::Pod`]).
 pub struct Symmetric<T> {
     pub(crate) ni: Arc<Ni>,
     /// Offset in every rank's heap.
@@ -37,6 +37,15 @@ impl<T: Pod> Symmetric<T> {
     }
 
     /// Element `index` on `rank`, as the target of an operation, which checks both.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let table = job.symmetric::<u32>(10)?;
+    /// job.push(table.at(1, 9), &[4])?;                   // the last element of rank 1
+    /// assert!(job.push(table.at(2, 0), &[4]).is_err());  // there is no rank 2
+    /// assert!(job.push(table.at(1, 10), &[4]).is_err()); // nor an element 10
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[inline(always)]
     pub fn at(&self, rank: usize, index: usize) -> Place<'_, T> {
         let ground = Ground::Symmetric { job: self.ni.ground, start: self.start };
@@ -44,12 +53,28 @@ impl<T: Pod> Symmetric<T> {
     }
 
     /// Element `index` on this rank.
+    ///
+    /// ```
+    /// # hikyaku::local(1, |job| {
+    /// let table = job.symmetric::<u64>(10)?;
+    /// assert_eq!(job.fetch_add(table.here(0), 5)?, 0); // the own part, as one of everybody's
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[inline(always)]
     pub fn here(&self, index: usize) -> Place<'_, T> {
         self.at(self.ni.rank, index)
     }
 
     /// Reads an element of this rank's own part.
+    ///
+    /// ```
+    /// # hikyaku::local(1, |job| {
+    /// let table = job.symmetric::<u32>(10)?;
+    /// table.set(3, 7);
+    /// table.write(4, &[8, 9]);
+    /// assert_eq!((table.get(3), table.to_vec()[5]), (7, 9));
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     ///
     /// # Panics
     /// If `index` is out of range, as a slice would.
@@ -72,7 +97,7 @@ impl<T: Pod> Symmetric<T> {
     /// Copies elements of this rank's own part out.
     ///
     /// # Panics
-    /// If the range passes the end.
+    /// If the range goes past the end.
     pub fn read(&self, index: usize, into: &mut [T]) {
         self.own(index, into.len()).copy_out(bytemuck::cast_slice_mut(into));
     }
@@ -80,7 +105,7 @@ impl<T: Pod> Symmetric<T> {
     /// Copies elements into this rank's own part.
     ///
     /// # Panics
-    /// If the range passes the end.
+    /// If the range goes past the end.
     pub fn write(&self, index: usize, data: &[T]) {
         self.own(index, data.len()).copy_in(bytemuck::cast_slice(data));
     }
@@ -102,7 +127,7 @@ impl<T: Pod> Symmetric<T> {
         self.ni.look();
         assert!(
             index.checked_add(count).is_some_and(|end| end <= self.len),
-            "{count} elements at index {index} pass the end of an area of {}",
+            "{count} elements at index {index} go past the end of an area of {}",
             self.len
         );
         self.ni.own_memory(self.start + index * size_of::<T>(), count * size_of::<T>())

@@ -14,11 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// A thread that makes progress for its rank (A2), until dropped.
+/// A thread that makes progress for its rank until it is dropped.
 ///
-/// Handlers then run on this thread or inside calls of the program, still one at a time. If one panics on this thread, the
-/// thread serves no more, and every later call of the rank that waits or looks for messages raises the panic: that is the
-/// end of the rank, as if the handler had panicked there.
+/// Handlers then run on this thread or inside calls of the program, still one at a time. If a handler panics on this thread, the thread
+/// stops, and every later call of the rank that waits or looks for messages panics too, as if the handler had panicked there.
 ///
 /// Dropping it waits until the thread has ended; inside a handler, which the thread may be waiting for or running, it only
 /// asks the thread to end.
@@ -35,6 +34,18 @@ pub struct NiThread {
 impl Port {
     /// Starts a thread that runs handlers whenever messages arrive, so that peers are served while this rank
     /// computes. It sleeps when idle.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// job.register_handler(1, |context, _| drop(context.reply([7; 6])))?;
+    /// let thread = job.start_ni_thread()?;
+    /// job.barrier()?;
+    /// // Each rank is served by the thread of the other, even if that computes.
+    /// assert_eq!(job.call(1 - job.rank(), 1, [0; 6], &[])?, [7; 6]);
+    /// job.barrier()?;
+    /// drop(thread);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn start_ni_thread(&self) -> Result<NiThread> {
         if let Some(environment) = &self.initiator.ni.environment {
             self.initiator.ni.check_rank(self.initiator.ni.rank)?;
@@ -46,8 +57,20 @@ impl Port {
         NiThread::start(self, None)
     }
 
-    /// A descriptor for event loops (R15): readable once anything that notifies has reached this rank (a word, a
-    /// notification, an atomic operation, a message) since it was last cleared by [`NiThread::clear`].
+    /// A file descriptor for event loops. It becomes readable when a word, a notification, an atomic operation or a message has arrived
+    /// since [`NiThread::clear`] was last called.
+    ///
+    /// ```
+    /// # hikyaku::local(1, |job| {
+    /// let flag = job.symmetric::<u64>(1)?;
+    /// let events = job.event_descriptor()?;
+    /// let descriptor = events.descriptor().expect("it was made for that"); // for `poll` or an event loop
+    /// job.word(flag.here(0), 1)?;
+    /// events.clear(); // first this, then a look at the words
+    /// assert_eq!(job.poll(flag.here(0))?, 1);
+    /// # let _ = descriptor;
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn event_descriptor(&self) -> Result<NiThread> {
         if self.initiator.ni.environment.is_some() {
             return Err(Error::Invalid(

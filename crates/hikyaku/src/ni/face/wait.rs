@@ -22,22 +22,54 @@ pub enum Event<'a> {
 }
 
 impl Port {
-    /// Waits for a word of this rank's own memory, written by a peer's word, notification or atomic operation.
-    /// Gives the value that ended the wait. Reads after it see everything the writer wrote before.
+    /// Waits for a word in this rank's own memory, which a peer changes by a word, a notification or an atomic operation. Returns the
+    /// value that ended the wait. Reads after this call see everything that the writer wrote before.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let flag = job.symmetric::<u64>(1)?;
+    /// if job.rank() == 0 {
+    ///     job.word(flag.at(1, 0), 42)?;
+    /// } else {
+    ///     assert_eq!(job.wait(flag.here(0), hikyaku::Until::AtLeast(40))?, 42);
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[inline]
     #[track_caller]
     pub fn wait(&self, word: Place<'_, u64>, until: Until) -> Result<u64> {
         self.wait_from(By::Anyone, word, until)
     }
 
-    /// Waits for a word of this rank's own memory; only the end of `by` ends the wait early.
+    /// Waits for a word in this rank's own memory. The wait ends early, with an error, only if `by` is gone.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// use hikyaku::{By, Until};
+    /// let flag = job.symmetric::<u64>(1)?;
+    /// let peer = 1 - job.rank();
+    /// job.word(flag.at(peer, 0), 1)?;
+    /// // An error if `peer` dies or leaves, whatever happens to other ranks.
+    /// job.wait_from(By::Rank(peer), flag.here(0), Until::Equal(1))?;
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[inline]
     #[track_caller]
     pub fn wait_from(&self, by: By, word: Place<'_, u64>, until: Until) -> Result<u64> {
         self.wait_for(by, word, until, None)
     }
 
-    /// Waits for a word of this rank's own memory, at most for `timeout`; only the end of `by` ends the wait early.
+    /// Waits for a word in this rank's own memory, for `timeout` at most. The wait ends early only if `by` is gone.
+    ///
+    /// ```
+    /// # hikyaku::local(1, |job| {
+    /// use hikyaku::{By, Error, Until};
+    /// use std::time::Duration;
+    /// let flag = job.symmetric::<u64>(1)?;
+    /// let late = job.wait_for(By::Anyone, flag.here(0), Until::Equal(1), Some(Duration::from_millis(1)));
+    /// assert!(matches!(late, Err(Error::Timeout { .. })));
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[inline]
     #[track_caller]
     pub fn wait_for(&self, by: By, word: Place<'_, u64>, until: Until, timeout: Option<Duration>) -> Result<u64> {
@@ -55,7 +87,17 @@ impl Port {
         }
     }
 
-    /// Waits for one of several events, at most for `timeout`; gives the index of one that has happened.
+    /// Waits for one of several events, for `timeout` at most; returns the index of one that has happened.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// use hikyaku::{By, Event, Until};
+    /// let flags = job.symmetric::<u64>(2)?;
+    /// job.word(flags.at(1 - job.rank(), 1), 1)?;
+    /// let events = [0, 1].map(|index| Event::Word(flags.here(index), Until::Equal(1)));
+    /// assert_eq!(job.wait_any(By::Anyone, &events, None)?, 1); // the second has happened
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[track_caller]
     pub fn wait_any(&self, by: By, events: &[Event<'_>], timeout: Option<Duration>) -> Result<usize> {
         self.initiator.ni.check_by(by)?;
@@ -69,6 +111,16 @@ impl Port {
     }
 
     /// Waits until handler `id` of this rank has run `count` times since the start of the job.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// job.register_handler(1, |_, message| println!("from rank {}", message.source))?;
+    /// job.barrier()?; // the handler exists everywhere
+    /// let peer = 1 - job.rank();
+    /// job.send(peer, 1, 0, [0; 6], b"hello")?;
+    /// job.wait_handled(hikyaku::By::Rank(peer), 1, 1)?; // the message from `peer` was handled
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[track_caller]
     pub fn wait_handled(&self, by: By, id: u16, count: u64) -> Result<()> {
         check_handler(id)?;
@@ -79,13 +131,32 @@ impl Port {
     }
 
     /// How many times handler `id` has run on this rank.
+    ///
+    /// ```
+    /// # hikyaku::local(1, |job| {
+    /// job.register_handler(1, |_, _| {})?;
+    /// job.send(0, 1, 0, [0; 6], &[])?;
+    /// job.wait_handled(hikyaku::By::Anyone, 1, 1)?;
+    /// assert_eq!(job.handled(1), 1);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     pub fn handled(&self, id: u16) -> u64 {
         self.initiator.ni.look();
         self.initiator.ni.failure.raise();
         self.initiator.ni.runs_of(id)
     }
 
-    /// One look at a word of this rank's own memory, without waiting.
+    /// Reads a word of this rank's own memory, without waiting.
+    ///
+    /// ```
+    /// # hikyaku::local(1, |job| {
+    /// let flag = job.symmetric::<u64>(1)?;
+    /// job.word(flag.here(0), 3)?;
+    /// while job.poll(flag.here(0))? != 3 {
+    ///     // compute something here
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
     #[inline]
     pub fn poll(&self, word: Place<'_, u64>) -> Result<u64> {
         self.initiator.tick();

@@ -52,8 +52,8 @@ impl Context<'_> {
         self.ni.rank
     }
 
-    /// Sends a further message, without waiting: [`crate::Error::Busy`] if that rank is far behind. The handler then drops
-    /// what it wanted to say, or asks to be run again by [`Context::retry_later`].
+    /// Sends another message, without waiting. It fails with [`crate::Error::Busy`] if that rank does not keep up; the handler can then
+    /// ask to be run again later, by [`Context::retry_later`].
     pub fn send(
         &mut self,
         rank: usize,

@@ -5,7 +5,7 @@ use crate::transport::shm::waiting::Whom;
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
-/// Who is expected to end the wait: its death ends it too.
+/// Who is expected to end the wait. If that rank is gone, the wait ends with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum By {

@@ -5,7 +5,6 @@
 
 use super::trouble::{Outcome, promise};
 use crate::chance::Chance;
-use crate::support::changed;
 use hikyaku::{Area, Atomic, Job, Place, RemoteArea, Symmetric, Until};
 
 /// Words of a memory that one rank may write in a round; between parts lies a word that nobody writes.
@@ -195,4 +194,17 @@ fn notified(job: &Job, chance: &mut Chance) -> Outcome {
     promise!(data.to_vec() == content(from), "memory: a word came before its data");
     job.free(data)?;
     Ok(job.free(flag)?)
+}
+
+/// What an atomic operation makes of a word: the model that memory is compared with.
+pub fn changed(before: u64, operation: Atomic) -> u64 {
+    match operation {
+        Atomic::Add(value) => before.wrapping_add(value),
+        Atomic::Swap(value) => value,
+        Atomic::CompareSwap { old, new } => [before, new][(before == old) as usize],
+        Atomic::And(value) => before & value,
+        Atomic::Or(value) => before | value,
+        Atomic::Xor(value) => before ^ value,
+        _ => unreachable!("no model of {operation:?}"),
+    }
 }

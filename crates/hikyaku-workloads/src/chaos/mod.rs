@@ -28,6 +28,7 @@ mod trouble;
 mod verdict;
 
 use hikyaku::sim::Sim;
+pub use memory::changed;
 pub use plan::{Plan, Workload};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

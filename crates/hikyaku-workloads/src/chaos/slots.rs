@@ -53,7 +53,7 @@ impl Letter {
         let [from, to, slot, number] = [self.from, self.to, self.slot, self.number].map(|part| part as u64);
         let mut chance = Chance::new(self.stamp, from << 48 | to << 32 | slot << 16 | number);
         let words: Vec<u64> = (0..self.bytes.div_ceil(8)).map(|_| chance.number()).collect();
-        bytemuck::cast_slice(&words)[..self.bytes].to_vec()
+        hikyaku::bytemuck::cast_slice(&words)[..self.bytes].to_vec()
     }
 
     fn check(&self, got: &[u8]) -> Outcome {
