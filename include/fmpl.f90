@@ -576,6 +576,55 @@ module fmpl
         end subroutine
     end interface
 
+    interface
+        subroutine fmpl_exscan(buf, count, func, comm, work, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DIR$ IGNORE_TKR work
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: count, func, comm
+            type(*) :: work(*)
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_reduce_scatter(data, mine, counts, func, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DIR$ IGNORE_TKR data
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in) :: data(*)
+            type(*) :: mine(*)
+            integer(SHORT), intent(in) :: counts(*)
+            integer(SHORT), intent(in) :: func, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_reduce_scatter_block(data, mine, count, func, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DIR$ IGNORE_TKR data
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in) :: data(*)
+            type(*) :: mine(*)
+            integer(SHORT), intent(in) :: count, func, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
     interface fmpl_func_create
         subroutine fmpl_func_create(fn, elem_size, func, ier)
             import :: SHORT
@@ -725,6 +774,138 @@ module fmpl
         end subroutine
     end interface
 
+    interface fmpl_gatherv
+        subroutine fmpl_gatherv(mine, size, all, sizes, starts, root, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(SHORT), intent(in) :: size
+            type(*) :: all(*)
+            integer(SHORT), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_gatherv_long(mine, size, all, sizes, starts, root, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(LONG), intent(in) :: size
+            type(*) :: all(*)
+            integer(LONG), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_allgatherv
+        subroutine fmpl_allgatherv(mine, size, all, sizes, starts, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(SHORT), intent(in) :: size
+            type(*) :: all(*)
+            integer(SHORT), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_allgatherv_long(mine, size, all, sizes, starts, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(LONG), intent(in) :: size
+            type(*) :: all(*)
+            integer(LONG), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_scatterv
+        subroutine fmpl_scatterv(all, sizes, starts, mine, size, root, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in) :: all(*)
+            integer(SHORT), intent(in) :: sizes(*), starts(*)
+            type(*) :: mine(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_scatterv_long(all, sizes, starts, mine, size, root, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in) :: all(*)
+            integer(LONG), intent(in) :: sizes(*), starts(*)
+            type(*) :: mine(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_alltoallv
+        subroutine fmpl_alltoallv(from, from_sizes, from_starts, into, into_sizes, into_starts, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DIR$ IGNORE_TKR from
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in) :: from(*)
+            integer(SHORT), intent(in) :: from_sizes(*), from_starts(*)
+            type(*) :: into(*)
+            integer(SHORT), intent(in) :: into_sizes(*), into_starts(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_alltoallv_long(from, from_sizes, from_starts, into, into_sizes, into_starts, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DIR$ IGNORE_TKR from
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in) :: from(*)
+            integer(LONG), intent(in) :: from_sizes(*), from_starts(*)
+            type(*) :: into(*)
+            integer(LONG), intent(in) :: into_sizes(*), into_starts(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
     ! ---- together, while the program computes
 
     interface
@@ -797,6 +978,23 @@ module fmpl
 
     interface
         subroutine fmpl_iscan(buf, count, func, comm, work, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DIR$ IGNORE_TKR work
+            type(*), asynchronous :: buf(*)
+            integer(SHORT), intent(in) :: count, func, comm
+            type(*) :: work(*)
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_iexscan(buf, count, func, comm, work, req, ier)
             import :: SHORT
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf

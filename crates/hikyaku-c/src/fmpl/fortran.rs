@@ -7,6 +7,7 @@ use super::entry::{count, guarded, with_fmpl};
 use super::error::{self, Outcome, Trouble};
 use super::function::{self, Combine};
 use super::request;
+use super::uneven::Sizes;
 use crate::error::Failure;
 use crate::given::{CombineFortran, In, InOut, Out, Source, Target, Text, exported, exported_as};
 use crate::thread;
@@ -48,6 +49,8 @@ arguments! {
     Unused: *mut c_void => *mut c_void, |from| Ok(from);
     /// An integer that is given back.
     Give: Out<'static, c_int> => Out<'static, c_int>, |from| Ok(from);
+    /// Integers, one per member.
+    Ints: In<'static, c_int> => In<'static, c_int>, |from| Ok(from);
     /// An integer that is taken and given back.
     Change: InOut<'static, c_int> => InOut<'static, c_int>, |from| Ok(from);
     /// An integer.
@@ -77,6 +80,27 @@ impl<N: Into<i64> + Copy + 'static> Argument for Size<N> {
     }
 }
 
+/// Numbers of bytes, one per member, and where blocks begin.
+struct Lists<N>(N);
+
+impl Argument for Lists<i32> {
+    type Passed = In<'static, i32>;
+    type Taken = Sizes<'static>;
+
+    fn take(passed: In<'static, i32>) -> Outcome<Sizes<'static>> {
+        Ok(Sizes::Short(passed))
+    }
+}
+
+impl Argument for Lists<i64> {
+    type Passed = In<'static, i64>;
+    type Taken = Sizes<'static>;
+
+    fn take(passed: In<'static, i64>) -> Outcome<Sizes<'static>> {
+        Ok(Sizes::Long(passed))
+    }
+}
+
 /// Makes the procedures of a table, with integers of type `$number` for sizes.
 macro_rules! procedures {
     ($suffix:literal, $number:ty; $($call:ident($($name:ident: $kind:ty),*);)*) => {
@@ -86,6 +110,8 @@ macro_rules! procedures {
 
                 #[allow(dead_code)]
                 type Bytes = Size<$number>;
+                #[allow(dead_code)]
+                type List = Lists<$number>;
 
                 exported_as! { concat!(stringify!($call), $suffix),
                     fn($($name: <$kind as Argument>::Passed,)* ier: Out<'_, c_int>) {
@@ -105,10 +131,61 @@ macro_rules! procedures {
 
 /// The calls by name.
 mod calls {
+    use crate::fmpl::uneven::{self, Sizes};
+    pub use crate::fmpl::uneven::{fmpl_reduce_scatter, fmpl_reduce_scatter_block};
     pub use crate::fmpl::{
         collective::*, comm::*, function::fmpl_func_free, job::*, message::*, pending::*, prepared::*, request::*,
         started::*,
     };
+    use crate::given::{Source, Target};
+    use std::ffi::c_int;
+
+    pub fn fmpl_gatherv(
+        mine: Source<'_>,
+        size: usize,
+        all: Target<'_>,
+        sizes: Sizes<'_>,
+        starts: Sizes<'_>,
+        root: c_int,
+        comm: c_int,
+    ) -> c_int {
+        uneven::gatherv(mine, size, all, (sizes, starts), root, comm)
+    }
+
+    pub fn fmpl_allgatherv(
+        mine: Source<'_>,
+        size: usize,
+        all: Target<'_>,
+        sizes: Sizes<'_>,
+        starts: Sizes<'_>,
+        comm: c_int,
+    ) -> c_int {
+        uneven::allgatherv(mine, size, all, (sizes, starts), comm)
+    }
+
+    pub fn fmpl_scatterv(
+        all: Source<'_>,
+        sizes: Sizes<'_>,
+        starts: Sizes<'_>,
+        mine: Target<'_>,
+        size: usize,
+        root: c_int,
+        comm: c_int,
+    ) -> c_int {
+        uneven::scatterv(all, (sizes, starts), mine, size, root, comm)
+    }
+
+    pub fn fmpl_alltoallv(
+        from: Source<'_>,
+        from_sizes: Sizes<'_>,
+        from_starts: Sizes<'_>,
+        into: Target<'_>,
+        into_sizes: Sizes<'_>,
+        into_starts: Sizes<'_>,
+        comm: c_int,
+    ) -> c_int {
+        uneven::alltoallv(from, (from_sizes, from_starts), into, (into_sizes, into_starts), comm)
+    }
 }
 
 mod plain {
@@ -137,11 +214,15 @@ mod plain {
         fmpl_reduce(buf: Buffer, count: Int, func: Func, root: Int, comm: Int, work: Unused);
         fmpl_allreduce(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused);
         fmpl_scan(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused);
+        fmpl_exscan(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused);
+        fmpl_reduce_scatter(data: Data, mine: Buffer, counts: Ints, func: Func, comm: Int);
+        fmpl_reduce_scatter_block(data: Data, mine: Buffer, count: Int, func: Func, comm: Int);
         fmpl_func_free(func: ChangeFunc);
         fmpl_ibarrier(comm: Int, req: GiveReq);
         fmpl_ireduce(buf: Buffer, count: Int, func: Func, root: Int, comm: Int, work: Unused, req: GiveReq);
         fmpl_iallreduce(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused, req: GiveReq);
         fmpl_iscan(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused, req: GiveReq);
+        fmpl_iexscan(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused, req: GiveReq);
     }
 }
 
@@ -163,6 +244,18 @@ macro_rules! sized {
             fmpl_allgather(mine: Data, size: Bytes, all: Buffer, comm: Int);
             fmpl_scatter(all: Data, size: Bytes, mine: Buffer, root: Int, comm: Int);
             fmpl_alltoall(blocks: Data, size: Bytes, into: Buffer, comm: Int);
+            fmpl_gatherv(mine: Data, size: Bytes, all: Buffer, sizes: List, starts: List, root: Int, comm: Int);
+            fmpl_allgatherv(mine: Data, size: Bytes, all: Buffer, sizes: List, starts: List, comm: Int);
+            fmpl_scatterv(all: Data, sizes: List, starts: List, mine: Buffer, size: Bytes, root: Int, comm: Int);
+            fmpl_alltoallv(
+                from: Data,
+                from_sizes: List,
+                from_starts: List,
+                into: Buffer,
+                into_sizes: List,
+                into_starts: List,
+                comm: Int
+            );
             fmpl_ibcast(buf: Buffer, size: Bytes, root: Int, comm: Int, req: GiveReq);
             fmpl_igather(mine: Data, size: Bytes, all: Buffer, root: Int, comm: Int, req: GiveReq);
             fmpl_iallgather(mine: Data, size: Bytes, all: Buffer, comm: Int, req: GiveReq);

@@ -5,6 +5,7 @@
 use super::group::Group;
 use super::operation::{Marked, Operation};
 use super::queue::{Failure, Outcome, Work};
+use super::spread::Blocks;
 use crate::error::Result;
 use crate::ni::refuse_in_handler;
 use bytemuck::Pod;
@@ -193,6 +194,88 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts [`Group::alltoall`].
     pub fn ialltoall<T: Pod>(&self, blocks: &'env [T], into: &'env mut [T]) -> Result<Handle<'scope>> {
         self.start(move |group| group.run_alltoall(blocks, into))
+    }
+
+    /// Starts [`Group::gatherv`].
+    ///
+    /// ```
+    /// hikyaku::local(3, |job| {
+    ///     let world = job.world()?;
+    ///     let (mine, counts) = (vec![job.rank(); job.rank()], [0, 1, 2]);
+    ///     let mut all = [0; 3];
+    ///     world.scope(|scope| scope.wait(scope.igatherv(&mine, &mut all, &counts, 0)?))?;
+    ///     assert_eq!(all, if job.rank() == 0 { [1, 2, 2] } else { [0; 3] });
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn igatherv<T: Pod>(
+        &self,
+        mine: &'env [T],
+        all: &'env mut [T],
+        blocks: impl Into<Blocks<'env>>,
+        root: usize,
+    ) -> Result<Handle<'scope>> {
+        let blocks = blocks.into();
+        self.start(move |group| group.run_gatherv(mine, all, blocks, root))
+    }
+
+    /// Starts [`Group::allgatherv`].
+    pub fn iallgatherv<T: Pod>(
+        &self,
+        mine: &'env [T],
+        all: &'env mut [T],
+        blocks: impl Into<Blocks<'env>>,
+    ) -> Result<Handle<'scope>> {
+        let blocks = blocks.into();
+        self.start(move |group| group.run_allgatherv(mine, all, blocks))
+    }
+
+    /// Starts [`Group::scatterv`].
+    pub fn iscatterv<T: Pod>(
+        &self,
+        all: &'env [T],
+        blocks: impl Into<Blocks<'env>>,
+        mine: &'env mut [T],
+        root: usize,
+    ) -> Result<Handle<'scope>> {
+        let blocks = blocks.into();
+        self.start(move |group| group.run_scatterv(all, blocks, mine, root))
+    }
+
+    /// Starts [`Group::alltoallv`].
+    pub fn ialltoallv<T: Pod>(
+        &self,
+        from: &'env [T],
+        given: impl Into<Blocks<'env>>,
+        into: &'env mut [T],
+        taken: impl Into<Blocks<'env>>,
+    ) -> Result<Handle<'scope>> {
+        let (given, taken) = (given.into(), taken.into());
+        self.start(move |group| group.run_alltoallv(from, given, into, taken))
+    }
+
+    /// Starts [`Group::reduce_scatter`].
+    pub fn ireduce_scatter<T: Pod, O: Operation<T> + 'env>(
+        &self,
+        data: &'env [T],
+        mine: &'env mut [T],
+        counts: &'env [usize],
+        operation: O,
+    ) -> Result<Handle<'scope>> {
+        let operation = Marked::new(operation);
+        self.start(move |group| group.run_reduce_scatter(data, mine, counts, operation))
+    }
+
+    /// Starts [`Group::reduce_scatter_block`].
+    pub fn ireduce_scatter_block<T: Pod, O: Operation<T> + 'env>(
+        &self,
+        data: &'env [T],
+        mine: &'env mut [T],
+        operation: O,
+    ) -> Result<Handle<'scope>> {
+        let operation = Marked::new(operation);
+        self.start(move |group| group.run_reduce_scatter_block(data, mine, operation))
     }
 
     /// Waits for a call.

@@ -8,6 +8,7 @@ mod mismatch;
 mod order;
 mod pending;
 mod reduction;
+mod uneven;
 
 use hikyaku::Job;
 
@@ -32,6 +33,12 @@ pub const CASES: &[(&str, Case)] = &[
     ("group_gather", exchange::gather),
     ("group_scatter", exchange::scatter),
     ("group_alltoall", exchange::alltoall),
+    ("group_gatherv", uneven::gatherv),
+    ("group_scatterv", uneven::scatterv),
+    ("group_alltoallv", uneven::alltoallv),
+    ("group_reduce_scatter", uneven::reduce_scatter),
+    ("group_uneven_mismatch", uneven::mismatch),
+    ("group_uneven_wrong_arguments", uneven::wrong_arguments),
     ("group_exchange_of_sizeless_elements", exchange::of_sizeless_elements),
     ("group_reduction_of_sizeless_elements", reduction::of_sizeless_elements),
     ("group_by_choice", membership::by_choice),
