@@ -61,6 +61,7 @@ module fmpl
     integer, parameter :: FMPL_ERR_SYSTEM = -22
     integer, parameter :: FMPL_ERR_INTERNAL = -23
     integer, parameter :: FMPL_ERR_UNREACHABLE = -24
+    integer, parameter :: FMPL_ERR_TIMEOUT = -25
 
     integer, parameter :: FMPL_ISUM = 1
     integer, parameter :: FMPL_SSUM = 2
@@ -220,6 +221,115 @@ module fmpl
             type(*) :: buf(*)
             integer(LONG), intent(in) :: size
             integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_sendrecv
+        subroutine fmpl_sendrecv(buf, size, dst, mai, into, room, src, from_mai, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in) :: buf(*)
+            integer(SHORT), intent(in) :: size, room
+            integer(SHORT), intent(in) :: dst, mai, src, from_mai, comm
+            type(*) :: into(*)
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_sendrecv_long(buf, size, dst, mai, into, room, src, from_mai, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in) :: buf(*)
+            integer(LONG), intent(in) :: size, room
+            integer(SHORT), intent(in) :: dst, mai, src, from_mai, comm
+            type(*) :: into(*)
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_sendrecv_replace
+        subroutine fmpl_sendrecv_replace(buf, size, dst, mai, src, from_mai, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, src, from_mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_sendrecv_replace_long(buf, size, dst, mai, src, from_mai, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, src, from_mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_recv_for
+        subroutine fmpl_recv_for(buf, size, src, mai, ms, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: src, mai, ms, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_recv_for_long(buf, size, src, mai, ms, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: src, mai, ms, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_probe
+        subroutine fmpl_probe(src, mai, comm, bytes, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: bytes
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_probe_long(src, mai, comm, bytes, ier)
+            import :: SHORT, LONG
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(LONG), intent(out) :: bytes
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_iprobe
+        subroutine fmpl_iprobe(src, mai, comm, flag, bytes, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: flag
+            integer(SHORT), intent(inout) :: bytes
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_iprobe_long(src, mai, comm, flag, bytes, ier)
+            import :: SHORT, LONG
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: flag
+            integer(LONG), intent(inout) :: bytes
             integer(SHORT), intent(out) :: ier
         end subroutine
     end interface

@@ -47,6 +47,7 @@ enum {
     FMPL_ERR_PEER_LEFT = -2,       /* the rank ended its part of the job, but the call still needs it */
     FMPL_ERR_PEER_MISBEHAVED = -3, /* the rank sent something no correct program sends */
     FMPL_ERR_REFUSED = -4,         /* the rank could not do its part: it has not enough memory */
+    FMPL_ERR_TIMEOUT = -25,        /* the time given has passed */
     FMPL_ERR_UNREACHABLE = -24,    /* the rank, of another host, cannot be reached any more; it may run on there */
 
     /* The call itself is wrong. */
@@ -126,6 +127,20 @@ int fmpl_comm_free(fmpl_comm *comm);
 #define FMPL_TAG_ANY (-1)
 int fmpl_send(const void *buf, size_t size, int dst, int mai, fmpl_comm comm);
 int fmpl_recv(void *buf, size_t size, int src, int mai, fmpl_comm comm);
+
+/* Sends `size` bytes and receives up to `room` bytes at the same time, so that ranks that do it in a circle do not wait for each other.
+ * The two buffers may not overlap; fmpl_sendrecv_replace has one, in which what comes takes the place of what is sent. */
+int fmpl_sendrecv(const void *buf, size_t size, int dst, int mai, void *into, size_t room, int src, int from_mai, fmpl_comm comm);
+int fmpl_sendrecv_replace(void *buf, size_t size, int dst, int mai, int src, int from_mai, fmpl_comm comm);
+
+/* As fmpl_recv from one slot, for at most `ms` milliseconds; then FMPL_ERR_TIMEOUT. The buffer is the program's again, and the
+ * message, if there is one, stays for the next receive. */
+int fmpl_recv_for(void *buf, size_t size, int src, int mai, int ms, fmpl_comm comm);
+
+/* Waits for a message in a slot; `bytes` gets its length. It stays for the next receive of the slot. fmpl_iprobe looks instead: `flag`
+ * gets 1 if there is one, else 0, and then `bytes` stays as it is. */
+int fmpl_probe(int src, int mai, fmpl_comm comm, size_t *bytes);
+int fmpl_iprobe(int src, int mai, fmpl_comm comm, int *flag, size_t *bytes);
 
 /* What the last receive of this process that ended has got: bytes (a message may be shorter than the buffer), sender
  * and slot. Before any receive: 0, -1, -1. */

@@ -3,7 +3,7 @@
 //! One table below; each line becomes the procedure that `call fmpl_send(...)` reaches, `fmpl_send_`. Those that have
 //! sizes also become `fmpl_send_long_`, with sizes of 8 bytes, which the module `fmpl` offers under the same name.
 
-use super::entry::{count, guarded, with_fmpl};
+use super::entry::{count, guarded, with_comm, with_fmpl};
 use super::error::{self, Outcome, Trouble};
 use super::function::{self, Combine};
 use super::request;
@@ -232,6 +232,19 @@ macro_rules! sized {
         procedures! { $suffix, $number;
             fmpl_send(buf: Data, size: Bytes, dst: Int, mai: Int, comm: Int);
             fmpl_recv(buf: Buffer, size: Bytes, src: Int, mai: Int, comm: Int);
+            fmpl_sendrecv(
+                buf: Data,
+                size: Bytes,
+                dst: Int,
+                mai: Int,
+                into: Buffer,
+                room: Bytes,
+                src: Int,
+                from_mai: Int,
+                comm: Int
+            );
+            fmpl_sendrecv_replace(buf: Buffer, size: Bytes, dst: Int, mai: Int, src: Int, from_mai: Int, comm: Int);
+            fmpl_recv_for(buf: Buffer, size: Bytes, src: Int, mai: Int, ms: Int, comm: Int);
             fmpl_isend(buf: Data, size: Bytes, dst: Int, mai: Int, comm: Int);
             fmpl_irecv(buf: Buffer, size: Bytes, src: Int, mai: Int, comm: Int);
             fmpl_send_any(buf: Data, size: Bytes, dst: Int, mai: Int, comm: Int);
@@ -276,6 +289,72 @@ macro_rules! sized {
                         Ok(())
                     });
                     ier.give(code);
+                }
+            }
+        }
+
+        /// Waits for a message, and tells its length.
+        mod fmpl_probe {
+            use super::*;
+
+            exported_as! { concat!("fmpl_probe", $suffix),
+                fn(
+                    src: In<'_, c_int>,
+                    mai: In<'_, c_int>,
+                    comm: In<'_, c_int>,
+                    bytes: Out<'_, $number>,
+                    ier: Out<'_, c_int>,
+                ) {
+                    let code = guarded(|| {
+                        bytes.required("the length to be given")?;
+                        let [src, mai, comm] = [src, mai, comm].map(|number| number.read("an argument"));
+                        let (src, mai) = (src? as usize, mai? as usize);
+                        let fmpl_code = with_comm(comm?, |_, comm| {
+                            let length = comm.messages.probe(src, mai)?;
+                            bytes.give(<$number>::try_from(length).map_err(|_| Trouble::Large(length))?);
+                            Ok(())
+                        });
+                        ier.give(fmpl_code);
+                        Ok(())
+                    });
+                    if code != 0 {
+                        ier.give(code);
+                    }
+                }
+            }
+        }
+
+        /// Looks for one.
+        mod fmpl_iprobe {
+            use super::*;
+
+            exported_as! { concat!("fmpl_iprobe", $suffix),
+                fn(
+                    src: In<'_, c_int>,
+                    mai: In<'_, c_int>,
+                    comm: In<'_, c_int>,
+                    flag: Out<'_, c_int>,
+                    bytes: Out<'_, $number>,
+                    ier: Out<'_, c_int>,
+                ) {
+                    let code = guarded(|| {
+                        flag.required("the flag to be given")?;
+                        let [src, mai, comm] = [src, mai, comm].map(|number| number.read("an argument"));
+                        let (src, mai) = (src? as usize, mai? as usize);
+                        let fmpl_code = with_comm(comm?, |_, comm| {
+                            let found = comm.messages.try_probe(src, mai)?;
+                            flag.give(found.is_some() as c_int);
+                            if let Some(length) = found {
+                                bytes.give(<$number>::try_from(length).map_err(|_| Trouble::Large(length))?);
+                            }
+                            Ok(())
+                        });
+                        ier.give(fmpl_code);
+                        Ok(())
+                    });
+                    if code != 0 {
+                        ier.give(code);
+                    }
                 }
             }
         }

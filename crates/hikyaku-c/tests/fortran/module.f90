@@ -25,6 +25,7 @@ program module_test
     call reductions
     call blocks
     call uneven
+    call exchange
     call started
     call memory
     call misuse
@@ -314,6 +315,38 @@ contains
         call fmpl_alltoall(all_of, 12, into, W, ier)
         call ok(ier)
         call expect(all(into(2, :) == [(10 * r + rank, r = 0, ranks - 1)]), 'the block for this rank of everyone')
+    end subroutine
+
+    ! In a circle, both ways at once.
+    subroutine exchange
+        integer :: mine(5000), theirs(5000), next, before, flag, length
+        integer(8) :: bytes
+        next = mod(rank + 1, ranks)
+        before = mod(rank + ranks - 1, ranks)
+        mine = rank
+        call fmpl_sendrecv(mine, 20000, next, 0, theirs, 20000, before, 0, W, ier)
+        call ok(ier)
+        call expect(all(theirs == before), 'the numbers of the rank before')
+        call fmpl_sendrecv_replace(theirs, 20000_8, before, 0, next, 0, W, ier)
+        call ok(ier)
+        call expect(all(theirs == rank), 'the own numbers come back')
+        call fmpl_recv_for(theirs, 8, before, 0, 1, W, ier)
+        call expect(ier == FMPL_ERR_TIMEOUT, 'a receive that gives up')
+        length = 7
+        call fmpl_iprobe(before, 0, W, flag, length, ier)
+        call ok(ier)
+        call expect(flag == 0 .and. length == 7, 'nothing has come')
+        call fmpl_barrier(W, ier)
+        call fmpl_send(mine, 12, next, 0, W, ier)
+        call ok(ier)
+        call fmpl_probe(before, 0, W, bytes, ier)
+        call ok(ier)
+        call expect(bytes == 12, 'the length of what has come')
+        call fmpl_recv_for(theirs, 12, before, 0, 100000, W, ier)
+        call ok(ier)
+        call expect(all(theirs(1:3) == before), 'the message')
+        call fmpl_probe(-1, 0, W, length, ier)
+        call failed(FMPL_ERR_RANK, 'rank -1')
     end subroutine
 
     ! Rank r has r + 1 numbers; the blocks of the last come first.

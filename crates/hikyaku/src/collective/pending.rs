@@ -12,6 +12,7 @@ use bytemuck::Pod;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 
 /// Where non-blocking collective calls are started; see [`Group::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -284,6 +285,33 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.group.move_until(|| self.group.queue.has_ended(ticket))?;
         self.tickets.borrow_mut().retain(|of| *of != ticket);
         report(self.group.queue.outcome(ticket))
+    }
+
+    /// Waits for a call for at most `timeout`: whether it has ended. If not it is under way as before, and can be waited for again; so
+    /// a barrier with a deadline is one that is started. A call that has ended is still to be waited for, which then returns at once.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// hikyaku::local(2, |job| {
+    ///     let world = job.world()?;
+    ///     world.scope(|scope| {
+    ///         let barrier = scope.ibarrier()?;
+    ///         while !scope.wait_for(&barrier, Duration::from_millis(100))? {
+    ///             println!("still waiting");
+    ///         }
+    ///         scope.wait(barrier)
+    ///     })
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn wait_for(&self, handle: &Handle<'scope>, timeout: Duration) -> Result<bool> {
+        let (ni, ticket) = (&self.group.job.ni, handle.ticket);
+        let deadline = ni.now().checked_add(timeout);
+        let is_late = || deadline.is_some_and(|deadline| ni.now() >= deadline);
+        let queue = &self.group.queue;
+        self.group.move_within(timeout, || queue.has_ended(ticket) || is_late())?;
+        queue.error(ticket).map_or(Ok(queue.has_ended(ticket)), Err)
     }
 
     /// Whether a call has ended, without waiting; moves it on.

@@ -1,6 +1,7 @@
 //! What groups and their collectives do, each compared with a plain model. Every case is a function of one rank, for any
 //! number of ranks, so that it runs as threads and as processes.
 
+mod deadline;
 mod exchange;
 mod formation;
 mod membership;
@@ -59,6 +60,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("pending_groups_cross", pending::groups_cross),
     ("pending_mixed_with_blocking_calls", pending::mixed_with_blocking_calls),
     ("pending_tested", pending::tested),
+    ("barriers_with_a_deadline", deadline::barriers),
     ("pending_goes_on_in_other_waits", pending::goes_on_in_other_waits),
     ("pending_errors", pending::errors),
     ("pending_call_in_a_function", pending::call_in_a_function),
