@@ -61,6 +61,7 @@ module fmpl
     integer, parameter :: FMPL_ERR_SYSTEM = -22
     integer, parameter :: FMPL_ERR_INTERNAL = -23
     integer, parameter :: FMPL_ERR_UNREACHABLE = -24
+    integer, parameter :: FMPL_ERR_TIMEOUT = -25
 
     integer, parameter :: FMPL_ISUM = 1
     integer, parameter :: FMPL_SSUM = 2
@@ -220,6 +221,115 @@ module fmpl
             type(*) :: buf(*)
             integer(LONG), intent(in) :: size
             integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_sendrecv
+        subroutine fmpl_sendrecv(buf, size, dst, mai, into, room, src, from_mai, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in) :: buf(*)
+            integer(SHORT), intent(in) :: size, room
+            integer(SHORT), intent(in) :: dst, mai, src, from_mai, comm
+            type(*) :: into(*)
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_sendrecv_long(buf, size, dst, mai, into, room, src, from_mai, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in) :: buf(*)
+            integer(LONG), intent(in) :: size, room
+            integer(SHORT), intent(in) :: dst, mai, src, from_mai, comm
+            type(*) :: into(*)
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_sendrecv_replace
+        subroutine fmpl_sendrecv_replace(buf, size, dst, mai, src, from_mai, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, src, from_mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_sendrecv_replace_long(buf, size, dst, mai, src, from_mai, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: dst, mai, src, from_mai, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_recv_for
+        subroutine fmpl_recv_for(buf, size, src, mai, ms, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: src, mai, ms, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_recv_for_long(buf, size, src, mai, ms, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            type(*) :: buf(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: src, mai, ms, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_probe
+        subroutine fmpl_probe(src, mai, comm, bytes, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: bytes
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_probe_long(src, mai, comm, bytes, ier)
+            import :: SHORT, LONG
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(LONG), intent(out) :: bytes
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_iprobe
+        subroutine fmpl_iprobe(src, mai, comm, flag, bytes, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: flag
+            integer(SHORT), intent(inout) :: bytes
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_iprobe_long(src, mai, comm, flag, bytes, ier)
+            import :: SHORT, LONG
+            integer(SHORT), intent(in) :: src, mai, comm
+            integer(SHORT), intent(out) :: flag
+            integer(LONG), intent(inout) :: bytes
             integer(SHORT), intent(out) :: ier
         end subroutine
     end interface
@@ -576,6 +686,55 @@ module fmpl
         end subroutine
     end interface
 
+    interface
+        subroutine fmpl_exscan(buf, count, func, comm, work, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DIR$ IGNORE_TKR work
+            type(*) :: buf(*)
+            integer(SHORT), intent(in) :: count, func, comm
+            type(*) :: work(*)
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_reduce_scatter(data, mine, counts, func, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DIR$ IGNORE_TKR data
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in) :: data(*)
+            type(*) :: mine(*)
+            integer(SHORT), intent(in) :: counts(*)
+            integer(SHORT), intent(in) :: func, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_reduce_scatter_block(data, mine, count, func, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DIR$ IGNORE_TKR data
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in) :: data(*)
+            type(*) :: mine(*)
+            integer(SHORT), intent(in) :: count, func, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
     interface fmpl_func_create
         subroutine fmpl_func_create(fn, elem_size, func, ier)
             import :: SHORT
@@ -725,6 +884,138 @@ module fmpl
         end subroutine
     end interface
 
+    interface fmpl_gatherv
+        subroutine fmpl_gatherv(mine, size, all, sizes, starts, root, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(SHORT), intent(in) :: size
+            type(*) :: all(*)
+            integer(SHORT), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_gatherv_long(mine, size, all, sizes, starts, root, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(LONG), intent(in) :: size
+            type(*) :: all(*)
+            integer(LONG), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_allgatherv
+        subroutine fmpl_allgatherv(mine, size, all, sizes, starts, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(SHORT), intent(in) :: size
+            type(*) :: all(*)
+            integer(SHORT), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_allgatherv_long(mine, size, all, sizes, starts, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in) :: mine(*)
+            integer(LONG), intent(in) :: size
+            type(*) :: all(*)
+            integer(LONG), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_scatterv
+        subroutine fmpl_scatterv(all, sizes, starts, mine, size, root, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in) :: all(*)
+            integer(SHORT), intent(in) :: sizes(*), starts(*)
+            type(*) :: mine(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_scatterv_long(all, sizes, starts, mine, size, root, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in) :: all(*)
+            integer(LONG), intent(in) :: sizes(*), starts(*)
+            type(*) :: mine(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_alltoallv
+        subroutine fmpl_alltoallv(from, from_sizes, from_starts, into, into_sizes, into_starts, comm, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DIR$ IGNORE_TKR from
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in) :: from(*)
+            integer(SHORT), intent(in) :: from_sizes(*), from_starts(*)
+            type(*) :: into(*)
+            integer(SHORT), intent(in) :: into_sizes(*), into_starts(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_alltoallv_long(from, from_sizes, from_starts, into, into_sizes, into_starts, comm, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DIR$ IGNORE_TKR from
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in) :: from(*)
+            integer(LONG), intent(in) :: from_sizes(*), from_starts(*)
+            type(*) :: into(*)
+            integer(LONG), intent(in) :: into_sizes(*), into_starts(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
     ! ---- together, while the program computes
 
     interface
@@ -797,6 +1088,23 @@ module fmpl
 
     interface
         subroutine fmpl_iscan(buf, count, func, comm, work, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf
+            !DIR$ IGNORE_TKR buf
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: work
+            !DIR$ IGNORE_TKR work
+            type(*), asynchronous :: buf(*)
+            integer(SHORT), intent(in) :: count, func, comm
+            type(*) :: work(*)
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_iexscan(buf, count, func, comm, work, req, ier)
             import :: SHORT
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf

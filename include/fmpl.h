@@ -47,6 +47,7 @@ enum {
     FMPL_ERR_PEER_LEFT = -2,       /* the rank ended its part of the job, but the call still needs it */
     FMPL_ERR_PEER_MISBEHAVED = -3, /* the rank sent something no correct program sends */
     FMPL_ERR_REFUSED = -4,         /* the rank could not do its part: it has not enough memory */
+    FMPL_ERR_TIMEOUT = -25,        /* the time given has passed */
     FMPL_ERR_UNREACHABLE = -24,    /* the rank, of another host, cannot be reached any more; it may run on there */
 
     /* The call itself is wrong. */
@@ -126,6 +127,20 @@ int fmpl_comm_free(fmpl_comm *comm);
 #define FMPL_TAG_ANY (-1)
 int fmpl_send(const void *buf, size_t size, int dst, int mai, fmpl_comm comm);
 int fmpl_recv(void *buf, size_t size, int src, int mai, fmpl_comm comm);
+
+/* Sends `size` bytes and receives up to `room` bytes at the same time, so that ranks that do it in a circle do not wait for each other.
+ * The two buffers may not overlap; fmpl_sendrecv_replace has one, in which what comes takes the place of what is sent. */
+int fmpl_sendrecv(const void *buf, size_t size, int dst, int mai, void *into, size_t room, int src, int from_mai, fmpl_comm comm);
+int fmpl_sendrecv_replace(void *buf, size_t size, int dst, int mai, int src, int from_mai, fmpl_comm comm);
+
+/* As fmpl_recv from one slot, for at most `ms` milliseconds; then FMPL_ERR_TIMEOUT. The buffer is the program's again, and the
+ * message, if there is one, stays for the next receive. */
+int fmpl_recv_for(void *buf, size_t size, int src, int mai, int ms, fmpl_comm comm);
+
+/* Waits for a message in a slot; `bytes` gets its length. It stays for the next receive of the slot. fmpl_iprobe looks instead: `flag`
+ * gets 1 if there is one, else 0, and then `bytes` stays as it is. */
+int fmpl_probe(int src, int mai, fmpl_comm comm, size_t *bytes);
+int fmpl_iprobe(int src, int mai, fmpl_comm comm, int *flag, size_t *bytes);
 
 /* What the last receive of this process that ended has got: bytes (a message may be shorter than the buffer), sender
  * and slot. Before any receive: 0, -1, -1. */
@@ -219,6 +234,14 @@ int fmpl_reduce(void *buf, int count, fmpl_func func, int root, fmpl_comm comm, 
 int fmpl_allreduce(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work);
 int fmpl_scan(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work);
 
+/* As fmpl_scan, without the member's own numbers: each gets the result of all before it, and the first keeps its own. */
+int fmpl_exscan(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work);
+
+/* Combines the `data` of all members and gives each its block of the result in `mine`: counts[m] elements for member m, one block
+ * after the other, or `count` for each. All give the same counts. The data stay as they are; the two buffers may not overlap. */
+int fmpl_reduce_scatter(const void *data, void *mine, const int *counts, fmpl_func func, fmpl_comm comm);
+int fmpl_reduce_scatter_block(const void *data, void *mine, int count, fmpl_func func, fmpl_comm comm);
+
 /* The letter tells the type: i int, l 64-bit integer, s float, d double, c and z complex numbers of floats and doubles
  * (two in a row). max and min go by the absolute value (of complex numbers |re| + |im|) and give the element with its
  * sign, of equal ones that of the lowest rank; pmax and pmin are the plain ones. land, lor, lxor give 1 or 0; band, bor,
@@ -248,6 +271,19 @@ int fmpl_allgather(const void *mine, size_t size, void *all, fmpl_comm comm);
 int fmpl_scatter(const void *all, size_t size, void *mine, int root, fmpl_comm comm);
 int fmpl_alltoall(const void *blocks, size_t size, void *into, fmpl_comm comm);
 
+/* The same with blocks of different lengths. sizes[m] is the bytes of the block of member m, starts[m] where it begins in the
+ * buffer, in bytes; without `starts`, which may be NULL, blocks follow each other. Blocks that are written may not overlap.
+ *
+ * In gatherv and scatterv `all`, `sizes` and `starts` are the root's (others may give NULL), and `size` is the own block. In
+ * allgatherv all give the same sizes. In alltoallv, what member k gives to m by its from_sizes[m] is what m takes by its
+ * into_sizes[k]. Sizes that do not fit together give FMPL_ERR_MISMATCH to all members, and nothing is moved; fmpl_last_error says
+ * which. */
+int fmpl_gatherv(const void *mine, size_t size, void *all, const size_t *sizes, const size_t *starts, int root, fmpl_comm comm);
+int fmpl_allgatherv(const void *mine, size_t size, void *all, const size_t *sizes, const size_t *starts, fmpl_comm comm);
+int fmpl_scatterv(const void *all, const size_t *sizes, const size_t *starts, void *mine, size_t size, int root, fmpl_comm comm);
+int fmpl_alltoallv(const void *from, const size_t *from_sizes, const size_t *from_starts, void *into,
+                   const size_t *into_sizes, const size_t *into_starts, fmpl_comm comm);
+
 /* The same calls while the program computes: each gives a request, for fmpl_wait or fmpl_test. Its buffers belong to the
  * call until it has ended. Wrong arguments are told at once, everything else (a member that died, a mismatch) when the
  * call is waited for.
@@ -261,6 +297,7 @@ int fmpl_ibcast(void *buf, size_t size, int root, fmpl_comm comm, fmpl_request *
 int fmpl_ireduce(void *buf, int count, fmpl_func func, int root, fmpl_comm comm, void *work, fmpl_request *req);
 int fmpl_iallreduce(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work, fmpl_request *req);
 int fmpl_iscan(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work, fmpl_request *req);
+int fmpl_iexscan(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work, fmpl_request *req);
 int fmpl_igather(const void *mine, size_t size, void *all, int root, fmpl_comm comm, fmpl_request *req);
 int fmpl_iallgather(const void *mine, size_t size, void *all, fmpl_comm comm, fmpl_request *req);
 int fmpl_iscatter(const void *all, size_t size, void *mine, int root, fmpl_comm comm, fmpl_request *req);

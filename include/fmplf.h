@@ -79,6 +79,8 @@
       parameter (FMPL_ERR_INTERNAL=-23)
       integer FMPL_ERR_UNREACHABLE
       parameter (FMPL_ERR_UNREACHABLE=-24)
+      integer FMPL_ERR_TIMEOUT
+      parameter (FMPL_ERR_TIMEOUT=-25)
 !
 !     Functions that reductions combine by.
 !

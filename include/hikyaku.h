@@ -121,6 +121,10 @@ int hk_size(void);
 /* Waits until every rank has called it. What any rank wrote before, all see after. Init thread. */
 int hk_barrier(void);
 
+/* The same for at most so many milliseconds (negative: without end); then HK_ERR_TIMEOUT. This rank has come and is counted: its next
+ * hk_barrier or hk_barrier_for goes on with the same barrier, and so does every other call that all ranks make together, first. */
+int hk_barrier_for(int timeout_ms);
+
 /* 1 if the rank is alive and has not left, else 0. */
 int hk_is_present(int rank);
 

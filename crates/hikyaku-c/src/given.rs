@@ -97,6 +97,13 @@ impl<T: Copy> In<'_, T> {
     }
 }
 
+impl<T: Copy> In<'_, T> {
+    /// As many as are the caller's to read there; nothing for a null pointer.
+    pub fn optional_slice(&self, count: usize) -> Option<&[T]> {
+        self.slice(count, "a list").ok()
+    }
+}
+
 impl In<'_, Arguments> {
     /// The words of a message, or zeros for null.
     #[inline(always)]

@@ -11,6 +11,7 @@ use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, Once};
+use std::time::Duration;
 
 /// The number of the job that runs now, or one of the two below. Written by `hk_init`, `hk_finalize` and in a forked
 /// child; read by every call.
@@ -248,6 +249,14 @@ exported! {
     /// Waits for everyone.
     pub fn hk_barrier() -> c_int {
         with_everyone(|job| Ok(job.barrier()?))
+    }
+
+    /// Waits for everyone for at most so long.
+    pub fn hk_barrier_for(timeout_ms: c_int) -> c_int {
+        with_everyone(|job| match u64::try_from(timeout_ms) {
+            Ok(ms) => Ok(job.barrier_for(Duration::from_millis(ms))?),
+            Err(_) => Ok(job.barrier()?),
+        })
     }
 
     /// Whether a rank is alive and has not left.

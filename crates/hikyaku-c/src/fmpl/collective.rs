@@ -70,6 +70,20 @@ exported! {
         })
     }
 
+    /// Combines the numbers of all members before this one.
+    pub fn fmpl_exscan(
+        buf: Target<'_>,
+        count: c_int,
+        func: Handle,
+        comm: c_int,
+        _work: *mut c_void,
+    ) -> c_int {
+        with_comm(comm, |fmpl, comm| {
+            let (data, by) = fmpl.numbers(buf, count, func)?;
+            Ok(comm.group().exscan_elements(data, by.elements, &|total, input| by.combine(total, input))?)
+        })
+    }
+
     /// Collects the blocks of all members at the root.
     pub fn fmpl_gather(
         mine: Source<'_>,

@@ -47,6 +47,7 @@ codes! {
     FMPL_ERR_SYSTEM = -22, c"a system call failed";
     FMPL_ERR_INTERNAL = -23, c"a mistake inside the library";
     FMPL_ERR_UNREACHABLE = -24, c"a rank cannot be reached any more";
+    FMPL_ERR_TIMEOUT = -25, c"the time given has passed";
 }
 
 /// Why a call failed.
@@ -171,6 +172,7 @@ fn code_of(error: &Error) -> c_int {
         Error::PeerDead { .. } => FMPL_ERR_PEER_DEAD,
         Error::PeerLeft { .. } => FMPL_ERR_PEER_LEFT,
         Error::Unreachable { .. } => FMPL_ERR_UNREACHABLE,
+        Error::Timeout { .. } => FMPL_ERR_TIMEOUT,
         Error::PeerMisbehaved { .. } => FMPL_ERR_PEER_MISBEHAVED,
         Error::Refused { .. } => FMPL_ERR_REFUSED,
         Error::NoSuchRank { .. } => FMPL_ERR_RANK,

@@ -3,10 +3,11 @@
 //! One table below; each line becomes the procedure that `call fmpl_send(...)` reaches, `fmpl_send_`. Those that have
 //! sizes also become `fmpl_send_long_`, with sizes of 8 bytes, which the module `fmpl` offers under the same name.
 
-use super::entry::{count, guarded, with_fmpl};
+use super::entry::{count, guarded, with_comm, with_fmpl};
 use super::error::{self, Outcome, Trouble};
 use super::function::{self, Combine};
 use super::request;
+use super::uneven::Sizes;
 use crate::error::Failure;
 use crate::given::{CombineFortran, In, InOut, Out, Source, Target, Text, exported, exported_as};
 use crate::thread;
@@ -48,6 +49,8 @@ arguments! {
     Unused: *mut c_void => *mut c_void, |from| Ok(from);
     /// An integer that is given back.
     Give: Out<'static, c_int> => Out<'static, c_int>, |from| Ok(from);
+    /// Integers, one per member.
+    Ints: In<'static, c_int> => In<'static, c_int>, |from| Ok(from);
     /// An integer that is taken and given back.
     Change: InOut<'static, c_int> => InOut<'static, c_int>, |from| Ok(from);
     /// An integer.
@@ -77,6 +80,27 @@ impl<N: Into<i64> + Copy + 'static> Argument for Size<N> {
     }
 }
 
+/// Numbers of bytes, one per member, and where blocks begin.
+struct Lists<N>(N);
+
+impl Argument for Lists<i32> {
+    type Passed = In<'static, i32>;
+    type Taken = Sizes<'static>;
+
+    fn take(passed: In<'static, i32>) -> Outcome<Sizes<'static>> {
+        Ok(Sizes::Short(passed))
+    }
+}
+
+impl Argument for Lists<i64> {
+    type Passed = In<'static, i64>;
+    type Taken = Sizes<'static>;
+
+    fn take(passed: In<'static, i64>) -> Outcome<Sizes<'static>> {
+        Ok(Sizes::Long(passed))
+    }
+}
+
 /// Makes the procedures of a table, with integers of type `$number` for sizes.
 macro_rules! procedures {
     ($suffix:literal, $number:ty; $($call:ident($($name:ident: $kind:ty),*);)*) => {
@@ -86,6 +110,8 @@ macro_rules! procedures {
 
                 #[allow(dead_code)]
                 type Bytes = Size<$number>;
+                #[allow(dead_code)]
+                type List = Lists<$number>;
 
                 exported_as! { concat!(stringify!($call), $suffix),
                     fn($($name: <$kind as Argument>::Passed,)* ier: Out<'_, c_int>) {
@@ -105,10 +131,61 @@ macro_rules! procedures {
 
 /// The calls by name.
 mod calls {
+    use crate::fmpl::uneven::{self, Sizes};
+    pub use crate::fmpl::uneven::{fmpl_reduce_scatter, fmpl_reduce_scatter_block};
     pub use crate::fmpl::{
         collective::*, comm::*, function::fmpl_func_free, job::*, message::*, pending::*, prepared::*, request::*,
         started::*,
     };
+    use crate::given::{Source, Target};
+    use std::ffi::c_int;
+
+    pub fn fmpl_gatherv(
+        mine: Source<'_>,
+        size: usize,
+        all: Target<'_>,
+        sizes: Sizes<'_>,
+        starts: Sizes<'_>,
+        root: c_int,
+        comm: c_int,
+    ) -> c_int {
+        uneven::gatherv(mine, size, all, (sizes, starts), root, comm)
+    }
+
+    pub fn fmpl_allgatherv(
+        mine: Source<'_>,
+        size: usize,
+        all: Target<'_>,
+        sizes: Sizes<'_>,
+        starts: Sizes<'_>,
+        comm: c_int,
+    ) -> c_int {
+        uneven::allgatherv(mine, size, all, (sizes, starts), comm)
+    }
+
+    pub fn fmpl_scatterv(
+        all: Source<'_>,
+        sizes: Sizes<'_>,
+        starts: Sizes<'_>,
+        mine: Target<'_>,
+        size: usize,
+        root: c_int,
+        comm: c_int,
+    ) -> c_int {
+        uneven::scatterv(all, (sizes, starts), mine, size, root, comm)
+    }
+
+    pub fn fmpl_alltoallv(
+        from: Source<'_>,
+        from_sizes: Sizes<'_>,
+        from_starts: Sizes<'_>,
+        into: Target<'_>,
+        into_sizes: Sizes<'_>,
+        into_starts: Sizes<'_>,
+        comm: c_int,
+    ) -> c_int {
+        uneven::alltoallv(from, (from_sizes, from_starts), into, (into_sizes, into_starts), comm)
+    }
 }
 
 mod plain {
@@ -137,11 +214,15 @@ mod plain {
         fmpl_reduce(buf: Buffer, count: Int, func: Func, root: Int, comm: Int, work: Unused);
         fmpl_allreduce(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused);
         fmpl_scan(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused);
+        fmpl_exscan(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused);
+        fmpl_reduce_scatter(data: Data, mine: Buffer, counts: Ints, func: Func, comm: Int);
+        fmpl_reduce_scatter_block(data: Data, mine: Buffer, count: Int, func: Func, comm: Int);
         fmpl_func_free(func: ChangeFunc);
         fmpl_ibarrier(comm: Int, req: GiveReq);
         fmpl_ireduce(buf: Buffer, count: Int, func: Func, root: Int, comm: Int, work: Unused, req: GiveReq);
         fmpl_iallreduce(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused, req: GiveReq);
         fmpl_iscan(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused, req: GiveReq);
+        fmpl_iexscan(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused, req: GiveReq);
     }
 }
 
@@ -151,6 +232,19 @@ macro_rules! sized {
         procedures! { $suffix, $number;
             fmpl_send(buf: Data, size: Bytes, dst: Int, mai: Int, comm: Int);
             fmpl_recv(buf: Buffer, size: Bytes, src: Int, mai: Int, comm: Int);
+            fmpl_sendrecv(
+                buf: Data,
+                size: Bytes,
+                dst: Int,
+                mai: Int,
+                into: Buffer,
+                room: Bytes,
+                src: Int,
+                from_mai: Int,
+                comm: Int
+            );
+            fmpl_sendrecv_replace(buf: Buffer, size: Bytes, dst: Int, mai: Int, src: Int, from_mai: Int, comm: Int);
+            fmpl_recv_for(buf: Buffer, size: Bytes, src: Int, mai: Int, ms: Int, comm: Int);
             fmpl_isend(buf: Data, size: Bytes, dst: Int, mai: Int, comm: Int);
             fmpl_irecv(buf: Buffer, size: Bytes, src: Int, mai: Int, comm: Int);
             fmpl_send_any(buf: Data, size: Bytes, dst: Int, mai: Int, comm: Int);
@@ -163,6 +257,18 @@ macro_rules! sized {
             fmpl_allgather(mine: Data, size: Bytes, all: Buffer, comm: Int);
             fmpl_scatter(all: Data, size: Bytes, mine: Buffer, root: Int, comm: Int);
             fmpl_alltoall(blocks: Data, size: Bytes, into: Buffer, comm: Int);
+            fmpl_gatherv(mine: Data, size: Bytes, all: Buffer, sizes: List, starts: List, root: Int, comm: Int);
+            fmpl_allgatherv(mine: Data, size: Bytes, all: Buffer, sizes: List, starts: List, comm: Int);
+            fmpl_scatterv(all: Data, sizes: List, starts: List, mine: Buffer, size: Bytes, root: Int, comm: Int);
+            fmpl_alltoallv(
+                from: Data,
+                from_sizes: List,
+                from_starts: List,
+                into: Buffer,
+                into_sizes: List,
+                into_starts: List,
+                comm: Int
+            );
             fmpl_ibcast(buf: Buffer, size: Bytes, root: Int, comm: Int, req: GiveReq);
             fmpl_igather(mine: Data, size: Bytes, all: Buffer, root: Int, comm: Int, req: GiveReq);
             fmpl_iallgather(mine: Data, size: Bytes, all: Buffer, comm: Int, req: GiveReq);
@@ -183,6 +289,72 @@ macro_rules! sized {
                         Ok(())
                     });
                     ier.give(code);
+                }
+            }
+        }
+
+        /// Waits for a message, and tells its length.
+        mod fmpl_probe {
+            use super::*;
+
+            exported_as! { concat!("fmpl_probe", $suffix),
+                fn(
+                    src: In<'_, c_int>,
+                    mai: In<'_, c_int>,
+                    comm: In<'_, c_int>,
+                    bytes: Out<'_, $number>,
+                    ier: Out<'_, c_int>,
+                ) {
+                    let code = guarded(|| {
+                        bytes.required("the length to be given")?;
+                        let [src, mai, comm] = [src, mai, comm].map(|number| number.read("an argument"));
+                        let (src, mai) = (src? as usize, mai? as usize);
+                        let fmpl_code = with_comm(comm?, |_, comm| {
+                            let length = comm.messages.probe(src, mai)?;
+                            bytes.give(<$number>::try_from(length).map_err(|_| Trouble::Large(length))?);
+                            Ok(())
+                        });
+                        ier.give(fmpl_code);
+                        Ok(())
+                    });
+                    if code != 0 {
+                        ier.give(code);
+                    }
+                }
+            }
+        }
+
+        /// Looks for one.
+        mod fmpl_iprobe {
+            use super::*;
+
+            exported_as! { concat!("fmpl_iprobe", $suffix),
+                fn(
+                    src: In<'_, c_int>,
+                    mai: In<'_, c_int>,
+                    comm: In<'_, c_int>,
+                    flag: Out<'_, c_int>,
+                    bytes: Out<'_, $number>,
+                    ier: Out<'_, c_int>,
+                ) {
+                    let code = guarded(|| {
+                        flag.required("the flag to be given")?;
+                        let [src, mai, comm] = [src, mai, comm].map(|number| number.read("an argument"));
+                        let (src, mai) = (src? as usize, mai? as usize);
+                        let fmpl_code = with_comm(comm?, |_, comm| {
+                            let found = comm.messages.try_probe(src, mai)?;
+                            flag.give(found.is_some() as c_int);
+                            if let Some(length) = found {
+                                bytes.give(<$number>::try_from(length).map_err(|_| Trouble::Large(length))?);
+                            }
+                            Ok(())
+                        });
+                        ier.give(fmpl_code);
+                        Ok(())
+                    });
+                    if code != 0 {
+                        ier.give(code);
+                    }
                 }
             }
         }

@@ -1,7 +1,8 @@
 //! Blocking send and receive, and the spare buffer of sends that have waited long enough.
 
+use super::collective::apart;
 use super::comm::Sending;
-use super::entry::{with_comm, with_fmpl};
+use super::entry::{count, with_comm, with_fmpl};
 use super::error::Trouble;
 use crate::given::{Out, Source, Target, exported};
 use core_hikyaku::message::Mode;
@@ -35,6 +36,85 @@ exported! {
             }
             let bytes = comm.messages.recv(into, src as usize, mai as usize)?;
             fmpl.received(bytes, src as usize, mai as usize);
+            Ok(())
+        })
+    }
+
+    /// Sends and receives at the same time.
+    pub fn fmpl_sendrecv(
+        buf: Source<'_>,
+        size: usize,
+        dst: c_int,
+        mai: c_int,
+        into: Target<'_>,
+        room: usize,
+        src: c_int,
+        from_mai: c_int,
+        comm: c_int,
+    ) -> c_int {
+        with_comm(comm, |fmpl, comm| {
+            let (data, into) = apart(buf, size, into, room)?;
+            let (from, from_slot) = (src as usize, from_mai as usize);
+            let bytes = comm.messages.sendrecv(data, dst as usize, mai as usize, into, from, from_slot)?;
+            fmpl.received(bytes, from, from_slot);
+            Ok(())
+        })
+    }
+
+    /// Sends and receives in place.
+    pub fn fmpl_sendrecv_replace(
+        buf: Target<'_>,
+        size: usize,
+        dst: c_int,
+        mai: c_int,
+        src: c_int,
+        from_mai: c_int,
+        comm: c_int,
+    ) -> c_int {
+        with_comm(comm, |fmpl, comm| {
+            let (from, from_slot) = (src as usize, from_mai as usize);
+            let data = buf.bytes(size)?;
+            let bytes = comm.messages.sendrecv_replace(data, dst as usize, mai as usize, from, from_slot)?;
+            fmpl.received(bytes, from, from_slot);
+            Ok(())
+        })
+    }
+
+    /// Receives from a slot for at most so long.
+    pub fn fmpl_recv_for(
+        buf: Target<'_>,
+        size: usize,
+        src: c_int,
+        mai: c_int,
+        ms: c_int,
+        comm: c_int,
+    ) -> c_int {
+        with_comm(comm, |fmpl, comm| {
+            let timeout = Duration::from_millis(count(ms, "the time to wait")? as u64);
+            let bytes = comm.messages.recv_for(buf.bytes(size)?, src as usize, mai as usize, timeout)?;
+            fmpl.received(bytes, src as usize, mai as usize);
+            Ok(())
+        })
+    }
+
+    /// Waits for a message, and tells its length.
+    pub fn fmpl_probe(src: c_int, mai: c_int, comm: c_int, bytes: Out<'_, usize>) -> c_int {
+        with_comm(comm, |_, comm| {
+            bytes.required("the length to be given")?;
+            bytes.give(comm.messages.probe(src as usize, mai as usize)?);
+            Ok(())
+        })
+    }
+
+    /// Looks for one.
+    pub fn fmpl_iprobe(src: c_int, mai: c_int, comm: c_int, flag: Out<'_, c_int>, bytes: Out<'_, usize>) -> c_int {
+        with_comm(comm, |_, comm| {
+            flag.required("the flag to be given")?;
+            let found = comm.messages.try_probe(src as usize, mai as usize)?;
+            flag.give(found.is_some() as c_int);
+            if let Some(found) = found {
+                bytes.give(found);
+            }
             Ok(())
         })
     }

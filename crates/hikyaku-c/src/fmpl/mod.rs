@@ -18,6 +18,7 @@
 //! | `request` | the names of those, and of collective calls under way |
 //! | `function` | what reductions combine by |
 //! | `collective` | barrier, broadcast, reductions, blocks |
+//! | `uneven` | blocks of different lengths, reductions whose result is shared out |
 //! | `started` | the same without blocking |
 //! | `under_way` | buffers that the program lends to what goes on after a call |
 //! | `memory` | memory that all ranks of the host map |
@@ -38,5 +39,6 @@ mod request;
 mod started;
 mod table;
 mod under_way;
+mod uneven;
 
 pub use job::Fmpl;

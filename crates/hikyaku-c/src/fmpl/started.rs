@@ -145,6 +145,22 @@ exported! {
         })
     }
 
+    /// Starts `fmpl_exscan`.
+    pub fn fmpl_iexscan(
+        buf: Target<'static>,
+        count: c_int,
+        func: function::Handle,
+        comm: c_int,
+        _work: *mut c_void,
+        req: Out<'_, Handle>,
+    ) -> c_int {
+        start(comm, req, |fmpl, comm| {
+            let (data, by) = fmpl.numbers(buf, count, func)?;
+            let combine = move |total: &mut [u8], input: &[u8]| by.combine(total, input);
+            Ok(comm.calls().iexscan_elements(data, by.elements, combine)?)
+        })
+    }
+
     /// Starts `fmpl_gather`.
     pub fn fmpl_igather(
         mine: Source<'static>,

@@ -23,6 +23,7 @@ static void everything_gives(int code) {
     FAILS(code, hk_rank());
     FAILS(code, hk_size());
     FAILS(code, hk_barrier());
+    FAILS(code, hk_barrier_for(1));
     FAILS(code, hk_is_present(0));
     FAILS(code, hk_is_crowded());
     FAILS(code, hk_reaches_private_memory(0));
@@ -83,6 +84,7 @@ int main(void) {
     GIVES(1, hk_reaches_private_memory(0));
     GIVES(0, hk_is_crowded());
     OK(hk_barrier());
+    OK(hk_barrier_for(0));
     OK(hk_alloc(64, &old));
     OK(hk_handler_register(7, on_message, NULL));
     OK(hk_area_create(7, 64, NULL));

@@ -171,6 +171,61 @@ static void blocks(int n) {
     free(mine), free(all), free(into);
 }
 
+/* Rank r has r * n numbers; the blocks of the last come first. */
+static void uneven(int n) {
+    size_t *sizes = malloc(size * sizeof(size_t)), *starts = malloc(size * sizeof(size_t)), end = 0;
+    size_t own = (size_t)rank * n * sizeof(int), *ones = malloc(size * sizeof(size_t));
+    int *mine = malloc(own + 1), *all, *into = malloc(size * sizeof(int)), *counts = malloc(size * sizeof(int));
+    int i, r, root = size - 1, total = n * size * (size - 1) / 2;
+    double *data = malloc((total + 1) * sizeof(double)), *share = malloc((rank * n + 1) * sizeof(double));
+    for (r = size - 1; r >= 0; r--) {
+        sizes[r] = (size_t)r * n * sizeof(int);
+        starts[r] = end;
+        end += sizes[r];
+    }
+    all = malloc(end + sizeof(int));
+    for (i = 0; i < rank * n; i++) mine[i] = 1000 * rank + i;
+    memset(all, 0, end + sizeof(int));
+    OK(rank == root ? fmpl_gatherv(mine, own, all, sizes, starts, root, WORLD)
+                    : fmpl_gatherv(mine, own, NULL, NULL, NULL, root, WORLD));
+    for (r = 0; rank == root && r < size; r++)
+        for (i = 0; i < r * n; i++) CHECK(all[starts[r] / sizeof(int) + i] == 1000 * r + i);
+    memset(all, 0, end + sizeof(int));
+    OK(fmpl_allgatherv(mine, own, all, sizes, NULL, WORLD));
+    for (r = 0; r < size; r++)
+        for (i = 0; i < r * n; i++) CHECK(all[n * r * (r - 1) / 2 + i] == 1000 * r + i);
+    memset(mine, 0, own);
+    OK(fmpl_scatterv(all, sizes, NULL, mine, own, root, WORLD));
+    for (i = 0; i < rank * n; i++) CHECK(mine[i] == 1000 * rank + i);
+    /* Every rank gives its number to all above it. */
+    for (r = 0; r < size; r++) sizes[r] = r > rank ? sizeof(int) : 0, starts[r] = 0;
+    for (r = 0; r < size; r++) ones[r] = r < rank ? sizeof(int) : 0, into[r] = -1;
+    OK(fmpl_alltoallv(&rank, sizes, starts, into, ones, NULL, WORLD));
+    for (r = 0; r < size; r++) CHECK(into[r] == (r < rank ? r : -1));
+    for (r = 0; r < size; r++) counts[r] = r * n;
+    for (i = 0; i < total; i++) data[i] = rank + i;
+    OK(fmpl_reduce_scatter(data, share, counts, fmpl_dsum, WORLD));
+    for (i = 0; i < rank * n; i++) CHECK(share[i] == sum_of_ranks() + (double)size * (n * rank * (rank - 1) / 2 + i));
+    CHECK(total == 0 || data[0] == rank);
+    if (n) {
+        double ranks[8] = {0, 1, 2, 3, 4, 5, 6, 7}, one = 0, before = rank + 1;
+        OK(fmpl_reduce_scatter_block(ranks, &one, 1, fmpl_dsum, WORLD));
+        CHECK(one == (double)size * rank);
+        OK(fmpl_exscan(&before, 1, fmpl_dsum, WORLD, NULL));
+        CHECK(before == (rank ? rank * (rank + 1) / 2 : 1));
+        FAILS(FMPL_ERR_INVALID, "overlap", fmpl_reduce_scatter_block(ranks, ranks, 1, fmpl_dsum, WORLD));
+        FAILS(FMPL_ERR_INVALID, "null", fmpl_allgatherv(mine, own, all, NULL, NULL, WORLD));
+        FAILS(FMPL_ERR_INVALID, "own block", fmpl_allgatherv(mine, 3, all, ones, NULL, WORLD));
+        for (r = 0; r < size; r++) sizes[r] = (size_t)-1;
+        FAILS(FMPL_ERR_INVALID, "more than any memory", fmpl_alltoallv(all, sizes, NULL, into, ones, NULL, WORLD));
+        if (size > 1) {
+            for (r = 0; r < size; r++) sizes[r] = 8, starts[r] = 4 * r;
+            FAILS(FMPL_ERR_INVALID, "blocks 0 and 1 overlap", fmpl_allgatherv(mine, 8, all, sizes, starts, WORLD));
+        }
+    }
+    free(sizes), free(starts), free(ones), free(mine), free(all), free(into), free(counts), free(data), free(share);
+}
+
 static void wrong(void) {
     double x[2] = {0};
     FAILS(FMPL_ERR_RANK, "rank -1", fmpl_bcast(x, 8, -1, WORLD));
@@ -196,6 +251,10 @@ static void disagree(void) {
     if (size > 1) {
         FAILS(FMPL_ERR_MISMATCH, "must make the same call", fmpl_allreduce(x, 1 + (rank == 0), fmpl_isum, group, NULL));
         CHECK(fmpl_barrier(group) != FMPL_SUCCESS);
+        OK(fmpl_comm_create(&group, 1));
+        size_t sizes[8] = {4, 4, 4, 4, 4, 4, 4, 4};
+        FAILS(FMPL_ERR_MISMATCH, "gatherv(8 bytes for rank 0)",
+              fmpl_gatherv(x, rank == 1 ? 8 : 4, rank ? NULL : (int[8]){0}, sizes, NULL, 0, group));
     }
     OK(fmpl_barrier(WORLD));
 }
@@ -211,6 +270,9 @@ int main(void) {
     blocks(0);
     blocks(1);
     blocks(30000);
+    uneven(0);
+    uneven(1);
+    uneven(9000);
     wrong();
     disagree();
     /* The group that is broken cannot be freed any more; the rest ends. */

@@ -182,6 +182,41 @@ static void spare(void) {
     OK(fmpl_barrier(WORLD));
 }
 
+/* Both ways at once, in a circle; what has come is looked at, and not waited for longer than told. */
+static void exchange(void) {
+    size_t i, bytes = 7;
+    int flag = 7;
+    for (i = 0; i < SIZES; i++) {
+        fill(sizes[i], 3);
+        OK(fmpl_sendrecv(out, sizes[i], next, 1, in, BYTES_MAX, before, 1, WORLD));
+        verify(sizes[i], before, 3);
+        expect_last(before, 1);
+        OK(fmpl_sendrecv_replace(out, sizes[i], next, 1, before, 1, WORLD));
+        memcpy(in, out, sizes[i]);
+        verify(sizes[i], before, 3);
+        FAILS(FMPL_ERR_TIMEOUT, "", fmpl_recv_for(in, BYTES_MAX, before, 2, 1, WORLD));
+        OK(fmpl_iprobe(before, 2, WORLD, &flag, &bytes));
+        CHECK(flag == 0 && bytes == 7);
+        OK(fmpl_barrier(WORLD));
+        fill(sizes[i], 4);
+        OK(fmpl_isend(out, sizes[i], next, 2, WORLD));
+        OK(fmpl_probe(before, 2, WORLD, &bytes));
+        GIVES(sizes[i], bytes);
+        OK(fmpl_iprobe(before, 2, WORLD, &flag, NULL));
+        GIVES(1, flag);
+        OK(fmpl_recv_for(in, BYTES_MAX, before, 2, 100000, WORLD));
+        verify(sizes[i], before, 4);
+        OK(fmpl_isend_wait(next, 2, WORLD));
+        bytes = 7;
+    }
+    FAILS(FMPL_ERR_INVALID, "overlap", fmpl_sendrecv(out, 8, next, 1, out, 8, before, 1, WORLD));
+    FAILS(FMPL_ERR_RANK, "does not exist", fmpl_sendrecv(out, 8, 99, 1, in, 8, before, 1, WORLD));
+    FAILS(FMPL_ERR_INDEX, "does not exist", fmpl_probe(before, 99, WORLD, &bytes));
+    FAILS(FMPL_ERR_INVALID, "-1 is negative", fmpl_recv_for(in, 8, before, 2, -1, WORLD));
+    FAILS(FMPL_ERR_INVALID, "null", fmpl_probe(before, 2, WORLD, NULL));
+    OK(fmpl_barrier(WORLD));
+}
+
 int main(void) {
     size_t count = 1;
     OK(fmpl_init(NULL, NULL, SLOTS));
@@ -198,6 +233,7 @@ int main(void) {
     any_slot();
     any_source();
     OK(fmpl_barrier(WORLD));
+    exchange();
     truncated();
 
     OK(fmpl_sendbuf_set(NULL, 0, FMPL_SYNC));

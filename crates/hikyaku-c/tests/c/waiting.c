@@ -36,6 +36,15 @@ int main(void) {
     OK(hk_handler_register(TICK, tick, &ticks));
     OK(hk_barrier());
 
+    /* A barrier that is given up is gone on with. */
+    if (me == 0)
+        OK(hk_wait(flags, 16, HK_EQUAL, size - 1, HK_ANYONE, HK_FOREVER, NULL));
+    else {
+        FAILS(HK_ERR_TIMEOUT, hk_barrier_for(1));
+        OK(hk_fetch_add(0, flags, 16, 1, NULL));
+    }
+    OK(me % 2 ? hk_barrier() : hk_barrier_for(-1));
+
     /* Timeouts: neither early nor very late; none at all looks once. */
     begin = now_ms();
     FAILS(HK_ERR_TIMEOUT, hk_wait(flags, 0, HK_EQUAL, 1, HK_ANYONE, 50, NULL));

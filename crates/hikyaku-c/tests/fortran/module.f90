@@ -24,6 +24,8 @@ program module_test
     call groups
     call reductions
     call blocks
+    call uneven
+    call exchange
     call started
     call memory
     call misuse
@@ -260,6 +262,10 @@ contains
         call fmpl_scan(x, 3, FMPL_DPROD, W, 0, ier)
         call ok(ier)
         call expect(all(x(1:3) == 2d0**(rank + 1)) .and. x(4) == 2, 'products up to this rank')
+        x = 2
+        call fmpl_exscan(x, 3, FMPL_DPROD, W, 0, ier)
+        call ok(ier)
+        call expect(all(x(1:3) == 2d0**max(rank, 1)) .and. x(4) == 2, 'products before this rank')
         z = (1.0, -1.0)
         call fmpl_allreduce(z, 1, FMPL_CSUM, W, 0, ier)
         call expect(z == cmplx(ranks, -ranks), 'the complex sum')
@@ -309,6 +315,89 @@ contains
         call fmpl_alltoall(all_of, 12, into, W, ier)
         call ok(ier)
         call expect(all(into(2, :) == [(10 * r + rank, r = 0, ranks - 1)]), 'the block for this rank of everyone')
+    end subroutine
+
+    ! In a circle, both ways at once.
+    subroutine exchange
+        integer :: mine(5000), theirs(5000), next, before, flag, length
+        integer(8) :: bytes
+        next = mod(rank + 1, ranks)
+        before = mod(rank + ranks - 1, ranks)
+        mine = rank
+        call fmpl_sendrecv(mine, 20000, next, 0, theirs, 20000, before, 0, W, ier)
+        call ok(ier)
+        call expect(all(theirs == before), 'the numbers of the rank before')
+        call fmpl_sendrecv_replace(theirs, 20000_8, before, 0, next, 0, W, ier)
+        call ok(ier)
+        call expect(all(theirs == rank), 'the own numbers come back')
+        call fmpl_recv_for(theirs, 8, before, 0, 1, W, ier)
+        call expect(ier == FMPL_ERR_TIMEOUT, 'a receive that gives up')
+        length = 7
+        call fmpl_iprobe(before, 0, W, flag, length, ier)
+        call ok(ier)
+        call expect(flag == 0 .and. length == 7, 'nothing has come')
+        call fmpl_barrier(W, ier)
+        call fmpl_send(mine, 12, next, 0, W, ier)
+        call ok(ier)
+        call fmpl_probe(before, 0, W, bytes, ier)
+        call ok(ier)
+        call expect(bytes == 12, 'the length of what has come')
+        call fmpl_recv_for(theirs, 12, before, 0, 100000, W, ier)
+        call ok(ier)
+        call expect(all(theirs(1:3) == before), 'the message')
+        call fmpl_probe(-1, 0, W, length, ier)
+        call failed(FMPL_ERR_RANK, 'rank -1')
+    end subroutine
+
+    ! Rank r has r + 1 numbers; the blocks of the last come first.
+    subroutine uneven
+        integer :: mine(ranks), all_of(ranks, ranks), into(ranks), r, counts(ranks)
+        integer :: sizes(ranks), starts(ranks), ones(ranks), places(ranks)
+        integer(8) :: long_sizes(ranks), long_starts(ranks)
+        real(8) :: x(ranks), y(ranks), total(2)
+        sizes = [(4 * r, r = 1, ranks)]
+        starts = [(4 * ranks * (ranks - r), r = 1, ranks)]
+        long_sizes = sizes
+        long_starts = starts
+        mine = rank
+        all_of = -1
+        call fmpl_gatherv(mine, 4 * (rank + 1), all_of, sizes, starts, 0, W, ier)
+        call ok(ier)
+        if (rank == 0) then
+            do r = 1, ranks
+                call expect(all(all_of(1:r, ranks - r + 1) == r - 1), 'the block of each rank at the root')
+                call expect(all(all_of(r + 1:, ranks - r + 1) == -1), 'gaps stay as they are')
+            end do
+        end if
+        all_of = -1
+        call fmpl_allgatherv(mine, 4_8 * (rank + 1), all_of, long_sizes, long_starts, W, ier)
+        call ok(ier)
+        call expect(all([(all_of(r, ranks - r + 1) == r - 1, r = 1, ranks)]), 'the block of each rank at all')
+        mine = -1
+        call fmpl_scatterv(all_of, sizes, starts, mine, 4 * (rank + 1), 0, W, ier)
+        call ok(ier)
+        call expect(all(mine(1:rank + 1) == rank) .and. all(mine(rank + 2:) == -1), 'the own block')
+        ! One number from each to each, in the other order.
+        mine = [(100 * rank + r, r = 0, ranks - 1)]
+        ones = 4
+        places = [(4 * r, r = 0, ranks - 1)]
+        call fmpl_alltoallv(mine, ones, places, into, ones, places(ranks:1:-1), W, ier)
+        call ok(ier)
+        call expect(all(into == [(100 * r + rank, r = ranks - 1, 0, -1)]), 'the number of everyone for this rank')
+        x = rank + 1
+        total = 0
+        call fmpl_reduce_scatter_block(x, total, 1, FMPL_DSUM, W, ier)
+        call ok(ier)
+        call expect(total(1) == ranks * (ranks + 1) / 2 .and. total(2) == 0, 'the sum of this rank''s numbers')
+        counts = 0
+        counts(1) = ranks
+        y = 0
+        call fmpl_reduce_scatter(x, y, counts, FMPL_DSUM, W, ier)
+        call ok(ier)
+        call expect(all(y == merge(ranks * (ranks + 1) / 2, 0, rank == 0)), 'all sums at the first rank')
+        ones = -4
+        call fmpl_alltoallv(mine, ones, places, into, ones, places, W, ier)
+        call failed(FMPL_ERR_INVALID, 'negative')
     end subroutine
 
     ! The same calls while the program computes.

@@ -141,6 +141,15 @@ fn call_some(world: &Group<'_>, call: usize, root: usize, [one, all]: &mut [Guar
             world.alltoall(&blocks, all)
         }
         9 => world.split(Some(0), 0).map(drop),
+        // Of counts of its own: those of the others differ with their sizes.
+        11 => world.gatherv(one, all, &vec![one.len(); world.size()], root),
+        12 => world.allgatherv(one, all, &vec![one.len(); world.size()]),
+        13 => world.scatterv(all, &vec![one.len(); world.size()], one, root),
+        14 => {
+            let (blocks, counts) = (all.to_vec(), vec![one.len(); world.size()]);
+            world.alltoallv(&blocks, &counts, all, &counts)
+        }
+        15 => world.reduce_scatter_block(all, one, add),
         _ => world.messages(1).map(drop),
     }
 }
@@ -155,7 +164,7 @@ pub fn members_ask_for_different_things(_: &Job) {
             let mut chance = Chance::new(version as u64, 0);
             for round in 0..ROUNDS {
                 let mut draw = |below: usize| [(); 3].map(|()| chance.below(below));
-                let (calls, sizes, roots) = (draw(11), draw(5), draw(3));
+                let (calls, sizes, roots) = (draw(16), draw(5), draw(3));
                 // Of some the call is the same, or the size.
                 let pick = |all: [usize; 3], same: usize| if round % 3 == same { all[0] } else { all[job.rank()] };
                 let bytes = [0, 8, 900, 9_000, 200_000][pick(sizes, 1)];

@@ -23,6 +23,12 @@ fn call_everything(job: &Job, world: &Group<'_>, half: &Group<'_>) {
         let mut all = vec![0u64; group.size()];
         check_refused(group.allgather(&[1u64], &mut all));
         check_refused(group.alltoall(&all.clone(), &mut all));
+        let counts = vec![1; group.size()];
+        check_refused(group.gatherv(&[1u64], &mut all, &counts, 0));
+        check_refused(group.allgatherv(&[1u64], &mut all, &counts));
+        check_refused(group.scatterv(&all, &counts, &mut own[..1], 0));
+        check_refused(group.alltoallv(&all.clone(), &counts, &mut all, &counts));
+        check_refused(group.reduce_scatter_block(&all, &mut own[..1], Sum));
     }
     check_refused(job.barrier());
     check_refused(job.symmetric::<u64>(1));

@@ -416,3 +416,32 @@ pub fn a_function_receives_what_its_rank_waits_for(job: &Job) {
     }
     job.barrier().unwrap();
 }
+
+/// Given up again and again while the sender copies into them: nobody writes to a buffer whose receive has timed out.
+pub fn receives_time_out_half_copied(job: &Job) {
+    const BYTES: usize = 200_000;
+    const TURNS: usize = if cfg!(debug_assertions) { 100 } else { 1000 };
+    let messages = job.messages(1).unwrap();
+    for turn in 0..TURNS {
+        if job.rank() == 0 {
+            messages.send(&bytes(turn, BYTES), other(job), 0).unwrap();
+            continue;
+        }
+        let mut kept = Vec::new();
+        loop {
+            let mut into = vec![0u8; BYTES];
+            let patience = std::time::Duration::from_nanos(1000 * (turn as u64 % 50));
+            match messages.recv_for(&mut into, 0, 0, patience) {
+                Ok(came) => {
+                    assert!(came == BYTES && into == bytes(turn, BYTES), "turn {turn}");
+                    break;
+                }
+                Err(Error::Timeout { .. }) if kept.len() < 20 => kept.push((into.clone(), into)),
+                Err(Error::Timeout { .. }) => drop(into),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert!(kept.iter().all(|(before, after)| before == after), "turn {turn}");
+    }
+    job.barrier().unwrap();
+}

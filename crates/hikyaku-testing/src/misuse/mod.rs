@@ -66,6 +66,7 @@ macro_rules! for_each_misuse {
                 a_prepared_receive_is_leaked_under_way: 2,
                 a_receive_is_withdrawn_and_posted_again: 2,
                 long_receives_are_withdrawn_half_copied: 2,
+                receives_time_out_half_copied: 2,
                 a_prepared_receive_is_printed_under_way: 2,
                 a_panic_leaves_a_long_send_that_nobody_receives: 2 => Panics,
                 a_caught_panic_lets_go_of_sends: 2,

@@ -24,6 +24,8 @@ pub const LOOPS: &[(&str, Endless)] = &[
     ("scatter", |_, ready| for_ever(|round| scatter(&ready.world, round, 1000))),
     ("alltoall", |_, ready| for_ever(|round| alltoall(&ready.world, round, SHORT))),
     ("long alltoall", |_, ready| for_ever(|round| alltoall(&ready.world, round, LONG))),
+    ("alltoallv", |_, ready| for_ever(|round| alltoallv(&ready.world, round))),
+    ("reduce_scatter", |_, ready| for_ever(|round| reduce_scatter(&ready.world, round))),
     ("non-blocking barrier", |_, ready| for_ever(|_| ready.world.scope(|scope| scope.wait(scope.ibarrier()?)))),
     ("non-blocking calls", |_, ready| for_ever(|round| under_way(&ready.world, round, SHORT))),
     ("long non-blocking calls", |_, ready| for_ever(|round| under_way(&ready.world, round, LONG))),
@@ -115,6 +117,31 @@ fn alltoall(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
     let mut got = vec![0; blocks.len()];
     world.alltoall(&blocks, &mut got)?;
     check_blocks(&got, len, round);
+    Ok(())
+}
+
+/// Of one element from some, and of many from others.
+fn alltoallv(world: &Group<'_>, round: usize) -> Result<()> {
+    let len = |from: usize| if (from + round) % 2 == 0 { SHORT } else { LONG };
+    let (rank, size) = (world.rank(), world.size());
+    let taken: Vec<usize> = (0..size).map(len).collect();
+    let blocks = vec![value(rank, round); len(rank) * size];
+    let mut got = vec![0; taken.iter().sum()];
+    world.alltoallv(&blocks, &vec![len(rank); size], &mut got, &taken)?;
+    let mut rest = &got[..];
+    for (from, count) in taken.into_iter().enumerate() {
+        let (block, behind) = rest.split_at(count);
+        check(block, value(from, round), round);
+        rest = behind;
+    }
+    Ok(())
+}
+
+fn reduce_scatter(world: &Group<'_>, round: usize) -> Result<()> {
+    let len = if round % 2 == 0 { SHORT } else { LONG };
+    let mut mine = vec![0; len];
+    world.reduce_scatter_block(&vec![value(world.rank(), round); len * world.size()], &mut mine, Sum)?;
+    check(&mine, sum(world.size(), round), round);
     Ok(())
 }
 

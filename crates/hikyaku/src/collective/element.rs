@@ -102,6 +102,48 @@ impl Group<'_> {
         self.run_elements(Kind::Scan, data, elements, &|total, input| combine.run(|combine| combine(total, input)))
     }
 
+    /// [`Group::exscan`] likewise.
+    #[track_caller]
+    pub fn exscan_elements(
+        &self,
+        data: &mut [u8],
+        elements: Elements,
+        combine: &dyn Fn(&mut [u8], &[u8]),
+    ) -> Result<()> {
+        self.begin(&"exscan_elements")?;
+        let combine = Marked::new(combine);
+        self.run_elements(Kind::Exscan, data, elements, &|total, input| combine.run(|combine| combine(total, input)))
+    }
+
+    /// [`Group::reduce_scatter`] likewise: `counts` are in elements, and `combine` gets its first slice as `mine` lies.
+    #[track_caller]
+    pub fn reduce_scatter_elements(
+        &self,
+        data: &[u8],
+        mine: &mut [u8],
+        counts: &[usize],
+        elements: Elements,
+        combine: &dyn Fn(&mut [u8], &[u8]),
+    ) -> Result<()> {
+        self.begin(&"reduce_scatter_elements")?;
+        let combine = Marked::new(combine);
+        let marked = |total: &mut [u8], input: &[u8]| combine.run(|combine| combine(total, input));
+        self.run_reduce_scatter_elements(data, mine, counts, elements, &marked)
+    }
+
+    fn run_reduce_scatter_elements(
+        &self,
+        data: &[u8],
+        mine: &mut [u8],
+        counts: &[usize],
+        elements: Elements,
+        combine: Combine<'_>,
+    ) -> Result<()> {
+        let label = self.label(Kind::ReduceScatter, data, elements)?;
+        self.label(Kind::ReduceScatter, mine, elements)?;
+        self.run_scattered(label, data, mine, counts, &Combination { element: elements.bytes, combine })
+    }
+
     /// Without a root.
     fn run_elements(&self, kind: Kind, data: &mut [u8], elements: Elements, combine: Combine<'_>) -> Result<()> {
         let label = self.label(kind, data, elements)?;
@@ -178,6 +220,36 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.start(move |group| {
             let marked = |total: &mut [u8], input: &[u8]| combine.run(|combine| combine(total, input));
             group.run_elements(Kind::Scan, data, elements, &marked)
+        })
+    }
+
+    /// Starts [`Group::exscan_elements`].
+    pub fn iexscan_elements(
+        &self,
+        data: &'env mut [u8],
+        elements: Elements,
+        combine: impl Fn(&mut [u8], &[u8]) + 'env,
+    ) -> Result<Handle<'scope>> {
+        let combine = Marked::new(combine);
+        self.start(move |group| {
+            let marked = |total: &mut [u8], input: &[u8]| combine.run(|combine| combine(total, input));
+            group.run_elements(Kind::Exscan, data, elements, &marked)
+        })
+    }
+
+    /// Starts [`Group::reduce_scatter_elements`].
+    pub fn ireduce_scatter_elements(
+        &self,
+        data: &'env [u8],
+        mine: &'env mut [u8],
+        counts: &'env [usize],
+        elements: Elements,
+        combine: impl Fn(&mut [u8], &[u8]) + 'env,
+    ) -> Result<Handle<'scope>> {
+        let combine = Marked::new(combine);
+        self.start(move |group| {
+            let marked = |total: &mut [u8], input: &[u8]| combine.run(|combine| combine(total, input));
+            group.run_reduce_scatter_elements(data, mine, counts, elements, &marked)
         })
     }
 }

@@ -7,6 +7,7 @@
 
 use super::group::Group;
 use super::label::{Kind, Label};
+use super::spread::Spread;
 use crate::error::Result;
 use bytemuck::Pod;
 
@@ -42,7 +43,7 @@ impl Group<'_> {
             self.check_blocks(label, mine.len(), all.len())?;
         }
         let (mine, all): (&[u8], &mut [u8]) = (bytemuck::cast_slice(mine), bytemuck::cast_slice_mut(all));
-        self.reach().gather(label, mine, all)
+        self.reach().gather(label, mine, all, Spread::Even(mine.len()))
     }
 
     /// Collects the `mine` of all members in `all` of every member, in the order of ranks.
@@ -99,7 +100,8 @@ impl Group<'_> {
             self.check_blocks(label, mine.len(), all.len())?;
         }
         let (mine, all): (&mut [u8], &[u8]) = (bytemuck::cast_slice_mut(mine), bytemuck::cast_slice(all));
-        self.reach().scatter(label, all, mine)
+        let spread = Spread::Even(mine.len());
+        self.reach().scatter(label, all, mine, spread)
     }
 
     /// Gives every member its block of the `blocks` of every member: block `m` of member `k` becomes block `k` of the
@@ -131,11 +133,12 @@ impl Group<'_> {
         }
         self.check_blocks(label, blocks.len() / size, into.len())?;
         let (blocks, into): (&[u8], &mut [u8]) = (bytemuck::cast_slice(blocks), bytemuck::cast_slice_mut(into));
-        self.reach().alltoall(label, blocks, into)
+        let spread = Spread::Even(blocks.len() / size);
+        self.reach().alltoall(label, (blocks, spread), (into, spread))
     }
 
     /// Refuses a slice that does not hold one block per member.
-    fn check_blocks(&self, label: Label, block: usize, all: usize) -> Result<()> {
+    pub(super) fn check_blocks(&self, label: Label, block: usize, all: usize) -> Result<()> {
         match block.checked_mul(self.size()) == Some(all) {
             true => Ok(()),
             false => {

@@ -4,6 +4,8 @@
 //!   head:      number of the call (32 bits) | history (16) | operation and type (8) | kind (8)
 //!   argument:  bytes (48 bits) | root (16)
 //!              of a reduce: bytes of an element - 1 (12 bits) | bytes (36) | root (16)
+//!              of a reduce_scatter: likewise, with a checksum of the counts for a root
+//!              of an allgatherv: bytes of all (48 bits) | checksum of the counts (16), with 8 bits more for an operation
 //!              of an allreduce or a scan: bytes (48 bits) | bytes of an element (16)
 //! ```
 //! Members share a long reduction out by elements, so they must agree on their size: others would write to the same bytes.
@@ -33,6 +35,11 @@ pub(super) enum Kind {
     /// Messages that the group makes for itself when a call first needs them.
     Tree,
     Exscan,
+    Gatherv,
+    Allgatherv,
+    Scatterv,
+    Alltoallv,
+    ReduceScatter,
 }
 
 impl Kind {
@@ -55,6 +62,11 @@ impl Kind {
             FreeMessages,
             Tree,
             Exscan,
+            Gatherv,
+            Allgatherv,
+            Scatterv,
+            Alltoallv,
+            ReduceScatter,
         ];
         all.into_iter().find(|kind| *kind as u8 == code).map_or("an unknown call", Kind::name)
     }
@@ -76,6 +88,11 @@ impl Kind {
             Kind::FreeMessages => "free_messages",
             Kind::Tree => "first call by a tree",
             Kind::Exscan => "exscan",
+            Kind::Gatherv => "gatherv",
+            Kind::Allgatherv => "allgatherv",
+            Kind::Scatterv => "scatterv",
+            Kind::Alltoallv => "alltoallv",
+            Kind::ReduceScatter => "reduce_scatter",
         }
     }
 }
@@ -131,7 +148,7 @@ impl Label {
     pub fn argument(&self) -> u64 {
         let (bytes, root, element) = (self.bytes as u64, self.root as u64, self.element as u64);
         match self.kind {
-            Kind::Reduce => (element.wrapping_sub(1) << REDUCE_BITS | bytes) << ROOT_BITS | root,
+            Kind::Reduce | Kind::ReduceScatter => (element.wrapping_sub(1) << REDUCE_BITS | bytes) << ROOT_BITS | root,
             Kind::Allreduce | Kind::Scan | Kind::Exscan => bytes << ROOT_BITS | element,
             _ => bytes << ROOT_BITS | root,
         }
@@ -180,7 +197,7 @@ impl Parts {
         let (kind, code) = (head as u8, (head >> 8) as u8);
         let (size, low) = (argument >> ROOT_BITS, argument & ((1 << ROOT_BITS) - 1));
         let is = |kinds: &[Kind]| kinds.iter().any(|it| *it as u8 == kind);
-        let (bytes, root, element) = if is(&[Kind::Reduce]) {
+        let (bytes, root, element) = if is(&[Kind::Reduce, Kind::ReduceScatter]) {
             (size & ((1 << REDUCE_BITS) - 1), low, (size >> REDUCE_BITS) + 1)
         } else if is(&[Kind::Allreduce, Kind::Scan, Kind::Exscan]) {
             (size, 0, low)
@@ -196,7 +213,7 @@ fn call(words: (u64, u64)) -> String {
     let Parts { kind, code, bytes, root, element } = Parts::of(words);
     let name = Kind::name_of(kind);
     let is = |kinds: &[Kind]| kinds.iter().any(|it| *it as u8 == kind);
-    if bytes >= REFUSED_BYTES as u64 || (is(&[Kind::Reduce]) && bytes >= REDUCE_END as u64 - 1) {
+    if bytes >= REFUSED_BYTES as u64 || (is(&[Kind::Reduce, Kind::ReduceScatter]) && bytes >= REDUCE_END as u64 - 1) {
         return format!("{name} with arguments that it refused");
     }
     let size = match element {
@@ -207,6 +224,12 @@ fn call(words: (u64, u64)) -> String {
         format!("{name}({size}, root {root})")
     } else if is(&[Kind::Allreduce, Kind::Scan, Kind::Exscan, Kind::Allgather, Kind::Alltoall]) {
         format!("{name}({size})")
+    } else if is(&[Kind::Gatherv, Kind::Scatterv]) {
+        format!("{name}(root {root})")
+    } else if is(&[Kind::Allgatherv]) {
+        format!("{name}({size}, checksum of counts {code:02x}{root:04x})")
+    } else if is(&[Kind::ReduceScatter]) {
+        format!("{name}({size}, checksum of counts {root:04x})")
     } else {
         name.to_owned()
     }
@@ -259,6 +282,11 @@ mod tests {
         let before = mismatch(1, words(sum), (sum.head(7, 2), sum.argument())).to_string();
         let both = "rank 1 and this rank both call allreduce(sum, 10 x f64)";
         assert_eq!(before, format!("{both}, but a call before it was not the same on both"));
+        let counts = Label::new(Kind::Allgatherv, 24).code(0xAB).root(0x12);
+        assert_eq!(call(words(counts)), "allgatherv(24 bytes, checksum of counts ab0012)");
+        let share = Label::new(Kind::ReduceScatter, 80).code(1 << 4 | 6).element(8).root(0x12);
+        assert_eq!(call(words(share)), "reduce_scatter(sum, 10 x f64, checksum of counts 0012)");
+        assert_eq!(call(words(Label::new(Kind::Gatherv, 0).root(2))), "gatherv(root 2)");
         let own = Label::new(Kind::Reduce, 24).code(0xFF).element(12).root(2);
         assert_eq!(call(words(own)), "reduce(a function, 2 x 12 bytes, root 2)");
         assert_eq!(call(words(Label::new(Kind::Broadcast, 8).root(1))), "broadcast(8 bytes, root 1)");

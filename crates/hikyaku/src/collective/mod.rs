@@ -28,7 +28,8 @@
 //! | `trouble` | groups of no use |
 //! | `membership` | making, splitting and freeing groups |
 //! | `formation` | groups of some ranks, made and given up without the others |
-//! | `barrier`, `broadcast`, `reduce`, `exchange` | the calls of the program, which check their arguments |
+//! | `spread` | where the blocks of the members lie in a buffer |
+//! | `barrier`, `broadcast`, `reduce`, `exchange`, `uneven` | the calls of the program, which check their arguments |
 //! | `element` | reductions of elements whose type is known only when the program runs |
 //! | `messages` | slots between the members |
 //! | `pending`, `queue`, `turns` | calls that go on while the program does something else, one after the other |
@@ -55,8 +56,10 @@ mod reduce;
 mod room;
 mod round;
 mod slots;
+mod spread;
 mod trouble;
 mod turns;
+mod uneven;
 mod words;
 
 pub use crate::job::choice::{Call, Choices, Version};
@@ -68,3 +71,4 @@ pub use operation::{
     AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Operation, Or, Product, Sum, Xor,
 };
 pub use pending::{Handle, Scope};
+pub use spread::Blocks;

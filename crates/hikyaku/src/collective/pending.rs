@@ -5,12 +5,14 @@
 use super::group::Group;
 use super::operation::{Marked, Operation};
 use super::queue::{Failure, Outcome, Work};
+use super::spread::Blocks;
 use crate::error::Result;
 use crate::ni::refuse_in_handler;
 use bytemuck::Pod;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 
 /// Where non-blocking collective calls are started; see [`Group::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -207,12 +209,121 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.start(move |group| group.run_alltoall(blocks, into))
     }
 
+    /// Starts [`Group::gatherv`].
+    ///
+    /// ```
+    /// hikyaku::local(3, |job| {
+    ///     let world = job.world()?;
+    ///     let (mine, counts) = (vec![job.rank(); job.rank()], [0, 1, 2]);
+    ///     let mut all = [0; 3];
+    ///     world.scope(|scope| scope.wait(scope.igatherv(&mine, &mut all, &counts, 0)?))?;
+    ///     assert_eq!(all, if job.rank() == 0 { [1, 2, 2] } else { [0; 3] });
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn igatherv<T: Pod>(
+        &self,
+        mine: &'env [T],
+        all: &'env mut [T],
+        blocks: impl Into<Blocks<'env>>,
+        root: usize,
+    ) -> Result<Handle<'scope>> {
+        let blocks = blocks.into();
+        self.start(move |group| group.run_gatherv(mine, all, blocks, root))
+    }
+
+    /// Starts [`Group::allgatherv`].
+    pub fn iallgatherv<T: Pod>(
+        &self,
+        mine: &'env [T],
+        all: &'env mut [T],
+        blocks: impl Into<Blocks<'env>>,
+    ) -> Result<Handle<'scope>> {
+        let blocks = blocks.into();
+        self.start(move |group| group.run_allgatherv(mine, all, blocks))
+    }
+
+    /// Starts [`Group::scatterv`].
+    pub fn iscatterv<T: Pod>(
+        &self,
+        all: &'env [T],
+        blocks: impl Into<Blocks<'env>>,
+        mine: &'env mut [T],
+        root: usize,
+    ) -> Result<Handle<'scope>> {
+        let blocks = blocks.into();
+        self.start(move |group| group.run_scatterv(all, blocks, mine, root))
+    }
+
+    /// Starts [`Group::alltoallv`].
+    pub fn ialltoallv<T: Pod>(
+        &self,
+        from: &'env [T],
+        given: impl Into<Blocks<'env>>,
+        into: &'env mut [T],
+        taken: impl Into<Blocks<'env>>,
+    ) -> Result<Handle<'scope>> {
+        let (given, taken) = (given.into(), taken.into());
+        self.start(move |group| group.run_alltoallv(from, given, into, taken))
+    }
+
+    /// Starts [`Group::reduce_scatter`].
+    pub fn ireduce_scatter<T: Pod, O: Operation<T> + 'env>(
+        &self,
+        data: &'env [T],
+        mine: &'env mut [T],
+        counts: &'env [usize],
+        operation: O,
+    ) -> Result<Handle<'scope>> {
+        let operation = Marked::new(operation);
+        self.start(move |group| group.run_reduce_scatter(data, mine, counts, operation))
+    }
+
+    /// Starts [`Group::reduce_scatter_block`].
+    pub fn ireduce_scatter_block<T: Pod, O: Operation<T> + 'env>(
+        &self,
+        data: &'env [T],
+        mine: &'env mut [T],
+        operation: O,
+    ) -> Result<Handle<'scope>> {
+        let operation = Marked::new(operation);
+        self.start(move |group| group.run_reduce_scatter_block(data, mine, operation))
+    }
+
     /// Waits for a call.
     pub fn wait(&self, handle: Handle<'scope>) -> Result<()> {
         let ticket = handle.ticket;
         self.group.move_until(|| self.group.queue.has_ended(ticket))?;
         self.tickets.borrow_mut().retain(|of| *of != ticket);
         report(self.group.queue.outcome(ticket))
+    }
+
+    /// Waits for a call for at most `timeout`: whether it has ended. If not it is under way as before, and can be waited for again; so
+    /// a barrier with a deadline is one that is started. A call that has ended is still to be waited for, which then returns at once.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// hikyaku::local(2, |job| {
+    ///     let world = job.world()?;
+    ///     world.scope(|scope| {
+    ///         let barrier = scope.ibarrier()?;
+    ///         while !scope.wait_for(&barrier, Duration::from_millis(100))? {
+    ///             println!("still waiting");
+    ///         }
+    ///         scope.wait(barrier)
+    ///     })
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn wait_for(&self, handle: &Handle<'scope>, timeout: Duration) -> Result<bool> {
+        let (ni, ticket) = (&self.group.job.ni, handle.ticket);
+        let deadline = ni.now().checked_add(timeout);
+        let is_late = || deadline.is_some_and(|deadline| ni.now() >= deadline);
+        let queue = &self.group.queue;
+        self.group.move_within(timeout, || queue.has_ended(ticket) || is_late())?;
+        queue.error(ticket).map_or(Ok(queue.has_ended(ticket)), Err)
     }
 
     /// Advances a call without waiting; returns whether it has ended.

@@ -5,7 +5,9 @@ use super::group::Group;
 use super::label::Label;
 use super::near::group::NearGroup;
 use super::operation::Combination;
+use super::spread::{Spread, longest};
 use crate::error::Result;
+use std::ops::Range;
 
 /// A group as its protocols see it.
 pub(super) enum Reach<'g, 'j> {
@@ -61,31 +63,56 @@ impl Reach<'_, '_> {
         }
     }
 
-    pub fn gather(self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
+    pub fn gather(self, label: Label, mine: &[u8], all: &mut [u8], spread: Spread<'_>) -> Result<()> {
         match self {
-            Reach::Near(group) => group.near_gather(label, mine, all),
-            Reach::Far(group) => group.far_gather(label, mine, all),
+            Reach::Near(group) => group.near_gather(label, mine, all, spread),
+            Reach::Far(group) => group.far_gather(label, mine, all, spread),
         }
     }
 
     pub fn allgather(self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
         match self {
-            Reach::Near(group) => group.near_allgather(label, mine, all),
+            Reach::Near(group) => group.near_allgather(label, mine, all, Spread::Even(mine.len())),
             Reach::Far(group) => group.far_allgather(label, mine, all),
         }
     }
 
-    pub fn scatter(self, label: Label, all: &[u8], mine: &mut [u8]) -> Result<()> {
+    /// Of blocks of different lengths.
+    pub fn allgatherv(self, label: Label, mine: &[u8], all: &mut [u8], ranges: &[Range<usize>]) -> Result<()> {
         match self {
-            Reach::Near(group) => group.near_scatter(label, all, mine),
-            Reach::Far(group) => group.far_scatter(label, all, mine),
+            Reach::Near(group) => {
+                group.near_allgather(label, mine, all, Spread::Uneven { ranges, longest: longest(ranges) })
+            }
+            Reach::Far(group) => group.far_allgatherv(label, mine, all, ranges),
         }
     }
 
-    pub fn alltoall(self, label: Label, blocks: &[u8], into: &mut [u8]) -> Result<()> {
+    pub fn scatter(self, label: Label, all: &[u8], mine: &mut [u8], spread: Spread<'_>) -> Result<()> {
+        match self {
+            Reach::Near(group) => group.near_scatter(label, all, mine, spread),
+            Reach::Far(group) => group.far_scatter(label, all, mine, spread),
+        }
+    }
+
+    pub fn alltoall(self, label: Label, blocks: (&[u8], Spread<'_>), into: (&mut [u8], Spread<'_>)) -> Result<()> {
         match self {
             Reach::Near(group) => group.near_alltoall(label, blocks, into),
             Reach::Far(group) => group.far_alltoall(label, blocks, into),
+        }
+    }
+
+    /// Each member gets the combination of all members' blocks at its range.
+    pub fn reduce_scatter(
+        self,
+        label: Label,
+        data: &[u8],
+        mine: &mut [u8],
+        ranges: &[Range<usize>],
+        how: &Combination<'_>,
+    ) -> Result<()> {
+        match self {
+            Reach::Near(group) => group.near_reduce_scatter(label, data, mine, &ranges[group.rank()], how),
+            Reach::Far(group) => group.far_reduce_scatter(label, data, mine, ranges, how),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Combining contributions: reduce, allreduce, scan, exscan.
+//! Combining contributions: reduce, allreduce, scan, exscan. For reduce_scatter see `uneven`.
 //!
 //! Contributions are combined in the order of ranks, so results are the same every time (what that means over several hosts: see
 //! `far`; who combines what on one host: `fold`). Functions get slices of private memory, never of memory that a peer can write.
@@ -127,16 +127,21 @@ impl Group<'_> {
     /// Combines what all members give, where the elements are only bytes.
     #[inline(always)]
     pub(super) fn combine_elements(&self, label: Label, data: &mut [u8], how: &Combination<'_>) -> Result<()> {
-        let element = how.element;
+        self.check_elements(label, data.len(), how.element)?;
+        self.quit_on_panic(|| self.reach().combine(label, data, how))
+    }
+
+    /// Refuses elements that cannot be combined, and too many of them.
+    #[inline(always)]
+    pub(super) fn check_elements(&self, label: Label, bytes: usize, element: usize) -> Result<()> {
         if element == 0 || element > SCRATCH_BYTES {
             let reason = format!("elements of {element} bytes cannot be combined: 1 to {SCRATCH_BYTES} bytes can");
             return Err(self.refuse(label, reason));
         }
-        if label.kind == Kind::Reduce && data.len() >= REDUCE_END {
-            let reason =
-                format!("{} bytes are too many to be reduced at once: fewer than {REDUCE_END} can", data.len());
+        if matches!(label.kind, Kind::Reduce | Kind::ReduceScatter) && bytes >= REDUCE_END {
+            let reason = format!("{bytes} bytes are too many to be reduced at once: fewer than {REDUCE_END} can");
             return Err(self.refuse(label, reason));
         }
-        self.quit_on_panic(|| self.reach().combine(label, data, how))
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@ use super::group::Group;
 use super::trouble::PATROL;
 use crate::error::{Error, Result};
 use crate::ni::{Background, Hold, Rest, Wait, background, refuse_in_handler};
+use std::time::Duration;
 
 impl Group<'_> {
     /// The program has made this call, which comes after all that were started before.
@@ -32,8 +33,13 @@ impl Group<'_> {
     /// Moves the started calls on, until what is to be awaited has come. Whatever the error, no call is let go that has not
     /// ended.
     pub(super) fn move_until(&self, done: impl Fn() -> bool) -> Result<()> {
+        self.move_within(PATROL, done)
+    }
+
+    /// Likewise, with a look at `done` at least so often.
+    pub(super) fn move_within(&self, patience: Duration, done: impl Fn() -> bool) -> Result<()> {
         refuse_in_handler()?;
-        let wait = Wait::on_rank(self.job.ni.rank).patrol(PATROL);
+        let wait = Wait::on_rank(self.job.ni.rank).patrol(PATROL.min(patience));
         self.watch_queue();
         let _patrol = self.job.patrol();
         while !done() {

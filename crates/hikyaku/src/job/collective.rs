@@ -7,6 +7,7 @@ use crate::sync::barrier::{await_last, partner};
 use crate::sync::bell::ANY;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Which collective a rank is in, to be compared with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,27 @@ impl Operation {
     }
 }
 
+/// Until when a call of all ranks waits.
+pub(super) struct Patience {
+    /// Of the job's own clock; `None`: for ever.
+    deadline: Option<Instant>,
+}
+
+impl Patience {
+    /// Without end.
+    pub const ENDLESS: Patience = Patience { deadline: None };
+
+    fn new(job: &Job, timeout: Option<Duration>) -> Patience {
+        // A deadline beyond all time is none.
+        Patience { deadline: timeout.and_then(|timeout| job.ni.now().checked_add(timeout)) }
+    }
+
+    /// How long it may still wait.
+    pub fn left(&self, job: &Job) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(job.ni.now()))
+    }
+}
+
 impl Job {
     /// Waits until every rank has called it. What any rank wrote before, all see after.
     ///
@@ -74,20 +96,57 @@ impl Job {
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.enter(&"barrier");
+        self.barrier_within(None)
+    }
+
+    /// [`Job::barrier`] that waits for at most `timeout`, and then fails with [`Error::Timeout`].
+    ///
+    /// This rank has come then, and is counted: the others may pass. Its next `barrier` or `barrier_for` goes on with the same barrier, as
+    /// does every other call that all ranks make together, before it begins; so ranks stay in step, however often the time passes.
+    ///
+    /// ```
+    /// use hikyaku::Error;
+    /// use std::time::Duration;
+    ///
+    /// hikyaku::local(2, |job| {
+    ///     if job.rank() == 0 {
+    ///         while let Err(late) = job.barrier_for(Duration::from_millis(1)) {
+    ///             assert!(matches!(late, Error::Timeout { .. }));
+    ///             // Do something else meanwhile.
+    ///         }
+    ///         Ok(())
+    ///     } else {
+    ///         std::thread::sleep(Duration::from_millis(5));
+    ///         job.barrier()
+    ///     }
+    /// })
+    /// .unwrap();
+    /// ```
+    #[track_caller]
+    pub fn barrier_for(&self, timeout: Duration) -> Result<()> {
+        self.enter(&"barrier_for");
+        self.barrier_within(Some(timeout))
+    }
+
+    fn barrier_within(&self, timeout: Option<Duration>) -> Result<()> {
         // Before anything is announced: a barrier refused half-way would put the ranks out of step.
         refuse_in_handler()?;
         self.initiator.complete()?;
+        let patience = Patience::new(self, timeout);
         if self.ni.spans_hosts() {
-            return self.meet(Operation::Barrier, 0, Ok(()));
+            return self.meet_within(&patience, Operation::Barrier, 0, Ok(()));
         }
         let number = self.barriers.get() + 1;
         self.ni.mine().life.arrivals.store(number, Ordering::Release);
-        if self.counts { self.barrier_by_counter(number) } else { self.barrier_by_flags(number) }?;
+        match self.counts {
+            true => self.barrier_by_counter(number, &patience),
+            false => self.barrier_by_flags(number, &patience),
+        }?;
         self.barriers.set(number);
         Ok(())
     }
 
-    fn barrier_by_flags(&self, number: u64) -> Result<()> {
+    fn barrier_by_flags(&self, number: u64, patience: &Patience) -> Result<()> {
         let (rank, size) = (self.rank(), self.size());
         let flags = &self.ni.mine().flags;
         for step in 0.. {
@@ -96,13 +155,13 @@ impl Job {
             self.ni.notify(peer, ANY);
             let reached = || flags.reached(step, number).then_some(());
             if reached().is_none() {
-                self.wait_until(Wait::on(By::Barrier(number)), reached)?;
+                self.wait_until(Wait::on(By::Barrier(number)).at_most(patience.left(self)), reached)?;
             }
         }
         Ok(())
     }
 
-    fn barrier_by_counter(&self, number: u64) -> Result<()> {
+    fn barrier_by_counter(&self, number: u64, patience: &Patience) -> Result<()> {
         let size = self.size();
         let counter = &self.ni.memory.header().counter;
         // Once, however often the call is made again after a panic or an error.
@@ -116,7 +175,7 @@ impl Job {
             return Ok(());
         }
         let complete = || counter.complete(size, number).then_some(());
-        self.wait_until(Wait::on(By::Barrier(number)), complete)
+        self.wait_until(Wait::on(By::Barrier(number)).at_most(patience.left(self)), complete)
     }
 
     /// Enters a collective with an argument that must be the same everywhere, and with this rank's own success so

@@ -6,7 +6,7 @@
 //! something in the call after the next has heard from everyone in the next, to which all come after they have read.
 
 use super::Job;
-use super::collective::Operation;
+use super::collective::{Operation, Patience};
 use crate::error::{Error, Refusal, Result};
 use crate::ni::{By, Target, Until, Wait};
 use crate::planted::{Bug, planted};
@@ -32,6 +32,17 @@ const NOTHING: u64 = 0xff;
 impl Job {
     /// Waits until all ranks have come to this call; succeeds everywhere or nowhere.
     pub(super) fn meet(&self, operation: Operation, argument: u64, own: Result<()>) -> Result<()> {
+        self.meet_within(&Patience::ENDLESS, operation, argument, own)
+    }
+
+    /// Likewise, for as long as there is patience.
+    pub(super) fn meet_within(
+        &self,
+        patience: &Patience,
+        operation: Operation,
+        argument: u64,
+        own: Result<()>,
+    ) -> Result<()> {
         // What was told before a panic stands: it cannot be told again as something else.
         self.check_uninterrupted()?;
         let (rank, size) = (self.rank(), self.size());
@@ -63,7 +74,8 @@ impl Job {
                 let told = words[0].load(Ordering::Acquire);
                 (told >> 8 == number).then_some(told)
             };
-            let told = self.wait_until(Wait::on(By::Barrier(number)), told).map_err(lost)?;
+            let wait = Wait::on(By::Barrier(number)).at_most(patience.left(self));
+            let told = self.wait_until(wait, told).map_err(lost)?;
             if told != head {
                 heard.other = heard.other.max(below as u64 + 1);
             } else if operation != Operation::Barrier && !planted(Bug::HearsayForgotten) {

@@ -81,11 +81,22 @@ impl<'c> Pair<'c> {
     }
 
     /// Takes the buffer of a receive back: when this returns, nobody writes to it any more. The message stays for the next
-    /// receive, unless all of it was on its way into this one.
-    pub fn withdraw_receive(self, op: &mut ReceiveOp) {
+    /// receive, unless all of it was on its way into this one: then this gives what became of it.
+    pub fn withdraw_receive(self, op: &mut ReceiveOp) -> Option<Result<usize>> {
         match self {
             Pair::Near(pair) => pair.withdraw_receive(op),
-            Pair::Far(pair) => pair.withdraw_receive(op),
+            Pair::Far(pair) => {
+                pair.withdraw_receive(op);
+                None
+            }
+        }
+    }
+
+    /// How many bytes the message has that waits in a slot, as its sender says.
+    pub fn waiting_bytes(self, entry: usize) -> Result<Option<usize>> {
+        match self {
+            Pair::Near(pair) => pair.waiting_bytes(entry),
+            Pair::Far(pair) => Ok(pair.waiting_bytes(entry)),
         }
     }
 

@@ -95,6 +95,10 @@ pub fn of_sizeless_elements(job: &Job) {
     world.allgather(&mine, &mut all).unwrap();
     world.scatter(&all, &mut mine, 0).unwrap();
     world.alltoall(&all.clone(), &mut all).unwrap();
+    world.gatherv(&mine, &mut all, &vec![2; job.size()], 0).unwrap();
+    world.allgatherv(&mine, &mut all, &vec![2; job.size()]).unwrap();
+    world.scatterv(&all, &vec![2; job.size()], &mut mine, 0).unwrap();
+    world.alltoallv(&all.clone(), &vec![2; job.size()], &mut all, &vec![2; job.size()]).unwrap();
     world.scope(|scope| scope.wait(scope.ibroadcast(&mut mine, 0)?)).unwrap();
     // All have come, and the group is as it was.
     let mut ranks = vec![0; job.size()];

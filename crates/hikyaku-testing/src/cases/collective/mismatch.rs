@@ -4,7 +4,7 @@ use hikyaku::collective::{Max, Sum};
 use hikyaku::{Error, Group, Job};
 
 /// Every member must get the error, and every later call fails too.
-fn expect_mismatch(job: &Job, call: impl Fn(&Group<'_>) -> hikyaku::Result<()>) {
+pub fn expect_mismatch(job: &Job, call: impl Fn(&Group<'_>) -> hikyaku::Result<()>) {
     if job.size() == 1 {
         return;
     }

@@ -1,6 +1,7 @@
 //! What groups and their collectives do, each compared with a plain model. Every case is a function of one rank, for any
 //! number of ranks, so that it runs as threads and as processes.
 
+mod deadline;
 mod exchange;
 mod formation;
 mod membership;
@@ -8,6 +9,7 @@ mod mismatch;
 mod order;
 mod pending;
 mod reduction;
+mod uneven;
 
 use hikyaku::Job;
 
@@ -32,6 +34,12 @@ pub const CASES: &[(&str, Case)] = &[
     ("group_gather", exchange::gather),
     ("group_scatter", exchange::scatter),
     ("group_alltoall", exchange::alltoall),
+    ("group_gatherv", uneven::gatherv),
+    ("group_scatterv", uneven::scatterv),
+    ("group_alltoallv", uneven::alltoallv),
+    ("group_reduce_scatter", uneven::reduce_scatter),
+    ("group_uneven_mismatch", uneven::mismatch),
+    ("group_uneven_wrong_arguments", uneven::wrong_arguments),
     ("group_exchange_of_sizeless_elements", exchange::of_sizeless_elements),
     ("group_reduction_of_sizeless_elements", reduction::of_sizeless_elements),
     ("group_by_choice", membership::by_choice),
@@ -52,6 +60,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("pending_groups_cross", pending::groups_cross),
     ("pending_mixed_with_blocking_calls", pending::mixed_with_blocking_calls),
     ("pending_tested", pending::tested),
+    ("barriers_with_a_deadline", deadline::barriers),
     ("pending_goes_on_in_other_waits", pending::goes_on_in_other_waits),
     ("pending_errors", pending::errors),
     ("pending_call_in_a_function", pending::call_in_a_function),

@@ -2,6 +2,7 @@
 //! `programs` are random ones, and the model they are compared with.
 
 mod anywhere;
+mod exchange;
 mod prepared;
 pub mod programs;
 mod sizeless;
@@ -36,6 +37,11 @@ pub const CASES: &[Case] = &[
         2,
         spooled::a_full_spare_buffer_makes_sends_wait_and_loses_nothing,
     ),
+    ("all_send_and_receive_in_a_circle", 3, exchange::all_send_and_receive_in_a_circle),
+    ("a_wrong_exchange_is_refused", 2, exchange::a_wrong_exchange_is_refused),
+    ("a_message_is_probed", 2, exchange::a_message_is_probed),
+    ("receives_give_up_and_lose_nothing", 2, exchange::receives_give_up_and_lose_nothing),
+    ("waits_for_operations_under_way_give_up", 2, exchange::waits_for_operations_under_way_give_up),
     ("receives_from_any_slot", 2, anywhere::receives_from_any_slot),
     (
         "receives_from_any_rank_keep_each_senders_order_and_hold_floods_back",

@@ -8,6 +8,7 @@ use crate::collective::label::{Kind, Label};
 use crate::collective::operation::{Combination, is_commutative};
 use crate::collective::room::Room;
 use crate::collective::round::Round;
+use crate::collective::spread::Spread;
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
 use crate::planted::{Bug, planted};
@@ -22,19 +23,19 @@ impl<'g> FarGroup<'g, '_> {
     }
 
     /// As a reduction sees them: hosts one after the other only if that is the order of members, or the order is all one.
-    fn view_of(self, version: Version, label: Label) -> View<'g> {
+    pub(super) fn view_of(self, version: Version, label: Label) -> View<'g> {
         let by_host = self.far.hosts.in_order || is_commutative(label.code);
         self.view(if by_host { version } else { Version::Flat })
     }
 
     /// The version of a call, which is noted.
-    fn far_version(self, call: Call, bytes: usize) -> Version {
+    pub(super) fn far_version(self, call: Call, bytes: usize) -> Version {
         let version = self.version(call, bytes);
         self.note(version);
         version
     }
 
-    fn team<'t>(&'t self, round: &'t Round, view: View<'t>) -> Team<'t> {
+    pub(super) fn team<'t>(&'t self, round: &'t Round, view: View<'t>) -> Team<'t> {
         Team { group: *self, round, list: view.leaders() }
     }
 
@@ -181,29 +182,41 @@ impl<'g> FarGroup<'g, '_> {
         Ok(())
     }
 
-    pub(in crate::collective) fn far_gather(self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn far_gather(
+        self,
+        label: Label,
+        mine: &[u8],
+        all: &mut [u8],
+        spread: Spread<'_>,
+    ) -> Result<()> {
         let round = self.begin(label)?;
         if self.rank() != label.root {
             return self.tell_all(&round, label.root, mine);
         }
-        all[label.root * mine.len()..][..mine.len()].copy_from_slice(mine);
+        all[spread.block(label.root)].copy_from_slice(mine);
         // Each begins with the next one, so that those who come first are not always the same.
         for distance in 1..self.size() {
             let member = (label.root + distance) % self.size();
-            self.hear_all(&round, member, &mut all[member * mine.len()..][..mine.len()])?;
+            self.hear_all(&round, member, &mut all[spread.block(member)])?;
         }
         Ok(())
     }
 
-    pub(in crate::collective) fn far_scatter(self, label: Label, all: &[u8], mine: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn far_scatter(
+        self,
+        label: Label,
+        all: &[u8],
+        mine: &mut [u8],
+        spread: Spread<'_>,
+    ) -> Result<()> {
         let round = self.begin(label)?;
         if self.rank() != label.root {
             return self.hear_all(&round, label.root, mine);
         }
-        mine.copy_from_slice(&all[label.root * mine.len()..][..mine.len()]);
+        mine.copy_from_slice(&all[spread.block(label.root)]);
         for distance in 1..self.size() {
             let member = (label.root + distance) % self.size();
-            self.tell_all(&round, member, &all[member * mine.len()..][..mine.len()])?;
+            self.tell_all(&round, member, &all[spread.block(member)])?;
         }
         Ok(())
     }
@@ -272,15 +285,22 @@ impl<'g> FarGroup<'g, '_> {
         Ok(())
     }
 
-    pub(in crate::collective) fn far_alltoall(self, label: Label, blocks: &[u8], into: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn far_alltoall(
+        self,
+        label: Label,
+        (blocks, given): (&[u8], Spread<'_>),
+        (into, taken): (&mut [u8], Spread<'_>),
+    ) -> Result<()> {
         let round = self.begin(label)?;
         let (rank, size) = (self.rank(), self.size());
-        let block = blocks.len() / size;
-        into[rank * block..][..block].copy_from_slice(&blocks[rank * block..][..block]);
+        into[taken.block(rank)].copy_from_slice(&blocks[given.block(rank)]);
         for distance in 1..size {
             let (above, below) = ((rank + distance) % size, self.below(distance));
-            let (data, target) = (&blocks[above * block..][..block], below * block..(below + 1) * block);
-            self.exchange_far(&round, above, data, below, &mut into[target])?;
+            let (data, target) = (&blocks[given.block(above)], &mut into[taken.block(below)]);
+            match given {
+                Spread::Even(_) => self.exchange_far(&round, above, data, below, target)?,
+                Spread::Uneven { .. } => self.transfer(&round, (above, data), (below, target))?,
+            }
         }
         Ok(())
     }
@@ -299,11 +319,11 @@ impl<'g> FarGroup<'g, '_> {
         Ok(())
     }
 
-    fn tell_all(self, round: &Round, member: usize, data: &[u8]) -> Result<()> {
+    pub(super) fn tell_all(self, round: &Round, member: usize, data: &[u8]) -> Result<()> {
         pieces(data.len()).try_for_each(|(index, piece)| self.tell(round, member, index, &data[piece]))
     }
 
-    fn hear_all(self, round: &Round, member: usize, into: &mut [u8]) -> Result<()> {
+    pub(super) fn hear_all(self, round: &Round, member: usize, into: &mut [u8]) -> Result<()> {
         pieces(into.len()).try_for_each(|(index, piece)| self.hear(round, member, index, &mut into[piece]))
     }
 }

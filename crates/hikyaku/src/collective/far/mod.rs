@@ -56,6 +56,7 @@
 //! | `long` | broadcast of much data by a tree |
 //! | `shares` | long reductions |
 //! | `calls` | which of these a call is made of; scan, gather, allgather, scatter, alltoall |
+//! | `uneven` | allgather and reduce-scatter of blocks of different lengths |
 //! | `gate` | the network's own barrier |
 //! | `multicast`, `cast` | broadcast by the network's multicast: its words, and the protocol |
 //! | `alarm` | calls that do not fit together, members that end |
@@ -79,3 +80,4 @@ pub(super) mod state;
 mod team;
 mod transfer;
 mod tree;
+mod uneven;

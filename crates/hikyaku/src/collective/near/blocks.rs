@@ -1,31 +1,40 @@
-//! Gather, allgather, scatter and alltoall of a near group, in pieces of a buffer.
+//! Gather, allgather, scatter and alltoall of a near group, in pieces of a buffer. Blocks of different lengths go in as many rounds
+//! as the longest of them needs.
 
 use super::group::NearGroup;
 use super::source::{Access, Source};
 use crate::collective::label::Label;
 use crate::collective::part::{BUFFER_BYTES, HALF_BYTES};
 use crate::collective::round::Round;
+use crate::collective::spread::{Spread, clip, pieces};
 use crate::error::Result;
 use std::ops::Range;
 
 impl NearGroup<'_, '_> {
-    pub(in crate::collective) fn near_gather(self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn near_gather(
+        self,
+        label: Label,
+        mine: &[u8],
+        all: &mut [u8],
+        spread: Spread<'_>,
+    ) -> Result<()> {
         let root = label.root;
         let is_root = self.rank() == root;
-        for piece in pieces(mine.len(), BUFFER_BYTES) {
+        for piece in pieces(spread.longest(), BUFFER_BYTES) {
+            let own = &mine[clip(&piece, mine.len())];
             let round = self.enter(label)?;
             if !is_root {
-                self.contribute(&round, &mine[piece]);
+                self.contribute(&round, own);
                 self.notify(root);
             } else {
                 self.publish(&round);
                 for member in 0..self.size() {
-                    let target = &mut all[member * mine.len()..][piece.clone()];
+                    let target = &mut all[spread.piece(member, &piece)];
                     if member == root {
-                        target.copy_from_slice(&mine[piece.clone()]);
+                        target.copy_from_slice(own);
                     } else {
                         self.await_member(&round, member)?;
-                        self.take(&round, member, piece.len(), 0, target)?;
+                        self.take(&round, member, target.len(), 0, target)?;
                     }
                 }
                 self.saw_everyone(&round);
@@ -35,43 +44,56 @@ impl NearGroup<'_, '_> {
         Ok(())
     }
 
-    pub(in crate::collective) fn near_allgather(self, label: Label, mine: &[u8], all: &mut [u8]) -> Result<()> {
-        for piece in pieces(mine.len(), BUFFER_BYTES) {
+    pub(in crate::collective) fn near_allgather(
+        self,
+        label: Label,
+        mine: &[u8],
+        all: &mut [u8],
+        spread: Spread<'_>,
+    ) -> Result<()> {
+        for piece in pieces(spread.longest(), BUFFER_BYTES) {
+            let own = &mine[clip(&piece, mine.len())];
             let round = self.enter(label)?;
-            self.contribute(&round, &mine[piece.clone()]);
+            self.contribute(&round, own);
             self.notify_all();
             self.await_members(&round, self.size())?;
             for member in self.others_in_turn() {
-                let target = &mut all[member * mine.len()..][piece.clone()];
-                self.take(&round, member, piece.len(), 0, target)?;
+                let target = &mut all[spread.piece(member, &piece)];
+                self.take(&round, member, target.len(), 0, target)?;
             }
-            all[self.rank() * mine.len()..][piece.clone()].copy_from_slice(&mine[piece]);
+            all[spread.piece(self.rank(), &piece)].copy_from_slice(own);
             self.saw_everyone(&round);
             self.finish(&round);
         }
         Ok(())
     }
 
-    pub(in crate::collective) fn near_scatter(self, label: Label, all: &[u8], mine: &mut [u8]) -> Result<()> {
+    pub(in crate::collective) fn near_scatter(
+        self,
+        label: Label,
+        all: &[u8],
+        mine: &mut [u8],
+        spread: Spread<'_>,
+    ) -> Result<()> {
         let root = label.root;
         let is_root = self.rank() == root;
-        for piece in pieces(mine.len(), BUFFER_BYTES) {
+        for piece in pieces(spread.longest(), BUFFER_BYTES) {
+            let own = clip(&piece, mine.len());
             if is_root {
                 let round = self.enter_keeping(label, 1)?;
                 for member in self.others_in_turn() {
                     // The buffer, not the entry, of which the member itself is the only writer.
-                    self.put_in_buffer(&round, member, 0, &all[member * mine.len()..][piece.clone()]);
+                    self.put_in_buffer(&round, member, 0, &all[spread.piece(member, &piece)]);
                 }
                 self.publish(&round);
                 self.notify_all();
-                let own = root * mine.len();
-                mine[piece.clone()].copy_from_slice(&all[own..][piece]);
+                mine[own].copy_from_slice(&all[spread.piece(root, &piece)]);
                 self.finish(&round);
             } else {
                 let round = self.enter(label)?;
                 self.publish(&round);
                 self.await_member(&round, root)?;
-                self.take_from_buffer(&round, self.rank(), 0, &mut mine[piece]);
+                self.take_from_buffer(&round, self.rank(), 0, &mut mine[own]);
                 self.saw_keeper(&round);
                 self.finish(&round);
             }
@@ -79,9 +101,15 @@ impl NearGroup<'_, '_> {
         Ok(())
     }
 
-    pub(in crate::collective) fn near_alltoall(self, label: Label, blocks: &[u8], into: &mut [u8]) -> Result<()> {
-        let alltoall = Alltoall { group: self, label, block: blocks.len() / self.size(), blocks };
-        match blocks.len() > BUFFER_BYTES && alltoall.by_stages(into)? {
+    /// The longest block is the same at all members, given and taken.
+    pub(in crate::collective) fn near_alltoall(
+        self,
+        label: Label,
+        (blocks, given): (&[u8], Spread<'_>),
+        (into, taken): (&mut [u8], Spread<'_>),
+    ) -> Result<()> {
+        let alltoall = Alltoall { group: self, label, block: given.longest(), blocks, given, taken };
+        match given.longest().saturating_mul(self.size()) > BUFFER_BYTES && alltoall.by_stages(into)? {
             true => Ok(()),
             false => alltoall.by_buffers(into),
         }
@@ -109,12 +137,14 @@ impl NearGroup<'_, '_> {
     }
 }
 
-/// One alltoall of blocks of `block` bytes.
+/// One alltoall of blocks of at most `block` bytes.
 struct Alltoall<'a, 'j> {
     group: NearGroup<'a, 'j>,
     label: Label,
     block: usize,
     blocks: &'a [u8],
+    given: Spread<'a>,
+    taken: Spread<'a>,
 }
 
 impl Alltoall<'_, '_> {
@@ -135,18 +165,18 @@ impl Alltoall<'_, '_> {
 
     /// One round of an alltoall.
     fn exchange(&self, trip: &Trip, into: &mut [u8]) -> Result<()> {
-        let Alltoall { group, label, block, blocks } = *self;
+        let Alltoall { group, label, blocks, given, taken, .. } = *self;
         let round = group.enter(label)?;
-        for (offset, data) in trip.given(group.rank(), block, blocks) {
+        for (offset, data) in trip.given(group.rank(), given, blocks) {
             group.put_in_buffer(&round, group.rank(), offset, data);
         }
         group.publish(&round);
         group.await_all(&round)?;
         if let Some(offset) = trip.offset_of(group.rank()) {
             for member in group.others_in_turn() {
-                group.take_from_buffer(&round, member, offset, trip.place(member, block, into));
+                group.take_from_buffer(&round, member, offset, trip.place(member, taken, into));
             }
-            trip.keep(group.rank(), block, blocks, into);
+            trip.keep(group.rank(), (blocks, given), (into, taken));
         }
         group.saw_everyone(&round);
         group.finish(&round);
@@ -156,11 +186,11 @@ impl Alltoall<'_, '_> {
     /// One round of an alltoall through larger buffers. Each member tells where its own is, so that all know whether all have
     /// one; which they find out in the first round.
     fn exchange_staged(&self, trip: &Trip, into: &mut [u8]) -> Result<bool> {
-        let Alltoall { group, label, block, blocks } = *self;
+        let Alltoall { group, label, blocks, given, taken, .. } = *self;
         let (half, stage) = (group.next_half(), group.stage());
         if stage.is_some() {
             group.await_half(half)?;
-            for (offset, data) in trip.given(group.rank(), block, blocks) {
+            for (offset, data) in trip.given(group.rank(), given, blocks) {
                 group.fill(half * HALF_BYTES + offset, data);
             }
         }
@@ -174,19 +204,19 @@ impl Alltoall<'_, '_> {
         let is_staged = |member: usize| told(member).way == Access::Staged as u64;
         // What this member knows itself it does not read from where others may write.
         let all = stage.is_some() && group.others_in_turn().all(is_staged);
-        let taken = match trip.offset_of(group.rank()).filter(|_| all) {
+        let read = match trip.offset_of(group.rank()).filter(|_| all) {
             Some(offset) => group.others_in_turn().try_for_each(|member| {
-                let (rank, target) = (group.members[member].rank, trip.place(member, block, into));
+                let (rank, target) = (group.members[member].rank, trip.place(member, taken, into));
                 told(member).read_mapped(false, &group.job.ni, rank, HALF_BYTES, offset, target)
             }),
             None => Ok(()),
         };
         if all {
-            trip.keep(group.rank(), block, blocks, into);
+            trip.keep(group.rank(), (blocks, given), (into, taken));
         }
         group.saw_everyone(&round);
         group.finish(&round);
-        taken.map_err(|error| group.fail(error))?;
+        read.map_err(|error| group.fail(error))?;
         Ok(all)
     }
 }
@@ -209,10 +239,10 @@ fn trips(size: usize, block: usize, buffer: usize) -> impl Iterator<Item = Trip>
 
 impl Trip {
     /// What `giver` puts into its buffer, and where.
-    fn given<'b>(&self, giver: usize, block: usize, blocks: &'b [u8]) -> impl Iterator<Item = (usize, &'b [u8])> {
+    fn given<'b>(&self, giver: usize, given: Spread<'b>, blocks: &'b [u8]) -> impl Iterator<Item = (usize, &'b [u8])> {
         let (takers, piece) = (self.takers.clone(), self.piece.clone());
         let others = takers.enumerate().filter(move |(_, taker)| *taker != giver);
-        others.map(move |(place, taker)| (place * piece.len(), &blocks[taker * block..][piece.clone()]))
+        others.map(move |(place, taker)| (place * piece.len(), &blocks[given.piece(taker, &piece)]))
     }
 
     /// Where in the buffer of any other the piece for `taker` lies, if there is one.
@@ -221,20 +251,14 @@ impl Trip {
     }
 
     /// Where the piece of `giver` belongs.
-    fn place<'b>(&self, giver: usize, block: usize, into: &'b mut [u8]) -> &'b mut [u8] {
-        &mut into[giver * block..][self.piece.clone()]
+    fn place<'b>(&self, giver: usize, taken: Spread<'_>, into: &'b mut [u8]) -> &'b mut [u8] {
+        &mut into[taken.piece(giver, &self.piece)]
     }
 
     /// Copies the piece of `rank` for itself, if there is one.
-    fn keep(&self, rank: usize, block: usize, blocks: &[u8], into: &mut [u8]) {
+    fn keep(&self, rank: usize, (blocks, given): (&[u8], Spread<'_>), (into, taken): (&mut [u8], Spread<'_>)) {
         if self.takers.contains(&rank) {
-            self.place(rank, block, into).copy_from_slice(&blocks[rank * block..][self.piece.clone()]);
+            self.place(rank, taken, into).copy_from_slice(&blocks[given.piece(rank, &self.piece)]);
         }
     }
-}
-
-/// The pieces of a block: one, though empty, if it is empty.
-fn pieces(bytes: usize, max: usize) -> impl Iterator<Item = Range<usize>> {
-    let count = bytes.div_ceil(max).max(1);
-    (0..count).map(move |index| index * max..((index + 1) * max).min(bytes))
 }

@@ -7,6 +7,7 @@
 //! * allreduce of what fits an entry: everybody for itself (see `short`).
 //! * allreduce of short pieces, or of two: everybody for itself, from what all others show.
 //! * allreduce where members share cores: the last to arrive, for all. The others wait once.
+//! * reduce_scatter: each member its own block, from what all others show.
 //! * longer pieces: each member one part of the piece for all, and then all, or the root, read the parts.
 
 use super::contribution::PIECE_BYTES;
@@ -16,8 +17,10 @@ use crate::collective::operation::Combination;
 use crate::collective::part::{BUFFER_BYTES, INLINE_MAX};
 use crate::collective::room::{SCRATCH_BYTES, Scratch};
 use crate::collective::round::Round;
+use crate::collective::spread::pieces;
 use crate::error::Result;
 use crate::job::choice::{Call, Version};
+use std::ops::Range;
 
 /// Up to so many bytes, everybody combines everything for itself.
 const DIRECT_MAX: usize = 1024;
@@ -136,6 +139,37 @@ impl NearGroup<'_, '_> {
         }
         self.saw_everyone(&round);
         self.finish(&round);
+        Ok(())
+    }
+
+    /// This member gets its `share` of what all have, in `mine`.
+    pub(in crate::collective) fn near_reduce_scatter(
+        self,
+        label: Label,
+        data: &[u8],
+        mine: &mut [u8],
+        share: &Range<usize>,
+        how: &Combination<'_>,
+    ) -> Result<()> {
+        let by_buffers = self.choice.chosen(Call::Allreduce, data.len()) == Some(Version::Buffers);
+        if data.len() > BUFFER_BYTES && !by_buffers && self.scatter_shares(label, data, mine, share, how)? {
+            return Ok(());
+        }
+        self.note(Version::Buffers);
+        for piece in pieces(data.len(), BUFFER_BYTES / how.element * how.element) {
+            let round = self.enter(label)?;
+            self.contribute(&round, &data[piece.clone()]);
+            self.notify_all();
+            self.await_members(&round, self.size())?;
+            let part = share.start.clamp(piece.start, piece.end)..share.end.clamp(piece.start, piece.end);
+            if !part.is_empty() {
+                let into = &mut mine[part.start - share.start..part.end - share.start];
+                into.copy_from_slice(&data[part.clone()]);
+                self.of_all(&round, piece.len()).fold(into, part.start - piece.start, how)?;
+            }
+            self.saw_everyone(&round);
+            self.finish(&round);
+        }
         Ok(())
     }
 

@@ -7,7 +7,8 @@
 //!   block by block of my share: read it from all in the order of ranks, combine, write it to all (or to the root)
 //!   done = n                                      ------->  all are done: the buffer is complete, and mine again
 //! ```
-//! A share of any buffer is touched by one member only, so nobody waits for anybody in between.
+//! A share of any buffer is touched by one member only, so nobody waits for anybody in between. In a reduce_scatter the shares are the
+//! members' blocks, nobody writes to any buffer, and each keeps its result.
 //!
 //! A member that cannot go on shuts its buffer before it is done, so nobody takes what is there for the result, and
 //! returns when nobody is at its buffer any more; see `direct`.
@@ -50,9 +51,40 @@ impl NearGroup<'_, '_> {
         how: &Combination<'_>,
         root: Option<usize>,
     ) -> Result<bool> {
+        let (start, bytes) = (data.as_mut_ptr(), data.len());
+        let call = if root.is_some() { Call::Reduce } else { Call::Allreduce };
+        self.share_out(label, (start, bytes), call, |round, sources| {
+            Shares { group: self, round, start, bytes, sources, how, root }.combine_mine()
+        })
+    }
+
+    /// Likewise: this member gets its `share` of what all have, in `mine`.
+    pub(in crate::collective) fn scatter_shares(
+        self,
+        label: Label,
+        data: &[u8],
+        mine: &mut [u8],
+        share: &Range<usize>,
+        how: &Combination<'_>,
+    ) -> Result<bool> {
+        let (start, bytes) = (data.as_ptr().cast_mut(), data.len());
+        self.share_out(label, (start, bytes), Call::Allreduce, |round, sources| {
+            let shares = Shares { group: self, round, start, bytes, sources, how, root: None };
+            shares.combine_for_me(data, share, mine)
+        })
+    }
+
+    /// Shows the own buffer to all, does its part of the call if all buffers can be reached, and waits until nobody is at the own
+    /// one any more; false if they cannot.
+    fn share_out(
+        self,
+        label: Label,
+        (start, bytes): (*mut u8, usize),
+        call: Call,
+        combine: impl FnOnce(Round, Vec<Source>) -> Result<()>,
+    ) -> Result<bool> {
         let private = self.all_reach_all(label)?;
         let round = self.enter(label)?;
-        let (start, bytes) = (data.as_mut_ptr(), data.len());
         let mine = Source::of(&self.job.ni, start, bytes);
         // From here on others may use the buffer.
         self.contribute(&round, bytemuck::bytes_of(&mine));
@@ -63,12 +95,11 @@ impl NearGroup<'_, '_> {
         let sources: Vec<Source> = (0..self.size()).map(|member| self.value_of(&round, member)).collect();
         self.saw_everyone(&round);
         let mapped = |source: &Source| source.way == Access::Mapped as u64;
-        let call = if root.is_some() { Call::Reduce } else { Call::Allreduce };
         let worth = self.job.ni.threads || private && self.version(call, bytes) == Version::Direct;
         let direct = sources.iter().all(|source| mapped(source) || worth);
         if direct {
             self.note(Version::Direct);
-            Shares { group: self, round, start, bytes, sources, how, root }.combine_mine()?;
+            combine(round, sources)?;
         }
         self.finish(&round);
         if direct {
@@ -96,8 +127,7 @@ impl Shares<'_, '_> {
         let (size, rank, element) = (group.size(), group.rank(), self.how.element);
         let elements = self.bytes / element;
         let start = |member: usize| boundary(member, size, self.root, elements) * element;
-        let mapped = self.sources.iter().all(|source| source.way == Access::Mapped as u64);
-        let block = if mapped || group.job.ni.threads { MAPPED_BLOCK } else { PRIVATE_BLOCK } / element * element;
+        let block = self.block();
         let (mut total, mut input) = (Room::of(block), Room::of(block));
         let mut next = start(rank);
         while next < start(rank + 1) {
@@ -108,6 +138,35 @@ impl Shares<'_, '_> {
             next = range.end;
         }
         Ok(())
+    }
+
+    /// Combines this member's `share` for itself; `data` is the own buffer, to which nobody writes.
+    fn combine_for_me(&self, data: &[u8], share: &Range<usize>, mine: &mut [u8]) -> Result<()> {
+        let (group, block) = (self.group, self.block());
+        let mut input = Room::of(block.min(share.len()));
+        for (index, total) in mine.chunks_mut(block).enumerate() {
+            let start = share.start + index * block;
+            let (range, input) = (start..start + total.len(), &mut input.bytes()[..total.len()]);
+            group.check_open(&self.round)?;
+            for member in 0..group.size() {
+                let into = if member == 0 { &mut *total } else { &mut *input };
+                match member == group.rank() {
+                    true => into.copy_from_slice(&data[range.clone()]),
+                    false => self.read_block(member, &range, into)?,
+                }
+                if member > 0 {
+                    (self.how.combine)(total, input);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes that are combined at a time.
+    fn block(&self) -> usize {
+        let mapped = self.sources.iter().all(|source| source.way == Access::Mapped as u64);
+        let bytes = if mapped || self.group.job.ni.threads { MAPPED_BLOCK } else { PRIVATE_BLOCK };
+        bytes / self.how.element * self.how.element
     }
 
     /// Combines one block and hands the result out.

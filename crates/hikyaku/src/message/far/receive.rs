@@ -136,6 +136,14 @@ impl FarPair<'_> {
         }
     }
 
+    /// How many bytes the message has that waits in a slot of a far member, as that says.
+    pub fn waiting_bytes(self, entry: usize) -> Option<usize> {
+        let slot = self.mine().far(entry);
+        let next = self.link.state.borrow().slots[entry].receive.taken + 1;
+        let left = || slot.landed(next).filter(|_| self.link.desks.borrow()[entry].left.is_some());
+        slot.notice(next).map(|notice| notice.bytes).or_else(|| left().map(|landed| landed.bytes))
+    }
+
     /// Whether a message waits in a slot of a far member.
     pub fn has_message(self, entry: usize) -> bool {
         let slot = self.mine().far(entry);

@@ -59,7 +59,7 @@ impl<'c> NearPair<'c> {
     }
 
     /// How many bytes follow the node the member told of, if all of them lie in its heap.
-    fn peer_bytes(self, start: u64) -> Option<usize> {
+    pub fn peer_bytes(self, start: u64) -> Option<usize> {
         let header = size_of::<Node>() as u64;
         let bytes = self.peer_node(start, header)?.bytes();
         self.peer_node(start, header.checked_add(bytes)?).map(|_| bytes as usize)

@@ -26,6 +26,19 @@ impl NearPair<'_> {
         by_head || self.find_node(entry, taken + 1).is_some()
     }
 
+    /// How many bytes the message has that waits in a slot, as its sender says.
+    pub fn waiting_bytes(self, entry: usize) -> Result<Option<usize>> {
+        if !self.has_message(entry) {
+            return Ok(None);
+        }
+        let number = self.link.state.borrow().slots[entry].receive.taken + 1;
+        match self.mine().head(entry).look(number) {
+            Some(told) if told.kind == HeadKind::Offer => Ok(Some(self.glimpse(self.mine().offer(entry))?.bytes)),
+            Some(told) => Ok(Some(told.bytes)),
+            None => Ok(self.find_node(entry, number).and_then(|node| self.peer_bytes(node))),
+        }
+    }
+
     /// Tells the sender of a long message where it is wanted.
     #[inline(always)]
     pub fn post(self, op: &mut ReceiveOp) {
@@ -169,7 +182,9 @@ impl NearPair<'_> {
     /// If that takes long, the sender is stopped, or another rank has spoilt the words they meet on. Where the sender writes to
     /// the program's own buffer, this must wait for it, for it may go on writing: until it has ended. So a hostile rank can keep
     /// this one here, asleep, where it could as well write to its private memory itself (`SECURITY.md`).
-    pub fn withdraw_receive(self, op: &mut ReceiveOp) {
+    ///
+    /// Gives what became of the message if the sender had all of it on its way here.
+    pub fn withdraw_receive(self, op: &mut ReceiveOp) -> Option<Result<usize>> {
         let mut rest = Rest::new(&self.core.ni);
         while op.posted {
             match self.close(op) {
@@ -177,19 +192,25 @@ impl NearPair<'_> {
                     self.theirs().post(op.entry).publish(op.number - 1, false);
                     (op.posted, op.told) = (false, None);
                 }
-                Stopped::Late if !matches!(self.poke_receive(op), Ok(None)) => return,
                 stopped @ (Stopped::Late | Stopped::Soon) => {
+                    if stopped == Stopped::Late
+                        && let ended @ Some(_) = self.poke_receive(op).transpose()
+                    {
+                        return ended;
+                    }
                     // Whoever has ended touches nothing any more, and this rank copies no message to itself while it is here,
                     // whatever others have written.
                     if self.knows_place() || self.core.has_departed(self.link.rank) {
-                        return;
+                        return None;
                     }
                     if rest.wait_and_serve() && op.staged.is_some() {
-                        return self.leave_staged(op, stopped);
+                        self.leave_staged(op, stopped);
+                        return None;
                     }
                 }
             }
         }
+        None
     }
 
     /// The sender may write to the part of the own heap that stood in for the buffer: it stays behind. The next receive of the

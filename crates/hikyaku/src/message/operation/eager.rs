@@ -41,7 +41,7 @@ impl Drop for Expected<'_> {
     /// Nobody writes to the buffer any more.
     fn drop(&mut self) {
         if !self.is_done {
-            self.core.withdraw_receive(&mut self.op);
+            let _ = self.core.withdraw_receive(&mut self.op);
         }
     }
 }
@@ -114,7 +114,7 @@ impl Messages<'_> {
         let mut op = unsafe { self.core.begin_receive(Buffer::of_mut(into), member, slot)? };
         let received = self.core.poke_receive(&mut op);
         if matches!(received, Ok(None)) {
-            self.core.withdraw_receive(&mut op);
+            let _ = self.core.withdraw_receive(&mut op);
         }
         received
     }

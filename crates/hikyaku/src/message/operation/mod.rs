@@ -6,7 +6,8 @@
 //! | `receive` | receiving: from a slot, from any slot of a rank, from any rank |
 //! | `columns` | long messages from and into columns |
 //! | `eager` | short messages that leave nothing under way |
-//! | `look` | what there is, without waiting for it |
+//! | `exchange` | sending and receiving in one call |
+//! | `look` | what there is, without taking it |
 //! | `pending` | operations that go on while the program does something else |
 //! | `waiting` | those of them that receive short messages |
 //! | `scope` | operations under way in safe code |
@@ -17,6 +18,7 @@
 
 pub(super) mod columns;
 mod eager;
+mod exchange;
 mod look;
 pub(super) mod pending;
 pub(super) mod prepared;

@@ -4,7 +4,7 @@
 //! Those that could not be finished at once are kept in a table (receives of short messages in their slots: `waiting`) and
 //! moved on by every wait of the thread, whatever it waits for.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::message::buffer::spot::Buffer;
 use crate::message::messages::Messages;
 use crate::message::near::pair::NearPair;
@@ -14,6 +14,7 @@ use crate::message::state::pending::{Flight, Pending, UnderWay, Way};
 use crate::message::state::spool::Spool;
 use crate::message::wire::layout::EAGER_MAX;
 use crate::ni::{Awaited, Background, By, Wait, refuse_in_handler};
+use std::time::Duration;
 
 /// What was given up and others may still read.
 pub(crate) struct Halted {
@@ -50,7 +51,7 @@ impl Core {
             }
             Flight::Receive(op) => {
                 let poked = self.poke_receive(op);
-                poked.inspect_err(|_| self.withdraw_receive(op)).transpose()
+                poked.inspect_err(|_| drop(self.withdraw_receive(op))).transpose()
             }
         };
         if let Some(result) = ended {
@@ -202,7 +203,7 @@ impl Core {
             None => return,
         };
         match std::mem::replace(&mut pending.flights[ticket.index()], Flight::Empty) {
-            Flight::Receive(mut op) => self.withdraw_receive(&mut op),
+            Flight::Receive(mut op) => drop(self.withdraw_receive(&mut op)),
             Flight::Send(mut op) => self.withdraw_promised(&mut op),
             Flight::Empty | Flight::Ended(_) => {}
         }
@@ -256,27 +257,45 @@ impl Messages<'_> {
     /// handler, where it is refused and changes nothing.
     #[track_caller]
     pub(super) fn wait_flight(&self, member: usize, entry: usize, way: Way) -> Result<usize> {
+        // Without a timeout there is an end.
+        Ok(self.wait_flight_for(member, entry, way, None)?.unwrap_or(0))
+    }
+
+    /// Likewise for at most so long; `None` when that has passed, and then it is under way as before.
+    #[track_caller]
+    pub(super) fn wait_flight_for(
+        &self,
+        member: usize,
+        entry: usize,
+        way: Way,
+        patience: Option<Duration>,
+    ) -> Result<Option<usize>> {
         self.core.check(member, 0)?;
         if way == Way::In
             && let Some(bytes) = self.core.end_short(member, entry)
         {
-            return Ok(bytes);
+            return Ok(Some(bytes));
         }
-        if let Some(bytes) = self.core.test(member, entry, way)? {
-            return Ok(bytes);
+        if let ended @ Some(_) = self.core.test(member, entry, way)? {
+            return Ok(ended);
         }
         // A handler cannot wait; whoever started it can.
         refuse_in_handler()?;
         self.job.enter(if way == Way::In { &"wait_receive" } else { &"wait_send" });
-        let wait = Wait::on_rank(self.core.rank_of(member)).of(Awaited::AnyMessage(Some(entry % self.core.slots)));
+        let awaited = Awaited::AnyMessage(Some(entry % self.core.slots));
+        let wait = Wait::on_rank(self.core.rank_of(member)).at_most(patience).of(awaited);
         let waited = self.job.wait_until(wait, || {
             self.core.move_spooled();
             self.core.test(member, entry, way).transpose()
         });
-        if waited.is_err() {
-            self.core.withdraw(member, entry, way);
+        match waited {
+            Ok(ended) => ended.map(Some),
+            Err(Error::Timeout { .. }) => Ok(None),
+            Err(error) => {
+                self.core.withdraw(member, entry, way);
+                Err(error)
+            }
         }
-        waited?
     }
 
     /// One look at an operation; a peer that has ended ends it.

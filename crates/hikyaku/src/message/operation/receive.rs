@@ -13,6 +13,7 @@ use crate::message::wire::search::find_member;
 use crate::ni::{Awaited, By, Wait};
 use crate::transport::shm::layout::State;
 use bytemuck::Pod;
+use std::time::Duration;
 
 /// What a receive of any slot or any rank got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,40 @@ impl Messages<'_> {
                 self.recv_entry(into, rank, slot, slot)?
             }
         };
+        self.whole(bytes, size_of::<T>(), rank, slot)
+    }
+
+    /// [`Messages::recv`] that waits for at most `timeout`. When that has passed, the receive is withdrawn: the buffer may have been
+    /// written to in part, but the message, if there is one, stays for the next receive of its slot.
+    ///
+    /// ```
+    /// use hikyaku::Error;
+    /// use std::time::Duration;
+    ///
+    /// hikyaku::local(2, |job| {
+    ///     let messages = job.messages(1)?;
+    ///     if job.rank() == 0 {
+    ///         job.barrier()?;
+    ///         messages.send(&[5u8; 3], 1, 0)
+    ///     } else {
+    ///         let mut data = [0u8; 3];
+    ///         let late = messages.recv_for(&mut data, 0, 0, Duration::from_millis(1));
+    ///         assert!(matches!(late, Err(Error::Timeout { .. })));
+    ///         job.barrier()?;
+    ///         assert_eq!(messages.recv_for(&mut data, 0, 0, Duration::from_secs(60))?, 3);
+    ///         Ok(())
+    ///     }
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] when the time has passed; otherwise those of [`Messages::recv`].
+    #[track_caller]
+    pub fn recv_for<T: Pod>(&self, into: &mut [T], rank: usize, slot: usize, timeout: Duration) -> Result<usize> {
+        self.job.enter(&"recv_for");
+        let into = Buffer::of_mut(bytemuck::cast_slice_mut(into));
+        let bytes = self.recv_entry_for(into, rank, slot, slot, Some(timeout))?;
         self.whole(bytes, size_of::<T>(), rank, slot)
     }
 
@@ -150,6 +185,17 @@ impl Messages<'_> {
         slot: usize,
         entry: usize,
     ) -> Result<usize> {
+        self.recv_entry_for(buffer, rank, slot, entry, None)
+    }
+
+    fn recv_entry_for(
+        &self,
+        buffer: Buffer,
+        rank: usize,
+        slot: usize,
+        entry: usize,
+        patience: Option<Duration>,
+    ) -> Result<usize> {
         self.core.check(rank, slot)?;
         self.core.enter(rank);
         // SAFETY: the operation ends, or is withdrawn, before this call returns.
@@ -157,19 +203,28 @@ impl Messages<'_> {
         if let Some(bytes) = self.core.poke_receive(&mut op)? {
             return Ok(bytes);
         }
-        self.await_receive(&mut op)
+        self.await_receive_for(&mut op, patience)
     }
 
     /// Waits until a receive is done.
-    pub(in crate::message) fn await_receive(&self, op: &mut ReceiveOp) -> Result<usize> {
+    fn await_receive_for(&self, op: &mut ReceiveOp, patience: Option<Duration>) -> Result<usize> {
         self.core.post(op);
-        let wait = Wait::on_rank(self.core.rank_of(op.member)).of(self.core.awaited(op.entry, op.buffer.bytes));
+        let awaited = self.core.awaited(op.entry, op.buffer.bytes);
+        let wait = Wait::on_rank(self.core.rank_of(op.member)).at_most(patience).of(awaited);
         // Also if a handler panics in the wait: the buffer is the program's then.
         let mut receive = WithdrawnReceive::new(&self.core, op);
-        let received = self.job.wait_until(wait, || {
+        let waited = self.job.wait_until(wait, || {
             self.core.move_spooled();
             self.core.poke_receive(receive.op).transpose()
-        })??;
+        });
+        let received = match waited {
+            // All of it may have been on its way: then it has come, just in time.
+            Err(late @ Error::Timeout { .. }) => {
+                receive.is_done = true;
+                return self.core.withdraw_receive(receive.op).unwrap_or(Err(late));
+            }
+            waited => waited??,
+        };
         receive.is_done = true;
         Ok(received)
     }
@@ -192,7 +247,7 @@ impl<'a> WithdrawnReceive<'a> {
 impl Drop for WithdrawnReceive<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            self.core.withdraw_receive(self.op);
+            let _ = self.core.withdraw_receive(self.op);
         }
         self.core.state(self.op.member).borrow_mut().slots[self.op.entry].receive.owner = Owner::Nobody;
     }
@@ -232,6 +287,14 @@ impl Core {
         self.mourned.borrow_mut().insert(member);
         if self.has_message(member, entry) {
             self.state(member).borrow_mut().slots[entry].receive.taken += 1;
+        }
+    }
+
+    /// How many bytes the message has that waits in a slot, as its sender says; `None` if none does.
+    pub(super) fn waiting_bytes(&self, member: usize, entry: usize) -> Result<Option<usize>> {
+        match self.has_message(member, entry) {
+            true => Pair::of(self, member).waiting_bytes(entry),
+            false => Ok(None),
         }
     }
 
@@ -281,8 +344,9 @@ impl Core {
         Pair::of(self, op.member).poke_receive(op)
     }
 
-    /// Takes the buffer of a receive back: when this returns, nobody writes to it any more.
-    pub(super) fn withdraw_receive(&self, op: &mut ReceiveOp) {
-        Pair::of(self, op.member).withdraw_receive(op);
+    /// Takes the buffer of a receive back: when this returns, nobody writes to it any more. What became of the message, if all of it
+    /// came meanwhile.
+    pub(super) fn withdraw_receive(&self, op: &mut ReceiveOp) -> Option<Result<usize>> {
+        Pair::of(self, op.member).withdraw_receive(op)
     }
 }

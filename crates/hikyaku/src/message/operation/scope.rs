@@ -8,6 +8,7 @@ use crate::message::state::pending::{Started, StartedOp, Way};
 use bytemuck::Pod;
 use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 /// Where non-blocking operations are started; see [`Messages::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -165,6 +166,49 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.elements(&handle, bytes)
     }
 
+    /// Waits for a send for at most `timeout`; if it has not ended by then it is under way as before, and the handle comes back.
+    #[track_caller]
+    pub fn wait_send_for(&self, handle: SendHandle, timeout: Duration) -> Result<std::result::Result<(), SendHandle>> {
+        let Some(operation) = handle.0 else { return Ok(Ok(())) };
+        Ok(self.wait_within(operation, Some(timeout))?.map(drop).ok_or(handle))
+    }
+
+    /// Waits for a receive for at most `timeout`; gives the number of elements that came, or the handle of a receive that is under way
+    /// as before.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// hikyaku::local(2, |job| {
+    ///     let messages = job.messages(1)?;
+    ///     let mut data = [0; 4];
+    ///     if job.rank() == 0 {
+    ///         job.barrier()?;
+    ///         messages.send(&[7; 4], 1, 0)
+    ///     } else {
+    ///         messages.scope(|scope| {
+    ///             let receive = scope.irecv(&mut data, 0, 0)?;
+    ///             let receive = scope.wait_receive_for(receive, Duration::from_millis(1))?.expect_err("nothing was sent");
+    ///             job.barrier()?;
+    ///             assert_eq!(scope.wait_receive(receive)?, 4);
+    ///             Ok(())
+    ///         })
+    ///     }
+    /// })
+    /// .unwrap();
+    /// ```
+    #[track_caller]
+    pub fn wait_receive_for(
+        &self,
+        handle: ReceiveHandle,
+        timeout: Duration,
+    ) -> Result<std::result::Result<usize, ReceiveHandle>> {
+        match self.wait_within(handle.operation, Some(timeout))? {
+            Some(bytes) => self.elements(&handle, bytes).map(Ok),
+            None => Ok(Err(handle)),
+        }
+    }
+
     /// Whether a send has ended; if not, the handle comes back.
     pub fn test_send(&self, handle: SendHandle) -> Result<std::result::Result<(), SendHandle>> {
         let Some(operation) = handle.0 else { return Ok(Ok(())) };
@@ -213,11 +257,17 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     #[track_caller]
     fn wait(&self, operation: StartedOp) -> Result<usize> {
+        // Without a timeout there is an end.
+        Ok(self.wait_within(operation, None)?.unwrap_or(0))
+    }
+
+    #[track_caller]
+    fn wait_within(&self, operation: StartedOp, patience: Option<Duration>) -> Result<Option<usize>> {
         self.check(operation)?;
         let (member, slot, way) = operation.name();
-        let ended = self.messages.wait_flight(member, slot, way);
+        let ended = self.messages.wait_flight_for(member, slot, way, patience);
         // Not before: a handler may panic in the wait. And not where nothing can be waited for: it is still under way.
-        if !matches!(ended, Err(Error::InHandler | Error::InFunction)) {
+        if !matches!(ended, Ok(None) | Err(Error::InHandler | Error::InFunction)) {
             self.forget(operation);
         }
         ended
