@@ -57,7 +57,8 @@ impl Operation {
 }
 
 impl Job {
-    /// Waits until every rank has called it. What any rank wrote before, all see after.
+    /// Waits until every rank has called it. What any rank wrote before, all see after; and the messages that any rank has sent to
+    /// handlers before ([`crate::Port::send`]) were handled. While a rank waits here, its handlers run.
     ///
     /// A handler that panics in it ends the call, but this rank has come and is counted. If the program goes on, its next call
     /// goes on with the same barrier.

@@ -41,10 +41,12 @@ impl Port {
     }
 
     /// Sends an active message: handler `handler` of `rank` runs with an address, six words and a payload of up to
-    /// [`crate::PAYLOAD_MAX`] bytes. Waits while the rank does not keep up.
+    /// [`crate::PAYLOAD_MAX`] bytes. Waits while the rank does not keep up. That the handler has run is known after [`Port::sync`] or
+    /// a barrier; a rank that leaves with messages unhandled says so on standard error.
     #[inline]
     pub fn send(&self, rank: usize, handler: u16, address: u64, arguments: Arguments, payload: &[u8]) -> Result<()> {
         let packet = Packet { handler, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
+        self.initiator.note_messaged(true);
         self.initiator.submit(rank, &packet, payload)
     }
 
@@ -58,6 +60,7 @@ impl Port {
         payload: &[u8],
     ) -> Result<()> {
         let packet = Packet { handler, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
+        self.initiator.note_messaged(true);
         self.initiator.try_submit(rank, &packet, payload)
     }
 

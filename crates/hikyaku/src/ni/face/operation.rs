@@ -1,4 +1,4 @@
-//! Remote operations: push, pull, word, atomics, notification, flush.
+//! Remote operations: push, pull, word, notification, flush.
 //!
 //! On a pointer an operation is done when the call returns. On a route a push may still be under way;
 //! [`Port::flush`] and [`Port::sync`] wait for it, and a word or notification to the same rank comes after it: to a near rank it
@@ -7,7 +7,6 @@
 use super::port::Port;
 use super::raw;
 use crate::error::{Error, Result};
-use crate::memory::atomic::Atomic;
 use crate::ni::reach::place::{Place, Reach};
 use crate::ni::remote::initiator::Initiator;
 use bytemuck::Pod;
@@ -56,6 +55,33 @@ impl Port {
         raw::push_notify(self, to, data, flag, value)
     }
 
+    /// Writes `data`, then adds `amount` to the word `counter` on the same rank: whoever sees the sum sees the data. Many ranks can add to
+    /// one counter, so that their target waits for all of them at once.
+    ///
+    /// ```
+    /// hikyaku::local(4, |job| {
+    ///     let parts = job.symmetric::<u64>(4)?;
+    ///     let counter = job.symmetric::<u64>(1)?;
+    ///     job.push_notify_add(parts.at(0, job.rank()), &[job.rank() as u64], counter.at(0, 0), 1)?;
+    ///     if job.rank() == 0 {
+    ///         job.wait(counter.here(0), hikyaku::Until::AtLeast(4))?;
+    ///         assert_eq!(parts.to_vec(), [0, 1, 2, 3]);
+    ///     }
+    ///     job.barrier()
+    /// })
+    /// .unwrap();
+    /// ```
+    #[inline]
+    pub fn push_notify_add<T: Pod>(
+        &self,
+        to: Place<'_, T>,
+        data: &[T],
+        counter: Place<'_, u64>,
+        amount: u64,
+    ) -> Result<()> {
+        raw::push_notify_add(self, to, data, counter, amount)
+    }
+
     /// Writes `data`, and `value` into the word `status` of this rank's own memory once the data is all there
     /// (R3): the caller waits for the word, or looks at it, whenever it likes. A push that is refused (its area was
     /// revoked meanwhile) leaves the word as it is and is reported by [`Port::flush`] and [`Port::sync`].
@@ -74,40 +100,8 @@ impl Port {
         raw::pull_status(self, from, into, status, value)
     }
 
-    /// Changes a word atomically and gives its value from before; wakes whoever waits for it.
-    #[inline]
-    pub fn atomic(&self, at: Place<'_, u64>, operation: Atomic) -> Result<u64> {
-        let Initiator { ni, .. } = &self.initiator;
-        self.initiator.tick();
-        let Some(target) = ni.word_to(&at) else { return atomic_elsewhere(&self.initiator, at, operation) };
-        // Found before: what comes after waits for the operation.
-        let block = ni.near_block(at.rank);
-        let before = operation.perform(target);
-        if let Some(block) = block {
-            block.bell.ring(ni.fences, ni.watch_of(target.as_ptr().cast()));
-        }
-        Ok(before)
-    }
-
-    /// Adds to a word; gives the value from before.
-    #[inline]
-    pub fn fetch_add(&self, at: Place<'_, u64>, value: u64) -> Result<u64> {
-        self.atomic(at, Atomic::Add(value))
-    }
-
-    /// Replaces a word; gives the value from before.
-    #[inline]
-    pub fn swap(&self, at: Place<'_, u64>, value: u64) -> Result<u64> {
-        self.atomic(at, Atomic::Swap(value))
-    }
-
-    /// Replaces a word by `new` if it equals `old`; gives the value from before.
-    #[inline]
-    pub fn compare_swap(&self, at: Place<'_, u64>, old: u64, new: u64) -> Result<u64> {
-        self.atomic(at, Atomic::CompareSwap { old, new })
-    }
-
-    /// Waits until everything this port has pushed to `rank` is there, and reports what was refused meanwhile.
+    /// Waits until everything this port has pushed to `rank` is there, and reports what was refused meanwhile. Messages to handlers are
+    /// none of it: [`Port::sync`] waits for those.
     #[inline]
     #[track_caller]
     pub fn flush(&self, rank: usize) -> Result<()> {
@@ -120,7 +114,29 @@ impl Port {
         self.initiator.report_refusal()
     }
 
-    /// Waits until everything this port has started is done at its target, and reports what a peer refused.
+    /// Waits until everything this port has started is done at its target, and reports what a peer refused. That is, pushes are there,
+    /// and the handlers of messages that were sent with [`Port::send`] have run, as soon as their ranks are inside calls of the library;
+    /// what such a handler has sent further is its own rank's. If a rank has ended without having handled a message, that is
+    /// the error.
+    ///
+    /// Who has sent no messages since the last time waits for none, and pays nothing for them.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+    /// let sums = [0, 1].map(|_| Arc::new(AtomicU64::new(0)));
+    /// hikyaku::local(2, |job| {
+    ///     let sum = sums[job.rank()].clone();
+    ///     job.register_handler(1, move |_, message| drop(sum.fetch_add(message.address, SeqCst)))?;
+    ///     job.barrier()?;
+    ///     let peer = 1 - job.rank();
+    ///     (1..=10).try_for_each(|value| job.send(peer, 1, value, [0; 6], &[]))?;
+    ///     job.sync()?;
+    ///     assert_eq!(sums[peer].load(SeqCst), 55);
+    ///     job.barrier()
+    /// })
+    /// .unwrap();
+    /// ```
     #[track_caller]
     pub fn sync(&self) -> Result<()> {
         self.enter(&"sync");
@@ -133,21 +149,12 @@ impl Port {
     }
 }
 
-/// Out of line, here and below, so that what is compiled in place stays short.
+/// Out of line, so that what is compiled in place stays short.
 #[inline(never)]
 fn word_elsewhere(by: &Initiator, to: Place<'_, u64>, value: u64) -> Result<()> {
     match by.ni.resolve(to, 1)? {
         Reach::Area(area, offset) => by.word_area(area, offset, value),
         Reach::Far(target) => by.word_routed(target, value),
         Reach::Pointer(_) => unreachable!("written in place"),
-    }
-}
-
-#[inline(never)]
-fn atomic_elsewhere(by: &Initiator, at: Place<'_, u64>, operation: Atomic) -> Result<u64> {
-    match by.ni.resolve(at, 1)? {
-        Reach::Area(area, offset) => by.atomic_area(area, offset, operation),
-        Reach::Far(target) => by.atomic_routed(target, operation),
-        Reach::Pointer(_) => unreachable!("done in place"),
     }
 }

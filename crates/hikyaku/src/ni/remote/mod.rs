@@ -30,12 +30,14 @@
 //! | `initiator` | one port's ways out, and what it has under way |
 //! | `submit` | sending messages and operations, waiting for room |
 //! | `settle` | waiting until what was started is done |
+//! | `handled` | waiting until the messages that were sent are handled |
 //! | `onesided` | operations that the network itself does |
 //! | `initiate` | operations by packets: quiet, counted, asked |
 //! | `pull` | reading long places, with several requests under way |
 //! | `access` | operations on areas: by a pointer, by a system call, or by one of the above |
 
 pub(crate) mod access;
+pub(crate) mod handled;
 pub(crate) mod initiate;
 pub(crate) mod initiator;
 mod onesided;
