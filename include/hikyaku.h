@@ -118,7 +118,8 @@ int hk_finalize(void);
 int hk_rank(void);
 int hk_size(void);
 
-/* Waits until every rank has called it. What any rank wrote before, all see after. Init thread. */
+/* Waits until every rank has called it. What any rank wrote before, all see after; and the messages that the init threads have
+ * sent to handlers before were handled. While a rank waits here, its handlers run. Init thread. */
 int hk_barrier(void);
 
 /* The same for at most so many milliseconds (negative: without end); then HK_ERR_TIMEOUT. This rank has come and is counted: its next
@@ -206,6 +207,11 @@ int hk_word(int rank, hk_area area, size_t offset, uint64_t value);
 int hk_push_notify(const void *my_addr, int rank, hk_area area, size_t offset, size_t size,
                    hk_area flag, size_t flag_offset, uint64_t value);
 
+/* Writes the bytes, then adds `amount` to the word at (rank, counter, counter_offset): whoever sees the sum sees the bytes. Many
+ * ranks can add to one counter, whose owner waits for all of them by hk_wait with HK_AT_LEAST. */
+int hk_push_notify_add(const void *my_addr, int rank, hk_area area, size_t offset, size_t size,
+                       hk_area counter, size_t counter_offset, uint64_t amount);
+
 /* Writes (reads) the bytes, and `value` into the word at (status, status_offset) of this rank's own memory once they
  * are all there: look at it by hk_poll or wait for it by hk_wait whenever you like. */
 int hk_push_status(const void *my_addr, int rank, hk_area area, size_t offset, size_t size,
@@ -228,10 +234,21 @@ int hk_atomic(int rank, hk_area area, size_t offset, hk_atomic_op op, uint64_t o
               uint64_t *before);
 int hk_fetch_add(int rank, hk_area area, size_t offset, uint64_t value, uint64_t *before);
 
-/* Waits until everything this thread has pushed to the rank is there. */
+/* Changes other numbers atomically; `offset` is a multiple of their size. Integers wrap around. */
+int hk_atomic_u32(int rank, hk_area area, size_t offset, hk_atomic_op op, uint32_t operand, uint32_t expected,
+                  uint32_t *before);
+int hk_atomic_i64(int rank, hk_area area, size_t offset, hk_atomic_op op, int64_t operand, int64_t expected,
+                  int64_t *before);
+int hk_fetch_add_u32(int rank, hk_area area, size_t offset, uint32_t value, uint32_t *before);
+int hk_fetch_add_i64(int rank, hk_area area, size_t offset, int64_t value, int64_t *before);
+int hk_fetch_add_f64(int rank, hk_area area, size_t offset, double value, double *before);
+
+/* Waits until everything this thread has pushed to the rank is there; not for messages to handlers. */
 int hk_flush(int rank);
 
-/* Waits until everything this thread has started is done at its target, and reports what a peer refused. */
+/* Waits until everything this thread has started is done at its target, and reports what a peer refused: pushes are there, and
+ * the handlers of messages sent with hk_send have run, as soon as their ranks are inside calls of this library. If a rank has ended
+ * without having handled a message, that is the error. Costs nothing for messages where none were sent. */
 int hk_sync(void);
 
 /* ---- active messages ------------------------------------------------------------------------------------------ */
@@ -263,7 +280,8 @@ int hk_handler_register(uint16_t id, hk_handler handler, void *user);
 int hk_handler_remove(uint16_t id);
 
 /* Sends an active message. `arguments` null means six zeros; `payload` may be null if it has 0 bytes. Waits while the
- * rank does not keep up; hk_try_send gives HK_BUSY instead, after serving what has arrived here. */
+ * rank does not keep up; hk_try_send gives HK_BUSY instead, after serving what has arrived here. That the handler has run is
+ * known after hk_sync or hk_barrier. A rank that ends with messages unhandled says so on standard error. */
 int hk_send(int rank, uint16_t handler, uint64_t address, const uint64_t arguments[HK_ARGUMENT_COUNT],
             const void *payload, size_t payload_bytes);
 int hk_try_send(int rank, uint16_t handler, uint64_t address, const uint64_t arguments[HK_ARGUMENT_COUNT],
@@ -280,7 +298,8 @@ int hk_context_send(hk_context *context, int rank, uint16_t handler, uint64_t ad
 /* Inside a handler: answers hk_call. Does nothing for a message that is no call, or the second time. */
 int hk_context_reply(hk_context *context, const uint64_t arguments[HK_ARGUMENT_COUNT]);
 
-/* Inside a handler: asks to be run again with the same message later. Messages of the same sender wait behind it. */
+/* Inside a handler: asks to be run again with the same message later. Messages of the same sender wait behind it, and so does
+ * that sender in hk_sync and hk_barrier. */
 int hk_context_retry(hk_context *context);
 
 /* Runs the handlers of messages that have arrived; 1 if there were any, else 0. Waiting calls do so by themselves. */

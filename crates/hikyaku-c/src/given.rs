@@ -201,6 +201,21 @@ impl<'a> Source<'a> {
         Ok(unsafe { port.push_notify_from(to, data, size, flag, value) }?)
     }
 
+    /// Pushes `size` bytes, then adds to a word of the target.
+    #[inline(always)]
+    pub fn push_notify_add(
+        &self,
+        port: &Port,
+        to: Place<'_, u8>,
+        size: usize,
+        counter: Place<'_, u64>,
+        amount: u64,
+    ) -> Result<(), Failure> {
+        let data = self.address(size)?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.push_notify_add_from(to, data, size, counter, amount) }?)
+    }
+
     /// Pushes `size` bytes, then sets a word here.
     #[inline(always)]
     pub fn push_status(

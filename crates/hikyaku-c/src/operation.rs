@@ -4,7 +4,7 @@ use crate::entry::with_port;
 use crate::error::Failure;
 use crate::given::{Out, Source, Target, exported};
 use crate::handle::Handle;
-use core_hikyaku::Atomic;
+use core_hikyaku::{Atomic, AtomicNumber, Port};
 use std::ffi::c_int;
 
 exported! {
@@ -46,6 +46,22 @@ exported! {
     ) -> c_int {
         with_port(|port| {
             area.with_bytes_and_flag(rank as usize, offset, flag, flag_offset, move |to, flag| my_addr.push_notify(port, to, size, flag, value))
+        })
+    }
+
+    /// Remote write, then an addition at the target.
+    pub fn hk_push_notify_add(
+        my_addr: Source<'_>,
+        rank: c_int,
+        area: Handle,
+        offset: usize,
+        size: usize,
+        counter: Handle,
+        counter_offset: usize,
+        amount: u64,
+    ) -> c_int {
+        with_port(|port| {
+            area.with_bytes_and_flag(rank as usize, offset, counter, counter_offset, move |to, counter| my_addr.push_notify_add(port, to, size, counter, amount))
         })
     }
 
@@ -94,15 +110,7 @@ exported! {
         before: Out<'_, u64>,
     ) -> c_int {
         with_port(|port| {
-            let operation = match op {
-                0 => Atomic::Add(operand),
-                1 => Atomic::Swap(operand),
-                2 => Atomic::CompareSwap { old: expected, new: operand },
-                3 => Atomic::And(operand),
-                4 => Atomic::Or(operand),
-                5 => Atomic::Xor(operand),
-                _ => return Err(Failure::Choice { what: "hk_atomic_op", value: op.into() }),
-            };
+            let operation = operation(op, operand, expected)?;
             let old = area.with_word(rank as usize, offset, move |at| Ok(port.atomic(at, operation)?))?;
             before.give(old);
             Ok(())
@@ -118,6 +126,47 @@ exported! {
         })
     }
 
+    /// Changes 4 bytes atomically.
+    pub fn hk_atomic_u32(
+        rank: c_int,
+        area: Handle,
+        offset: usize,
+        op: c_int,
+        operand: u32,
+        expected: u32,
+        before: Out<'_, u32>,
+    ) -> c_int {
+        with_port(|port| change(port, rank, area, offset, operation(op, operand, expected)?, before))
+    }
+
+    /// Changes a signed word atomically.
+    pub fn hk_atomic_i64(
+        rank: c_int,
+        area: Handle,
+        offset: usize,
+        op: c_int,
+        operand: i64,
+        expected: i64,
+        before: Out<'_, i64>,
+    ) -> c_int {
+        with_port(|port| change(port, rank, area, offset, operation(op, operand, expected)?, before))
+    }
+
+    /// Adds to 4 bytes.
+    pub fn hk_fetch_add_u32(rank: c_int, area: Handle, offset: usize, value: u32, before: Out<'_, u32>) -> c_int {
+        with_port(|port| change(port, rank, area, offset, Atomic::Add(value), before))
+    }
+
+    /// Adds to a signed word.
+    pub fn hk_fetch_add_i64(rank: c_int, area: Handle, offset: usize, value: i64, before: Out<'_, i64>) -> c_int {
+        with_port(|port| change(port, rank, area, offset, Atomic::Add(value), before))
+    }
+
+    /// Adds to a floating-point number.
+    pub fn hk_fetch_add_f64(rank: c_int, area: Handle, offset: usize, value: f64, before: Out<'_, f64>) -> c_int {
+        with_port(|port| change(port, rank, area, offset, Atomic::Add(value), before))
+    }
+
     /// Waits until everything pushed to a rank is there.
     pub fn hk_flush(rank: c_int) -> c_int {
         with_port(|port| Ok(port.flush(rank as usize)?))
@@ -127,4 +176,30 @@ exported! {
     pub fn hk_sync() -> c_int {
         with_port(|port| Ok(port.sync()?))
     }
+}
+
+/// What `hk_atomic_op` means.
+fn operation<T>(op: c_int, operand: T, expected: T) -> Result<Atomic<T>, Failure> {
+    Ok(match op {
+        0 => Atomic::Add(operand),
+        1 => Atomic::Swap(operand),
+        2 => Atomic::CompareSwap { old: expected, new: operand },
+        3 => Atomic::And(operand),
+        4 => Atomic::Or(operand),
+        5 => Atomic::Xor(operand),
+        _ => return Err(Failure::Choice { what: "hk_atomic_op", value: op.into() }),
+    })
+}
+
+fn change<T: AtomicNumber>(
+    port: &Port,
+    rank: c_int,
+    area: Handle,
+    offset: usize,
+    operation: Atomic<T>,
+    before: Out<'_, T>,
+) -> Result<(), Failure> {
+    let old = area.with_bytes(rank as usize, offset, move |at| Ok(port.atomic(at.cast()?, operation)?))?;
+    before.give(old);
+    Ok(())
 }

@@ -19,6 +19,7 @@
 //! | `runner` | runs cases on a kind of job |
 //! | `support` | what cases need: errors to expect, conditions to wait for |
 //! | `deadlock` | programs whose ranks wait for each other for ever |
+//! | `unhandled` | programs that end before their messages were handled |
 //! | `misuse/` | programs in safe Rust that do what a program should not |
 //! | `mortal/` | what ranks do while one of them dies |
 //! | `ends` | ends of ranks in the middle of something |
@@ -55,6 +56,7 @@ pub mod runner;
 pub mod seccomp;
 pub mod segment;
 pub mod support;
+pub mod unhandled;
 pub mod watchdog;
 
 pub use cases::message::{pattern, programs};
@@ -92,6 +94,8 @@ macro_rules! for_each_case {
                 a_word_follows_all_pushes: 2,
                 a_token_goes_round: 3,
                 everyone_notifies_one: 4,
+                everyone_adds_to_one_counter: 4,
+                an_addition_wakes_and_follows_all_pushes: 2,
                 until_means_what_it_says: 2,
                 a_barrier_orders_everything: 4,
                 barriers_never_mix: 3,
@@ -103,6 +107,9 @@ macro_rules! for_each_case {
                 swap_hands_each_value_on_once: 3,
                 bits_of_different_ranks_are_independent: 4,
                 an_atomic_operation_wakes: 2,
+                numbers_of_every_type: 2,
+                concurrent_adds_of_every_type: 4,
+                half_a_word_wakes: 2,
             }
             status {
                 push_status_comes_after_the_data: 2,
@@ -150,6 +157,15 @@ macro_rules! for_each_case {
                 an_unregistered_handler_is_unknown: 2,
                 a_handler_asks_to_be_run_again: 2,
                 a_rank_that_only_pushes_answers_too: 2,
+            }
+            handled {
+                sync_waits_until_messages_were_handled: 3,
+                barriers_wait_until_messages_were_handled: 4,
+                ports_wait_for_their_own_messages: 2,
+                sync_waits_for_a_handler_that_asks_to_be_run_again: 2,
+                messages_that_a_rank_handled_before_it_left_count: 2,
+                messages_that_a_rank_left_unhandled_are_an_error: 2,
+                a_rank_in_any_collective_handles_messages: 4,
             }
             pressure {
                 a_full_ring_is_busy_and_empties: 2,

@@ -30,7 +30,7 @@
 //! | have memory on every rank | [`Job::symmetric`] |
 //! | have memory on one rank, by id | [`Port::area`], [`Port::register`], [`Port::open_area`] |
 //! | have memory that messages move without a system call | [`Port::block`] |
-//! | move data | [`Port::push`], [`Port::pull`], [`Port::push_notify`] |
+//! | move data | [`Port::push`], [`Port::pull`], [`Port::push_notify`], [`Port::push_notify_add`] |
 //! | set and wait for flags | [`Port::word`], [`Port::wait`], [`Port::wait_any`] |
 //! | change a word atomically | [`Port::atomic`], [`Port::fetch_add`], [`Port::compare_swap`] |
 //! | run code at a peer | [`Port::register_handler`], [`Port::send`], [`Port::call`] |
@@ -174,7 +174,7 @@ pub use self::{
     collective::Group,
     error::{Error, Refusal, Result},
     job::{Config, Job, at_exit, local, local_with, parse_bytes},
-    memory::atomic::Atomic,
+    memory::atomic::{Atomic, AtomicNumber},
     ni::{
         ARGUMENT_COUNT, Area, Arguments, Block, By, Context, Event, HANDLER_COUNT, Message, NiThread, PAYLOAD_MAX,
         Place, Port, PreparedPush, RemoteArea, Symmetric, Until,

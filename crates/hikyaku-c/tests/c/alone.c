@@ -41,10 +41,16 @@ static void everything_gives(int code) {
     FAILS(code, hk_pull(data, 0, area, 0, 8));
     FAILS(code, hk_word(0, area, 0, 1));
     FAILS(code, hk_push_notify(data, 0, area, 0, 8, area, 0, 1));
+    FAILS(code, hk_push_notify_add(data, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_push_status(data, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_pull_status(data, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_atomic(0, area, 0, HK_ADD, 1, 0, &word));
     FAILS(code, hk_fetch_add(0, area, 0, 1, &word));
+    FAILS(code, hk_atomic_u32(0, area, 0, HK_ADD, 1, 0, NULL));
+    FAILS(code, hk_atomic_i64(0, area, 0, HK_ADD, 1, 0, NULL));
+    FAILS(code, hk_fetch_add_u32(0, area, 0, 1, NULL));
+    FAILS(code, hk_fetch_add_i64(0, area, 0, 1, NULL));
+    FAILS(code, hk_fetch_add_f64(0, area, 0, 1, NULL));
     FAILS(code, hk_flush(0));
     FAILS(code, hk_sync());
     FAILS(code, hk_handler_register(1, on_message, NULL));

@@ -66,6 +66,11 @@ int main(void) {
     CHECK(hk_address(right, data, BYTES) == NULL && hk_address(size, data, 0) == NULL);
     OK(hk_barrier());
 
+    /* Everybody tells rank 0, which waits for all at once. */
+    OK(hk_push_notify_add(out, 0, data, 0, 8, flags, 40, 2));
+    if (me == 0) OK(hk_wait(flags, 40, HK_AT_LEAST, 2 * (uint64_t)size, HK_ANYONE, HK_FOREVER, &value));
+    OK(hk_barrier());
+
     /* Atomics, all on rank 0. */
     for (i = 0; i < 1000; i++) OK(hk_fetch_add(0, flags, 32, 1, &before));
     OK(hk_barrier());
@@ -85,6 +90,28 @@ int main(void) {
         CHECK(words[4] == 15);
         OK(hk_atomic(0, flags, 32, HK_XOR, 10, 0, &before));
         CHECK(before == 15 && words[4] == 5);
+    }
+    /* Other numbers: two halves of one word, a signed one, a floating-point one. */
+    OK(hk_barrier());
+    for (i = 0; i < 100; i++) {
+        OK(hk_fetch_add_u32(0, flags, 48, 1, NULL));
+        OK(hk_fetch_add_u32(0, flags, 52, UINT32_MAX, NULL));
+        OK(hk_fetch_add_i64(0, flags, 56, -3, NULL));
+    }
+    OK(hk_barrier());
+    if (me == 0) {
+        uint32_t half;
+        int64_t word;
+        double number;
+        OK(hk_atomic_u32(0, flags, 48, HK_COMPARE_SWAP, 7, 100 * (uint32_t)size, &half));
+        CHECK(half == 100 * (uint32_t)size);
+        OK(hk_atomic_u32(0, flags, 52, HK_XOR, 0, 0, &half));
+        CHECK(half == 0 - 100 * (uint32_t)size);
+        OK(hk_atomic_i64(0, flags, 56, HK_SWAP, 0, 0, &word));
+        CHECK(word == -300 * (int64_t)size);
+        OK(hk_fetch_add_f64(0, flags, 56, 0.5, &number));
+        OK(hk_fetch_add_f64(0, flags, 56, 0.25, &number));
+        CHECK(number == 0.5);
     }
     OK(hk_free(data));
     OK(hk_free(flags));

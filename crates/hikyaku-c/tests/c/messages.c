@@ -101,6 +101,14 @@ int main(void) {
     CHECK(ran == 1000);
     OK(hk_barrier());
 
+    /* The messages of all ranks were handled when hk_sync has returned on them. */
+    arguments[0] = 1, arguments[1] = 0;
+    for (i = 0; i < 10; i++) OK(hk_send(right, COUNT, 0xabc, arguments, "hello", 5));
+    OK(hk_sync());
+    OK(hk_barrier());
+    OK(hk_handled(COUNT, &ran));
+    CHECK(ran == 1010);
+
     for (i = 0; i < 100; i++) {
         arguments[0] = (uint64_t)i, arguments[1] = 10;
         OK(hk_call(right, ADD, arguments, NULL, 0, reply));

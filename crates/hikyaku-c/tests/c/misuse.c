@@ -93,8 +93,16 @@ int main(void) {
     OK(hk_word(me, word_area, 8, 1));
     FAILS(HK_ERR_ALIGNMENT, hk_word(me, area, 4, 1));
     FAILS(HK_ERR_ALIGNMENT, hk_fetch_add(me, area, 63, 1, NULL));
+    FAILS(HK_ERR_ALIGNMENT, hk_fetch_add_u32(me, area, 2, 1, NULL));
+    FAILS(HK_ERR_ALIGNMENT, hk_fetch_add_i64(me, area, 4, 1, NULL));
+    FAILS(HK_ERR_ALIGNMENT, hk_fetch_add_f64(me, area, 4, 1, NULL));
+    FAILS(HK_ERR_BOUNDS, hk_fetch_add_u32(me, area, 64, 1, NULL));
+    FAILS(HK_ERR_BOUNDS, hk_fetch_add_f64(me, area, 64, 1, NULL));
+    FAILS(HK_ERR_INVALID, hk_atomic_u32(me, area, 0, (hk_atomic_op)6, 1, 0, NULL));
     FAILS(HK_ERR_ALIGNMENT, hk_wait(area, 1, HK_EQUAL, 1, HK_ANYONE, 1, NULL));
     FAILS(HK_ERR_ALIGNMENT, hk_push_notify(data, me, area, 0, 8, area, 9, 1));
+    FAILS(HK_ERR_ALIGNMENT, hk_push_notify_add(data, me, area, 0, 8, area, 9, 1));
+    FAILS(HK_ERR_BOUNDS, hk_push_notify_add(data, me, area, 0, 8, area, 64, 1));
 
     /* Null pointers; none is needed for no bytes. */
     FAILS(HK_ERR_INVALID, hk_push(NULL, me, area, 0, 8));

@@ -9,6 +9,7 @@ pub mod collective;
 pub mod columns;
 pub mod event;
 pub mod fork;
+pub mod handled;
 pub mod handlers;
 pub mod layers;
 pub mod memory;

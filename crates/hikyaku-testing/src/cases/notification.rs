@@ -1,7 +1,7 @@
 //! Order: a word after its data, a barrier after everything.
 
-use crate::support::tag;
-use hikyaku::{Job, Until};
+use crate::support::{expect_error, tag};
+use hikyaku::{Error, Job, Until};
 
 pub fn data_comes_before_its_word(job: &Job) {
     const SIZES: [usize; 9] = [1, 2, 7, 8, 64, 130, 1000, 5000, 100_000];
@@ -82,6 +82,88 @@ pub fn everyone_notifies_one(job: &Job) {
             job.wait(acknowledged.here(0), Until::Equal(round)).unwrap();
         }
     }
+}
+
+/// Data and counter in every kind of memory, of every length.
+pub fn everyone_adds_to_one_counter(job: &Job) {
+    const SIZES: [usize; 5] = [0, 1, 3, 130, 9000];
+    let (size, rank) = (job.size(), job.rank());
+    let data = job.symmetric::<u64>(size * 9000).unwrap();
+    let counters = job.symmetric::<u64>(2).unwrap();
+    let area = job.area::<u64>(1, size * 9000).unwrap();
+    let private = job.register(2, vec![0u64; size * 9000]).unwrap();
+    let (area_counter, private_counter) = (job.area::<u64>(3, 1).unwrap(), job.register(4, vec![0u64; 1]).unwrap());
+    let passed = job.symmetric::<u64>(1).unwrap();
+    job.barrier().unwrap();
+    let [remote, remote_private, remote_counter, remote_private_counter] =
+        [1, 2, 3, 4].map(|id| job.open_area::<u64>(0, id).unwrap());
+    let mut turn = 0;
+    for len in SIZES {
+        for kind in 0..9 {
+            turn += 1;
+            let content = vec![tag(rank, turn as usize); len];
+            let place = match kind % 3 {
+                0 => data.at(0, rank * 9000),
+                1 => remote.at(rank * 9000),
+                _ => remote_private.at(rank * 9000),
+            };
+            let counter = match kind / 3 {
+                0 => counters.at(0, 1),
+                1 => remote_counter.at(0),
+                _ => remote_private_counter.at(0),
+            };
+            // Each adds another amount, so that a lost or doubled one is seen.
+            job.push_notify_add(place, &content, counter, 1 << (8 * rank)).unwrap();
+            if rank == 0 {
+                // All together, so often that kind of counter was used.
+                let sum = (0..size).map(|rank| 1u64 << (8 * rank)).sum::<u64>();
+                let uses = (turn - 1) / 9 * 3 + kind as u64 % 3 + 1;
+                let word = match kind / 3 {
+                    0 => counters.here(1),
+                    1 => area_counter.at(0),
+                    _ => private_counter.at(0),
+                };
+                assert_eq!(job.wait(word, Until::AtLeast(uses * sum)).unwrap(), uses * sum);
+                for peer in 0..size {
+                    let mut got = vec![0; len];
+                    match kind % 3 {
+                        0 => data.read(peer * 9000, &mut got),
+                        1 => area.read(peer * 9000, &mut got),
+                        _ => private.read(peer * 9000, &mut got),
+                    }
+                    assert!(got.iter().all(|word| *word == tag(peer, turn as usize)), "turn {turn} of rank {peer}");
+                }
+                (1..size).for_each(|peer| job.word(passed.at(peer, 0), turn).unwrap());
+            } else {
+                job.wait(passed.here(0), Until::AtLeast(turn)).unwrap();
+            }
+        }
+    }
+    assert_eq!(counters.get(0), 0, "the word beside");
+    job.barrier().unwrap();
+}
+
+pub fn an_addition_wakes_and_follows_all_pushes(job: &Job) {
+    let (data, counter) = (job.symmetric::<u64>(500).unwrap(), job.symmetric::<u64>(2).unwrap());
+    let peer = 1 - job.rank();
+    for turn in 1..=100u64 {
+        if job.rank() == 0 {
+            (0..5).for_each(|part| job.push(data.at(peer, part * 100), &[turn; 100]).unwrap());
+            job.push_notify_add::<u64>(data.at(peer, 0), &[], counter.at(peer, 0), 3).unwrap();
+            job.wait(counter.here(1), Until::Equal(turn)).unwrap();
+        } else {
+            assert_eq!(job.wait(counter.here(0), Until::AtLeast(3 * turn)).unwrap(), 3 * turn);
+            assert!(data.to_vec().iter().all(|word| *word == turn));
+            job.word(counter.at(peer, 1), turn).unwrap();
+        }
+    }
+    // What goes wrong writes nothing.
+    expect_error!(job.push_notify_add(data.at(peer, 0), &[9], counter.at(job.rank(), 0), 1), Error::NotMine { .. });
+    expect_error!(job.push_notify_add(data.at(peer, 0), &[9], counter.at(peer, 2), 1), Error::OutOfBounds { .. });
+    expect_error!(job.push_notify_add(data.at(peer, 500), &[9], counter.at(peer, 0), 1), Error::OutOfBounds { .. });
+    job.barrier().unwrap();
+    assert!(!data.to_vec().contains(&9));
+    assert_eq!(counter.get(0), if job.rank() == 0 { 0 } else { 300 });
 }
 
 pub fn until_means_what_it_says(job: &Job) {

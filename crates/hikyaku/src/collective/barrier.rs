@@ -5,7 +5,8 @@ use super::label::{Kind, Label};
 use crate::error::Result;
 
 impl Group<'_> {
-    /// Waits until every member has called it. What any member wrote before, all see after.
+    /// Waits until every member has called it. What any member wrote before, all see after; and the messages that any member has sent
+    /// to handlers before ([`crate::Port::send`]) were handled. While a rank waits in this or any other collective call, its handlers run.
     ///
     /// ```
     /// hikyaku::local(3, |job| {
@@ -32,7 +33,7 @@ impl Group<'_> {
 
     #[inline]
     pub(super) fn barrier_of(&self, kind: Kind) -> Result<()> {
-        if self.job.initiator.has_routed() {
+        if self.job.initiator.has_started() {
             self.job.initiator.complete()?;
         }
         self.reach().barrier(Label::new(kind, 0))

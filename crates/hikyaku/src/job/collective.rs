@@ -79,7 +79,8 @@ impl Patience {
 }
 
 impl Job {
-    /// Waits until every rank has called it. What any rank wrote before, all see after.
+    /// Waits until every rank has called it. What any rank wrote before, all see after; and the messages that any rank has sent to
+    /// handlers before ([`crate::Port::send`]) were handled. While a rank waits here, its handlers run.
     ///
     /// If a handler panics in it, the call ends, but this rank counts as having arrived. If the program survives, its next call continues
     /// the same barrier.

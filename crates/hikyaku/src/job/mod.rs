@@ -14,6 +14,7 @@
 //! | `rendezvous` | how ranks started by those find each other |
 //! | `watch` | how they notice each other's end |
 //! | `exit` | how they tell their own |
+//! | `farewell` | what they say of messages that nobody has handled |
 //! | `address` | where ranks of other hosts reach this one |
 //! | `wire` | what a rank and its launcher say to each other |
 //! | `neighborhood` | who is on which host, and how each is reached |
@@ -32,6 +33,7 @@ pub(crate) mod bytes;
 pub(crate) mod choice;
 mod collective;
 mod exit;
+mod farewell;
 mod inherited;
 mod join;
 mod local;
@@ -228,6 +230,10 @@ impl Drop for Job {
         match &self.ni.environment {
             Some(environment) => environment.depart(state, self.ni.mine().life.arrivals.load(Ordering::Relaxed)),
             None => self.ni.memory.mark_departed(self.ni.local, state),
+        }
+        // What lies there in a simulation is seen when all have ended.
+        if state.has_left() && self.ni.environment.is_none() {
+            self.tell_unhandled();
         }
     }
 }

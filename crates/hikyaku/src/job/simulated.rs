@@ -72,6 +72,8 @@ pub struct Run<R> {
     pub links: Counters,
     /// A checksum of all events: the same seed gives the same one.
     pub hash: u64,
+    /// What is said of ranks that have ended and left messages unhandled.
+    pub remarks: Vec<String>,
     /// What went from where to where, if [`Sim::trace`] asked for it, in the order of sending.
     pub passages: Vec<Passage>,
 }
@@ -196,8 +198,8 @@ impl Sim {
         let run = self.run_mortal(rank)?;
         let one = |(rank, result): (usize, Option<R>)| result.ok_or(Error::PeerDead { rank });
         let results = run.results.into_iter().enumerate().map(one).collect::<Result<_>>()?;
-        let Run { elapsed, events, links, hash, passages, .. } = run;
-        Ok(Run { results, elapsed, events, links, hash, passages })
+        let Run { elapsed, events, links, hash, remarks, passages, .. } = run;
+        Ok(Run { results, elapsed, events, links, hash, remarks, passages })
     }
 
     /// Runs the job where ranks may be killed: those return nothing.
@@ -262,7 +264,15 @@ impl Sim {
         let (elapsed, events, hash) = world.summary();
         let ended = |ending: Ending<_>| ending.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let results = endings.into_iter().map(|ending| ending.map(ended).transpose()).collect::<Result<Vec<_>>>()?;
-        Ok(Run { results, elapsed, events, links: world.counters(), hash, passages: world.take_passages() })
+        // Where ranks have died, others could not end as they wanted.
+        let has_no_deaths = interfaces.iter().all(|ni| ni.has_no_deaths());
+        let remarks = interfaces.iter().filter(|_| has_no_deaths).filter_map(|ni| {
+            let mut unhandled = ni.unhandled();
+            world.take_inbox(ni.rank).iter().for_each(|parcel| unhandled.add(parcel.source, &parcel.packet));
+            unhandled.text(ni.rank)
+        });
+        let (links, remarks) = (world.counters(), remarks.collect());
+        Ok(Run { results, elapsed, events, links, hash, remarks, passages: world.take_passages() })
     }
 }
 

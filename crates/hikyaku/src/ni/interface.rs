@@ -3,6 +3,7 @@
 use super::base::{Base, Settings};
 use super::receive::engine::Engine;
 use super::receive::intake::Intake;
+use super::receive::unhandled::Unhandled;
 use super::state::failure::Hold;
 use crate::error::Result;
 use crate::sync::bell::ANY;
@@ -102,12 +103,20 @@ impl Ni {
 
     /// Tells everybody which of their operations are done here, before this rank leaves: nobody can ask then.
     pub fn answer_unasked(&self) {
-        if let Some(mut engine) = self.try_engine() {
-            engine.answer_unasked(self);
-        }
+        let handled = self.try_engine().map(|mut engine| engine.answer_unasked(self));
         if self.far.is_some() {
-            self.intake.answer_unasked(self);
+            self.intake.answer_unasked(self, handled.unwrap_or_default());
         }
+    }
+
+    /// Messages for which no handler of this rank has run.
+    pub fn unhandled(&self) -> Unhandled {
+        let mut unhandled = Unhandled::default();
+        if let Some(mut engine) = self.try_engine() {
+            engine.count_unhandled(self, &mut unhandled);
+        }
+        self.intake.count_unhandled(&mut unhandled);
+        unhandled
     }
 
     /// Whether packets of far ranks wait for something.

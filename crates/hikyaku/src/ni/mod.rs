@@ -49,6 +49,7 @@ pub(crate) use interface::Ni;
 pub(crate) use progress::rest::Rest;
 pub(crate) use progress::service::Service;
 pub(crate) use reach::heap::no_room;
+pub(crate) use receive::unhandled::sent_in_vain;
 pub(crate) use remote::loan::Loan;
 pub(crate) use state::awaited::{Awaited, Wait};
 pub(crate) use state::background::{self, Background};

@@ -70,8 +70,13 @@ pub(crate) struct Parcel {
 }
 
 impl Packet {
-    /// Whether a handler of the program runs for it.
+    /// Whether it waits for those who run handlers.
     pub fn is_message(&self) -> bool {
+        self.is_for_program() || self.kind == kind::ASK
+    }
+
+    /// Whether a handler of the program runs for it.
+    pub fn is_for_program(&self) -> bool {
         self.kind <= kind::CALL
     }
 }

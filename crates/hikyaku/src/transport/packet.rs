@@ -54,17 +54,19 @@ pub(crate) mod kind {
     pub const REFUSED: u8 = 3;
     /// An operation on memory that only its owner reaches; see `ni::remote`.
     pub const ROUTED: u8 = 4;
-    /// Tells how many messages of a far rank were handled so far: the address.
+    /// Tells how many messages of a far rank were handled so far: the address. Nobody waits for it if the last argument says so.
     pub const CREDIT: u8 = 5;
     /// Between simulated network interfaces that reach memory by themselves; no rank sees it.
     pub const NIC: u8 = 6;
     /// Answers it.
     pub const NIC_DONE: u8 = 7;
+    /// Asks to be told that the messages before it were handled.
+    pub const ASK: u8 = 8;
 }
 
 /// What a routed message asks for: its handler field.
 pub(crate) mod verb {
-    use crate::memory::atomic::Atomic;
+    use crate::memory::atomic::{Atomic, Change};
 
     pub const PUSH: u16 = 0;
     pub const PULL: u16 = 1;
@@ -82,6 +84,33 @@ pub(crate) mod verb {
     pub const OPEN: u16 = 10;
     /// Asks for nothing but an answer, when everything before it is done.
     pub const SETTLE: u16 = 11;
+    /// A push, and then an addition to a word elsewhere.
+    pub const PUSH_ADD: u16 = 12;
+    /// Adds a floating-point number.
+    pub const ADD_FLOAT: u16 = 13;
+    /// Beside the verb of an atomic operation: it is about 4 bytes.
+    pub const HALF: u16 = 1 << 8;
+
+    /// A change of a number, and its operands.
+    pub fn of_change(change: Change) -> (u16, [u64; 2]) {
+        match change {
+            Change::Word(operation) => of_atomic(operation),
+            Change::Half(operation) => {
+                let (verb, operands) = of_atomic(operation);
+                (verb | HALF, operands)
+            }
+            Change::AddFloat(amount) => (ADD_FLOAT, [amount, 0]),
+        }
+    }
+
+    /// The inverse; `None` for what is none.
+    pub fn change(verb: u16, operands: [u64; 2]) -> Option<Change> {
+        match verb {
+            ADD_FLOAT => Some(Change::AddFloat(operands[0])),
+            half if half & HALF != 0 => atomic(half & !HALF, operands).map(Change::Half),
+            word => atomic(word, operands).map(Change::Word),
+        }
+    }
 
     /// An atomic operation, and its operands.
     pub fn of_atomic(operation: Atomic) -> (u16, [u64; 2]) {
@@ -111,13 +140,13 @@ pub(crate) mod verb {
 
 /// The last argument of a push that was described before.
 pub(crate) const PREPARED: u64 = 1;
-/// The last argument of a word that nobody is expected to wait for.
+/// The last argument of a word, and of what tells of messages, that nobody is expected to wait for.
 pub(crate) const PATIENT: u64 = 2;
 
 /// Whether a packet may wait a moment for others to travel with: nobody is expected to wait for it, or not before much else has come.
 pub(crate) fn is_patient(packet: &Packet) -> bool {
     match packet.kind {
-        kind::CREDIT => true,
+        kind::CREDIT => packet.arguments[5] == PATIENT,
         kind::ROUTED => packet.handler == verb::WORD && packet.arguments[5] == PATIENT,
         _ => false,
     }
@@ -150,7 +179,7 @@ impl Class {
             (kind::NIC, _) => Class::Change,
             (kind::NIC_DONE, _) => Class::Done,
             (kind::ROUTED, verb::PUSH_THEN) if packet.arguments[5] == PREPARED => Class::Prepared,
-            (kind::ROUTED, verb::PUSH | verb::PUSH_THEN) => Class::Push,
+            (kind::ROUTED, verb::PUSH | verb::PUSH_THEN | verb::PUSH_ADD) => Class::Push,
             (kind::ROUTED, verb::PULL | verb::OPEN) => Class::Pull,
             (kind::ROUTED, verb::WORD | verb::SETTLE) => Class::Word,
             (kind::ROUTED, _) => Class::Atomic,

@@ -65,7 +65,8 @@ impl Port {
     }
 
     /// Sends an active message: runs handler `handler` of `rank` with an address word, six argument words and a payload of up to
-    /// [`crate::PAYLOAD_MAX`] bytes. Waits while that rank does not keep up.
+    /// [`crate::PAYLOAD_MAX`] bytes. Waits while that rank does not keep up. The handler has run after
+    /// [`Port::sync`] or a barrier. A rank that leaves with unhandled messages says so on standard error.
     ///
     /// ```
     /// # hikyaku::local(2, |job| {
@@ -78,6 +79,7 @@ impl Port {
     #[inline]
     pub fn send(&self, rank: usize, handler: u16, address: u64, arguments: Arguments, payload: &[u8]) -> Result<()> {
         let packet = Packet { handler, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
+        self.initiator.note_messaged(true);
         self.initiator.submit(rank, &packet, payload)
     }
 
@@ -106,6 +108,7 @@ impl Port {
         payload: &[u8],
     ) -> Result<()> {
         let packet = Packet { handler, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
+        self.initiator.note_messaged(true);
         self.initiator.try_submit(rank, &packet, payload)
     }
 

@@ -5,7 +5,8 @@
 //! | `symmetric` | memory that every rank has alike |
 //! | `port` | one independent way into the interface |
 //! | `raw` | operations on addresses, for other languages: the ground of those on slices |
-//! | `operation` | push, pull, word, atomics, notification, flush |
+//! | `operation` | push, pull, word, notification, flush |
+//! | `atomic` | atomic operations on numbers |
 //! | `prepared` | pushes that are set up once and started many times |
 //! | `wait` | waiting for words and handlers |
 //! | `message` | active messages: handlers, sending, calling |
@@ -14,6 +15,7 @@
 //! | `thread` | progress without the host program; a descriptor for event loops |
 
 pub(crate) mod area;
+pub(crate) mod atomic;
 pub(crate) mod block;
 pub(crate) mod message;
 pub(crate) mod operation;

@@ -1,4 +1,4 @@
-//! Remote operations: push, pull, word, atomics, notification, flush.
+//! Remote operations: push, pull, word, notification, flush.
 //!
 //! On a pointer an operation is done when the call returns. On a route a push may still be under way;
 //! [`Port::flush`] and [`Port::sync`] wait for it, and a word or notification to the same rank comes after it: to a near rank it
@@ -7,7 +7,6 @@
 use super::port::Port;
 use super::raw;
 use crate::error::{Error, Result};
-use crate::memory::atomic::Atomic;
 use crate::ni::reach::place::{Place, Reach};
 use crate::ni::remote::initiator::Initiator;
 use bytemuck::Pod;
@@ -113,6 +112,33 @@ impl Port {
         raw::push_notify(self, to, data, flag, value)
     }
 
+    /// Writes `data`, then adds `amount` to the word `counter` on the same rank: whoever sees the sum sees the data. Many ranks can add to
+    /// one counter, so that their target waits for all of them at once.
+    ///
+    /// ```
+    /// hikyaku::local(4, |job| {
+    ///     let parts = job.symmetric::<u64>(4)?;
+    ///     let counter = job.symmetric::<u64>(1)?;
+    ///     job.push_notify_add(parts.at(0, job.rank()), &[job.rank() as u64], counter.at(0, 0), 1)?;
+    ///     if job.rank() == 0 {
+    ///         job.wait(counter.here(0), hikyaku::Until::AtLeast(4))?;
+    ///         assert_eq!(parts.to_vec(), [0, 1, 2, 3]);
+    ///     }
+    ///     job.barrier()
+    /// })
+    /// .unwrap();
+    /// ```
+    #[inline]
+    pub fn push_notify_add<T: Pod>(
+        &self,
+        to: Place<'_, T>,
+        data: &[T],
+        counter: Place<'_, u64>,
+        amount: u64,
+    ) -> Result<()> {
+        raw::push_notify_add(self, to, data, counter, amount)
+    }
+
     /// Writes `data`. Once the data have arrived, `value` is written to `status`, a word in this rank's own memory, which the caller can
     /// wait for or poll at any time. If the push is refused, because its area was revoked meanwhile, the word stays as it is, and
     /// [`Port::flush`] and [`Port::sync`] report the error.
@@ -151,78 +177,8 @@ impl Port {
         raw::pull_status(self, from, into, status, value)
     }
 
-    /// Changes a word atomically, wakes whoever waits for it, and returns the value it had before.
-    ///
-    /// ```
-    /// # hikyaku::local(2, |job| {
-    /// use hikyaku::Atomic;
-    /// let bits = job.symmetric::<u64>(1)?;
-    /// job.atomic(bits.at(0, 0), Atomic::Or(1 << job.rank()))?;
-    /// job.barrier()?;
-    /// assert_eq!(job.pull_one(bits.at(0, 0))?, 0b11);
-    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
-    /// ```
-    #[inline]
-    pub fn atomic(&self, at: Place<'_, u64>, operation: Atomic) -> Result<u64> {
-        let Initiator { ni, .. } = &self.initiator;
-        self.initiator.tick();
-        let Some(target) = self.initiator.word_to(&at) else { return atomic_elsewhere(&self.initiator, at, operation) };
-        // Found before: what comes after waits for the operation.
-        let block = self.initiator.routes.block_of(at.rank);
-        let before = operation.perform(target);
-        if let Some(block) = block {
-            block.bell.ring(ni.fences, ni.watch_of(target.as_ptr().cast()));
-        }
-        Ok(before)
-    }
-
-    /// Adds to a word atomically; returns the value it had before.
-    ///
-    /// ```
-    /// # hikyaku::local(3, |job| {
-    /// // Each rank takes the next piece of work until none is left.
-    /// let next = job.symmetric::<u64>(1)?;
-    /// while let piece @ 0..10 = job.fetch_add(next.at(0, 0), 1)? {
-    ///     println!("rank {} does piece {piece}", job.rank());
-    /// }
-    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
-    /// ```
-    #[inline]
-    pub fn fetch_add(&self, at: Place<'_, u64>, value: u64) -> Result<u64> {
-        self.atomic(at, Atomic::Add(value))
-    }
-
-    /// Replaces a word atomically; returns the value it had before.
-    ///
-    /// ```
-    /// # hikyaku::local(2, |job| {
-    /// let last = job.symmetric::<u64>(1)?;
-    /// let before = job.swap(last.at(0, 0), job.rank() as u64 + 1)?;
-    /// println!("rank {} came after {before}", job.rank()); // 0 is nobody
-    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
-    /// ```
-    #[inline]
-    pub fn swap(&self, at: Place<'_, u64>, value: u64) -> Result<u64> {
-        self.atomic(at, Atomic::Swap(value))
-    }
-
-    /// Replaces a word by `new` if it equals `old`, atomically; returns the value it had before.
-    ///
-    /// ```
-    /// # hikyaku::local(2, |job| {
-    /// // Whoever finds 0 there has the lock.
-    /// let lock = job.symmetric::<u64>(1)?;
-    /// while job.compare_swap(lock.at(0, 0), 0, 1)? != 0 {}
-    /// // One rank at a time is here.
-    /// job.word(lock.at(0, 0), 0)?;
-    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
-    /// ```
-    #[inline]
-    pub fn compare_swap(&self, at: Place<'_, u64>, old: u64, new: u64) -> Result<u64> {
-        self.atomic(at, Atomic::CompareSwap { old, new })
-    }
-
     /// Waits until everything that this port has pushed to `rank` has arrived. Fails if a push was refused meanwhile.
+    /// It does not wait for messages to handlers; [`Port::sync`] does.
     ///
     /// ```
     /// # hikyaku::local(2, |job| {
@@ -247,18 +203,27 @@ impl Port {
         self.initiator.report_refusal()
     }
 
-    /// Waits until everything that this port has started is done at its target. Fails if a peer refused any of it.
+    /// Waits until everything that this port has started is done at its target: pushes have arrived, and the handlers of messages that
+    /// were sent with [`Port::send`] have run. Handlers run while their ranks are inside calls of the library. Messages that a handler
+    /// sends are not waited for. Fails if a peer refused any of it, or if a rank has ended without handling a message.
+    ///
+    /// A port that has sent no messages to handlers since the last call pays nothing for them.
     ///
     /// ```
-    /// # hikyaku::local(3, |job| {
-    /// let table = job.symmetric::<u32>(3)?;
-    /// for rank in 0..3 {
-    ///     job.push(table.at(rank, job.rank()), &[5])?;
-    /// }
-    /// job.sync()?;    // what this rank has pushed is there, at all ranks
-    /// job.barrier()?; // and what the others have pushed
-    /// assert_eq!(table.to_vec(), [5, 5, 5]);
-    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// # use std::sync::Arc;
+    /// # use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+    /// let sums = [0, 1].map(|_| Arc::new(AtomicU64::new(0)));
+    /// hikyaku::local(2, |job| {
+    ///     let sum = sums[job.rank()].clone();
+    ///     job.register_handler(1, move |_, message| drop(sum.fetch_add(message.address, SeqCst)))?;
+    ///     job.barrier()?;
+    ///     let peer = 1 - job.rank();
+    ///     (1..=10).try_for_each(|value| job.send(peer, 1, value, [0; 6], &[]))?;
+    ///     job.sync()?;
+    ///     assert_eq!(sums[peer].load(SeqCst), 55);
+    ///     job.barrier()
+    /// })
+    /// .unwrap();
     /// ```
     #[track_caller]
     pub fn sync(&self) -> Result<()> {
@@ -272,21 +237,12 @@ impl Port {
     }
 }
 
-/// Out of line, here and below, so that what is compiled in place stays short.
+/// Out of line, so that what is compiled in place stays short.
 #[inline(never)]
 fn word_elsewhere(by: &Initiator, to: Place<'_, u64>, value: u64) -> Result<()> {
     match by.ni.resolve(to, 1)? {
         Reach::Area(area, offset) => by.word_area(area, offset, value),
         Reach::Far(target) => by.word_routed(target, value),
         Reach::Pointer(_) => unreachable!("written in place"),
-    }
-}
-
-#[inline(never)]
-fn atomic_elsewhere(by: &Initiator, at: Place<'_, u64>, operation: Atomic) -> Result<u64> {
-    match by.ni.resolve(at, 1)? {
-        Reach::Area(area, offset) => by.atomic_area(area, offset, operation),
-        Reach::Far(target) => by.atomic_routed(target, operation),
-        Reach::Pointer(_) => unreachable!("done in place"),
     }
 }

@@ -10,7 +10,7 @@ use crate::ni::wire::operation::Data;
 use crate::transport::shm::layout::AreaKind;
 use bytemuck::Pod;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Remote operations on local memory that no slice can stand for, since peers may change it meanwhile.
 pub trait RawPort: sealed::Sealed {
@@ -37,6 +37,19 @@ pub trait RawPort: sealed::Sealed {
         len: usize,
         flag: Place<'_, u64>,
         value: u64,
+    ) -> Result<()>;
+
+    /// [`Port::push_notify_add`] from `len` elements at `data`, which peers may change meanwhile.
+    ///
+    /// # Safety
+    /// They can be read.
+    unsafe fn push_notify_add_from<T: Pod>(
+        &self,
+        to: Place<'_, T>,
+        data: *const T,
+        len: usize,
+        counter: Place<'_, u64>,
+        amount: u64,
     ) -> Result<()>;
 
     /// [`Port::push_status`] from `len` elements at `data`, which peers may change meanwhile.
@@ -118,24 +131,21 @@ impl RawPort for Port {
         flag: Place<'_, u64>,
         value: u64,
     ) -> Result<()> {
-        if to.rank != flag.rank {
-            return Err(Error::NotMine { rank: flag.rank });
-        }
         // SAFETY: the caller's promise.
-        let elsewhere = || unsafe { notify_elsewhere(self, to, data, len, flag, value) };
-        let Some(target) = self.initiator.pointer_to(&to, len) else { return elsewhere() };
-        let Some(word) = self.initiator.pointer_to(&flag, 1) else { return elsewhere() };
-        self.initiator.tick();
-        if self.initiator.has_routed() {
-            self.initiator.settle(to.rank)?;
-        }
-        // SAFETY: found for that many elements, and for one aligned `u64` accessed atomically; the caller's promise.
-        unsafe {
-            copy::copy_away(target, data.cast(), len * size_of::<T>());
-            AtomicU64::from_ptr(word.cast()).store(value, Ordering::Release);
-        }
-        self.initiator.ni.notify(flag.rank, self.initiator.ni.watch_of(word));
-        Ok(())
+        unsafe { notify(self, to, data, len, flag, Notice::Set(value)) }
+    }
+
+    #[inline]
+    unsafe fn push_notify_add_from<T: Pod>(
+        &self,
+        to: Place<'_, T>,
+        data: *const T,
+        len: usize,
+        counter: Place<'_, u64>,
+        amount: u64,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { notify(self, to, data, len, counter, Notice::Add(amount)) }
     }
 
     unsafe fn push_status_from<T: Pod>(
@@ -222,6 +232,18 @@ pub(super) fn push_notify<T: Pod>(
     unsafe { port.push_notify_from(to, data.as_ptr(), data.len(), flag, value) }
 }
 
+#[inline(always)]
+pub(super) fn push_notify_add<T: Pod>(
+    port: &Port,
+    to: Place<'_, T>,
+    data: &[T],
+    counter: Place<'_, u64>,
+    amount: u64,
+) -> Result<()> {
+    // SAFETY: a live slice.
+    unsafe { port.push_notify_add_from(to, data.as_ptr(), data.len(), counter, amount) }
+}
+
 pub(super) fn push_status<T: Pod>(
     port: &Port,
     to: Place<'_, T>,
@@ -295,6 +317,76 @@ unsafe fn pull_elsewhere<T: Pod>(by: &Initiator, from: Place<'_, T>, into: *mut 
     }
 }
 
+/// What becomes of the word that tells of a push.
+#[derive(Clone, Copy)]
+enum Notice {
+    Set(u64),
+    Add(u64),
+}
+
+impl Notice {
+    #[inline(always)]
+    fn give(self, word: &AtomicU64) {
+        match self {
+            Notice::Set(value) => word.store(value, Ordering::Release),
+            Notice::Add(amount) => drop(word.fetch_add(amount, Ordering::AcqRel)),
+        }
+    }
+
+    /// As a word of its own, behind a push.
+    fn follow(self, port: &Port, flag: Place<'_, u64>) -> Result<()> {
+        let amount = match self {
+            Notice::Set(value) => return port.word(flag, value),
+            Notice::Add(amount) => amount,
+        };
+        let by = &port.initiator;
+        match by.ni.resolve(flag, 1)? {
+            Reach::Area(area, offset) => by.add_area(area, offset, amount),
+            Reach::Far(target) => by.add_routed(target, amount),
+            Reach::Pointer(word) => {
+                if by.has_routed() {
+                    by.settle(flag.rank)?;
+                }
+                // SAFETY: found for one aligned `u64`, which everybody accesses atomically.
+                self.give(unsafe { AtomicU64::from_ptr(word.cast()) });
+                by.ni.notify(flag.rank, by.ni.watch_of(word));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`RawPort::push_from`].
+#[inline(always)]
+unsafe fn notify<T: Pod>(
+    port: &Port,
+    to: Place<'_, T>,
+    data: *const T,
+    len: usize,
+    flag: Place<'_, u64>,
+    notice: Notice,
+) -> Result<()> {
+    if to.rank != flag.rank {
+        return Err(Error::NotMine { rank: flag.rank });
+    }
+    // SAFETY: the caller's promise.
+    let elsewhere = || unsafe { notify_elsewhere(port, to, data, len, flag, notice) };
+    let Some(target) = port.initiator.pointer_to(&to, len) else { return elsewhere() };
+    let Some(word) = port.initiator.pointer_to(&flag, 1) else { return elsewhere() };
+    port.initiator.tick();
+    if port.initiator.has_routed() {
+        port.initiator.settle(to.rank)?;
+    }
+    // SAFETY: found for that many elements, and for one aligned `u64` accessed atomically; the caller's promise.
+    unsafe {
+        copy::copy_away(target, data.cast(), len * size_of::<T>());
+        notice.give(AtomicU64::from_ptr(word.cast()));
+    }
+    port.initiator.ni.notify(flag.rank, port.initiator.ni.watch_of(word));
+    Ok(())
+}
+
 /// # Safety
 /// As for [`RawPort::push_from`].
 #[inline(never)]
@@ -304,7 +396,7 @@ unsafe fn notify_elsewhere<T: Pod>(
     data: *const T,
     len: usize,
     flag: Place<'_, u64>,
-    value: u64,
+    notice: Notice,
 ) -> Result<()> {
     // Both are checked before anything is written.
     let (place, word) = (port.initiator.ni.resolve(to, len)?, port.initiator.ni.resolve(flag, 1)?);
@@ -316,11 +408,14 @@ unsafe fn notify_elsewhere<T: Pod>(
     if let (Some(place), Reach::Far(word)) = (place, word) {
         // SAFETY: the caller's promise.
         let data = unsafe { Data::shared(data.cast(), len * size_of::<T>()) };
-        return port.initiator.push_notify_routed(place, data, word.offset, value);
+        return match notice {
+            Notice::Set(value) => port.initiator.push_notify_routed(place, data, word.offset, value),
+            Notice::Add(amount) => port.initiator.push_add_routed(place, data, word.offset, amount),
+        };
     }
     // SAFETY: the caller's promise.
     unsafe { port.push_from(to, data, len)? };
-    port.word(flag, value)
+    notice.follow(port, flag)
 }
 
 /// Where a status word is in the own heap, if it lies in job memory, which stays while an operation is under way.
@@ -346,6 +441,15 @@ impl Initiator {
         // SAFETY: found for one `u64`, aligned since areas start on a line, of an area that the place borrows; accessed atomically
         // by everyone.
         Some(unsafe { AtomicU64::from_ptr(word.cast()) })
+    }
+
+    /// The half of a word that a place names, if it is mapped here and lasts.
+    #[inline(always)]
+    pub(super) fn half_to<'a>(&'a self, place: &Place<'a, u32>) -> Option<&'a AtomicU32> {
+        let half = self.pointer_to(place, 1)?;
+        // SAFETY: found for one `u32`, aligned since areas start on a line, of an area that the place borrows; accessed atomically
+        // by everyone.
+        Some(unsafe { AtomicU32::from_ptr(half.cast()) })
     }
 
     /// `count` elements of a place, if they are mapped here and last.

@@ -1,19 +1,20 @@
 //! Doing an operation on memory that is mapped here: for the initiator in place, for the owner when it is asked.
 
-use crate::memory::atomic::Atomic;
+use crate::memory::atomic::{Atomic, Change, add_float};
 use crate::memory::copy;
 use crate::ni::base::Base;
 use crate::ni::wire::operation::{Act, Data, Operation};
+use crate::ni::wire::target::Target;
 use crate::planted::{Bug, planted};
 use crate::sync::bell::ANY;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The addresses of what an operation works on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     /// As many bytes as the operation spans.
     pub target: *mut u8,
-    /// As many as its tail has, for a push with one.
+    /// Those beside, for a push that needs some ([`Act::beside`]).
     pub then: *mut u8,
 }
 
@@ -21,8 +22,9 @@ impl Found {
     /// Whether words that are accessed atomically are where such words can be.
     pub fn is_aligned_for(&self, act: &Act<'_>) -> bool {
         match act {
+            Act::Change(Change::Half(_)) => (self.target as usize).is_multiple_of(4),
             Act::Word(_) | Act::Change(_) => (self.target as usize).is_multiple_of(8),
-            Act::PushThen { .. } => (self.then as usize).is_multiple_of(8),
+            Act::PushThen { .. } | Act::PushAdd { .. } => (self.then as usize).is_multiple_of(8),
             _ => true,
         }
     }
@@ -49,22 +51,35 @@ impl Base {
                 }
                 self.notify(rank, ANY);
             }
+            Act::PushAdd { data, amount, .. } => {
+                // SAFETY: as above.
+                let counter = unsafe {
+                    write(found.target, data);
+                    AtomicU64::from_ptr(found.then.cast())
+                };
+                counter.fetch_add(amount, Ordering::AcqRel);
+                self.notify(rank, self.watch_of(found.then));
+            }
             Act::Word(value) => {
                 word().store(value, Ordering::Release);
                 if rank == self.rank || !planted(Bug::NearUnnotified) {
                     self.notify(rank, self.watch_of(found.target));
                 }
             }
-            Act::Change(operation) => {
-                let operation = match operation {
-                    Atomic::CompareSwap { new, .. } if planted(Bug::ComparisonSkipped) => Atomic::Swap(new),
-                    operation => operation,
+            Act::Change(change) => {
+                let change = match change {
+                    Change::Word(Atomic::CompareSwap { new, .. }) if planted(Bug::ComparisonSkipped) => {
+                        Change::Word(Atomic::Swap(new))
+                    }
+                    change => change,
                 };
-                let before = operation.perform(word());
+                // SAFETY: as above.
+                let before = unsafe { change_at(found.target, change) };
                 if planted(Bug::AtomicTwice) {
-                    operation.perform(word());
+                    // SAFETY: as above.
+                    unsafe { change_at(found.target, change) };
                 }
-                self.notify(rank, self.watch_of(found.target));
+                self.notify(rank, self.watch_around(found.target));
                 return before;
             }
             Act::Pull { .. } | Act::Open | Act::Settle => {}
@@ -78,17 +93,29 @@ impl Base {
         if !self.is_common(at) {
             return false;
         }
-        let find = |at, bytes| self.common_bytes(at, bytes).expect("the library's own places");
+        let find = |at: &Target, bytes| self.common_bytes(at, bytes).expect("the library's own places");
         let target = find(at, act.span());
-        let then = match act {
-            Act::PushThen { then, tail, .. } => find(&at.beside(self.job, *then), tail.len() as u64),
-            _ => target,
-        };
+        let then = act.beside().map_or(target, |(then, bytes)| find(&at.beside(self.job, then), bytes));
         let found = Found { target, then };
         assert!(found.is_aligned_for(act), "the library's own words");
         // SAFETY: found for this operation, in memory of this host, which stays mapped.
         unsafe { self.perform(at.rank, act, found) };
         true
+    }
+}
+
+/// Changes a number; its bits from before.
+///
+/// # Safety
+/// There is one, aligned, which others use atomically.
+pub(in crate::ni) unsafe fn change_at(target: *mut u8, change: Change) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match change {
+            Change::Word(operation) => operation.perform(AtomicU64::from_ptr(target.cast())),
+            Change::Half(operation) => operation.perform_on_half(AtomicU32::from_ptr(target.cast())),
+            Change::AddFloat(amount) => add_float(AtomicU64::from_ptr(target.cast()), amount),
+        }
     }
 }
 

@@ -58,6 +58,16 @@ impl<'a, T> Place<'a, T> {
     }
 }
 
+impl<'a, T> Place<'a, T> {
+    /// This place, seen as elements of another type that are as long, and aligned alike.
+    #[inline(always)]
+    pub(crate) fn alike<U>(self) -> Place<'a, U> {
+        assert!(size_of::<T>() == size_of::<U>() && align_of::<T>() == align_of::<U>());
+        let Place { ground, rank, index, len, .. } = self;
+        Place { ground, rank, index, len, element: PhantomData }
+    }
+}
+
 impl<T> Place<'_, T> {
     /// The rank it is on.
     pub fn rank(&self) -> usize {
@@ -136,6 +146,12 @@ impl Base {
     #[inline(always)]
     pub fn watch_of(&self, word: *mut u8) -> u64 {
         (word as u64).wrapping_sub(self.heaps as u64) | 1 << 63
+    }
+
+    /// The name of the word that some of its bytes belong to.
+    #[inline(always)]
+    pub fn watch_around(&self, bytes: *mut u8) -> u64 {
+        self.watch_of(bytes.map_addr(|address| address & !7))
     }
 }
 

@@ -76,7 +76,8 @@ impl Context<'_> {
         }
     }
 
-    /// Asks to be run again with the same message later. Messages of the same sender wait behind it.
+    /// Asks to be run again with the same message later. Messages of the same sender wait behind it, and so does that sender in
+    /// [`crate::Port::sync`] and in barriers.
     pub fn retry_later(&mut self) {
         self.retry = true;
     }
@@ -86,6 +87,8 @@ impl Context<'_> {
 pub(super) enum Done {
     Now,
     Later,
+    /// Its sender is to be told that everything before it was handled.
+    Asked,
     /// Its handler panicked with this.
     Panicked(Panic),
 }
@@ -145,6 +148,7 @@ pub(super) fn dispatch(
             answer::take_refusal(ni, source, packet);
             Done::Now
         }
+        kind::ASK => Done::Asked,
         kind::CREDIT => {
             if let Some(credit) = ni.credits.get(source) {
                 credit.give_up_to(packet.address);

@@ -3,13 +3,14 @@
 use super::dispatch::{Done, Handler, dispatch};
 use super::intake::{Intake, Kept};
 use super::outbox::Outbox;
+use super::unhandled::Unhandled;
 use crate::ni::base::{Base, NI_PORT};
 use crate::ni::state::credit::Debts;
 use crate::ni::state::failure::Panic;
 use crate::ni::state::lane::Lane;
 use crate::ni::wire::message::HANDLER_COUNT;
 use crate::sync::bell::ANY;
-use crate::transport::packet::kind;
+use crate::transport::packet::{PATIENT, kind};
 use crate::transport::shm::layout::Layout;
 use crate::transport::shm::ring::{Consumer, LINE_COUNT, PAYLOAD_MAX, Packet};
 use std::sync::atomic::Ordering;
@@ -97,16 +98,31 @@ impl Engine {
         (worked, None)
     }
 
-    /// Tells everybody what is done, before this rank leaves.
-    pub fn answer_unasked(&mut self, ni: &Base) {
+    /// Tells everybody what is done, before this rank leaves; gives how many messages of which far ranks were handled that these
+    /// do not know of.
+    pub fn answer_unasked(&mut self, ni: &Base) -> Vec<(usize, u64)> {
         self.outbox.answer_unasked(ni);
+        for source in self.sources.iter_mut().filter(|source| !source.corrupt) {
+            source.consumer.give_back(ni.memory.ring(ni.local, source.index));
+        }
+        self.debts.take_untold()
+    }
+
+    /// Messages that have come and for which no handler has run.
+    pub fn count_unhandled(&mut self, ni: &Base, unhandled: &mut Unhandled) {
+        self.find_sources(ni);
+        for source in self.sources.iter().filter(|source| !source.corrupt) {
+            let unread = source.consumer.unread(ni.memory.ring(ni.local, source.index));
+            unread.iter().for_each(|packet| unhandled.add(source.rank, packet));
+        }
+        self.put_off.iter().for_each(|kept| unhandled.add(kept.source, &kept.packet));
     }
 
     /// Runs the handler of a message of a far rank, or puts it off; the panic of the handler, if there is one.
     pub fn take(&mut self, ni: &Base, message: Kept) -> Option<Panic> {
         let must_wait = self.put_off.iter().any(|earlier| message.waits_behind(earlier));
         match if must_wait { Done::Later } else { self.perform(ni, &message) } {
-            Done::Now => None,
+            Done::Now | Done::Asked => None,
             Done::Panicked(panic) => Some(panic),
             Done::Later => {
                 self.put_off.push(message);
@@ -131,8 +147,9 @@ impl Engine {
         }
         ni.lookout.note_put_off(self.put_off.len());
         if self.debts.are_due() {
-            self.debts.pay(|rank, handled| {
-                let credit = Packet { kind: kind::CREDIT, address: handled, ..Packet::default() };
+            self.debts.pay(|rank, handled, is_asked| {
+                let arguments = [0, 0, 0, 0, 0, if is_asked { 0 } else { PATIENT }];
+                let credit = Packet { kind: kind::CREDIT, address: handled, arguments, ..Packet::default() };
                 // One that cannot be reached needs none.
                 ni.post(rank, &credit, &[]).unwrap_or(true)
             });
@@ -145,6 +162,9 @@ impl Engine {
         let done = dispatch(ni, *source, packet, payload, &mut self.handlers, &mut self.outbox);
         if !matches!(done, Done::Later) {
             self.debts.add(*source);
+        }
+        if matches!(done, Done::Asked) {
+            self.debts.ask(*source);
         }
         done
     }
@@ -212,8 +232,13 @@ impl Source {
                 ni.notify(self.rank, ANY);
             }
             ni.lookout.note_consumed(self.number, self.consumer.consumed());
-            if let Done::Panicked(panic) = done {
-                return (worked, Some(panic));
+            match done {
+                Done::Panicked(panic) => return (worked, Some(panic)),
+                Done::Asked => {
+                    self.consumer.give_back(ring);
+                    ni.notify(self.rank, ANY);
+                }
+                _ => {}
             }
         }
         (worked, None)

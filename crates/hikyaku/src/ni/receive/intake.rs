@@ -2,10 +2,12 @@
 //! which may take long: meanwhile others are still served.
 
 use super::dispatch::{Done, dispatch};
-use super::outbox::Outbox;
+use super::outbox::{Outbox, SPILL_MAX};
+use super::unhandled::Unhandled;
 use crate::ni::base::Base;
 use crate::planted::{Bug, planted};
 use crate::transport::core::{Loss, Sink, Token, Transport};
+use crate::transport::packet::kind;
 use crate::transport::remote_memory::RemoteFailure;
 use crate::transport::shm::ring::Packet;
 use std::collections::VecDeque;
@@ -79,9 +81,21 @@ impl Intake {
         lock(&self.desk).take(ni, self, source, packet, payload);
     }
 
-    /// Tells far ranks what is done, before this rank leaves.
-    pub fn answer_unasked(&self, ni: &Base) {
-        lock(&self.desk).outbox.answer_unasked(ni);
+    /// Tells far ranks what is done, before this rank leaves, and how many of their messages were `handled`.
+    pub fn answer_unasked(&self, ni: &Base, handled: Vec<(usize, u64)>) {
+        let mut desk = lock(&self.desk);
+        desk.outbox.answer_unasked(ni);
+        for (rank, count) in handled {
+            let credit = Packet { kind: kind::CREDIT, address: count, ..Packet::default() };
+            // Whoever has ended needs none.
+            let _ = desk.outbox.send(ni, rank, credit, &[], SPILL_MAX);
+        }
+    }
+
+    /// Messages that have come and that nobody has taken.
+    pub fn count_unhandled(&self, unhandled: &mut Unhandled) {
+        lock(&self.desk).put_off.iter().for_each(|kept| unhandled.add(kept.source, &kept.packet));
+        lock(&self.messages).iter().for_each(|kept| unhandled.add(kept.source, &kept.packet));
     }
 
     /// Whether something waits that cannot be done now.

@@ -2,6 +2,7 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `unhandled` | messages that are left when a rank leaves |
 //! | `outbox` | what handlers send, and answers: kept for a while where there is no room |
 //! | `answer` | what has become of this rank's own operations and calls |
 //! | `serve` | operations of others: decode, find, perform, answer |
@@ -15,3 +16,4 @@ pub(crate) mod engine;
 pub(crate) mod intake;
 mod outbox;
 mod serve;
+pub(crate) mod unhandled;

@@ -65,14 +65,14 @@ fn perform<'a>(ni: &Base, source: usize, operation: &Operation<'a>) -> Result<([
     let windows = at.is_window().then(|| ni.windows.table());
     let target = match (&windows, act) {
         (None, _) => ni.own_target(at, span)?,
-        (Some(windows), Act::Push(_) | Act::PushThen { .. }) => {
+        (Some(windows), Act::Push(_) | Act::PushThen { .. } | Act::PushAdd { .. }) => {
             windows.find(source, at.key(), at.offset, span).ok_or(Refusal::UnknownArea)?
         }
         (Some(_), _) => return Err(Refusal::OutOfBounds),
     };
-    let then = match act {
-        Act::PushThen { then, tail, .. } => ni.own_target(&at.beside(ni.job, *then), tail.len() as u64)?,
-        _ => target,
+    let then = match act.beside() {
+        Some((then, bytes)) => ni.own_target(&at.beside(ni.job, then), bytes)?,
+        None => target,
     };
     let found = Found { target, then };
     if !found.is_aligned_for(act) {

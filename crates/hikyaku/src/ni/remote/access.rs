@@ -2,9 +2,10 @@
 
 use super::initiator::Initiator;
 use crate::error::Result;
-use crate::memory::atomic::Atomic;
+use crate::memory::atomic::Change;
 use crate::memory::copy;
 use crate::ni::reach::opened::Opened;
+use crate::ni::reach::perform::change_at;
 use crate::ni::state::account::StatusWord;
 use crate::ni::wire::operation::Data;
 use crate::transport::shm::cross;
@@ -73,35 +74,52 @@ impl Initiator {
     }
 
     pub fn word_area(&self, area: &Opened, offset: usize, value: u64) -> Result<()> {
+        let store = |word: &AtomicU64| word.store(value, Ordering::Release);
+        match self.notify_area(area, offset, store)? {
+            true => Ok(()),
+            false => self.word_routed(area.target(offset), value),
+        }
+    }
+
+    /// Adds to a word, after everything this port has pushed to that rank before.
+    pub fn add_area(&self, area: &Opened, offset: usize, amount: u64) -> Result<()> {
+        let add = |word: &AtomicU64| {
+            word.fetch_add(amount, Ordering::AcqRel);
+        };
+        match self.notify_area(area, offset, add)? {
+            true => Ok(()),
+            false => self.add_routed(area.target(offset), amount),
+        }
+    }
+
+    /// Writes a word if it is mapped here, after everything this port has routed to that rank; false if it is not mapped.
+    fn notify_area(&self, area: &Opened, offset: usize, write: impl FnOnce(&AtomicU64)) -> Result<bool> {
         let ni = &*self.ni;
         if self.has_routed() && ni.is_near(area.rank) {
             self.settle(area.rank)?;
         }
-        {
-            let _inside = self.guard_at(area.rank).enter(ni.fences);
-            area.check(ni)?;
-            if let Some(target) = area.pointer(ni, offset) {
-                // SAFETY: in bounds, live, aligned (areas of `u64` are opened only where they are).
-                unsafe { AtomicU64::from_ptr(target.cast()) }.store(value, Ordering::Release);
-                ni.notify(area.rank, ni.watch_of(target));
-                return Ok(());
-            }
-        }
-        self.word_routed(area.target(offset), value)
+        let _inside = self.guard_at(area.rank).enter(ni.fences);
+        area.check(ni)?;
+        let Some(target) = area.pointer(ni, offset) else { return Ok(false) };
+        // SAFETY: in bounds, live, aligned (areas of `u64` are opened only where they are).
+        write(unsafe { AtomicU64::from_ptr(target.cast()) });
+        ni.notify(area.rank, ni.watch_of(target));
+        Ok(true)
     }
 
-    pub fn atomic_area(&self, area: &Opened, offset: usize, operation: Atomic) -> Result<u64> {
+    /// Changes a number; gives its bits from before.
+    pub fn change_area(&self, area: &Opened, offset: usize, change: Change) -> Result<u64> {
         let ni = &*self.ni;
         {
             let _inside = self.guard_at(area.rank).enter(ni.fences);
             area.check(ni)?;
             if let Some(target) = area.pointer(ni, offset) {
                 // SAFETY: in bounds, live, aligned.
-                let before = operation.perform(unsafe { AtomicU64::from_ptr(target.cast()) });
-                ni.notify(area.rank, ni.watch_of(target));
+                let before = unsafe { change_at(target, change) };
+                ni.notify(area.rank, ni.watch_around(target));
                 return Ok(before);
             }
         }
-        self.atomic_routed(area.target(offset), operation).map_err(|error| area.why(error))
+        self.change_routed(area.target(offset), change).map_err(|error| area.why(error))
     }
 }

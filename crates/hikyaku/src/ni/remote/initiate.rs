@@ -3,7 +3,7 @@
 use super::initiator::{Calling, Initiator};
 use super::onesided::OneSided;
 use crate::error::Result;
-use crate::memory::atomic::Atomic;
+use crate::memory::atomic::{Atomic, Change};
 use crate::ni::state::account::StatusWord;
 use crate::ni::state::call::CallSlot;
 use crate::ni::state::inside::refuse_in_handler;
@@ -46,6 +46,19 @@ impl Initiator {
         self.count(Operation { at: to, act: Act::PushThen { data, then, tail: &tail }, manner: Manner::Plain }, None)
     }
 
+    /// A push of any length, then an addition to a word at an offset of the rank's heap.
+    pub fn push_add_routed(&self, to: Target, data: Data<'_>, then: u64, amount: u64) -> Result<()> {
+        self.count(Operation { at: to, act: Act::PushAdd { data, then, amount }, manner: Manner::Plain }, None)
+    }
+
+    /// An addition to a word, of which nobody wants to know what was there.
+    pub fn add_routed(&self, to: Target, amount: u64) -> Result<()> {
+        self.count(
+            Operation { at: to, act: Act::Change(Change::Word(Atomic::Add(amount))), manner: Manner::Plain },
+            None,
+        )
+    }
+
     /// A word. Operations of a port arrive in order, so it follows all pushes.
     pub fn word_routed(&self, to: Target, value: u64) -> Result<()> {
         self.count(Operation::word(to, value), None)
@@ -63,7 +76,7 @@ impl Initiator {
 
     fn count_piece(&self, piece: &Operation<'_>, status: Option<StatusWord>) -> Result<()> {
         let (account, rank) = (&self.ni.accounts[self.index], piece.at.rank);
-        self.routed.set(true);
+        self.note_routed(true);
         // Counted when it is sent: others may be sent while this waits for room.
         let start =
             || token::counted(self.index, account.start(rank, self.ni.memory.layout.size, status), status.is_none());
@@ -77,14 +90,16 @@ impl Initiator {
 
 /// Operations whose answer is waited for.
 impl Initiator {
-    pub fn atomic_routed(&self, at: Target, operation: Atomic) -> Result<u64> {
+    /// Changes a number; gives its bits from before.
+    pub fn change_routed(&self, at: Target, change: Change) -> Result<u64> {
         refuse_in_handler()?;
-        if let Some(network) = OneSided::of(self)
+        // What a network does by itself is asked of it for words alone.
+        if let (Some(network), Change::Word(operation)) = (OneSided::of(self), change)
             && let Some(before) = network.atomic(at, operation)?
         {
             return Ok(before);
         }
-        Ok(self.ask(at, Act::Change(operation))?.slot.words()[0])
+        Ok(self.ask(at, Act::Change(change))?.slot.words()[0])
     }
 
     /// What a far rank knows of its area `id`: key, kind, start, bytes; and how the network reaches it, if it does.

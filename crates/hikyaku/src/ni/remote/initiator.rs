@@ -21,8 +21,8 @@ pub(crate) struct Initiator {
     pub lane: RefCell<Lane>,
     /// Which of the interface's ports it is.
     pub index: usize,
-    /// Routed operations may be under way.
-    pub routed: Cell<bool>,
+    /// What may be under way: [`ROUTED`] and [`MESSAGED`].
+    started: Cell<u8>,
     /// Remote operations since the last look for messages.
     idle_ops: Cell<u32>,
     /// A call is under way.
@@ -30,6 +30,11 @@ pub(crate) struct Initiator {
     /// Which call of the program it is in.
     pub stay: Stay,
 }
+
+/// Operations that were routed.
+const ROUTED: u8 = 1;
+/// Messages to handlers.
+const MESSAGED: u8 = 2;
 
 /// How many remote operations may pass before a port looks for arrived messages.
 const IDLE_OPS_MAX: u32 = 32;
@@ -45,7 +50,7 @@ impl Initiator {
             routes: ni.routes.clone(),
             lane: RefCell::new(ni.take_lane(index)),
             index,
-            routed: Cell::new(false),
+            started: Cell::new(0),
             idle_ops: Cell::new(0),
             calls: Cell::new(false),
             stay: Stay::default(),
@@ -90,7 +95,33 @@ impl Initiator {
     /// Whether routed operations may be under way.
     #[inline(always)]
     pub fn has_routed(&self) -> bool {
-        self.routed.get()
+        self.started.get() & ROUTED != 0
+    }
+
+    pub fn note_routed(&self, routed: bool) {
+        self.note(ROUTED, routed);
+    }
+
+    /// Whether messages may be unhandled that this port has sent.
+    pub fn has_messaged(&self) -> bool {
+        self.started.get() & MESSAGED != 0
+    }
+
+    #[inline(always)]
+    pub fn note_messaged(&self, messaged: bool) {
+        self.note(MESSAGED, messaged);
+    }
+
+    /// Whether anything may be under way: a push, or a message.
+    #[inline(always)]
+    pub fn has_started(&self) -> bool {
+        self.started.get() != 0
+    }
+
+    #[inline(always)]
+    fn note(&self, what: u8, is_so: bool) {
+        let others = self.started.get() & !what;
+        self.started.set(if is_so { others | what } else { others });
     }
 
     /// Waits until `ready`, or until the wait ends otherwise.

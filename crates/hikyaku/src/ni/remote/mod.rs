@@ -30,6 +30,7 @@
 //! | `initiator` | one port's ways out, and what it has under way |
 //! | `submit` | sending messages and operations, waiting for room |
 //! | `settle` | waiting until what was started is done |
+//! | `handled` | waiting until the messages that were sent are handled |
 //! | `onesided` | operations that the network itself does |
 //! | `initiate` | operations by packets: quiet, counted, asked |
 //! | `loan` | long bytes that the transport reads in place |
@@ -37,6 +38,7 @@
 //! | `access` | operations on areas: by a pointer, by a system call, or by one of the above |
 
 pub(crate) mod access;
+pub(crate) mod handled;
 pub(crate) mod initiate;
 pub(crate) mod initiator;
 pub(crate) mod loan;

@@ -53,7 +53,7 @@ impl<'i> OneSided<'i> {
         };
         self.by.tick();
         self.settle_packets(rank)?;
-        self.by.routed.set(true);
+        self.by.note_routed(true);
         let max = self.direct.limits.inject_max;
         if writing.data.len() <= max {
             self.put_counted(rank, &writing, status)?;

@@ -10,12 +10,19 @@ use crate::planted::{Bug, planted};
 use std::sync::atomic::{Ordering, fence};
 
 impl Initiator {
-    /// Waits until everything this port has started is done at its target.
+    /// Waits until everything this port has started is done at its target, and its messages were handled.
     #[inline]
     pub fn complete(&self) -> Result<()> {
         self.ni.check_rank(self.ni.rank)?;
         fence(Ordering::SeqCst);
-        if self.has_routed() { self.settle_all() } else { Ok(()) }
+        if self.has_started() { self.complete_started() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn complete_started(&self) -> Result<()> {
+        let settled = if self.has_routed() { self.settle_all() } else { Ok(()) };
+        let handled = if self.has_messaged() { self.await_handled() } else { Ok(()) };
+        settled.and(handled)
     }
 
     /// Fails if something was refused that nobody has heard of yet.
@@ -52,7 +59,7 @@ impl Initiator {
                 return Err(error);
             }
         }
-        self.routed.set(!self.unsettled().is_empty());
+        self.note_routed(!self.unsettled().is_empty());
         Ok(())
     }
 

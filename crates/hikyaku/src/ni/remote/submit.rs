@@ -61,7 +61,7 @@ impl Initiator {
         operation: &Operation<'_>,
         mut each: impl FnMut(&Operation<'_>, bool) -> Result<()>,
     ) -> Result<()> {
-        let (Act::Push(data) | Act::PushThen { data, .. }) = operation.act else { return each(operation, true) };
+        let Some(data) = operation.act.data() else { return each(operation, true) };
         let max = match self.ni.is_common(&operation.at) {
             true => usize::MAX,
             false => self.ni.payload_max(operation.at.rank),
@@ -73,10 +73,7 @@ impl Initiator {
             from += max;
         }
         let rest = data.part(from, max);
-        let act = match operation.act {
-            Act::PushThen { then, tail, .. } => Act::PushThen { data: rest, then, tail },
-            _ => Act::Push(rest),
-        };
+        let act = operation.act.with_data(rest);
         each(&Operation { at: operation.at.plus(from), act, ..*operation }, true)
     }
 

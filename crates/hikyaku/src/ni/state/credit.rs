@@ -38,6 +38,17 @@ impl Credit {
         self.sent.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// How many were sent, and how many of them the receiver is known to have handled.
+    pub fn position(&self) -> (u64, u64) {
+        (self.sent.load(Ordering::Relaxed), self.returned.load(Ordering::Acquire))
+    }
+
+    /// Whether the first `count` were handled. One may have been taken when they were counted and given back since.
+    pub fn has_handled(&self, count: u64) -> bool {
+        let (sent, returned) = self.position();
+        returned >= count.min(sent)
+    }
+
     /// The receiver has handled so many. What it cannot have handled is not believed.
     pub fn give_up_to(&self, handled: u64) {
         if handled <= self.sent.load(Ordering::Relaxed) || planted(Bug::CreditUnchecked) {
@@ -58,6 +69,14 @@ pub(crate) struct Debts {
 struct Debt {
     handled: u64,
     told: u64,
+    /// The sender has asked.
+    is_asked: bool,
+}
+
+impl Debt {
+    fn is_due(&self) -> bool {
+        self.is_asked || self.handled - self.told >= RETURN && !planted(Bug::CreditUntold)
+    }
 }
 
 impl Debts {
@@ -65,7 +84,23 @@ impl Debts {
     pub fn add(&mut self, rank: usize) {
         let debt = self.of.entry(rank).or_default();
         debt.handled += 1;
-        self.is_due |= debt.handled - debt.told >= RETURN && !planted(Bug::CreditUntold);
+        self.is_due |= debt.is_due();
+    }
+
+    /// A rank waits to be told.
+    pub fn ask(&mut self, rank: usize) {
+        self.of.entry(rank).or_default().is_asked = true;
+        self.is_due = true;
+    }
+
+    /// What was handled and not told: before this rank leaves.
+    pub fn take_untold(&mut self) -> Vec<(usize, u64)> {
+        let untold = self.of.iter_mut().filter(|(_, debt)| debt.handled != debt.told);
+        let tell = |(rank, debt): (&usize, &mut Debt)| {
+            debt.told = debt.handled;
+            (*rank, debt.handled)
+        };
+        untold.map(tell).collect()
     }
 
     /// Whether a sender is to be told.
@@ -73,12 +108,12 @@ impl Debts {
         self.is_due
     }
 
-    /// Tells those who are to be told, as far as `tell` says that it could.
-    pub fn pay(&mut self, mut tell: impl FnMut(usize, u64) -> bool) {
+    /// Tells those who are to be told, as far as `tell` says that it could: who, how many, and whether that rank waits for it.
+    pub fn pay(&mut self, mut tell: impl FnMut(usize, u64, bool) -> bool) {
         let mut is_due = false;
-        for (rank, debt) in self.of.iter_mut().filter(|(_, debt)| debt.handled - debt.told >= RETURN) {
-            match tell(*rank, debt.handled) {
-                true => debt.told = debt.handled,
+        for (rank, debt) in self.of.iter_mut().filter(|(_, debt)| debt.is_due()) {
+            match tell(*rank, debt.handled, debt.is_asked) {
+                true => (debt.told, debt.is_asked) = (debt.handled, false),
                 false => is_due = true,
             }
         }
@@ -98,10 +133,10 @@ mod tests {
         assert!(!debts.are_due());
         debts.add(3);
         assert!(debts.are_due());
-        debts.pay(|_, _| false);
+        debts.pay(|_, _, _| false);
         assert!(debts.are_due(), "not told");
-        debts.pay(|rank, handled| {
-            assert_eq!((rank, handled), (3, RETURN));
+        debts.pay(|rank, handled, is_asked| {
+            assert_eq!((rank, handled, is_asked), (3, RETURN, false));
             credit.give_up_to(handled);
             true
         });
@@ -109,6 +144,30 @@ mod tests {
         assert_eq!((0..1000).filter(|_| credit.take()).count() as u64, RETURN);
         credit.give();
         assert!(credit.take() && !credit.take());
+    }
+
+    #[test]
+    fn whoever_asks_is_told_at_once() {
+        let (credit, mut debts) = (Credit::default(), Debts::default());
+        assert!(credit.has_handled(0) && credit.take() && credit.take() && !credit.has_handled(2));
+        debts.add(3);
+        debts.add(3);
+        assert!(!debts.are_due());
+        debts.ask(3);
+        assert!(debts.are_due());
+        debts.pay(|rank, handled, is_asked| {
+            assert_eq!((rank, handled, is_asked), (3, 2, true));
+            credit.give_up_to(handled);
+            true
+        });
+        assert!(!debts.are_due() && credit.has_handled(2) && debts.take_untold().is_empty());
+        debts.add(3);
+        assert_eq!(debts.take_untold(), [(3, 3)]);
+        assert_eq!(debts.take_untold(), []);
+        // One that was counted while it was tried, and not sent.
+        assert!(credit.take() && !credit.has_handled(3));
+        credit.give();
+        assert!(credit.has_handled(3));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::transport::shm::layout::Local;
 use crate::transport::shm::ring::Producer;
+use std::collections::BTreeMap;
 
 /// The sending ends of one port.
 #[derive(Debug, Default)]
@@ -9,13 +10,15 @@ pub(crate) struct Lane {
     pub port: usize,
     /// Per rank of this host; empty until the first message.
     pub to: Vec<Option<Box<Producer>>>,
+    /// Messages to ranks that have ended without having handled them: so many of each are not asked for any more.
+    pub given_up: BTreeMap<usize, u64>,
     /// What goes into a ring is private first: others may be writing it.
     pub scratch: Vec<u8>,
 }
 
 impl Lane {
     pub fn fresh(port: usize) -> Lane {
-        Lane { port, to: Vec::new(), scratch: Vec::new() }
+        Lane { port, ..Lane::default() }
     }
 
     /// Enters a ring to one of `count` ranks of this host.

@@ -1,7 +1,7 @@
 //! What a remote operation does, and its form in a packet.
 
 use super::target::Target;
-use crate::memory::atomic::Atomic;
+use crate::memory::atomic::Change;
 use crate::transport::TAIL_BYTES_MAX;
 use crate::transport::core::Body;
 use crate::transport::packet::{PATIENT, PREPARED, kind, verb};
@@ -34,10 +34,12 @@ pub(crate) enum Act<'a> {
     /// Writes bytes, then words at an offset beside ([`Target::beside`]), of which the first is written last: whoever sees it sees
     /// everything.
     PushThen { data: Data<'a>, then: u64, tail: &'a [u8] },
+    /// Writes bytes, then adds to a word at an offset beside ([`Target::beside`]): whoever sees the sum sees the bytes.
+    PushAdd { data: Data<'a>, then: u64, amount: u64 },
     /// Writes a word.
     Word(u64),
-    /// Changes a word and answers its value from before.
-    Change(Atomic),
+    /// Changes a number and answers its value from before.
+    Change(Change),
     /// Answers so many bytes. The initiator knows by `position` which.
     Pull { bytes: u64, position: u64 },
     /// Answers what an area is: key, kind (and whether the network reaches it, [`REACHED`]), start, bytes, and by which base and
@@ -154,9 +156,10 @@ impl<'a> Act<'a> {
         match *self {
             Act::Push(data) => (verb::PUSH, [0; 2], data, &[]),
             Act::PushThen { data, then, tail } => (verb::PUSH_THEN, [then, tail.len() as u64 / 8], data, tail),
+            Act::PushAdd { data, then, amount } => (verb::PUSH_ADD, [then, amount], data, &[]),
             Act::Word(value) => plain(verb::WORD, [value, 0]),
-            Act::Change(operation) => {
-                let (verb, operands) = verb::of_atomic(operation);
+            Act::Change(change) => {
+                let (verb, operands) = verb::of_change(change);
                 plain(verb, operands)
             }
             Act::Pull { bytes, position } => plain(verb::PULL, [bytes, position]),
@@ -173,18 +176,46 @@ impl<'a> Act<'a> {
                 let (data, tail) = payload.split_at_checked(payload.len().checked_sub(tail_bytes)?)?;
                 Act::PushThen { data: data.into(), then: a, tail }
             }
+            verb::PUSH_ADD => Act::PushAdd { data: payload.into(), then: a, amount: b },
             verb::WORD => Act::Word(a),
             verb::PULL => Act::Pull { bytes: a, position: b },
             verb::OPEN => Act::Open,
             verb::SETTLE => Act::Settle,
-            verb => Act::Change(verb::atomic(verb, [a, b])?),
+            verb => Act::Change(verb::change(verb, [a, b])?),
         })
+    }
+
+    /// What it needs besides: so many bytes at an offset beside the target.
+    pub fn beside(&self) -> Option<(u64, u64)> {
+        match self {
+            Act::PushThen { then, tail, .. } => Some((*then, tail.len() as u64)),
+            Act::PushAdd { then, .. } => Some((*then, 8)),
+            _ => None,
+        }
+    }
+
+    /// The bytes that it writes, if it is a push.
+    pub fn data(&self) -> Option<Data<'a>> {
+        match self {
+            Act::Push(data) | Act::PushThen { data, .. } | Act::PushAdd { data, .. } => Some(*data),
+            _ => None,
+        }
+    }
+
+    /// Such a push of other bytes.
+    pub fn with_data(self, data: Data<'a>) -> Act<'a> {
+        match self {
+            Act::PushThen { then, tail, .. } => Act::PushThen { data, then, tail },
+            Act::PushAdd { then, amount, .. } => Act::PushAdd { data, then, amount },
+            _ => Act::Push(data),
+        }
     }
 
     /// How many bytes of the target it needs.
     pub fn span(&self) -> u64 {
         match self {
-            Act::Push(data) | Act::PushThen { data, .. } => data.len() as u64,
+            Act::Push(data) | Act::PushThen { data, .. } | Act::PushAdd { data, .. } => data.len() as u64,
+            Act::Change(Change::Half(_)) => 4,
             Act::Word(_) | Act::Change(_) => 8,
             Act::Pull { bytes, .. } => *bytes,
             Act::Open | Act::Settle => 0,
@@ -195,6 +226,7 @@ impl<'a> Act<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::atomic::Atomic;
     use proptest::prelude::*;
 
     fn show(operation: &Operation<'_>) -> String {
@@ -207,6 +239,7 @@ mod tests {
         let act = match &operation.act {
             Act::Push(data) => format!("push {:?}", bytes(data)),
             Act::PushThen { data, then, tail } => format!("push {:?} then {tail:?} at {then}", bytes(data)),
+            Act::PushAdd { data, then, amount } => format!("push {:?} then add {amount} at {then}", bytes(data)),
             other => format!("{other:?}"),
         };
         format!("{act} at {:?}", operation.at)
@@ -215,16 +248,18 @@ mod tests {
     proptest! {
         #[test]
         fn operations_survive_a_packet(
-            words in any::<[u64; 2]>(), which in 0usize..12, data in proptest::collection::vec(any::<u8>(), 0..100),
+            words in any::<[u64; 2]>(), which in 0usize..14, data in proptest::collection::vec(any::<u8>(), 0..100),
             tail in proptest::collection::vec(any::<u64>(), 0..=8), (id, key, offset) in any::<(u32, u64, u64)>(),
         ) {
             let [a, b] = words;
             let (data, tail): (Data<'_>, &[u8]) = (data[..].into(), bytemuck::cast_slice(&tail));
             let acts = [
-                Act::Push(data), Act::PushThen { data, then: a, tail }, Act::Word(a), Act::Change(Atomic::Add(a)),
-                Act::Change(Atomic::Swap(a)), Act::Change(Atomic::CompareSwap { old: a, new: b }),
-                Act::Change(Atomic::And(a)), Act::Change(Atomic::Or(a)), Act::Change(Atomic::Xor(a)),
+                Act::Push(data), Act::PushThen { data, then: a, tail }, Act::Word(a), Act::Change(Change::Word(Atomic::Add(a))),
+                Act::Change(Change::Word(Atomic::Swap(a))), Act::Change(Change::Half(Atomic::CompareSwap { old: a, new: b })),
+                Act::Change(Change::Word(Atomic::And(a))), Act::Change(Change::Half(Atomic::Or(a))),
+                Act::Change(Change::Word(Atomic::Xor(a))), Act::Change(Change::AddFloat(a)),
                 Act::Pull { bytes: a, position: b }, Act::Open, Act::Settle,
+                Act::PushAdd { data, then: a, amount: b },
             ];
             let at = Target::decode(3, [id as u64, key, offset]).unwrap();
             let operation = Operation { at, act: acts[which], manner: Manner::Plain };
@@ -241,9 +276,10 @@ mod tests {
         fn whatever_a_peer_sends_is_read_or_refused(
             handler in any::<u16>(), arguments in any::<[u64; 6]>(), payload in proptest::collection::vec(any::<u8>(), 0..100)
         ) {
-            let packet = Packet { handler: handler % 16, kind: kind::ROUTED, arguments, ..Packet::default() };
+            let handler = handler % 16 | handler & verb::HALF;
+            let packet = Packet { handler, kind: kind::ROUTED, arguments, ..Packet::default() };
             if let Some(operation) = Operation::decode(0, &packet, &payload) {
-                prop_assert!(operation.act.span() <= payload.len().max(8) as u64 || handler % 16 == verb::PULL);
+                prop_assert!(operation.act.span() <= payload.len().max(8) as u64 || handler == verb::PULL);
             }
         }
     }

@@ -135,6 +135,11 @@ impl Producer {
         true
     }
 
+    /// Messages put into the ring so far.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
     #[inline(always)]
     fn has_room(&mut self, ring: &Ring, payload_bytes: usize) -> bool {
         let fits = |this: &Producer| {
@@ -167,6 +172,11 @@ pub struct Consumer {
 pub fn arrived(ring: &Ring, position: u64) -> bool {
     let head = ring.lines[(position % LINE_COUNT as u64) as usize][0].load(Ordering::Relaxed);
     head & LAP_MASK == lap(position)
+}
+
+/// How many messages the receiver says to have taken out: exact when it was asked just now, or has left.
+pub fn returned(ring: &Ring) -> u64 {
+    ring.returned.lines.load(Ordering::Acquire)
 }
 
 /// The sender wrote a head no sender writes.
@@ -215,12 +225,29 @@ impl Consumer {
         let due = self.consumed - self.returned >= (LINE_COUNT / 4).max(1) as u64
             || self.payload_consumed - self.payload_returned >= PAYLOAD_RING_BYTES as u64 / 4;
         if due {
-            self.returned = self.consumed;
-            self.payload_returned = self.payload_consumed;
-            ring.returned.payload.store(self.payload_consumed, Ordering::Release);
-            ring.returned.lines.store(self.consumed, Ordering::Release);
+            self.give_back(ring);
         }
         due
+    }
+
+    /// Tells the sender of everything that was taken out.
+    #[inline]
+    pub fn give_back(&mut self, ring: &Ring) {
+        self.returned = self.consumed;
+        self.payload_returned = self.payload_consumed;
+        ring.returned.payload.store(self.payload_consumed, Ordering::Release);
+        ring.returned.lines.store(self.consumed, Ordering::Release);
+    }
+
+    /// The messages that lie in the ring; they stay there.
+    pub fn unread(&self, ring: &Ring) -> Vec<Packet> {
+        let mut ahead = Consumer { consumed: self.consumed, ..Consumer::default() };
+        let next = || {
+            let packet = ahead.peek(ring).ok().flatten();
+            ahead.consumed += 1;
+            packet
+        };
+        std::iter::from_fn(next).take(LINE_COUNT).collect()
     }
 }
 

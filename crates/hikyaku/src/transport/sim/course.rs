@@ -86,7 +86,7 @@ pub(super) struct Rank {
 pub(super) type Queue = (usize, usize, bool);
 
 pub(super) fn queue(from: usize, to: usize, packet: &Packet) -> Queue {
-    (from, to, packet.kind <= kind::CALL)
+    (from, to, packet.is_message())
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

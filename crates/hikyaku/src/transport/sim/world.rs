@@ -351,6 +351,11 @@ impl World {
         self.course().mesh.as_ref().map_or_else(Counters::default, Mesh::counters)
     }
 
+    /// Messages that have come to a rank, and that it has never looked at.
+    pub fn take_inbox(&self, rank: usize) -> Vec<Parcel> {
+        std::mem::take(&mut self.course().ranks[rank].inbox).into()
+    }
+
     /// What went from where to where, if that was asked for.
     pub fn take_passages(&self) -> Vec<Passage> {
         self.course().passages.take().unwrap_or_default()
