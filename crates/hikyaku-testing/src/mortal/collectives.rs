@@ -122,7 +122,7 @@ fn alltoall(world: &Group<'_>, round: usize, len: usize) -> Result<()> {
 
 /// Of one element from some, and of many from others.
 fn alltoallv(world: &Group<'_>, round: usize) -> Result<()> {
-    let len = |from: usize| if (from + round) % 2 == 0 { SHORT } else { LONG };
+    let len = |from: usize| if (from + round).is_multiple_of(2) { SHORT } else { LONG };
     let (rank, size) = (world.rank(), world.size());
     let taken: Vec<usize> = (0..size).map(len).collect();
     let blocks = vec![value(rank, round); len(rank) * size];
@@ -138,7 +138,7 @@ fn alltoallv(world: &Group<'_>, round: usize) -> Result<()> {
 }
 
 fn reduce_scatter(world: &Group<'_>, round: usize) -> Result<()> {
-    let len = if round % 2 == 0 { SHORT } else { LONG };
+    let len = if round.is_multiple_of(2) { SHORT } else { LONG };
     let mut mine = vec![0; len];
     world.reduce_scatter_block(&vec![value(world.rank(), round); len * world.size()], &mut mine, Sum)?;
     check(&mine, sum(world.size(), round), round);

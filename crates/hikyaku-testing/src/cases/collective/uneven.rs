@@ -86,7 +86,7 @@ pub fn scatterv(job: &Job) {
     let (mut mine, all) = ([0; 2], [5, 6, 7]);
     let starts: Vec<usize> = (0..job.size()).map(|rank| rank % 2).collect();
     world.scatterv(&all, Blocks::at(&vec![2; job.size()], &starts), &mut mine, 0).unwrap();
-    assert_eq!(mine, if job.rank() % 2 == 0 { [5, 6] } else { [6, 7] });
+    assert_eq!(mine, if job.rank().is_multiple_of(2) { [5, 6] } else { [6, 7] });
 }
 
 pub fn alltoallv(job: &Job) {

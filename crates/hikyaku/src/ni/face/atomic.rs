@@ -28,17 +28,23 @@ impl Port {
         // Found before the operation: what comes after waits for it.
         let (before, block, bytes) = match change {
             Change::Word(operation) => {
-                let Some(word) = self.initiator.word_to(&at.alike()) else { return elsewhere(&self.initiator, at, change) };
+                let Some(word) = self.initiator.word_to(&at.alike()) else {
+                    return elsewhere(&self.initiator, at, change);
+                };
                 let block = self.initiator.routes.block_of(at.rank);
                 (operation.perform(word), block, word.as_ptr().cast())
             }
             Change::Half(operation) => {
-                let Some(half) = self.initiator.half_to(&at.alike()) else { return elsewhere(&self.initiator, at, change) };
+                let Some(half) = self.initiator.half_to(&at.alike()) else {
+                    return elsewhere(&self.initiator, at, change);
+                };
                 let block = self.initiator.routes.block_of(at.rank);
                 (operation.perform_on_half(half), block, half.as_ptr().map_addr(|address| address & !7).cast())
             }
             Change::AddFloat(amount) => {
-                let Some(word) = self.initiator.word_to(&at.alike()) else { return elsewhere(&self.initiator, at, change) };
+                let Some(word) = self.initiator.word_to(&at.alike()) else {
+                    return elsewhere(&self.initiator, at, change);
+                };
                 let block = self.initiator.routes.block_of(at.rank);
                 (add_float(word, amount), block, word.as_ptr().cast())
             }

@@ -276,7 +276,7 @@ mod tests {
         fn whatever_a_peer_sends_is_read_or_refused(
             handler in any::<u16>(), arguments in any::<[u64; 6]>(), payload in proptest::collection::vec(any::<u8>(), 0..100)
         ) {
-            let handler = handler % 16 | handler & verb::HALF;
+            let handler = (handler % 16) | (handler & verb::HALF);
             let packet = Packet { handler, kind: kind::ROUTED, arguments, ..Packet::default() };
             if let Some(operation) = Operation::decode(0, &packet, &payload) {
                 prop_assert!(operation.act.span() <= payload.len().max(8) as u64 || handler == verb::PULL);
