@@ -51,7 +51,7 @@ fn messages_over_two_hosts() {
 fn long_messages_over_two_hosts_and_a_wire_that_loses_much() {
     let Some(network) = Network::new(2) else { return };
     let launcher = |ranks, seed| launcher(&network, 2, ranks).env(FAULTS, format!("loss=0.1,seed={seed}"));
-    let cases = suite(Suite::Messages).into_iter().filter(|case| case.name.starts_with("a_buffer_is_its_owners"));
+    let cases = suite(Suite::Messages).filter(|case| case.name.starts_with("a_buffer_is_its_owners"));
     let cases: Vec<_> = cases.collect();
     assert_eq!(cases.len(), 1);
     runner::check("over 2 hosts and a wire that loses much", &Kind::Processes(&launcher), cases, &[]);
