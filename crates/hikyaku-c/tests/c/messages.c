@@ -141,16 +141,16 @@ int main(void) {
     OK(hk_handled(LATER, &ran));
     CHECK(ran == 0);
     OK(hk_handled(COUNT, &ran));
-    CHECK(ran == 1000);
+    CHECK(ran == 1010);
     state.open = 1;
-    OK(hk_wait_handled(COUNT, 1001, HK_ANYONE, HK_FOREVER));
+    OK(hk_wait_handled(COUNT, 1011, HK_ANYONE, HK_FOREVER));
     OK(hk_handled(LATER, &ran));
     CHECK(ran == 1);
     OK(hk_barrier());
 
     OK(hk_send(right, NOSY, 0, NULL, NULL, 0));
     OK(hk_wait_handled(NOSY, 1, HK_ANYONE, HK_FOREVER));
-    OK(hk_wait_handled(COUNT, 1002, HK_ANYONE, HK_FOREVER));
+    OK(hk_wait_handled(COUNT, 1012, HK_ANYONE, HK_FOREVER));
     FAILS(HK_ERR_INVALID, hk_context_retry(state.kept));
     FAILS(HK_ERR_INVALID, hk_context_send(state.kept, right, COUNT, 0, NULL, NULL, 0));
     CHECK(memcmp((char *)hk_local(state.area) + 8, "12345678", 8) == 0);

@@ -54,7 +54,7 @@ pub(crate) mod kind {
     pub const REFUSED: u8 = 3;
     /// An operation on memory that only its owner reaches; see `ni::remote`.
     pub const ROUTED: u8 = 4;
-    /// Tells how many messages of a far rank were handled so far: the address. Nobody waits for it if the last argument says so.
+    /// Tells how many messages of a far rank were handled so far: the address. Whether somebody waits for it: the handler, [`AWAITED`](super::AWAITED).
     pub const CREDIT: u8 = 5;
     /// Between simulated network interfaces that reach memory by themselves; no rank sees it.
     pub const NIC: u8 = 6;
@@ -140,13 +140,15 @@ pub(crate) mod verb {
 
 /// The last argument of a push that was described before.
 pub(crate) const PREPARED: u64 = 1;
-/// The last argument of a word, and of what tells of messages, that nobody is expected to wait for.
+/// In place of the handler of what tells of messages: its receiver has asked.
+pub(crate) const AWAITED: u16 = 1;
+/// The last argument of a word that nobody is expected to wait for.
 pub(crate) const PATIENT: u64 = 2;
 
 /// Whether a packet may wait a moment for others to travel with: nobody is expected to wait for it, or not before much else has come.
 pub(crate) fn is_patient(packet: &Packet) -> bool {
     match packet.kind {
-        kind::CREDIT => packet.arguments[5] == PATIENT,
+        kind::CREDIT => packet.handler != AWAITED,
         kind::ROUTED => packet.handler == verb::WORD && packet.arguments[5] == PATIENT,
         _ => false,
     }

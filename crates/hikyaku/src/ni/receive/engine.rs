@@ -10,7 +10,7 @@ use crate::ni::state::failure::Panic;
 use crate::ni::state::lane::Lane;
 use crate::ni::wire::message::HANDLER_COUNT;
 use crate::sync::bell::ANY;
-use crate::transport::packet::{PATIENT, kind};
+use crate::transport::packet::{AWAITED, kind};
 use crate::transport::shm::layout::Layout;
 use crate::transport::shm::ring::{Consumer, LINE_COUNT, PAYLOAD_MAX, Packet};
 use std::sync::atomic::Ordering;
@@ -148,8 +148,8 @@ impl Engine {
         ni.lookout.note_put_off(self.put_off.len());
         if self.debts.are_due() {
             self.debts.pay(|rank, handled, is_asked| {
-                let arguments = [0, 0, 0, 0, 0, if is_asked { 0 } else { PATIENT }];
-                let credit = Packet { kind: kind::CREDIT, address: handled, arguments, ..Packet::default() };
+                let handler = if is_asked { AWAITED } else { 0 };
+                let credit = Packet { kind: kind::CREDIT, handler, address: handled, ..Packet::default() };
                 // One that cannot be reached needs none.
                 ni.post(rank, &credit, &[]).unwrap_or(true)
             });

@@ -7,7 +7,7 @@ use super::unhandled::Unhandled;
 use crate::ni::base::Base;
 use crate::planted::{Bug, planted};
 use crate::transport::core::{Loss, Sink, Token, Transport};
-use crate::transport::packet::kind;
+use crate::transport::packet::{AWAITED, kind};
 use crate::transport::remote_memory::RemoteFailure;
 use crate::transport::shm::ring::Packet;
 use std::collections::VecDeque;
@@ -86,7 +86,7 @@ impl Intake {
         let mut desk = lock(&self.desk);
         desk.outbox.answer_unasked(ni);
         for (rank, count) in handled {
-            let credit = Packet { kind: kind::CREDIT, address: count, ..Packet::default() };
+            let credit = Packet { kind: kind::CREDIT, handler: AWAITED, address: count, ..Packet::default() };
             // Whoever has ended needs none.
             let _ = desk.outbox.send(ni, rank, credit, &[], SPILL_MAX);
         }

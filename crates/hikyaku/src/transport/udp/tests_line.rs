@@ -7,7 +7,7 @@ use super::line::{Line, Myself};
 use super::tests::{Taken, plain};
 use super::{Bound, Endpoint, SECRET_BYTES};
 use crate::transport::core::{Body, Posted, Transport};
-use crate::transport::packet::{PACKET_BYTES, PATIENT, kind};
+use crate::transport::packet::{PACKET_BYTES, kind};
 use crate::transport::reliable::serial::Serial;
 use crate::transport::reliable::{Body as Said, Settings};
 use crate::transport::shm::ring::Packet;
@@ -70,7 +70,7 @@ fn what_may_wait_travels_with_the_next() {
     let (one, other) = (ends.next().unwrap(), ends.next().unwrap());
     let (mut of_one, mut of_other) = (Taken::default(), Taken::default());
     let plain = Packet { arguments: [0, 0, 0, 0, 0, 77], ..Packet::default() };
-    let credit = Packet { kind: kind::CREDIT, arguments: [0, 0, 0, 0, 0, PATIENT], ..plain };
+    let credit = Packet { kind: kind::CREDIT, ..plain };
     post(&one, 1, &plain);
     await_messages(&other, &mut of_other, 1);
     post(&other, 0, &credit);
