@@ -9,6 +9,13 @@ use std::time::Duration;
 
 const EXHAUSTED: &str = env!("CARGO_BIN_EXE_exhausted");
 
+/// A file of measured choices that cannot be read is said, and done without. A rank that gives up may leave messages.
+fn is_expected(line: &str) -> bool {
+    line.ends_with("; the built-in choices are used")
+        || line.starts_with("hikyaku: rank ")
+            && (line.contains(" unhandled: ") || line.contains(" without handling them. "))
+}
+
 fn sweep(way: &str) {
     let watch = Watch::new(env!("CARGO_TARGET_TMPDIR"));
     let mut command = Command::new(EXHAUSTED);
@@ -20,8 +27,7 @@ fn sweep(way: &str) {
     let errors = String::from_utf8_lossy(&output.stderr);
     let last = said.lines().last().unwrap_or_default();
     assert!(output.status.success(), "{way}: {:?} after {last}: {errors}", output.status);
-    // A file of measured choices that cannot be read is said, and done without.
-    let surprises: Vec<_> = errors.lines().filter(|line| !line.ends_with("; the built-in choices are used")).collect();
+    let surprises: Vec<_> = errors.lines().filter(|line| !is_expected(line)).collect();
     assert!(surprises.is_empty(), "{way}: {surprises:?}");
     said.lines().filter(|line| line.contains(':')).for_each(|line| println!("{line}"));
     watch.check();
@@ -52,7 +58,8 @@ fn fault_18_every_call_fails_once_in_a_rank() {
             for (ending, output) in outcome.endings.iter().zip(&outcome.output) {
                 let said = String::from_utf8_lossy(&output.output) + String::from_utf8_lossy(&output.errors);
                 assert!(matches!(ending, Ending::Exited(0 | 7)), "{what}: {ending:?}: {said}");
-                assert_eq!(output.errors, b"", "{what}: {said}");
+                let errors = String::from_utf8_lossy(&output.errors);
+                assert!(errors.lines().all(is_expected), "{what}: {said}");
             }
             failed += (outcome.status() != 0) as usize;
             let said = String::from_utf8_lossy(&outcome.output[1].output);

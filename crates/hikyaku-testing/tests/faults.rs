@@ -204,7 +204,7 @@ fn fault_7_a_limit_that_is_too_small_is_an_error_that_says_how_much_is_needed() 
         let output = Command::new("sh").args(["-c", &script]).env("HIKYAKU_HEAP", "1G").output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(output.status.code(), Some(7), "ulimit {limit}: {said} {:?}", output.status);
-        assert!(said.contains("bytes needed"), "ulimit {limit}: {said}");
+        assert!(said.contains("bytes are needed"), "ulimit {limit}: {said}");
     }
     let outcome = run("too-much", 2);
     assert_eq!(outcome.status(), 0, "{}", text(&outcome, 0));

@@ -129,7 +129,7 @@ fn everyone_hears_that_rank_0_cannot() {
         let script = format!(r#"[ {RANK_IN_SHELL} = 0 ] && export HIKYAKU_HEAP=9000T; "$0" start; sleep 1"#);
         let output = output(mpi.patiently(3).args(["sh", "-c", &script, VICTIM]));
         assert_eq!(said(&output).matches("rank 0 cannot make").count(), 2, "{mpi:?}: {}", said(&output));
-        assert_eq!(said(&output).matches("bytes needed").count(), 1, "{mpi:?}: {}", said(&output));
+        assert_eq!(said(&output).matches("bytes are needed").count(), 1, "{mpi:?}: {}", said(&output));
     }
 }
 

@@ -12,7 +12,8 @@ fn hang(role: &str) -> (Output, String) {
     assert!(!output.status.success(), "{said}");
     let ranks: Vec<String> = String::from_utf8_lossy(&output.stdout)
         .lines()
-        .filter_map(|line| Some(line.split_once(' ')?.1.to_owned()))
+        // The launcher may see a rank end before it is ended itself.
+        .filter_map(|line| Some(line.strip_prefix(role)?.trim().to_owned()))
         .collect();
     assert_eq!(ranks.len(), 2, "{output:?}");
     for rank in &ranks {

@@ -40,6 +40,8 @@ pub fn a_wrong_exchange_is_refused(job: &Job) -> Result<()> {
         let send = scope.isend(&data, peer, 0)?;
         let busy = messages.sendrecv(&data, peer, 0, &mut into, peer, 1);
         assert!(matches!(busy, Err(Error::SlotBusy { .. })), "{busy:?}");
+        // A peer that receives would free the slot.
+        job.barrier()?;
         assert_eq!(messages.recv(&mut into, peer, 0)?, 20_000);
         scope.wait_send(send)
     })?;
