@@ -13,7 +13,7 @@ fn hang(role: &str) -> (Output, String) {
     let ranks: Vec<String> = String::from_utf8_lossy(&output.stdout)
         .lines()
         // The launcher may see a rank end before it is ended itself.
-        .filter_map(|line| Some(line.strip_prefix(role)?.trim().to_owned()))
+        .filter_map(|line| Some(line.split_once(' ')?.1.to_owned()).filter(|rank| rank.parse::<u32>().is_ok()))
         .collect();
     assert_eq!(ranks.len(), 2, "{output:?}");
     for rank in &ranks {

@@ -148,8 +148,8 @@ impl Messages<'_> {
         match waited {
             // Whoever was impatient goes on with it.
             Ok(Ok(())) | Err(Error::Timeout { .. }) => std::mem::forget(send),
-            // It is with the network, which kept the buffer until the peer had acknowledged it: a receiver may have left by then.
-            Ok(Err(_)) | Err(_) if send.op.stage == Stage::Sent => {
+            // All of it is with the network, which keeps the buffer until the peer has acknowledged it: a receiver may have left by then.
+            Ok(Err(_)) | Err(_) if send.op.stage == Stage::Sent && send.op.loan.is_some() => {
                 drop(send);
                 return Ok(());
             }
