@@ -56,8 +56,8 @@ impl<'p> Delay<'p> {
             Whom::Rank(rank) if rank == self.ni.rank => Whom::Anyone,
             whom => whom,
         };
-        let (call, place) = self.stay.describe(self.wait);
-        self.record().publish(whom, since, self.wait.ends(), &call, &place);
+        let (record, ends) = (self.record(), self.wait.ends());
+        self.stay.describe(self.wait, |call, place| record.publish(whom, since, ends, call, place));
     }
 
     /// Something has moved.

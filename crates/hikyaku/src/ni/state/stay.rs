@@ -2,6 +2,7 @@
 
 use super::awaited::Wait;
 use std::cell::Cell;
+use std::fmt;
 use std::panic::Location;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -41,12 +42,13 @@ impl Stay {
         self.site.set(Some(CallSite { name, place: Location::caller() }));
     }
 
-    /// The call, what it waits for, and where it stands in the program, if that is known.
-    pub fn describe(&self, wait: &Wait) -> (String, String) {
-        let Some(site) = self.site.get() else { return (format!("a wait ({})", wait.awaited), String::new()) };
+    /// Gives `tell` the call with what it waits for, and where it stands in the program, if that is known.
+    pub fn describe(&self, wait: &Wait, tell: impl FnOnce(fmt::Arguments<'_>, fmt::Arguments<'_>)) {
+        let awaited = &wait.awaited;
+        let Some(site) = self.site.get() else { return tell(format_args!("a wait ({awaited})"), format_args!("")) };
         match NAMER.get().and_then(|namer| namer()) {
-            Some(name) => (format!("{name}({})", wait.awaited), String::new()),
-            None => (format!("{}({})", site.name, wait.awaited), site.place.to_string()),
+            Some(name) => tell(format_args!("{name}({awaited})"), format_args!("")),
+            None => tell(format_args!("{}({awaited})", site.name), format_args!("{}", site.place)),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::shared;
+use std::fmt::{self, Display, Write};
 use std::time::Duration;
 
 /// Room for the call and for where it stands in the program.
@@ -75,8 +76,8 @@ pub fn now() -> Duration {
 }
 
 impl Waiting {
-    /// Says what its thread waits for. The call must fit; of a long place the end is kept.
-    pub fn publish(&self, whom: Whom, since: Duration, ends: bool, call: &str, place: &str) {
+    /// Says what its thread waits for, without an allocation. The call must fit; of a long place the end is kept.
+    pub fn publish(&self, whom: Whom, since: Duration, ends: bool, call: impl Display, place: impl Display) {
         let turn = (self.turn.load(Ordering::Relaxed) >> 2).wrapping_add(1) << 2;
         self.turn.store(turn | WRITING, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -90,12 +91,13 @@ impl Waiting {
         self.since.store(since.as_nanos() as u64, Ordering::Relaxed);
         self.ends.store(ends as u64, Ordering::Relaxed);
         let mut text = [0; TEXT_BYTES];
-        let call = &call.as_bytes()[..call.len().min(TEXT_BYTES / 2)];
-        let room = TEXT_BYTES - call.len() - 1;
-        let place = &place.as_bytes()[place.len().saturating_sub(room)..];
-        let bytes = call.len() + 1 + place.len();
-        text[..call.len()].copy_from_slice(call);
-        text[call.len() + 1..bytes].copy_from_slice(place);
+        let mut head = Head { text: &mut text[..TEXT_BYTES / 2], used: 0 };
+        // Neither fails: what does not fit is left out.
+        let _ = write!(head, "{call}");
+        let place_at = head.used + 1;
+        let mut tail = Tail { text: &mut text[place_at..], used: 0 };
+        let _ = write!(tail, "{place}");
+        let bytes = place_at + tail.used;
         self.bytes.store(bytes as u64, Ordering::Relaxed);
         for (word, bytes) in self.text.iter().zip(text.chunks_exact(8)) {
             word.store(u64::from_le_bytes(bytes.try_into().expect("8 bytes")), Ordering::Relaxed);
@@ -131,6 +133,40 @@ impl Waiting {
         let mut parts = text[..bytes].splitn(2, |byte| *byte == 0).map(harmless);
         let (call, place) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         Some(Seen { turn, whom, since, ends, call, place })
+    }
+}
+
+/// Keeps the beginning of what is written.
+struct Head<'t> {
+    text: &'t mut [u8],
+    used: usize,
+}
+
+impl Write for Head<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let fits = part.len().min(self.text.len() - self.used);
+        self.text[self.used..][..fits].copy_from_slice(&part.as_bytes()[..fits]);
+        self.used += fits;
+        Ok(())
+    }
+}
+
+/// Keeps the end of what is written.
+struct Tail<'t> {
+    text: &'t mut [u8],
+    used: usize,
+}
+
+impl Write for Tail<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let room = self.text.len();
+        let part = &part.as_bytes()[part.len().saturating_sub(room)..];
+        let forgotten = (self.used + part.len()).saturating_sub(room);
+        self.text.copy_within(forgotten..self.used, 0);
+        let kept = self.used - forgotten;
+        self.text[kept..][..part.len()].copy_from_slice(part);
+        self.used = kept + part.len();
+        Ok(())
     }
 }
 
@@ -173,6 +209,13 @@ mod tests {
         waiting.publish(Whom::Anyone, Duration::ZERO, false, "wait()", &place);
         let seen = waiting.read().unwrap();
         assert!(seen.place.ends_with("folder//src/main.rs:10:4") && seen.place.len() > 100, "{seen:?}");
+        // In parts, of which the first is too long by itself, and with a call that is too long.
+        let (folders, call) = ("folder/".repeat(60), "wait".repeat(60));
+        waiting.publish(Whom::Anyone, Duration::ZERO, false, &call, format_args!("{folders}{}:{}", "main.rs", 10));
+        let seen = waiting.read().unwrap();
+        assert_eq!(seen.call, call[..TEXT_BYTES / 2]);
+        assert!(seen.place.ends_with("folder/main.rs:10"), "{seen:?}");
+        assert_eq!(seen.call.len() + 1 + seen.place.len(), TEXT_BYTES);
     }
 
     #[test]
