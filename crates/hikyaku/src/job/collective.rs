@@ -152,8 +152,9 @@ impl Job {
         let flags = &self.ni.mine().flags;
         for step in 0.. {
             let Some(peer) = partner(rank, size, step) else { break };
-            self.ni.memory.block(self.ni.local_of(peer)).flags.set(step, number);
-            self.ni.notify(peer, ANY);
+            let block = self.ni.near_block(peer).expect("all ranks are near");
+            block.flags.set(step, number);
+            block.bell.ring(self.ni.fences, ANY);
             let reached = || flags.reached(step, number).then_some(());
             if reached().is_none() {
                 self.wait_until(Wait::on(By::Barrier(number)).at_most(patience.left(self)), reached)?;

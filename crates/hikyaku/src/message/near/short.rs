@@ -67,11 +67,11 @@ impl NearPair<'_> {
             return Some(false);
         }
         if send.taken < send.sent {
-            let (taken, _) = self.mine().post(entry).look();
-            if taken != send.sent {
+            if !self.is_taken_soon(entry, send.sent) {
                 return Some(false);
             }
-            slot.learn(taken, bounces);
+            let sent = send.sent;
+            slot.learn(sent, bounces);
         }
         if entry as u64 >= high && entry < self.core.slots {
             return Some(false);
@@ -81,6 +81,19 @@ impl NearPair<'_> {
         }
         self.put_short(slot, data, entry);
         Some(true)
+    }
+
+    /// Whether message `sent` of a slot is taken, or will be soon: a receiver that has a core of its own most likely is at it.
+    #[inline(always)]
+    fn is_taken_soon(self, entry: usize, sent: u64) -> bool {
+        let post = self.mine().post(entry);
+        for _ in 0..if self.core.ni.crowded { 1 } else { SHORT_WAIT_TURNS } {
+            if post.look().0 == sent {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        false
     }
 
     /// Writes a short message into its slot, which is free, and tells the receiver.
