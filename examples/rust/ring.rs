@@ -116,7 +116,7 @@ fn pass_arrays(messages: &Messages, elements: usize) -> Result<bool> {
 
 /// (left, own, right); alone, a rank is its own neighbour.
 fn neighbours(messages: &Messages) -> (usize, usize, usize) {
-    let (rank, size) = (messages.job().rank(), messages.size());
+    let (rank, size) = (messages.rank(), messages.size());
     ((rank + size - 1) % size, rank, (rank + 1) % size)
 }
 

@@ -55,7 +55,7 @@ impl<'j> Grid<'j> {
         rows: usize,
         columns: usize,
     ) -> Outcome<Grid<'j>> {
-        let rank = world.job().rank();
+        let rank = world.port().rank();
         let me = ranks.iter().position(|other| *other == rank).expect("only members form a grid");
         let position = Position { rows, columns, row: me / columns, column: me % columns };
         let circle = |scope| position.circle(scope).members();

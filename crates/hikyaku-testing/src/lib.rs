@@ -213,6 +213,12 @@ macro_rules! for_each_case {
                 a_new_port_inherits_no_errors: 2,
                 a_port_moves_to_another_thread: 2,
             }
+            endpoints {
+                threads_exchange_messages_and_reduce_at_once: 2,
+                a_worker_is_a_port_and_may_be_on_the_jobs_own_thread: 2,
+                all_ranks_learn_that_one_has_no_port_left: 2,
+                numbers_of_slots_that_cannot_be_are_refused: 2,
+            }
             ni_thread {
                 peers_are_served_while_the_host_computes: 2,
                 private_memory_is_served_while_the_host_computes: 2,

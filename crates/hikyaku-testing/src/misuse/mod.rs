@@ -13,6 +13,7 @@
 //! | `handlers` | active messages, the interface's thread |
 //! | `hosts` | jobs over several hosts, simulated ones |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
+//! | `workers` | messages and groups of several threads |
 //! | `canary` | buffers that notice who writes to them |
 
 #![forbid(unsafe_code)]
@@ -25,6 +26,7 @@ mod handlers;
 mod hosts;
 mod memory;
 mod messages;
+mod workers;
 
 use hikyaku::{Error, Job};
 
@@ -148,6 +150,13 @@ macro_rules! for_each_misuse {
                 places_of_another_job_are_used: 1,
                 ports_are_moved_between_threads_and_outlive_their_job: 2,
                 an_area_is_dropped_under_a_lock_that_handlers_take: 2,
+            }
+            workers {
+                a_worker_leaks_a_receive_and_ends: 2,
+                a_worker_panics_with_a_long_send_under_way: 2,
+                a_workers_thread_panics_and_the_others_go_on: 2,
+                a_worker_runs_inside_another: 2,
+                endpoints_are_dropped_or_leaked_unused: 2,
             }
         }
     };

@@ -23,8 +23,8 @@ pub fn run(job: &Job, seed: u64) -> Outcome {
         messages.set_mode(Chance::new(seed, (phase * 64 + job.rank()) as u64 + 4000).pick(&modes));
         let mut chance = Chance::new(chance.number(), phase as u64);
         match chance.below(6) {
-            0 => crowd(&messages, &mut chance)?,
-            1 => any_slot(&messages, &mut chance)?,
+            0 => crowd(job, &messages, &mut chance)?,
+            1 => any_slot(job, &messages, &mut chance)?,
             2 => truncated(&messages, &mut chance)?,
             3 => given_up(&messages, &mut chance)?,
             4 => prepared(&messages, &mut chance)?,
@@ -67,13 +67,13 @@ impl Letter {
 
 /// Ranks this one sends to and receives from, if all look `shift` ranks ahead.
 fn neighbours(messages: &Messages<'_>, shift: usize) -> (usize, usize) {
-    let (me, size) = (messages.job().rank(), messages.size());
+    let (me, size) = (messages.rank(), messages.size());
     ((me + shift) % size, (me + size - shift) % size)
 }
 
 /// Some messages of random pairs, all under way at the same time, twice.
 fn all_at_once(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
-    let (me, size) = (messages.job().rank(), messages.size());
+    let (me, size) = (messages.rank(), messages.size());
     let stamp = chance.number();
     for number in 0..2 {
         // One of each slot of a pair at a time.
@@ -118,15 +118,15 @@ fn all_at_once(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
 }
 
 /// All send to one, which takes what comes from whomever.
-fn crowd(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
-    let (me, size) = (messages.job().rank(), messages.size());
+fn crowd(job: &Job, messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
+    let (me, size) = (messages.rank(), messages.size());
     let (target, slot, count) = (chance.below(size), chance.below(SLOTS), 1 + chance.below(3));
     let sizes: Vec<usize> = (0..count).map(|_| chance.pick(&SIZES)).collect();
     let stamp = chance.number();
     let letter = |from, number| Letter { stamp, from, to: target, slot, number, bytes: sizes[number] };
     if me != target {
         (0..count).try_for_each(|number| messages.send_any(&letter(me, number).content(), target, slot))?;
-        return Ok(messages.job().barrier()?);
+        return Ok(job.barrier()?);
     }
     let mut numbers = vec![0; size];
     let mut room = vec![0; 40_000];
@@ -138,15 +138,15 @@ fn crowd(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
         numbers[received.rank] += 1;
     }
     // What comes next must not be taken for one of these.
-    Ok(messages.job().barrier()?)
+    Ok(job.barrier()?)
 }
 
 /// From the rank before, whatever the slot; within a slot in order.
-fn any_slot(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
+fn any_slot(job: &Job, messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (to, from) = neighbours(messages, 1 + chance.below(messages.size() - 1));
     // Short ones: everybody sends before anybody receives, and a synchronous send would wait for ever.
     messages.set_mode(Mode::Standard);
-    let (first, stamp, me) = (chance.below(SLOTS), chance.number(), messages.job().rank());
+    let (first, stamp, me) = (chance.below(SLOTS), chance.number(), messages.rank());
     let letter = |from, to, slot| Letter { stamp, from, to, slot, number: 0, bytes: 10 + slot };
     let slots: Vec<usize> = (0..SLOTS).map(|index| (first + index) % SLOTS).collect();
     for slot in &slots {
@@ -160,12 +160,12 @@ fn any_slot(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
         letter(from, me, received.slot).check(&room[..received.len])?;
     }
     // What comes next must not be taken for one of these.
-    Ok(messages.job().barrier()?)
+    Ok(job.barrier()?)
 }
 
 /// A receive that is too small: both sides are told, and the slot goes on.
 fn truncated(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
-    let (me, size) = (messages.job().rank(), messages.size());
+    let (me, size) = (messages.rank(), messages.size());
     let (from, slot, bytes) = (chance.below(size), chance.below(SLOTS), EAGER_MAX + 1 + chance.below(20_000));
     let (to, stamp) = ((from + 1 + chance.below(size - 1)) % size, chance.number());
     let letter = |number| Letter { stamp, from, to, slot, number, bytes };
@@ -191,7 +191,7 @@ fn truncated(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
 
 /// A receive is given up while its message may be under way: it has got it, or the next one gets it.
 fn given_up(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
-    let (me, size) = (messages.job().rank(), messages.size());
+    let (me, size) = (messages.rank(), messages.size());
     let (from, slot, bytes) = (chance.below(size), chance.below(SLOTS), chance.pick(&SIZES));
     let (to, patience, stamp) = ((from + 1 + chance.below(size - 1)) % size, chance.below(8), chance.number());
     let letter = |number| Letter { stamp, from, to, slot, number, bytes: bytes + number };
@@ -203,7 +203,7 @@ fn given_up(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
         let mut receive = messages.prepare_recv(vec![0u8; bytes], from, slot)?;
         receive.start()?;
         for _ in 0..patience {
-            messages.job().progress();
+            messages.port().progress();
         }
         drop(receive);
         let mut room = vec![0; bytes + 1];
@@ -221,7 +221,7 @@ fn given_up(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
 /// Transfers that were set up once.
 fn prepared(messages: &Messages<'_>, chance: &mut Chance) -> Outcome {
     let (to, from) = neighbours(messages, 1 + chance.below(messages.size() - 1));
-    let (slot, bytes, me) = (chance.below(SLOTS), chance.pick(&SIZES), messages.job().rank());
+    let (slot, bytes, me) = (chance.below(SLOTS), chance.pick(&SIZES), messages.rank());
     let stamp = chance.number();
     let letter = |from, to, number| Letter { stamp, from, to, slot, number, bytes };
     let mut send = messages.prepare_send(vec![0u8; bytes], to, slot)?;

@@ -33,8 +33,8 @@ impl Group<'_> {
 
     #[inline]
     pub(super) fn barrier_of(&self, kind: Kind) -> Result<()> {
-        if self.job.initiator.has_started() {
-            self.job.initiator.complete()?;
+        if self.port.initiator.has_started() {
+            self.port.initiator.complete()?;
         }
         self.reach().barrier(Label::new(kind, 0))
     }

@@ -1,7 +1,7 @@
 //! Which version of a call is used: the same at all members, by the table of the job.
 
-use crate::job::Job;
 use crate::job::choice::{self, Call, Choices, Version};
+use crate::ni::Port;
 
 /// What was chosen for a group of this many members.
 pub(super) struct Row {
@@ -16,9 +16,9 @@ pub(super) struct Row {
 
 impl Row {
     /// Members of a job with more ranks than cores compete with all its ranks, so its size counts then.
-    pub fn of(job: &Job, size: usize, crowded: bool) -> Row {
-        let choices = Choices::of(&job.ni.memory);
-        let row = choices.row(if crowded { job.size() } else { size });
+    pub fn of(port: &Port, size: usize, crowded: bool) -> Row {
+        let choices = Choices::of(&port.ni().memory);
+        let row = choices.row(if crowded { port.size() } else { size });
         // Alone there is nothing to send.
         let any_tree = size > 1 && row.as_flattened().contains(&(Version::Tree as u8));
         Row { row, far: choices.far_row(size), any_tree, counts: choice::counts(&row, size, crowded) }

@@ -13,7 +13,7 @@ use super::part::Member;
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
 use crate::message::{EAGER_MAX, Messages};
-use crate::ni::refuse_in_handler;
+use crate::ni::{Port, refuse_in_handler};
 use bytemuck::{Pod, Zeroable};
 
 /// Groups that are formed together at most, besides the one of all members.
@@ -30,9 +30,14 @@ impl<'j> FormationChannel<'j> {
         job.channel(slots).map(FormationChannel)
     }
 
-    /// The job.
-    pub fn job(&self) -> &'j Job {
-        self.0.job()
+    /// A channel in slots that nothing else uses.
+    pub(super) fn over(messages: Messages<'j>) -> FormationChannel<'j> {
+        FormationChannel(messages)
+    }
+
+    /// The port that it uses.
+    pub fn port(&self) -> &'j Port {
+        self.0.port()
     }
 }
 
@@ -112,24 +117,24 @@ impl<'j> Formation<'j> {
         teams: &[&[usize]],
         slots: usize,
     ) -> Result<Formation<'j>> {
-        let job = channel.job();
+        let port = channel.port();
         let ranks = members.iter().map(|member| channel.rank_of(*member)).collect::<Result<Vec<usize>>>()?;
-        let me = check_plan(job, &ranks, teams)?;
+        let me = check_plan(port, &ranks, teams)?;
         Messages::bytes_for(slots, members.len())?;
         // Before memory is taken.
         refuse_in_handler()?;
         channel.check_slot(slot)?;
-        let own = Parts::take(job, checksum(members, slots), members.len(), me, teams, slots);
+        let own = Parts::take(port, checksum(members, slots), members.len(), me, teams, slots);
         // On an error the parts stay taken: others may know of them.
         let mut all = own.exchange(channel, slot, members)?;
         // Of itself it believes nothing that it reads where others may write.
         all[me] = own;
         // All see the same, so all give up or none.
         if let Some(member) = all.iter().position(Parts::lacks) {
-            own.give(job, members.len(), slots);
+            own.give(port, members.len(), slots);
             return Err(Error::Refused { rank: ranks[member], reason: Refusal::OutOfMemory });
         }
-        form(job, &ranks, me, teams, slots, &all)
+        form(port, &ranks, me, teams, slots, &all)
     }
 
     /// The group of all members.
@@ -186,8 +191,8 @@ impl Retired<'_> {
     /// because some members are far.
     pub fn try_free(&mut self) -> Result<bool> {
         let Some(formation) = &self.formation else { return Ok(true) };
-        let job = formation.messages.job();
-        job.ni.check_rank(job.rank())?;
+        let port = formation.messages.port();
+        port.ni().check_rank(port.rank())?;
         if !self.told {
             if self.sends_left()? > 0 {
                 return Ok(false);
@@ -214,10 +219,10 @@ impl Retired<'_> {
 
 impl Parts {
     /// Takes memory for the parts of this rank.
-    fn take(job: &Job, plan: u64, size: usize, me: usize, teams: &[&[usize]], slots: usize) -> Parts {
-        let part = || take_part(job, size).map_or(0, |start| start as u64);
+    fn take(port: &Port, plan: u64, size: usize, me: usize, teams: &[&[usize]], slots: usize) -> Parts {
+        let part = || take_part(port, size).map_or(0, |start| start as u64);
         let bytes = Messages::bytes_for(slots, size);
-        let messages = bytes.and_then(|bytes| job.ni.take_sparse(bytes)).map_or(0, |start| start as u64);
+        let messages = bytes.and_then(|bytes| port.ni().take_sparse(bytes)).map_or(0, |start| start as u64);
         let mut parts = Parts { plan, messages, all: part(), teams: [UNUSED; TEAMS_MAX], lists: [0; TEAMS_MAX] };
         for ((start, list), team) in parts.teams.iter_mut().zip(&mut parts.lists).zip(teams) {
             *start = if **team == [me] { UNUSED } else { part() };
@@ -232,12 +237,12 @@ impl Parts {
     }
 
     /// Gives it back, as far as there was any.
-    fn give(&self, job: &Job, size: usize, slots: usize) {
+    fn give(&self, port: &Port, size: usize, slots: usize) {
         for start in [self.all].iter().chain(&self.teams).filter(|start| !matches!(**start, 0 | UNUSED)) {
-            job.ni.give_heap(*start as usize, part_bytes(job, size).unwrap_or(0));
+            port.ni().give_heap(*start as usize, part_bytes(port, size).unwrap_or(0));
         }
         if let (Ok(bytes), 1..) = (Messages::bytes_for(slots, size), self.messages) {
-            job.ni.give_heap(self.messages as usize, bytes);
+            port.ni().give_heap(self.messages as usize, bytes);
         }
     }
 
@@ -271,18 +276,18 @@ fn unlike(operation: &'static str, rank: usize, mine: u64, theirs: u64) -> Error
 
 /// Makes the groups out of what all have told.
 fn form<'j>(
-    job: &'j Job,
+    port: &'j Port,
     ranks: &[usize],
     me: usize,
     teams: &[&[usize]],
     slots: usize,
     all: &[Parts],
 ) -> Result<Formation<'j>> {
-    let part = part_bytes(job, ranks.len())?;
+    let part = part_bytes(port, ranks.len())?;
     let group = |list: &[usize], start: &dyn Fn(&Parts) -> u64| -> Result<Group<'j>> {
-        let find = |member: &usize| Member::find(&job.ni, ranks[*member], start(&all[*member]), part);
+        let find = |member: &usize| Member::find(port.ni(), ranks[*member], start(&all[*member]), part);
         let members = list.iter().map(find).collect::<Result<_>>()?;
-        Group::over(job, members, start(&all[me]) as usize, ranks.len())
+        Group::over(port, members, start(&all[me]) as usize, ranks.len())
     };
     for (index, team) in teams.iter().enumerate() {
         let mine = all[me].lists[index];
@@ -299,20 +304,20 @@ fn form<'j>(
     let bytes = Messages::bytes_for(slots, ranks.len())?;
     let mut places = Vec::with_capacity(ranks.len());
     for (rank, parts) in ranks.iter().zip(all) {
-        job.ni.check_own_part(*rank, parts.messages, bytes)?;
+        port.ni().check_own_part(*rank, parts.messages, bytes)?;
         places.push((*rank, parts.messages as usize));
     }
     Ok(Formation {
         teams: made.collect::<Result<_>>()?,
         all: group(&everyone, &|parts| parts.all)?,
-        messages: Messages::over(job, slots, &places, me),
+        messages: Messages::over(port, slots, &places, me),
     })
 }
 
 /// Refuses impossible lists, before anybody is told of them; gives the place of this rank.
-fn check_plan(job: &Job, ranks: &[usize], teams: &[&[usize]]) -> Result<usize> {
+fn check_plan(port: &Port, ranks: &[usize], teams: &[&[usize]]) -> Result<usize> {
     let once = |list: &[usize]| (1..list.len()).all(|index| !list[..index].contains(&list[index]));
-    let me = ranks.iter().position(|rank| *rank == job.rank());
+    let me = ranks.iter().position(|rank| *rank == port.rank());
     let me = me.filter(|_| once(ranks) && teams.len() <= TEAMS_MAX);
     let fits = |me: &usize| {
         teams.iter().all(|team| once(team) && team.contains(me) && team.iter().all(|index| *index < ranks.len()))

@@ -8,11 +8,12 @@ use super::room::Scratch;
 use super::slots::{SLOTS, Slots};
 use super::words::Floor;
 use crate::error::{Error, Result};
-use crate::job::Job;
 use crate::job::choice::{Call, Version};
 use crate::message::Messages;
+use crate::ni::Port;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
 /// Some ranks of a job that make collective calls. Members are numbered from 0.
 ///
@@ -44,7 +45,7 @@ use std::rc::Rc;
 /// .unwrap();
 /// ```
 pub struct Group<'j> {
-    pub(super) job: &'j Job,
+    pub(super) port: &'j Port,
     pub(super) members: Vec<Member<'j>>,
     rank: usize,
     /// Members share cores, so that each round through the scheduler counts.
@@ -141,24 +142,24 @@ impl<'j> Group<'j> {
 impl<'j> Group<'j> {
     /// A group of `members`, to which this rank belongs with the part at `start` of its heap, which was taken for a group
     /// of at most `room` members.
-    pub(super) fn over(job: &'j Job, members: Vec<Member<'j>>, start: usize, room: usize) -> Result<Group<'j>> {
-        let rank = members.iter().position(|member| member.rank == job.rank()).expect("this rank joins");
-        let crowded = job.is_crowded() && !job.assumes_own_cores.get();
+    pub(super) fn over(port: &'j Port, members: Vec<Member<'j>>, start: usize, room: usize) -> Result<Group<'j>> {
+        let rank = members.iter().position(|member| member.rank == port.rank()).expect("this rank joins");
+        let crowded = port.is_crowded() && !port.ni().assumes_own_cores.load(Ordering::Relaxed);
         let slots = Slots::default();
         let far = match members.iter().any(|member| member.is_far()) {
             false => None,
             true => {
                 let parts: Vec<_> = members.iter().map(|member| (member.rank, member.start)).collect();
-                slots.set(Some(Messages::over(job, SLOTS, &parts, rank)));
-                Some(Far::new(job, &members, rank, room)?)
+                slots.set(Some(Messages::over(port, SLOTS, &parts, rank)));
+                Some(Far::new(port, &members, rank, room)?)
             }
         };
         Ok(Group {
-            job,
+            port,
             rank,
             crowded,
             start,
-            part_bytes: part_bytes(job, room)?,
+            part_bytes: part_bytes(port, room)?,
             far,
             number: Cell::new(0),
             contributed: Cell::new(0),
@@ -169,7 +170,7 @@ impl<'j> Group<'j> {
             stage: Cell::new(None),
             staged: Cell::default(),
             scratch: Cell::new(None),
-            choice: Row::of(job, members.len(), crowded),
+            choice: Row::of(port, members.len(), crowded),
             slots,
             queue: Rc::default(),
             broken: RefCell::new(None),
@@ -181,15 +182,15 @@ impl<'j> Group<'j> {
 }
 
 /// Takes memory for a part of a group of at most `room` members.
-pub(super) fn take_part(job: &Job, room: usize) -> Result<usize> {
-    let bytes = part_bytes(job, room)?;
-    let start = job.ni.take_sparse(bytes)?;
+pub(super) fn take_part(port: &Port, room: usize) -> Result<usize> {
+    let bytes = part_bytes(port, room)?;
+    let start = port.ni().take_sparse(bytes)?;
     // What members of one host use of it must be there; which they are is not known yet.
-    job.ni.commit_heap(start, PART_BYTES).inspect_err(|_| job.ni.give_heap(start, bytes))?;
+    port.ni().commit_heap(start, PART_BYTES).inspect_err(|_| port.ni().give_heap(start, bytes))?;
     Ok(start)
 }
 
 /// Bytes of a part of a group of at most `room` members, which may all be near, or not.
-pub(super) fn part_bytes(job: &Job, room: usize) -> Result<usize> {
-    if job.ni.spans_hosts() { Ok(state::part_bytes(job, room)?.max(PART_BYTES)) } else { Ok(PART_BYTES) }
+pub(super) fn part_bytes(port: &Port, room: usize) -> Result<usize> {
+    if port.ni().spans_hosts() { Ok(state::part_bytes(port, room)?.max(PART_BYTES)) } else { Ok(PART_BYTES) }
 }

@@ -6,7 +6,7 @@ use super::near::group::NearGroup;
 use super::part::{Member, PART_BYTES, STAGE_BYTES};
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
-use crate::ni::{Wait, refuse_in_handler};
+use crate::ni::{Port, Wait, refuse_in_handler};
 use crate::transport::shm::layout::State;
 use bytemuck::{Pod, Zeroable};
 
@@ -116,7 +116,7 @@ impl<'j> Group<'j> {
         if let Some(messages) = self.slots.take() {
             messages.await_taken()?;
         }
-        self.job.ni.give_heap(self.start, self.part_bytes);
+        self.port.ni().give_heap(self.start, self.part_bytes);
         Ok(())
     }
 
@@ -125,9 +125,9 @@ impl<'j> Group<'j> {
         if let Some(messages) = self.slots.take() {
             messages.give_part();
         }
-        self.job.ni.give_heap(self.start, self.part_bytes);
+        self.port.ni().give_heap(self.start, self.part_bytes);
         if let Some(start) = self.stage.take() {
-            self.job.ni.give_heap(start, STAGE_BYTES);
+            self.port.ni().give_heap(start, STAGE_BYTES);
         }
     }
 }
@@ -148,12 +148,12 @@ impl<'j> Group<'j> {
     pub fn split(&self, color: Option<u64>, key: i64) -> Result<Option<Group<'j>>> {
         self.begin(&"split")?;
         self.check_usable()?;
-        let application = Application::new(self.job, color, key, self.size());
+        let application = Application::new(self.port, color, key, self.size());
         let label = Label::new(Kind::Split, size_of::<Application>());
         let ranks: Vec<usize> = self.members.iter().map(|member| member.rank).collect();
         let mut all = vec![Application::zeroed(); self.size()];
         self.reach().allgather(label, bytemuck::bytes_of(&application), bytemuck::cast_slice_mut(&mut all))?;
-        application.form(self.job, &ranks, &all)
+        application.form(self.port, &ranks, &all)
     }
 }
 
@@ -168,19 +168,19 @@ impl NearGroup<'_, '_> {
         let leavers = &self.part(self.rank()).leavers;
         let left = || (leavers.get() as usize >= self.size() - 1).then_some(());
         let gone = || {
-            let state = |rank: usize| self.job.ni.state_of(rank);
+            let state = |rank: usize| self.port.ni().state_of(rank);
             let dead = self.members.iter().find(|member| state(member.rank) == State::Dead);
             dead.map(|member| Error::PeerDead { rank: member.rank })
         };
         let freed = || left().map(Ok).or_else(|| gone().map(|error| left().ok_or(error)));
-        self.job.wait_until(Wait::on_rank(self.job.ni.rank), freed)?
+        self.port.wait_until(Wait::on_rank(self.port.ni().rank), freed)?
     }
 }
 
 impl Application {
     /// This rank's: with memory for its part, if it joins, as one of at most `room` members.
-    fn new(job: &Job, color: Option<u64>, key: i64, room: usize) -> Application {
-        let part = color.map(|_| take_part(job, room));
+    fn new(port: &Port, color: Option<u64>, key: i64, room: usize) -> Application {
+        let part = color.map(|_| take_part(port, room));
         let (answer, start) = match part {
             None => (Answer::Stays, 0),
             Some(Ok(start)) => (Answer::Joins, start as u64),
@@ -190,28 +190,28 @@ impl Application {
     }
 
     /// Forms the group that this rank joins, out of what `ranks` have told.
-    fn form<'j>(&self, job: &'j Job, ranks: &[usize], all: &[Application]) -> Result<Option<Group<'j>>> {
+    fn form<'j>(&self, port: &'j Port, ranks: &[usize], all: &[Application]) -> Result<Option<Group<'j>>> {
         if self.answer == Answer::Stays as u64 {
             return Ok(None);
         }
         // Of itself it believes nothing that it reads where others may write.
         let mut all = all.to_vec();
-        all.iter_mut().zip(ranks).filter(|(_, rank)| **rank == job.rank()).for_each(|(own, _)| *own = *self);
+        all.iter_mut().zip(ranks).filter(|(_, rank)| **rank == port.rank()).for_each(|(own, _)| *own = *self);
         let applies = |theirs: &Application| theirs.answer != Answer::Stays as u64 && theirs.color == self.color;
         let mut chosen: Vec<usize> = (0..all.len()).filter(|index| applies(&all[*index])).collect();
         chosen.sort_by_key(|index| (all[*index].key, *index));
         // All that apply see the same, so all give up or none.
-        let part_bytes = part_bytes(job, all.len())?;
+        let part_bytes = part_bytes(port, all.len())?;
         if let Some(index) = chosen.iter().find(|index| all[**index].answer != Answer::Joins as u64) {
             if self.answer == Answer::Joins as u64 {
-                job.ni.give_heap(self.start as usize, part_bytes);
+                port.ni().give_heap(self.start as usize, part_bytes);
             }
             return Err(Error::Refused { rank: ranks[*index], reason: Refusal::OutOfMemory });
         }
         let members: Vec<Member> = chosen
             .iter()
-            .map(|index| Member::find(&job.ni, ranks[*index], all[*index].start, part_bytes))
+            .map(|index| Member::find(port.ni(), ranks[*index], all[*index].start, part_bytes))
             .collect::<Result<_>>()?;
-        Group::over(job, members, self.start as usize, all.len()).map(Some)
+        Group::over(port, members, self.start as usize, all.len()).map(Some)
     }
 }

@@ -33,7 +33,7 @@ impl<'j> Group<'j> {
     /// Makes slots for a `kind` of call: what one member makes for itself and another for the program does not fit together.
     pub(super) fn run_messages(&self, kind: Kind, slots: usize) -> Result<Messages<'j>> {
         self.check_usable()?;
-        let ni = &self.job.ni;
+        let ni = self.port.ni();
         let taken = Messages::bytes_for(slots, self.size()).and_then(|bytes| Ok((ni.take_sparse(bytes)?, bytes)));
         let start = taken.as_ref().map_or(0, |(start, _)| *start as u64);
         let mut all = vec![[0u64; 2]; self.size()];
@@ -41,7 +41,7 @@ impl<'j> Group<'j> {
         self.gather_everywhere(kind, &[[start, slots as u64]], &mut all)?;
         // All see the same, so all give up or none.
         match (taken, self.parts(slots, &all)) {
-            (Ok(_), Ok(members)) => Ok(Messages::over(self.job, slots, &members, self.rank())),
+            (Ok(_), Ok(members)) => Ok(Messages::over(self.port, slots, &members, self.rank())),
             (taken, formed) => {
                 if let Ok((start, bytes)) = taken {
                     ni.give_heap(start, bytes);
@@ -60,7 +60,7 @@ impl<'j> Group<'j> {
     #[track_caller]
     pub fn free_messages(&self, messages: Messages<'j>) -> Result<()> {
         refuse_in_handler()?;
-        self.job.ni.check_rank(self.job.rank())?;
+        self.port.ni().check_rank(self.port.rank())?;
         // Others may still receive what goes on by itself, until all agree.
         if let Err(error) = self.begin(&"free_messages").and_then(|()| self.agree_on(&messages)) {
             // Nobody can be waited for: they may have had the same error.
@@ -79,18 +79,19 @@ impl<'j> Group<'j> {
 
     /// Waits for all members, who must mean the same messages of theirs: what one frees and another does not, is still written to.
     fn agree_on(&self, messages: &Messages<'j>) -> Result<()> {
-        if self.job.initiator.has_routed() {
-            self.job.initiator.complete()?;
+        if self.port.initiator.has_routed() {
+            self.port.initiator.complete()?;
         }
         let same_rank = |member: usize| messages.rank_of(member).ok() == self.world_rank(member);
-        let ours =
-            std::ptr::eq(messages.job(), self.job) && messages.size() == self.size() && (0..self.size()).all(same_rank);
+        let ours = std::ptr::eq(messages.port(), self.port)
+            && messages.size() == self.size()
+            && (0..self.size()).all(same_rank);
         let mine = messages.identity().filter(|_| ours).unwrap_or(0);
         let mut all = vec![0; self.size()];
         self.gather_everywhere(Kind::FreeMessages, &[mine], &mut all)?;
         if mine == 0 {
             return Err(Error::Invalid(
-                "these messages are not between the members of this group, or the job's own".into(),
+                "these messages are not between the members of this group, or the port's own".into(),
             ));
         }
         match all.iter().position(|theirs| *theirs != mine) {
@@ -118,7 +119,7 @@ impl<'j> Group<'j> {
                 return Err(Error::Refused { rank, reason: Refusal::OutOfMemory });
             }
             let bytes = Messages::bytes_for(slots, all.len())?;
-            self.job.ni.check_own_part(rank, start, bytes)?;
+            self.port.ni().check_own_part(rank, start, bytes)?;
             parts.push((rank, start as usize));
         }
         Ok(parts)

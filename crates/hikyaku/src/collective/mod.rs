@@ -28,6 +28,7 @@
 //! | `trouble` | groups of no use |
 //! | `membership` | making, splitting and freeing groups |
 //! | `formation` | groups of some ranks, made and given up without the others |
+//! | `endpoint` | messages and groups of several threads of a rank |
 //! | `spread` | where the blocks of the members lie in a buffer |
 //! | `barrier`, `broadcast`, `reduce`, `exchange`, `uneven` | the calls of the program, which check their arguments |
 //! | `element` | reductions of elements whose type is known only when the program runs |
@@ -39,6 +40,7 @@ mod binomial;
 mod broadcast;
 mod choice;
 mod element;
+mod endpoint;
 mod exchange;
 mod far;
 mod formation;
@@ -65,6 +67,7 @@ mod words;
 pub use crate::job::choice::{Call, Choices, Version};
 pub use crate::job::tune::{Machine, Tuned};
 pub use element::Elements;
+pub use endpoint::{Endpoint, Worker};
 pub use formation::{Formation, FormationChannel, Retired};
 pub use group::Group;
 pub use operation::{

@@ -318,7 +318,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// .unwrap();
     /// ```
     pub fn wait_for(&self, handle: &Handle<'scope>, timeout: Duration) -> Result<bool> {
-        let (ni, ticket) = (&self.group.job.ni, handle.ticket);
+        let (ni, ticket) = (self.group.port.ni(), handle.ticket);
         let deadline = ni.now().checked_add(timeout);
         let is_late = || deadline.is_some_and(|deadline| ni.now() >= deadline);
         let queue = &self.group.queue;
@@ -328,12 +328,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Advances a call without waiting; returns whether it has ended.
     pub fn test(&self, handle: &Handle<'scope>) -> Result<bool> {
-        let (ni, queue) = (&self.group.job.ni, &self.group.queue);
+        let (ni, queue) = (self.group.port.ni(), &self.group.queue);
         // In a forked child nothing ever ends.
         ni.check_rank(ni.rank)?;
         if !queue.has_ended(handle.ticket) {
             self.group.watch_queue();
-            self.group.job.progress();
+            self.group.port.progress();
         }
         queue.error(handle.ticket).map_or(Ok(queue.has_ended(handle.ticket)), Err)
     }
@@ -346,7 +346,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub(super) fn start(&self, call: impl FnOnce(&Group<'_>) -> Result<()> + 'env) -> Result<Handle<'scope>> {
         let group = self.group;
         refuse_in_handler()?;
-        group.job.ni.check_rank(group.job.ni.rank)?;
+        group.port.ni().check_rank(group.port.ni().rank)?;
         group.watch_queue();
         let work: Box<dyn FnOnce() -> Outcome + 'scope> =
             Box::new(move || match catch_unwind(AssertUnwindSafe(|| call(group))) {

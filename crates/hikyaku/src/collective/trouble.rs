@@ -25,7 +25,7 @@ impl Group<'_> {
     pub(super) fn quit_with(&self, error: Error) -> Error {
         let is_broken = self.broken.borrow().is_some();
         // A forked child has no say.
-        if !is_broken && self.job.ni.check_rank(self.job.ni.rank).is_ok() {
+        if !is_broken && self.port.ni().check_rank(self.port.ni().rank).is_ok() {
             self.reach().quit();
         }
         self.fail(error)
@@ -53,10 +53,10 @@ impl Group<'_> {
     /// it is another one that has written that it is there. Meanwhile this rank sleeps, and serves others.
     #[cold]
     pub(super) fn wait_out(&self, by: By, mut done: impl FnMut() -> Option<()>) {
-        let (_hold, mut rest) = (Hold::enter(), Rest::new(&self.job.ni));
-        while done().is_none() && self.job.ni.check_departed(by).is_ok() {
+        let (_hold, mut rest) = (Hold::enter(), Rest::new(self.port.ni()));
+        while done().is_none() && self.port.ni().check_departed(by).is_ok() {
             // Also where no wait is possible.
-            if self.job.wait_until(Wait::on(by), &mut done).is_err() {
+            if self.port.wait_until(Wait::on(by), &mut done).is_err() {
                 rest.wait();
             }
         }
@@ -66,14 +66,14 @@ impl Group<'_> {
     #[cold]
     pub(super) fn fail(&self, error: Error) -> Error {
         let error = self.broken.borrow_mut().get_or_insert(error).clone();
-        self.job.ni.blame(&error);
+        self.port.ni().blame(&error);
         error
     }
 
     /// Fails where every call would: before memory is taken for one.
     pub(super) fn check_usable(&self) -> Result<()> {
         refuse_in_handler()?;
-        self.job.ni.check_rank(self.job.ni.rank)?;
+        self.port.ni().check_rank(self.port.ni().rank)?;
         if self.broken.borrow().is_some() { Err(self.why_broken()) } else { Ok(()) }
     }
 

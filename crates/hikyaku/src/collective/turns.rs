@@ -11,7 +11,7 @@ impl Group<'_> {
     #[inline(always)]
     #[track_caller]
     pub(super) fn begin(&self, name: &'static &'static str) -> Result<()> {
-        self.job.enter(name);
+        self.port.enter(name);
         self.await_started()
     }
 
@@ -39,12 +39,12 @@ impl Group<'_> {
     /// Likewise, with a look at `done` at least so often.
     pub(super) fn move_within(&self, patience: Duration, done: impl Fn() -> bool) -> Result<()> {
         refuse_in_handler()?;
-        let wait = Wait::on_rank(self.job.ni.rank).patrol(PATROL.min(patience));
+        let wait = Wait::on_rank(self.port.ni().rank).patrol(PATROL.min(patience));
         self.watch_queue();
-        let _patrol = self.job.patrol();
+        let _patrol = self.port.patrol();
         while !done() {
             // Every wait moves them on. The call under way looks around now and then, so this must not sleep for long.
-            match self.job.wait_until(wait, || done().then_some(())) {
+            match self.port.wait_until(wait, || done().then_some(())) {
                 Ok(()) | Err(Error::Timeout { .. }) => {}
                 Err(error @ Error::ForkedChild) => {
                     self.queue.forget();
@@ -62,7 +62,7 @@ impl Group<'_> {
     /// Waits of this thread move the calls on from now on: also in a thread that runs several programs in turn, whichever of them
     /// it is.
     pub(super) fn watch_queue(&self) {
-        background::ensure(&self.job.ni.workplaces, &self.queue);
+        background::ensure(&self.port.ni().workplaces, &self.queue);
     }
 
     /// This rank can wait no more (it counts as dead, say): its calls find that out by themselves, each in the way that lets nobody
@@ -70,9 +70,9 @@ impl Group<'_> {
     #[cold]
     fn end_calls(&self, error: &Error, done: &dyn Fn() -> bool) {
         self.fail(error.clone());
-        let mut rest = Rest::new(&self.job.ni);
+        let mut rest = Rest::new(self.port.ni());
         while !done() {
-            self.job.ni.progress();
+            self.port.ni().progress();
             self.queue.advance(true);
             rest.wait();
         }
@@ -81,7 +81,7 @@ impl Group<'_> {
     /// Moves calls on until `done`, where nothing may keep it from that: the panic of a handler waits for the next call.
     #[cold]
     pub(super) fn move_until_whatever_happens(&self, done: impl Fn() -> bool) {
-        let (_hold, mut rest) = (Hold::enter(), Rest::new(&self.job.ni));
+        let (_hold, mut rest) = (Hold::enter(), Rest::new(self.port.ni()));
         while !done() {
             // Also where no wait is possible.
             if self.move_until(&done).is_err() && !done() {

@@ -131,8 +131,6 @@ pub struct Job {
     counted: Cell<u64>,
     /// A panic has ended a call in which all ranks agree on something: this one does not know whether they have.
     interrupted: Cell<bool>,
-    /// See [`Job::assume_own_cores`].
-    pub(crate) assumes_own_cores: Cell<bool>,
     process: u32,
     /// The program of a simulated rank has returned: others of the same thread may panic meanwhile.
     has_returned: Cell<bool>,
@@ -163,7 +161,6 @@ impl Job {
             counts: choice::counts(&Choices::of(&ni.memory).row(ni.size()), ni.size(), ni.crowded),
             counted: Cell::new(0),
             interrupted: Cell::new(false),
-            assumes_own_cores: Cell::new(false),
             process: std::process::id(),
             has_returned: Cell::new(false),
             _launcher: launcher,
@@ -178,7 +175,7 @@ impl Job {
     /// tests on small machines. All ranks of the job do it.
     #[doc(hidden)]
     pub fn assume_own_cores(&self) {
-        self.assumes_own_cores.set(true);
+        self.ni.assumes_own_cores.store(true, Ordering::Relaxed);
     }
 
     /// Tells peers that this rank takes part.

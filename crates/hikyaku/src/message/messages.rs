@@ -6,7 +6,7 @@ use super::wire::layout::{DOMAINS, Layout};
 use super::wire::roster::Roster;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::ni::{Symmetric, background};
+use crate::ni::{Port, Symmetric, background};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub enum Mode {
 /// .unwrap();
 /// ```
 pub struct Messages<'j> {
-    pub(super) job: &'j Job,
+    pub(super) port: &'j Port,
     pub(super) mode: Cell<Mode>,
     pub(super) core: Rc<Core>,
     /// The list of the last scope, for the next one.
@@ -83,6 +83,16 @@ impl Job {
     }
 
     fn messages_in(&self, slots: usize, allocate: impl Fn(usize) -> Result<Symmetric<u8>>) -> Result<Messages<'_>> {
+        let start = self.messages_area(slots, allocate)?;
+        Ok(Messages::of_all(self, slots, start))
+    }
+
+    /// Memory of every rank for `slots` slots between every two of them: where it begins in their heaps.
+    pub(crate) fn messages_area(
+        &self,
+        slots: usize,
+        allocate: impl Fn(usize) -> Result<Symmetric<u8>>,
+    ) -> Result<usize> {
         let bytes = match Messages::bytes_for(slots, self.size()) {
             Ok(bytes) => bytes,
             // Takes part in the agreement all the same: the others must not wait for this rank.
@@ -94,8 +104,7 @@ impl Job {
             }
         };
         // Numbers of slots that make whole pages of the same size differ by what is added: the others compare the sum.
-        let area = allocate(bytes + slots)?;
-        Ok(Messages::between(self, slots, Roster::World(area.start), self.size(), self.rank()))
+        Ok(allocate(bytes + slots)?.start)
     }
 }
 
@@ -110,21 +119,26 @@ impl<'j> Messages<'j> {
 
     /// Messages between `members`, given as (rank in the job, where its part of its heap begins), of which this rank
     /// is number `me`. Each part holds [`Messages::bytes_for`] zeroed bytes of that rank's heap.
-    pub(crate) fn over(job: &'j Job, slots: usize, members: &[(usize, usize)], me: usize) -> Messages<'j> {
-        Messages::between(job, slots, Roster::Listed(members.into()), members.len(), me)
+    pub(crate) fn over(port: &'j Port, slots: usize, members: &[(usize, usize)], me: usize) -> Messages<'j> {
+        Messages::between(port, slots, Roster::Listed(members.into()), members.len(), me)
     }
 
-    fn between(job: &'j Job, slots: usize, roster: Roster, size: usize, me: usize) -> Messages<'j> {
-        let core = Rc::new(Core::new(job.ni.clone(), slots, roster, size, me));
+    /// Messages between all ranks, in memory that begins at `start` of their heaps and is used by nothing else.
+    pub(crate) fn of_all(port: &'j Port, slots: usize, start: usize) -> Messages<'j> {
+        Messages::between(port, slots, Roster::World(start), port.size(), port.rank())
+    }
+
+    fn between(port: &'j Port, slots: usize, roster: Roster, size: usize, me: usize) -> Messages<'j> {
+        let core = Rc::new(Core::new(port.ni().clone(), slots, roster, size, me));
         background::register(&core.ni.workplaces, &core);
-        Messages { job, mode: Cell::new(Mode::Standard), core, started: Cell::default(), scopes: Cell::new(0) }
+        Messages { port, mode: Cell::new(Mode::Standard), core, started: Cell::default(), scopes: Cell::new(0) }
     }
 }
 
 impl<'j> Messages<'j> {
-    /// The job.
-    pub fn job(&self) -> &'j Job {
-        self.job
+    /// The port that these messages use.
+    pub fn port(&self) -> &'j Port {
+        self.port
     }
 
     /// The rank in the job of a member.

@@ -26,7 +26,7 @@ use crate::transport::environment::Environment;
 use crate::transport::hardware::Hardware;
 use crate::transport::shm::layout::{Block, JobMemory, Local};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -55,6 +55,8 @@ pub(crate) struct Base {
     pub pace: Pace,
     /// There are more ranks than cores.
     pub crowded: bool,
+    /// Groups use what is best where there are not: for tests on small machines. Orders nothing.
+    pub assumes_own_cores: AtomicBool,
     /// The ranks of this host are threads of one process: private memory is a pointer too.
     pub threads: bool,
     /// How ranks of other hosts are reached. `None`: there are none.
@@ -144,6 +146,7 @@ impl Base {
             fences: settings.fences,
             pace: Pace::new(settings.crowded),
             crowded: settings.crowded,
+            assumes_own_cores: AtomicBool::new(false),
             threads: settings.threads,
             owner: OwnerPage::new(layout.size)?,
             lookout: Lookout::new(memory.source_count()),

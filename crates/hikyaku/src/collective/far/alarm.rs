@@ -95,7 +95,7 @@ impl<'g> FarGroup<'g, '_> {
     ) -> Result<R> {
         let mut left = None;
         let mut turn = self.rank();
-        let _patrol = self.job.patrol();
+        let _patrol = self.port.patrol();
         loop {
             let look = || {
                 let done = match ready() {
@@ -111,9 +111,10 @@ impl<'g> FarGroup<'g, '_> {
                 done.or_else(|| trouble().map(|trouble| ready().and_then(Result::ok).ok_or(trouble)))
             };
             let patience = if left.is_some() { GRACE } else { PATROL };
-            let late = members.clone().map(|member| self.members[member].rank).find(|rank| *rank != self.job.ni.rank);
-            let wait = Wait::on_rank(self.job.ni.rank).patrol(patience).late(late);
-            let wait = || self.job.wait_until(wait, look);
+            let late =
+                members.clone().map(|member| self.members[member].rank).find(|rank| *rank != self.port.ni().rank);
+            let wait = Wait::on_rank(self.port.ni().rank).patrol(patience).late(late);
+            let wait = || self.port.wait_until(wait, look);
             match self.quit_on_panic(wait) {
                 // One of a later call may have covered that of this one, and does not let a wait for somebody who has given up
                 // go on for ever.
@@ -141,9 +142,9 @@ impl<'g> FarGroup<'g, '_> {
         }
         let mut theirs = [[0u64; 2]; ASKS];
         let place = self.place_of(member) + std::mem::offset_of!(Alarm, asks);
-        let target = Target::in_heap(self.job.ni.job, self.members[member].rank, place);
+        let target = Target::in_heap(self.port.ni().job, self.members[member].rank, place);
         let into: &mut [u8] = bytemuck::cast_slice_mut(&mut theirs);
-        let asked = self.quit_on_panic(|| self.job.initiator.pull_bytes(target, into));
+        let asked = self.quit_on_panic(|| self.port.initiator.pull_bytes(target, into));
         asked.map_err(|error| self.fail_with(round, error))?;
         for (mine, theirs) in self.alarm().asks.iter().zip(theirs) {
             let mine = mine.each_ref().map(|word| word.load(Ordering::Relaxed));
@@ -167,10 +168,10 @@ impl<'g> FarGroup<'g, '_> {
     fn trouble(self, round: &Round, mut members: Range<usize>) -> Option<Error> {
         // In this order: one that left because another died is not the cause.
         let trouble = self.alarm_or_death(round);
-        if trouble.is_some() || self.job.ni.departures() == 0 {
+        if trouble.is_some() || self.port.ni().departures() == 0 {
             return trouble;
         }
-        members.find_map(|member| self.job.ni.find_departed(By::Rank(self.members[member].rank)).err())
+        members.find_map(|member| self.port.ni().find_departed(By::Rank(self.members[member].rank)).err())
     }
 
     fn alarm_or_death(self, round: &Round) -> Option<Error> {
@@ -180,10 +181,10 @@ impl<'g> FarGroup<'g, '_> {
         if let Some((_, why)) = self.alarm().look().filter(|(number, _)| *number <= round.number) {
             return Some(self.alarmed_by(round, why));
         }
-        if self.job.ni.has_no_deaths() {
+        if self.port.ni().has_no_deaths() {
             return None;
         }
-        let ends = self.members.iter().filter_map(|member| self.job.ni.end_of(member.rank));
+        let ends = self.members.iter().filter_map(|member| self.port.ni().end_of(member.rank));
         ends.into_iter().find(|error| !matches!(error, Error::PeerLeft { .. }))
     }
 
@@ -191,7 +192,7 @@ impl<'g> FarGroup<'g, '_> {
     #[cold]
     pub(super) fn disagree(self, round: &Round, member: usize, theirs: [u64; 2]) -> Error {
         let rank = self.members[member].rank;
-        let both = [self.job.rank() as u64, round.head, round.argument, rank as u64, theirs[0], theirs[1]];
+        let both = [self.port.rank() as u64, round.head, round.argument, rank as u64, theirs[0], theirs[1]];
         self.raise(round, Why::Differ(both));
         self.fail(differs(round, rank, theirs))
     }
@@ -212,7 +213,7 @@ impl<'g> FarGroup<'g, '_> {
     /// This member cannot go on with a call: the others must not wait for it.
     #[cold]
     fn quit(self, round: &Round) {
-        let rank = self.job.rank() as u64;
+        let rank = self.port.rank() as u64;
         self.raise(round, Why::Differ([rank, round.head, round.argument, rank, round.head, round.argument]));
     }
 
@@ -223,12 +224,12 @@ impl<'g> FarGroup<'g, '_> {
                 Error::PeerLeft { rank } => self.raise(round, Why::Left(rank as u64)),
                 // The others may reach it, and wait for this member.
                 Error::Unreachable { rank, .. } => {
-                    self.raise(round, Why::Lost { rank: rank as u64, by: self.job.rank() as u64 });
+                    self.raise(round, Why::Lost { rank: rank as u64, by: self.port.rank() as u64 });
                 }
                 _ => {}
             }
         }
-        self.fail(self.job.ni.failing(error))
+        self.fail(self.port.ni().failing(error))
     }
 
     fn raise(self, round: &Round, why: Why) {
@@ -239,7 +240,7 @@ impl<'g> FarGroup<'g, '_> {
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             let (rank, place) = (self.members[member].rank, self.place_of(member));
             // One that has ended needs no alarm, and one that cannot be reached gets none.
-            let _ = self.job.initiator.push_then(Target::in_heap(self.job.ni.job, rank, place), &[], place, &words);
+            let _ = self.port.initiator.push_then(Target::in_heap(self.port.ni().job, rank, place), &[], place, &words);
         }
     }
 
@@ -251,7 +252,7 @@ impl<'g> FarGroup<'g, '_> {
             }
             Why::Differ([first, head, argument, second, other_head, other_argument]) => {
                 // At least one of them asks for something else than this member.
-                let agrees = [head, argument] == [round.head, round.argument] || first as usize == self.job.rank();
+                let agrees = [head, argument] == [round.head, round.argument] || first as usize == self.port.rank();
                 match agrees {
                     true => differs(round, second as usize, [other_head, other_argument]),
                     false => differs(round, first as usize, [head, argument]),

@@ -68,12 +68,12 @@ impl<'g> FarGroup<'g, '_> {
     }
 
     fn cast_piece(self, round: &Round, cast: &Cast, number: u64, piece: &[u8]) -> Result<()> {
-        let (network, start) = (network(self.job).expect("asked before"), self.common_start());
+        let (network, start) = (network(self.port).expect("asked before"), self.common_start());
         let buffer = number as usize % 2;
         let (to, then) = (start + cast.buffer(buffer), start + cast.flag(buffer));
         let tail = [number, round.head, round.argument];
-        let parcel = self.job.ni.multicast_then(to, piece, then, &tail);
-        let sent = || self.job.ni.try_multicast(network, &parcel);
+        let parcel = self.port.ni().multicast_then(to, piece, then, &tail);
+        let sent = || self.port.ni().try_multicast(network, &parcel);
         self.wait_for_members(round, 0..self.size(), || sent().map(|sent| sent.then_some(())).transpose())
     }
 
@@ -88,7 +88,7 @@ impl<'g> FarGroup<'g, '_> {
             return Err(self.disagree(round, root, asks));
         }
         self.members[self.rank()].span().part(cast.buffer(buffer), into.len()).copy_out(into);
-        if let Some(environment) = &self.job.ni.environment {
+        if let Some(environment) = &self.port.ni().environment {
             environment.copied(into.len());
         }
         Ok(())
@@ -96,7 +96,7 @@ impl<'g> FarGroup<'g, '_> {
 
     /// Tells the root how far this member is.
     fn answer_root(self, round: &Round, cast: &Cast, root: usize, words: &[u64]) -> Result<()> {
-        let ni = &*self.job.ni;
+        let ni = &**self.port.ni();
         let place = self.members[root].start + cast.answer(self.rank());
         let to = Target::in_heap(ni.job, self.members[root].rank, place);
         let told = || match words {

@@ -21,7 +21,7 @@ impl<'g> FarGroup<'g, '_> {
         // No two groups lie at the same place.
         let place = self.far.common_start? as u64;
         let color = place << 16 | round.checksum() as u64;
-        let network = self.group.job.ni.hardware.as_ref()?.barrier()?;
+        let network = self.group.port.ni().hardware.as_ref()?.barrier()?;
         Some(Gate { network, color })
     }
 

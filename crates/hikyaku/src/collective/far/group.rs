@@ -56,7 +56,7 @@ impl<'g, 'j> FarGroup<'g, 'j> {
     /// Begins the next call.
     pub(super) fn begin(self, label: Label) -> Result<Round> {
         refuse_in_handler()?;
-        self.job.ni.check_rank(self.job.ni.rank)?;
+        self.port.ni().check_rank(self.port.ni().rank)?;
         if self.broken.borrow().is_some() {
             return Err(self.why_broken());
         }

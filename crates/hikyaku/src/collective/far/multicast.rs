@@ -1,8 +1,8 @@
 //! What a group needs for broadcasts by the network: words and buffers in each member's part.
 
 use crate::collective::part::HALF_BYTES;
-use crate::job::Job;
 use crate::memory::segment::PAGE_BYTES;
+use crate::ni::Port;
 use crate::sync::shared;
 use crate::transport::TAIL_BYTES_MAX;
 use crate::transport::hardware::Multicast;
@@ -35,16 +35,16 @@ impl CastWords {
 }
 
 /// Bytes of a buffer: what the network says, or those of every broadcast in two buffers; of no more than a packet.
-fn buffer_bytes(job: &Job, network: &dyn Multicast) -> usize {
-    let packet = job.ni.far.as_ref().map_or(0, |far| far.capabilities().payload_max - TAIL_BYTES_MAX);
+fn buffer_bytes(port: &Port, network: &dyn Multicast) -> usize {
+    let packet = port.ni().far.as_ref().map_or(0, |far| far.capabilities().payload_max - TAIL_BYTES_MAX);
     network.buffer_bytes().unwrap_or(HALF_BYTES).min(packet)
 }
 
 /// What each of `members` members takes for it: what the two buffers were told, what each other has told this one, buffers.
-pub(super) fn part_bytes(job: &Job, members: usize) -> usize {
-    match network(job) {
-        Some(network) if members == job.size() => {
-            words_bytes(members) + (2 * buffer_bytes(job, network)).next_multiple_of(PAGE_BYTES)
+pub(super) fn part_bytes(port: &Port, members: usize) -> usize {
+    match network(port) {
+        Some(network) if members == port.size() => {
+            words_bytes(members) + (2 * buffer_bytes(port, network)).next_multiple_of(PAGE_BYTES)
         }
         _ => 0,
     }
@@ -55,15 +55,15 @@ fn words_bytes(members: usize) -> usize {
 }
 
 /// The network, if it has a multicast.
-pub(super) fn network(job: &Job) -> Option<&dyn Multicast> {
-    job.ni.hardware.as_ref()?.multicast()
+pub(super) fn network(port: &Port) -> Option<&dyn Multicast> {
+    port.ni().hardware.as_ref()?.multicast()
 }
 
 impl Cast {
     /// At an offset of the parts, for a group of all ranks.
-    pub fn new(job: &Job, start: usize) -> Option<Cast> {
-        let buffer_bytes = buffer_bytes(job, network(job)?);
-        Some(Cast { start, buffers: start + words_bytes(job.size()), buffer_bytes, pieces: Cell::new(0) })
+    pub fn new(port: &Port, start: usize) -> Option<Cast> {
+        let buffer_bytes = buffer_bytes(port, network(port)?);
+        Some(Cast { start, buffers: start + words_bytes(port.size()), buffer_bytes, pieces: Cell::new(0) })
     }
 
     /// What was told with a buffer.

@@ -6,9 +6,9 @@ use super::spare::Spare;
 use crate::collective::part::Member;
 use crate::collective::slots::SLOTS;
 use crate::error::Result;
-use crate::job::Job;
 use crate::memory::segment::PAGE_BYTES;
 use crate::message::Messages;
+use crate::ni::Port;
 
 /// See above.
 pub(in crate::collective) struct Far {
@@ -23,18 +23,18 @@ pub(in crate::collective) struct Far {
 }
 
 /// What each of at most `members` members takes from its heap: slots, a page with its alarm, and what the network needs.
-pub(in crate::collective) fn part_bytes(job: &Job, members: usize) -> Result<usize> {
-    Ok(Messages::bytes_for(SLOTS, members)? + PAGE_BYTES + multicast::part_bytes(job, members))
+pub(in crate::collective) fn part_bytes(port: &Port, members: usize) -> Result<usize> {
+    Ok(Messages::bytes_for(SLOTS, members)? + PAGE_BYTES + multicast::part_bytes(port, members))
 }
 
 impl Far {
     /// Of these members, of which this one is number `me`, with parts for at most `room`.
-    pub fn new(job: &Job, members: &[Member], me: usize, room: usize) -> Result<Far> {
+    pub fn new(port: &Port, members: &[Member], me: usize, room: usize) -> Result<Far> {
         let alarm = Messages::bytes_for(SLOTS, room)?;
         let first = members[0].start;
-        let is_common = members.len() == job.size() && members.iter().all(|member| member.start == first);
-        let cast = if is_common { Cast::new(job, alarm + PAGE_BYTES) } else { None };
-        let hosts = Hosts::new(&job.ni, members.iter().map(|member| member.rank), me);
+        let is_common = members.len() == port.size() && members.iter().all(|member| member.start == first);
+        let cast = if is_common { Cast::new(port, alarm + PAGE_BYTES) } else { None };
+        let hosts = Hosts::new(port.ni(), members.iter().map(|member| member.rank), me);
         Ok(Far { alarm, common_start: is_common.then_some(first), cast, hosts, spare: Spare::default() })
     }
 

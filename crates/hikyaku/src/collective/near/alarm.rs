@@ -51,7 +51,7 @@ impl NearGroup<'_, '_> {
     ) -> Result<R> {
         let alarm = &self.part(self.rank()).alarm;
         let (mut departed, mut turns) = (0, 0u32);
-        let _patrol = self.job.patrol();
+        let _patrol = self.port.patrol();
         loop {
             let look = || {
                 if let Some(result) = ready() {
@@ -59,7 +59,7 @@ impl NearGroup<'_, '_> {
                 }
                 turns = turns.wrapping_add(1);
                 let looks = turns >= FIRST_LOOK_TURNS && turns.is_power_of_two();
-                let now = self.job.ni.departures();
+                let now = self.port.ni().departures();
                 if now == departed && !looks && alarm.load(Ordering::Relaxed) == 0 {
                     return None;
                 }
@@ -69,8 +69,8 @@ impl NearGroup<'_, '_> {
                 Some(ready().ok_or(trouble))
             };
             // Which members' ends matter depends on how far they were, so the look above decides, not the loop.
-            let wait = Wait::on_rank(self.job.ni.rank).patrol(PATROL).late(self.late(round));
-            let wait = || self.job.wait_until(wait, look);
+            let wait = Wait::on_rank(self.port.ni().rank).patrol(PATROL).late(self.late(round));
+            let wait = || self.port.wait_until(wait, look);
             match self.quit_on_panic(wait) {
                 Ok(Ok(result)) => return Ok(result),
                 Ok(Err(error)) => return Err(self.fail(error)),
@@ -102,7 +102,7 @@ impl NearGroup<'_, '_> {
         if alarm != 0 && !is_later(alarm >> 32, round.number) {
             return Err(self.alarmed(round, alarm));
         }
-        let state = |member: usize| self.job.ni.state_of(self.members[member].rank);
+        let state = |member: usize| self.port.ni().state_of(self.members[member].rank);
         let has_left = |member: &usize| state(*member).has_left() && self.part(*member).finished.get() < round.number;
         // In this order: one that left because another died is not the cause.
         let left = (0..self.size()).find(has_left);

@@ -194,7 +194,7 @@ impl Alltoall<'_, '_> {
                 group.fill(half * HALF_BYTES + offset, data);
             }
         }
-        let span = |start| group.job.ni.own_span(start + half * HALF_BYTES, HALF_BYTES);
+        let span = |start| group.port.ni().own_span(start + half * HALF_BYTES, HALF_BYTES);
         let mine = stage.map_or(Source::in_rounds(), |start| Source::staged(span(start)));
         let round = group.enter(label)?;
         group.use_half(half, &round);
@@ -207,7 +207,7 @@ impl Alltoall<'_, '_> {
         let read = match trip.offset_of(group.rank()).filter(|_| all) {
             Some(offset) => group.others_in_turn().try_for_each(|member| {
                 let (rank, target) = (group.members[member].rank, trip.place(member, taken, into));
-                told(member).read_mapped(false, &group.job.ni, rank, HALF_BYTES, offset, target)
+                told(member).read_mapped(false, group.port.ni(), rank, HALF_BYTES, offset, target)
             }),
             None => Ok(()),
         };

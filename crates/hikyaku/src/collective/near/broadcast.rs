@@ -73,7 +73,7 @@ impl NearGroup<'_, '_> {
 
     /// How the root gives its data.
     fn way_of(self, data: &[u8], private: bool) -> Source {
-        let ni = &*self.job.ni;
+        let ni = &**self.port.ni();
         let source = Source::of(ni, data.as_ptr(), data.len());
         let reached = ni.threads || private || source.way == Access::Mapped as u64;
         let version = match self.choice.chosen(Call::Broadcast, data.len()) {
@@ -89,7 +89,7 @@ impl NearGroup<'_, '_> {
 
     /// Whether every member reads the private memory of every other; found out by all together at the first need.
     pub(in crate::collective) fn all_reach_all(self, label: Label) -> Result<bool> {
-        let ni = &*self.job.ni;
+        let ni = &**self.port.ni();
         if ni.threads {
             return Ok(true);
         }

@@ -34,7 +34,7 @@ impl<'g> NearGroup<'g, '_> {
     #[inline(always)]
     pub(in crate::collective) fn enter_keeping(self, label: Label, spare: u64) -> Result<Round> {
         refuse_in_handler()?;
-        self.job.ni.check_rank(self.job.ni.rank)?;
+        self.port.ni().check_rank(self.port.ni().rank)?;
         if self.broken.borrow().is_some() {
             return Err(self.why_broken());
         }
@@ -152,7 +152,7 @@ impl<'g> NearGroup<'g, '_> {
     /// This member reads nothing of the call any more.
     #[inline(always)]
     pub(in crate::collective) fn finish(self, round: &Round) {
-        if self.part(self.rank()).finished.set(self.job.ni.fences, round.number) {
+        if self.part(self.rank()).finished.set(self.port.ni().fences, round.number) {
             self.notify_all();
         }
     }
@@ -160,7 +160,7 @@ impl<'g> NearGroup<'g, '_> {
     /// Tells a member that something has changed.
     #[inline(always)]
     pub(in crate::collective) fn notify(self, member: usize) {
-        self.job.ni.notify(self.members[member].rank, ANY);
+        self.port.ni().notify(self.members[member].rank, ANY);
     }
 
     #[inline]

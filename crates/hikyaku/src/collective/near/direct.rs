@@ -51,7 +51,7 @@ impl NearGroup<'_, '_> {
         if self.crowded {
             return Ok(());
         }
-        let ni = &*self.job.ni;
+        let ni = &**self.port.ni();
         let (chunks, past) = (Chunks::of(data.len()), self.goes_past_caches(data.len()));
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             self.await_member(round, member)?;
@@ -82,7 +82,7 @@ impl NearGroup<'_, '_> {
     /// Nobody that comes from now on uses the buffer that this member has told of for this call.
     #[cold]
     pub(in crate::collective) fn shut(self, round: &Round) {
-        if self.job.ni.check_rank(self.job.ni.rank).is_err() {
+        if self.port.ni().check_rank(self.port.ni().rank).is_err() {
             // A forked child: the buffer that others know of is its parent's.
             return;
         }
@@ -116,7 +116,7 @@ impl NearGroup<'_, '_> {
         deal.open(round.number);
         // From here to the end the buffer is reached through this pointer alone, by the root too.
         let start = data.as_mut_ptr();
-        let mine = Source::of(&self.job.ni, start, data.len());
+        let mine = Source::of(self.port.ni(), start, data.len());
         self.contribute(&round, bytemuck::bytes_of(&mine));
         fence(Ordering::SeqCst);
         if !self.crowded {
@@ -132,7 +132,7 @@ impl NearGroup<'_, '_> {
     }
 
     fn read_chunks(self, round: &Round, root: usize, source: Source, chunks: Chunks, start: *mut u8) -> Result<()> {
-        let ni = &*self.job.ni;
+        let ni = &**self.port.ni();
         let rank = self.members[root].rank;
         let deal = &self.part(self.rank()).deal;
         let closed = &self.part(root).closed;
@@ -164,7 +164,7 @@ impl NearGroup<'_, '_> {
         let complete = || self.is_left(round, root, chunks);
         let done = match complete() {
             Some(done) => done,
-            None => match self.job.wait_until(Wait::on_rank(rank), complete) {
+            None => match self.port.wait_until(Wait::on_rank(rank), complete) {
                 Ok(done) => done,
                 Err(error) => {
                     // It need not be the root's end.
@@ -196,10 +196,10 @@ impl NearGroup<'_, '_> {
     #[cold]
     pub(in crate::collective) fn closed_by(self, round: &Round, rank: usize) -> Error {
         let wait = |patience: Duration, cause: &dyn Fn() -> Option<Error>| {
-            self.job.wait_until(Wait::on_rank(self.job.ni.rank).at_most(Some(patience)), cause)
+            self.port.wait_until(Wait::on_rank(self.port.ni().rank).at_most(Some(patience)), cause)
         };
         // Whoever gave up may have been told of a death before this member.
-        let departed = || self.job.ni.check_departed(By::Rank(rank)).err();
+        let departed = || self.port.ni().check_departed(By::Rank(rank)).err();
         match wait(CAUSE_PATIENCE, &|| self.check(round).err().or_else(departed)) {
             // It may have left because of such a death, and have been quicker to say so.
             Ok(Error::PeerLeft { .. }) if self.size() > 2 => {
@@ -212,7 +212,7 @@ impl NearGroup<'_, '_> {
     /// A buffer could be reached before; now its owner most likely has ended.
     #[cold]
     pub(in crate::collective) fn unreachable(self, rank: usize, error: Error) -> Error {
-        match self.job.ni.why_unreached(rank, error) {
+        match self.port.ni().why_unreached(rank, error) {
             // All others see that by themselves.
             ended @ (Error::PeerDead { .. } | Error::PeerLeft { .. }) => self.fail(ended),
             error => self.quit_with(error),

@@ -85,7 +85,7 @@ impl NearGroup<'_, '_> {
     ) -> Result<bool> {
         let private = self.all_reach_all(label)?;
         let round = self.enter(label)?;
-        let mine = Source::of(&self.job.ni, start, bytes);
+        let mine = Source::of(self.port.ni(), start, bytes);
         // From here on others may use the buffer.
         self.contribute(&round, bytemuck::bytes_of(&mine));
         fence(Ordering::SeqCst);
@@ -95,7 +95,7 @@ impl NearGroup<'_, '_> {
         let sources: Vec<Source> = (0..self.size()).map(|member| self.value_of(&round, member)).collect();
         self.saw_everyone(&round);
         let mapped = |source: &Source| source.way == Access::Mapped as u64;
-        let worth = self.job.ni.threads || private && self.version(call, bytes) == Version::Direct;
+        let worth = self.port.ni().threads || private && self.version(call, bytes) == Version::Direct;
         let direct = sources.iter().all(|source| mapped(source) || worth);
         if direct {
             self.note(Version::Direct);
@@ -165,14 +165,14 @@ impl Shares<'_, '_> {
     /// Bytes that are combined at a time.
     fn block(&self) -> usize {
         let mapped = self.sources.iter().all(|source| source.way == Access::Mapped as u64);
-        let bytes = if mapped || self.group.job.ni.threads { MAPPED_BLOCK } else { PRIVATE_BLOCK };
+        let bytes = if mapped || self.group.port.ni().threads { MAPPED_BLOCK } else { PRIVATE_BLOCK };
         bytes / self.how.element * self.how.element
     }
 
     /// Combines one block and hands the result out.
     fn combine_block(&self, range: &Range<usize>, total: &mut [u8], input: &mut [u8]) -> Result<()> {
         let group = self.group;
-        let (ni, rank) = (&*group.job.ni, group.rank());
+        let (ni, rank) = (&**group.port.ni(), group.rank());
         let gets = |member: usize| self.root.is_none_or(|root| root == member);
         // SAFETY: within the own buffer, in the share that nobody else touches.
         let own = unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) };
@@ -214,7 +214,7 @@ impl Shares<'_, '_> {
 
     fn read_block(&self, member: usize, range: &Range<usize>, into: &mut [u8]) -> Result<()> {
         let group = self.group;
-        let (ni, peer) = (&*group.job.ni, group.members[member].rank);
+        let (ni, peer) = (&**group.port.ni(), group.members[member].rank);
         // SAFETY: the member keeps its buffer, of the same size by the label, until this one is done, and nobody else
         // touches this share of it.
         let read = unsafe { self.sources[member].read(false, ni, peer, self.bytes, range.start, into) };

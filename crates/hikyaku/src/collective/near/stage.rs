@@ -21,14 +21,14 @@ impl NearGroup<'_, '_> {
     /// Where the own buffers are in the own heap; `None` without memory for them.
     pub(in crate::collective) fn stage(self) -> Option<usize> {
         if self.stage.get().is_none() {
-            self.stage.set(self.job.ni.take_heap(STAGE_BYTES).ok());
+            self.stage.set(self.port.ni().take_heap(STAGE_BYTES).ok());
         }
         self.stage.get()
     }
 
     /// The own buffers, as the others are told of them.
     pub(in crate::collective) fn own_stage(self) -> Source {
-        let told = |start| Source::staged(self.job.ni.own_span(start, STAGE_BYTES));
+        let told = |start| Source::staged(self.port.ni().own_span(start, STAGE_BYTES));
         self.stage().map_or(Source::in_rounds(), told)
     }
 
@@ -50,7 +50,7 @@ impl NearGroup<'_, '_> {
                 self.publish(&round);
                 self.await_member(&round, label.root)?;
                 let rank = self.members[label.root].rank;
-                let read = source.read_mapped(past, &self.job.ni, rank, STAGE_BYTES, offset, piece);
+                let read = source.read_mapped(past, self.port.ni(), rank, STAGE_BYTES, offset, piece);
                 self.saw_keeper(&round);
                 self.finish(&round);
                 read.map_err(|error| self.fail(error))?;
@@ -81,6 +81,6 @@ impl NearGroup<'_, '_> {
     /// Copies into the own buffers.
     pub(in crate::collective) fn fill(self, offset: usize, piece: &[u8]) {
         let start = self.stage.get().expect("the own buffers are there");
-        self.job.ni.own_memory(start, STAGE_BYTES).part(offset, piece.len()).copy_in(piece);
+        self.port.ni().own_memory(start, STAGE_BYTES).part(offset, piece.len()).copy_in(piece);
     }
 }

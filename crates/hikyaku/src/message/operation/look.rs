@@ -31,14 +31,14 @@ impl Messages<'_> {
     /// ```
     #[track_caller]
     pub fn probe(&self, rank: usize, slot: usize) -> Result<usize> {
-        self.job.enter(&"probe");
+        self.port.enter(&"probe");
         self.probe_within(rank, slot, None)
     }
 
     /// [`Messages::probe`] that waits for at most `timeout`, and then fails with [`crate::Error::Timeout`].
     #[track_caller]
     pub fn probe_for(&self, rank: usize, slot: usize, timeout: Duration) -> Result<usize> {
-        self.job.enter(&"probe_for");
+        self.port.enter(&"probe_for");
         self.probe_within(rank, slot, Some(timeout))
     }
 
@@ -46,7 +46,7 @@ impl Messages<'_> {
         self.core.check(rank, slot)?;
         let awaited = Awaited::AnyMessage(Some(slot));
         let wait = Wait::on_rank(self.core.rank_of(rank)).at_most(patience).of(awaited);
-        self.job.wait_until(wait, || {
+        self.port.wait_until(wait, || {
             self.core.move_spooled();
             self.core.waiting_bytes(rank, slot).transpose()
         })?
@@ -55,9 +55,9 @@ impl Messages<'_> {
     /// The length in bytes of the message in slot `slot` of `rank`, if there is one now.
     pub fn try_probe(&self, rank: usize, slot: usize) -> Result<Option<usize>> {
         self.core.check(rank, slot)?;
-        self.job.progress();
+        self.port.progress();
         self.core.move_spooled();
-        let departed = self.job.ni.check_departed(By::Rank(self.core.rank_of(rank)));
+        let departed = self.port.ni().check_departed(By::Rank(self.core.rank_of(rank)));
         // What was sent before the end counts.
         match self.core.waiting_bytes(rank, slot)? {
             None => departed.map(|()| None),
@@ -85,9 +85,9 @@ impl Messages<'_> {
     /// ```
     pub fn waiting_slot(&self, rank: usize) -> Result<Option<usize>> {
         self.core.check(rank, 0)?;
-        self.job.progress();
+        self.port.progress();
         self.core.move_spooled();
-        let departed = self.job.ni.check_departed(By::Rank(self.core.rank_of(rank)));
+        let departed = self.port.ni().check_departed(By::Rank(self.core.rank_of(rank)));
         // What was sent before the end counts.
         match self.core.find_slot(rank) {
             None => departed.map(|()| None),

@@ -281,10 +281,10 @@ impl Messages<'_> {
         }
         // A handler cannot wait; whoever started it can.
         refuse_in_handler()?;
-        self.job.enter(if way == Way::In { &"wait_receive" } else { &"wait_send" });
+        self.port.enter(if way == Way::In { &"wait_receive" } else { &"wait_send" });
         let awaited = Awaited::AnyMessage(Some(entry % self.core.slots));
         let wait = Wait::on_rank(self.core.rank_of(member)).at_most(patience).of(awaited);
-        let waited = self.job.wait_until(wait, || {
+        let waited = self.port.wait_until(wait, || {
             self.core.move_spooled();
             self.core.test(member, entry, way).transpose()
         });
@@ -304,9 +304,9 @@ impl Messages<'_> {
         if let ended @ Some(_) = self.core.test(member, entry, way)? {
             return Ok(ended);
         }
-        self.job.progress();
+        self.port.progress();
         self.core.move_spooled();
-        match self.job.ni.check_departed(By::Rank(self.core.rank_of(member))) {
+        match self.port.ni().check_departed(By::Rank(self.core.rank_of(member))) {
             Ok(()) => Ok(None),
             // What was done before the end counts.
             Err(error) => match self.core.test(member, entry, way)? {

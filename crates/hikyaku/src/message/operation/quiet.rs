@@ -13,7 +13,7 @@ impl Messages<'_> {
     pub(crate) fn await_taken(&self) -> Result<()> {
         for (member, link) in self.core.links.all_met() {
             let by = By::Rank(self.core.rank_of(member));
-            self.job.wait_until(Wait::on(by), || Pair::by(&self.core, link).was_taken().then_some(()))?;
+            self.port.wait_until(Wait::on(by), || Pair::by(&self.core, link).was_taken().then_some(()))?;
         }
         self.await_arrived()
     }
@@ -51,8 +51,8 @@ impl Messages<'_> {
     /// A member that has ended has nothing to lose.
     fn await_clear(&self, link: &FarLink) -> Result<()> {
         let (by, core) = (By::Rank(link.rank), &self.core);
-        let clear = self.job.wait_until(Wait::on(by), || link.is_clear(&core.ni).then_some(()));
-        match clear.and_then(|()| self.job.initiator.settle_quiet(link.rank)) {
+        let clear = self.port.wait_until(Wait::on(by), || link.is_clear(&core.ni).then_some(()));
+        match clear.and_then(|()| self.port.initiator.settle_quiet(link.rank)) {
             Err(error) if error.is_peer_fault() => Ok(()),
             other => other,
         }

@@ -56,7 +56,7 @@ impl Messages<'_> {
         let bytes = match short {
             Some(bytes) => bytes,
             None => {
-                self.job.enter(&"recv");
+                self.port.enter(&"recv");
                 self.recv_entry(into, rank, slot, slot)?
             }
         };
@@ -91,7 +91,7 @@ impl Messages<'_> {
     /// [`Error::Timeout`] when the time has passed; otherwise those of [`Messages::recv`].
     #[track_caller]
     pub fn recv_for<T: Pod>(&self, into: &mut [T], rank: usize, slot: usize, timeout: Duration) -> Result<usize> {
-        self.job.enter(&"recv_for");
+        self.port.enter(&"recv_for");
         let into = Buffer::of_mut(bytemuck::cast_slice_mut(into));
         let bytes = self.recv_entry_for(into, rank, slot, slot, Some(timeout))?;
         self.whole(bytes, size_of::<T>(), rank, slot)
@@ -131,9 +131,9 @@ impl Messages<'_> {
     #[track_caller]
     pub fn recv_any_slot<T: Pod>(&self, into: &mut [T], rank: usize) -> Result<Received> {
         self.core.check(rank, 0)?;
-        self.job.enter(&"recv_any_slot");
+        self.port.enter(&"recv_any_slot");
         let wait = Wait::on_rank(self.core.rank_of(rank)).of(Awaited::AnyMessage(None));
-        let slot = self.job.wait_until(wait, || {
+        let slot = self.port.wait_until(wait, || {
             self.core.move_spooled();
             self.core.find_slot(rank)
         })?;
@@ -163,9 +163,9 @@ impl Messages<'_> {
         self.core.check(self.core.me, slot)?;
         let entry = self.core.slots + slot;
         // Whose end matters is decided here: ranks that are no members do not.
-        let wait = Wait::on_rank(self.job.rank()).of(Awaited::AnyMessage(Some(slot)));
-        self.job.enter(&"recv_any");
-        let member = self.job.wait_until(wait, || {
+        let wait = Wait::on_rank(self.port.rank()).of(Awaited::AnyMessage(Some(slot)));
+        self.port.enter(&"recv_any");
+        let member = self.port.wait_until(wait, || {
             self.core.move_spooled();
             let found = || self.core.find_member(entry);
             // What was sent before the end counts.
@@ -213,7 +213,7 @@ impl Messages<'_> {
         let wait = Wait::on_rank(self.core.rank_of(op.member)).at_most(patience).of(awaited);
         // Also if a handler panics in the wait: the buffer is the program's then.
         let mut receive = WithdrawnReceive::new(&self.core, op);
-        let waited = self.job.wait_until(wait, || {
+        let waited = self.port.wait_until(wait, || {
             self.core.move_spooled();
             self.core.poke_receive(receive.op).transpose()
         });

@@ -42,7 +42,7 @@ impl Messages<'_> {
         if slot < self.core.slots && at_once && NearPair::send_at_once(&self.core, data, rank, slot, false) {
             return Ok(());
         }
-        self.job.enter(&"send");
+        self.port.enter(&"send");
         self.send_entry(data, rank, slot, slot)
     }
 
@@ -65,7 +65,7 @@ impl Messages<'_> {
     /// ```
     #[track_caller]
     pub fn send_any<T: Pod>(&self, data: &[T], rank: usize, slot: usize) -> Result<()> {
-        self.job.enter(&"send_any");
+        self.port.enter(&"send_any");
         // Before the slot is reckoned with: it may be any number.
         self.core.check(rank, slot)?;
         self.send_entry(bytemuck::cast_slice(data), rank, slot, self.core.slots + slot)
@@ -141,7 +141,7 @@ impl Messages<'_> {
         let wait = Wait::on_rank(rank).at_most(patience).of(awaited);
         // A handler that panics in the wait takes the buffer away, and so does every error but one.
         let send = WithdrawnSend { core: &self.core, op };
-        let waited = self.job.wait_until(wait, || {
+        let waited = self.port.wait_until(wait, || {
             self.core.move_spooled();
             step(send.op).map(|done| done.then_some(())).transpose()
         });

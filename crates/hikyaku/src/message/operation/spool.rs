@@ -46,8 +46,8 @@ impl Messages<'_> {
 
     /// Advances the sends in the spare buffer; reports how many have left it and how many remain.
     pub fn check_spool(&self) -> Result<SpoolReport> {
-        self.job.ni.check_rank(self.job.rank())?;
-        self.job.progress();
+        self.port.ni().check_rank(self.port.rank())?;
+        self.port.progress();
         self.core.move_spooled();
         let mut spool = self.core.spool.borrow_mut();
         Ok(SpoolReport { moved: std::mem::take(&mut spool.moved), remaining: spool.waiting })
@@ -131,7 +131,7 @@ impl Messages<'_> {
         let first_waiting = || self.core.first_promised().or_else(|| self.core.flush_owed());
         while let Some(member) = first_waiting().filter(|_| !std::thread::panicking()) {
             let by = By::Rank(self.core.rank_of(member));
-            let moved = self.job.wait_until(Wait::on(by), || {
+            let moved = self.port.wait_until(Wait::on(by), || {
                 self.core.move_spooled();
                 (first_waiting() != Some(member)).then_some(())
             });

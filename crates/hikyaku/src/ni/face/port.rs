@@ -31,6 +31,12 @@ impl Port {
         Ok(Port { initiator: Initiator::new(ni)? })
     }
 
+    /// The network interface that it leads into.
+    #[inline(always)]
+    pub(crate) fn ni(&self) -> &Arc<Ni> {
+        &self.initiator.ni
+    }
+
     /// Opens another port of this rank, for another thread.
     ///
     /// ```

@@ -63,6 +63,18 @@ pub(crate) fn retire(of: &Workplaces) -> bool {
     threads.iter().all(|thread| *thread == this)
 }
 
+/// This thread is done with a rank. If nothing of it is left here, it is not in the way when the rank gives up its job.
+pub(crate) fn vacate(of: &Workplaces) {
+    let is_left = |list: &RefCell<Vec<Entry>>| {
+        list.borrow().iter().any(|entry| std::ptr::eq(entry.of, of) && entry.work.strong_count() > 0)
+    };
+    // A thread that ends has no list any more, and moves nothing on.
+    if !UNDER_WAY.try_with(is_left).unwrap_or(false) {
+        let this = std::thread::current().id();
+        of.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|thread| *thread != this);
+    }
+}
+
 /// What is under way in this thread, exchanged for something else: for programs that take turns in one thread.
 pub(crate) fn exchange(list: &mut UnderWay) {
     UNDER_WAY.with_borrow_mut(|current| std::mem::swap(current, &mut list.0));
@@ -117,6 +129,32 @@ mod tests {
             assert!(retire(&job.ni.workplaces));
             port.progress();
             assert_eq!(work.0.get(), 1);
+        })
+        .unwrap();
+    }
+
+    /// A thread that is done is in nobody's way, unless it has leaked something.
+    #[test]
+    fn a_thread_that_is_done_is_forgotten() {
+        crate::local(1, |job| {
+            for leaks in [false, true] {
+                std::thread::scope(|scope| {
+                    let of = &job.ni.workplaces;
+                    scope.spawn(move || {
+                        let work = Rc::new(Counts(Cell::new(0)));
+                        register(of, &work);
+                        vacate(of);
+                        assert_eq!(of.0.lock().unwrap().len(), 1, "there is work");
+                        if leaks {
+                            std::mem::forget(work)
+                        } else {
+                            drop(work)
+                        }
+                        vacate(of);
+                    });
+                });
+                assert_eq!(retire(&job.ni.workplaces), !leaks);
+            }
         })
         .unwrap();
     }
