@@ -63,7 +63,7 @@ enum {
     /* The call itself is wrong. */
     HK_ERR_RANK = -6,         /* no such rank, or the area is not of that rank */
     HK_ERR_BOUNDS = -7,       /* the access does not lie within the area */
-    HK_ERR_ALIGNMENT = -8,    /* not the place of an aligned word */
+    HK_ERR_ALIGNMENT = -8,    /* not the place of an aligned word, or of aligned elements */
     HK_ERR_HANDLE = -9,       /* the handle names no area (any more) */
     HK_ERR_NOT_MINE = -10,    /* memory of another rank where own memory is needed */
     HK_ERR_UNKNOWN_AREA = -11, /* the rank has no area of that id */
@@ -250,6 +250,63 @@ int hk_flush(int rank);
  * the handlers of messages sent with hk_send have run, as soon as their ranks are inside calls of this library. If a rank has ended
  * without having handled a message, that is the error. Costs nothing for messages where none were sent. */
 int hk_sync(void);
+
+/* ---- collective calls ----------------------------------------------------------------------------------------- */
+
+/* All ranks make these calls, in the same order, with the same sizes, types, operations and roots. Calls that do not fit together
+ * give HK_ERR_MISMATCH, and so do all later ones. A call whose own arguments are wrong (a null pointer, no such root) fails
+ * before the other ranks hear of it, and can be made again. Init thread.
+ *
+ * They are no barriers: a rank continues as soon as its own part is done. Nor do they complete anything else: after a push or a
+ * message to a handler, call hk_sync or hk_barrier. The first of these calls also sets up what all of them need, in each rank's
+ * heap. */
+
+/* Copies `size` bytes of the root to all. */
+int hk_broadcast(void *data, size_t size, int root);
+
+/* The elements of a reduction. */
+typedef enum hk_type {
+    HK_I32 = 0,  /* int32_t */
+    HK_I64 = 1,  /* int64_t */
+    HK_U32 = 2,  /* uint32_t */
+    HK_U64 = 3,  /* uint64_t */
+    HK_F32 = 4,  /* float */
+    HK_F64 = 5,  /* double */
+    HK_CF32 = 6, /* a complex number of two floats */
+    HK_CF64 = 7  /* a complex number of two doubles */
+} hk_type;
+
+/* What elements are combined by. Integers wrap around. */
+typedef enum hk_reduce_op {
+    HK_SUM = 0,
+    HK_PROD = 1,
+    HK_MIN = 2, /* not for complex numbers */
+    HK_MAX = 3,
+    HK_BAND = 4, /* bit by bit; integers only */
+    HK_BOR = 5,
+    HK_BXOR = 6,
+    HK_LAND = 7, /* 1 or 0, where every value but 0 is true; integers only */
+    HK_LOR = 8,
+    HK_LXOR = 9
+} hk_reduce_op;
+
+/* Combine `count` elements of every rank, in the order of ranks (over several hosts those of a host first, where only
+ * rounding can tell), so that results are the same every time. hk_reduce leaves the result in `data` of the root, and the others
+ * keep their elements. hk_allreduce leaves it at all ranks. hk_scan leaves at each rank the result of all ranks up to it,
+ * hk_exscan that of all before it; there rank 0 keeps its elements. */
+int hk_reduce(void *data, size_t count, hk_type type, hk_reduce_op op, int root);
+int hk_allreduce(void *data, size_t count, hk_type type, hk_reduce_op op);
+int hk_scan(void *data, size_t count, hk_type type, hk_reduce_op op);
+int hk_exscan(void *data, size_t count, hk_type type, hk_reduce_op op);
+
+/* Blocks of `size` bytes, one per rank, in the order of ranks. hk_gather collects the `mine` of all ranks in `all` of the root,
+ * hk_allgather in `all` of every rank. hk_scatter gives each rank its block of the root's `all`. With hk_alltoall, block m of
+ * rank k becomes block k in `into` of rank m. In gather and scatter, ranks other than the root may give NULL for `all`. The two
+ * buffers may not overlap. For blocks of different lengths, and for groups of some ranks, see fmpl.h. */
+int hk_gather(const void *mine, size_t size, void *all, int root);
+int hk_allgather(const void *mine, size_t size, void *all);
+int hk_scatter(const void *all, size_t size, void *mine, int root);
+int hk_alltoall(const void *blocks, size_t size, void *into);
 
 /* ---- active messages ------------------------------------------------------------------------------------------ */
 

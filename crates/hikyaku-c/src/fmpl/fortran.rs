@@ -5,10 +5,11 @@
 
 use super::entry::{count, guarded, with_comm, with_fmpl};
 use super::error::{self, Outcome, Trouble};
-use super::function::{self, Combine};
+use super::function;
 use super::request;
 use super::uneven::Sizes;
 use crate::error::Failure;
+use crate::function::Combine;
 use crate::given::{CombineFortran, In, InOut, Out, Source, Target, Text, exported, exported_as};
 use crate::thread;
 use std::ffi::{c_int, c_void};

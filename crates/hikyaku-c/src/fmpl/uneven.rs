@@ -2,13 +2,12 @@
 //!
 //! As in `collective`, a call whose own arguments are wrong fails before the others hear of it.
 
-use super::collective::apart;
 use super::comm::Comm;
 use super::entry::{count, with_comm};
 use super::error::{Outcome, Trouble};
 use super::function::Handle;
 use crate::error::Failure;
-use crate::given::{In, Source, Target, exported};
+use crate::given::{In, Source, Target, apart, exported};
 use core_hikyaku::Error;
 use core_hikyaku::collective::Blocks;
 use std::ffi::c_int;
@@ -126,7 +125,7 @@ fn reduce_scatter(
 ) -> Outcome<()> {
     let function = fmpl.function(func)?;
     if !mine.is_aligned(function.align) {
-        return Err(Trouble::Misaligned("the buffer of the result"));
+        return Err(Failure::Misaligned("the buffer of the result").into());
     }
     let bytes = |elements: usize| {
         let bytes = elements.checked_mul(function.elements.bytes()).filter(|bytes| *bytes <= isize::MAX as usize);
