@@ -285,13 +285,13 @@ int fmpl_alltoallv(const void *from, const size_t *from_sizes, const size_t *fro
                    const size_t *into_sizes, const size_t *into_starts, fmpl_comm comm);
 
 /* The same calls while the program computes: each gives a request, for fmpl_wait or fmpl_test. Its buffers belong to the
- * call until it has ended. Wrong arguments are told at once, everything else (a member that died, a mismatch) when the
- * call is waited for.
+ * call until it has ended; lists of sizes, beginnings and counts are copied. Wrong arguments are told at once, everything else (a
+ * member that died, a mismatch) when the call is waited for.
  *
  * Calls of a group are done in the order in which they were started, the blocking ones included, which first wait for
  * those started before; calls of different groups do not wait for each other. They move on in fmpl_test, in every call
  * that waits, whatever it waits for, and in hk_progress. A function of the program runs in those calls, on a stack of
- * 256 KB; fmpl_func_free does not take it away from calls that were started. */
+ * 8 MB; fmpl_func_free does not take it away from calls that were started. */
 int fmpl_ibarrier(fmpl_comm comm, fmpl_request *req);
 int fmpl_ibcast(void *buf, size_t size, int root, fmpl_comm comm, fmpl_request *req);
 int fmpl_ireduce(void *buf, int count, fmpl_func func, int root, fmpl_comm comm, void *work, fmpl_request *req);
@@ -302,6 +302,16 @@ int fmpl_igather(const void *mine, size_t size, void *all, int root, fmpl_comm c
 int fmpl_iallgather(const void *mine, size_t size, void *all, fmpl_comm comm, fmpl_request *req);
 int fmpl_iscatter(const void *all, size_t size, void *mine, int root, fmpl_comm comm, fmpl_request *req);
 int fmpl_ialltoall(const void *blocks, size_t size, void *into, fmpl_comm comm, fmpl_request *req);
+int fmpl_ireduce_scatter(const void *data, void *mine, const int *counts, fmpl_func func, fmpl_comm comm, fmpl_request *req);
+int fmpl_ireduce_scatter_block(const void *data, void *mine, int count, fmpl_func func, fmpl_comm comm, fmpl_request *req);
+int fmpl_igatherv(const void *mine, size_t size, void *all, const size_t *sizes, const size_t *starts, int root, fmpl_comm comm,
+                  fmpl_request *req);
+int fmpl_iallgatherv(const void *mine, size_t size, void *all, const size_t *sizes, const size_t *starts, fmpl_comm comm,
+                     fmpl_request *req);
+int fmpl_iscatterv(const void *all, const size_t *sizes, const size_t *starts, void *mine, size_t size, int root, fmpl_comm comm,
+                   fmpl_request *req);
+int fmpl_ialltoallv(const void *from, const size_t *from_sizes, const size_t *from_starts, void *into,
+                    const size_t *into_sizes, const size_t *into_starts, fmpl_comm comm, fmpl_request *req);
 
 /* ---- memory --------------------------------------------------------------------------------------------------- */
 

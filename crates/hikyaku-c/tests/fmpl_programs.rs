@@ -59,6 +59,12 @@ fn fmpl_collective_calls_that_are_started() {
     job("fmpl_started.c", &[1, 2, 3, 4]);
 }
 
+#[test]
+fn fmpl_blocks_of_different_lengths_that_are_started() {
+    alone("fmpl_uneven_started.c");
+    job("fmpl_uneven_started.c", &[1, 2, 3, 4]);
+}
+
 /// By other protocols for long data.
 #[test]
 fn fmpl_collective_calls_that_are_started_without_system_calls() {

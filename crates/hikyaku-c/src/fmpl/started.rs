@@ -22,7 +22,7 @@ pub struct Call {
 }
 
 /// Starts a call on a group, and gives its request to the program.
-fn start(
+pub fn start(
     comm: c_int,
     req: Out<'_, Handle>,
     call: impl FnOnce(&Fmpl, &Comm) -> Outcome<collective::Handle<'static>>,
