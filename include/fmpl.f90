@@ -13,15 +13,15 @@
 !
 ! fmpl.h tells what each call does. In Fortran:
 !
-! * Buffers are variables of any type and rank, without gaps: of an array section the compiler may pass a copy, which is
-!   gone when a non-blocking call returns. Give such buffers the attribute asynchronous, so that the compiler knows that
-!   they change while the program computes.
-! * Sizes are in bytes, as integers of 4 or 8 bytes. A size of 4 bytes that is negative is an error.
-! * Functions that combine (FMPL_DSUM) and requests are integers. A function of the program is a subroutine
-!   fn(inout, in, count), where count is an integer that says how many elements the two arrays have.
+! * Buffers are variables of any type and rank. In non-blocking calls, do not pass an array section with gaps: the compiler makes a
+!   copy of it that is gone when the call returns. Give the buffers of these calls the attribute asynchronous, so that the compiler
+!   knows that they change while the program computes.
+! * Sizes are in bytes, as integers of 4 or 8 bytes. A negative size is an error.
+! * Functions of reductions (FMPL_DSUM) and requests are integers. A function of the program is a subroutine
+!   fn(inout, in, count), where the integer count is the number of elements of both arrays.
 ! * fmpl_malloc gives a type(c_ptr), for c_f_pointer.
-! * fmpl_strerror and fmpl_last_error fill a text, with blanks behind it.
-! * Where C takes NULL, pass anything: what is not used is not looked at.
+! * fmpl_strerror and fmpl_last_error fill a character variable, with blanks at the end.
+! * Where C takes NULL, pass anything, for example 0: it is not used. Only `starts`, where blocks begin, must always be given.
 
 module fmpl
     use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_ptr
