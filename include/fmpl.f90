@@ -13,15 +13,15 @@
 !
 ! fmpl.h tells what each call does. In Fortran:
 !
-! * Buffers are variables of any type and rank, without gaps: of an array section the compiler may pass a copy, which is
-!   gone when a non-blocking call returns. Give such buffers the attribute asynchronous, so that the compiler knows that
-!   they change while the program computes.
-! * Sizes are in bytes, as integers of 4 or 8 bytes. A size of 4 bytes that is negative is an error.
-! * Functions that combine (FMPL_DSUM) and requests are integers. A function of the program is a subroutine
-!   fn(inout, in, count), where count is an integer that says how many elements the two arrays have.
+! * Buffers are variables of any type and rank. In non-blocking calls, do not pass an array section with gaps: the compiler makes a
+!   copy of it that is gone when the call returns. Give the buffers of these calls the attribute asynchronous, so that the compiler
+!   knows that they change while the program computes.
+! * Sizes are in bytes, as integers of 4 or 8 bytes. A negative size is an error.
+! * Functions of reductions (FMPL_DSUM) and requests are integers. A function of the program is a subroutine
+!   fn(inout, in, count), where the integer count is the number of elements of both arrays.
 ! * fmpl_malloc gives a type(c_ptr), for c_f_pointer.
-! * fmpl_strerror and fmpl_last_error fill a text, with blanks behind it.
-! * Where C takes NULL, pass anything: what is not used is not looked at.
+! * fmpl_strerror and fmpl_last_error fill a character variable, with blanks at the end.
+! * Where C takes NULL, pass anything, for example 0: it is not used. Only `starts`, where blocks begin, must always be given.
 
 module fmpl
     use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_ptr
@@ -1246,6 +1246,181 @@ module fmpl
             type(*), intent(in), asynchronous :: blocks(*)
             integer(LONG), intent(in) :: size
             type(*), asynchronous :: into(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_ireduce_scatter(data, mine, counts, func, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DIR$ IGNORE_TKR data
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in), asynchronous :: data(*)
+            type(*), asynchronous :: mine(*)
+            integer(SHORT), intent(in) :: counts(*)
+            integer(SHORT), intent(in) :: func, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_ireduce_scatter_block(data, mine, count, func, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: data
+            !DIR$ IGNORE_TKR data
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in), asynchronous :: data(*)
+            type(*), asynchronous :: mine(*)
+            integer(SHORT), intent(in) :: count, func, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_igatherv
+        subroutine fmpl_igatherv(mine, size, all, sizes, starts, root, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in), asynchronous :: mine(*)
+            integer(SHORT), intent(in) :: size
+            type(*), asynchronous :: all(*)
+            integer(SHORT), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_igatherv_long(mine, size, all, sizes, starts, root, comm, req, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in), asynchronous :: mine(*)
+            integer(LONG), intent(in) :: size
+            type(*), asynchronous :: all(*)
+            integer(LONG), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_iallgatherv
+        subroutine fmpl_iallgatherv(mine, size, all, sizes, starts, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in), asynchronous :: mine(*)
+            integer(SHORT), intent(in) :: size
+            type(*), asynchronous :: all(*)
+            integer(SHORT), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_iallgatherv_long(mine, size, all, sizes, starts, comm, req, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            type(*), intent(in), asynchronous :: mine(*)
+            integer(LONG), intent(in) :: size
+            type(*), asynchronous :: all(*)
+            integer(LONG), intent(in) :: sizes(*), starts(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_iscatterv
+        subroutine fmpl_iscatterv(all, sizes, starts, mine, size, root, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in), asynchronous :: all(*)
+            integer(SHORT), intent(in) :: sizes(*), starts(*)
+            type(*), asynchronous :: mine(*)
+            integer(SHORT), intent(in) :: size
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_iscatterv_long(all, sizes, starts, mine, size, root, comm, req, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: all
+            !DIR$ IGNORE_TKR all
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: mine
+            !DIR$ IGNORE_TKR mine
+            type(*), intent(in), asynchronous :: all(*)
+            integer(LONG), intent(in) :: sizes(*), starts(*)
+            type(*), asynchronous :: mine(*)
+            integer(LONG), intent(in) :: size
+            integer(SHORT), intent(in) :: root, comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface fmpl_ialltoallv
+        subroutine fmpl_ialltoallv(from, from_sizes, from_starts, into, into_sizes, into_starts, comm, req, ier)
+            import :: SHORT
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DIR$ IGNORE_TKR from
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in), asynchronous :: from(*)
+            integer(SHORT), intent(in) :: from_sizes(*), from_starts(*)
+            type(*), asynchronous :: into(*)
+            integer(SHORT), intent(in) :: into_sizes(*), into_starts(*)
+            integer(SHORT), intent(in) :: comm
+            integer(SHORT), intent(out) :: req
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+        subroutine fmpl_ialltoallv_long(from, from_sizes, from_starts, into, into_sizes, into_starts, comm, req, ier)
+            import :: SHORT, LONG
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: from
+            !DIR$ IGNORE_TKR from
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: into
+            !DIR$ IGNORE_TKR into
+            type(*), intent(in), asynchronous :: from(*)
+            integer(LONG), intent(in) :: from_sizes(*), from_starts(*)
+            type(*), asynchronous :: into(*)
+            integer(LONG), intent(in) :: into_sizes(*), into_starts(*)
             integer(SHORT), intent(in) :: comm
             integer(SHORT), intent(out) :: req
             integer(SHORT), intent(out) :: ier

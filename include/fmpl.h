@@ -1,8 +1,8 @@
 /*
  * FMPL: message passing by slots, for C. The Fortran interface is in fmpl.f90 (a module) and fmplf.h (an include file).
  *
- * Between every two ranks of a group there are slots, numbered from 0, for each direction. A message goes through the
- * slot that both sides name, so nothing is queued or searched: the sender sees where the receiver wants the bytes.
+ * Between every two ranks of a group there are slots for each direction, numbered from 0. Sender and receiver name the slot
+ * that a message goes through. So there are no queues to search, and the sender knows where the receiver wants the bytes.
  *
  *     int rank;
  *     double x[100];
@@ -14,17 +14,18 @@
  *         fmpl_recv(x, sizeof x, 0, 7, FMPL_COMM_WORLD);    from rank 0, slot 7
  *     fmpl_finalize();
  *
- * A program started by `hikyaku run -n 4 -- ./program` is one rank of four; started alone it is a job of one. `mpirun -n 4
- * ./program` (Open MPI, MPICH) starts it too, on one host; a program that uses MPI as well calls MPI_Init first. It may
- * use hikyaku.h as well: both interfaces share one job, which begins with the first fmpl_init or hk_init and ends with
- * the last fmpl_finalize or hk_finalize. Both are then called by the same thread, in any order; while FMPL is
- * initialised, calls of hikyaku.h work without hk_init too.
+ * `hikyaku run -n 4 -- ./program` starts a job of four ranks. A program started without it is a job of one rank. On one host,
+ * `mpirun -n 4 ./program` (Open MPI, MPICH) works too; a program that also uses MPI calls MPI_Init first.
  *
- * Results. A call gives FMPL_SUCCESS (0) or one of the negative codes below; fmpl_last_error() then tells in a sentence
- * what happened. Texts name ranks as they are numbered in FMPL_COMM_WORLD.
+ * A program may use hikyaku.h too. Both interfaces share one job, which begins with the first fmpl_init or hk_init and ends with
+ * the last fmpl_finalize or hk_finalize. One thread makes these calls, in any order. Between fmpl_init and fmpl_finalize, calls of
+ * hikyaku.h work even without hk_init.
  *
- * Threads. The thread that called fmpl_init makes all calls; others get FMPL_ERR_THREAD. Handlers of hikyaku.h and
- * functions that combine may not make calls (FMPL_ERR_INSIDE).
+ * Results. A call returns FMPL_SUCCESS (0) or one of the negative codes below. After an error, fmpl_last_error() explains it in a
+ * sentence, which names ranks by their numbers in FMPL_COMM_WORLD.
+ *
+ * Threads. Only the thread that called fmpl_init makes calls; others get FMPL_ERR_THREAD. Inside handlers of hikyaku.h and
+ * functions of reductions, calls give FMPL_ERR_INSIDE.
  *
  * C99 and C++.
  */
@@ -60,9 +61,9 @@ enum {
     FMPL_ERR_REQUEST = -11,     /* no request: freed, or a call that was waited for */
     FMPL_ERR_INVALID = -12,     /* a null pointer, or an argument that makes no sense */
     FMPL_ERR_UNDER_WAY = -13,   /* operations have to end first */
-    FMPL_ERR_INSIDE = -14,      /* a call inside a handler or a function that combines */
+    FMPL_ERR_INSIDE = -14,      /* a call inside a handler or a function of a reduction */
     FMPL_ERR_FORKED = -15,      /* this process is a fork of a rank, not a rank */
-    FMPL_ERR_MISMATCH = -16,    /* members of a group made calls that do not fit together */
+    FMPL_ERR_MISMATCH = -16,    /* members of a group made different calls */
     FMPL_ERR_NOT_STARTED = -17, /* before fmpl_init or after fmpl_finalize */
     FMPL_ERR_STARTED = -18,     /* fmpl_init twice */
     FMPL_ERR_THREAD = -19,      /* another thread than the one that called fmpl_init */
@@ -71,120 +72,121 @@ enum {
     FMPL_ERR_MEMORY = -20,   /* not enough memory, or too many handles */
     FMPL_ERR_START = -21,    /* the job cannot be joined */
     FMPL_ERR_SYSTEM = -22,   /* a system call failed */
-    FMPL_ERR_INTERNAL = -23  /* a mistake inside the library */
+    FMPL_ERR_INTERNAL = -23  /* a bug in the library */
 };
 
-/* What a code means in general. Never null. */
+/* The meaning of a code. Never null. */
 const char *fmpl_strerror(int ier);
 
-/* What went wrong in the last call of this thread that failed, in full; "" if nothing has. Valid until the next call
- * that fails in this thread. */
+/* Explains the last error of this thread in a sentence; "" if there was none. The text is valid until the next error of this
+ * thread. */
 const char *fmpl_last_error(void);
 
 /* ---- the job -------------------------------------------------------------------------------------------------- */
 
-/* A group of ranks. Numbers of groups are of this rank only; that of a freed group names none. */
+/* A group of ranks. The number of a group has a meaning on this rank only, and none once the group was freed. */
 typedef int fmpl_comm;
 #define FMPL_COMM_WORLD 0   /* all ranks */
 #define FMPL_COMM_NULL (-1) /* no group */
 
-/* Joins the job and makes `count` slots (1 to 1048576) between every two ranks, for each direction. All ranks call it
- * with the same count. Slots and flags must lie in memory that peers can write, so the library provides it: `ma` and
- * `fa`, which may be NULL, are not used. */
+/* Joins the job and makes `count` slots (1 to 1048576) between every two ranks, for each direction. All ranks call it with the
+ * same count. `ma` and `fa` may be NULL and are not used: the library allocates slots and flags itself, where peers can write. */
 int fmpl_init(void *ma, void *fa, int count);
 
-/* Ends FMPL. All ranks call it; it waits until all have, and until every send in a spare buffer was received. Groups,
- * functions, prepared transfers and memory from fmpl_malloc are gone afterwards. With operations under way, or ended
- * and not yet waited for, it fails with FMPL_ERR_UNDER_WAY and ends nothing; after any other error (a peer has died) it
- * is ended all the same. */
+/* Ends FMPL. All ranks call it. It waits until all have, and until every send in a spare buffer was received. Groups, functions,
+ * prepared transfers and memory from fmpl_malloc are gone afterwards.
+ *
+ * If operations are under way, or have ended but were not waited for, it fails with FMPL_ERR_UNDER_WAY and FMPL continues. After any
+ * other error, for example that a peer has died, FMPL has ended nevertheless. */
 int fmpl_finalize(void);
 
 /* This rank's number in the group, and the number of its members. */
 int fmpl_comm_rank(fmpl_comm comm, int *rank);
 int fmpl_comm_size(fmpl_comm comm, int *size);
 
-/* Makes a group of the ranks that give a key other than 0, numbered in the order of their ranks. All ranks of the job
- * call it; those that do not join get FMPL_COMM_NULL. A group has slots of its own, as many as fmpl_init made. */
+/* Makes a group of the ranks that give a key other than 0, in the order of their ranks. All ranks of the job call it; those that
+ * do not join get FMPL_COMM_NULL. A group has its own slots, as many as fmpl_init made. */
 int fmpl_comm_create(fmpl_comm *comm, int key);
 
-/* Splits a group: members that give the same color, which is not negative, form a new group, `part`, numbered in the
- * order of their keys, those of equal keys in the order of their ranks in `comm`. Who gives FMPL_COLOR_NONE gets
- * FMPL_COMM_NULL. All members of `comm` call it. */
+/* Splits a group. Members that give the same color (0 or more) form a new group, `part`. They are numbered in the order of their keys,
+ * and of their ranks in `comm` where keys are equal. A member that gives FMPL_COLOR_NONE gets FMPL_COMM_NULL. All members of
+ * `comm` call it. */
 #define FMPL_COLOR_NONE (-1)
 int fmpl_comm_split(fmpl_comm comm, int color, int key, fmpl_comm *part);
 
-/* Frees a group; `comm` becomes FMPL_COMM_NULL. All its members call it. It waits for them, and until every send in the
- * spare buffer was received. With operations under way it fails as fmpl_finalize does. */
+/* Frees a group; `comm` becomes FMPL_COMM_NULL. All members call it. It waits for them, and until every send in the spare buffer was
+ * received. If operations are under way, it fails as fmpl_finalize does. */
 int fmpl_comm_free(fmpl_comm *comm);
 
 /* ---- send and receive ----------------------------------------------------------------------------------------- */
 
-/* `size` is in bytes, `mai` the slot. A slot is used by one send and one receive at a time (FMPL_ERR_BUSY names slot
- * and peer); messages of one slot keep their order.
+/* `size` is in bytes, `mai` is the slot. One send and one receive at a time may use a slot; a second gives FMPL_ERR_BUSY. Messages of
+ * one slot arrive in order.
  *
- * For fmpl_recv, `mai` may be FMPL_TAG_ANY: then it takes the next message of that rank, whatever its slot, except
- * those that a receive under way or a prepared one is for. No order is promised between such receives and others. */
+ * In fmpl_recv, `mai` may be FMPL_TAG_ANY. Then it receives the next message of that rank from any slot, except slots for which
+ * a receive is under way or prepared. The order of such receives and others is not defined. */
 #define FMPL_TAG_ANY (-1)
 int fmpl_send(const void *buf, size_t size, int dst, int mai, fmpl_comm comm);
 int fmpl_recv(void *buf, size_t size, int src, int mai, fmpl_comm comm);
 
-/* Sends `size` bytes and receives up to `room` bytes at the same time, so that ranks that do it in a circle do not wait for each other.
- * The two buffers may not overlap; fmpl_sendrecv_replace has one, in which what comes takes the place of what is sent. */
+/* Sends `size` bytes and receives up to `room` bytes at the same time, so that ranks in a ring do not wait for each other. The two
+ * buffers may not overlap. fmpl_sendrecv_replace uses one buffer: what is received replaces what was sent. */
 int fmpl_sendrecv(const void *buf, size_t size, int dst, int mai, void *into, size_t room, int src, int from_mai, fmpl_comm comm);
 int fmpl_sendrecv_replace(void *buf, size_t size, int dst, int mai, int src, int from_mai, fmpl_comm comm);
 
-/* As fmpl_recv from one slot, for at most `ms` milliseconds; then FMPL_ERR_TIMEOUT. The buffer is the program's again, and the
- * message, if there is one, stays for the next receive. */
+/* fmpl_recv with a deadline of `ms` milliseconds; not for FMPL_TAG_ANY. After FMPL_ERR_TIMEOUT the program may use the buffer again,
+ * and a message that comes later is for the next receive. */
 int fmpl_recv_for(void *buf, size_t size, int src, int mai, int ms, fmpl_comm comm);
 
-/* Waits for a message in a slot; `bytes` gets its length. It stays for the next receive of the slot. fmpl_iprobe looks instead: `flag`
- * gets 1 if there is one, else 0, and then `bytes` stays as it is. */
+/* Waits for a message in a slot; `bytes` gets its length. The next receive of the slot gets the message. fmpl_iprobe does not wait:
+ * `flag` gets 1 if there is a message, else 0, and then `bytes` is not changed. */
 int fmpl_probe(int src, int mai, fmpl_comm comm, size_t *bytes);
 int fmpl_iprobe(int src, int mai, fmpl_comm comm, int *flag, size_t *bytes);
 
-/* What the last receive of this process that ended has got: bytes (a message may be shorter than the buffer), sender
- * and slot. Before any receive: 0, -1, -1. */
+/* Length in bytes, sender and slot of the last message that this process received. A message may be shorter than the buffer. Before
+ * the first receive they are 0, -1 and -1. */
 int fmpl_get_count(size_t *bytes);
 int fmpl_get_source(int *src);
 int fmpl_get_index(int *mai);
 
-/* The same for receivers that do not know who sends: slots of a domain of its own, apart from those above. Messages of
- * one sender keep their order; a sender that is far ahead waits. */
+/* Messages for a receiver that does not know the sender. They have slots of their own, separate from those above. Messages of one
+ * sender arrive in order. A sender that is far ahead of the receiver waits. */
 int fmpl_send_any(const void *buf, size_t size, int dst, int mai, fmpl_comm comm);
 int fmpl_recv_any(void *buf, size_t size, int mai, fmpl_comm comm);
 
-/* When fmpl_send and fmpl_send_any return, in all groups from now on:
+/* Sets when fmpl_send and fmpl_send_any return, in all groups:
  *
- *     never called, or FMPL_STANDARD   when a short message (up to 8 KB) is on its way, a longer one was received
+ *     FMPL_STANDARD (the default)      when a short message (up to 8 KB) is on its way, or a longer one was received
  *     FMPL_SYNC                        when the message was received
- *     ipara ms (0: buffered mode)      as FMPL_STANDARD, and a send that has waited so long is copied into a spare
- *                                      buffer, from which it goes by itself during later calls
+ *     ipara ms (0: buffered mode)      as FMPL_STANDARD, but after so many ms of waiting the message is copied into a spare
+ *                                      buffer, and later calls send it from there
  *
- * Each group has a spare buffer of `size` bytes, which the library keeps itself: `buf`, which may be NULL, is not used.
- * A full one makes sends wait for their receives; a message that can never fit is an error (FMPL_ERR_INVALID), and so is
- * a size smaller than what lies there. */
+ * Each group has a spare buffer of `size` bytes, which the library allocates itself; `buf` may be NULL and is not used. When it is
+ * full, sends wait for their receives. A message that is longer than it is an error (FMPL_ERR_INVALID), and so is a size too small
+ * for what the buffer holds now. */
 #define FMPL_SYNC (-1)
 #define FMPL_STANDARD (-2)
 int fmpl_sendbuf_set(void *buf, size_t size, int ipara);
 
-/* Moves sends out of the spare buffers. `nsend` gets how many have left them since the last time, `nspool` how many
- * are still there; both may be NULL. */
+/* Sends what it can from the spare buffers. `nsend` gets how many messages have left them since the last such call, `nspool` how many
+ * are still there. Both may be NULL. */
 int fmpl_sendbuf_check(int *nsend, int *nspool);
 
 /* ---- while the program computes ------------------------------------------------------------------------------- */
 
-/* The buffer belongs to the operation until it has ended. A receive that was started early lets its send go at once.
- * With FMPL_TAG_ANY, at most one receive per source is under way, and it takes a message when it is asked for: a send
- * that waits for its receive waits until then. */
+/* The program must not use the buffer until the operation has ended. A send does not wait if its receive was started before.
+ *
+ * With FMPL_TAG_ANY, one receive per source may be under way. It takes its message only in fmpl_irecv_wait or fmpl_irecv_test, and a
+ * send that waits for its receive waits until then. */
 int fmpl_isend(const void *buf, size_t size, int dst, int mai, fmpl_comm comm);
 int fmpl_irecv(void *buf, size_t size, int src, int mai, fmpl_comm comm);
 
-/* Waits until the operation of the slot has ended; at once if there is none. After fmpl_irecv_wait, fmpl_get_count tells
- * the bytes that came, 0 if there was none. */
+/* Waits until the operation of the slot has ended. If there is none, it returns at once. After fmpl_irecv_wait, fmpl_get_count gives
+ * the length of the message, or 0 if there was no receive. */
 int fmpl_isend_wait(int dst, int mai, fmpl_comm comm);
 int fmpl_irecv_wait(int src, int mai, fmpl_comm comm);
 
-/* Looks instead of waiting: `flag` gets 1 if the operation has ended, else 0. */
+/* Does not wait: `flag` gets 1 if the operation has ended, else 0. */
 int fmpl_isend_test(int dst, int mai, fmpl_comm comm, int *flag);
 int fmpl_irecv_test(int src, int mai, fmpl_comm comm, int *flag);
 
@@ -193,29 +195,31 @@ typedef struct fmpl_request {
     int id;
 } fmpl_request;
 
-/* Transfers that are described once and started many times. fmpl_start is fmpl_isend or fmpl_irecv. The slot belongs to
- * the request, in its direction, until it is freed: preparing another transfer there, and every other send or receive,
- * gives FMPL_ERR_BUSY. To one with FMPL_TAG_ANY belong fmpl_irecv and fmpl_recv_init with FMPL_TAG_ANY from its source; a
- * blocking receive may still take a message before it. */
+/* Transfers that are described once and started many times. fmpl_start does what fmpl_isend or fmpl_irecv does. Until the request is
+ * freed, it owns the slot in its direction: other sends (or receives) there give FMPL_ERR_BUSY.
+ *
+ * A request with FMPL_TAG_ANY owns no slot. Instead, fmpl_irecv and fmpl_recv_init with FMPL_TAG_ANY from its source give
+ * FMPL_ERR_BUSY. A blocking receive is still possible, and may take a message first. */
 int fmpl_send_init(const void *buf, size_t size, int dst, int mai, fmpl_comm comm, fmpl_request *req);
 int fmpl_recv_init(void *buf, size_t size, int src, int mai, fmpl_comm comm, fmpl_request *req);
 int fmpl_start(fmpl_request req);
 
-/* fmpl_wait waits until the transfer or call has ended; fmpl_test looks instead, as those above. A prepared transfer can
- * be started again afterwards, and waiting for one that is not under way returns at once; the request of a collective
- * call names none once the program has heard that it ended.
+/* fmpl_wait waits until the transfer or call has ended. fmpl_test does not wait: `flag` gets 1 if it has ended, else 0.
  *
- * fmpl_request_free is for prepared transfers; it also forgets a collective call that has ended, whatever became of it.
- * What is under way cannot be freed (FMPL_ERR_UNDER_WAY). The request names none afterwards. */
+ * A prepared transfer can be started again afterwards. Waiting for one that is not under way returns at once. The request of a
+ * collective call becomes invalid when fmpl_wait returns, or fmpl_test says that the call has ended.
+ *
+ * fmpl_request_free frees a prepared transfer. It may also be used for a collective call that has ended, to ignore its result. It
+ * gives FMPL_ERR_UNDER_WAY for what has not ended. The request becomes invalid. */
 int fmpl_wait(fmpl_request req);
 int fmpl_test(fmpl_request req, int *flag);
 int fmpl_request_free(fmpl_request *req);
 
 /* ---- together ------------------------------------------------------------------------------------------------- */
 
-/* All members of the group make these calls, in the same order, with the same root, sizes and function. Calls that do
- * not fit together give FMPL_ERR_MISMATCH, and such calls on that group fail from then on. A call whose own arguments are
- * wrong (a null pointer, no such root) fails before the others hear of it, and can be made again. */
+/* All members of the group make these calls, in the same order, with the same root, sizes and function. If members make different
+ * calls, they get FMPL_ERR_MISMATCH, and all later collective calls of that group fail. A call with a wrong argument (a null
+ * pointer, no such root) fails before it has any effect on other members, and can be made again. */
 
 int fmpl_barrier(fmpl_comm comm);
 
@@ -227,25 +231,30 @@ typedef struct fmpl_func {
     int id;
 } fmpl_func;
 
-/* Combines `count` elements of every member, always in the order of ranks (over several hosts those of a host first, where
- * nothing but rounding can tell), so that results are the same every time. fmpl_reduce leaves the result at the root (the others keep their numbers), fmpl_allreduce at all, fmpl_scan at each
- * member the result of all up to it. `work` is not needed and may be NULL. */
+/* Combine `count` elements of every member. fmpl_reduce leaves the result in `buf` of the root; the other members keep their
+ * elements. fmpl_allreduce leaves it at all members. fmpl_scan leaves at each member the result of all members up to it. `work` is
+ * not used and may be NULL.
+ *
+ * Elements are combined in the order of ranks, so results are the same every time. In a group over several hosts, sums and products
+ * of floating-point numbers are first formed on each host, which may round differently. */
 int fmpl_reduce(void *buf, int count, fmpl_func func, int root, fmpl_comm comm, void *work);
 int fmpl_allreduce(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work);
 int fmpl_scan(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work);
 
-/* As fmpl_scan, without the member's own numbers: each gets the result of all before it, and the first keeps its own. */
+/* As fmpl_scan, but without the member's own elements: each member gets the result of all before it. The first keeps its elements. */
 int fmpl_exscan(void *buf, int count, fmpl_func func, fmpl_comm comm, void *work);
 
-/* Combines the `data` of all members and gives each its block of the result in `mine`: counts[m] elements for member m, one block
- * after the other, or `count` for each. All give the same counts. The data stay as they are; the two buffers may not overlap. */
+/* Combine the `data` of all members, and give each member its block of the result in `mine`. Blocks follow each other. That of member
+ * m has counts[m] elements, or `count`. All members give the same counts. `data` is not changed, and the two buffers may not
+ * overlap. */
 int fmpl_reduce_scatter(const void *data, void *mine, const int *counts, fmpl_func func, fmpl_comm comm);
 int fmpl_reduce_scatter_block(const void *data, void *mine, int count, fmpl_func func, fmpl_comm comm);
 
-/* The letter tells the type: i int, l 64-bit integer, s float, d double, c and z complex numbers of floats and doubles
- * (two in a row). max and min go by the absolute value (of complex numbers |re| + |im|) and give the element with its
- * sign, of equal ones that of the lowest rank; pmax and pmin are the plain ones. land, lor, lxor give 1 or 0; band, bor,
- * bxor go bit by bit. Integers wrap around. */
+/* The first letter is the type: i int, l 64-bit integer, s float, d double, c and z complex numbers of two floats and two doubles.
+ *
+ * max and min compare absolute values (|re| + |im| of complex numbers). The result is the element itself, with its sign; of equal ones
+ * that of the lowest rank. pmax and pmin are the ordinary maximum and minimum. land, lor and lxor are logical, and give 1 or 0. band,
+ * bor and bxor are bitwise. Integers wrap around. */
 extern const fmpl_func fmpl_isum, fmpl_ssum, fmpl_dsum, fmpl_csum, fmpl_zsum, fmpl_lsum;
 extern const fmpl_func fmpl_imax, fmpl_smax, fmpl_dmax, fmpl_cmax, fmpl_zmax, fmpl_lmax;
 extern const fmpl_func fmpl_imin, fmpl_smin, fmpl_dmin, fmpl_cmin, fmpl_zmin, fmpl_lmin;
@@ -255,43 +264,44 @@ extern const fmpl_func fmpl_iprod, fmpl_sprod, fmpl_dprod, fmpl_cprod, fmpl_zpro
 extern const fmpl_func fmpl_iland, fmpl_lland, fmpl_ilor, fmpl_llor, fmpl_ilxor, fmpl_llxor;
 extern const fmpl_func fmpl_iband, fmpl_lband, fmpl_ibor, fmpl_lbor, fmpl_ibxor, fmpl_lbxor;
 
-/* A function of the program: it combines `count` elements at `in` into those at `inout`. It must be associative, may
- * be called for parts of the data, and must not make calls, throw or longjmp out. In calls that do not block it has 8 MB of
- * stack. An element has 1 to 4096 bytes. Members that give different functions of their own are not found out: only that
- * all give one, and as many bytes. fmpl_func_free forgets the function; the handle names none afterwards. */
+/* A function of the program, which combines `count` elements at `in` into those at `inout`. It must be associative, and may be called
+ * for parts of the data. It must not make calls of this library, nor leave by an exception or longjmp. In non-blocking calls it has
+ * 8 MB of stack. An element has 1 to 4096 bytes.
+ *
+ * The library cannot compare functions: if members give different ones with elements of the same size, that is not detected.
+ * fmpl_func_free makes the handle invalid. */
 int fmpl_func_create(void (*fn)(void *inout, const void *in, int count), size_t elem_size, fmpl_func *func);
 int fmpl_func_free(fmpl_func *func);
 
-/* Blocks of `size` bytes, one per member, in the order of ranks. fmpl_gather collects the `mine` of all in `all` of the
- * root, fmpl_allgather in `all` of everyone; fmpl_scatter gives each member its block of the root's `all`; with
- * fmpl_alltoall, block m of member k becomes block k of the `into` of member m. Others than the root may give NULL for
- * `all` in gather and scatter. The two buffers may not overlap. */
+/* Blocks of `size` bytes, one per member, in the order of ranks. fmpl_gather collects `mine` of all members in `all` of the root,
+ * fmpl_allgather in `all` of every member. fmpl_scatter gives each member its block of the root's `all`. With fmpl_alltoall, block m of
+ * member k becomes block k in `into` of member m. In gather and scatter, members other than the root may give NULL for `all`. The
+ * two buffers may not overlap. */
 int fmpl_gather(const void *mine, size_t size, void *all, int root, fmpl_comm comm);
 int fmpl_allgather(const void *mine, size_t size, void *all, fmpl_comm comm);
 int fmpl_scatter(const void *all, size_t size, void *mine, int root, fmpl_comm comm);
 int fmpl_alltoall(const void *blocks, size_t size, void *into, fmpl_comm comm);
 
-/* The same with blocks of different lengths. sizes[m] is the bytes of the block of member m, starts[m] where it begins in the
- * buffer, in bytes; without `starts`, which may be NULL, blocks follow each other. Blocks that are written may not overlap.
+/* The same with blocks of different lengths. The block of member m has sizes[m] bytes and begins at byte starts[m] of the buffer. If
+ * `starts` is NULL, blocks follow each other. Blocks that are written may not overlap.
  *
- * In gatherv and scatterv `all`, `sizes` and `starts` are the root's (others may give NULL), and `size` is the own block. In
- * allgatherv all give the same sizes. In alltoallv, what member k gives to m by its from_sizes[m] is what m takes by its
- * into_sizes[k]. Sizes that do not fit together give FMPL_ERR_MISMATCH to all members, and nothing is moved; fmpl_last_error says
- * which. */
+ * In gatherv and scatterv, `all`, `sizes` and `starts` are the root's, and other members may give NULL; `size` is the size of the
+ * member's own block. In allgatherv all members give the same sizes. In alltoallv, from_sizes[m] of member k must be equal to
+ * into_sizes[k] of member m. If sizes differ, all members get FMPL_ERR_MISMATCH, no data is moved, and fmpl_last_error says which
+ * sizes they are. */
 int fmpl_gatherv(const void *mine, size_t size, void *all, const size_t *sizes, const size_t *starts, int root, fmpl_comm comm);
 int fmpl_allgatherv(const void *mine, size_t size, void *all, const size_t *sizes, const size_t *starts, fmpl_comm comm);
 int fmpl_scatterv(const void *all, const size_t *sizes, const size_t *starts, void *mine, size_t size, int root, fmpl_comm comm);
 int fmpl_alltoallv(const void *from, const size_t *from_sizes, const size_t *from_starts, void *into,
                    const size_t *into_sizes, const size_t *into_starts, fmpl_comm comm);
 
-/* The same calls while the program computes: each gives a request, for fmpl_wait or fmpl_test. Its buffers belong to the
- * call until it has ended. Wrong arguments are told at once, everything else (a member that died, a mismatch) when the
- * call is waited for.
+/* Non-blocking forms of these calls. Each gives a request for fmpl_wait or fmpl_test, and the program must not use its buffers until it
+ * has ended. The lists of sizes, starts and counts are copied, and may be changed at once. A wrong argument is an error of the call
+ * itself. All other errors, such as the death of a member or a mismatch, are errors of fmpl_wait or fmpl_test.
  *
- * Calls of a group are done in the order in which they were started, the blocking ones included, which first wait for
- * those started before; calls of different groups do not wait for each other. They move on in fmpl_test, in every call
- * that waits, whatever it waits for, and in hk_progress. A function of the program runs in those calls, on a stack of
- * 256 KB; fmpl_func_free does not take it away from calls that were started. */
+ * The calls of a group run in the order in which they were started, and a blocking call first waits for those before it. Calls of
+ * different groups are independent. Calls advance in fmpl_test, in hk_progress, and in every call that waits. A function of the
+ * program runs there too. fmpl_func_free does not affect calls that were started before. */
 int fmpl_ibarrier(fmpl_comm comm, fmpl_request *req);
 int fmpl_ibcast(void *buf, size_t size, int root, fmpl_comm comm, fmpl_request *req);
 int fmpl_ireduce(void *buf, int count, fmpl_func func, int root, fmpl_comm comm, void *work, fmpl_request *req);
@@ -302,12 +312,22 @@ int fmpl_igather(const void *mine, size_t size, void *all, int root, fmpl_comm c
 int fmpl_iallgather(const void *mine, size_t size, void *all, fmpl_comm comm, fmpl_request *req);
 int fmpl_iscatter(const void *all, size_t size, void *mine, int root, fmpl_comm comm, fmpl_request *req);
 int fmpl_ialltoall(const void *blocks, size_t size, void *into, fmpl_comm comm, fmpl_request *req);
+int fmpl_ireduce_scatter(const void *data, void *mine, const int *counts, fmpl_func func, fmpl_comm comm, fmpl_request *req);
+int fmpl_ireduce_scatter_block(const void *data, void *mine, int count, fmpl_func func, fmpl_comm comm, fmpl_request *req);
+int fmpl_igatherv(const void *mine, size_t size, void *all, const size_t *sizes, const size_t *starts, int root, fmpl_comm comm,
+                  fmpl_request *req);
+int fmpl_iallgatherv(const void *mine, size_t size, void *all, const size_t *sizes, const size_t *starts, fmpl_comm comm,
+                     fmpl_request *req);
+int fmpl_iscatterv(const void *all, const size_t *sizes, const size_t *starts, void *mine, size_t size, int root, fmpl_comm comm,
+                   fmpl_request *req);
+int fmpl_ialltoallv(const void *from, const size_t *from_sizes, const size_t *from_starts, void *into,
+                    const size_t *into_sizes, const size_t *into_starts, fmpl_comm comm, fmpl_request *req);
 
 /* ---- memory --------------------------------------------------------------------------------------------------- */
 
-/* Zeroed memory of this rank that all ranks of the host map: long messages from or into it are copied by both sides
- * without system calls. Any other memory can be used for messages as well. NULL if there is none (HIKYAKU_HEAP sets how
- * much there is); gone after fmpl_finalize. fmpl_free ignores NULL, and addresses that fmpl_malloc did not give. */
+/* Zeroed memory that all ranks of the host have mapped, so that long messages from or to it are copied without system calls. Any other
+ * memory can be used for messages too. NULL if there is not enough; HIKYAKU_HEAP sets how much there is. fmpl_finalize frees it.
+ * fmpl_free ignores NULL, and addresses that are not from fmpl_malloc. */
 void *fmpl_malloc(size_t size);
 void fmpl_free(void *p);
 

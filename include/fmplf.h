@@ -1,12 +1,12 @@
 !
 !     FMPL for Fortran 77: constants, in fixed and free form.
 !
-!     The calls are external subroutines: those of fmpl.h, with one
-!     more argument, ier, that gets the code. Sizes are in bytes, as
-!     integers of 4 bytes, as all integers are: compile without options
-!     that make them longer. fmpl.h tells what each call does; fmpl.f90
-!     is a module that checks arguments, takes sizes of 8 bytes too,
-!     and tells where Fortran differs from C.
+!     The calls are external subroutines. They are those of fmpl.h,
+!     with one more argument, ier, that gets the code. All integers
+!     have 4 bytes: do not use compiler options that make them longer.
+!     Sizes are in bytes. fmpl.h explains each call. The module in
+!     fmpl.f90 checks arguments and accepts sizes of 8 bytes too; its
+!     comment says where Fortran differs from C.
 !
 !           include 'fmplf.h'
 !           call fmpl_init(0, 0, 16, ier)

@@ -1,8 +1,8 @@
 /*
  * hikyaku: communication built on remote memory operations. The C interface.
  *
- * Beside each rank (process) of a job stands a network interface that reads and writes the rank's memory on behalf
- * of the others. Memory that may be reached is an area; a remote reference is (rank, area, byte offset).
+ * The processes of a job are its ranks. Each rank has a network interface, which reads and writes the rank's memory for the
+ * other ranks. Memory that others may access is called an area, and a location in it is (rank, area, byte offset).
  *
  *     hk_area data, flag;
  *     hk_init();
@@ -10,26 +10,26 @@
  *     hk_alloc(8, &flag);                           ... and one word, both zeroed
  *     if (hk_rank() == 0)
  *         hk_push_notify(mine, 1, data, 0, 8000, flag, 0, 1);      the word arrives after the data
- *     else
+ *     else if (hk_rank() == 1)
  *         hk_wait(flag, 0, HK_EQUAL, 1, HK_ANYONE, HK_FOREVER, NULL);
  *     hk_finalize();
  *
- * A program started by `hikyaku run -n 4 -- ./program` is one rank of four; started alone it is a job of one. `mpirun -n 4
- * ./program` (Open MPI, MPICH) starts it too, on one host; a program that uses MPI as well calls MPI_Init first.
+ * `hikyaku run -n 4 -- ./program` starts a job of four ranks. A program started without it is a job of one rank. On one host,
+ * `mpirun -n 4 ./program` (Open MPI, MPICH) works too; a program that also uses MPI calls MPI_Init first.
  *
- * Results. A call gives HK_SUCCESS (0), or a number of its own that is not negative where this file says so, or one
- * of the negative codes below. hk_last_error() then tells in a sentence what happened, hk_error_rank() who is to
- * blame. HK_BUSY is positive: nothing is wrong, the peer only does not keep up.
+ * Results. A call returns HK_SUCCESS (0) or one of the negative codes below. Some calls return a number that is never negative
+ * instead of HK_SUCCESS; this file says which. After an error, hk_last_error() explains it in a sentence, and hk_error_rank()
+ * returns the rank that it is about. HK_BUSY is positive, because it is not an error: the peer is behind.
  *
- * Threads. Any thread may call. Each gets its own port into the network interface at its first call (HIKYAKU_PORTS
- * many at most, 16 unless set) and gives it back when it ends, so threads never wait for each other. Only the
- * thread that called hk_init may do what is marked "init thread" below; others get HK_ERR_THREAD.
+ * Threads. Any thread may make calls. A thread gets a port into the network interface at its first call, and returns it when
+ * the thread ends, so threads never wait for each other. A rank has 16 ports, or as many as HIKYAKU_PORTS says. Calls
+ * marked "init thread" are only for the thread that called hk_init; others get HK_ERR_THREAD.
  *
- * Handles. A closed, freed, or made-up hk_area gives HK_ERR_HANDLE. As with free(), no thread may be inside a call
- * on an area while another one frees, closes or revokes it, or while the job is ended.
+ * Handles. An hk_area that was closed or freed, or never existed, gives HK_ERR_HANDLE. As with free(), no thread may be inside a
+ * call on an area while another thread frees, closes or revokes it, or ends the job.
  *
- * Words. A word is 8 bytes at an offset that is a multiple of 8, in this machine's byte order. Read and write words
- * that others change through this library, or by atomic operations of the language.
+ * Words. A word is 8 bytes at an offset that is a multiple of 8, in the byte order of the machine. To access words that other
+ * ranks change, use this library or the language's atomic operations.
  *
  * C99 and C++.
  */
@@ -49,7 +49,7 @@ extern "C" {
 
 enum {
     HK_SUCCESS = 0,
-    /* The peer's queue is full; the same call may succeed later. Not an error. */
+    /* The peer's queue is full, and the same call may succeed later. Not an error. */
     HK_BUSY = 1,
 
     /* A peer is gone or misbehaves. */
@@ -63,7 +63,7 @@ enum {
     /* The call itself is wrong. */
     HK_ERR_RANK = -6,         /* no such rank, or the area is not of that rank */
     HK_ERR_BOUNDS = -7,       /* the access does not lie within the area */
-    HK_ERR_ALIGNMENT = -8,    /* not the place of an aligned word */
+    HK_ERR_ALIGNMENT = -8,    /* not the place of an aligned word, or of aligned elements */
     HK_ERR_HANDLE = -9,       /* the handle names no area (any more) */
     HK_ERR_NOT_MINE = -10,    /* memory of another rank where own memory is needed */
     HK_ERR_UNKNOWN_AREA = -11, /* the rank has no area of that id */
@@ -71,7 +71,7 @@ enum {
     HK_ERR_AREA_ID = -13,     /* the area id is taken or beyond the table */
     HK_ERR_HANDLER_ID = -14,  /* the handler id is taken, beyond the table, or not registered */
     HK_ERR_PAYLOAD = -15,     /* a payload longer than HK_PAYLOAD_MAX */
-    HK_ERR_IN_HANDLER = -16,  /* a handler, or a function that combines, may not wait */
+    HK_ERR_IN_HANDLER = -16,  /* a call that waits, inside a handler or a function of a reduction */
     HK_ERR_FORKED = -17,      /* this process is a fork of a rank, not a rank */
     HK_ERR_MISMATCH = -18,    /* ranks called the same collective with different arguments */
     HK_ERR_PORTS = -19,       /* all ports of this rank are in use */
@@ -84,46 +84,45 @@ enum {
     HK_ERR_MEMORY = -24,   /* not enough memory */
     HK_ERR_START = -25,    /* the job cannot be joined, or ranks did not join in time */
     HK_ERR_SYSTEM = -26,   /* a system call failed */
-    HK_ERR_INTERNAL = -27  /* a mistake inside the library */
+    HK_ERR_INTERNAL = -27  /* a bug in the library */
 };
 
-/* What a code means in general. Never null. */
+/* The meaning of a code. Never null. */
 const char *hk_strerror(int code);
 
-/* What went wrong in the last call of this thread that failed: a full sentence with the peer, the limits, and what
- * to do; "" if nothing has. Valid until the next call that fails in this thread. */
+/* Explains the last error of this thread in a sentence: which peer, which limit, what to do. "" if there was none. The text
+ * is valid until the next error of this thread. */
 const char *hk_last_error(void);
 
-/* The rank that error is about, or -1. */
+/* The rank that the last error of this thread is about, or -1. */
 int hk_error_rank(void);
 
-/* The version of the library that is loaded (HK_VERSION is the one compiled against). */
+/* The version of the library that was loaded. HK_VERSION is the version that the program was compiled with. */
 const char *hk_version(void);
 
 /* ---- the job -------------------------------------------------------------------------------------------------- */
 
-/* Joins the job this process was started in and waits until all ranks have joined; a program started alone is a job
- * of one. The calling thread becomes the init thread. A program that called fmpl_init (see fmpl.h) is in the job already;
- * then the same thread may call hk_init as well. */
+/* Joins the job and waits until all ranks have joined. The calling thread becomes the init thread. After fmpl_init (see
+ * fmpl.h) the process is in the job already, and the thread that called it may call hk_init too. */
 int hk_init(void);
 
-/* Ends this rank's part. Init thread. Peers that still wait for this rank get HK_ERR_PEER_LEFT: call hk_barrier
- * before if there may be any. Handles, handlers and areas are gone afterwards (if fmpl_finalize is still to come, the
- * job goes on until then, and handlers stay). A program started alone may call
- * hk_init again; under a launcher a process has one job. A process that exits with status 0 without it has left too;
- * one that ends in any other way is dead to its peers. */
+/* Leaves the job. Init thread. Peers that still wait for this rank get HK_ERR_PEER_LEFT; call hk_barrier first if there may be
+ * any. Handles, handlers and areas are gone afterwards. If fmpl_finalize is still to come, the job lasts until then, and
+ * handlers stay. A program started without a launcher may call hk_init again.
+ *
+ * A process that exits with status 0 without this call has left too. If it ends in any other way, its peers see it as dead. */
 int hk_finalize(void);
 
-/* This rank, and the number of ranks; a negative code if there is no job. */
+/* The number of this rank, from 0, and the number of ranks. A negative code if there is no job. */
 int hk_rank(void);
 int hk_size(void);
 
-/* Waits until every rank has called it. What any rank wrote before, all see after; and the messages that the init threads have
- * sent to handlers before were handled. While a rank waits here, its handlers run. Init thread. */
+/* Waits until every rank has called it. Afterwards every rank sees what any rank wrote before, and messages that init threads sent
+ * before have been handled. While a rank waits here, its handlers run. Init thread. */
 int hk_barrier(void);
 
-/* The same for at most so many milliseconds (negative: without end); then HK_ERR_TIMEOUT. This rank has come and is counted: its next
- * hk_barrier or hk_barrier_for goes on with the same barrier, and so does every other call that all ranks make together, first. */
+/* A barrier with a deadline in milliseconds; a negative number means none. On HK_ERR_TIMEOUT this rank still counts as arrived:
+ * its next hk_barrier or hk_barrier_for continues the same barrier. hk_alloc and hk_free complete it first. Init thread. */
 int hk_barrier_for(int timeout_ms);
 
 /* 1 if the rank is alive and has not left, else 0. */
@@ -132,52 +131,53 @@ int hk_is_present(int rank);
 /* 1 if the job has more ranks than cores, so that waiting ranks yield instead of spinning. */
 int hk_is_crowded(void);
 
-/* 1 if the rank's registered memory is reached by a system call from here, 0 if through its network interface, which
- * needs the rank to make progress. */
+/* 1 if this rank can access the other's registered memory by a system call; 0 if it goes through the other's network interface,
+ * so that the other must make progress. */
 int hk_reaches_private_memory(int rank);
 
 /* ---- memory --------------------------------------------------------------------------------------------------- */
 
-/* A handle to an area: symmetric, own, or a peer's. {0} names none. */
+/* A handle to an area: symmetric, of this rank, or of a peer. {0} is no area. */
 typedef struct hk_area {
     uint64_t handle;
 } hk_area;
 
-/* A symmetric area: every rank has one of the same size, and the handle serves for all of them. */
+/* A symmetric area: every rank has a part of the same size, and one handle is used for all of them. */
 typedef hk_area hk_sym;
 
-/* Allocates `bytes` zeroed bytes on every rank. Collective: all ranks call it alike; if one cannot, none does.
- * Starts on a cache line. Init thread. */
+/* Allocates `bytes` zeroed bytes on every rank, aligned to a cache line. Collective: all ranks call it with the same size. If one
+ * rank has no memory left, it fails on all. Init thread. */
 int hk_alloc(size_t bytes, hk_sym *out);
 
-/* Frees a symmetric area. Collective, init thread. The handle is gone even if the call fails. */
+/* Frees a symmetric area. Collective, init thread. The handle becomes invalid even if the call fails. */
 int hk_free(hk_sym area);
 
-/* This rank's own memory of a symmetric or own area; null (see hk_last_error) for a peer's. */
+/* The address of this rank's part of a symmetric area, or of an area of this rank. Null for an area of a peer; see
+ * hk_last_error. */
 void *hk_local(hk_area area);
 
-/* Byte `offset` of a symmetric area of a rank of this host, as an address, for code that keeps its own promises about
- * who writes when; null (see hk_last_error) where there is none. */
+/* The address of byte `offset` in a rank's part of a symmetric area, if that rank is on this host; else null (see
+ * hk_last_error). The program itself must then order accesses that conflict. */
 void *hk_address(int rank, hk_sym area, size_t offset);
 
 /* The size of an area in bytes. */
 int hk_area_size(hk_area area, size_t *bytes);
 
-/* Areas of one rank, by an id that the rank chooses (0 to 255). Peers open (rank, id).
+/* Areas of one rank. The rank gives each an id (0 to 255), and peers open it by (rank, id).
  *
- * hk_area_create makes one of zeroed bytes, rounded up to whole words. `memory`, if not null, gets its address.
- * hk_area_register lets peers reach memory that exists already; it must stay until hk_area_revoke. Words in it need
- * a start and a size that are multiples of 8. */
+ * hk_area_create allocates zeroed memory, rounded up to whole words; `memory`, if not null, gets its address. hk_area_register lets
+ * peers access existing memory, which must stay valid until hk_area_revoke. It has words only if its address and size are
+ * multiples of 8. */
 int hk_area_create(uint32_t id, size_t bytes, void **memory);
 int hk_area_register(uint32_t id, void *memory, size_t bytes);
 
-/* Takes an own area away. When it returns, nobody is inside an operation on it; peers get HK_ERR_REVOKED. */
+/* Removes an area of this rank. When the call returns, no operation on the area is in progress, and peers get HK_ERR_REVOKED. */
 int hk_area_revoke(uint32_t id);
 
-/* Opens area `id` of `rank`; the own rank too, for words to wait on. */
+/* Opens area `id` of `rank`. A rank may open its own areas too, for example to wait for words in them. */
 int hk_area_open(int rank, uint32_t id, hk_area *out);
 
-/* Gives a handle from hk_area_open back. For an own area this does nothing. */
+/* Closes a handle from hk_area_open. For an area of this rank it does nothing. */
 int hk_area_close(hk_area area);
 
 /* ---- remote operations ---------------------------------------------------------------------------------------- */
@@ -186,21 +186,20 @@ int hk_area_close(hk_area area);
  *
  *     push(my_addr, remid, global_id, offset, flag, status_ret, size)
  *
- * with remid = rank and global_id = area. What `flag` chose and `status_ret` received are calls of their own:
- * hk_push is the plain one, hk_push_notify sets a word at the target (the signal), hk_push_status sets a word here
- * (the completion status). All begin with (my_addr, rank, area, offset, size).
+ * with remid = rank and global_id = area. In place of `flag` and `status_ret` there are three calls: hk_push is the plain one,
+ * hk_push_notify also sets a word at the target (a signal), and hk_push_status sets a word of this rank (a completion status).
+ * All begin with (my_addr, rank, area, offset, size).
  *
- * For an area that was opened, `rank` must be its owner. */
+ * For an area of one rank, `rank` must be its owner. */
 
-/* Writes `size` bytes. `my_addr` may be reused when the call returns. The bytes are all there after the next
- * hk_flush, hk_word or notification to that rank. */
+/* Writes `size` bytes. `my_addr` may be reused when the call returns. The bytes are at the target when hk_flush returns, or
+ * when the target sees a later word or notification of this thread. */
 int hk_push(const void *my_addr, int rank, hk_area area, size_t offset, size_t size);
 
-/* Reads `size` bytes; done when the call returns. */
+/* Reads `size` bytes. They are there when the call returns. */
 int hk_pull(void *my_addr, int rank, hk_area area, size_t offset, size_t size);
 
-/* Writes a word that arrives whole, after everything this thread has pushed to that rank before, and wakes whoever
- * waits for it. */
+/* Writes a word atomically and wakes whoever waits for it. It arrives after everything this thread pushed to that rank before. */
 int hk_word(int rank, hk_area area, size_t offset, uint64_t value);
 
 /* Writes the bytes, then the word `value` at (rank, flag, flag_offset): whoever sees the word sees the bytes. */
@@ -208,12 +207,12 @@ int hk_push_notify(const void *my_addr, int rank, hk_area area, size_t offset, s
                    hk_area flag, size_t flag_offset, uint64_t value);
 
 /* Writes the bytes, then adds `amount` to the word at (rank, counter, counter_offset): whoever sees the sum sees the bytes. Many
- * ranks can add to one counter, whose owner waits for all of them by hk_wait with HK_AT_LEAST. */
+ * ranks can add to one counter, and its owner waits for all of them by hk_wait with HK_AT_LEAST. */
 int hk_push_notify_add(const void *my_addr, int rank, hk_area area, size_t offset, size_t size,
                        hk_area counter, size_t counter_offset, uint64_t amount);
 
-/* Writes (reads) the bytes, and `value` into the word at (status, status_offset) of this rank's own memory once they
- * are all there: look at it by hk_poll or wait for it by hk_wait whenever you like. */
+/* Write or read the bytes as hk_push and hk_pull do. When they have all arrived, `value` is written to the word at (status,
+ * status_offset) in this rank's memory, where hk_poll and hk_wait find it. */
 int hk_push_status(const void *my_addr, int rank, hk_area area, size_t offset, size_t size,
                    hk_area status, size_t status_offset, uint64_t value);
 int hk_pull_status(void *my_addr, int rank, hk_area area, size_t offset, size_t size,
@@ -228,13 +227,13 @@ typedef enum hk_atomic_op {
     HK_XOR = 5
 } hk_atomic_op;
 
-/* Changes a word atomically and wakes whoever waits for it. `before`, if not null, gets the value from before.
- * `expected` matters to HK_COMPARE_SWAP only. */
+/* Changes a word atomically and wakes whoever waits for it. `before`, if not null, gets the previous value. `expected` is only for
+ * HK_COMPARE_SWAP. */
 int hk_atomic(int rank, hk_area area, size_t offset, hk_atomic_op op, uint64_t operand, uint64_t expected,
               uint64_t *before);
 int hk_fetch_add(int rank, hk_area area, size_t offset, uint64_t value, uint64_t *before);
 
-/* Changes other numbers atomically; `offset` is a multiple of their size. Integers wrap around. */
+/* The same for other types of numbers. `offset` is a multiple of their size. Integers wrap around. */
 int hk_atomic_u32(int rank, hk_area area, size_t offset, hk_atomic_op op, uint32_t operand, uint32_t expected,
                   uint32_t *before);
 int hk_atomic_i64(int rank, hk_area area, size_t offset, hk_atomic_op op, int64_t operand, int64_t expected,
@@ -243,13 +242,72 @@ int hk_fetch_add_u32(int rank, hk_area area, size_t offset, uint32_t value, uint
 int hk_fetch_add_i64(int rank, hk_area area, size_t offset, int64_t value, int64_t *before);
 int hk_fetch_add_f64(int rank, hk_area area, size_t offset, double value, double *before);
 
-/* Waits until everything this thread has pushed to the rank is there; not for messages to handlers. */
+/* Waits until everything this thread has pushed to the rank is there. Does not wait for messages to handlers. */
 int hk_flush(int rank);
 
-/* Waits until everything this thread has started is done at its target, and reports what a peer refused: pushes are there, and
- * the handlers of messages sent with hk_send have run, as soon as their ranks are inside calls of this library. If a rank has ended
- * without having handled a message, that is the error. Costs nothing for messages where none were sent. */
+/* Waits until everything this thread has started is complete at its target: pushes are there, and handlers of messages have run. They
+ * run only while their ranks are inside calls of this library. Gives an error if a peer refused an operation, or ended before it
+ * had handled a message. */
 int hk_sync(void);
+
+/* ---- collective calls ----------------------------------------------------------------------------------------- */
+
+/* All ranks make these calls, in the same order, with the same sizes, types, operations and roots. If ranks make different calls,
+ * they get HK_ERR_MISMATCH, and all later collective calls fail. A call with a wrong argument (a null pointer, no such root) fails
+ * before it has any effect on other ranks, and can be made again. Init thread.
+ *
+ * They are no barriers: a rank continues as soon as its own part is done. Nor do they complete anything else: after a push or a
+ * message to a handler, call hk_sync or hk_barrier. The first of these calls also sets up what all of them need, in each rank's
+ * heap. */
+
+/* Copies `size` bytes of the root to all. */
+int hk_broadcast(void *data, size_t size, int root);
+
+/* The elements of a reduction. */
+typedef enum hk_type {
+    HK_I32 = 0,  /* int32_t */
+    HK_I64 = 1,  /* int64_t */
+    HK_U32 = 2,  /* uint32_t */
+    HK_U64 = 3,  /* uint64_t */
+    HK_F32 = 4,  /* float */
+    HK_F64 = 5,  /* double */
+    HK_CF32 = 6, /* a complex number of two floats */
+    HK_CF64 = 7  /* a complex number of two doubles */
+} hk_type;
+
+/* What elements are combined by. Integers wrap around. */
+typedef enum hk_reduce_op {
+    HK_SUM = 0,
+    HK_PROD = 1,
+    HK_MIN = 2, /* not for complex numbers */
+    HK_MAX = 3,
+    HK_BAND = 4, /* bit by bit; integers only */
+    HK_BOR = 5,
+    HK_BXOR = 6,
+    HK_LAND = 7, /* 1 or 0, where every value but 0 is true; integers only */
+    HK_LOR = 8,
+    HK_LXOR = 9
+} hk_reduce_op;
+
+/* Combine `count` elements of every rank. hk_reduce leaves the result in `data` of the root; the other ranks keep their elements.
+ * hk_allreduce leaves it at all ranks. hk_scan leaves at each rank the result of all ranks up to it, hk_exscan that of all ranks
+ * before it; in hk_exscan rank 0 keeps its elements.
+ *
+ * Elements are combined in the order of ranks, so results are the same every time. In a job over several hosts, sums and products of
+ * floating-point numbers are first formed on each host, which may round differently. */
+int hk_reduce(void *data, size_t count, hk_type type, hk_reduce_op op, int root);
+int hk_allreduce(void *data, size_t count, hk_type type, hk_reduce_op op);
+int hk_scan(void *data, size_t count, hk_type type, hk_reduce_op op);
+int hk_exscan(void *data, size_t count, hk_type type, hk_reduce_op op);
+
+/* Blocks of `size` bytes, one per rank, in the order of ranks. hk_gather collects `mine` of all ranks in `all` of the root,
+ * hk_allgather in `all` of every rank. hk_scatter gives each rank its block of the root's `all`. With hk_alltoall, block m of
+ * rank k becomes block k in `into` of rank m. In gather and scatter, ranks other than the root may give NULL for `all`. The two
+ * buffers may not overlap. For blocks of different lengths, and for groups of some ranks, see fmpl.h. */
+int hk_gather(const void *mine, size_t size, void *all, int root);
+int hk_allgather(const void *mine, size_t size, void *all);
+int hk_scatter(const void *all, size_t size, void *mine, int root);
+int hk_alltoall(const void *blocks, size_t size, void *into);
 
 /* ---- active messages ------------------------------------------------------------------------------------------ */
 
@@ -257,7 +315,7 @@ int hk_sync(void);
 #define HK_HANDLER_COUNT 256
 #define HK_PAYLOAD_MAX 8192
 
-/* What a handler may use while it runs, and not after. */
+/* Belongs to a handler while it runs, and must not be used afterwards. */
 typedef struct hk_context hk_context;
 
 typedef struct hk_message {
@@ -268,41 +326,41 @@ typedef struct hk_message {
     size_t payload_bytes;
 } hk_message;
 
-/* Runs when a message arrives and this rank is inside a call of this library, or any time once hk_ni_thread_start or
- * hk_event_fd was called; on whichever thread finds the message, one handler of a rank at a time. It may call
- * anything that does not wait. It must not throw or longjmp out. */
+/* Runs when a message has arrived and this rank is inside a call of this library; after hk_ni_thread_start or hk_event_fd, at any
+ * time. It runs on whichever thread finds the message, but a rank runs one handler at a time. It may make calls that do not wait. It
+ * must not leave by an exception or longjmp. */
 typedef void (*hk_handler)(hk_context *context, const hk_message *message, void *user);
 
 /* Registers a handler on this rank. Register on all ranks, then hk_barrier, before anyone sends. Init thread. */
 int hk_handler_register(uint16_t id, hk_handler handler, void *user);
 
-/* Removes it; messages for it are refused from now on. Init thread. */
+/* Removes a handler. Messages for it are refused from now on. Init thread. */
 int hk_handler_remove(uint16_t id);
 
-/* Sends an active message. `arguments` null means six zeros; `payload` may be null if it has 0 bytes. Waits while the
- * rank does not keep up; hk_try_send gives HK_BUSY instead, after serving what has arrived here. That the handler has run is
- * known after hk_sync or hk_barrier. A rank that ends with messages unhandled says so on standard error. */
+/* Sends an active message. Null `arguments` are six zeros, and `payload` may be null if it has 0 bytes. hk_send waits while the target
+ * is behind; hk_try_send returns HK_BUSY instead, after it has served what arrived here. After hk_sync or hk_barrier the handler has
+ * run. A rank that ends with unhandled messages says so on standard error. */
 int hk_send(int rank, uint16_t handler, uint64_t address, const uint64_t arguments[HK_ARGUMENT_COUNT],
             const void *payload, size_t payload_bytes);
 int hk_try_send(int rank, uint16_t handler, uint64_t address, const uint64_t arguments[HK_ARGUMENT_COUNT],
                 const void *payload, size_t payload_bytes);
 
-/* Runs a handler of the rank and waits for what it replies: six words, zeros if it does not reply. */
+/* Runs a handler of the rank and waits for its reply: six words, which are zeros if it does not reply. */
 int hk_call(int rank, uint16_t handler, const uint64_t arguments[HK_ARGUMENT_COUNT], const void *payload,
             size_t payload_bytes, uint64_t reply[HK_ARGUMENT_COUNT]);
 
-/* Inside a handler: sends a further message, without waiting. HK_BUSY if that rank is far behind. */
+/* Inside a handler: sends a message without waiting. HK_BUSY if that rank is too far behind. */
 int hk_context_send(hk_context *context, int rank, uint16_t handler, uint64_t address,
                     const uint64_t arguments[HK_ARGUMENT_COUNT], const void *payload, size_t payload_bytes);
 
-/* Inside a handler: answers hk_call. Does nothing for a message that is no call, or the second time. */
+/* Inside a handler: replies to hk_call. Does nothing if the message is not a call, or was replied to already. */
 int hk_context_reply(hk_context *context, const uint64_t arguments[HK_ARGUMENT_COUNT]);
 
-/* Inside a handler: asks to be run again with the same message later. Messages of the same sender wait behind it, and so does
- * that sender in hk_sync and hk_barrier. */
+/* Inside a handler: the handler will run again later with the same message. Until then, later messages of that sender wait, and so
+ * does the sender in hk_sync and hk_barrier. */
 int hk_context_retry(hk_context *context);
 
-/* Runs the handlers of messages that have arrived; 1 if there were any, else 0. Waiting calls do so by themselves. */
+/* Runs the handlers of messages that have arrived; 1 if there were any, else 0. Calls that wait do this too. */
 int hk_progress(void);
 
 /* How many times handler `id` has run on this rank. */
@@ -310,10 +368,10 @@ int hk_handled(uint16_t id, uint64_t *count);
 
 /* ---- waiting -------------------------------------------------------------------------------------------------- */
 
-/* Who is expected to end a wait: a rank, whose end ends the wait too (HK_ERR_PEER_DEAD, HK_ERR_PEER_LEFT,
- * HK_ERR_UNREACHABLE), or: */
+/* `by` is the rank that is expected to end a wait. If that rank ends, the wait fails (HK_ERR_PEER_DEAD, HK_ERR_PEER_LEFT,
+ * HK_ERR_UNREACHABLE). Or: */
 #define HK_ANYONE (-1)
-/* Timeouts are milliseconds, or: */
+/* Timeouts are in milliseconds. Or: */
 #define HK_FOREVER (-1)
 
 typedef enum hk_until {
@@ -322,8 +380,8 @@ typedef enum hk_until {
     HK_AT_LEAST = 2 /* as an unsigned number */
 } hk_until;
 
-/* Waits for a word of this rank's own memory, written by a peer's word, notification or atomic operation. Reads
- * after it see everything the writer wrote before. `seen`, if not null, gets the word. */
+/* Waits until a word in this rank's memory has a value. Peers set it by hk_word, a notification or an atomic operation, and
+ * reads after the wait see everything the writer wrote before. `seen`, if not null, gets the word. */
 int hk_wait(hk_area area, size_t offset, hk_until until, uint64_t value, int by, int timeout_ms, uint64_t *seen);
 
 /* Waits until handler `id` of this rank has run `count` times since the start of the job. */
@@ -345,21 +403,20 @@ typedef struct hk_event {
 
 #define HK_EVENT_COUNT_MAX 65536
 
-/* Waits for one of several events; gives the index (0 and up) of one that has happened. */
+/* Waits for one of several events, and returns the index of one that has happened, from 0. */
 int hk_wait_any(const hk_event *events, size_t count, int by, int timeout_ms);
 
-/* One look at a word of this rank's own memory, without waiting. */
+/* Reads a word in this rank's memory, without waiting. */
 int hk_poll(hk_area area, size_t offset, uint64_t *value);
 
-/* Starts a thread that runs handlers whenever messages arrive, so that peers are served while this rank computes. It
- * sleeps when idle, and takes one port. Starting it twice, or stopping it when there is none, does nothing. */
+/* Start and stop a thread that runs handlers whenever messages arrive, so that peers are served while this rank computes. It sleeps
+ * when idle, and uses one port. Starting it twice does nothing, and neither does stopping it when it does not run. */
 int hk_ni_thread_start(void);
 int hk_ni_thread_stop(void);
 
-/* A descriptor for event loops: readable once anything that notifies has reached this rank (a word, a notification,
- * an atomic operation, a message) since it was last cleared; now and then without cause. The first call starts a
- * thread, which takes one port; hk_finalize closes the descriptor. Clear first, then look at your words: an arrival
- * in between makes it readable again. */
+/* A file descriptor for event loops. It becomes readable when a word, a notification, an atomic operation or a message has reached this
+ * rank since it was last cleared; sometimes also without a cause. Clear it first, then look at your words: anything that arrives in
+ * between makes it readable again. The first call starts a thread, which uses one port. hk_finalize closes the descriptor. */
 int hk_event_fd(void);
 int hk_event_clear(void);
 

@@ -31,7 +31,7 @@ codes! {
     HK_ERR_TIMEOUT = -5, c"timed out";
     HK_ERR_RANK = -6, c"no such rank, or the area is not of that rank";
     HK_ERR_BOUNDS = -7, c"the access passes the end of the area";
-    HK_ERR_ALIGNMENT = -8, c"not the place of an aligned 8-byte word";
+    HK_ERR_ALIGNMENT = -8, c"not the place of an aligned word, or of aligned elements";
     HK_ERR_HANDLE = -9, c"the handle names no area";
     HK_ERR_NOT_MINE = -10, c"own memory is needed here";
     HK_ERR_UNKNOWN_AREA = -11, c"the rank has no area of that id";
@@ -69,6 +69,15 @@ pub enum Failure {
     Kind(&'static str),
     Null(&'static str),
     Size(usize),
+    /// Not at a multiple of the alignment of its elements.
+    Misaligned(&'static str),
+    /// Two buffers that may not overlap do.
+    Overlap,
+    /// Elements of a type that an operation is not for.
+    Unlike {
+        operation: &'static str,
+        elements: &'static str,
+    },
     /// An enumeration has no such value.
     Choice {
         what: &'static str,
@@ -110,6 +119,9 @@ impl fmt::Display for Failure {
             Failure::Kind(needed) => write!(f, "this handle does not name {needed}"),
             Failure::Null(what) => write!(f, "{what}: a null pointer"),
             Failure::Size(bytes) => write!(f, "{bytes} bytes are more than any memory has"),
+            Failure::Misaligned(what) => write!(f, "{what} does not lie at a multiple of its element's alignment"),
+            Failure::Overlap => f.write_str("the two buffers overlap"),
+            Failure::Unlike { operation, elements } => write!(f, "{operation} cannot combine elements of {elements}"),
             Failure::Choice { what, value } => write!(f, "{value} is no {what}"),
             Failure::NotStarted => f.write_str("there is no job: call hk_init first, and nothing after hk_finalize"),
             Failure::Started => f.write_str("hk_init was called already"),
@@ -127,7 +139,13 @@ impl Failure {
             Failure::Library(error) => code_of(error),
             Failure::Handle(_) | Failure::Kind(_) => HK_ERR_HANDLE,
             Failure::Owner { .. } => HK_ERR_RANK,
-            Failure::Null(_) | Failure::Size(_) | Failure::Choice { .. } | Failure::Context => HK_ERR_INVALID,
+            Failure::Misaligned(_) => HK_ERR_ALIGNMENT,
+            Failure::Null(_)
+            | Failure::Size(_)
+            | Failure::Overlap
+            | Failure::Unlike { .. }
+            | Failure::Choice { .. }
+            | Failure::Context => HK_ERR_INVALID,
             Failure::NotStarted => HK_ERR_NOT_STARTED,
             Failure::Started => HK_ERR_STARTED,
             Failure::Thread | Failure::Ending => HK_ERR_THREAD,

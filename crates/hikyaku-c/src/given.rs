@@ -260,13 +260,13 @@ impl<'a> Target<'a> {
         self.0.addr().is_multiple_of(bytes)
     }
 
-    /// `size` bytes here and `other_size` bytes there; none if they overlap.
-    pub fn apart(self, size: usize, other: &Source<'a>, other_size: usize) -> Result<Option<Apart<'a>>, Failure> {
+    /// `other_size` bytes there and `size` bytes here, which may not overlap.
+    fn apart(self, size: usize, other: &Source<'a>, other_size: usize) -> Result<Apart<'a>, Failure> {
         let overlap = size > 0
             && other_size > 0
             && other.0.addr() < self.0.addr().saturating_add(size)
             && self.0.addr() < other.0.addr().saturating_add(other_size);
-        if overlap { Ok(None) } else { Ok(Some((other.bytes(other_size)?, self.bytes(size)?))) }
+        if overlap { Err(Failure::Overlap) } else { Ok((other.bytes(other_size)?, self.bytes(size)?)) }
     }
 
     /// Pulls `size` bytes.
@@ -291,6 +291,16 @@ impl<'a> Target<'a> {
         // SAFETY: the caller's to write.
         Ok(unsafe { port.pull_status_into(from, into, size, status, value) }?)
     }
+}
+
+/// The two buffers of a call, which may not overlap.
+pub fn apart<'a>(
+    from: Source<'a>,
+    from_bytes: usize,
+    into: Target<'a>,
+    into_bytes: usize,
+) -> Result<Apart<'a>, Failure> {
+    into.apart(into_bytes, &from, from_bytes)
 }
 
 /// Memory of the program that it lets peers reach: it stays until it is revoked, and meanwhile the program reads and writes it as

@@ -15,6 +15,9 @@
 //! | `handle` | the table behind `hk_area` |
 //! | `area` | symmetric memory and areas by id |
 //! | `operation` | push, pull, word, atomics, notification, flush |
+//! | `collective` | broadcast, reductions and blocks of all ranks |
+//! | `function` | what reductions combine by, in both interfaces |
+//! | `check` | arguments of collective calls, in both interfaces |
 //! | `message` | active messages |
 //! | `wait` | waiting for words and handlers |
 //! | `progress` | threads and a descriptor that serve peers |
@@ -24,10 +27,13 @@
 //! the area (one comparison), call the Rust library. No lock, no allocation.
 
 mod area;
+mod check;
+mod collective;
 mod current;
 mod entry;
 mod error;
 mod fmpl;
+mod function;
 mod given;
 mod handle;
 mod message;

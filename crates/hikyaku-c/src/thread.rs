@@ -8,10 +8,10 @@ use crate::current;
 use crate::error::Failure;
 use crate::fmpl::Fmpl;
 use crate::process;
-use core_hikyaku::{Context, Error, Job, Port};
+use core_hikyaku::{Context, Error, Group, Job, Port};
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 /// Longest text of an error, with its final zero.
 pub const ERROR_BYTES: usize = 512;
@@ -20,6 +20,8 @@ pub const ERROR_BYTES: usize = 512;
 struct State {
     /// Set in the init thread only, while its job runs.
     job: Cell<*const Job>,
+    /// The group of all ranks, in the init thread, once a call has needed it.
+    world: Cell<*mut Group<'static>>,
     /// The context of the handler that runs on this thread, or null.
     context: Cell<*mut c_void>,
     error_rank: Cell<c_int>,
@@ -30,7 +32,8 @@ thread_local! {
     static STATE: State = const {
         State {
             job: Cell::new(null()),
-            context: Cell::new(std::ptr::null_mut()),
+            world: Cell::new(null_mut()),
+            context: Cell::new(null_mut()),
             error_rank: Cell::new(-1),
             error_text: UnsafeCell::new([0; ERROR_BYTES]),
         }
@@ -71,6 +74,21 @@ pub fn with_job<R>(body: impl FnOnce(&Job) -> Result<R, Failure>) -> Result<R, F
     let job = job()?;
     // SAFETY: the job lives until `hk_finalize` on this same thread.
     body(unsafe { &*job })
+}
+
+/// Goes on with the group of all ranks, on the init thread. It is made when it is first needed, by all ranks together.
+pub fn with_world<R>(body: impl FnOnce(&Group<'static>) -> Result<R, Failure>) -> Result<R, Failure> {
+    let job = job()?;
+    refuse_in_handler()?;
+    let mut world = STATE.with(|state| state.world.get());
+    if world.is_null() {
+        // SAFETY: the job lives until it has ended on this same thread, after `forsake` has dropped the group.
+        let job: &'static Job = unsafe { &*job };
+        world = Box::into_raw(Box::new(job.world()?));
+        STATE.with(|state| state.world.set(world));
+    }
+    // SAFETY: made above or by an earlier call; it stays until `forsake`, which is never inside another call of this thread.
+    body(unsafe { &*world })
 }
 
 /// The job, on the init thread.
@@ -121,7 +139,14 @@ pub fn adopt(epoch: u64, job: &Job) {
 
 /// The init thread lets go of the job of this number.
 pub fn forsake(epoch: u64) {
-    STATE.with(|state| state.job.set(null()));
+    let world = STATE.with(|state| {
+        state.job.set(null());
+        state.world.replace(null_mut())
+    });
+    if !world.is_null() {
+        // SAFETY: from `with_world`; nobody else has it.
+        drop(unsafe { Box::from_raw(world) });
+    }
     current::with(|current| current.forget(epoch));
 }
 

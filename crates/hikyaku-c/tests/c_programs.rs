@@ -99,6 +99,12 @@ fn active_messages() {
 }
 
 #[test]
+fn collective_calls() {
+    alone("collective.c");
+    job("collective.c", &[1, 2, 3]);
+}
+
+#[test]
 fn waiting() {
     alone("waiting.c");
     job("waiting.c", &[2, 3]);

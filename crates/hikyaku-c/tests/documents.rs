@@ -162,7 +162,9 @@ fn every_block_is_run_or_says_why_not() {
 #[test]
 fn programs_in_c_and_fortran() {
     let folder = folder();
-    for (language, compile) in [("c", "gcc -Wall -Werror"), ("fortran", "gfortran include/fmpl.f90")] {
+    for (language, compile) in
+        [("c", "gcc -Wall -Werror"), ("fortran", "gfortran include/fmpl.f90 include/hikyaku.f90")]
+    {
         for (index, block) in of(language).enumerate() {
             let suffix = if language == "c" { "c" } else { "f90" };
             std::fs::write(folder.join(format!("block-{index}.{suffix}")), &block.text).unwrap();

@@ -59,6 +59,12 @@ fn fmpl_collective_calls_that_are_started() {
     job("fmpl_started.c", &[1, 2, 3, 4]);
 }
 
+#[test]
+fn fmpl_blocks_of_different_lengths_that_are_started() {
+    alone("fmpl_uneven_started.c");
+    job("fmpl_uneven_started.c", &[1, 2, 3, 4]);
+}
+
 /// By other protocols for long data.
 #[test]
 fn fmpl_collective_calls_that_are_started_without_system_calls() {
@@ -110,37 +116,15 @@ fn fmpl_reports_a_rank_that_ends() {
     }
 }
 
-/// Compiles the module `fmpl`; gives its object file, and the folder with its description.
-fn compile_module() -> &'static (PathBuf, PathBuf) {
-    static COMPILED: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
-    COMPILED.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fortran");
-        std::fs::create_dir_all(&folder).unwrap();
-        let object = folder.join("fmpl.o");
-        let mut command = Command::new("gfortran");
-        command.args(["-std=f2018", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "-J"]).arg(&folder);
-        succeed(command.arg("-o").arg(&object).arg(repository().join("include/fmpl.f90")));
-        (object, folder)
-    })
-}
-
-/// Compiles a Fortran program with the module, or with the include file.
+/// Compiles a Fortran program with the module `fmpl`, or with the include file.
 fn compile_fortran(source: &Path, flags: &[&str]) -> PathBuf {
-    let (object, folder) = compile_module();
-    let program = folder.join(source.file_stem().unwrap());
-    let mut command = Command::new("gfortran");
-    command.args(["-O2", "-Wall", "-Wextra", "-Werror"]).args(flags).arg("-I").arg(folder);
-    command.arg("-I").arg(repository().join("include")).arg("-o").arg(&program).arg(source).arg(object);
-    succeed(command.args(shared_library()));
-    program
+    static MODULE: OnceLock<PathBuf> = OnceLock::new();
+    let module = MODULE.get_or_init(|| compile_module("fmpl", "-std=f2018"));
+    support::compile_fortran(module, source, flags)
 }
 
 fn fortran_job(source: &Path, flags: &[&str]) {
-    let program = compile_fortran(source, flags);
-    succeed(&mut patiently(&program));
-    for size in ["1", "2", "3", "4"] {
-        succeed(patiently(&built().join("hikyaku")).args(["run", "-n", size, "--"]).arg(&program));
-    }
+    run_alone_and_as_jobs(&compile_fortran(source, flags), &["1", "2", "3", "4"]);
 }
 
 #[test]
@@ -167,16 +151,6 @@ fn function_numbers() -> BTreeMap<String, i32> {
         Some((words.next()?.to_owned(), number))
     };
     table.lines().filter_map(number).collect()
-}
-
-/// `name = number` of the constants of a Fortran file, in lower case.
-fn fortran_constants(text: &str) -> BTreeMap<String, i32> {
-    let constant = |line: &str| {
-        let line = line.trim().trim_start_matches("parameter (").trim_start_matches("integer, parameter :: ");
-        let (name, value) = line.split_once('=')?;
-        Some((name.trim().to_lowercase(), value.trim().trim_end_matches(')').parse().ok()?))
-    };
-    text.lines().filter_map(constant).collect()
 }
 
 #[test]

@@ -83,6 +83,14 @@ fn programs_in_c_and_fortran_work_wherever_it_was_moved() {
                 sources.display()
             ),
         ),
+        (
+            "rod",
+            format!(
+                "gfortran -O1 -o rod {}/include/hikyaku.f90 {}/fortran/rod.f90 {flags}",
+                prefix.display(),
+                sources.display()
+            ),
+        ),
     ] {
         let mut shell = Command::new("sh");
         shell.args(["-c", &compile]).current_dir(&elsewhere);

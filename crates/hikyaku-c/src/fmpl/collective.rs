@@ -4,12 +4,12 @@
 
 use super::comm::Comm;
 use super::entry::{count, with_comm};
-use super::error::{Outcome, Trouble};
-use super::function::{Function, Handle};
+use super::error::Outcome;
+use super::function::Handle;
 use super::job::Fmpl;
-use crate::error::Failure;
-use crate::given::{Source, Target, exported};
-use core_hikyaku::Error;
+use crate::check;
+use crate::function::Function;
+use crate::given::{Source, Target, apart, exported};
 use std::ffi::{c_int, c_void};
 
 exported! {
@@ -138,40 +138,24 @@ impl Fmpl {
     pub fn numbers<'a>(&self, buf: Target<'a>, number: c_int, func: Handle) -> Outcome<(&'a mut [u8], Function)> {
         let function = self.function(func)?;
         let number = count(number, "the count")?;
-        let bytes = number.checked_mul(function.elements.bytes()).ok_or(Failure::Size(usize::MAX))?;
-        if !buf.is_aligned(function.align) {
-            return Err(Trouble::Misaligned("the buffer"));
-        }
-        Ok((buf.bytes(bytes)?, function))
+        Ok((check::elements(buf, number, &function, "the buffer")?, function))
     }
 }
 
 impl Comm {
     /// The root, if there is such a member.
     pub fn root(&self, root: c_int) -> Outcome<usize> {
-        let (rank, size) = (root as usize, self.group().size());
-        if rank < size { Ok(rank) } else { Err(Error::NoSuchRank { rank, size }.into()) }
+        Ok(check::root(root, self.group().size())?)
     }
 
     /// The root, and the bytes of a block of every member where it is this rank, else none.
     pub fn blocks_at(&self, root: c_int, size: usize) -> Outcome<(usize, usize)> {
-        let root = self.root(root)?;
-        Ok((root, if self.group().rank() == root { self.blocks(size)? } else { 0 }))
+        let group = self.group();
+        Ok(check::blocks_at(root, size, group.rank(), group.size())?)
     }
 
     /// Bytes of a block of every member.
     pub fn blocks(&self, size: usize) -> Outcome<usize> {
-        let bytes = size.checked_mul(self.group().size()).filter(|bytes| *bytes <= isize::MAX as usize);
-        bytes.ok_or(Failure::Size(size).into())
+        Ok(check::blocks(size, self.group().size())?)
     }
-}
-
-/// The two buffers of a call, which may not overlap.
-pub fn apart<'a>(
-    from: Source<'a>,
-    from_bytes: usize,
-    into: Target<'a>,
-    into_bytes: usize,
-) -> Outcome<(&'a [u8], &'a mut [u8])> {
-    into.apart(into_bytes, &from, from_bytes)?.ok_or(Trouble::Overlap)
 }

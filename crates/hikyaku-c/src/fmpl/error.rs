@@ -63,8 +63,6 @@ pub enum Trouble {
     Negative(&'static str, i64),
     /// More than fits a Fortran integer.
     Large(usize),
-    Misaligned(&'static str),
-    Overlap,
     Patience(c_int),
     UnderWay(&'static str),
     AnyUnderWay(c_int),
@@ -115,8 +113,6 @@ impl fmt::Display for Trouble {
             Trouble::Slots(count) => write!(f, "1 to {SLOTS_MAX} slots per pair, not {count}"),
             Trouble::Negative(what, value) => write!(f, "{what}: {value} is negative"),
             Trouble::Large(bytes) => write!(f, "{bytes} is more than this integer holds; use a longer one"),
-            Trouble::Misaligned(what) => write!(f, "{what} does not lie at a multiple of its element's alignment"),
-            Trouble::Overlap => f.write_str("the two buffers overlap"),
             Trouble::Patience(value) => {
                 write!(f, "{value} is no time to wait: milliseconds, FMPL_SYNC (-1) or FMPL_STANDARD (-2)")
             }
@@ -152,8 +148,6 @@ impl Trouble {
             | Trouble::Slots(_)
             | Trouble::Negative(..)
             | Trouble::Large(_)
-            | Trouble::Misaligned(_)
-            | Trouble::Overlap
             | Trouble::Patience(_)
             | Trouble::Foreign => FMPL_ERR_INVALID,
         }

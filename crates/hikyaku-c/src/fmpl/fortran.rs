@@ -5,10 +5,11 @@
 
 use super::entry::{count, guarded, with_comm, with_fmpl};
 use super::error::{self, Outcome, Trouble};
-use super::function::{self, Combine};
+use super::function;
 use super::request;
 use super::uneven::Sizes;
 use crate::error::Failure;
+use crate::function::Combine;
 use crate::given::{CombineFortran, In, InOut, Out, Source, Target, Text, exported, exported_as};
 use crate::thread;
 use std::ffi::{c_int, c_void};
@@ -129,63 +130,20 @@ macro_rules! procedures {
     };
 }
 
-/// The calls by name.
+/// The calls by name; those with lists of sizes take them as Fortran gives them.
 mod calls {
-    use crate::fmpl::uneven::{self, Sizes};
-    pub use crate::fmpl::uneven::{fmpl_reduce_scatter, fmpl_reduce_scatter_block};
+    pub use crate::fmpl::uneven::{
+        allgatherv as fmpl_allgatherv, alltoallv as fmpl_alltoallv, fmpl_reduce_scatter, fmpl_reduce_scatter_block,
+        gatherv as fmpl_gatherv, scatterv as fmpl_scatterv,
+    };
+    pub use crate::fmpl::uneven_started::{
+        fmpl_ireduce_scatter, fmpl_ireduce_scatter_block, iallgatherv as fmpl_iallgatherv,
+        ialltoallv as fmpl_ialltoallv, igatherv as fmpl_igatherv, iscatterv as fmpl_iscatterv,
+    };
     pub use crate::fmpl::{
         collective::*, comm::*, function::fmpl_func_free, job::*, message::*, pending::*, prepared::*, request::*,
         started::*,
     };
-    use crate::given::{Source, Target};
-    use std::ffi::c_int;
-
-    pub fn fmpl_gatherv(
-        mine: Source<'_>,
-        size: usize,
-        all: Target<'_>,
-        sizes: Sizes<'_>,
-        starts: Sizes<'_>,
-        root: c_int,
-        comm: c_int,
-    ) -> c_int {
-        uneven::gatherv(mine, size, all, (sizes, starts), root, comm)
-    }
-
-    pub fn fmpl_allgatherv(
-        mine: Source<'_>,
-        size: usize,
-        all: Target<'_>,
-        sizes: Sizes<'_>,
-        starts: Sizes<'_>,
-        comm: c_int,
-    ) -> c_int {
-        uneven::allgatherv(mine, size, all, (sizes, starts), comm)
-    }
-
-    pub fn fmpl_scatterv(
-        all: Source<'_>,
-        sizes: Sizes<'_>,
-        starts: Sizes<'_>,
-        mine: Target<'_>,
-        size: usize,
-        root: c_int,
-        comm: c_int,
-    ) -> c_int {
-        uneven::scatterv(all, (sizes, starts), mine, size, root, comm)
-    }
-
-    pub fn fmpl_alltoallv(
-        from: Source<'_>,
-        from_sizes: Sizes<'_>,
-        from_starts: Sizes<'_>,
-        into: Target<'_>,
-        into_sizes: Sizes<'_>,
-        into_starts: Sizes<'_>,
-        comm: c_int,
-    ) -> c_int {
-        uneven::alltoallv(from, (from_sizes, from_starts), into, (into_sizes, into_starts), comm)
-    }
 }
 
 mod plain {
@@ -223,6 +181,8 @@ mod plain {
         fmpl_iallreduce(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused, req: GiveReq);
         fmpl_iscan(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused, req: GiveReq);
         fmpl_iexscan(buf: Buffer, count: Int, func: Func, comm: Int, work: Unused, req: GiveReq);
+        fmpl_ireduce_scatter(data: Data, mine: Buffer, counts: Ints, func: Func, comm: Int, req: GiveReq);
+        fmpl_ireduce_scatter_block(data: Data, mine: Buffer, count: Int, func: Func, comm: Int, req: GiveReq);
     }
 }
 
@@ -274,6 +234,45 @@ macro_rules! sized {
             fmpl_iallgather(mine: Data, size: Bytes, all: Buffer, comm: Int, req: GiveReq);
             fmpl_iscatter(all: Data, size: Bytes, mine: Buffer, root: Int, comm: Int, req: GiveReq);
             fmpl_ialltoall(blocks: Data, size: Bytes, into: Buffer, comm: Int, req: GiveReq);
+            fmpl_igatherv(
+                mine: Data,
+                size: Bytes,
+                all: Buffer,
+                sizes: List,
+                starts: List,
+                root: Int,
+                comm: Int,
+                req: GiveReq
+            );
+            fmpl_iallgatherv(
+                mine: Data,
+                size: Bytes,
+                all: Buffer,
+                sizes: List,
+                starts: List,
+                comm: Int,
+                req: GiveReq
+            );
+            fmpl_iscatterv(
+                all: Data,
+                sizes: List,
+                starts: List,
+                mine: Buffer,
+                size: Bytes,
+                root: Int,
+                comm: Int,
+                req: GiveReq
+            );
+            fmpl_ialltoallv(
+                from: Data,
+                from_sizes: List,
+                from_starts: List,
+                into: Buffer,
+                into_sizes: List,
+                into_starts: List,
+                comm: Int,
+                req: GiveReq
+            );
         }
 
         /// The bytes of the last receive.

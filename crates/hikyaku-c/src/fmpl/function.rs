@@ -4,12 +4,10 @@ use super::entry::with_fmpl;
 use super::error::{Outcome, Trouble};
 use super::job::Fmpl;
 use crate::error::Failure;
+use crate::function::{Combine, Function};
 use crate::given::{self, InOut, Out, exported, exported_constants};
-use crate::thread;
-use bytemuck::Pod;
 use core_hikyaku::collective::{
-    AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Elements, Max, Min, Operation, Or, Product, Sum,
-    Xor,
+    AbsMax, AbsMin, And, BitAnd, BitOr, BitXor, Complex32, Complex64, Max, Min, Or, Product, Sum, Xor,
 };
 use std::ffi::c_int;
 
@@ -24,47 +22,6 @@ pub struct Handle {
 const NO_FUNC: Handle = Handle { id: 0 };
 /// Functions of the program have numbers from here on.
 const FIRST_OWN: c_int = 1 << 30;
-
-/// A function, with the elements it combines.
-#[derive(Clone, Copy, Debug)]
-pub struct Function {
-    pub elements: Elements,
-    /// At multiples of how many bytes they lie.
-    pub align: usize,
-    combine: Combine,
-}
-
-/// Fortran gives the count by address.
-#[derive(Clone, Copy, Debug)]
-pub enum Combine {
-    Library(fn(&mut [u8], &[u8])),
-    C(given::Combine),
-    Fortran(given::CombineFortran),
-}
-
-impl Function {
-    /// One of the library's.
-    fn known<T: Pod, O: Operation<T> + Default>() -> Function {
-        fn combine<T: Pod, O: Operation<T> + Default>(total: &mut [u8], input: &[u8]) {
-            // What is empty may lie anywhere.
-            if !total.is_empty() {
-                O::default().combine(bytemuck::cast_slice_mut(total), bytemuck::cast_slice(input));
-            }
-        }
-        let elements = Elements::known::<T, O>();
-        Function { elements, align: align_of::<T>(), combine: Combine::Library(combine::<T, O>) }
-    }
-
-    /// Combines elements; a function of the program may not make calls meanwhile.
-    pub fn combine(&self, total: &mut [u8], input: &[u8]) {
-        let bytes = self.elements.bytes();
-        match self.combine {
-            Combine::Library(combine) => combine(total, input),
-            Combine::C(function) => thread::without_fmpl(|| function.combine(total, input, bytes)),
-            Combine::Fortran(function) => thread::without_fmpl(|| function.combine(total, input, bytes)),
-        }
-    }
-}
 
 macro_rules! functions {
     ($($id:literal $name:ident $type:ty, $operation:ident;)*) => {
@@ -142,7 +99,7 @@ impl Fmpl {
         if element == 0 {
             return Err(Failure::Size(0).into());
         }
-        let added = self.functions.borrow_mut().add(Function { elements: Elements::new(element), align: 1, combine });
+        let added = self.functions.borrow_mut().add(Function::new(element, combine));
         added.map(|number| Handle { id: FIRST_OWN + number }).ok_or(Trouble::Full("functions"))
     }
 }

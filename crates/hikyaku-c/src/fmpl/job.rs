@@ -3,12 +3,12 @@
 use super::comm::{Comm, Sending};
 use super::entry::{guarded, with_fmpl};
 use super::error::{Outcome, Trouble};
-use super::function::Function;
 use super::memory::Blocks;
 use super::prepared::Transfer;
 use super::started::Call;
 use super::table::Table;
 use crate::error::Failure;
+use crate::function::Function;
 use crate::given::exported;
 use crate::process::{self, Interface};
 use crate::{current, thread};

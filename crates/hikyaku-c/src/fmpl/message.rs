@@ -1,10 +1,9 @@
 //! Blocking send and receive, and the spare buffer of sends that have waited long enough.
 
-use super::collective::apart;
 use super::comm::Sending;
 use super::entry::{count, with_comm, with_fmpl};
 use super::error::Trouble;
-use crate::given::{Out, Source, Target, exported};
+use crate::given::{Out, Source, Target, apart, exported};
 use core_hikyaku::message::Mode;
 use std::ffi::{c_int, c_void};
 use std::time::Duration;

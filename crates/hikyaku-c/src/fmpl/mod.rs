@@ -19,7 +19,7 @@
 //! | `function` | what reductions combine by |
 //! | `collective` | barrier, broadcast, reductions, blocks |
 //! | `uneven` | blocks of different lengths, reductions whose result is shared out |
-//! | `started` | the same without blocking |
+//! | `started`, `uneven_started` | the same without blocking |
 //! | `under_way` | buffers that the program lends to what goes on after a call |
 //! | `memory` | memory that all ranks of the host map |
 //! | `fortran` | the same calls for Fortran |
@@ -40,5 +40,6 @@ mod started;
 mod table;
 mod under_way;
 mod uneven;
+mod uneven_started;
 
 pub use job::Fmpl;

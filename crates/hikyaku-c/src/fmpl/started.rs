@@ -1,14 +1,13 @@
 //! Collective calls that go on while the program does something else. A call is named by a request until the program has
 //! heard that it has ended.
 
-use super::collective::apart;
 use super::comm::Comm;
 use super::entry::with_comm;
 use super::error::{Outcome, Trouble};
 use super::function;
 use super::job::Fmpl;
 use super::request::Handle;
-use crate::given::{Out, Source, Target, exported};
+use crate::given::{Out, Source, Target, apart, exported};
 use core_hikyaku::collective;
 use std::ffi::{c_int, c_void};
 
@@ -23,7 +22,7 @@ pub struct Call {
 }
 
 /// Starts a call on a group, and gives its request to the program.
-fn start(
+pub fn start(
     comm: c_int,
     req: Out<'_, Handle>,
     call: impl FnOnce(&Fmpl, &Comm) -> Outcome<collective::Handle<'static>>,

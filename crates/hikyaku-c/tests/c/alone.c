@@ -53,6 +53,15 @@ static void everything_gives(int code) {
     FAILS(code, hk_fetch_add_f64(0, area, 0, 1, NULL));
     FAILS(code, hk_flush(0));
     FAILS(code, hk_sync());
+    FAILS(code, hk_broadcast(data, 8, 0));
+    FAILS(code, hk_reduce(data, 1, HK_U32, HK_SUM, 0));
+    FAILS(code, hk_allreduce(data, 1, HK_U32, HK_SUM));
+    FAILS(code, hk_scan(data, 1, HK_U32, HK_SUM));
+    FAILS(code, hk_exscan(data, 1, HK_U32, HK_SUM));
+    FAILS(code, hk_gather(data, 4, data + 4, 0));
+    FAILS(code, hk_allgather(data, 4, data + 4));
+    FAILS(code, hk_scatter(data, 4, data + 4, 0));
+    FAILS(code, hk_alltoall(data, 4, data + 4));
     FAILS(code, hk_handler_register(1, on_message, NULL));
     FAILS(code, hk_handler_remove(1));
     FAILS(code, hk_send(0, 1, 0, NULL, NULL, 0));

@@ -53,13 +53,15 @@ static void talk(void) {
 
 static void push(void) {
     hk_sym word;
-    uint64_t seen;
+    uint64_t seen, ranks = 1;
     int next = (hk_rank() + 1) % hk_size();
     GIVES(HK_SUCCESS, hk_alloc(8, &word));
     GIVES(HK_SUCCESS, hk_word(next, word, 0, 5));
     GIVES(HK_SUCCESS, hk_wait(word, 0, HK_EQUAL, 5, HK_ANYONE, HK_FOREVER, &seen));
     GIVES(HK_SUCCESS, hk_barrier());
     GIVES(HK_SUCCESS, hk_free(word));
+    GIVES(HK_SUCCESS, hk_allreduce(&ranks, 1, HK_U64, HK_SUM));
+    GIVES(hk_size(), ranks);
 }
 
 int main(int argc, char **argv) {
@@ -95,6 +97,7 @@ int main(int argc, char **argv) {
         GIVES(HK_ERR_HANDLE, hk_word(0, kept, 0, 1));
         GIVES(HK_ERR_NOT_STARTED, hk_finalize());
         talk();
+        push();
         OK(fmpl_finalize());
     } else {
         OK(fmpl_finalize());

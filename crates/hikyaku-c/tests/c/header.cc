@@ -16,6 +16,6 @@ int main() {
                 hk_call(0, 1, arguments, nullptr, 0, reply) == HK_SUCCESS && reply[0] == 3 && sum == 3 &&
                 hk_word(0, area, 8, 4) == HK_SUCCESS &&
                 hk_wait(area, 8, HK_EQUAL, 4, HK_ANYONE, HK_FOREVER, nullptr) == HK_SUCCESS &&
-                hk_finalize() == HK_SUCCESS;
+                hk_allreduce(&sum, 1, HK_U64, HK_MAX) == HK_SUCCESS && hk_finalize() == HK_SUCCESS;
     return good ? 0 : 1;
 }

@@ -25,6 +25,7 @@ program module_test
     call reductions
     call blocks
     call uneven
+    call uneven_started
     call exchange
     call started
     call memory
@@ -398,6 +399,70 @@ contains
         ones = -4
         call fmpl_alltoallv(mine, ones, places, into, ones, places, W, ier)
         call failed(FMPL_ERR_INVALID, 'negative')
+    end subroutine
+
+    ! The same while the program computes.
+    subroutine uneven_started
+        integer, asynchronous :: mine(ranks), all_of(ranks, ranks), into(ranks)
+        integer :: sizes(ranks), starts(ranks), ones(ranks), places(ranks), counts(ranks), r, req
+        integer(8) :: long_sizes(ranks), long_starts(ranks)
+        real(8), asynchronous :: x(ranks), y(ranks), total(2)
+        sizes = [(4 * r, r = 1, ranks)]
+        starts = [(4 * ranks * (ranks - r), r = 1, ranks)]
+        long_sizes = sizes
+        long_starts = starts
+        mine = rank
+        all_of = -1
+        call fmpl_igatherv(mine, 4 * (rank + 1), all_of, sizes, starts, 0, W, req, ier)
+        call done(req)
+        if (rank == 0) then
+            do r = 1, ranks
+                call expect(all(all_of(1:r, ranks - r + 1) == r - 1), 'the block of each rank at the root, in the end')
+            end do
+        end if
+        all_of = -1
+        call fmpl_iallgatherv(mine, 4_8 * (rank + 1), all_of, long_sizes, long_starts, W, req, ier)
+        ! The call has its own copies.
+        long_sizes = -1
+        long_starts = -1
+        call done(req)
+        call expect(all([(all_of(r, ranks - r + 1) == r - 1, r = 1, ranks)]), 'the block of each rank at all, in the end')
+        mine = -1
+        call fmpl_iscatterv(all_of, sizes, starts, mine, 4 * (rank + 1), 0, W, req, ier)
+        call done(req)
+        call expect(all(mine(1:rank + 1) == rank) .and. all(mine(rank + 2:) == -1), 'the own block, in the end')
+        mine = [(100 * rank + r, r = 0, ranks - 1)]
+        ones = 4
+        places = [(4 * r, r = 0, ranks - 1)]
+        call fmpl_ialltoallv(mine, ones, places, into, ones, places(ranks:1:-1), W, req, ier)
+        call done(req)
+        call expect(all(into == [(100 * r + rank, r = ranks - 1, 0, -1)]), 'the number of everyone, in the end')
+        x = rank + 1
+        total = 0
+        call fmpl_ireduce_scatter_block(x, total, 1, FMPL_DSUM, W, req, ier)
+        call done(req)
+        call expect(total(1) == ranks * (ranks + 1) / 2 .and. total(2) == 0, 'the sum of this rank''s numbers, in the end')
+        counts = 0
+        counts(1) = ranks
+        y = 0
+        call fmpl_ireduce_scatter(x, y, counts, FMPL_DSUM, W, req, ier)
+        call done(req)
+        call expect(all(y == merge(ranks * (ranks + 1) / 2, 0, rank == 0)), 'all sums at the first rank, in the end')
+        x = rank + 1
+        call fmpl_iexscan(x, ranks, FMPL_DSUM, W, 0, req, ier)
+        call done(req)
+        call expect(all(x == max(rank * (rank + 1) / 2, 1)), 'the sum of those before, in the end')
+        ones = -4
+        call fmpl_ialltoallv(mine, ones, places, into, ones, places, W, req, ier)
+        call failed(FMPL_ERR_INVALID, 'negative')
+    end subroutine
+
+    ! A call was started, and has ended.
+    subroutine done(req)
+        integer, intent(in) :: req
+        call ok(ier)
+        call fmpl_wait(req, ier)
+        call ok(ier)
     end subroutine
 
     ! The same calls while the program computes.

@@ -3,7 +3,7 @@
 // No test uses all of it.
 #![allow(dead_code)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -132,4 +132,45 @@ pub fn declared(header: &str, starts_with: &str) -> BTreeSet<String> {
         name.starts_with(starts_with).then(|| name.to_owned())
     };
     without_comments(header).split('(').filter_map(before_parenthesis).collect()
+}
+
+/// `name = number` of the constants of a Fortran file, in lower case.
+pub fn fortran_constants(text: &str) -> BTreeMap<String, i32> {
+    let constant = |line: &str| {
+        let line = line.trim().trim_start_matches("parameter (").trim_start_matches("integer, parameter");
+        let line = line.trim_start_matches(", public").trim_start_matches(" :: ");
+        let (name, value) = line.split_once('=')?;
+        Some((name.trim().to_lowercase(), value.trim().trim_end_matches(')').parse().ok()?))
+    };
+    text.lines().filter_map(constant).collect()
+}
+
+/// Compiles a module of `include`; gives its object file, beside which its description lies.
+pub fn compile_module(name: &str, standard: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fortran").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let object = folder.join(name).with_extension("o");
+    let mut command = Command::new("gfortran");
+    command.args([standard, "-O2", "-Wall", "-Wextra", "-Werror", "-c", "-J"]).arg(&folder);
+    succeed(command.arg("-o").arg(&object).arg(repository().join("include").join(name).with_extension("f90")));
+    object
+}
+
+/// Compiles a Fortran program with a module, given by its object file.
+pub fn compile_fortran(module: &Path, source: &Path, flags: &[&str]) -> PathBuf {
+    let folder = module.parent().unwrap();
+    let program = folder.join(source.file_stem().unwrap());
+    let mut command = Command::new("gfortran");
+    command.args(["-O2", "-Wall", "-Wextra", "-Werror"]).args(flags).arg("-I").arg(folder);
+    command.arg("-I").arg(repository().join("include")).arg("-o").arg(&program).arg(source).arg(module);
+    succeed(command.args(shared_library()));
+    program
+}
+
+/// Runs a program as it is, and as jobs of so many ranks.
+pub fn run_alone_and_as_jobs(program: &Path, sizes: &[&str]) {
+    succeed(&mut patiently(program));
+    for size in sizes {
+        succeed(patiently(&built().join("hikyaku")).args(["run", "-n", size, "--"]).arg(program));
+    }
 }

@@ -5,6 +5,7 @@ use super::label::{Kind, Label};
 use super::operation::{Combination, FUNCTION, Marked, Operation};
 use super::pending::{Handle, Scope};
 use crate::error::Result;
+use std::borrow::Cow;
 
 /// What is known of elements that are only bytes here.
 #[derive(Clone, Copy, Debug)]
@@ -242,14 +243,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &self,
         data: &'env [u8],
         mine: &'env mut [u8],
-        counts: &'env [usize],
+        counts: impl Into<Cow<'env, [usize]>>,
         elements: Elements,
         combine: impl Fn(&mut [u8], &[u8]) + 'env,
     ) -> Result<Handle<'scope>> {
-        let combine = Marked::new(combine);
+        let (combine, counts) = (Marked::new(combine), counts.into());
         self.start(move |group| {
             let marked = |total: &mut [u8], input: &[u8]| combine.run(|combine| combine(total, input));
-            group.run_reduce_scatter_elements(data, mine, counts, elements, &marked)
+            group.run_reduce_scatter_elements(data, mine, &counts, elements, &marked)
         })
     }
 }

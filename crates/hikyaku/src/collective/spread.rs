@@ -1,5 +1,6 @@
 //! Blocks of one slice, one for each member: how the program describes them, and where they lie.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Blocks of different lengths in one slice, one per member, in the order of ranks, for [`crate::Group::gatherv`] and its like.
@@ -21,16 +22,38 @@ use std::ops::Range;
 /// })
 /// .unwrap();
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Blocks<'b> {
-    counts: &'b [usize],
-    starts: Option<&'b [usize]>,
+    counts: Cow<'b, [usize]>,
+    starts: Option<Cow<'b, [usize]>>,
 }
 
 impl<'b> Blocks<'b> {
     /// Blocks of so many elements that begin at these elements. Where they are written, they may not overlap.
     pub fn at(counts: &'b [usize], starts: &'b [usize]) -> Blocks<'b> {
-        Blocks { counts, starts: Some(starts) }
+        Blocks { counts: Cow::Borrowed(counts), starts: Some(Cow::Borrowed(starts)) }
+    }
+
+    /// Blocks that keep their lists, for calls that do not block and whose lists would end before them. Without `starts` they lie one
+    /// after the other.
+    ///
+    /// ```
+    /// use hikyaku::collective::Blocks;
+    ///
+    /// hikyaku::local(2, |job| {
+    ///     let world = job.world()?;
+    ///     let (mine, mut all) = ([job.rank()], [9; 2]);
+    ///     world.scope(|scope| {
+    ///         let blocks = Blocks::owned(vec![1; world.size()], None);
+    ///         scope.wait(scope.iallgatherv(&mine, &mut all, blocks)?)
+    ///     })?;
+    ///     assert_eq!(all, [0, 1]);
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn owned(counts: Vec<usize>, starts: Option<Vec<usize>>) -> Blocks<'static> {
+        Blocks { counts: Cow::Owned(counts), starts: starts.map(Cow::Owned) }
     }
 
     /// How many elements a slice must have to hold them; `None` if no slice can.
@@ -43,10 +66,10 @@ impl<'b> Blocks<'b> {
     /// assert_eq!(Blocks::from(&[usize::MAX, 1]).extent(), None);
     /// ```
     pub fn extent(&self) -> Option<usize> {
-        match self.starts {
+        match &self.starts {
             None => self.counts.iter().try_fold(0usize, |end, count| end.checked_add(*count)),
             Some(starts) => {
-                let mut ends = starts.iter().zip(self.counts).map(|(start, count)| start.checked_add(*count));
+                let mut ends = starts.iter().zip(&self.counts[..]).map(|(start, count)| start.checked_add(*count));
                 ends.try_fold(0, |extent, end| Some(extent.max(end?)))
             }
         }
@@ -67,17 +90,17 @@ impl<'b> Blocks<'b> {
     }
 
     /// Where they lie in `len` elements of `element` bytes each, in bytes; or what is wrong with them.
-    pub(super) fn ranges(self, members: usize, len: usize, element: usize) -> Result<Vec<Range<usize>>, String> {
-        let counts = self.counts;
+    pub(super) fn ranges(&self, members: usize, len: usize, element: usize) -> Result<Vec<Range<usize>>, String> {
+        let (counts, starts) = (&self.counts[..], self.starts.as_deref());
         if counts.len() != members {
             return Err(format!("{} counts for {members} members: each needs one", counts.len()));
         }
-        if let Some(starts) = self.starts.filter(|starts| starts.len() != members) {
+        if let Some(starts) = starts.filter(|starts| starts.len() != members) {
             return Err(format!("{} beginnings of blocks for {members} members: each needs one", starts.len()));
         }
         let mut next = 0usize;
         let range = |(member, &count): (usize, &usize)| {
-            let start = self.starts.map_or(next, |starts| starts[member]);
+            let start = starts.map_or(next, |starts| starts[member]);
             let end = start.checked_add(count).filter(|end| *end <= len);
             next = end.unwrap_or(next);
             end.map(|end| start * element..end * element).ok_or_else(|| {
@@ -90,7 +113,7 @@ impl<'b> Blocks<'b> {
 
 impl<'b> From<&'b [usize]> for Blocks<'b> {
     fn from(counts: &'b [usize]) -> Blocks<'b> {
-        Blocks { counts, starts: None }
+        Blocks { counts: Cow::Borrowed(counts), starts: None }
     }
 }
 

@@ -1,0 +1,1603 @@
+! One-sided operations and reductions for Fortran: the calls of hikyaku.h. Fortran 2008.
+!
+! Compile this file with your program, by the same compiler:
+!
+!     gfortran -o program hikyaku.f90 program.f90 $(pkg-config --cflags --libs hikyaku)
+!
+!     use hikyaku
+!     type(hk_area) :: data, flag
+!     real(8), pointer :: x(:)
+!     integer(8), pointer :: word(:)
+!     call hk_init()
+!     call hk_alloc(x, 1000, data)             ! every rank has 1000 numbers ...
+!     call hk_alloc(word, 1, flag)             ! ... and a word, both zeroed
+!     if (hk_rank() == 0) then
+!         call hk_push_notify(mine, data%at(1, 1), flag%word(1), 1)     ! to rank 1; the word arrives after the data
+!     else if (hk_rank() == 1) then
+!         call hk_wait(flag%word(1), HK_EQUAL, 1)
+!     end if                                   ! now x has the numbers
+!     call hk_finalize()
+!
+! hikyaku.h tells what each call does. In Fortran:
+!
+! * Ranks are numbered from 0, elements from 1. area%at(rank, index) is element `index` of a rank's part of the area, counted in
+!   elements of the type that the call transfers.
+! * area%word(index) is a word (8 bytes) of the rank that the call is about: of the target in hk_push_notify and
+!   hk_push_notify_add, of this rank in hk_wait and hk_poll.
+! * hk_alloc gives this rank's part as a pointer. After hk_free(area) the pointer must not be used.
+! * Data are integer(4), integer(8), real(4) or real(8), as scalars or arrays of one dimension. For others, use a section
+!   (x(:, j)) or a pointer to them with one dimension. Sections with gaps are copied.
+! * Indexes, counts and the values of words are integers of 4 or 8 bytes.
+! * Each subroutine has a last argument ierr, which gets HK_SUCCESS or a negative code; hk_last_error() then tells what went
+!   wrong. If ierr is left out, an error prints that text and ends the program.
+! * Areas of one rank, active messages, status words and collective calls on blocks are only in C. Messages and groups are in
+!   fmpl.f90; a program may use both modules.
+
+module hikyaku
+    use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_int32_t, c_int64_t, c_loc, c_ptr, &
+                                           c_size_t
+    use, intrinsic :: iso_fortran_env, only: error_unit, int32, int64, real32, real64
+    implicit none
+    private
+
+    integer, parameter, public :: HK_SUCCESS = 0
+    integer, parameter, public :: HK_BUSY = 1
+    integer, parameter, public :: HK_ERR_PEER_DEAD = -1
+    integer, parameter, public :: HK_ERR_PEER_LEFT = -2
+    integer, parameter, public :: HK_ERR_PEER_MISBEHAVED = -3
+    integer, parameter, public :: HK_ERR_REFUSED = -4
+    integer, parameter, public :: HK_ERR_TIMEOUT = -5
+    integer, parameter, public :: HK_ERR_RANK = -6
+    integer, parameter, public :: HK_ERR_BOUNDS = -7
+    integer, parameter, public :: HK_ERR_ALIGNMENT = -8
+    integer, parameter, public :: HK_ERR_HANDLE = -9
+    integer, parameter, public :: HK_ERR_NOT_MINE = -10
+    integer, parameter, public :: HK_ERR_UNKNOWN_AREA = -11
+    integer, parameter, public :: HK_ERR_REVOKED = -12
+    integer, parameter, public :: HK_ERR_AREA_ID = -13
+    integer, parameter, public :: HK_ERR_HANDLER_ID = -14
+    integer, parameter, public :: HK_ERR_PAYLOAD = -15
+    integer, parameter, public :: HK_ERR_IN_HANDLER = -16
+    integer, parameter, public :: HK_ERR_FORKED = -17
+    integer, parameter, public :: HK_ERR_MISMATCH = -18
+    integer, parameter, public :: HK_ERR_PORTS = -19
+    integer, parameter, public :: HK_ERR_INVALID = -20
+    integer, parameter, public :: HK_ERR_NOT_STARTED = -21
+    integer, parameter, public :: HK_ERR_STARTED = -22
+    integer, parameter, public :: HK_ERR_THREAD = -23
+    integer, parameter, public :: HK_ERR_MEMORY = -24
+    integer, parameter, public :: HK_ERR_START = -25
+    integer, parameter, public :: HK_ERR_SYSTEM = -26
+    integer, parameter, public :: HK_ERR_INTERNAL = -27
+    integer, parameter, public :: HK_ERR_UNREACHABLE = -28
+
+    ! What changes a number atomically.
+    integer, parameter, public :: HK_ADD = 0
+    integer, parameter, public :: HK_SWAP = 1
+    integer, parameter, public :: HK_COMPARE_SWAP = 2
+    integer, parameter, public :: HK_AND = 3
+    integer, parameter, public :: HK_OR = 4
+    integer, parameter, public :: HK_XOR = 5
+
+    ! What a reduction combines by.
+    integer, parameter, public :: HK_SUM = 0
+    integer, parameter, public :: HK_PROD = 1
+    integer, parameter, public :: HK_MIN = 2
+    integer, parameter, public :: HK_MAX = 3
+    integer, parameter, public :: HK_BAND = 4
+    integer, parameter, public :: HK_BOR = 5
+    integer, parameter, public :: HK_BXOR = 6
+    integer, parameter, public :: HK_LAND = 7
+    integer, parameter, public :: HK_LOR = 8
+    integer, parameter, public :: HK_LXOR = 9
+
+    ! Waiting: until when, by whom, how long.
+    integer, parameter, public :: HK_EQUAL = 0
+    integer, parameter, public :: HK_NOT_EQUAL = 1
+    integer, parameter, public :: HK_AT_LEAST = 2
+    integer, parameter, public :: HK_ANYONE = -1
+    integer, parameter, public :: HK_FOREVER = -1
+
+    ! Types of elements, as C knows them.
+    integer, parameter :: HK_I32 = 0
+    integer, parameter :: HK_I64 = 1
+    integer, parameter :: HK_F32 = 4
+    integer, parameter :: HK_F64 = 5
+
+    ! A symmetric area: every rank has a part of the same size.
+    type, public :: hk_area
+        private
+        integer(c_int64_t) :: handle = 0
+    contains
+        procedure, private :: at_short, at_long, word_short, word_long
+        generic :: at => at_short, at_long
+        generic :: word => word_short, word_long
+    end type
+
+    ! An element of a rank's part of an area.
+    type, public :: hk_place
+        private
+        integer(c_int64_t) :: handle = 0
+        integer :: rank = -1
+        integer(int64) :: index = 0
+    end type
+
+    ! A word of an area.
+    type, public :: hk_area_word
+        private
+        integer(c_int64_t) :: handle = 0
+        integer(int64) :: index = 0
+    end type
+
+    ! The handle as C takes it.
+    type, bind(C) :: c_area
+        integer(c_int64_t) :: handle
+    end type
+
+    public :: hk_init, hk_finalize, hk_rank, hk_size, hk_error_rank, hk_barrier, hk_barrier_for, hk_is_present, hk_is_crowded, &
+              hk_free, hk_flush, hk_sync, hk_progress, hk_poll, hk_last_error, hk_strerror, hk_version
+
+    interface hk_alloc
+        module procedure alloc_i4_short, alloc_i4_long, alloc_i8_short, alloc_i8_long, alloc_r4_short, alloc_r4_long, &
+                         alloc_r8_short, alloc_r8_long
+    end interface
+    public :: hk_alloc
+
+    interface hk_push
+        module procedure push_i4, push_i4_one, push_i8, push_i8_one, push_r4, push_r4_one, push_r8, push_r8_one
+    end interface
+    public :: hk_push
+
+    interface hk_pull
+        module procedure pull_i4, pull_i4_one, pull_i8, pull_i8_one, pull_r4, pull_r4_one, pull_r8, pull_r8_one
+    end interface
+    public :: hk_pull
+
+    interface hk_push_notify
+        module procedure notify_i4, notify_i4_short, notify_i4_one, notify_i4_one_short, notify_i8, notify_i8_short, &
+                         notify_i8_one, notify_i8_one_short, notify_r4, notify_r4_short, notify_r4_one, notify_r4_one_short, &
+                         notify_r8, notify_r8_short, notify_r8_one, notify_r8_one_short
+    end interface
+    public :: hk_push_notify
+
+    interface hk_push_notify_add
+        module procedure notify_add_i4, notify_add_i4_short, notify_add_i4_one, notify_add_i4_one_short, notify_add_i8, &
+                         notify_add_i8_short, notify_add_i8_one, notify_add_i8_one_short, notify_add_r4, notify_add_r4_short, &
+                         notify_add_r4_one, notify_add_r4_one_short, notify_add_r8, notify_add_r8_short, notify_add_r8_one, &
+                         notify_add_r8_one_short
+    end interface
+    public :: hk_push_notify_add
+
+    interface hk_word
+        module procedure set_long, set_short
+    end interface
+    public :: hk_word
+
+    interface hk_wait
+        module procedure wait_long, wait_short
+    end interface
+    public :: hk_wait
+
+    interface hk_fetch_add
+        module procedure fetch_add_i4, fetch_add_i8, fetch_add_r8
+    end interface
+    public :: hk_fetch_add
+
+    interface hk_atomic
+        module procedure atomic_i4, atomic_i8
+    end interface
+    public :: hk_atomic
+
+    interface hk_broadcast
+        module procedure broadcast_i4, broadcast_i4_one, broadcast_i8, broadcast_i8_one, broadcast_r4, broadcast_r4_one, &
+                         broadcast_r8, broadcast_r8_one
+    end interface
+    public :: hk_broadcast
+
+    interface hk_reduce
+        module procedure reduce_i4, reduce_i4_one, reduce_i8, reduce_i8_one, reduce_r4, reduce_r4_one, reduce_r8, &
+                         reduce_r8_one
+    end interface
+    public :: hk_reduce
+
+    interface hk_allreduce
+        module procedure allreduce_i4, allreduce_i4_one, allreduce_i8, allreduce_i8_one, allreduce_r4, allreduce_r4_one, &
+                         allreduce_r8, allreduce_r8_one
+    end interface
+    public :: hk_allreduce
+
+    interface hk_scan
+        module procedure scan_i4, scan_i4_one, scan_i8, scan_i8_one, scan_r4, scan_r4_one, scan_r8, scan_r8_one
+    end interface
+    public :: hk_scan
+
+    interface hk_exscan
+        module procedure exscan_i4, exscan_i4_one, exscan_i8, exscan_i8_one, exscan_r4, exscan_r4_one, exscan_r8, &
+                         exscan_r8_one
+    end interface
+    public :: hk_exscan
+
+    ! ---- the functions of hikyaku.h
+
+    interface
+        function c_init() bind(C, name='hk_init') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function c_finalize() bind(C, name='hk_finalize') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function hk_rank() bind(C, name='hk_rank') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function hk_size() bind(C, name='hk_size') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function hk_error_rank() bind(C, name='hk_error_rank') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function c_barrier() bind(C, name='hk_barrier') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function hk_is_crowded() bind(C, name='hk_is_crowded') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function c_sync() bind(C, name='hk_sync') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function c_progress() bind(C, name='hk_progress') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function c_barrier_for(timeout_ms) bind(C, name='hk_barrier_for') result(code)
+            import :: c_int
+            integer(c_int), value :: timeout_ms
+            integer(c_int) :: code
+        end function
+        function c_is_present(rank) bind(C, name='hk_is_present') result(code)
+            import :: c_int
+            integer(c_int), value :: rank
+            integer(c_int) :: code
+        end function
+        function c_alloc(bytes, area) bind(C, name='hk_alloc') result(code)
+            import :: c_area, c_int, c_size_t
+            integer(c_size_t), value :: bytes
+            type(c_area), intent(out) :: area
+            integer(c_int) :: code
+        end function
+        function c_free(area) bind(C, name='hk_free') result(code)
+            import :: c_area, c_int
+            type(c_area), value :: area
+            integer(c_int) :: code
+        end function
+        function c_local(area) bind(C, name='hk_local') result(code)
+            import :: c_area, c_ptr
+            type(c_area), value :: area
+            type(c_ptr) :: code
+        end function
+        function c_flush(rank) bind(C, name='hk_flush') result(code)
+            import :: c_int
+            integer(c_int), value :: rank
+            integer(c_int) :: code
+        end function
+        function c_push(from, rank, area, offset, bytes) bind(C, name='hk_push') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: from
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset, bytes
+            integer(c_int) :: code
+        end function
+        function c_pull(into, rank, area, offset, bytes) bind(C, name='hk_pull') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: into
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset, bytes
+            integer(c_int) :: code
+        end function
+        function c_push_notify(from, rank, area, offset, bytes, flag, flag_offset, value) &
+            bind(C, name='hk_push_notify') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: from
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset, bytes
+            type(c_area), value :: flag
+            integer(c_size_t), value :: flag_offset
+            integer(c_int64_t), value :: value
+            integer(c_int) :: code
+        end function
+        function c_push_notify_add(from, rank, area, offset, bytes, flag, flag_offset, value) &
+            bind(C, name='hk_push_notify_add') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: from
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset, bytes
+            type(c_area), value :: flag
+            integer(c_size_t), value :: flag_offset
+            integer(c_int64_t), value :: value
+            integer(c_int) :: code
+        end function
+        function c_word(rank, area, offset, value) bind(C, name='hk_word') result(code)
+            import :: c_area, c_int, c_int64_t, c_size_t
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_int64_t), value :: value
+            integer(c_int) :: code
+        end function
+        function c_fetch_add_i8(rank, area, offset, value, before) bind(C, name='hk_fetch_add') result(code)
+            import :: c_area, c_int, c_int64_t, c_size_t
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_int64_t), value :: value
+            integer(c_int64_t), intent(out) :: before
+            integer(c_int) :: code
+        end function
+        function c_fetch_add_i4(rank, area, offset, value, before) bind(C, name='hk_fetch_add_u32') result(code)
+            import :: c_area, c_int, c_int32_t, c_size_t
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_int32_t), value :: value
+            integer(c_int32_t), intent(out) :: before
+            integer(c_int) :: code
+        end function
+        function c_fetch_add_r8(rank, area, offset, value, before) bind(C, name='hk_fetch_add_f64') result(code)
+            import :: c_area, c_double, c_int, c_size_t
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            real(c_double), value :: value
+            real(c_double), intent(out) :: before
+            integer(c_int) :: code
+        end function
+        function c_atomic_i8(rank, area, offset, op, operand, expected, before) bind(C, name='hk_atomic') result(code)
+            import :: c_area, c_int, c_int64_t, c_size_t
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_int), value :: op
+            integer(c_int64_t), value :: operand, expected
+            integer(c_int64_t), intent(out) :: before
+            integer(c_int) :: code
+        end function
+        function c_atomic_i4(rank, area, offset, op, operand, expected, before) bind(C, name='hk_atomic_u32') result(code)
+            import :: c_area, c_int, c_int32_t, c_size_t
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_int), value :: op
+            integer(c_int32_t), value :: operand, expected
+            integer(c_int32_t), intent(out) :: before
+            integer(c_int) :: code
+        end function
+        function c_wait(area, offset, until, value, by, timeout_ms, seen) bind(C, name='hk_wait') result(code)
+            import :: c_area, c_int, c_int64_t, c_size_t
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_int), value :: until
+            integer(c_int64_t), value :: value
+            integer(c_int), value :: by, timeout_ms
+            integer(c_int64_t), intent(out) :: seen
+            integer(c_int) :: code
+        end function
+        function c_poll(area, offset, value) bind(C, name='hk_poll') result(code)
+            import :: c_area, c_int, c_int64_t, c_size_t
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_int64_t), intent(out) :: value
+            integer(c_int) :: code
+        end function
+        function c_broadcast(data, bytes, root) bind(C, name='hk_broadcast') result(code)
+            import :: c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: bytes
+            integer(c_int), value :: root
+            integer(c_int) :: code
+        end function
+        function c_reduce(data, count, elements, op, root) bind(C, name='hk_reduce') result(code)
+            import :: c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: count
+            integer(c_int), value :: elements, op, root
+            integer(c_int) :: code
+        end function
+        function c_allreduce(data, count, elements, op) bind(C, name='hk_allreduce') result(code)
+            import :: c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: count
+            integer(c_int), value :: elements, op
+            integer(c_int) :: code
+        end function
+        function c_scan(data, count, elements, op) bind(C, name='hk_scan') result(code)
+            import :: c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: count
+            integer(c_int), value :: elements, op
+            integer(c_int) :: code
+        end function
+        function c_exscan(data, count, elements, op) bind(C, name='hk_exscan') result(code)
+            import :: c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: count
+            integer(c_int), value :: elements, op
+            integer(c_int) :: code
+        end function
+        function c_last_error() bind(C, name='hk_last_error') result(code)
+            import :: c_ptr
+            type(c_ptr) :: code
+        end function
+        function c_strerror(code_asked) bind(C, name='hk_strerror') result(code)
+            import :: c_int, c_ptr
+            integer(c_int), value :: code_asked
+            type(c_ptr) :: code
+        end function
+        function c_version() bind(C, name='hk_version') result(code)
+            import :: c_ptr
+            type(c_ptr) :: code
+        end function
+        function c_strlen(text) bind(C, name='strlen') result(length)
+            import :: c_ptr, c_size_t
+            type(c_ptr), value :: text
+            integer(c_size_t) :: length
+        end function
+    end interface
+
+contains
+
+    ! ---- errors
+
+    ! Gives a code to the program. Without a place for it, an error ends the program.
+    subroutine give(code, ierr)
+        integer(c_int), intent(in) :: code
+        integer, intent(out), optional :: ierr
+        character(len=:), allocatable :: text
+        integer :: rank
+        if (present(ierr)) then
+            ierr = code
+        else if (code < 0) then
+            text = hk_last_error()
+            ! This call may fail too, where there is no job.
+            rank = hk_rank()
+            if (rank < 0) then
+                write (error_unit, '(2a)') 'hikyaku: ', text
+            else
+                write (error_unit, '(a, i0, 2a)') 'hikyaku: rank ', rank, ': ', text
+            end if
+            error stop 1
+        end if
+    end subroutine
+
+    ! What went wrong in the last call of this thread that failed.
+    function hk_last_error() result(text)
+        character(len=:), allocatable :: text
+        text = text_at(c_last_error())
+    end function
+
+    ! What a code means in general.
+    function hk_strerror(code) result(text)
+        integer, intent(in) :: code
+        character(len=:), allocatable :: text
+        text = text_at(c_strerror(code))
+    end function
+
+    ! The version of the library.
+    function hk_version() result(text)
+        character(len=:), allocatable :: text
+        text = text_at(c_version())
+    end function
+
+    function text_at(place) result(text)
+        type(c_ptr), intent(in) :: place
+        character(len=:), allocatable :: text
+        character(kind=c_char), pointer :: characters(:)
+        integer :: i
+        call c_f_pointer(place, characters, [c_strlen(place)])
+        allocate (character(len=size(characters)) :: text)
+        do i = 1, size(characters)
+            text(i:i) = characters(i)
+        end do
+    end function
+
+    ! ---- the job
+
+    subroutine hk_init(ierr)
+        integer, intent(out), optional :: ierr
+        call give(c_init(), ierr)
+    end subroutine
+
+    subroutine hk_finalize(ierr)
+        integer, intent(out), optional :: ierr
+        call give(c_finalize(), ierr)
+    end subroutine
+
+    subroutine hk_barrier(ierr)
+        integer, intent(out), optional :: ierr
+        call give(c_barrier(), ierr)
+    end subroutine
+
+    subroutine hk_sync(ierr)
+        integer, intent(out), optional :: ierr
+        call give(c_sync(), ierr)
+    end subroutine
+
+    subroutine hk_barrier_for(timeout_ms, ierr)
+        integer, intent(in) :: timeout_ms
+        integer, intent(out), optional :: ierr
+        call give(c_barrier_for(timeout_ms), ierr)
+    end subroutine
+
+    subroutine hk_flush(rank, ierr)
+        integer, intent(in) :: rank
+        integer, intent(out), optional :: ierr
+        call give(c_flush(rank), ierr)
+    end subroutine
+
+    ! 1 if the rank is alive and has not left, else 0.
+    function hk_is_present(rank) result(code)
+        integer, intent(in) :: rank
+        integer :: code
+        code = c_is_present(rank)
+    end function
+
+    ! Runs the handlers of messages that have arrived; 1 if there were any, else 0.
+    function hk_progress() result(code)
+        integer :: code
+        code = c_progress()
+    end function
+
+    ! ---- areas and places
+
+    pure function at_short(area, rank, index) result(place)
+        class(hk_area), intent(in) :: area
+        integer, intent(in) :: rank
+        integer(int32), intent(in) :: index
+        type(hk_place) :: place
+        place = area%at_long(rank, int(index, int64))
+    end function
+
+    pure function at_long(area, rank, index) result(place)
+        class(hk_area), intent(in) :: area
+        integer, intent(in) :: rank
+        integer(int64), intent(in) :: index
+        type(hk_place) :: place
+        place%handle = area%handle
+        place%rank = rank
+        place%index = index
+    end function
+
+    pure function word_short(area, index) result(word)
+        class(hk_area), intent(in) :: area
+        integer(int32), intent(in) :: index
+        type(hk_area_word) :: word
+        word = area%word_long(int(index, int64))
+    end function
+
+    pure function word_long(area, index) result(word)
+        class(hk_area), intent(in) :: area
+        integer(int64), intent(in) :: index
+        type(hk_area_word) :: word
+        word%handle = area%handle
+        word%index = index
+    end function
+
+    ! The byte where an element begins; for an index that cannot be, one that no area has.
+    pure function offset_of(index, bytes) result(offset)
+        integer(int64), intent(in) :: index
+        integer, intent(in) :: bytes
+        integer(c_size_t) :: offset
+        offset = bytes_of(max(index, 0_int64) - 1, bytes)
+    end function
+
+    ! The bytes of so many elements; for a number that cannot be, more than any memory has.
+    pure function bytes_of(count, bytes) result(total)
+        integer(int64), intent(in) :: count
+        integer, intent(in) :: bytes
+        integer(c_size_t) :: total
+        total = -int(bytes, c_size_t)
+        if (count >= 0 .and. count <= huge(count) / bytes) total = count * bytes
+    end function
+
+    subroutine alloc_bytes(count, bytes, area, place, code)
+        integer(int64), intent(in) :: count
+        integer, intent(in) :: bytes
+        type(hk_area), intent(out) :: area
+        type(c_ptr), intent(out) :: place
+        integer(c_int), intent(out) :: code
+        type(c_area) :: made
+        made%handle = 0
+        code = c_alloc(bytes_of(count, bytes), made)
+        if (code == HK_SUCCESS) then
+            area%handle = made%handle
+            place = c_local(made)
+        end if
+    end subroutine
+
+    ! Frees an area. All ranks call it.
+    subroutine hk_free(area, ierr)
+        type(hk_area), intent(inout) :: area
+        integer, intent(out), optional :: ierr
+        type(c_area) :: old
+        old%handle = area%handle
+        area%handle = 0
+        call give(c_free(old), ierr)
+    end subroutine
+
+    subroutine alloc_i4_short(array, count, area, ierr)
+        integer(int32), pointer, intent(out) :: array(:)
+        integer(int32), intent(in) :: count
+        type(hk_area), intent(out) :: area
+        integer, intent(out), optional :: ierr
+        type(c_ptr) :: place
+        integer(c_int) :: code
+        nullify (array)
+        call alloc_bytes(int(count, int64), 4, area, place, code)
+        if (code == HK_SUCCESS) call c_f_pointer(place, array, [count])
+        call give(code, ierr)
+    end subroutine
+
+    subroutine alloc_i4_long(array, count, area, ierr)
+        integer(int32), pointer, intent(out) :: array(:)
+        integer(int64), intent(in) :: count
+        type(hk_area), intent(out) :: area
+        integer, intent(out), optional :: ierr
+        type(c_ptr) :: place
+        integer(c_int) :: code
+        nullify (array)
+        call alloc_bytes(count, 4, area, place, code)
+        if (code == HK_SUCCESS) call c_f_pointer(place, array, [count])
+        call give(code, ierr)
+    end subroutine
+
+    subroutine alloc_i8_short(array, count, area, ierr)
+        integer(int64), pointer, intent(out) :: array(:)
+        integer(int32), intent(in) :: count
+        type(hk_area), intent(out) :: area
+        integer, intent(out), optional :: ierr
+        type(c_ptr) :: place
+        integer(c_int) :: code
+        nullify (array)
+        call alloc_bytes(int(count, int64), 8, area, place, code)
+        if (code == HK_SUCCESS) call c_f_pointer(place, array, [count])
+        call give(code, ierr)
+    end subroutine
+
+    subroutine alloc_i8_long(array, count, area, ierr)
+        integer(int64), pointer, intent(out) :: array(:)
+        integer(int64), intent(in) :: count
+        type(hk_area), intent(out) :: area
+        integer, intent(out), optional :: ierr
+        type(c_ptr) :: place
+        integer(c_int) :: code
+        nullify (array)
+        call alloc_bytes(count, 8, area, place, code)
+        if (code == HK_SUCCESS) call c_f_pointer(place, array, [count])
+        call give(code, ierr)
+    end subroutine
+
+    subroutine alloc_r4_short(array, count, area, ierr)
+        real(real32), pointer, intent(out) :: array(:)
+        integer(int32), intent(in) :: count
+        type(hk_area), intent(out) :: area
+        integer, intent(out), optional :: ierr
+        type(c_ptr) :: place
+        integer(c_int) :: code
+        nullify (array)
+        call alloc_bytes(int(count, int64), 4, area, place, code)
+        if (code == HK_SUCCESS) call c_f_pointer(place, array, [count])
+        call give(code, ierr)
+    end subroutine
+
+    subroutine alloc_r4_long(array, count, area, ierr)
+        real(real32), pointer, intent(out) :: array(:)
+        integer(int64), intent(in) :: count
+        type(hk_area), intent(out) :: area
+        integer, intent(out), optional :: ierr
+        type(c_ptr) :: place
+        integer(c_int) :: code
+        nullify (array)
+        call alloc_bytes(count, 4, area, place, code)
+        if (code == HK_SUCCESS) call c_f_pointer(place, array, [count])
+        call give(code, ierr)
+    end subroutine
+
+    subroutine alloc_r8_short(array, count, area, ierr)
+        real(real64), pointer, intent(out) :: array(:)
+        integer(int32), intent(in) :: count
+        type(hk_area), intent(out) :: area
+        integer, intent(out), optional :: ierr
+        type(c_ptr) :: place
+        integer(c_int) :: code
+        nullify (array)
+        call alloc_bytes(int(count, int64), 8, area, place, code)
+        if (code == HK_SUCCESS) call c_f_pointer(place, array, [count])
+        call give(code, ierr)
+    end subroutine
+
+    subroutine alloc_r8_long(array, count, area, ierr)
+        real(real64), pointer, intent(out) :: array(:)
+        integer(int64), intent(in) :: count
+        type(hk_area), intent(out) :: area
+        integer, intent(out), optional :: ierr
+        type(c_ptr) :: place
+        integer(c_int) :: code
+        nullify (array)
+        call alloc_bytes(count, 8, area, place, code)
+        if (code == HK_SUCCESS) call c_f_pointer(place, array, [count])
+        call give(code, ierr)
+    end subroutine
+
+    ! ---- push and pull
+
+    subroutine push(data, count, bytes, to, ierr)
+        type(c_ptr), intent(in) :: data
+        integer(int64), intent(in) :: count
+        integer, intent(in) :: bytes
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        associate (place => to)
+            call give(c_push(data, place%rank, c_area(place%handle), offset_of(place%index, bytes), count * bytes), ierr)
+        end associate
+    end subroutine
+
+    subroutine pull(data, count, bytes, from, ierr)
+        type(c_ptr), intent(in) :: data
+        integer(int64), intent(in) :: count
+        integer, intent(in) :: bytes
+        type(hk_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        associate (place => from)
+            call give(c_pull(data, place%rank, c_area(place%handle), offset_of(place%index, bytes), count * bytes), ierr)
+        end associate
+    end subroutine
+
+    subroutine notify(data, count, bytes, to, flag, value, ierr)
+        type(c_ptr), intent(in) :: data
+        integer(int64), intent(in) :: count
+        integer, intent(in) :: bytes
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_push_notify(data, to%rank, c_area(to%handle), offset_of(to%index, bytes), count * bytes, &
+                  c_area(flag%handle), offset_of(flag%index, 8), value), ierr)
+    end subroutine
+
+    subroutine notify_add(data, count, bytes, to, flag, value, ierr)
+        type(c_ptr), intent(in) :: data
+        integer(int64), intent(in) :: count
+        integer, intent(in) :: bytes
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_push_notify_add(data, to%rank, c_area(to%handle), offset_of(to%index, bytes), count * bytes, &
+                  c_area(flag%handle), offset_of(flag%index, 8), value), ierr)
+    end subroutine
+
+    subroutine push_i4(data, to, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call push(c_loc(data), size(data, kind=int64), 4, to, ierr)
+    end subroutine
+
+    subroutine pull_i4(data, from, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call pull(c_loc(data), size(data, kind=int64), 4, from, ierr)
+    end subroutine
+
+    subroutine notify_i4(data, to, flag, value, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), size(data, kind=int64), 4, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_i4_short(data, to, flag, value, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), size(data, kind=int64), 4, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine notify_add_i4(data, to, flag, value, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), size(data, kind=int64), 4, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_add_i4_short(data, to, flag, value, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), size(data, kind=int64), 4, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine push_i4_one(data, to, ierr)
+        integer(int32), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call push(c_loc(data), 1_int64, 4, to, ierr)
+    end subroutine
+
+    subroutine pull_i4_one(data, from, ierr)
+        integer(int32), target, intent(inout) :: data
+        type(hk_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call pull(c_loc(data), 1_int64, 4, from, ierr)
+    end subroutine
+
+    subroutine notify_i4_one(data, to, flag, value, ierr)
+        integer(int32), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), 1_int64, 4, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_i4_one_short(data, to, flag, value, ierr)
+        integer(int32), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), 1_int64, 4, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine notify_add_i4_one(data, to, flag, value, ierr)
+        integer(int32), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), 1_int64, 4, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_add_i4_one_short(data, to, flag, value, ierr)
+        integer(int32), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), 1_int64, 4, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine push_i8(data, to, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call push(c_loc(data), size(data, kind=int64), 8, to, ierr)
+    end subroutine
+
+    subroutine pull_i8(data, from, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call pull(c_loc(data), size(data, kind=int64), 8, from, ierr)
+    end subroutine
+
+    subroutine notify_i8(data, to, flag, value, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), size(data, kind=int64), 8, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_i8_short(data, to, flag, value, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), size(data, kind=int64), 8, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine notify_add_i8(data, to, flag, value, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), size(data, kind=int64), 8, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_add_i8_short(data, to, flag, value, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), size(data, kind=int64), 8, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine push_i8_one(data, to, ierr)
+        integer(int64), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call push(c_loc(data), 1_int64, 8, to, ierr)
+    end subroutine
+
+    subroutine pull_i8_one(data, from, ierr)
+        integer(int64), target, intent(inout) :: data
+        type(hk_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call pull(c_loc(data), 1_int64, 8, from, ierr)
+    end subroutine
+
+    subroutine notify_i8_one(data, to, flag, value, ierr)
+        integer(int64), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), 1_int64, 8, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_i8_one_short(data, to, flag, value, ierr)
+        integer(int64), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), 1_int64, 8, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine notify_add_i8_one(data, to, flag, value, ierr)
+        integer(int64), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), 1_int64, 8, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_add_i8_one_short(data, to, flag, value, ierr)
+        integer(int64), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), 1_int64, 8, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine push_r4(data, to, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call push(c_loc(data), size(data, kind=int64), 4, to, ierr)
+    end subroutine
+
+    subroutine pull_r4(data, from, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call pull(c_loc(data), size(data, kind=int64), 4, from, ierr)
+    end subroutine
+
+    subroutine notify_r4(data, to, flag, value, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), size(data, kind=int64), 4, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_r4_short(data, to, flag, value, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), size(data, kind=int64), 4, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine notify_add_r4(data, to, flag, value, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), size(data, kind=int64), 4, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_add_r4_short(data, to, flag, value, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), size(data, kind=int64), 4, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine push_r4_one(data, to, ierr)
+        real(real32), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call push(c_loc(data), 1_int64, 4, to, ierr)
+    end subroutine
+
+    subroutine pull_r4_one(data, from, ierr)
+        real(real32), target, intent(inout) :: data
+        type(hk_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call pull(c_loc(data), 1_int64, 4, from, ierr)
+    end subroutine
+
+    subroutine notify_r4_one(data, to, flag, value, ierr)
+        real(real32), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), 1_int64, 4, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_r4_one_short(data, to, flag, value, ierr)
+        real(real32), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), 1_int64, 4, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine notify_add_r4_one(data, to, flag, value, ierr)
+        real(real32), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), 1_int64, 4, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_add_r4_one_short(data, to, flag, value, ierr)
+        real(real32), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), 1_int64, 4, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine push_r8(data, to, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call push(c_loc(data), size(data, kind=int64), 8, to, ierr)
+    end subroutine
+
+    subroutine pull_r8(data, from, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call pull(c_loc(data), size(data, kind=int64), 8, from, ierr)
+    end subroutine
+
+    subroutine notify_r8(data, to, flag, value, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), size(data, kind=int64), 8, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_r8_short(data, to, flag, value, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), size(data, kind=int64), 8, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine notify_add_r8(data, to, flag, value, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), size(data, kind=int64), 8, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_add_r8_short(data, to, flag, value, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), size(data, kind=int64), 8, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine push_r8_one(data, to, ierr)
+        real(real64), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call push(c_loc(data), 1_int64, 8, to, ierr)
+    end subroutine
+
+    subroutine pull_r8_one(data, from, ierr)
+        real(real64), target, intent(inout) :: data
+        type(hk_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call pull(c_loc(data), 1_int64, 8, from, ierr)
+    end subroutine
+
+    subroutine notify_r8_one(data, to, flag, value, ierr)
+        real(real64), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), 1_int64, 8, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_r8_one_short(data, to, flag, value, ierr)
+        real(real64), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify(c_loc(data), 1_int64, 8, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine notify_add_r8_one(data, to, flag, value, ierr)
+        real(real64), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), 1_int64, 8, to, flag, value, ierr)
+    end subroutine
+
+    subroutine notify_add_r8_one_short(data, to, flag, value, ierr)
+        real(real64), target, intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call notify_add(c_loc(data), 1_int64, 8, to, flag, int(value, int64), ierr)
+    end subroutine
+
+    ! ---- words
+
+    subroutine set_long(to, value, ierr)
+        type(hk_place), intent(in) :: to
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_word(to%rank, c_area(to%handle), offset_of(to%index, 8), value), ierr)
+    end subroutine
+
+    subroutine set_short(to, value, ierr)
+        type(hk_place), intent(in) :: to
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call set_long(to, int(value, int64), ierr)
+    end subroutine
+
+    ! Waits for a word of this rank, by default set by anyone and for any time.
+    subroutine wait_long(word, until, value, by, timeout_ms, seen, ierr)
+        type(hk_area_word), intent(in) :: word
+        integer, intent(in) :: until
+        integer(int64), intent(in) :: value
+        integer, intent(in), optional :: by, timeout_ms
+        integer(int64), intent(out), optional :: seen
+        integer, intent(out), optional :: ierr
+        integer(c_int) :: who, ms, code
+        integer(int64) :: found
+        who = HK_ANYONE
+        ms = HK_FOREVER
+        found = 0
+        if (present(by)) who = by
+        if (present(timeout_ms)) ms = timeout_ms
+        code = c_wait(c_area(word%handle), offset_of(word%index, 8), until, value, who, ms, found)
+        if (present(seen)) seen = found
+        call give(code, ierr)
+    end subroutine
+
+    subroutine wait_short(word, until, value, by, timeout_ms, seen, ierr)
+        type(hk_area_word), intent(in) :: word
+        integer, intent(in) :: until
+        integer(int32), intent(in) :: value
+        integer, intent(in), optional :: by, timeout_ms
+        integer(int64), intent(out), optional :: seen
+        integer, intent(out), optional :: ierr
+        call wait_long(word, until, int(value, int64), by, timeout_ms, seen, ierr)
+    end subroutine
+
+    ! One look at a word of this rank, without waiting.
+    subroutine hk_poll(word, value, ierr)
+        type(hk_area_word), intent(in) :: word
+        integer(int64), intent(out) :: value
+        integer, intent(out), optional :: ierr
+        value = 0
+        call give(c_poll(c_area(word%handle), offset_of(word%index, 8), value), ierr)
+    end subroutine
+
+    ! ---- atomic operations
+
+    subroutine fetch_add_i4(place, value, before, ierr)
+        type(hk_place), intent(in) :: place
+        integer(int32), intent(in) :: value
+        integer(int32), intent(out), optional :: before
+        integer, intent(out), optional :: ierr
+        integer(int32) :: old
+        integer(c_int) :: code
+        old = 0
+        code = c_fetch_add_i4(place%rank, c_area(place%handle), offset_of(place%index, 4), value, old)
+        if (present(before)) before = old
+        call give(code, ierr)
+    end subroutine
+
+    subroutine fetch_add_i8(place, value, before, ierr)
+        type(hk_place), intent(in) :: place
+        integer(int64), intent(in) :: value
+        integer(int64), intent(out), optional :: before
+        integer, intent(out), optional :: ierr
+        integer(int64) :: old
+        integer(c_int) :: code
+        old = 0
+        code = c_fetch_add_i8(place%rank, c_area(place%handle), offset_of(place%index, 8), value, old)
+        if (present(before)) before = old
+        call give(code, ierr)
+    end subroutine
+
+    subroutine fetch_add_r8(place, value, before, ierr)
+        type(hk_place), intent(in) :: place
+        real(real64), intent(in) :: value
+        real(real64), intent(out), optional :: before
+        integer, intent(out), optional :: ierr
+        real(real64) :: old
+        integer(c_int) :: code
+        old = 0
+        code = c_fetch_add_r8(place%rank, c_area(place%handle), offset_of(place%index, 8), value, old)
+        if (present(before)) before = old
+        call give(code, ierr)
+    end subroutine
+
+    ! `expected` is for HK_COMPARE_SWAP.
+    subroutine atomic_i4(place, op, operand, before, expected, ierr)
+        type(hk_place), intent(in) :: place
+        integer, intent(in) :: op
+        integer(int32), intent(in) :: operand
+        integer(int32), intent(out), optional :: before
+        integer(int32), intent(in), optional :: expected
+        integer, intent(out), optional :: ierr
+        integer(int32) :: old, wanted
+        integer(c_int) :: code
+        old = 0
+        wanted = 0
+        if (present(expected)) wanted = expected
+        code = c_atomic_i4(place%rank, c_area(place%handle), offset_of(place%index, 4), op, operand, wanted, old)
+        if (present(before)) before = old
+        call give(code, ierr)
+    end subroutine
+
+    ! `expected` is for HK_COMPARE_SWAP.
+    subroutine atomic_i8(place, op, operand, before, expected, ierr)
+        type(hk_place), intent(in) :: place
+        integer, intent(in) :: op
+        integer(int64), intent(in) :: operand
+        integer(int64), intent(out), optional :: before
+        integer(int64), intent(in), optional :: expected
+        integer, intent(out), optional :: ierr
+        integer(int64) :: old, wanted
+        integer(c_int) :: code
+        old = 0
+        wanted = 0
+        if (present(expected)) wanted = expected
+        code = c_atomic_i8(place%rank, c_area(place%handle), offset_of(place%index, 8), op, operand, wanted, old)
+        if (present(before)) before = old
+        call give(code, ierr)
+    end subroutine
+
+    ! ---- collective calls
+
+    subroutine broadcast_i4(data, root, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: root
+        integer, intent(out), optional :: ierr
+        call give(c_broadcast(c_loc(data), size(data, kind=c_size_t) * 4, root), ierr)
+    end subroutine
+
+    subroutine reduce_i4(data, op, root, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op, root
+        integer, intent(out), optional :: ierr
+        call give(c_reduce(c_loc(data), size(data, kind=c_size_t), HK_I32, op, root), ierr)
+    end subroutine
+
+    subroutine allreduce_i4(data, op, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_allreduce(c_loc(data), size(data, kind=c_size_t), HK_I32, op), ierr)
+    end subroutine
+
+    subroutine scan_i4(data, op, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_scan(c_loc(data), size(data, kind=c_size_t), HK_I32, op), ierr)
+    end subroutine
+
+    subroutine exscan_i4(data, op, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_exscan(c_loc(data), size(data, kind=c_size_t), HK_I32, op), ierr)
+    end subroutine
+
+    subroutine broadcast_i4_one(data, root, ierr)
+        integer(int32), target, intent(inout) :: data
+        integer, intent(in) :: root
+        integer, intent(out), optional :: ierr
+        call give(c_broadcast(c_loc(data), int(4, c_size_t), root), ierr)
+    end subroutine
+
+    subroutine reduce_i4_one(data, op, root, ierr)
+        integer(int32), target, intent(inout) :: data
+        integer, intent(in) :: op, root
+        integer, intent(out), optional :: ierr
+        call give(c_reduce(c_loc(data), 1_c_size_t, HK_I32, op, root), ierr)
+    end subroutine
+
+    subroutine allreduce_i4_one(data, op, ierr)
+        integer(int32), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_allreduce(c_loc(data), 1_c_size_t, HK_I32, op), ierr)
+    end subroutine
+
+    subroutine scan_i4_one(data, op, ierr)
+        integer(int32), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_scan(c_loc(data), 1_c_size_t, HK_I32, op), ierr)
+    end subroutine
+
+    subroutine exscan_i4_one(data, op, ierr)
+        integer(int32), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_exscan(c_loc(data), 1_c_size_t, HK_I32, op), ierr)
+    end subroutine
+
+    subroutine broadcast_i8(data, root, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: root
+        integer, intent(out), optional :: ierr
+        call give(c_broadcast(c_loc(data), size(data, kind=c_size_t) * 8, root), ierr)
+    end subroutine
+
+    subroutine reduce_i8(data, op, root, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op, root
+        integer, intent(out), optional :: ierr
+        call give(c_reduce(c_loc(data), size(data, kind=c_size_t), HK_I64, op, root), ierr)
+    end subroutine
+
+    subroutine allreduce_i8(data, op, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_allreduce(c_loc(data), size(data, kind=c_size_t), HK_I64, op), ierr)
+    end subroutine
+
+    subroutine scan_i8(data, op, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_scan(c_loc(data), size(data, kind=c_size_t), HK_I64, op), ierr)
+    end subroutine
+
+    subroutine exscan_i8(data, op, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_exscan(c_loc(data), size(data, kind=c_size_t), HK_I64, op), ierr)
+    end subroutine
+
+    subroutine broadcast_i8_one(data, root, ierr)
+        integer(int64), target, intent(inout) :: data
+        integer, intent(in) :: root
+        integer, intent(out), optional :: ierr
+        call give(c_broadcast(c_loc(data), int(8, c_size_t), root), ierr)
+    end subroutine
+
+    subroutine reduce_i8_one(data, op, root, ierr)
+        integer(int64), target, intent(inout) :: data
+        integer, intent(in) :: op, root
+        integer, intent(out), optional :: ierr
+        call give(c_reduce(c_loc(data), 1_c_size_t, HK_I64, op, root), ierr)
+    end subroutine
+
+    subroutine allreduce_i8_one(data, op, ierr)
+        integer(int64), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_allreduce(c_loc(data), 1_c_size_t, HK_I64, op), ierr)
+    end subroutine
+
+    subroutine scan_i8_one(data, op, ierr)
+        integer(int64), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_scan(c_loc(data), 1_c_size_t, HK_I64, op), ierr)
+    end subroutine
+
+    subroutine exscan_i8_one(data, op, ierr)
+        integer(int64), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_exscan(c_loc(data), 1_c_size_t, HK_I64, op), ierr)
+    end subroutine
+
+    subroutine broadcast_r4(data, root, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: root
+        integer, intent(out), optional :: ierr
+        call give(c_broadcast(c_loc(data), size(data, kind=c_size_t) * 4, root), ierr)
+    end subroutine
+
+    subroutine reduce_r4(data, op, root, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op, root
+        integer, intent(out), optional :: ierr
+        call give(c_reduce(c_loc(data), size(data, kind=c_size_t), HK_F32, op, root), ierr)
+    end subroutine
+
+    subroutine allreduce_r4(data, op, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_allreduce(c_loc(data), size(data, kind=c_size_t), HK_F32, op), ierr)
+    end subroutine
+
+    subroutine scan_r4(data, op, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_scan(c_loc(data), size(data, kind=c_size_t), HK_F32, op), ierr)
+    end subroutine
+
+    subroutine exscan_r4(data, op, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_exscan(c_loc(data), size(data, kind=c_size_t), HK_F32, op), ierr)
+    end subroutine
+
+    subroutine broadcast_r4_one(data, root, ierr)
+        real(real32), target, intent(inout) :: data
+        integer, intent(in) :: root
+        integer, intent(out), optional :: ierr
+        call give(c_broadcast(c_loc(data), int(4, c_size_t), root), ierr)
+    end subroutine
+
+    subroutine reduce_r4_one(data, op, root, ierr)
+        real(real32), target, intent(inout) :: data
+        integer, intent(in) :: op, root
+        integer, intent(out), optional :: ierr
+        call give(c_reduce(c_loc(data), 1_c_size_t, HK_F32, op, root), ierr)
+    end subroutine
+
+    subroutine allreduce_r4_one(data, op, ierr)
+        real(real32), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_allreduce(c_loc(data), 1_c_size_t, HK_F32, op), ierr)
+    end subroutine
+
+    subroutine scan_r4_one(data, op, ierr)
+        real(real32), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_scan(c_loc(data), 1_c_size_t, HK_F32, op), ierr)
+    end subroutine
+
+    subroutine exscan_r4_one(data, op, ierr)
+        real(real32), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_exscan(c_loc(data), 1_c_size_t, HK_F32, op), ierr)
+    end subroutine
+
+    subroutine broadcast_r8(data, root, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: root
+        integer, intent(out), optional :: ierr
+        call give(c_broadcast(c_loc(data), size(data, kind=c_size_t) * 8, root), ierr)
+    end subroutine
+
+    subroutine reduce_r8(data, op, root, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op, root
+        integer, intent(out), optional :: ierr
+        call give(c_reduce(c_loc(data), size(data, kind=c_size_t), HK_F64, op, root), ierr)
+    end subroutine
+
+    subroutine allreduce_r8(data, op, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_allreduce(c_loc(data), size(data, kind=c_size_t), HK_F64, op), ierr)
+    end subroutine
+
+    subroutine scan_r8(data, op, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_scan(c_loc(data), size(data, kind=c_size_t), HK_F64, op), ierr)
+    end subroutine
+
+    subroutine exscan_r8(data, op, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_exscan(c_loc(data), size(data, kind=c_size_t), HK_F64, op), ierr)
+    end subroutine
+
+    subroutine broadcast_r8_one(data, root, ierr)
+        real(real64), target, intent(inout) :: data
+        integer, intent(in) :: root
+        integer, intent(out), optional :: ierr
+        call give(c_broadcast(c_loc(data), int(8, c_size_t), root), ierr)
+    end subroutine
+
+    subroutine reduce_r8_one(data, op, root, ierr)
+        real(real64), target, intent(inout) :: data
+        integer, intent(in) :: op, root
+        integer, intent(out), optional :: ierr
+        call give(c_reduce(c_loc(data), 1_c_size_t, HK_F64, op, root), ierr)
+    end subroutine
+
+    subroutine allreduce_r8_one(data, op, ierr)
+        real(real64), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_allreduce(c_loc(data), 1_c_size_t, HK_F64, op), ierr)
+    end subroutine
+
+    subroutine scan_r8_one(data, op, ierr)
+        real(real64), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_scan(c_loc(data), 1_c_size_t, HK_F64, op), ierr)
+    end subroutine
+
+    subroutine exscan_r8_one(data, op, ierr)
+        real(real64), target, intent(inout) :: data
+        integer, intent(in) :: op
+        integer, intent(out), optional :: ierr
+        call give(c_exscan(c_loc(data), 1_c_size_t, HK_F64, op), ierr)
+    end subroutine
+
+end module
