@@ -219,6 +219,30 @@ int hk_push_status(const void *my_addr, int rank, hk_area area, size_t offset, s
 int hk_pull_status(void *my_addr, int rank, hk_area area, size_t offset, size_t size,
                    hk_area status, size_t status_offset, uint64_t value);
 
+/* Transfers: pushes and pulls that go on while the program computes. Any number can be under way, with one rank or several. Those
+ * with ranks of this host end at once. The bytes at `my_addr` are left alone by the program until the transfer has ended: a push must
+ * not find them changed, a pull writes them at any time. A transfer belongs to the thread that has started it.
+ *
+ * A transfer is not ordered with others, nor with words, until it was waited for. hk_flush, hk_sync and barriers wait for transfers
+ * too; only waiting for the transfer itself tells whether it was refused. */
+typedef struct hk_transfer {
+    uint64_t handle; /* 0 for one that has ended */
+} hk_transfer;
+
+/* Starts to write (read) `size` bytes. `transfer` must not be null. */
+int hk_push_start(const void *my_addr, int rank, hk_area area, size_t offset, size_t size, hk_transfer *transfer);
+int hk_pull_start(void *my_addr, int rank, hk_area area, size_t offset, size_t size, hk_transfer *transfer);
+
+/* 1 if a transfer has ended, 0 if it is under way. An error ends it too. One that has ended is set to {0}, which has always ended. */
+int hk_transfer_test(hk_transfer *transfer);
+
+/* Waits for it; HK_ERR_TIMEOUT if that takes longer, and it is under way as before. Every other error ends it. A push is at its target
+ * then. */
+int hk_transfer_wait(hk_transfer *transfer, int timeout_ms);
+
+/* Waits for all transfers of the calling thread, whose handles are gone then; gives the first error. */
+int hk_transfer_wait_all(void);
+
 typedef enum hk_atomic_op {
     HK_ADD = 0,
     HK_SWAP = 1,

@@ -15,6 +15,7 @@
 //! | `handle` | the table behind `hk_area` |
 //! | `area` | symmetric memory and areas by id |
 //! | `operation` | push, pull, word, atomics, notification, flush |
+//! | `transfer` | pulls and pushes that go on beside the program |
 //! | `message` | active messages |
 //! | `wait` | waiting for words and handlers |
 //! | `progress` | threads and a descriptor that serve peers |
@@ -35,4 +36,5 @@ mod operation;
 mod process;
 mod progress;
 mod thread;
+mod transfer;
 mod wait;

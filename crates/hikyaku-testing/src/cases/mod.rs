@@ -22,4 +22,5 @@ pub mod ports;
 pub mod pressure;
 pub mod registered;
 pub mod status;
+pub mod transfers;
 pub mod waiting;

@@ -13,6 +13,7 @@
 //! | `handlers` | active messages, the interface's thread |
 //! | `hosts` | jobs over several hosts, simulated ones |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
+//! | `transfers` | pulls and pushes that go on beside the program |
 //! | `canary` | buffers that notice who writes to them |
 
 #![forbid(unsafe_code)]
@@ -25,6 +26,7 @@ mod handlers;
 mod hosts;
 mod memory;
 mod messages;
+mod transfers;
 
 use hikyaku::{Error, Job};
 
@@ -138,6 +140,13 @@ macro_rules! for_each_misuse {
                 a_panic_leaves_a_scope_over_hosts: 1,
                 a_panic_leaves_a_pull_over_hosts: 1,
                 a_transport_is_used_by_itself: 1,
+            }
+            transfers {
+                transfers_are_forgotten: 2,
+                a_panic_leaves_transfers_under_way: 2,
+                a_handler_panics_in_the_wait_for_a_transfer: 2,
+                areas_are_revoked_in_the_middle_of_transfers: 2,
+                ports_are_dropped_after_their_transfers: 2,
             }
             memory {
                 an_area_is_leaked: 2,
