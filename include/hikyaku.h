@@ -70,7 +70,7 @@ enum {
     HK_ERR_REVOKED = -12,     /* the owner has revoked the area */
     HK_ERR_AREA_ID = -13,     /* the area id is taken or beyond the table */
     HK_ERR_HANDLER_ID = -14,  /* the handler id is taken, beyond the table, or not registered */
-    HK_ERR_PAYLOAD = -15,     /* a payload longer than HK_PAYLOAD_MAX */
+    HK_ERR_PAYLOAD = -15,     /* a payload longer than HK_PAYLOAD_MAX, or a reply longer than the buffer for it */
     HK_ERR_IN_HANDLER = -16,  /* a handler, or a function that combines, may not wait */
     HK_ERR_FORKED = -17,      /* this process is a fork of a rank, not a rank */
     HK_ERR_MISMATCH = -18,    /* ranks called the same collective with different arguments */
@@ -315,12 +315,22 @@ int hk_try_send(int rank, uint16_t handler, uint64_t address, const uint64_t arg
 int hk_call(int rank, uint16_t handler, const uint64_t arguments[HK_ARGUMENT_COUNT], const void *payload,
             size_t payload_bytes, uint64_t reply[HK_ARGUMENT_COUNT]);
 
+/* Runs a handler of the rank and waits for what it replies: six words, as hk_call, and bytes, by hk_context_reply_with. At most
+ * `reply_max` bytes are written to `reply`, which nobody else writes meanwhile, and `reply_bytes`, if not null, gets how many. If the
+ * handler replies more, the call fails with HK_ERR_PAYLOAD, and nothing is written. */
+int hk_call_with(int rank, uint16_t handler, const uint64_t arguments[HK_ARGUMENT_COUNT], const void *payload,
+                 size_t payload_bytes, uint64_t words[HK_ARGUMENT_COUNT], void *reply, size_t reply_max, size_t *reply_bytes);
+
 /* Inside a handler: sends a further message, without waiting. HK_BUSY if that rank is far behind. */
 int hk_context_send(hk_context *context, int rank, uint16_t handler, uint64_t address,
                     const uint64_t arguments[HK_ARGUMENT_COUNT], const void *payload, size_t payload_bytes);
 
 /* Inside a handler: answers hk_call. Does nothing for a message that is no call, or the second time. */
 int hk_context_reply(hk_context *context, const uint64_t arguments[HK_ARGUMENT_COUNT]);
+
+/* Inside a handler: answers hk_call_with by six words and at most HK_PAYLOAD_MAX bytes, which hk_call does not get. */
+int hk_context_reply_with(hk_context *context, const uint64_t arguments[HK_ARGUMENT_COUNT], const void *payload,
+                          size_t payload_bytes);
 
 /* Inside a handler: asks to be run again with the same message later. Messages of the same sender wait behind it, and so does
  * that sender in hk_sync and hk_barrier. */

@@ -195,6 +195,9 @@ macro_rules! for_each_case {
                 ports_get_their_own_replies: 2,
                 only_the_first_reply_counts: 2,
                 a_rank_in_a_barrier_answers: 2,
+                replies_carry_bytes_of_every_length: 2,
+                replies_that_do_not_fit_are_refused: 2,
+                ports_get_their_own_bytes: 2,
             }
             handlers {
                 waiting_in_a_handler_is_refused: 2,

@@ -34,7 +34,7 @@
 //! | move data while computing | [`Port::scope`], [`TransferScope::start_pull`], [`TransferScope::start_push`] |
 //! | set and wait for flags | [`Port::word`], [`Port::wait`], [`Port::wait_any`] |
 //! | change a word atomically | [`Port::atomic`], [`Port::fetch_add`], [`Port::compare_swap`] |
-//! | run code at a peer | [`Port::register_handler`], [`Port::send`], [`Port::call`] |
+//! | run code at a peer | [`Port::register_handler`], [`Port::send`], [`Port::call`], [`Port::call_with`] |
 //! | serve peers while computing | [`Port::start_ni_thread`] |
 //! | communicate from several threads | [`Port::open`] |
 //! | wait for everyone | [`Job::barrier`], [`Group::barrier`] |

@@ -64,6 +64,7 @@ static void everything_gives(int code) {
     FAILS(code, hk_send(0, 1, 0, NULL, NULL, 0));
     FAILS(code, hk_try_send(0, 1, 0, NULL, NULL, 0));
     FAILS(code, hk_call(0, 1, NULL, NULL, 0, NULL));
+    FAILS(code, hk_call_with(0, 1, NULL, NULL, 0, NULL, data, 8, &bytes));
     FAILS(code, hk_progress());
     FAILS(code, hk_handled(1, &word));
     FAILS(code, hk_wait(area, 0, HK_EQUAL, 1, HK_ANYONE, 1, NULL));

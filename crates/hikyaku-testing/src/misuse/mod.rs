@@ -130,6 +130,7 @@ macro_rules! for_each_misuse {
                 handlers_of_two_jobs_drop_each_others_threads: 1,
                 the_interfaces_thread_is_leaked: 2,
                 a_handler_panics_while_messages_are_dropped: 2,
+                calls_for_bytes_are_given_up: 2,
             }
             hosts {
                 hosts_that_cannot_be: 1,
