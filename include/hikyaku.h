@@ -70,7 +70,7 @@ enum {
     HK_ERR_REVOKED = -12,     /* the owner has revoked the area */
     HK_ERR_AREA_ID = -13,     /* the area id is taken or beyond the table */
     HK_ERR_HANDLER_ID = -14,  /* the handler id is taken, beyond the table, or not registered */
-    HK_ERR_PAYLOAD = -15,     /* a payload longer than HK_PAYLOAD_MAX */
+    HK_ERR_PAYLOAD = -15,     /* a payload longer than HK_PAYLOAD_MAX, or a reply longer than the buffer for it */
     HK_ERR_IN_HANDLER = -16,  /* a call that waits, inside a handler or a function of a reduction */
     HK_ERR_FORKED = -17,      /* this process is a fork of a rank, not a rank */
     HK_ERR_MISMATCH = -18,    /* ranks called the same collective with different arguments */
@@ -218,6 +218,30 @@ int hk_push_status(const void *my_addr, int rank, hk_area area, size_t offset, s
 int hk_pull_status(void *my_addr, int rank, hk_area area, size_t offset, size_t size,
                    hk_area status, size_t status_offset, uint64_t value);
 
+/* Transfers: pushes and pulls that go on while the program computes. Any number can be under way, with one rank or several. Those
+ * with ranks of this host end at once. The bytes at `my_addr` are left alone by the program until the transfer has ended: a push must
+ * not find them changed, a pull writes them at any time. A transfer belongs to the thread that has started it.
+ *
+ * A transfer is not ordered with others, nor with words, until it was waited for. hk_flush, hk_sync and barriers wait for transfers
+ * too; only waiting for the transfer itself tells whether it was refused. */
+typedef struct hk_transfer {
+    uint64_t handle; /* 0 for one that has ended */
+} hk_transfer;
+
+/* Starts to write (read) `size` bytes. `transfer` must not be null. */
+int hk_push_start(const void *my_addr, int rank, hk_area area, size_t offset, size_t size, hk_transfer *transfer);
+int hk_pull_start(void *my_addr, int rank, hk_area area, size_t offset, size_t size, hk_transfer *transfer);
+
+/* 1 if a transfer has ended, 0 if it is under way. An error ends it too. One that has ended is set to {0}, which has always ended. */
+int hk_transfer_test(hk_transfer *transfer);
+
+/* Waits for it; HK_ERR_TIMEOUT if that takes longer, and it is under way as before. Every other error ends it. A push is at its target
+ * then. */
+int hk_transfer_wait(hk_transfer *transfer, int timeout_ms);
+
+/* Waits for all transfers of the calling thread, whose handles are gone then; gives the first error. */
+int hk_transfer_wait_all(void);
+
 typedef enum hk_atomic_op {
     HK_ADD = 0,
     HK_SWAP = 1,
@@ -349,12 +373,22 @@ int hk_try_send(int rank, uint16_t handler, uint64_t address, const uint64_t arg
 int hk_call(int rank, uint16_t handler, const uint64_t arguments[HK_ARGUMENT_COUNT], const void *payload,
             size_t payload_bytes, uint64_t reply[HK_ARGUMENT_COUNT]);
 
+/* Runs a handler of the rank and waits for what it replies: six words, as hk_call, and bytes, by hk_context_reply_with. At most
+ * `reply_max` bytes are written to `reply`, which nobody else writes meanwhile, and `reply_bytes`, if not null, gets how many. If the
+ * handler replies more, the call fails with HK_ERR_PAYLOAD, and nothing is written. */
+int hk_call_with(int rank, uint16_t handler, const uint64_t arguments[HK_ARGUMENT_COUNT], const void *payload,
+                 size_t payload_bytes, uint64_t words[HK_ARGUMENT_COUNT], void *reply, size_t reply_max, size_t *reply_bytes);
+
 /* Inside a handler: sends a message without waiting. HK_BUSY if that rank is too far behind. */
 int hk_context_send(hk_context *context, int rank, uint16_t handler, uint64_t address,
                     const uint64_t arguments[HK_ARGUMENT_COUNT], const void *payload, size_t payload_bytes);
 
 /* Inside a handler: replies to hk_call. Does nothing if the message is not a call, or was replied to already. */
 int hk_context_reply(hk_context *context, const uint64_t arguments[HK_ARGUMENT_COUNT]);
+
+/* Inside a handler: replies to hk_call_with by six words and at most HK_PAYLOAD_MAX bytes, which hk_call does not get. */
+int hk_context_reply_with(hk_context *context, const uint64_t arguments[HK_ARGUMENT_COUNT], const void *payload,
+                          size_t payload_bytes);
 
 /* Inside a handler: the handler will run again later with the same message. Until then, later messages of that sender wait, and so
  * does the sender in hk_sync and hk_barrier. */

@@ -181,7 +181,7 @@ fn code_of(error: &Error) -> c_int {
         Error::AreaRevoked { .. } => HK_ERR_REVOKED,
         Error::AreaIdTaken { .. } => HK_ERR_AREA_ID,
         Error::HandlerTaken { .. } | Error::UnknownHandler { .. } => HK_ERR_HANDLER_ID,
-        Error::PayloadTooLong { .. } => HK_ERR_PAYLOAD,
+        Error::PayloadTooLong { .. } | Error::ReplyTooLong { .. } => HK_ERR_PAYLOAD,
         Error::InHandler | Error::InFunction => HK_ERR_IN_HANDLER,
         Error::ForkedChild => HK_ERR_FORKED,
         Error::Mismatch { .. } => HK_ERR_MISMATCH,

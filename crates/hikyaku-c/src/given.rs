@@ -9,7 +9,7 @@
 
 use crate::error::Failure;
 use crate::message::CMessage;
-use core_hikyaku::ffi::{RawPort, copy_out};
+use core_hikyaku::ffi::{RawPort, RawTransfers, copy_out};
 use core_hikyaku::{ARGUMENT_COUNT, Area, Arguments, PAYLOAD_MAX, Place, Port};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
@@ -301,6 +301,27 @@ pub fn apart<'a>(
     into_bytes: usize,
 ) -> Result<Apart<'a>, Failure> {
     into.apart(into_bytes, &from, from_bytes)
+}
+
+/// The place of bytes that are the caller's to read, and to write for a pull, until the transfer that it starts with them has ended; or
+/// anything for none.
+#[repr(transparent)]
+pub struct Lasting(*mut c_void);
+
+impl Lasting {
+    /// Starts to push `size` bytes.
+    pub fn start_push(&self, port: &Port, to: Place<'_, u8>, size: usize) -> Result<u64, Failure> {
+        check(self.0, size)?;
+        // SAFETY: the caller's to read until it has ended, as the header demands.
+        Ok(unsafe { port.start_push_from(to, self.0.cast(), size) }?)
+    }
+
+    /// Starts to pull `size` bytes.
+    pub fn start_pull(&self, port: &Port, from: Place<'_, u8>, size: usize) -> Result<u64, Failure> {
+        check(self.0, size)?;
+        // SAFETY: the caller's to write until it has ended, as the header demands.
+        Ok(unsafe { port.start_pull_into(from, self.0.cast(), size) }?)
+    }
 }
 
 /// Memory of the program that it lets peers reach: it stays until it is revoked, and meanwhile the program reads and writes it as

@@ -18,6 +18,7 @@
 //! | `collective` | broadcast, reductions and blocks of all ranks |
 //! | `function` | what reductions combine by, in both interfaces |
 //! | `check` | arguments of collective calls, in both interfaces |
+//! | `transfer` | pulls and pushes that go on beside the program |
 //! | `message` | active messages |
 //! | `wait` | waiting for words and handlers |
 //! | `progress` | threads and a descriptor that serve peers |
@@ -41,4 +42,5 @@ mod operation;
 mod process;
 mod progress;
 mod thread;
+mod transfer;
 mod wait;

@@ -5,7 +5,7 @@
 
 use crate::entry::{Code, guarded, with_job, with_port};
 use crate::error::Failure;
-use crate::given::{Function, In, Out, Source, User, exported};
+use crate::given::{Function, In, Out, Source, Target, User, exported};
 use crate::thread::{self, with_context};
 use core_hikyaku::{ARGUMENT_COUNT, Arguments, Context, Error, HANDLER_COUNT, Message, PAYLOAD_MAX, Port};
 use std::ffi::{c_int, c_void};
@@ -116,6 +116,30 @@ exported! {
         with_message(arguments, payload, payload_bytes, call)
     }
 
+    /// Runs a handler of a peer and waits for its reply, with bytes.
+    pub fn hk_call_with(
+        rank: c_int,
+        handler: u16,
+        arguments: In<'_, Arguments>,
+        payload: Source<'_>,
+        payload_bytes: usize,
+        words: Out<'_, Arguments>,
+        reply: Target<'_>,
+        reply_max: usize,
+        reply_bytes: Out<'_, usize>,
+    ) -> c_int {
+        // None is longer, however much room there is.
+        let room = reply_max.min(PAYLOAD_MAX);
+        with_port(|port| {
+            let (asked, reply) = (arguments.words(), reply.bytes(room)?);
+            let call = |payload: &[u8]| port.call_with(rank as usize, handler, asked, payload, reply);
+            let (answer, bytes) = payload.payload(payload_bytes, call)??;
+            words.give(answer);
+            reply_bytes.give(bytes);
+            Ok(())
+        })
+    }
+
     /// Inside a handler: sends a further message.
     pub fn hk_context_send(
         context: *mut c_void,
@@ -139,6 +163,21 @@ exported! {
         guarded(|| {
             let words = arguments.words();
             with_context(context, |context| Ok(context.reply(words)?))
+        })
+    }
+
+    /// Inside a handler: answers a call, with bytes.
+    pub fn hk_context_reply_with(
+        context: *mut c_void,
+        arguments: In<'_, Arguments>,
+        payload: Source<'_>,
+        payload_bytes: usize,
+    ) -> c_int {
+        guarded(|| {
+            let words = arguments.words();
+            payload.payload(payload_bytes, |payload| {
+                with_context(context, |context| Ok(context.reply_with(words, payload)?))
+            })?
         })
     }
 

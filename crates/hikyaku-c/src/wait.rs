@@ -62,7 +62,8 @@ fn by(port: &Port, by: c_int) -> Result<By, Failure> {
     }
 }
 
-fn timeout(timeout_ms: c_int) -> Option<Duration> {
+/// None for one that is negative.
+pub fn timeout(timeout_ms: c_int) -> Option<Duration> {
     u64::try_from(timeout_ms).ok().map(Duration::from_millis)
 }
 

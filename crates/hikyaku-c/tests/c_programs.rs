@@ -79,6 +79,12 @@ fn remote_operations() {
 }
 
 #[test]
+fn transfers_beside_the_program() {
+    alone("transfers.c");
+    job("transfers.c", &[2, 3]);
+}
+
+#[test]
 fn areas_by_id() {
     alone("areas.c");
     job("areas.c", &[2, 3]);

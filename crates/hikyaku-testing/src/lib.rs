@@ -111,6 +111,16 @@ macro_rules! for_each_case {
                 concurrent_adds_of_every_type: 4,
                 half_a_word_wakes: 2,
             }
+            transfers {
+                pulls_of_every_rank_are_under_way_at_once: 3,
+                pushes_to_every_rank_are_there_when_they_end: 3,
+                a_scope_waits_for_what_it_has_started: 2,
+                flushes_and_barriers_wait_for_transfers: 2,
+                transfers_of_areas: 2,
+                wrong_transfers_are_refused: 2,
+                transfers_with_a_rank_that_leaves: 3,
+                transfers_in_a_handler: 2,
+            }
             status {
                 push_status_comes_after_the_data: 2,
                 pull_status_comes_after_the_data: 2,
@@ -185,6 +195,9 @@ macro_rules! for_each_case {
                 ports_get_their_own_replies: 2,
                 only_the_first_reply_counts: 2,
                 a_rank_in_a_barrier_answers: 2,
+                replies_carry_bytes_of_every_length: 2,
+                replies_that_do_not_fit_are_refused: 2,
+                ports_get_their_own_bytes: 2,
             }
             handlers {
                 waiting_in_a_handler_is_refused: 2,

@@ -240,6 +240,55 @@ fn long_pulls_have_several_requests_under_way() {
     assert!(one > 0.002 && sixteen < 3.0 * one, "{one} s for one, {sixteen} s for sixteen");
 }
 
+/// On a long way, eight transfers that were started take little longer than one that is waited for; eight of those take eight times as
+/// long.
+#[test]
+fn transfers_are_under_way_at_once() {
+    const BYTES: usize = 1000;
+    let mut machine = Machine::plain();
+    machine.link.latency = 1000.0;
+    let run = Sim::new(machine, 2, 1).run(|job| {
+        let data = job.symmetric::<u8>(8 * BYTES)?;
+        data.write(0, &[job.rank() as u8 + 1; 8 * BYTES]);
+        let mut took = [0.0; 4];
+        job.barrier()?;
+        if job.rank() == 0 {
+            let (mut waited, mut started) = (vec![0; 8 * BYTES], vec![0; 8 * BYTES]);
+            let mut clock = job.now();
+            let mut lap = || (job.now() - std::mem::replace(&mut clock, job.now())).as_secs_f64();
+            for (part, into) in waited.chunks_mut(BYTES).enumerate() {
+                job.pull(data.at(1, part * BYTES), into)?;
+            }
+            took[0] = lap();
+            job.scope(|scope| {
+                let mut pulls = Vec::new();
+                for (part, into) in started.chunks_mut(BYTES).enumerate() {
+                    pulls.push(scope.start_pull(data.at(1, part * BYTES), into)?);
+                }
+                pulls.into_iter().try_for_each(|pull| scope.wait(pull))
+            })?;
+            took[1] = lap();
+            assert!(waited == started && waited == [2; 8 * BYTES]);
+            for (part, from) in waited.chunks(BYTES).enumerate() {
+                job.push(data.at(1, part * BYTES), from)?;
+                job.flush(1)?;
+            }
+            took[2] = lap();
+            job.scope(|scope| {
+                let mut parts = started.chunks(BYTES).enumerate();
+                parts.try_for_each(|(part, from)| scope.start_push(data.at(1, part * BYTES), from).map(drop))
+            })?;
+            took[3] = lap();
+        }
+        job.barrier()?;
+        hikyaku::Result::Ok(took)
+    });
+    let [pulls, started_pulls, pushes, started_pushes] = run.unwrap().results.swap_remove(0).unwrap();
+    println!("8 pulls: {pulls} s, started {started_pulls} s; 8 pushes: {pushes} s, started {started_pushes} s");
+    assert!(pulls > 0.016 && started_pulls < pulls / 6.0, "{pulls} s one by one, {started_pulls} s at once");
+    assert!(pushes > 0.016 && started_pushes < pushes / 6.0, "{pushes} s one by one, {started_pushes} s at once");
+}
+
 /// Without optimization an eighth of them, for the sake of time.
 const MANY: usize = if cfg!(debug_assertions) { 512 } else { 4096 };
 

@@ -150,6 +150,16 @@ pub enum Error {
         /// The limit.
         max: usize,
     },
+    /// A reply was longer than the caller's buffer for it; nothing was written.
+    #[error("rank {rank} replied {bytes} bytes, more than the {room} of the buffer for them; nothing was written")]
+    ReplyTooLong {
+        /// The rank that was called.
+        rank: usize,
+        /// The reply.
+        bytes: usize,
+        /// The buffer.
+        room: usize,
+    },
     /// No such slot.
     #[error("slot {slot} does not exist: there are {slots} (0 to {})", .slots - 1)]
     NoSuchSlot {
@@ -383,6 +393,7 @@ impl fmt::Debug for Error {
             HandlerTaken { id, max }
             UnknownHandler { id }
             PayloadTooLong { bytes, max }
+            ReplyTooLong { rank, bytes, room }
             NoSuchSlot { slot, slots }
             SlotBusy { rank, slot }
             Truncated { from, to, slot, bytes }
@@ -427,6 +438,7 @@ impl Error {
             | Error::NotMine { rank }
             | Error::UnknownArea { rank, .. }
             | Error::AreaRevoked { rank, .. }
+            | Error::ReplyTooLong { rank, .. }
             | Error::Mismatch { rank, .. } => Some(*rank),
             _ => None,
         }

@@ -31,9 +31,10 @@
 //! | have memory on one rank, by id | [`Port::area`], [`Port::register`], [`Port::open_area`] |
 //! | have memory that messages move without a system call | [`Port::block`] |
 //! | move data | [`Port::push`], [`Port::pull`], [`Port::push_notify`], [`Port::push_notify_add`] |
+//! | move data while computing | [`Port::scope`], [`TransferScope::start_pull`], [`TransferScope::start_push`] |
 //! | set and wait for flags | [`Port::word`], [`Port::wait`], [`Port::wait_any`] |
 //! | change a word atomically | [`Port::atomic`], [`Port::fetch_add`], [`Port::compare_swap`] |
-//! | run code at a peer | [`Port::register_handler`], [`Port::send`], [`Port::call`] |
+//! | run code at a peer | [`Port::register_handler`], [`Port::send`], [`Port::call`], [`Port::call_with`] |
 //! | serve peers while computing | [`Port::start_ni_thread`] |
 //! | communicate from several threads | [`Port::open`] |
 //! | wait for everyone | [`Job::barrier`], [`Group::barrier`] |
@@ -111,7 +112,7 @@ pub mod ffi {
     pub use crate::collective::pending::open_scope;
     pub use crate::memory::copy::copy_out;
     pub use crate::message::operation::raw::RawMessages;
-    pub use crate::ni::{Namer, RawPort, name_calls_by, stand_by};
+    pub use crate::ni::{Namer, RawPort, RawTransfers, name_calls_by, stand_by};
 }
 
 /// What a transport between hosts must do, and those there are. Not yet in its final form.
@@ -177,6 +178,6 @@ pub use self::{
     memory::atomic::{Atomic, AtomicNumber},
     ni::{
         ARGUMENT_COUNT, Area, Arguments, Block, By, Context, Event, HANDLER_COUNT, Message, NiThread, PAYLOAD_MAX,
-        Place, Port, PreparedPush, RemoteArea, Symmetric, Until,
+        Place, Port, PreparedPush, RemoteArea, Symmetric, Transfer, TransferScope, Until,
     },
 };

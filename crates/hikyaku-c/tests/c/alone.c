@@ -19,6 +19,7 @@ static void everything_gives(int code) {
     uint64_t word = 0;
     size_t bytes = 0;
     char data[8] = {0};
+    hk_transfer transfer = {0};
     hk_event event = {HK_EVENT_HANDLER, HK_EQUAL, {0}, 0, 1, 1};
     FAILS(code, hk_rank());
     FAILS(code, hk_size());
@@ -44,6 +45,11 @@ static void everything_gives(int code) {
     FAILS(code, hk_push_notify_add(data, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_push_status(data, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_pull_status(data, 0, area, 0, 8, area, 0, 1));
+    FAILS(code, hk_push_start(data, 0, area, 0, 8, &transfer));
+    FAILS(code, hk_pull_start(data, 0, area, 0, 8, &transfer));
+    FAILS(code, hk_transfer_test(&transfer));
+    FAILS(code, hk_transfer_wait(&transfer, 1));
+    FAILS(code, hk_transfer_wait_all());
     FAILS(code, hk_atomic(0, area, 0, HK_ADD, 1, 0, &word));
     FAILS(code, hk_fetch_add(0, area, 0, 1, &word));
     FAILS(code, hk_atomic_u32(0, area, 0, HK_ADD, 1, 0, NULL));
@@ -67,6 +73,7 @@ static void everything_gives(int code) {
     FAILS(code, hk_send(0, 1, 0, NULL, NULL, 0));
     FAILS(code, hk_try_send(0, 1, 0, NULL, NULL, 0));
     FAILS(code, hk_call(0, 1, NULL, NULL, 0, NULL));
+    FAILS(code, hk_call_with(0, 1, NULL, NULL, 0, NULL, data, 8, &bytes));
     FAILS(code, hk_progress());
     FAILS(code, hk_handled(1, &word));
     FAILS(code, hk_wait(area, 0, HK_EQUAL, 1, HK_ANYONE, 1, NULL));

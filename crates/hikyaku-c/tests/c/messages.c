@@ -1,7 +1,7 @@
 /* Active messages: sending, calling, answering from handlers, going on later, and what handlers may not do. */
 #include "check.h"
 
-enum { COUNT = 1, ADD = 2, FORWARD = 3, LATER = 4, NOSY = 5, BIG = 6, NOBODY = 200 };
+enum { COUNT = 1, ADD = 2, FORWARD = 3, LATER = 4, NOSY = 5, BIG = 6, ECHO = 7, NOBODY = 200 };
 
 static struct {
     uint64_t sum;
@@ -26,6 +26,19 @@ static void add(hk_context *context, const hk_message *message, void *user) {
     reply[5] = (uint64_t)message->source;
     OK(hk_context_reply(context, reply));
     OK(hk_context_reply(context, NULL)); /* the second time does nothing */
+}
+
+/* Replies what it gets, the last byte first. */
+static void echo(hk_context *context, const hk_message *message, void *user) {
+    static unsigned char back[HK_PAYLOAD_MAX + 1];
+    size_t i;
+    (void)user;
+    for (i = 0; i < message->payload_bytes; i++)
+        back[i] = ((const unsigned char *)message->payload)[message->payload_bytes - 1 - i];
+    FAILS(HK_ERR_PAYLOAD, hk_context_reply_with(context, NULL, back, HK_PAYLOAD_MAX + 1));
+    FAILS(HK_ERR_INVALID, hk_context_reply_with(context, NULL, NULL, 1));
+    OK(hk_context_reply_with(context, message->arguments, back, message->payload_bytes));
+    OK(hk_context_reply_with(context, NULL, "again", 5));
 }
 
 /* Goes round the ring until its count is used up. */
@@ -57,6 +70,7 @@ static void nosy(hk_context *context, const hk_message *message, void *user) {
     FAILS(HK_ERR_IN_HANDLER, hk_ni_thread_stop());
     FAILS(HK_ERR_IN_HANDLER, hk_handler_register(99, nosy, NULL));
     FAILS(HK_ERR_IN_HANDLER, hk_call(hk_rank(), ADD, NULL, NULL, 0, NULL));
+    FAILS(HK_ERR_IN_HANDLER, hk_call_with(hk_rank(), ADD, NULL, NULL, 0, NULL, NULL, 0, NULL));
     FAILS(HK_ERR_IN_HANDLER, hk_wait(state.area, 0, HK_EQUAL, 99, HK_ANYONE, HK_FOREVER, NULL));
     FAILS(HK_ERR_INVALID, hk_context_retry((hk_context *)&area));
     /* What does not wait, it may. */
@@ -81,6 +95,8 @@ static void big(hk_context *context, const hk_message *message, void *user) {
 int main(void) {
     static const uint64_t zeros[HK_ARGUMENT_COUNT];
     uint64_t arguments[HK_ARGUMENT_COUNT] = {1, 0, 0, 0, 0, 2}, reply[HK_ARGUMENT_COUNT], ran, sent, received;
+    static unsigned char bytes[HK_PAYLOAD_MAX + 1];
+    size_t got;
     int me, size, right, left, i, code;
 
     OK(hk_init());
@@ -88,6 +104,7 @@ int main(void) {
     OK(hk_alloc(64, &state.area));
     OK(hk_handler_register(COUNT, count, &state));
     OK(hk_handler_register(ADD, add, NULL));
+    OK(hk_handler_register(ECHO, echo, NULL));
     OK(hk_handler_register(FORWARD, forward, NULL));
     OK(hk_handler_register(LATER, later, NULL));
     OK(hk_handler_register(NOSY, nosy, NULL));
@@ -118,6 +135,19 @@ int main(void) {
     memset(reply, 1, sizeof reply);
     OK(hk_call(right, BIG, NULL, state.payload, HK_PAYLOAD_MAX, reply));
     CHECK(memcmp(reply, zeros, sizeof reply) == 0); /* it did not reply */
+
+    /* Bytes come back. */
+    OK(hk_call_with(right, ECHO, arguments, state.payload, HK_PAYLOAD_MAX, reply, bytes, sizeof bytes, &got));
+    CHECK(got == HK_PAYLOAD_MAX && memcmp(reply, arguments, sizeof reply) == 0);
+    for (i = 0; i < HK_PAYLOAD_MAX; i++) CHECK(bytes[i] == state.payload[HK_PAYLOAD_MAX - 1 - i]);
+    OK(hk_call_with(right, ECHO, NULL, "abc", 3, NULL, bytes, 3, NULL));
+    CHECK(memcmp(bytes, "cba", 3) == 0);
+    FAILS(HK_ERR_PAYLOAD, hk_call_with(right, ECHO, NULL, "xyz", 3, NULL, bytes, 2, &got));
+    CHECK(memcmp(bytes, "cba", 3) == 0 && hk_error_rank() == right);
+    OK(hk_call_with(right, ADD, arguments, NULL, 0, reply, NULL, 0, &got));
+    CHECK(got == 0 && reply[0] == arguments[0] + arguments[1]);
+    FAILS(HK_ERR_INVALID, hk_call_with(right, ADD, NULL, NULL, 0, NULL, NULL, 1, NULL));
+    FAILS(HK_ERR_PAYLOAD, hk_call_with(right, ADD, NULL, bytes, HK_PAYLOAD_MAX + 1, NULL, NULL, 0, NULL));
 
     /* Nobody is registered there. A plain send hears of it later. */
     FAILS(HK_ERR_REFUSED, hk_call(right, NOBODY, NULL, NULL, 0, reply));

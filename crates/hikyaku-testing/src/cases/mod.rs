@@ -23,4 +23,5 @@ pub mod ports;
 pub mod pressure;
 pub mod registered;
 pub mod status;
+pub mod transfers;
 pub mod waiting;

@@ -369,3 +369,54 @@ pub fn a_handler_panics_while_messages_are_dropped(job: &Job) {
     }
     job.barrier().unwrap();
 }
+
+/// Calls are given up, because a handler panics while they wait: their replies, which come later, are not taken for those of the calls
+/// after them. A handler that panics behind its reply has replied.
+pub fn calls_for_bytes_are_given_up(job: &Job) {
+    const ECHO: u16 = 3;
+    const FOLLOWED: u16 = 4;
+    job.register_handler(PANIC, |_, _| panic!("on purpose")).unwrap();
+    job.register_handler(ECHO, |context, message| {
+        if message.arguments[0] == 1 {
+            // Before the reply, so it is handled in the wait for it.
+            context.send(message.source, PANIC, 0, [0; 6], &[]).unwrap();
+        }
+        context.reply_with(message.arguments, message.payload).unwrap();
+        context.reply_with([9; 6], &[9; 9]).unwrap();
+    })
+    .unwrap();
+    job.register_handler(FOLLOWED, |context, _| {
+        context.reply_with(words(5), b"first").unwrap();
+        panic!("on purpose");
+    })
+    .unwrap();
+    job.register_handler(COUNT, |_, _| {}).unwrap();
+    meet_outside(job);
+    if job.rank() == 0 {
+        let mut reply = [0xC9; 300];
+        for round in 0..20u8 {
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                job.call_with(1, ECHO, words(1), &[round; 200], &mut reply).unwrap();
+                // Between hosts a reply may come before a message that was sent before it.
+                loop {
+                    job.progress();
+                }
+            }));
+            assert!(caught.is_err_and(|panic| panic.downcast_ref::<&str>() == Some(&"on purpose")));
+            let (answer, bytes) = job.call_with(1, ECHO, words(2), &[round + 100; 100], &mut reply).unwrap();
+            assert_eq!((answer, &reply[..bytes]), (words(2), &[round + 100; 100][..]));
+        }
+        let (answer, bytes) = job.call_with(1, FOLLOWED, [0; 6], &[], &mut reply).unwrap();
+        assert_eq!((answer, &reply[..bytes]), (words(5), &b"first"[..]));
+        job.send(1, COUNT, 0, [0; 6], &[]).unwrap();
+        job.barrier().unwrap();
+    } else {
+        // The panic of its own handler comes in one of these.
+        let mut panics = 0;
+        while job.handled(COUNT) == 0 {
+            panics += catch_unwind(AssertUnwindSafe(|| job.progress())).is_err() as u32;
+        }
+        assert_eq!(panics, 1);
+        job.barrier().unwrap();
+    }
+}

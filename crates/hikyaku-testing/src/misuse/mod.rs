@@ -13,6 +13,7 @@
 //! | `handlers` | active messages, the interface's thread |
 //! | `hosts` | jobs over several hosts, simulated ones |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
+//! | `transfers` | pulls and pushes that go on beside the program |
 //! | `workers` | messages and groups of several threads |
 //! | `canary` | buffers that notice who writes to them |
 
@@ -26,6 +27,7 @@ mod handlers;
 mod hosts;
 mod memory;
 mod messages;
+mod transfers;
 mod workers;
 
 use hikyaku::{Error, Job};
@@ -130,6 +132,7 @@ macro_rules! for_each_misuse {
                 handlers_of_two_jobs_drop_each_others_threads: 1,
                 the_interfaces_thread_is_leaked: 2,
                 a_handler_panics_while_messages_are_dropped: 2,
+                calls_for_bytes_are_given_up: 2,
             }
             hosts {
                 hosts_that_cannot_be: 1,
@@ -140,6 +143,13 @@ macro_rules! for_each_misuse {
                 a_panic_leaves_a_scope_over_hosts: 1,
                 a_panic_leaves_a_pull_over_hosts: 1,
                 a_transport_is_used_by_itself: 1,
+            }
+            transfers {
+                transfers_are_forgotten: 2,
+                a_panic_leaves_transfers_under_way: 2,
+                a_handler_panics_in_the_wait_for_a_transfer: 2,
+                areas_are_revoked_in_the_middle_of_transfers: 2,
+                ports_are_dropped_after_their_transfers: 2,
             }
             memory {
                 an_area_is_leaked: 2,

@@ -58,7 +58,7 @@ pub fn a_worker_panics_with_a_long_send_under_way(job: &Job) {
             let panicked = catch_unwind(AssertUnwindSafe(|| {
                 let data = vec![7u8; LONG];
                 let _ = messages.scope(|scope| -> hikyaku::Result<()> {
-                    scope.isend(&data, 1, 0)?;
+                    let _send = scope.isend(&data, 1, 0)?;
                     panic!("on purpose");
                 });
             }));

@@ -13,8 +13,8 @@ use super::state::lost::Lost;
 use super::state::own_areas::OwnAreas;
 use super::state::owner::OwnerPage;
 use super::state::pace::Pace;
-use super::state::pull::PullDesk;
 use super::state::routes::Routes;
+use super::state::transfer::TransferDesk;
 use super::state::window::Windows;
 use super::wire::message::HANDLER_COUNT;
 use crate::error::{Error, Result};
@@ -85,8 +85,8 @@ pub(crate) struct Base {
     pub calls: Box<[CallSlot]>,
     /// Each port's sending ends while nobody has it open.
     lanes: Box<[Mutex<Option<Lane>>]>,
-    /// Where the answers to each port's pulls arrive.
-    pub pulls: Box<[PullDesk]>,
+    /// What each port transfers in pieces.
+    pub transfers: Box<[TransferDesk]>,
     /// What each port has routed.
     pub accounts: Box<[Account]>,
     /// What the network itself does on memory of far ranks, if it can.
@@ -157,7 +157,7 @@ impl Base {
             handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),
             ports_used: AtomicU64::new(1 << NI_PORT),
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
-            pulls: (0..layout.ports).map(|_| PullDesk::default()).collect(),
+            transfers: (0..layout.ports).map(|_| TransferDesk::default()).collect(),
             lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
             windows: Arc::default(),

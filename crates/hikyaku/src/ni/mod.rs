@@ -37,6 +37,7 @@ pub use face::prepared::PreparedPush;
 pub use face::raw::RawPort;
 pub use face::symmetric::Symmetric;
 pub use face::thread::NiThread;
+pub use face::transfer::{RawTransfers, Transfer, TransferScope};
 pub use face::wait::{Event, stand_by};
 pub use reach::place::Place;
 pub use receive::dispatch::{Context, Message};

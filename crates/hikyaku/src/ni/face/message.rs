@@ -3,6 +3,7 @@
 use super::port::Port;
 use crate::error::{Error, Result};
 use crate::ni::receive::dispatch::{Context, Message};
+use crate::ni::state::call::CallSlot;
 use crate::ni::state::inside::refuse_in_handler;
 use crate::ni::wire::message::{Arguments, HANDLER_COUNT};
 use crate::transport::packet::kind;
@@ -124,8 +125,58 @@ impl Port {
     /// assert_eq!(reply, [2, 4, 6, 8, 10, 12]);
     /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
     /// ```
+    #[track_caller]
     pub fn call(&self, rank: usize, handler: u16, arguments: Arguments, payload: &[u8]) -> Result<Arguments> {
+        self.call_slot(rank, handler, arguments, payload, CallSlot::words)
+    }
+
+    /// Runs handler `handler` of `rank` and waits for its reply: the words and the bytes that it passes to [`Context::reply_with`]. The
+    /// bytes are written to `reply`; returns the words and the number of bytes. A reply longer than `reply` is an error, and nothing is
+    /// written; none is longer than [`crate::PAYLOAD_MAX`] bytes.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let names = ["Ise", "Edo"];
+    /// job.register_handler(2, move |context, message| {
+    ///     let name = names[message.arguments[0] as usize];
+    ///     let _ = context.reply_with([name.len() as u64, 0, 0, 0, 0, 0], name.as_bytes());
+    /// })?;
+    /// job.barrier()?; // the handler exists everywhere
+    /// let mut reply = [0; 100];
+    /// let (words, bytes) = job.call_with(1 - job.rank(), 2, [1, 0, 0, 0, 0, 0], b"request", &mut reply)?;
+    /// assert_eq!((words[0], &reply[..bytes]), (3, &b"Edo"[..]));
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
+    #[track_caller]
+    pub fn call_with(
+        &self,
+        rank: usize,
+        handler: u16,
+        arguments: Arguments,
+        payload: &[u8],
+        reply: &mut [u8],
+    ) -> Result<(Arguments, usize)> {
+        let room = reply.len();
+        let read = |slot: &CallSlot| (slot.words(), slot.read_payload(reply));
+        let (words, bytes) = self.call_slot(rank, handler, arguments, payload, read)?;
+        if bytes > room {
+            return Err(Error::ReplyTooLong { rank, bytes, room });
+        }
+        Ok((words, bytes))
+    }
+
+    /// Makes a call; no other call of the port begins before its answer was read.
+    #[track_caller]
+    fn call_slot<R>(
+        &self,
+        rank: usize,
+        handler: u16,
+        arguments: Arguments,
+        payload: &[u8],
+        read: impl FnOnce(&CallSlot) -> R,
+    ) -> Result<R> {
         refuse_in_handler()?;
+        self.enter(&"call");
         let by = &self.initiator;
         let _calling = by.begin_call(rank)?;
         let slot = &by.ni.calls[by.index];
@@ -134,6 +185,6 @@ impl Port {
             Packet { handler, kind: kind::CALL, payload_bytes: payload.len() as u16, address: token, arguments };
         by.submit(rank, &packet, payload)?;
         by.await_answer(rank, token)?;
-        Ok(slot.words())
+        Ok(read(slot))
     }
 }

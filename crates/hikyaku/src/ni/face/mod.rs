@@ -6,6 +6,7 @@
 //! | `port` | one independent way into the interface |
 //! | `raw` | operations on addresses, for other languages: the ground of those on slices |
 //! | `operation` | push, pull, word, notification, flush |
+//! | `transfer` | pulls and pushes that go on beside the program |
 //! | `atomic` | atomic operations on numbers |
 //! | `prepared` | pushes that are set up once and started many times |
 //! | `wait` | waiting for words and handlers |
@@ -24,4 +25,5 @@ pub(crate) mod prepared;
 pub(crate) mod raw;
 pub(crate) mod symmetric;
 pub(crate) mod thread;
+pub(crate) mod transfer;
 pub(crate) mod wait;

@@ -12,6 +12,7 @@
 //! | `perform` | doing an operation on memory that is mapped here |
 //! | `post` | sending packets, now or not at all |
 //! | `attempt` | operations that nobody answers, now or not at all |
+//! | `transfer` | the pieces of pulls and pushes under way, as far as there is room |
 
 pub(crate) mod attempt;
 pub(crate) mod common;
@@ -22,3 +23,4 @@ pub(crate) mod opened;
 pub(crate) mod perform;
 pub(crate) mod place;
 pub(crate) mod post;
+pub(crate) mod transfer;

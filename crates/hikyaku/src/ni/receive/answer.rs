@@ -4,7 +4,7 @@ use crate::ni::base::Base;
 use crate::ni::state::account::Account;
 use crate::ni::state::call::CallSlot;
 use crate::ni::state::direct::Direct;
-use crate::ni::state::pull::PullDesk;
+use crate::ni::state::transfer::TransferDesk;
 use crate::ni::wire::token::{self, Asked};
 use crate::sync::bell::ANY;
 use crate::transport::core::Token;
@@ -16,7 +16,7 @@ use crate::transport::shm::ring::Packet;
 enum Addressee<'a> {
     Call(&'a CallSlot),
     Counted(&'a Account, u64),
-    Pull(&'a PullDesk),
+    Transfer(&'a TransferDesk, usize),
     Key(&'a Direct),
 }
 
@@ -24,7 +24,7 @@ fn addressee(ni: &Base, token: u64) -> Option<Addressee<'_>> {
     match token::asked(token) {
         Asked::Call { port } => ni.calls.get(port).map(Addressee::Call),
         Asked::Key => ni.direct.as_ref().map(Addressee::Key),
-        Asked::Pull { port } => ni.pulls.get(port).map(Addressee::Pull),
+        Asked::Transfer { port } => ni.transfers.get(port).map(|desk| Addressee::Transfer(desk, port)),
         Asked::Counted { port, number } => ni.accounts.get(port).map(|account| Addressee::Counted(account, number)),
     }
 }
@@ -33,7 +33,13 @@ fn addressee(ni: &Base, token: u64) -> Option<Addressee<'_>> {
 pub(super) fn take_answer(ni: &Base, source: usize, packet: &Packet, payload: &[u8]) {
     match addressee(ni, packet.address) {
         Some(Addressee::Call(slot)) => slot.answer(packet.address, &packet.arguments, payload),
-        Some(Addressee::Pull(desk)) => desk.take(packet.address, source, packet.arguments[0], payload),
+        Some(Addressee::Transfer(desk, port)) => {
+            desk.take(packet.address, source, packet.arguments[0], payload);
+            // What cannot be posted now is tried again by whoever waits for it, who hears of errors too.
+            if !ni.is_near(source) {
+                let _ = ni.drive_transfer(port, packet.address);
+            }
+        }
         Some(Addressee::Counted(account, number)) => {
             account.finish(source, number, |(word, value)| ni.set_status(word, value))
         }
@@ -55,7 +61,7 @@ pub(super) fn take_refusal(ni: &Base, source: usize, packet: &Packet) {
     }
     match addressee(ni, packet.address) {
         Some(Addressee::Call(slot)) => slot.refuse(packet.address, reason),
-        Some(Addressee::Pull(desk)) => desk.refuse(packet.address, source, reason),
+        Some(Addressee::Transfer(desk, _)) => desk.refuse(packet.address, source, reason),
         Some(Addressee::Counted(account, number)) => {
             account.refuse(source, reason);
             account.drop_status(source, number);

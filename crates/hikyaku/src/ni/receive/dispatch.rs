@@ -1,6 +1,6 @@
 //! What a packet asks for: a handler of the program, or something that the interface does by itself.
 
-use super::outbox::{Outbox, SPILL_MAX, answer as reply_to, refuse};
+use super::outbox::{Outbox, SPILL_MAX, answer as reply_to, answer_bytes as reply_bytes, refuse};
 use super::{answer, serve};
 use crate::error::{Refusal, Result};
 use crate::ni::base::Base;
@@ -72,6 +72,30 @@ impl Context<'_> {
     pub fn reply(&mut self, arguments: Arguments) -> Result<()> {
         match self.call.take() {
             Some(token) => reply_to(self.ni, self.outbox, self.source, token, arguments, Data::EMPTY),
+            None => Ok(()),
+        }
+    }
+
+    /// Answers [`crate::Port::call_with`] by words and at most [`crate::PAYLOAD_MAX`] bytes. [`crate::Port::call`] gets the words
+    /// alone. Does nothing for a message that is not a call, or the second time.
+    ///
+    /// ```
+    /// # hikyaku::local(1, |job| {
+    /// job.register_handler(1, |context, message| {
+    ///     let mut text = message.payload.to_vec();
+    ///     text.make_ascii_uppercase();
+    ///     let _ = context.reply_with([0; 6], &text);
+    /// })?;
+    /// let mut reply = [0; 5];
+    /// job.call_with(0, 1, [0; 6], b"quiet", &mut reply)?;
+    /// assert_eq!(&reply, b"QUIET");
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
+    pub fn reply_with(&mut self, arguments: Arguments, payload: &[u8]) -> Result<()> {
+        // A reply that cannot be leaves the call unanswered: the handler may make a shorter one.
+        check_content(0, payload)?;
+        match self.call.take() {
+            Some(token) => reply_bytes(self.ni, self.outbox, self.source, token, arguments, payload),
             None => Ok(()),
         }
     }

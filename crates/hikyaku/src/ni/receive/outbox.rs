@@ -171,6 +171,20 @@ pub(crate) fn answer(
     outbox.send_data(ni, rank, packet, data, SPILL_MAX + ANSWER_MAX)
 }
 
+/// Answers a call by bytes that nobody else writes: they need no copy.
+pub(crate) fn answer_bytes(
+    ni: &Base,
+    outbox: &mut Outbox,
+    rank: usize,
+    token: u64,
+    arguments: Arguments,
+    payload: &[u8],
+) -> Result<()> {
+    let payload_bytes = payload.len() as u16;
+    let packet = Packet { handler: 0, kind: kind::ANSWER, payload_bytes, address: token, arguments };
+    outbox.send(ni, rank, packet, payload, SPILL_MAX + ANSWER_MAX)
+}
+
 /// Tells a sender that its message was refused.
 pub(crate) fn refuse(ni: &Base, outbox: &mut Outbox, rank: usize, packet: &Packet, reason: Refusal) {
     let arguments = [reason as u64, packet.kind as u64, 0, 0, 0, 0];

@@ -27,6 +27,8 @@ pub(crate) struct Initiator {
     idle_ops: Cell<u32>,
     /// A call is under way.
     calls: Cell<bool>,
+    /// Scopes of transfers so far.
+    scopes: Cell<u32>,
     /// Which call of the program it is in.
     pub stay: Stay,
 }
@@ -53,6 +55,7 @@ impl Initiator {
             started: Cell::new(0),
             idle_ops: Cell::new(0),
             calls: Cell::new(false),
+            scopes: Cell::new(0),
             stay: Stay::default(),
         })
     }
@@ -155,6 +158,12 @@ impl Initiator {
         Ok(Calling(&self.calls))
     }
 
+    /// A new scope of transfers.
+    pub fn begin_scope(&self) -> u32 {
+        self.scopes.set(self.scopes.get().wrapping_add(1).max(1));
+        self.scopes.get()
+    }
+
     /// Waits for the answer to `token` from `rank`.
     pub fn await_answer(&self, rank: usize, token: u64) -> Result<()> {
         let slot = &self.ni.calls[self.index];
@@ -167,6 +176,7 @@ impl Initiator {
 
 impl Drop for Initiator {
     fn drop(&mut self) {
+        self.end_transfers(None);
         self.ni.give_lane(self.index, self.lane.take());
         self.ni.give_port(self.index);
     }

@@ -20,7 +20,7 @@
 //! * *counted*: that it was refused. That it is done is asked for by [`Initiator::settle`](initiator::Initiator::settle), for all
 //!   operations of a port at once: operations of one port on one rank are performed in order. A push with a status word is
 //!   answered by itself.
-//! * *asked*: its answer, for which the initiator waits. Pulls have several requests under way.
+//! * *asked*: its answer, for which the initiator waits. Transfers have several requests under way.
 //!
 //! Pushes and pulls of private memory of a process on this host do not come here where a system call does it
 //! ([`super::reach::crossing`]). The owner must make progress for what comes here: between hosts it has a thread that does.
@@ -34,7 +34,7 @@
 //! | `onesided` | operations that the network itself does |
 //! | `initiate` | operations by packets: quiet, counted, asked |
 //! | `loan` | long bytes that the transport reads in place |
-//! | `pull` | reading long places, with several requests under way |
+//! | `transfer` | pulls and pushes in pieces, with several requests under way; those that go on beside the program |
 //! | `access` | operations on areas: by a pointer, by a system call, or by one of the above |
 
 pub(crate) mod access;
@@ -43,6 +43,6 @@ pub(crate) mod initiate;
 pub(crate) mod initiator;
 pub(crate) mod loan;
 mod onesided;
-pub(crate) mod pull;
 pub(crate) mod settle;
 pub(crate) mod submit;
+pub(crate) mod transfer;

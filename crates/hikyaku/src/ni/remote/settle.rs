@@ -45,7 +45,11 @@ impl Initiator {
     pub fn settle(&self, rank: usize) -> Result<()> {
         if !self.is_settled(rank) && !planted(Bug::CountUnread) {
             let settled = self.ask_settled(rank).and_then(|()| {
-                let settled = || self.is_settled(rank).then_some(());
+                let settled = || {
+                    // What finds no room for long is an error of whoever waits for it.
+                    let _ = self.drive_transfers();
+                    self.is_settled(rank).then_some(())
+                };
                 self.wait_for_rank(rank, settled)
             });
             // A rank that leaves says before what is done.
@@ -66,14 +70,18 @@ impl Initiator {
     /// Whether everything that this port has routed to `rank` is done.
     fn is_settled(&self, rank: usize) -> bool {
         let is_direct_settled = |direct: &Direct| direct.is_settled(self.index, rank);
-        self.ni.accounts[self.index].is_settled(rank) && self.ni.direct.as_ref().is_none_or(is_direct_settled)
+        self.ni.accounts[self.index].is_settled(rank)
+            && self.desk().is_settled(rank)
+            && self.ni.direct.as_ref().is_none_or(is_direct_settled)
     }
 
     /// The ranks to which something of this port is under way.
     fn unsettled(&self) -> Vec<usize> {
         let mut ranks = self.ni.accounts[self.index].unsettled();
-        if let Some(direct) = &self.ni.direct {
-            ranks.extend(direct.unsettled(self.index));
+        let counted = ranks.len();
+        ranks.extend(self.desk().unsettled());
+        ranks.extend(self.ni.direct.iter().flat_map(|direct| direct.unsettled(self.index)));
+        if ranks.len() > counted {
             ranks.sort_unstable();
             ranks.dedup();
         }

@@ -26,6 +26,8 @@ pub struct CallSlot {
     /// Why it was refused, or 0.
     refusal: AtomicU64,
     words: [AtomicU64; ARGUMENT_COUNT],
+    /// Bytes of its payload.
+    payload_bytes: AtomicU64,
     payload: Mutex<Vec<u8>>,
 }
 
@@ -49,6 +51,7 @@ impl CallSlot {
         for (place, word) in self.words.iter().zip(words) {
             place.store(*word, Ordering::Relaxed);
         }
+        self.payload_bytes.store(payload.len() as u64, Ordering::Relaxed);
         if !payload.is_empty() {
             let mut kept = self.payload();
             kept.clear();
@@ -78,6 +81,19 @@ impl CallSlot {
     /// The words of the answer.
     pub fn words(&self) -> [u64; ARGUMENT_COUNT] {
         std::array::from_fn(|i| self.words[i].load(Ordering::Relaxed))
+    }
+
+    /// Copies the payload of the answer, if it fits; how many bytes it has.
+    pub fn read_payload(&self, into: &mut [u8]) -> usize {
+        let bytes = self.payload_bytes.load(Ordering::Relaxed) as usize;
+        if bytes > 0
+            && let Some(into) = into.get_mut(..bytes)
+        {
+            let kept = self.payload();
+            // As long as was said, unless answers of two peers came at once, of which one was given up.
+            into.iter_mut().zip(kept.iter()).for_each(|(into, byte)| *into = *byte);
+        }
+        bytes
     }
 
     /// The payload of the last answer that had one.

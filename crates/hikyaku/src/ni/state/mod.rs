@@ -11,7 +11,7 @@
 //! | `lane` | what one port sends through |
 //! | `account` | counted operations under way, and what was refused |
 //! | `call` | where the answers to a port's calls arrive |
-//! | `pull` | where the answers to a port's pulls arrive |
+//! | `transfer` | a port's pulls and pushes in pieces, and where their answers arrive |
 //! | `direct` | what the network itself does on memory of far ranks: keys, order, ends |
 //! | `under_way` | tables of that |
 //! | `credit` | how many messages may be unhandled at a far rank |
@@ -41,9 +41,9 @@ pub(crate) mod lost;
 pub(crate) mod own_areas;
 pub(crate) mod owner;
 pub(crate) mod pace;
-pub(crate) mod pull;
 pub(crate) mod random;
 pub(crate) mod routes;
 pub(crate) mod stay;
+pub(crate) mod transfer;
 pub(crate) mod under_way;
 pub(crate) mod window;

@@ -2,7 +2,7 @@
 //! is checked.
 //!
 //! ```text
-//!   63 counted   62 answered only if refused   61 a pull   60..8 number   7..0 port
+//!   63 counted   62 answered only if refused   61 a transfer   60..8 number   7..0 port
 //! ```
 //! The token of a call has none of the three bits, that of a question for a key the first and the third; 0 is no token.
 
@@ -11,9 +11,9 @@ pub(in crate::ni) const QUIET: u64 = 0;
 
 const COUNTED: u64 = 1 << 63;
 const LAZY: u64 = 1 << 62;
-const PULLED: u64 = 1 << 61;
+const TRANSFERRED: u64 = 1 << 61;
 /// Of the question by which key a rank's symmetric memory is reached.
-pub(in crate::ni) const KEY: u64 = COUNTED | PULLED;
+pub(in crate::ni) const KEY: u64 = COUNTED | TRANSFERRED;
 const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 /// Of a counted operation; `lazy` if its end is asked for later.
@@ -21,9 +21,9 @@ pub(in crate::ni) fn counted(port: usize, number: u64, lazy: bool) -> u64 {
     COUNTED | if lazy { LAZY } else { 0 } | (number & NUMBER_MAX) << 8 | port as u64
 }
 
-/// Of the requests of a pull.
-pub(in crate::ni) fn pulled(port: usize, number: u64) -> u64 {
-    PULLED | (number & NUMBER_MAX) << 8 | port as u64
+/// Of the requests of a transfer.
+pub(in crate::ni) fn transferred(port: usize, number: u64) -> u64 {
+    TRANSFERRED | (number & NUMBER_MAX) << 8 | port as u64
 }
 
 /// Whether the initiator wants to hear when it is done.
@@ -51,21 +51,26 @@ pub(in crate::ni) fn is_refused(token: u64) -> bool {
     token != QUIET
 }
 
+/// The number in a token; a peer's word.
+pub(in crate::ni) fn number_of(token: u64) -> u64 {
+    token >> 8 & NUMBER_MAX
+}
+
 /// What kind of operation a token is of. The number of the port is a peer's word.
 pub(in crate::ni) enum Asked {
     Call { port: usize },
     Counted { port: usize, number: u64 },
-    Pull { port: usize },
+    Transfer { port: usize },
     Key,
 }
 
 /// What has been asked with a token.
 pub(in crate::ni) fn asked(token: u64) -> Asked {
-    let (port, number) = ((token & 0xff) as usize, token >> 8 & NUMBER_MAX);
-    match token & (COUNTED | PULLED) {
+    let (port, number) = ((token & 0xff) as usize, number_of(token));
+    match token & (COUNTED | TRANSFERRED) {
         0 => Asked::Call { port },
         KEY => Asked::Key,
-        PULLED => Asked::Pull { port },
+        TRANSFERRED => Asked::Transfer { port },
         _ => Asked::Counted { port, number },
     }
 }

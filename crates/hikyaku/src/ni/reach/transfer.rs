@@ -1,0 +1,17 @@
+//! Posting the pieces of transfers with far ranks, as far as there is room.
+
+use crate::error::Result;
+use crate::ni::base::Base;
+
+impl Base {
+    /// Posts pieces of one transfer of a port: whoever has started it, or has received an answer to it.
+    pub(crate) fn drive_transfer(&self, port: usize, token: u64) -> Result<()> {
+        while let Some(piece) = self.transfers[port].next(token) {
+            if self.holds_back(piece.operation.at.rank) || !self.post_operation(&piece.operation, token)? {
+                break;
+            }
+            piece.posted();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,287 @@
+//! A port's pulls and pushes in pieces: each piece is a request that is answered, several are under way, and so are several transfers.
+//!
+//! ```text
+//!   port                                             whoever receives (one thread at a time)
+//!   open: where the bytes are here, and there
+//!   next, post, next, post ... at most WINDOW        each answer says which piece it is: copied to its place, under
+//!   is it over?                                      the desk's lock; then the next pieces are posted
+//!   all there, refused or given up: close            an answer that comes later finds it closed
+//! ```
+//! One thread at a time posts pieces of a transfer, without the lock: a transport may hand over answers meanwhile. Whoever has closed a
+//! transfer knows that nobody reads or writes its bytes any more: what comes later does not find it, and nobody is posting.
+
+use crate::error::{Error, Refusal, Result};
+use crate::memory::copy;
+use crate::ni::wire::operation::{Act, Data, Manner, Operation};
+use crate::ni::wire::target::Target;
+use crate::ni::wire::token;
+use crate::planted::{Bug, planted};
+use std::sync::{Mutex, MutexGuard};
+
+/// Requests of one transfer under way.
+const WINDOW: usize = 16;
+/// Transfers that a port can have open.
+const OPEN_MAX: usize = 1 << INDEX_BITS;
+/// Bits of the number in a token that say where in the table a transfer is.
+const INDEX_BITS: u32 = 16;
+
+/// What a port transfers.
+#[derive(Debug, Default)]
+pub(crate) struct TransferDesk(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    orders: Vec<Order>,
+    /// Places that are free.
+    closed: Vec<usize>,
+    /// Orders so far.
+    number: u64,
+    /// Orders with pieces that were not posted yet.
+    unposted: usize,
+}
+
+/// What a transfer does with bytes of this rank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Local {
+    /// A pull writes them.
+    Into(*mut u8),
+    /// A push reads them.
+    From(*const u8),
+}
+
+#[derive(Debug)]
+struct Order {
+    /// 0 when it is closed.
+    token: u64,
+    /// Whose it is; see [`TransferDesk::open`].
+    scope: u32,
+    at: Target,
+    local: Local,
+    bytes: usize,
+    piece: usize,
+    /// Pieces that were posted, and that were answered.
+    asked: usize,
+    arrived: usize,
+    /// Somebody is posting a piece.
+    posting: bool,
+    trouble: Option<Trouble>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    Refused(u64),
+    Nonsense,
+}
+
+// SAFETY: the address is followed only while the transfer is open: then whoever opened it keeps the bytes.
+unsafe impl Send for Order {}
+
+impl Order {
+    fn total(&self) -> usize {
+        self.bytes.div_ceil(self.piece)
+    }
+
+    fn is_unposted(&self) -> bool {
+        self.asked < self.total()
+    }
+
+    fn is_over(&self) -> bool {
+        self.trouble.is_some() || self.arrived >= self.total()
+    }
+
+    fn outcome(&self) -> Result<()> {
+        let rank = self.at.rank;
+        match (self.trouble, self.at.area()) {
+            (None, _) => Ok(()),
+            (Some(Trouble::Nonsense), _) => Err(Error::PeerMisbehaved { rank, what: "an answer of the wrong size" }),
+            (Some(Trouble::Refused(code)), area) => Err(match (Refusal::from_u64(code), area) {
+                (Refusal::UnknownArea, Some(id)) => Error::AreaRevoked { rank, id },
+                (reason, _) => Error::Refused { rank, reason },
+            }),
+        }
+    }
+}
+
+impl Table {
+    fn find(&mut self, token: u64) -> Option<&mut Order> {
+        self.orders.get_mut(token::number_of(token) as usize % OPEN_MAX).filter(|order| order.token == token)
+    }
+
+    /// An order that waits for this peer's answers.
+    fn of(&mut self, token: u64, source: usize) -> Option<&mut Order> {
+        self.find(token).filter(|order| order.at.rank == source)
+    }
+}
+
+impl TransferDesk {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Nothing in here panics while the table is changed.
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// A new transfer, for whoever has this `scope`: its token. It is not the one of any other transfer of this port.
+    ///
+    /// # Safety
+    /// So many bytes can be written, or read, there until it is closed; peers may change them meanwhile.
+    pub unsafe fn open(
+        &self,
+        (port, scope): (usize, u32),
+        at: Target,
+        local: Local,
+        bytes: usize,
+        piece: usize,
+    ) -> Result<u64> {
+        let mut table = self.table();
+        let index = table.closed.pop().unwrap_or(table.orders.len());
+        if index == OPEN_MAX {
+            return Err(Error::Invalid(format!(
+                "{OPEN_MAX} transfers of this port are under way; wait for some first"
+            )));
+        }
+        table.number += 1;
+        table.unposted += (bytes > 0) as usize;
+        let token = token::transferred(port, table.number << INDEX_BITS | index as u64);
+        let (asked, arrived, posting, trouble) = (0, 0, false, None);
+        let order = Order { token, scope, at, local, bytes, piece, asked, arrived, posting, trouble };
+        match table.orders.get_mut(index) {
+            Some(place) => *place = order,
+            None => table.orders.push(order),
+        }
+        Ok(token)
+    }
+
+    /// A piece of a transfer to be posted, unless there is none now, or somebody is at it.
+    pub fn next(&self, token: u64) -> Option<Piece<'_>> {
+        let mut table = self.table();
+        let order = table.find(token)?;
+        let is_due = order.is_unposted() && order.asked < order.arrived + WINDOW;
+        if order.posting || order.trouble.is_some() || !is_due {
+            return None;
+        }
+        order.posting = true;
+        let at = order.asked * order.piece;
+        let bytes = order.piece.min(order.bytes - at);
+        let act = match order.local {
+            Local::Into(_) => Act::Pull { bytes: bytes as u64, position: at as u64 },
+            // SAFETY: they can be read until the transfer is closed, which waits until this piece was dropped.
+            Local::From(start) => Act::Push(unsafe { Data::shared(start.add(at), bytes) }),
+        };
+        let operation = Operation { at: order.at.plus(at), act, manner: Manner::Plain };
+        Some(Piece { desk: self, token, operation, is_posted: false })
+    }
+
+    /// The first transfer at this place in the table or behind it that has pieces left to be posted, and the place behind it.
+    pub fn unposted(&self, from: usize) -> Option<(u64, usize)> {
+        let table = self.table();
+        if table.unposted == 0 {
+            return None;
+        }
+        let is_left = |order: &Order| order.token != 0 && order.is_unposted() && order.trouble.is_none();
+        let at = (from..table.orders.len()).find(|at| is_left(&table.orders[*at]))?;
+        Some((table.orders[at].token, at + 1))
+    }
+
+    /// An answer has come: the piece at `position` of a pull, or that one of a push is there.
+    pub fn take(&self, token: u64, source: usize, position: u64, piece: &[u8]) {
+        let mut table = self.table();
+        let Some(order) = table.of(token, source) else { return };
+        let at = usize::try_from(position).ok().filter(|at| *at < order.bytes && at.is_multiple_of(order.piece));
+        match (order.local, at) {
+            (Local::Into(into), Some(at)) if piece.len() == order.piece.min(order.bytes - at) => {
+                let at = if planted(Bug::PullMisplaced) { 0 } else { at };
+                // SAFETY: inside the bytes of the pull, which stay while it is open.
+                unsafe { copy::copy(into.add(at), piece.as_ptr(), piece.len()) };
+            }
+            (Local::From(_), _) if piece.is_empty() => {}
+            _ => order.trouble = Some(Trouble::Nonsense),
+        }
+        order.arrived += 1;
+    }
+
+    /// A request was refused.
+    pub fn refuse(&self, token: u64, source: usize, reason: u64) {
+        let mut table = self.table();
+        if let Some(order) = table.of(token, source) {
+            order.trouble.get_or_insert(Trouble::Refused(reason));
+        }
+    }
+
+    /// How a transfer has ended, and with which rank it is; no end while it is under way.
+    pub fn outcome(&self, token: u64, scope: u32) -> Option<(usize, Option<Result<()>>)> {
+        let mut table = self.table();
+        let order = table.find(token).filter(|order| order.scope == scope)?;
+        Some((order.at.rank, order.is_over().then(|| order.outcome())))
+    }
+
+    /// The first transfer at this place in the table or behind it that a scope has open, or anybody, and the place behind it.
+    pub fn opened(&self, scope: Option<u32>, from: usize) -> Option<(u64, usize)> {
+        let table = self.table();
+        let is_its = |order: &Order| order.token != 0 && scope.is_none_or(|scope| order.scope == scope);
+        let at = (from..table.orders.len()).find(|at| is_its(&table.orders[*at]))?;
+        Some((table.orders[at].token, at + 1))
+    }
+
+    /// The ranks that transfers are under way with.
+    pub fn unsettled(&self) -> Vec<usize> {
+        let table = self.table();
+        table.orders.iter().filter(|order| order.token != 0 && !order.is_over()).map(|order| order.at.rank).collect()
+    }
+
+    /// Whether no transfer with `rank` is under way.
+    pub fn is_settled(&self, rank: usize) -> bool {
+        let under_way = |order: &Order| order.token != 0 && order.at.rank == rank && !order.is_over();
+        !self.table().orders.iter().any(under_way)
+    }
+
+    /// Nobody reads or writes the bytes of a transfer any more when this returns.
+    pub fn close(&self, token: u64) {
+        loop {
+            let mut table = self.table();
+            let Some(order) = table.find(token) else { return };
+            if !order.posting {
+                order.token = 0;
+                let was_unposted = order.is_unposted();
+                table.unposted -= was_unposted as usize;
+                return table.closed.push(token::number_of(token) as usize % OPEN_MAX);
+            }
+            // Posting waits for nobody.
+            drop(table);
+            std::thread::yield_now();
+        }
+    }
+
+    /// Closes what a scope has left open, or anybody.
+    pub fn close_all(&self, scope: Option<u32>) {
+        let mut from = 0;
+        while let Some((token, next)) = self.opened(scope, from) {
+            self.close(token);
+            from = next;
+        }
+    }
+}
+
+/// A piece that its holder posts; nobody else posts one of that transfer meanwhile, nor closes it.
+pub(crate) struct Piece<'d> {
+    desk: &'d TransferDesk,
+    pub token: u64,
+    pub operation: Operation<'d>,
+    is_posted: bool,
+}
+
+impl Piece<'_> {
+    /// It was posted.
+    pub fn posted(mut self) {
+        self.is_posted = true;
+    }
+}
+
+impl Drop for Piece<'_> {
+    fn drop(&mut self) {
+        let mut table = self.desk.table();
+        let Some(order) = table.find(self.token) else { return };
+        order.asked += self.is_posted as usize;
+        order.posting = false;
+        let is_last = self.is_posted && !order.is_unposted();
+        table.unposted -= is_last as usize;
+    }
+}
