@@ -1,6 +1,6 @@
 //! What all ranks do together, beside the barrier: broadcast, reductions, blocks. The header has the full description of each.
 //!
-//! The calls are those of a group of all ranks ([`thread::with_world`]). Arguments are looked at before that: a call that is wrong
+//! The calls are those of a group of all ranks ([`with_world`]). Arguments are looked at before that: a call that is wrong
 //! by itself fails before the others hear of it.
 
 use crate::check;

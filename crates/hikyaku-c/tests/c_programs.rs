@@ -136,15 +136,18 @@ fn forks_are_no_ranks() {
 #[test]
 fn a_rank_that_ends_is_reported() {
     let program = compile_shared(&source("departing.c"), "-job");
-    let run = |how: &str| {
+    let run = |how: &str, calls: Option<&str>| {
         let mut command = patiently(&built().join("hikyaku"));
-        watchdog::output(command.args(["run", "-n", "3", "--on-death", "continue", "--"]).arg(&program).arg(how))
+        command.args(["run", "-n", "3", "--on-death", "continue", "--"]).arg(&program).arg(how).args(calls);
+        watchdog::output(&mut command)
     };
     let heard = |output: &Output| String::from_utf8_lossy(&output.stdout).matches("heard it").count();
-    let left = run("leave");
-    assert!(left.status.success() && heard(&left) == 2, "{left:?}");
-    let died = run("die");
-    assert!(died.status.code() == Some(128 + 9) && heard(&died) == 2, "{died:?}");
+    for calls in [None, Some("first-collective")] {
+        let left = run("leave", calls);
+        assert!(left.status.success() && heard(&left) == 2, "{left:?}");
+        let died = run("die", calls);
+        assert!(died.status.code() == Some(128 + 9) && heard(&died) == 2, "{died:?}");
+    }
 }
 
 #[test]

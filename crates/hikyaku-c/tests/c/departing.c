@@ -5,12 +5,15 @@
 int main(int argc, char **argv) {
     int die = argc > 1 && strcmp(argv[1], "die") == 0, code = die ? HK_ERR_PEER_DEAD : HK_ERR_PEER_LEFT;
     hk_area flags;
-    int last;
+    double sum = 1;
+    int last, peer, first_collective = argc > 2;
 
     OK(hk_init());
     last = hk_size() - 1;
     OK(hk_alloc(64, &flags));
     OK(hk_barrier());
+    /* Collective calls notice it when what they need is there already, and when they would have to make it. */
+    if (!first_collective) OK(hk_allreduce(&sum, 1, HK_F64, HK_SUM));
     if (hk_rank() == last) {
         usleep(50000);
         if (die) raise(SIGKILL);
@@ -26,8 +29,13 @@ int main(int argc, char **argv) {
     FAILS(code, hk_call(last, 1, NULL, NULL, 0, NULL));
     GIVES(0, hk_is_present(last));
     GIVES(1, hk_is_present(hk_rank()));
+    FAILS(code, hk_allreduce(&sum, 1, HK_F64, HK_SUM));
+    GIVES(last, hk_error_rank());
     FAILS(code, hk_barrier());
     GIVES(last, hk_error_rank());
+    /* Nobody else leaves before all have heard it. */
+    for (peer = 0; peer < last; peer++) OK(hk_word(peer, flags, 8 * (1 + hk_rank()), 1));
+    for (peer = 0; peer < last; peer++) OK(hk_wait(flags, 8 * (1 + peer), HK_EQUAL, 1, peer, HK_FOREVER, NULL));
     OK(hk_finalize());
     printf("rank %d heard it\n", 0);
     return 0;
