@@ -6,12 +6,15 @@
  *     broadcast_bandwidth  the same, its size by its time              GB/s
  *     reduce               MPI_Reduce, sum of doubles                  us each
  *     allreduce            MPI_Allreduce, sum of doubles               us each
+ *     alltoall             MPI_Alltoall, blocks of that size           us each
+ *     memory               private memory of a process, the mean       MB
  *
  * Every operation is called many times in a row, and its time is that of the slowest rank from the common start to
  * its own end, divided by the calls. The root of a broadcast or reduction changes with every call, so that nobody gets
  * far ahead: each call's root had to take part in the one before.
  */
 #include "bench.h"
+#include <stdio.h>
 
 /* In-place sums double with every call and must stay finite. */
 enum { SUMS_MAX = 500 };
@@ -133,11 +136,54 @@ static double run_allreduce(long rounds) {
     return slowest(seconds) / (double)calls * (double)rounds;
 }
 
+static void open_blocks(void) {
+    if (words < 1) die("blocks need at least 8 bytes");
+    outbox = allocate(words * ranks);
+    inbox = allocate(words * ranks);
+}
+
+static void close_blocks(void) {
+    free(outbox);
+    free(inbox);
+}
+
+static uint64_t word_of(uint64_t from, uint64_t to) { return stamp << 32 | from << 16 | to; }
+
+static double run_alltoall(long rounds) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = now();
+    for (long round = 0; round < rounds; round++, stamp++) {
+        for (int to = 0; to < ranks; to++)
+            for (size_t i = 0; i < words; i++) outbox[to * words + i] = word_of(rank, to);
+        MPI_Alltoall(outbox, words, MPI_UINT64_T, inbox, words, MPI_UINT64_T, MPI_COMM_WORLD);
+        for (int from = 0; from < ranks; from++)
+            if (inbox[from * words] != word_of(from, rank) || inbox[from * words + words - 1] != word_of(from, rank))
+                die("a block of rank %d was damaged", from);
+    }
+    return slowest(now() - begin);
+}
+
+/* What of this process's memory no other has, in MB. */
+static double run_memory(long rounds) {
+    (void)rounds;
+    char line[256];
+    double kilobytes, mine = 0, all;
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    if (!file) die("there is no /proc/self/smaps_rollup");
+    while (fgets(line, sizeof line, file))
+        if (!strncmp(line, "Private_", 8) && sscanf(strchr(line, ':') + 1, "%lf", &kilobytes) == 1) mine += kilobytes;
+    fclose(file);
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return all / ranks * 1024 / 1e6;
+}
+
 const struct test collective_tests[] = {
     {"barrier", "us", 0, 0, 1, NULL, run_barrier, NULL},
     {"broadcast", "us", 0, 0, 1, open_broadcast, run_broadcast, close_broadcast},
     {"broadcast_bandwidth", "GB/s", 0, 0, 1, open_broadcast, run_broadcast, close_broadcast},
     {"reduce", "us", 0, 0, 1, open_sums, run_reduce, close_sums},
     {"allreduce", "us", 0, 0, 1, open_sums, run_allreduce, close_sums},
+    {"alltoall", "us", 0, 0, 1, open_blocks, run_alltoall, close_blocks},
+    {"memory", "MB", 0, 0, 1, NULL, run_memory, NULL},
     {0},
 };

@@ -8,6 +8,7 @@ use hikyaku_testing::mortal;
 use hikyaku_testing::netns::Network;
 use hikyaku_testing::patience::{assert_prompt, eventually};
 use hikyaku_testing::watchdog::watched;
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,8 +99,18 @@ impl Signs {
     }
 
     fn await_all(&self, what: &str) {
+        self.await_first(what, HOST_OF.len());
+    }
+
+    fn await_first(&self, what: &str, ranks: usize) {
         let is_there = |rank: usize| self.0.join(format!("{what} {rank}")).exists();
-        eventually(what, || (0..HOST_OF.len()).all(is_there).then_some(()));
+        eventually(what, || (0..ranks).all(is_there).then_some(()));
+    }
+
+    /// The process of a rank that is ready.
+    fn process(&self, rank: usize) -> Pid {
+        let text = std::fs::read_to_string(self.0.join(format!("ready {rank}"))).unwrap();
+        Pid::from_raw(text.parse().unwrap()).unwrap()
     }
 }
 
@@ -223,6 +234,56 @@ fn a_link_that_is_mended_in_time_is_no_trouble() {
             std::fs::write(signs.0.join("mended"), "").unwrap();
         });
         watched("mended", || launcher.run().unwrap())
+    });
+    for rank in 0..HOST_OF.len() {
+        assert!(text(&outcome, rank).contains("went on"), "rank {rank}: {}", text(&outcome, rank));
+    }
+    assert_eq!(outcome.status(), 0);
+}
+
+/// Nobody on another host can tell a process that is stopped from one that is gone, so it is lost when it was silent for too long.
+#[test]
+fn fault_10_a_rank_of_another_host_that_is_stopped_for_long_becomes_unreachable() {
+    let Some(network) = Network::new(2) else { return };
+    let (signs, last) = (Signs::new("stopped"), HOST_OF.len() - 1);
+    let launcher = network.launcher(AFAR, AFAR, &HOST_OF).arg("stopped").arg(&signs.0).on_death(OnDeath::Continue);
+    let (outcome, stopped) = std::thread::scope(|scope| {
+        let stopper = scope.spawn(|| {
+            signs.await_all("ready");
+            kill_process(signs.process(last), Signal::STOP).unwrap();
+            let stopped = now_ns();
+            signs.await_first("learned", last);
+            kill_process(signs.process(last), Signal::KILL).unwrap();
+            stopped
+        });
+        let outcome = watched("stopped", || launcher.run().unwrap());
+        (outcome, stopper.join().unwrap())
+    });
+    assert_eq!(outcome.endings[last], Ending::Killed(9), "it was stopped, and did not end before");
+    for rank in (0..last).filter(|rank| HOST_OF[*rank] != HOST_OF[last]) {
+        let said = text(&outcome, rank);
+        assert_eq!(number(&outcome, rank, "unreachable "), Some(last as u64), "rank {rank}: {said}");
+        let took = Duration::from_nanos(number(&outcome, rank, "learned ").unwrap().saturating_sub(stopped));
+        println!("rank {rank}: {said} {took:?} after it was stopped");
+        assert!(took > SILENCE / 2, "rank {rank}: {took:?}");
+        assert_prompt(took, SILENCE + Duration::from_secs(2), format!("rank {rank}"));
+    }
+}
+
+#[test]
+fn fault_10_a_rank_of_another_host_that_is_continued_in_time_goes_on() {
+    let Some(network) = Network::new(2) else { return };
+    let (signs, last) = (Signs::new("continued"), HOST_OF.len() - 1);
+    let launcher = network.launcher(AFAR, AFAR, &HOST_OF).arg("mended").arg(&signs.0);
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            signs.await_all("ready");
+            kill_process(signs.process(last), Signal::STOP).unwrap();
+            std::thread::sleep(Duration::from_secs(2));
+            kill_process(signs.process(last), Signal::CONT).unwrap();
+            std::fs::write(signs.0.join("mended"), "").unwrap();
+        });
+        watched("continued", || launcher.run().unwrap())
     });
     for rank in 0..HOST_OF.len() {
         assert!(text(&outcome, rank).contains("went on"), "rank {rank}: {}", text(&outcome, rank));

@@ -2,7 +2,7 @@
 
 use super::Results;
 use super::plan::{Kind, Part, Unit};
-use super::rows::{collective_ranks, size};
+use super::rows::{THRONG, collective_ranks, size};
 use super::table::{best_peer, round};
 use super::workload;
 
@@ -37,7 +37,7 @@ fn curves(part: Part, crowd: usize) -> Vec<Curve> {
                 Curve { name: "private memory".into(), ranks: 2, points: private, compared: true },
             ]
         }
-        Part::Collectives => {
+        Part::Collectives if crowd < THRONG => {
             let (short, long) = (&workload::BROADCAST_SIZES, &workload::BROADCAST_BANDWIDTH_SIZES);
             let points = points((Kind::Broadcast, short), (Kind::BroadcastBandwidth, long));
             let curve = |ranks| Curve { name: format!("{ranks} ranks"), ranks, points: points.clone(), compared: true };

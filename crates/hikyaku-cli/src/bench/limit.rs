@@ -2,6 +2,8 @@
 
 use hikyaku::ffi::RawPort;
 use hikyaku::{Job, Result, Symmetric};
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -83,4 +85,14 @@ pub fn large_vector(words: usize) -> Vec<u64> {
 /// Word `i` of every pattern: never zero, and no two near each other are alike.
 pub fn pattern(i: usize) -> u64 {
     (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
+}
+
+/// Has the kernel cut what this socket sends into datagrams of so many bytes, and join those that come; false if it does not.
+pub fn use_trains(socket: &UdpSocket, frame_bytes: usize) -> bool {
+    let set = |option: i32, value: i32| {
+        let bytes = size_of::<i32>() as libc::socklen_t;
+        // SAFETY: the value is an integer that lives during the call.
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, option, (&raw const value).cast(), bytes) == 0 }
+    };
+    set(libc::UDP_SEGMENT, frame_bytes as i32) && set(libc::UDP_GRO, 1)
 }

@@ -75,6 +75,10 @@ pub enum Test {
     Reduce,
     /// Data of all ranks added up at all.
     Allreduce,
+    /// A block from each rank to each other.
+    Alltoall,
+    /// Private memory of a rank, the mean of all, after it has talked to all others.
+    Memory,
     /// The whole command that starts and ends a program which does nothing.
     Start,
     /// BLACS: a matrix of one column and its answer; half of the round trip.
@@ -129,6 +133,8 @@ impl Test {
             Test::BroadcastBandwidth => "broadcast_bandwidth",
             Test::Reduce => "reduce",
             Test::Allreduce => "allreduce",
+            Test::Alltoall => "alltoall",
+            Test::Memory => "memory",
             Test::Start => "start",
             Test::BlacsSend => "blacs_send",
             Test::BlacsBandwidth => "blacs_bandwidth",
@@ -155,7 +161,8 @@ impl Test {
             Test::Put | Test::Get | Test::FetchAdd | Test::ActiveMessage => Unit::Nanoseconds,
             Test::Rate => Unit::MillionPerSecond,
             Test::Bandwidth | Test::PutBandwidth | Test::BroadcastBandwidth => Unit::GigabytesPerSecond,
-            Test::Barrier | Test::Broadcast | Test::Reduce | Test::Allreduce => Unit::Microseconds,
+            Test::Barrier | Test::Broadcast | Test::Reduce | Test::Allreduce | Test::Alltoall => Unit::Microseconds,
+            Test::Memory => Unit::Megabytes,
             Test::BlacsSend | Test::BlacsGridinfo => Unit::Nanoseconds,
             Test::BlacsBandwidth | Test::BlacsSubmatrix | Test::BlacsTriangle => Unit::GigabytesPerSecond,
             Test::BlacsBroadcast | Test::BlacsCombine => Unit::Microseconds,
@@ -169,7 +176,9 @@ impl Test {
     fn is_collective(self) -> bool {
         let native =
             matches!(self, Test::Barrier | Test::Broadcast | Test::BroadcastBandwidth | Test::Reduce | Test::Allreduce);
-        native || matches!(self, Test::BlacsBroadcast | Test::BlacsCombine) || self.is_factorization()
+        native
+            || matches!(self, Test::Alltoall | Test::Memory | Test::BlacsBroadcast | Test::BlacsCombine)
+            || self.is_factorization()
     }
 
     /// Whether it has the order of a matrix instead of a size.
@@ -309,7 +318,7 @@ impl Peer {
             Kind::OpenMpi { .. } | Kind::Mpich { .. } => {
                 let launch = || mpi::launch(&self.kind, &self.machine, batch[0].ranks, "mpi", folder.path());
                 match batch[0].test {
-                    Test::Start => repeat(batch[0], || mpi::measure_start(launch(), folder.path())),
+                    Test::Start => repeat(batch[0], || mpi::measure_start(launch(), batch[0].ranks, folder.path())),
                     _ => mpi::measure(launch(), batch, mpi::repetitions, folder.path()),
                 }
             }
@@ -349,7 +358,8 @@ pub fn batches(requests: impl Iterator<Item = Request>, is_alone: impl Fn(&Reque
 
 /// Several runs of a command that measures one thing once.
 fn repeat(request: Request, run: impl Fn() -> Result<f64, String>) -> Values {
-    let repetitions = if request.brief { 1 } else { REPETITIONS };
+    // Starting hundreds of ranks takes some peers a minute.
+    let repetitions = if request.brief || request.ranks >= super::rows::THRONG { 1 } else { REPETITIONS };
     match (0..repetitions).map(|_| run()).collect() {
         Ok(values) => (vec![(request, values)], None),
         Err(error) => (Vec::new(), Some(error)),

@@ -185,10 +185,20 @@ pub enum Kind {
     Qr,
     /// ScaLAPACK: the eigenvalues of a symmetric matrix.
     Eigenvalues,
+    /// A block of this size from each rank to each other.
+    Alltoall,
+    /// Private memory of a rank, the mean of all, after it has talked to all others.
+    Memory,
     /// Between hosts, limit: a bare datagram socket, one way.
     HostsLimitUdp,
+    /// The limit in rounds without authentication: ratios are taken within a round.
+    HostsLimitUdpOpen,
     /// Between hosts, limit: a bare stream, ping-pong.
     HostsLimitTcp,
+    /// Between hosts, limit: bare datagrams as long as our frames, cut and joined by the kernel, ping-pong.
+    HostsLimitTrains,
+    /// The limit in rounds without authentication.
+    HostsLimitTrainsOpen,
     /// Between hosts: a packet of the transport alone, one way.
     HostsPacket,
     /// Between hosts: data and a word, seen by a spinning peer, one way.
@@ -222,8 +232,10 @@ impl Kind {
             Kind::BarrierTree | Kind::BroadcastTree | Kind::ReduceTree => Unit::Microseconds,
             Kind::BlacsBroadcast | Kind::BlacsCombine => Unit::Microseconds,
             Kind::Start | Kind::Lu | Kind::Cholesky | Kind::Qr | Kind::Eigenvalues => Unit::Milliseconds,
-            Kind::HostsLimitTcp | Kind::HostsBandwidth | Kind::HostsBandwidthOpen => Unit::GigabytesPerSecond,
-            Kind::HostsLanding | Kind::HostsLandingMost => Unit::Microseconds,
+            Kind::HostsLimitTcp | Kind::HostsLimitTrains | Kind::HostsLimitTrainsOpen => Unit::GigabytesPerSecond,
+            Kind::HostsBandwidth | Kind::HostsBandwidthOpen => Unit::GigabytesPerSecond,
+            Kind::HostsLanding | Kind::HostsLandingMost | Kind::Alltoall => Unit::Microseconds,
+            Kind::Memory => Unit::Megabytes,
             Kind::HostsIdle => Unit::Percent,
             _ => Unit::Nanoseconds,
         }
@@ -234,6 +246,8 @@ impl Kind {
         match self {
             Kind::HostsPush => Some(Kind::HostsPushOpen),
             Kind::HostsBandwidth => Some(Kind::HostsBandwidthOpen),
+            Kind::HostsLimitUdp => Some(Kind::HostsLimitUdpOpen),
+            Kind::HostsLimitTrains => Some(Kind::HostsLimitTrainsOpen),
             _ => None,
         }
     }
@@ -271,6 +285,8 @@ impl Kind {
             Kind::BroadcastBandwidth => Some(Test::BroadcastBandwidth),
             Kind::Reduce | Kind::ReduceTree => Some(Test::Reduce),
             Kind::Allreduce => Some(Test::Allreduce),
+            Kind::Alltoall => Some(Test::Alltoall),
+            Kind::Memory => Some(Test::Memory),
             Kind::Start => Some(Test::Start),
             Kind::BlacsSend => Some(Test::BlacsSend),
             Kind::BlacsBandwidth => Some(Test::BlacsBandwidth),
@@ -290,6 +306,7 @@ impl Kind {
             Kind::HostsPush | Kind::HostsPushOpen | Kind::HostsSend => Some(Test::HostsSend),
             Kind::HostsBandwidth | Kind::HostsBandwidthOpen => Some(Test::HostsBandwidth),
             Kind::HostsLimitUdp | Kind::HostsLimitTcp | Kind::HostsPacket => None,
+            Kind::HostsLimitTrains | Kind::HostsLimitTrainsOpen | Kind::HostsLimitUdpOpen => None,
             Kind::HostsIdle | Kind::HostsLanding | Kind::HostsLandingMost => None,
         }
     }
@@ -304,6 +321,7 @@ pub enum Unit {
     MillionPerSecond,
     GigabytesPerSecond,
     Percent,
+    Megabytes,
 }
 
 impl Unit {
@@ -315,6 +333,7 @@ impl Unit {
             Unit::MillionPerSecond => "M/s",
             Unit::GigabytesPerSecond => "GB/s",
             Unit::Percent => "%",
+            Unit::Megabytes => "MB",
         }
     }
 

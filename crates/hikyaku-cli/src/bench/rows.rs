@@ -23,14 +23,19 @@ pub enum Limit {
     HandOver(usize),
     /// Both cores copying, each its share: memcpy of this size.
     CopyTwo(usize),
-    /// A bare datagram between the hosts.
-    Udp,
-    /// A bare stream between the hosts.
-    Tcp(usize),
+    /// So many bytes by bare sockets between the hosts, in the rounds of this kind.
+    Bare(Kind, usize),
 }
+
+/// From so many ranks on a crowd is measured alone, and only by what is short: hundreds of ranks take milliseconds for a barrier, and
+/// minutes for the rest.
+pub const THRONG: usize = 64;
 
 /// The numbers of ranks in the collective tests: a pair, and more than have a core each on a small machine.
 pub fn collective_ranks(crowd: usize) -> Vec<usize> {
+    if crowd >= THRONG {
+        return vec![crowd];
+    }
     let mut ranks = vec![2, 4, crowd];
     ranks.sort();
     ranks.dedup();
@@ -124,15 +129,21 @@ fn collectives(rows: &mut Vec<Row>, crowd: usize) {
         (format!("broadcast {}", size(long)), Kind::BroadcastBandwidth, long, Some(Limit::CopyTwo(16 << 20))),
         (format!("reduce {}", size(short)), Kind::Reduce, short, Some(Limit::HandOver(short))),
         ("allreduce 8 B".to_owned(), Kind::Allreduce, 8, Some(Limit::Flag(1.0))),
+        ("all-to-all 1 KB".to_owned(), Kind::Alltoall, 1 << 10, None),
+        (format!("memory of a rank, {} slots", workload::SLOTS), Kind::Memory, 0, None),
     ];
+    let measured = workload::collective_tests(&[Part::Collectives], crowd);
+    let all = all.into_iter().filter(|(_, kind, bytes, _)| crowd < THRONG || measured.contains(&(*kind, *bytes)));
     for (what, kind, bytes, limit) in all {
         for ranks in collective_ranks(crowd) {
             let (name, limit) = (format!("{what}, {ranks} ranks"), limit.filter(|_| ranks == 2));
             rows.push(Row { name, kind, bytes, ranks, limit });
         }
     }
-    let name = format!("allreduce {}, 2 ranks", size(long));
-    rows.push(Row { name, kind: Kind::Allreduce, bytes: long, ranks: 2, limit: None });
+    if crowd < THRONG {
+        let name = format!("allreduce {}, 2 ranks", size(long));
+        rows.push(Row { name, kind: Kind::Allreduce, bytes: long, ranks: 2, limit: None });
+    }
 }
 
 fn scaling(rows: &mut Vec<Row>, crowd: usize) {
@@ -196,12 +207,14 @@ fn hosts(rows: &mut Vec<Row>) {
         rows.push(Row { name: name.to_owned(), kind, bytes, ranks: 2, limit });
     };
     let long = 1 << 20;
-    row("8 B push + word, one way", Kind::HostsPush, 8, Some(Limit::Udp));
-    row("the same, not authenticated", Kind::HostsPushOpen, 8, Some(Limit::Udp));
-    row("8 B message, one way", Kind::HostsSend, 8, Some(Limit::Udp));
-    row("a packet of the transport alone", Kind::HostsPacket, 8, Some(Limit::Udp));
-    row("1 MB message", Kind::HostsBandwidth, long, Some(Limit::Tcp(long)));
-    row("the same, not authenticated", Kind::HostsBandwidthOpen, long, Some(Limit::Tcp(long)));
+    let (short, short_open) = (Limit::Bare(Kind::HostsLimitUdp, 8), Limit::Bare(Kind::HostsLimitUdpOpen, 8));
+    let trains = [Kind::HostsLimitTrains, Kind::HostsLimitTrainsOpen].map(|kind| Some(Limit::Bare(kind, long)));
+    row("8 B push + word, one way", Kind::HostsPush, 8, Some(short));
+    row("the same, not authenticated", Kind::HostsPushOpen, 8, Some(short_open));
+    row("8 B message, one way", Kind::HostsSend, 8, Some(short));
+    row("a packet of the transport alone", Kind::HostsPacket, 8, Some(short));
+    row("1 MB message", Kind::HostsBandwidth, long, trains[0]);
+    row("the same, not authenticated", Kind::HostsBandwidthOpen, long, trains[1]);
     row("8 B push while computing, answered", Kind::HostsLanding, 8, None);
     row("the slowest of those", Kind::HostsLandingMost, 8, None);
     row("CPU of a rank that waits", Kind::HostsIdle, 0, None);

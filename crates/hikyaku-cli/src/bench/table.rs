@@ -72,10 +72,12 @@ fn print_limits(results: &Results) {
 fn print_bare(results: &Results) {
     for (kind, bytes, name) in [
         (Kind::HostsLimitUdp, 8, "limit: a bare datagram, one way"),
-        (Kind::HostsLimitTcp, 1 << 20, "limit: 1 MB by a bare stream"),
+        (Kind::HostsLimitTrains, 1 << 20, "limit: 1 MB by bare datagrams"),
+        (Kind::HostsLimitTcp, 1 << 20, "1 MB by a bare stream"),
     ] {
         if let Some(figure) = results.ours.find(kind, bytes, 2) {
-            say!("{:<36}{:>12} {:>9}", format!("  {name}"), show(figure.median(), kind.unit()), "1.00");
+            let ratio = if name.starts_with("limit") { "1.00" } else { "" };
+            say!("{:<36}{:>12} {ratio:>9}", format!("  {name}"), show(figure.median(), kind.unit()));
         }
     }
 }
@@ -169,8 +171,7 @@ fn to_limit(results: &Results, figure: &Figure, limit: Limit) -> Option<f64> {
         Limit::Flag(times) => (results.ours.find(Kind::LimitFlag, 8, 2)?, times),
         Limit::HandOver(bytes) => (results.ours.find(Kind::LimitHandOver, bytes, 2)?, 1.0),
         Limit::CopyTwo(bytes) => (results.ours.find(Kind::LimitCopyTwo, bytes, 2)?, 1.0),
-        Limit::Udp => (results.ours.find(Kind::HostsLimitUdp, 8, 2)?, 1.0),
-        Limit::Tcp(bytes) => (results.ours.find(Kind::HostsLimitTcp, bytes, 2)?, 1.0),
+        Limit::Bare(kind, bytes) => (results.ours.find(kind, bytes, 2)?, 1.0),
     };
     let same_unit = if figure.kind.unit() == Unit::Microseconds { 1e-3 } else { 1.0 };
     let factor = times * same_unit;

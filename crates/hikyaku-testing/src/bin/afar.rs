@@ -26,6 +26,7 @@ fn main() {
         "killed" => end_while_others_wait(&job, &arguments[2], true),
         "leaves" => end_while_others_wait(&job, &arguments[2], false),
         "cut" => lose_the_others(&job, &arguments[2], Path::new(&arguments[3])),
+        "stopped" => wait_for_one_that_is_stopped(&job, Path::new(&arguments[2])),
         "mended" => go_on_when_mended(&job, Path::new(&arguments[2])),
         "computes" => compute_while_others_push(&job),
         "besieged" => work_under_siege(&job, Path::new(&arguments[2])),
@@ -122,7 +123,26 @@ fn lose_the_others(job: &Job, call: &str, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Exchanges messages while the link is cut and mended again, until the test says that it was.
+/// Ranks of the other host wait for the last one, which the test stops, and print what they were told. It has nobody to answer
+/// for it then, but is alive: the test kills it when all have learned.
+fn wait_for_one_that_is_stopped(job: &Job, folder: &Path) -> Result<()> {
+    let (messages, last) = (job.messages(1)?, job.size() - 1);
+    job.barrier()?;
+    note(folder, "ready", job.rank());
+    if job.rank() == last {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+    if job.rank() % 2 != last % 2 {
+        tell(wait_for(job, &messages, "recv", last));
+    }
+    note(folder, "learned", job.rank());
+    eventually("the others learn", || all_noted(folder, "learned", last));
+    Ok(())
+}
+
+/// Exchanges messages while the link is cut and mended again, or a rank stopped and continued, until the test says that it was.
 fn go_on_when_mended(job: &Job, folder: &Path) -> Result<()> {
     let (messages, me) = (job.messages(1)?, job.rank());
     let peer = me ^ 1;
@@ -265,8 +285,12 @@ fn compute(time: Duration) {
     }
 }
 
+/// Tells the test that this rank is so far, and its process.
 fn note(folder: &Path, what: &str, rank: usize) {
-    std::fs::write(folder.join(format!("{what} {rank}")), "").unwrap();
+    // Whoever reads it finds all of it.
+    let (written, noted) = (folder.join(format!("new {what} {rank}")), folder.join(format!("{what} {rank}")));
+    std::fs::write(&written, std::process::id().to_string()).unwrap();
+    std::fs::rename(written, noted).unwrap();
 }
 
 fn all_noted(folder: &Path, what: &str, ranks: usize) -> Option<()> {

@@ -20,10 +20,11 @@ fn run_apart(size: usize, rank: impl Fn(&Job) -> Result<()> + Sync) {
     run_over(memory_endpoints(size).unwrap(), rank);
 }
 
-/// Runs it over udp on this machine.
-fn run_over_udp(size: usize, rank: impl Fn(&Job) -> Result<()> + Sync) {
-    let bound: Vec<_> =
-        (0..size).map(|_| Bound::new(Config::new(([127, 0, 0, 1], 0).into(), [7; 32])).unwrap()).collect();
+/// Runs it over udp on this machine. What is lent is sent from where it is, unless frames are sealed.
+fn run_over_udp(size: usize, is_sealed: bool, rank: impl Fn(&Job) -> Result<()> + Sync) {
+    let bind = ([127, 0, 0, 1], 0).into();
+    let config = if is_sealed { Config::new(bind, [7; 32]) } else { Config::unsealed(bind) };
+    let bound: Vec<_> = (0..size).map(|_| Bound::new(config.clone()).unwrap()).collect();
     let addresses: Vec<_> = bound.iter().map(|bound| bound.address().ok()).collect();
     let start = |(rank, bound): (usize, Bound)| bound.start(rank, addresses.clone()).unwrap();
     run_over(bound.into_iter().enumerate().map(start).collect(), rank);
@@ -117,9 +118,13 @@ fn ranks_reach_each_other_in_both_ways_at_once() {
 /// buffer.
 #[test]
 fn a_long_send_that_a_panic_ends_leaves_its_buffer_alone() {
+    [true, false].into_iter().for_each(send_until_a_panic);
+}
+
+fn send_until_a_panic(is_sealed: bool) {
     let bytes = 3 << 20;
     let given_up = AtomicBool::new(false);
-    run_over_udp(2, |job| {
+    run_over_udp(2, is_sealed, |job| {
         let messages = job.messages(1)?;
         // The job outlives its handlers.
         let ni = Arc::downgrade(&job.ni);
@@ -164,8 +169,8 @@ fn a_long_send_that_a_panic_ends_leaves_its_buffer_alone() {
 /// The receiver leaves in the middle of a message, or while acknowledgements of it are missing.
 #[test]
 fn a_long_send_to_a_rank_that_leaves_gives_its_buffer_back() {
-    for takes in [false, true] {
-        run_over_udp(2, |job| {
+    for (takes, is_sealed) in [(false, true), (true, true), (false, false), (true, false)] {
+        run_over_udp(2, is_sealed, |job| {
             let messages = job.messages(1)?;
             job.barrier()?;
             let mut buffer = vec![1; 3 << 20];

@@ -64,8 +64,7 @@ impl Ni {
             return Some(false);
         }
         if self.far.is_some() {
-            // Lost counts do no harm: that it changes is what matters.
-            self.polls.store(self.polls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            self.note_poll();
         }
         let received = self.receive() == Some(true);
         if !is_busy && !received && !self.intake.has_put_off() {

@@ -215,6 +215,15 @@ impl Body {
         self.len() == 0
     }
 
+    /// So many bytes from `offset` on, which it has.
+    pub(super) fn part(&self, offset: usize, bytes: usize) -> [(*const u8, usize); 2] {
+        debug_assert!(offset + bytes <= self.len());
+        let [(one, one_bytes), (other, _)] = self.parts;
+        let first = one_bytes.saturating_sub(offset).min(bytes);
+        let behind = offset.saturating_sub(one_bytes);
+        [(one.wrapping_add(offset.min(one_bytes)), first), (other.wrapping_add(behind), bytes - first)]
+    }
+
     /// Copies the bytes from `offset` on into private memory, as many as fit there.
     ///
     /// # Safety

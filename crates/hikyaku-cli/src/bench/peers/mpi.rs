@@ -25,8 +25,10 @@ const SOURCES: [(&str, &str); 5] = [
 const REPETITIONS: usize = 15;
 const REPETITIONS_BRIEF: usize = 4;
 
-/// The longest that all tests of one start may take together.
+/// The longest that all tests of one start may take together, and what each rank adds to that and to the limit of a start: where there
+/// are many for each core, everything takes longer.
 const BATCH_LIMIT: Duration = Duration::from_secs(90);
+const RANK_LIMIT: Duration = Duration::from_millis(500);
 
 /// Name and family of the installation that a launcher belongs to; nothing if it is none we know.
 pub(super) fn identify(compiler: &Path, launcher: &Path, folder: &Path) -> Option<(String, Kind)> {
@@ -121,7 +123,7 @@ pub(super) fn measure(
 ) -> Values {
     command.args(requests.iter().map(|it| format!("{}:{}:{}", it.test.name(), it.bytes, repetitions(it))));
     let finished = match process::Running::start(&mut command, folder) {
-        Ok(running) => running.finish(BATCH_LIMIT),
+        Ok(running) => running.finish(limit(BATCH_LIMIT, requests.first().map_or(0, |request| request.ranks))),
         Err(error) => return (Vec::new(), Some(error)),
     };
     let (values, wrong) = parse_lines(&finished.output, requests);
@@ -137,9 +139,14 @@ pub(super) fn measure(
 }
 
 /// The time from before the launcher's start to after its end, in milliseconds.
-pub(super) fn measure_start(mut command: Command, folder: &Path) -> Result<f64, String> {
-    let finished = process::run(&mut command, "the start test", folder)?;
+pub(super) fn measure_start(mut command: Command, ranks: usize, folder: &Path) -> Result<f64, String> {
+    let running = process::Running::start(&mut command, folder)?;
+    let finished = running.finish(limit(process::LIMIT, ranks)).success("the start test")?;
     Ok(finished.elapsed.as_secs_f64() * 1e3)
+}
+
+fn limit(usual: Duration, ranks: usize) -> Duration {
+    usual + RANK_LIMIT * ranks as u32
 }
 
 #[derive(Deserialize)]

@@ -1,5 +1,6 @@
 //! Bare sockets between two ranks: what the network and the kernel allow without a library. They are polled, as ours are.
 
+use super::trains::Trains;
 use hikyaku::{By, Error, Job, Result, Symmetric, Until};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -11,6 +12,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Sockets to the other rank.
 pub struct Bare {
     datagrams: UdpSocket,
+    trains: Trains,
     stream: TcpStream,
 }
 
@@ -23,6 +25,7 @@ impl Bare {
         let peer = exchange(job, words, datagrams.local_addr().map_err(failed)?)?;
         datagrams.connect(peer).map_err(failed)?;
         datagrams.set_nonblocking(true).map_err(failed)?;
+        let trains = Trains::new(job, words, here)?;
         let peer = exchange(job, words, listener.local_addr().map_err(failed)?)?;
         let stream = match job.rank() {
             0 => TcpStream::connect(peer),
@@ -30,7 +33,7 @@ impl Bare {
         };
         let stream = stream.map_err(failed)?;
         stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true)).map_err(failed)?;
-        Ok(Bare { datagrams, stream })
+        Ok(Bare { datagrams, trains, stream })
     }
 
     /// Ping-pong of 8 bytes: half of the round trip, ns.
@@ -72,6 +75,11 @@ impl Bare {
             }
         }
         Ok(())
+    }
+
+    /// Ping-pong of so many bytes by trains of datagrams: the bytes by half of the round trip, GB/s.
+    pub fn trains(&mut self, job: &Job, words: &Symmetric<u64>, bytes: usize, round_trips: u64) -> Result<f64> {
+        self.trains.ping_pong(job, words, bytes, round_trips)
     }
 
     /// Ping-pong of so many bytes: the bytes by half of the round trip, GB/s.
@@ -138,6 +146,6 @@ pub fn exchange(job: &Job, words: &Symmetric<u64>, mine: SocketAddr) -> Result<S
     Ok(SocketAddr::new(ip.to_canonical(), words.get(2) as u16))
 }
 
-fn failed(error: std::io::Error) -> Error {
+pub fn failed(error: std::io::Error) -> Error {
     Error::Invalid(format!("bare sockets between the hosts: {error}"))
 }

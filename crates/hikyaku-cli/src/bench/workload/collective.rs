@@ -9,14 +9,21 @@
 use super::{Effort, Round};
 use crate::bench::limit;
 use crate::bench::plan::{Kind, Part};
+use crate::bench::rows::THRONG;
 use hikyaku::collective::{Max, Sum};
-use hikyaku::{Group, Job, Result, Symmetric};
+use hikyaku::message::Messages;
+use hikyaku::{Error, Group, Job, Result, Symmetric};
 
 /// The time that one repetition is meant to take, and the least that tells how many calls that is.
 const REPETITION_S: f64 = 0.010;
 const CALIBRATION_S: f64 = 0.003;
 /// In-place sums double with every call and must stay finite.
 const SUMS_MAX: u64 = 500;
+
+/// Slots for messages of a rank whose memory is told.
+pub const SLOTS: usize = 1024;
+/// Calls in a row at least, where there are very many ranks.
+const CALLS_MIN: u64 = 4;
 
 /// The sizes of broadcasts whose time is told.
 pub const BROADCAST_SIZES: [usize; 6] = [8, 32, 128, 512, 2 << 10, 8 << 10];
@@ -25,6 +32,9 @@ pub const BROADCAST_BANDWIDTH_SIZES: [usize; 5] = [32 << 10, 128 << 10, 512 << 1
 
 /// What is shown over the number of ranks.
 pub const SCALING: [(Kind, usize); 3] = [(Kind::Barrier, 0), (Kind::Broadcast, 8 << 10), (Kind::Reduce, 8 << 10)];
+
+/// What each does with each. Memory is last: after that everybody has talked to everybody.
+const PAIRWISE: [(Kind, usize); 2] = [(Kind::Alltoall, 1 << 10), (Kind::Memory, 0)];
 
 /// What so many ranks measure: kind, and bytes of the data.
 pub fn tests(parts: &[Part], ranks: usize) -> Vec<(Kind, usize)> {
@@ -36,9 +46,14 @@ pub fn tests(parts: &[Part], ranks: usize) -> Vec<(Kind, usize)> {
 }
 
 fn sizes(ranks: usize) -> Vec<(Kind, usize)> {
+    if ranks >= THRONG {
+        let short = [(Kind::JobBarrier, 0), (Kind::Barrier, 0), (Kind::Allreduce, 8)];
+        return short.into_iter().chain(PAIRWISE).collect();
+    }
     let mut sizes = vec![(Kind::JobBarrier, 0), (Kind::Barrier, 0), (Kind::Reduce, 8 << 10), (Kind::Allreduce, 8)];
     sizes.extend(BROADCAST_SIZES.map(|bytes| (Kind::Broadcast, bytes)));
     sizes.extend(BROADCAST_BANDWIDTH_SIZES.map(|bytes| (Kind::BroadcastBandwidth, bytes)));
+    sizes.extend(PAIRWISE);
     if ranks == 2 {
         sizes.push((Kind::Allreduce, 8 << 20));
     }
@@ -56,6 +71,8 @@ pub struct Together<'a> {
     job: &'a Job,
     world: Group<'a>,
     flags: Symmetric<u64>,
+    /// Only take memory.
+    _messages: Option<Messages<'a>>,
     tests: Vec<Test>,
     /// Makes every call another.
     stamp: u64,
@@ -63,15 +80,23 @@ pub struct Together<'a> {
 
 impl<'a> Together<'a> {
     pub fn new(job: &'a Job, tests: Vec<(Kind, usize)>, effort: Effort) -> Result<Together<'a>> {
+        let is_weighed = effort.physical && tests.iter().any(|(kind, _)| *kind == Kind::Memory);
+        let _messages = if is_weighed { Some(job.messages(SLOTS)?) } else { None };
         let tests =
             tests.into_iter().map(|(kind, bytes)| Test { kind, bytes, calls: effort.calls_for(bytes) }).collect();
-        Ok(Together { job, world: job.world()?, flags: job.symmetric(job.size())?, tests, stamp: 1 })
+        Ok(Together { job, world: job.world()?, flags: job.symmetric(job.size())?, _messages, tests, stamp: 1 })
     }
 
     /// One repetition of everything.
     pub fn measure(&mut self, round: &mut Round<'_>) -> Result<()> {
         for index in 0..self.tests.len() {
             let Test { kind, bytes, calls } = self.tests[index];
+            if kind == Kind::Memory {
+                if self._messages.is_some() {
+                    round.note(kind, bytes, self.memory()?);
+                }
+                continue;
+            }
             let calls = match calls {
                 Some(calls) => calls,
                 None => self.choose_calls(kind, bytes)?,
@@ -86,8 +111,10 @@ impl<'a> Together<'a> {
 
     /// All ranks see the time of the slowest, and so come to the same number.
     fn choose_calls(&mut self, kind: Kind, bytes: usize) -> Result<u64> {
-        let ranks = self.job.size() as u64;
-        let mut calls = ranks;
+        let ranks = self.job.size();
+        // So that every rank is root once, where that is not too often.
+        let least = if ranks < THRONG { ranks as u64 } else { CALLS_MIN };
+        let mut calls = least;
         loop {
             // The fastest of three: one that was disturbed would tell too few.
             let mut seconds = f64::INFINITY;
@@ -95,7 +122,7 @@ impl<'a> Together<'a> {
                 seconds = seconds.min(self.run(kind, bytes, calls)?);
             }
             if seconds * calls as f64 >= CALIBRATION_S {
-                return Ok(((REPETITION_S / seconds) as u64).max(ranks));
+                return Ok(((REPETITION_S / seconds) as u64).max(least));
             }
             calls *= 4;
         }
@@ -110,6 +137,7 @@ impl<'a> Together<'a> {
             Kind::Barrier => self.barrier(stamp, calls, || self.world.barrier()),
             Kind::Broadcast | Kind::BroadcastBandwidth => self.broadcast(bytes / 8, stamp, calls),
             Kind::Reduce => self.reduce(bytes / 8, stamp, calls),
+            Kind::Alltoall => self.alltoall(bytes / 8, stamp, calls),
             Kind::Allreduce if bytes == 8 => self.allreduce_one(stamp, calls),
             Kind::Allreduce => self.allreduce_many(bytes / 8, calls.min(SUMS_MAX)),
             other => unreachable!("{other:?} is not done together"),
@@ -197,6 +225,32 @@ impl<'a> Together<'a> {
         })
     }
 
+    fn alltoall(&self, words: usize, first_stamp: u64, calls: u64) -> Result<f64> {
+        let (world, me) = (&self.world, self.world.rank() as u64);
+        let (mut blocks, mut into) = (vec![0; words * world.size()], vec![0; words * world.size()]);
+        let word = |from: u64, to: u64, stamp: u64| stamp << 32 | from << 16 | to;
+        self.slowest(calls, |number| {
+            let stamp = first_stamp + number;
+            for (to, block) in blocks.chunks_exact_mut(words).enumerate() {
+                block.fill(word(me, to as u64, stamp));
+            }
+            world.alltoall(&blocks, &mut into)?;
+            let mut come = into.chunks_exact(words).enumerate();
+            let whole = come.all(|(from, block)| {
+                [block[0], block[words - 1]].iter().all(|found| *found == word(from as u64, me, stamp))
+            });
+            assert!(whole, "a block was damaged");
+            Ok(())
+        })
+    }
+
+    /// Private memory of a rank, the mean of all, MB.
+    fn memory(&self) -> Result<f64> {
+        let mut bytes = [private_bytes()?];
+        self.world.allreduce(&mut bytes, Sum)?;
+        Ok(bytes[0] / self.world.size() as f64 / 1e6)
+    }
+
     /// In place: every sum contributes to the next, which is `ranks` times as large.
     fn allreduce_many(&self, words: usize, calls: u64) -> Result<f64> {
         let (world, last) = (&self.world, words - 1);
@@ -213,6 +267,17 @@ impl<'a> Together<'a> {
         check_sums(&data, world.size(), factor);
         Ok(seconds)
     }
+}
+
+/// What of this process's memory no other has.
+fn private_bytes() -> Result<f64> {
+    let path = "/proc/self/smaps_rollup";
+    let text = std::fs::read_to_string(path).map_err(|error| Error::Invalid(format!("{path}: {error}")))?;
+    let kilobytes = text.lines().filter(|line| line.starts_with("Private_")).filter_map(|line| {
+        let number = line.split_whitespace().nth(1)?;
+        number.parse::<f64>().ok()
+    });
+    Ok(kilobytes.sum::<f64>() * 1024.0)
 }
 
 /// What a rank contributes to a sum: small whole numbers, so that the sum is exact in any order.

@@ -38,6 +38,7 @@ pub fn measure(job: &Job) -> Result<Figures> {
         round.note(Kind::HostsPacket, 8, pair.packet()?);
         round.note(Kind::HostsSend, 8, pair.send(1, ROUND_TRIPS)?.as_nanos() as f64 / (2 * ROUND_TRIPS) as f64);
         round.note(Kind::HostsLimitTcp, LONG, pair.bare.stream(job, LONG, LONG_ROUND_TRIPS)?);
+        round.note(Kind::HostsLimitTrains, LONG, pair.bare.trains(job, &pair.words, LONG, LONG_ROUND_TRIPS)?);
         let time = pair.send(LONG / 8, LONG_ROUND_TRIPS)?.as_secs_f64();
         round.note(Kind::HostsBandwidth, LONG, (2 * LONG as u64 * LONG_ROUND_TRIPS) as f64 / time / 1e9);
         let (usual, most) = pair.landing()?;

@@ -8,7 +8,7 @@
 //! | `phases` | where the time of a short message goes |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `collective` | what all ranks do together |
-//! | `hosts`, `bare` | two ranks on two hosts, and bare sockets between them |
+//! | `hosts`, `bare`, `trains` | two ranks on two hosts, and bare sockets between them; those that carry much |
 //! | `effort` | how often |
 
 mod bare;
@@ -19,13 +19,14 @@ mod message;
 mod phases;
 mod prepared;
 mod remote;
+mod trains;
 
 use super::limit;
 use super::plan::{Figure, Figures, Kind, Part};
 use hikyaku::{Job, Result, Symmetric};
 use std::time::{Duration, Instant};
 
-pub use collective::{BROADCAST_BANDWIDTH_SIZES, BROADCAST_SIZES, SCALING};
+pub use collective::{BROADCAST_BANDWIDTH_SIZES, BROADCAST_SIZES, SCALING, SLOTS, tests as collective_tests};
 pub use effort::Effort;
 pub use hosts::measure as measure_hosts;
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};

@@ -65,6 +65,12 @@ impl Lane {
 }
 
 impl Base {
+    /// Tells the service thread that a thread of the program sees to the transport.
+    pub(crate) fn note_poll(&self) {
+        // Lost counts do no harm: that it changes is what matters.
+        self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
     /// Gives a packet for a far rank to the transport; false while there is no room.
     pub(crate) fn post(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
         // SAFETY: a live slice.
@@ -95,6 +101,8 @@ impl Base {
             return Ok(false);
         }
         let (packet, body) = Operation::push(to, data).encode(token::QUIET);
+        // Who lends waits until the bytes are back, so it looks at the transport soon: the service thread need not.
+        self.note_poll();
         self.loans.begin(loan);
         // SAFETY: the caller's promise.
         let posted = unsafe { far.post(to.rank, &packet, body, Some(loan)) };

@@ -6,12 +6,15 @@
 use super::address::Hop;
 use super::head::first_bytes;
 use super::piece::{CacheLine, lines};
+use crate::memory::copy::copy_out;
 use bytemuck::{cast_slice, cast_slice_mut};
 
 /// Trains of a batch at most.
 pub const TRAINS_MAX: usize = 32;
 /// Frames of a batch at most.
 const FRAMES_MAX: usize = 512;
+/// Parts of a frame at most: what is before a body that is lent, and both parts of that.
+pub const PARTS_MAX: usize = 3;
 /// Frames of a train at most: what every kernel that has GSO takes.
 const TRAIN_FRAMES_MAX: usize = 64;
 /// Bytes of a train at most: a datagram's.
@@ -19,17 +22,21 @@ const TRAIN_BYTES_MAX: usize = 65_000;
 /// Room for frames that are made while they are sent.
 const STAGING_BYTES: usize = 256 << 10;
 
-/// Frames to send.
+/// Frames to send. A frame may lie in several parts: a body that is lent is sent from where it is.
 pub struct Batch {
     trains: Vec<Train>,
-    frames: Vec<libc::iovec>,
+    /// Parts of all frames, one after the other.
+    parts: Vec<libc::iovec>,
+    /// Where the parts of each frame begin.
+    frames: Vec<usize>,
     staging: Box<[u8]>,
     staged: usize,
     /// Whether the kernel cuts trains.
     pub has_trains: bool,
 }
 
-// SAFETY: a batch is filled, sent and cleared by one holder of the endpoint's lock, who also owns all its frames point to.
+// SAFETY: a batch is filled, sent and cleared by one holder of the endpoint's lock, within one hold. What its parts point to is his or
+// is lent, which nobody takes back without that lock.
 unsafe impl Send for Batch {}
 
 /// Frames that travel together.
@@ -44,13 +51,14 @@ pub struct Train {
     pub frame_bytes: usize,
     pub bytes: usize,
     first: usize,
-    count: usize,
+    pub count: usize,
 }
 
 impl Batch {
     pub fn new(has_trains: bool) -> Batch {
         Batch {
             trains: Vec::with_capacity(TRAINS_MAX),
+            parts: Vec::with_capacity(FRAMES_MAX * PARTS_MAX),
             frames: Vec::with_capacity(FRAMES_MAX),
             staging: vec![0; STAGING_BYTES].into(),
             staged: 0,
@@ -69,21 +77,27 @@ impl Batch {
 
     pub fn clear(&mut self) {
         self.trains.clear();
+        self.parts.clear();
         self.frames.clear();
         self.staged = 0;
     }
 
-    /// Room for a frame of so many bytes that is made now; the caller has seen that there is some. It is not sent before
-    /// [`Batch::add`].
+    /// Room for a frame of so many bytes that is made now, or its beginning; the caller has seen that there is some. It is not sent
+    /// before [`Batch::add`].
     pub fn stage(&mut self, bytes: usize) -> &mut [u8] {
         let start = self.staged;
         self.staged += bytes;
         &mut self.staging[start..self.staged]
     }
 
-    /// Adds a frame, which stays where it is until the batch is cleared.
-    pub fn add(&mut self, to: u32, hop: Hop, fragments: bool, frame: *mut u8, bytes: usize) {
-        self.frames.push(libc::iovec { iov_base: frame.cast(), iov_len: bytes });
+    /// Adds a frame whose parts, at most [`PARTS_MAX`], stay where they are until the batch is cleared. Empty ones are left out.
+    pub fn add(&mut self, to: u32, hop: Hop, fragments: bool, parts: &[(*const u8, usize)]) {
+        let mut bytes = 0;
+        self.frames.push(self.parts.len());
+        for (start, len) in parts.iter().filter(|(_, len)| *len > 0) {
+            self.parts.push(libc::iovec { iov_base: start.cast_mut().cast(), iov_len: *len });
+            bytes += len;
+        }
         if let Some(train) = self.trains.last_mut().filter(|_| self.has_trains && !fragments) {
             let is_full = train.count == TRAIN_FRAMES_MAX || train.bytes + bytes > TRAIN_BYTES_MAX;
             let is_even = train.bytes == train.count * train.frame_bytes && bytes <= train.frame_bytes;
@@ -99,37 +113,67 @@ impl Batch {
 
     /// Room for nothing.
     pub fn nothing() -> Batch {
-        Batch { trains: Vec::new(), frames: Vec::new(), staging: Box::new([]), staged: 0, has_trains: false }
-    }
-
-    /// The bytes of a frame.
-    pub fn bytes(&self, train: &Train, frame: usize) -> &[u8] {
-        let frame = self.frames(train)[frame];
-        // SAFETY: whoever added the frame leaves it where it is until the batch is cleared, and nobody writes to it meanwhile.
-        unsafe { std::slice::from_raw_parts(frame.iov_base.cast(), frame.iov_len) }
+        Batch {
+            trains: Vec::new(),
+            parts: Vec::new(),
+            frames: Vec::new(),
+            staging: Box::new([]),
+            staged: 0,
+            has_trains: false,
+        }
     }
 
     /// Adds a copy of a frame of another batch, with a bit flipped if so asked for.
     pub fn copy(&mut self, other: &Batch, train: usize, frame: usize, damage: Option<u64>) {
         let train = &other.trains[train];
-        let bytes = other.bytes(train, frame);
-        let place = self.stage(bytes.len());
-        place.copy_from_slice(bytes);
+        let parts = other.frame(train, frame);
+        let bytes = parts.iter().map(|part| part.iov_len).sum();
+        let place = self.stage(bytes);
+        gather(parts, place);
         if let Some(bit) = damage {
-            let bit = (bit % (8 * bytes.len() as u64)) as usize;
+            let bit = (bit % (8 * bytes as u64)) as usize;
             place[bit / 8] ^= 1 << (bit % 8);
         }
-        let place = place.as_mut_ptr();
-        self.add(train.to, train.hop, train.fragments, place, bytes.len());
+        let place = place.as_ptr();
+        self.add(train.to, train.hop, train.fragments, &[(place, bytes)]);
     }
 
     pub fn trains(&self) -> &[Train] {
         &self.trains
     }
 
-    /// The frames of a train.
-    pub fn frames(&self, train: &Train) -> &[libc::iovec] {
-        &self.frames[train.first..train.first + train.count]
+    /// The parts of all frames of a train.
+    pub fn parts(&self, train: &Train) -> &[libc::iovec] {
+        &self.parts[self.frames[train.first]..self.end(train.first + train.count - 1)]
+    }
+
+    /// The parts of one of them.
+    pub fn frame(&self, train: &Train, frame: usize) -> &[libc::iovec] {
+        let frame = train.first + frame;
+        &self.parts[self.frames[frame]..self.end(frame)]
+    }
+
+    fn end(&self, frame: usize) -> usize {
+        self.frames.get(frame + 1).copied().unwrap_or(self.parts.len())
+    }
+
+    /// The bytes of a frame.
+    #[cfg(test)]
+    pub fn bytes(&self, train: &Train, frame: usize) -> Vec<u8> {
+        let parts = self.frame(train, frame);
+        let mut bytes = vec![0; parts.iter().map(|part| part.iov_len).sum()];
+        gather(parts, &mut bytes);
+        bytes
+    }
+}
+
+/// Copies the parts of a frame into room for all of them.
+fn gather(parts: &[libc::iovec], mut into: &mut [u8]) {
+    for part in parts {
+        let (here, rest) = into.split_at_mut(part.iov_len);
+        // SAFETY: whoever added the frame leaves its parts where they are until the batch is cleared.
+        unsafe { copy_out(part.iov_base.cast_const().cast(), here) };
+        into = rest;
     }
 }
 

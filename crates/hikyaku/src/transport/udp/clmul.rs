@@ -1,17 +1,18 @@
-//! GHASH by carry-less multiplication, eight blocks at a time with one reduction: twice as fast as the `ghash` crate (at least 4.7
+//! GHASH by carry-less multiplication, sixteen blocks at a time with one reduction: twice as fast as the `ghash` crate (at least 4.7
 //! instead of 2.9 GB/s for 1,472 bytes, 5.4 instead of 2.7 for 65,000), which is used where the processor has no such instruction,
 //! and which tests hold it against. Messages of 1 MB between two hosts on one machine are 1.3 times as fast by it.
 //!
 //! The arithmetic is that of Gueron (POLYVAL, RFC 8452): with the bytes of each block reversed, and the key multiplied by x, GHASH
 //! is POLYVAL, whose reduction is two rounds of shifts. Products are made from three multiplications (Karatsuba); as they are
-//! linear, those of eight blocks are added before they are reduced.
+//! linear, those of sixteen blocks are added before they are reduced.
 
 use core::arch::x86_64::{
     __m128i, _mm_clmulepi64_si128, _mm_loadu_si128, _mm_set_epi8, _mm_setzero_si128, _mm_shuffle_epi8,
     _mm_shuffle_epi32, _mm_slli_epi64, _mm_srli_epi64, _mm_storeu_si128, _mm_unpacklo_epi64, _mm_xor_si128,
 };
 
-const STRIDE: usize = 8;
+/// Blocks between two reductions: each waits for the one before, so few are better than many.
+const STRIDE: usize = 16;
 
 /// The powers of a key, the highest first, each with the sum of its halves.
 #[derive(Clone, Copy)]
@@ -59,10 +60,12 @@ fn hash(powers: &[(__m128i, __m128i); STRIDE], bytes: &[u8]) -> [u8; 16] {
     let (strides, rest) = bytes.as_chunks::<{ 16 * STRIDE }>();
     for stride in strides {
         let mut sum = Sum::new();
-        for (index, block) in stride.as_chunks::<16>().0.iter().enumerate() {
-            let block = reversed(load(block));
-            sum.add(if index == 0 { _mm_xor_si128(state, block) } else { block }, powers[index]);
+        let blocks = stride.as_chunks::<16>().0;
+        for (block, power) in blocks.iter().zip(powers).skip(1) {
+            sum.add(reversed(load(block)), *power);
         }
+        // Last, because the state comes late.
+        sum.add(_mm_xor_si128(state, reversed(load(&blocks[0]))), powers[0]);
         state = sum.reduce();
     }
     // What is left: whole blocks, one that is padded, and the length. At most one more than a stride.

@@ -129,7 +129,7 @@ fn take(batch: &mut Batch) -> Batch {
 impl<W: Wire> Wire for Faults<W> {
     fn send(&mut self, batch: &Batch, trouble: &mut dyn FnMut(u32, Trouble)) {
         for (train, it) in batch.trains().iter().enumerate() {
-            for frame in 0..batch.frames(it).len() {
+            for frame in 0..it.count {
                 self.frame(batch, train, frame, trouble);
                 self.inner.send(&self.out, trouble);
                 self.out.clear();
@@ -163,8 +163,8 @@ mod tests {
     impl Wire for &mut Recorder {
         fn send(&mut self, batch: &Batch, _: &mut dyn FnMut(u32, Trouble)) {
             for train in batch.trains() {
-                for frame in 0..batch.frames(train).len() {
-                    self.0.push(batch.bytes(train, frame).to_vec());
+                for frame in 0..train.count {
+                    self.0.push(batch.bytes(train, frame));
                 }
             }
         }
@@ -181,8 +181,8 @@ mod tests {
             let bytes = [number.to_le_bytes(), number.to_le_bytes()].concat();
             let place = batch.stage(8);
             place.copy_from_slice(&bytes);
-            let place = place.as_mut_ptr();
-            batch.add(1, hop, false, place, 8);
+            let place = place.as_ptr();
+            batch.add(1, hop, false, &[(place, 8)]);
             if number % 10 == 9 {
                 faults.send(&batch, &mut |_, _| ());
                 batch.clear();

@@ -55,9 +55,21 @@ pub enum What {
 impl Head {
     /// Writes the head before the data of a frame, and seals both.
     pub fn write(&self, frame: &mut [u8], seal: &Seal) {
+        self.put(frame, frame.len() - HEAD_BYTES);
+        let tag = seal.tag(self.number, &frame[TAG_BYTES..]);
+        frame[..TAG_BYTES].copy_from_slice(&tag);
+    }
+
+    /// Writes the head of a frame that is not sealed, and whose data of so many bytes may lie elsewhere.
+    pub fn write_open(&self, head: &mut [u8], data_bytes: usize) {
+        self.put(head, data_bytes);
+        head[..TAG_BYTES].fill(0);
+    }
+
+    fn put(&self, frame: &mut [u8], data_bytes: usize) {
         let (kind, serial, count) = match self.what {
             What::Link { body: Body::Data { serial, answer, .. }, part } => {
-                (DATA | flag(ANSWER, answer) | flag(PART, part), serial.0, (frame.len() - HEAD_BYTES) as u32)
+                (DATA | flag(ANSWER, answer) | flag(PART, part), serial.0, data_bytes as u32)
             }
             What::Link { body: Body::Acknowledgement { answer }, .. } => (ACKNOWLEDGEMENT | flag(ANSWER, answer), 0, 0),
             What::Link { body: Body::Request { first, count }, .. } => (REQUEST, first.0, count),
@@ -73,8 +85,6 @@ impl Head {
         frame[44..48].copy_from_slice(&serial.to_le_bytes());
         frame[48..52].copy_from_slice(&self.acknowledged.0.to_le_bytes());
         frame[52..56].copy_from_slice(&count.to_le_bytes());
-        let tag = seal.tag(self.number, &frame[TAG_BYTES..]);
-        frame[..TAG_BYTES].copy_from_slice(&tag);
     }
 
     /// Reads the head of what came from the wire; `None` for what is no frame. Nothing of it is true before [`is_sealed`].

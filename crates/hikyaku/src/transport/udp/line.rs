@@ -234,33 +234,44 @@ impl Line {
         };
         self.number += 1;
         let link = |body, part| What::Link { body, part };
-        let (frame, bytes) = match said {
+        let nowhere = (std::ptr::null(), 0);
+        let parts = match said {
             Said::Data { serial, answer, message: Piece::Copied(copied) } => {
                 head.what = link(Said::Data { serial, answer, message: () }, copied.part);
                 let frame = copied.frame();
                 head.write(frame, &self.seal);
-                (frame.as_mut_ptr(), frame.len())
+                [(frame.as_ptr(), frame.len()), nowhere, nowhere]
             }
             Said::Data { serial, answer, message: Piece::Lent(span) } => {
                 let Some(lent) = &self.lent[span.message as usize] else { return false };
-                let part = (span.bytes as usize) < lent.len();
-                head.what = link(Said::Data { serial, answer, message: () }, part);
-                let frame = batch.stage(HEAD_BYTES + span.bytes as usize);
-                lent.copy(span.offset as usize, &mut frame[HEAD_BYTES..]);
-                head.write(frame, &self.seal);
-                (frame.as_mut_ptr(), frame.len())
+                let (offset, bytes) = (span.offset as usize, span.bytes as usize);
+                head.what = link(Said::Data { serial, answer, message: () }, bytes < lent.len());
+                if self.seal.is_open() {
+                    let (packet, [one, other]) = lent.part(offset, bytes);
+                    let frame = batch.stage(HEAD_BYTES + packet.len());
+                    head.write_open(frame, bytes);
+                    frame[HEAD_BYTES..].copy_from_slice(packet);
+                    [(frame.as_ptr(), frame.len()), one, other]
+                } else {
+                    // Others may write to the body meanwhile: what is sealed is a copy.
+                    let frame = batch.stage(HEAD_BYTES + bytes);
+                    lent.copy(offset, &mut frame[HEAD_BYTES..]);
+                    head.write(frame, &self.seal);
+                    [(frame.as_ptr(), frame.len()), nowhere, nowhere]
+                }
             }
             Said::Data { message: Piece::Early { .. }, .. } => return false,
             Said::Acknowledgement { answer } => {
                 head.what = link(Said::Acknowledgement { answer }, false);
-                head_alone(&head, &self.seal, batch)
+                [head_alone(&head, &self.seal, batch), nowhere, nowhere]
             }
             Said::Request { first, count } => {
                 head.what = link(Said::Request { first, count }, false);
-                head_alone(&head, &self.seal, batch)
+                [head_alone(&head, &self.seal, batch), nowhere, nowhere]
             }
         };
-        batch.add(self.rank, self.way.hop(), bytes > self.frame_max, frame, bytes);
+        let bytes: usize = parts.iter().map(|(_, bytes)| bytes).sum();
+        batch.add(self.rank, self.way.hop(), bytes > self.frame_max, &parts);
         true
     }
 
@@ -275,8 +286,8 @@ impl Line {
             what: What::Farewell,
         };
         self.number += 1;
-        let (frame, bytes) = head_alone(&head, &self.seal, batch);
-        batch.add(self.rank, self.way.hop(), false, frame, bytes);
+        let frame = head_alone(&head, &self.seal, batch);
+        batch.add(self.rank, self.way.hop(), false, &[frame]);
     }
 
     /// Whether a frame is of this peer and new; it is counted if not.
@@ -366,10 +377,10 @@ impl Line {
     }
 }
 
-fn head_alone(head: &Head, seal: &Seal, batch: &mut Batch) -> (*mut u8, usize) {
+fn head_alone(head: &Head, seal: &Seal, batch: &mut Batch) -> (*const u8, usize) {
     let frame = batch.stage(HEAD_BYTES);
     head.write(frame, seal);
-    (frame.as_mut_ptr(), HEAD_BYTES)
+    (frame.as_ptr(), HEAD_BYTES)
 }
 
 /// Lets go of a piece that was acknowledged.

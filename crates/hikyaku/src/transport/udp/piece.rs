@@ -83,6 +83,13 @@ impl Lent {
         PACKET_BYTES + self.body.len()
     }
 
+    /// So many bytes of the message from `offset` on: those of the packet, and where those of the body are.
+    pub fn part(&self, offset: usize, bytes: usize) -> (&[u8], [(*const u8, usize); 2]) {
+        let (start, end) = (offset.min(PACKET_BYTES), (offset + bytes).min(PACKET_BYTES));
+        let packet = &self.packet[start..end];
+        (packet, self.body.part((offset + packet.len()) - PACKET_BYTES, bytes - packet.len()))
+    }
+
     /// Copies bytes of the message from `offset` on.
     pub fn copy(&self, offset: usize, into: &mut [u8]) {
         let (head, rest) = into.split_at_mut(PACKET_BYTES.saturating_sub(offset).min(into.len()));

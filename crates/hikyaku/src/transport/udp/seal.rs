@@ -58,6 +58,11 @@ impl Seal {
         Seal { cipher, hash, open: secret.is_none() }
     }
 
+    /// Whether frames are neither sealed nor checked.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// The tag of these bytes, the only ones that ever have this number.
     pub fn tag(&self, number: u64, bytes: &[u8]) -> [u8; TAG_BYTES] {
         if self.open {

@@ -149,12 +149,10 @@ impl Socket {
     /// Sends trains that all take the same socket.
     fn send_trains(&self, batch: &Batch, trains: &[Train]) -> std::result::Result<usize, Errno> {
         let fd = trains[0].hop.socket.unwrap_or(self.socket.as_raw_fd());
-        if let [train] = trains
-            && let [frame] = batch.frames(train)
-        {
-            return self.send_frame(train.hop, frame).map(|()| 1);
-        }
         if let [train] = trains {
+            if train.count == 1 {
+                return self.send_frame(train.hop, batch.frame(train, 0)).map(|()| 1);
+            }
             let mut control = Control::default();
             let header = self.header(batch, train, &mut control);
             // SAFETY: the header names the address, frames and control message of the train, all of which live.
@@ -173,16 +171,8 @@ impl Socket {
     }
 
     fn header(&self, batch: &Batch, train: &Train, control: &mut Control) -> libc::msghdr {
-        let frames = batch.frames(train);
-        // SAFETY: all zeros are a header of nothing.
-        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-        if train.hop.socket.is_none() {
-            header.msg_name = (&raw const train.hop.address).cast_mut().cast();
-            header.msg_namelen = Address::bytes(self.is_v6);
-        }
-        header.msg_iov = frames.as_ptr().cast_mut();
-        header.msg_iovlen = frames.len() as _;
-        if frames.len() > 1 {
+        let mut header = self.plain_header(&train.hop, batch.parts(train));
+        if train.count > 1 {
             *control = batch::control(train.frame_bytes as u16);
             header.msg_control = control.as_mut_ptr().cast();
             header.msg_controllen = CONTROL_BYTES as _;
@@ -190,11 +180,24 @@ impl Socket {
         header
     }
 
+    /// The header of a message that lies in these parts.
+    fn plain_header(&self, hop: &Hop, parts: &[libc::iovec]) -> libc::msghdr {
+        // SAFETY: all zeros are a header of nothing.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        if hop.socket.is_none() {
+            header.msg_name = (&raw const hop.address).cast_mut().cast();
+            header.msg_namelen = Address::bytes(self.is_v6);
+        }
+        header.msg_iov = parts.as_ptr().cast_mut();
+        header.msg_iovlen = parts.len() as _;
+        header
+    }
+
     /// Sends the frames of a train as datagrams that may be cut into fragments.
     fn send_singly(&self, batch: &Batch, train: &Train) -> std::result::Result<(), Errno> {
         let mut result = self.allow_fragments(true).map_err(|_| Errno::INVAL);
-        for frame in batch.frames(train) {
-            if let Err(errno) = self.send_frame(Hop { socket: None, ..train.hop }, frame) {
+        for frame in 0..train.count {
+            if let Err(errno) = self.send_frame(Hop { socket: None, ..train.hop }, batch.frame(train, frame)) {
                 result = Err(errno);
             }
         }
@@ -202,7 +205,13 @@ impl Socket {
         result
     }
 
-    fn send_frame(&self, hop: Hop, frame: &libc::iovec) -> std::result::Result<(), Errno> {
+    fn send_frame(&self, hop: Hop, parts: &[libc::iovec]) -> std::result::Result<(), Errno> {
+        let [frame] = parts else {
+            let (fd, header) = (hop.socket.unwrap_or(self.socket.as_raw_fd()), self.plain_header(&hop, parts));
+            // SAFETY: the header names the address and the parts, all of which live.
+            let sent = unsafe { libc::sendmsg(fd, &raw const header, 0) };
+            return if sent >= 0 { Ok(()) } else { Err(errno()) };
+        };
         if let Some(fd) = hop.socket {
             // SAFETY: the frame lives, and the line keeps its socket open.
             let (fd, frame) = unsafe {

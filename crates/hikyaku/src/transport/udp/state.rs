@@ -386,8 +386,10 @@ impl State {
         }
     }
 
-    /// A body that is lent is copied; false if it was not.
+    /// A body that is lent is copied; false if it was not. Nothing points to it any more: frames are made and sent within one hold
+    /// of the lock, and those that a panic has left behind are forgotten.
     pub fn recall(&mut self, rank: usize, token: Token) -> bool {
+        self.batch.clear();
         self.lines.get_mut(rank).and_then(Option::as_deref_mut).is_some_and(|line| line.recall(token))
     }
 

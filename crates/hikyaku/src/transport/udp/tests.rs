@@ -136,6 +136,18 @@ fn kernels_that_do_not_cut_and_join_trains_will_do() {
     exchange(&endpoints(&[narrow.clone(), narrow]), 300);
 }
 
+/// Frames that are not sealed are sent from where the bodies are, in parts.
+#[test]
+fn bodies_that_are_not_copied_arrive_too() {
+    for (frame_max, trains, faults) in
+        [(1472, true, None), (1472, false, None), (65_000, true, None), (1472, true, Some(0.1))]
+    {
+        let faults = faults.map(|rate| FaultRates { loss: rate, double: rate, reorder: rate, damage: 0.0, seed: 5 });
+        let open = Config { secret: None, frame_max, trains, faults, ..plain() };
+        exchange(&endpoints(&[open.clone(), open]), 200);
+    }
+}
+
 #[test]
 fn addresses_of_the_other_family_will_do() {
     let v6 = Config { bind: "[::1]:0".parse().unwrap(), ..plain() };
@@ -390,7 +402,13 @@ fn wrong_calls_are_told() {
 
 #[test]
 fn a_recalled_body_is_its_owners_at_once() {
-    let ends = endpoints(&[plain(), plain()]);
+    let open = Config { secret: None, ..plain() };
+    for config in [plain(), open.clone(), Config { frame_max: 1472, ..open }] {
+        recall_all(&endpoints(&[config.clone(), config]));
+    }
+}
+
+fn recall_all(ends: &[Endpoint]) {
     let mut taken = taken(2);
     let mut bodies: Vec<Vec<u8>> = (0..40).map(|number| bytes(number, 50_000)).collect();
     let post = |(number, body): (usize, &Vec<u8>)| post(&ends[0], 1, number as u64, body, Some(Token(number as u64)));
@@ -402,15 +420,21 @@ fn a_recalled_body_is_its_owners_at_once() {
         body.fill(0);
     }
     assert!(!ends[0].recall(1, Token(99)));
-    poll_until(&ends, &mut taken, |taken| taken[1].messages.len() == count);
-    poll_until(&ends, &mut taken, |_| ends[0].drained());
+    poll_until(ends, &mut taken, |taken| taken[1].messages.len() == count);
+    poll_until(ends, &mut taken, |_| ends[0].drained());
     assert!(taken[0].completed.is_empty());
     assert!(taken[1].messages.iter().all(|message| message.2 == bytes(message.1, 50_000)));
 }
 
 #[test]
 fn two_parts_of_a_body_arrive_as_one() {
-    let ends = endpoints(&[plain(), Config { frame_max: 1000, ..plain() }]);
+    for secret in [Some(SECRET), None] {
+        let plain = || Config { secret, ..plain() };
+        send_two_parts(&endpoints(&[plain(), Config { frame_max: 1000, ..plain() }]));
+    }
+}
+
+fn send_two_parts(ends: &[Endpoint]) {
     let mut taken = taken(2);
     let (main, tail) = (bytes(1, 30_000), bytes(2, 64));
     let body = Body::of(&main).then(tail.as_ptr(), tail.len());
@@ -418,7 +442,7 @@ fn two_parts_of_a_body_arrive_as_one() {
         // SAFETY: both parts outlive the test.
         unsafe { ends[from].post(1 - from, &packet(9), body, token) }.unwrap();
     }
-    poll_until(&ends, &mut taken, |taken| {
+    poll_until(ends, &mut taken, |taken| {
         taken.iter().all(|taken| taken.messages.len() == 2 && taken.completed.len() == 1)
     });
     assert!(taken.iter().flat_map(|taken| &taken.messages).all(|message| message.2 == [&main[..], &tail].concat()));

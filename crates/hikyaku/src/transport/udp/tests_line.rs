@@ -27,7 +27,7 @@ fn no_number_is_used_twice() {
         while staged {
             staged = line.stage(&me, now, &mut batch);
             for train in batch.trains() {
-                let head = Head::read(batch.bytes(train, 0)).unwrap();
+                let head = Head::read(&batch.bytes(train, 0)).unwrap();
                 assert!(seen.insert(head.number), "{} again", head.number);
             }
             batch.clear();
