@@ -10,6 +10,7 @@ use super::words::Floor;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::job::choice::{Call, Version};
+use crate::job::keep::Anchor;
 use crate::message::Messages;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -44,7 +45,7 @@ use std::rc::Rc;
 /// .unwrap();
 /// ```
 pub struct Group<'j> {
-    pub(super) job: &'j Job,
+    pub(super) job: Anchor<'j>,
     pub(super) members: Vec<Member<'j>>,
     rank: usize,
     /// Members share cores, so that each round through the scheduler counts.
@@ -154,7 +155,7 @@ impl<'j> Group<'j> {
             }
         };
         Ok(Group {
-            job,
+            job: Anchor::new(job),
             rank,
             crowded,
             start,

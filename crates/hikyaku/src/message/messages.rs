@@ -6,6 +6,7 @@ use super::wire::layout::{DOMAINS, Layout};
 use super::wire::roster::Roster;
 use crate::error::{Error, Result};
 use crate::job::Job;
+use crate::job::keep::Anchor;
 use crate::ni::{Symmetric, background};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -41,7 +42,7 @@ pub enum Mode {
 /// .unwrap();
 /// ```
 pub struct Messages<'j> {
-    pub(super) job: &'j Job,
+    pub(super) job: Anchor<'j>,
     pub(super) mode: Cell<Mode>,
     pub(super) core: Rc<Core>,
     /// The list of the last scope, for the next one.
@@ -117,6 +118,7 @@ impl<'j> Messages<'j> {
     fn between(job: &'j Job, slots: usize, roster: Roster, size: usize, me: usize) -> Messages<'j> {
         let core = Rc::new(Core::new(job.ni.clone(), slots, roster, size, me));
         background::register(&core.ni.workplaces, &core);
+        let job = Anchor::new(job);
         Messages { job, mode: Cell::new(Mode::Standard), core, started: Cell::default(), scopes: Cell::new(0) }
     }
 }
@@ -124,7 +126,16 @@ impl<'j> Messages<'j> {
 impl<'j> Messages<'j> {
     /// The job.
     pub fn job(&self) -> &'j Job {
-        self.job
+        self.job.get()
+    }
+
+    /// The job is there now.
+    ///
+    /// # Safety
+    /// As for [`Anchor::aim`].
+    pub(crate) unsafe fn aim(&self, job: &Job) {
+        // SAFETY: the caller's promise.
+        unsafe { self.job.aim(job) };
     }
 
     /// The rank in the job of a member.

@@ -65,7 +65,7 @@ impl<'a> Together<'a> {
     pub fn new(job: &'a Job, tests: Vec<(Kind, usize)>, effort: Effort) -> Result<Together<'a>> {
         let tests =
             tests.into_iter().map(|(kind, bytes)| Test { kind, bytes, calls: effort.calls_for(bytes) }).collect();
-        Ok(Together { job, world: job.world()?, flags: job.symmetric(job.size())?, tests, stamp: 1 })
+        Ok(Together { job, world: job.new_world()?, flags: job.symmetric(job.size())?, tests, stamp: 1 })
     }
 
     /// One repetition of everything.
