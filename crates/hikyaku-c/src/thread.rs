@@ -20,8 +20,6 @@ pub const ERROR_BYTES: usize = 512;
 struct State {
     /// Set in the init thread only, while its job runs.
     job: Cell<*const Job>,
-    /// The group of all ranks, in the init thread, once a call has needed it.
-    world: Cell<*mut Group<'static>>,
     /// The context of the handler that runs on this thread, or null.
     context: Cell<*mut c_void>,
     error_rank: Cell<c_int>,
@@ -32,7 +30,6 @@ thread_local! {
     static STATE: State = const {
         State {
             job: Cell::new(null()),
-            world: Cell::new(null_mut()),
             context: Cell::new(null_mut()),
             error_rank: Cell::new(-1),
             error_text: UnsafeCell::new([0; ERROR_BYTES]),
@@ -77,18 +74,11 @@ pub fn with_job<R>(body: impl FnOnce(&Job) -> Result<R, Failure>) -> Result<R, F
 }
 
 /// Goes on with the group of all ranks, on the init thread. It is made when it is first needed, by all ranks together.
-pub fn with_world<R>(body: impl FnOnce(&Group<'static>) -> Result<R, Failure>) -> Result<R, Failure> {
-    let job = job()?;
-    refuse_in_handler()?;
-    let mut world = STATE.with(|state| state.world.get());
-    if world.is_null() {
-        // SAFETY: the job lives until it has ended on this same thread, after `forsake` has dropped the group.
-        let job: &'static Job = unsafe { &*job };
-        world = Box::into_raw(Box::new(job.world()?));
-        STATE.with(|state| state.world.set(world));
-    }
-    // SAFETY: made above or by an earlier call; it stays until `forsake`, which is never inside another call of this thread.
-    body(unsafe { &*world })
+pub fn with_world<R>(body: impl FnOnce(&Group<'_>) -> Result<R, Failure>) -> Result<R, Failure> {
+    with_job(|job| {
+        refuse_in_handler()?;
+        body(job.world()?)
+    })
 }
 
 /// The job, on the init thread.
@@ -139,14 +129,7 @@ pub fn adopt(epoch: u64, job: &Job) {
 
 /// The init thread lets go of the job of this number.
 pub fn forsake(epoch: u64) {
-    let world = STATE.with(|state| {
-        state.job.set(null());
-        state.world.replace(null_mut())
-    });
-    if !world.is_null() {
-        // SAFETY: from `with_world`; nobody else has it.
-        drop(unsafe { Box::from_raw(world) });
-    }
+    STATE.with(|state| state.job.set(null()));
     current::with(|current| current.forget(epoch));
 }
 

@@ -27,7 +27,7 @@ fn a_full_table_says_so_and_a_number_names_one_thing() {
 #[test]
 fn a_member_whose_table_is_full_makes_the_creation_fail_at_all() {
     core_hikyaku::local(3, |job| {
-        let world = job.world()?;
+        let world = job.new_world()?;
         let mut table = Small::default();
         let create = |table: &mut Small<_>, joins: bool| -> Result<Option<i32>> {
             let Some(group) = world.split(joins.then_some(0), 0)? else { return Ok(None) };

@@ -52,7 +52,7 @@ fn by_stages_what_no_cache_holds() {
     const NUMBERS: usize = (8 << 17) + 5;
     let config = Config { choices: Choices::all(Version::Stage), ..Config::default() };
     let body = |job: &Job| {
-        let world = job.world().unwrap();
+        let world = job.new_world().unwrap();
         let mut data = vec![0; NUMBERS];
         for root in [0, 7] {
             let number = |at: usize| (at * 3 + root) as u64;
@@ -120,7 +120,7 @@ fn survive(size: usize, call: impl Fn(&hikyaku::Group<'_>) -> hikyaku::Result<()
 fn survive_by(config: Config, size: usize, call: impl Fn(&hikyaku::Group<'_>) -> hikyaku::Result<()> + Sync) {
     let body = |job: &Job| {
         let ready = job.symmetric::<u64>(1).unwrap();
-        let world = job.world().unwrap();
+        let world = job.new_world().unwrap();
         world.barrier().unwrap();
         if job.rank() != size - 1 {
             job.fetch_add(ready.at(size - 1, 0), 1).unwrap();
@@ -201,7 +201,7 @@ fn a_dead_member_ends_calls_under_way() {
 #[test]
 fn the_panic_of_a_rank_in_a_scope_ends_the_others_calls() {
     let body = |job: &Job| {
-        let (world, started) = (job.world().unwrap(), job.symmetric::<u64>(1).unwrap());
+        let (world, started) = (job.new_world().unwrap(), job.symmetric::<u64>(1).unwrap());
         let mut data = vec![0u64; 50_000];
         let result = world.scope(|scope| {
             if job.rank() != 1 {
@@ -237,7 +237,8 @@ fn a_panic_in_a_wait_ends_the_call() {
         }),
     ];
     let body = |job: &Job, call: Call| {
-        let (world, waiting, has_panicked) = (job.world().unwrap(), job.symmetric::<u64>(1).unwrap(), Cell::new(false));
+        let (world, waiting, has_panicked) =
+            (job.new_world().unwrap(), job.symmetric::<u64>(1).unwrap(), Cell::new(false));
         let panic_once = move || {
             if !has_panicked.replace(true) {
                 std::panic::resume_unwind(Box::new("the first time"));
@@ -277,7 +278,7 @@ fn a_panic_in_a_wait_ends_the_call() {
 #[test]
 fn a_member_that_left_in_good_order_is_no_error() {
     hikyaku::local(4, |job| {
-        let world = job.world().unwrap();
+        let world = job.new_world().unwrap();
         for _ in 0..5 {
             world.barrier().unwrap();
         }
@@ -294,7 +295,7 @@ fn a_member_that_left_in_good_order_is_no_error() {
 #[test]
 fn a_member_that_left_too_early_is_noticed() {
     let results = hikyaku::local(3, |job| {
-        let world = job.world().unwrap();
+        let world = job.new_world().unwrap();
         if job.rank() == 1 { Ok(()) } else { world.barrier() }
     })
     .unwrap();

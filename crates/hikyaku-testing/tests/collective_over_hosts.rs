@@ -49,7 +49,7 @@ fn in_other_layouts() {
 
 /// One call after the other, short and long, until one fails.
 fn call_until_it_fails(job: &Job, turns: usize) -> Result<()> {
-    let world = job.world()?;
+    let world = job.new_world()?;
     for turn in 0..turns {
         let root = turn % job.size();
         let mut long = vec![job.rank() as u64; 12_000];
@@ -91,7 +91,7 @@ fn passages_of(sim: &Sim, call: fn(&Group<'_>)) -> Vec<Passage> {
     let run = |calls: usize| -> Run<()> {
         let sim = sim.clone().trace(true);
         sim.run(|job| {
-            let world = job.world().unwrap();
+            let world = job.new_world().unwrap();
             (0..calls).for_each(|_| call(&world));
             job.barrier().unwrap();
             // Nothing more in this call than the end of the job.
@@ -170,7 +170,7 @@ fn figures() {
                 let sim = Sim::new(Machine::plain(), hosts * ranks, 1).hosts(host).choices(choices);
                 let time = |calls: usize| {
                     let run = sim.run(|job| {
-                        let world = job.world().unwrap();
+                        let world = job.new_world().unwrap();
                         let mut data = vec![0.0f64; bytes / 8];
                         (0..calls).for_each(|_| world.allreduce(&mut data, Sum).unwrap());
                     });

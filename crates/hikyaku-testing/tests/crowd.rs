@@ -42,7 +42,7 @@ fn blocks_of_many_ranks_reach_each_other() {
 fn meet(job: &Job) -> Result<()> {
     let (rank, size) = (job.rank(), job.size());
     let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
-    let (world, messages, word) = (job.world()?, job.messages(4)?, job.symmetric::<u64>(1)?);
+    let (world, messages, word) = (job.new_world()?, job.messages(4)?, job.symmetric::<u64>(1)?);
     for round in 1..=3u64 {
         job.barrier()?;
         world.barrier()?;

@@ -23,7 +23,7 @@ fn without(machine: &Machine) -> Machine {
 fn time(machine: &Machine, ranks: usize, call: impl Fn(&Group<'_>) -> Result<()>) -> Duration {
     const ROUNDS: u32 = 10;
     let run = Sim::new(machine.clone(), ranks, 1).run(|job| {
-        let world = job.world()?;
+        let world = job.new_world()?;
         world.barrier()?;
         let begin = job.now();
         (0..ROUNDS).try_for_each(|_| call(&world))?;
@@ -69,7 +69,7 @@ fn calls(group: &Group<'_>) -> Result<()> {
 
 /// The world, all ranks the other way round, and halves, which the network does not serve.
 fn groups(job: &Job) -> Result<()> {
-    let world = job.world()?;
+    let world = job.new_world()?;
     calls(&world)?;
     let turned = world.split(Some(0), -(job.rank() as i64))?.expect("this rank joins");
     let half = world.split(Some(job.rank() as u64 % 2), 0)?.expect("this rank joins");
@@ -113,7 +113,7 @@ fn a_death_ends_every_wait() {
         let crash = Crash { rank: moment % 4, at: Duration::from_micros(25 * moment as u64) };
         let faults = Faults { crashes: vec![crash], ..Faults::default() };
         let sim = Sim::new(machine(64), 4, 1).faults(faults).time_limit(Duration::from_secs(5));
-        let program = |job: &Job| match job.world() {
+        let program = |job: &Job| match job.new_world() {
             Ok(world) => calls(&world),
             // There is no group yet.
             Err(error) if error.is_peer_fault() => Ok(()),
@@ -146,7 +146,7 @@ fn calls_that_do_not_fit_together_fail_everywhere() {
         for (odd_kind, odd) in odd_ones.into_iter().enumerate().filter(|(odd_kind, _)| (*odd_kind, kind) != (0, 0)) {
             for odd_rank in 0..3 {
                 let run = Sim::new(machine(64), 3, 1).run(|job| {
-                    let world = job.world()?;
+                    let world = job.new_world()?;
                     let call = if job.rank() == odd_rank { odd } else { other };
                     // One whose own part was complete before learns of it in its next call.
                     let called = call(&world).and_then(|()| world.barrier()).and_then(|()| world.free());
@@ -181,7 +181,7 @@ fn a_long_tree_is_as_fast_as_its_links() {
 fn nobody_passes_the_barrier_before_the_last_one_comes() {
     const SENDS: usize = 10;
     let run = Sim::new(Machine::named("sr8000").unwrap(), 4, 1).run(|job| {
-        let (messages, world) = (job.messages(SENDS)?, job.world()?);
+        let (messages, world) = (job.messages(SENDS)?, job.new_world()?);
         world.barrier()?;
         if job.rank() == 0 {
             (0..SENDS).try_for_each(|slot| messages.send(&[7u64], 1, slot))?;

@@ -55,7 +55,7 @@ fn what_goes_on_from_a_copy_takes_no_room_of_the_spare_buffer() {
 #[test]
 fn slots_are_freed_with_messages_in_them_that_nobody_received() {
     simulate(&Machine::plain(), 2, |job| {
-        let world = job.world()?;
+        let world = job.new_world()?;
         let peer = 1 - job.rank();
         for round in 0..20 {
             let messages = world.messages(2)?;

@@ -400,7 +400,7 @@ fn run(rounds: &[Round]) {
         let mut hands = Hands::new(job, &messages, &word);
         job.barrier().unwrap();
         for (number, Round { steps, together }) in rounds.iter().enumerate() {
-            let world = job.world().unwrap();
+            let world = job.new_world().unwrap();
             let mut data = match together {
                 Together::Under(len) => vec![1u64; *len],
                 _ => Vec::new(),

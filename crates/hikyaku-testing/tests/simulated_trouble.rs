@@ -49,7 +49,7 @@ fn calls_of_the_program_and_of_a_collective_in_the_background_do_not_mix() {
     let run = Sim::new(Machine::plain(), 2, 1).time_limit(100 * SECOND).run(|job| {
         let table = job.symmetric::<u64>(1)?;
         table.set(0, 7 + job.rank() as u64);
-        let world = job.world()?;
+        let world = job.new_world()?;
         job.barrier()?;
         if job.rank() == 1 {
             rest(job, &table, SECOND);

@@ -328,7 +328,7 @@ fn thousands_of_ranks() {
 #[test]
 fn thousands_of_members() {
     check_many("members", 1 << 29, |job| {
-        let world = job.world()?;
+        let world = job.new_world()?;
         let content = |round: usize| -> Vec<u64> { (0..1024).map(|index| (round << 32 | index) as u64).collect() };
         for round in 0..5 {
             let root = round * 1000 % world.size();

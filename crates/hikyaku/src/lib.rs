@@ -38,7 +38,7 @@
 //! | serve peers while computing | [`Port::start_ni_thread`] |
 //! | communicate from several threads | [`Port::open`] |
 //! | wait for everyone | [`Job::barrier`], [`Group::barrier`] |
-//! | do something together with some or all ranks | [`Job::world`], [`Job::group`], [`Group`] |
+//! | do something together with some or all ranks | [`Job::world`], [`Job::new_world`], [`Job::group`], [`Group`] |
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 

@@ -122,7 +122,7 @@ fn begin(slots: usize) -> Outcome<()> {
     // SAFETY: the job lives until `process::leave`, which follows the end of what is made here.
     let job: &'static Job = unsafe { &*thread::job()? };
     let mut comms = Table::default();
-    let world = Comm::new(job.world()?, slots, false)?;
+    let world = Comm::new(job.new_world()?, slots, false)?;
     comms.add(world).expect("there is room");
     let fmpl = Box::new(Fmpl {
         job,

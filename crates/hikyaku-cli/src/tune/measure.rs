@@ -59,7 +59,7 @@ pub fn rank(version: &str, time_ms: u64, max: usize) -> std::result::Result<Exit
 
 fn measure(version: Version, time: Duration, max: usize) -> Result<()> {
     let job = Job::start()?;
-    let world = job.world()?;
+    let world = job.new_world()?;
     let is_there = |(call, bytes): &(Call, usize)| versions(*call, *bytes, version.is_far()).contains(&version);
     for (call, bytes) in cases(max).into_iter().filter(is_there) {
         let used = world.version(call, bytes);

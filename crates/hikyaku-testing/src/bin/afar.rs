@@ -49,7 +49,7 @@ fn wait_for(job: &Job, messages: &hikyaku::message::Messages<'_>, call: &str, pe
 
 /// The last rank ends while all others wait for it in a call; they print what they were told, and when.
 fn end_while_others_wait(job: &Job, call: &str, is_killed: bool) -> Result<()> {
-    let (messages, world, flag) = (job.messages(1)?, job.world()?, job.symmetric::<u64>(1)?);
+    let (messages, world, flag) = (job.messages(1)?, job.new_world()?, job.symmetric::<u64>(1)?);
     let last = job.size() - 1;
     job.barrier()?;
     if job.rank() == last {
@@ -210,7 +210,7 @@ struct Work<'j> {
 
 impl<'j> Work<'j> {
     fn new(job: &'j Job) -> Result<Work<'j>> {
-        Ok(Work { job, messages: job.messages(1)?, world: job.world()?, words: job.symmetric(2)?, round: 0 })
+        Ok(Work { job, messages: job.messages(1)?, world: job.new_world()?, words: job.symmetric(2)?, round: 0 })
     }
 
     /// Gives how many ranks have enough.

@@ -187,7 +187,7 @@ impl<'j> Siege<'j> {
             messages,
             spooled,
             channel: FormationChannel::new(job, 1)?,
-            world: job.world()?,
+            world: job.new_world()?,
             table: job.symmetric(64)?,
             seed,
             secret: vec![0x5ec7e7; 4096],

@@ -39,7 +39,7 @@ fn main() {
 
 /// Talks with a few ranks in a few slots, and gives the private memory of the rank that has most of it.
 fn memory(job: &Job) -> Result<()> {
-    let (messages, world) = (job.messages(SLOTS)?, job.world()?);
+    let (messages, world) = (job.messages(SLOTS)?, job.new_world()?);
     let (rank, size) = (job.rank(), job.size());
     for distance in 1..=4.min(size - 1) {
         let (next, before) = ((rank + distance) % size, (rank + size - distance) % size);
@@ -77,7 +77,7 @@ fn measure(
     repetitions: usize,
     mut round: impl FnMut(&Group<'_>) -> Result<()>,
 ) -> Result<()> {
-    let world = job.world()?;
+    let world = job.new_world()?;
     for _ in 0..repetitions {
         world.barrier()?;
         let begin = Instant::now();

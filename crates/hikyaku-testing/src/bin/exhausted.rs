@@ -137,7 +137,7 @@ fn everything(job: &Job) -> Result<()> {
         })?;
         assert!(got.iter().all(|byte| *byte == before as u8));
     }
-    let world = job.world()?;
+    let world = job.new_world()?;
     let sum = (0..job.size() as u64).sum();
     for len in [1, 1000, 200_000] {
         let mut numbers = vec![rank as u64; len];

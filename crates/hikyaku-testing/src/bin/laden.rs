@@ -23,7 +23,7 @@ fn main() {
 
 /// Messages round and round, and collectives.
 fn busy(job: &Job) -> Result<()> {
-    let (messages, world) = (job.messages(1)?, job.world()?);
+    let (messages, world) = (job.messages(1)?, job.new_world()?);
     let (rank, size) = (job.rank(), job.size());
     let (next, before) = ((rank + 1) % size, (rank + size - 1) % size);
     world.barrier()?;
@@ -178,7 +178,7 @@ const AHEAD_MAX: u64 = 8;
 /// The others call a collective of one kind over and over, of which rank 0 takes no part until nothing moves any more.
 fn run_ahead(job: &Job, name: &str) -> Result<()> {
     const COUNT: u64 = 500;
-    let (world, last) = (job.world()?, job.size() - 1);
+    let (world, last) = (job.new_world()?, job.size() - 1);
     let (progress, begun) = (job.symmetric::<u64>(job.size())?, job.symmetric::<u64>(1)?);
     let (kind, len) = name.split_once(' ').expect("a kind and a length");
     let mut data = vec![0; len.parse().expect("a number")];

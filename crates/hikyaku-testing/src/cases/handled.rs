@@ -33,7 +33,7 @@ pub fn sync_waits_until_messages_were_handled(job: &Job) {
 
 pub fn barriers_wait_until_messages_were_handled(job: &Job) {
     job.register_handler(HANDLER, |_, _| {}).unwrap();
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let size = job.size() as u64;
     for round in 1..=60 {
         (0..job.size()).for_each(|peer| job.send(peer, HANDLER, 0, [0; 6], &[1; 40]).unwrap());
@@ -115,7 +115,7 @@ pub fn messages_that_a_rank_left_unhandled_are_an_error(job: &Job) {
 /// Rank 0 comes to each call only when the others, who are inside, have answered.
 pub fn a_rank_in_any_collective_handles_messages(job: &Job) {
     job.register_handler(HANDLER, |context, message| context.reply(words(message.arguments[0] + 1)).unwrap()).unwrap();
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let half = world.split(Some(u64::from(job.rank() >= job.size() / 2)), 0).unwrap().unwrap();
     let ask = || {
         if job.rank() == 0 {

@@ -157,7 +157,7 @@ const STARTED: &[Collective] = &[
 
 /// The last rank makes the one call, all others the other: everybody gets the error.
 fn expect_mismatch(job: &Job, what: &str, call: impl Fn(&Group<'_>, bool) -> Result<()>) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     // Some need not wait in the call itself, and learn of it later.
     let result = call(&world, job.rank() == job.size() - 1).and_then(|()| (0..20).try_for_each(|_| world.barrier()));
     assert!(matches!(result, Err(Error::Mismatch { .. })), "{what}: {result:?}");
@@ -240,7 +240,7 @@ pub fn roots_sizes_and_operations_are_compared(job: &Job) {
 pub fn wrong_arguments_of_one_rank_end_the_call_of_all(job: &Job) {
     let all = |len: usize| vec![0u64; len * job.size()];
     let check = |what: &str, call: &dyn Fn(&Group<'_>, usize, usize) -> Result<()>| {
-        let world = job.world().unwrap();
+        let world = job.new_world().unwrap();
         let (root, extra) = if job.rank() == 0 { (usize::MAX, 1) } else { (0, 0) };
         let result = call(&world, root, extra).and_then(|()| (0..20).try_for_each(|_| world.barrier()));
         match (job.rank(), result) {
@@ -273,7 +273,7 @@ struct Own<'j> {
 }
 
 pub fn waiting_calls_in_a_handler_are_refused_whole(job: &Job) {
-    let own = Own { job, messages: job.messages(2).unwrap(), world: job.world().unwrap() };
+    let own = Own { job, messages: job.messages(2).unwrap(), world: job.new_world().unwrap() };
     OWN.set((&raw const own).cast());
     let peer = other(job);
     let results = in_handler(job, move |results| {
@@ -316,7 +316,7 @@ pub fn waiting_calls_in_a_handler_are_refused_whole(job: &Job) {
 }
 
 pub fn messages_and_collectives_in_a_forked_child_are_refused(job: &Job) {
-    let (messages, world) = (job.messages(2).unwrap(), job.world().unwrap());
+    let (messages, world) = (job.messages(2).unwrap(), job.new_world().unwrap());
     messages.set_spare(1000).unwrap();
     let (peer, long) = (other(job), vec![0u8; 100_000]);
     job.barrier().unwrap();

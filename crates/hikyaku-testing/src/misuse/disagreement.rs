@@ -31,7 +31,7 @@ pub fn members_form_teams_of_different_order(job: &Job) {
 pub fn members_combine_elements_of_different_size(job: &Job) {
     let mut buffer = Guarded::new(3 * LONG);
     for call in 0..3 {
-        let world = job.world().unwrap();
+        let world = job.new_world().unwrap();
         let elements = Elements::new(if job.rank() == 0 { 1 } else { 3 });
         let keep = |_: &mut [u8], _: &[u8]| {};
         let result = match call {
@@ -60,7 +60,7 @@ pub fn memory_is_asked_for_that_others_ask_for_messages(job: &Job) {
     let mut bytes = 1;
     for _ in 0..3 {
         match job.rank() {
-            0 => _ = check_mismatch(job.world()),
+            0 => _ = check_mismatch(job.new_world()),
             _ => bytes = check_mismatch(job.symmetric::<u8>(bytes as usize)),
         }
     }
@@ -70,12 +70,12 @@ pub fn memory_is_asked_for_that_others_ask_for_messages(job: &Job) {
 
 /// A member gathers as many bytes as others tell each other about messages that they make or free.
 pub fn a_member_gathers_while_others_make_messages(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     match job.rank() {
         0 => _ = check_mismatch(world.messages(1)),
         _ => _ = check_mismatch(world.allgather(&[[1u64 << 21, 1]], &mut [[0; 2]; 2])),
     }
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let messages = world.messages(1).unwrap();
     match job.rank() {
         0 => _ = check_mismatch(world.free_messages(messages)),
@@ -87,7 +87,7 @@ pub fn a_member_gathers_while_others_make_messages(job: &Job) {
 /// Two members find out about a later call that it does not fit before a third comes to the first one, which does not fit either:
 /// whoever waits for that one is told.
 pub fn an_earlier_call_differs_too(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let word = job.symmetric::<u64>(1).unwrap();
     let gather = |bytes: usize| world.gather(&vec![1u8; bytes], &mut vec![0; 3 * bytes], 1);
     match job.rank() {
@@ -113,7 +113,7 @@ pub fn messages_are_made_while_others_need_a_tree(_: &Job) {
     let config = Config { choices: Choices::all(Version::Tree), ..Config::default() };
     let ended = hikyaku::local_with(3, config, |job| {
         for slots in [1, 4] {
-            let world = job.world()?;
+            let world = job.new_world()?;
             let made = if job.rank() == 2 { world.messages(slots).map(drop) } else { world.barrier() };
             assert!(made.is_err(), "{slots} slots");
             job.barrier()?;
@@ -168,7 +168,7 @@ pub fn members_ask_for_different_things(_: &Job) {
                 // Of some the call is the same, or the size.
                 let pick = |all: [usize; 3], same: usize| if round % 3 == same { all[0] } else { all[job.rank()] };
                 let bytes = [0, 8, 900, 9_000, 200_000][pick(sizes, 1)];
-                let world = job.world()?;
+                let world = job.new_world()?;
                 let mut buffers = [Guarded::new(bytes), Guarded::new(3 * bytes)];
                 let asked = call_some(&world, pick(calls, 0), roots[job.rank()], &mut buffers);
                 buffers.iter().for_each(Guarded::check_margins);

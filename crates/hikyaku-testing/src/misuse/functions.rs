@@ -32,7 +32,7 @@ fn call_everything(job: &Job, world: &Group<'_>, half: &Group<'_>) {
     }
     check_refused(job.barrier());
     check_refused(job.symmetric::<u64>(1));
-    check_refused(job.world());
+    check_refused(job.new_world());
     check_refused(job.messages(1));
     let run = Sim::new(Machine::plain(), 2, 1).run(|inner| check_refused(inner.barrier()));
     assert!(run.is_ok());
@@ -43,7 +43,7 @@ fn call_everything(job: &Job, world: &Group<'_>, half: &Group<'_>) {
 
 /// Refused, for the group's own calls and for all that wait, without harm to the call that needs the function.
 pub fn a_function_calls_its_own_group(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let half = world.split(Some(0), 0).unwrap().unwrap();
     let runs = Cell::new(0);
     let function = |total: &mut [u64], input: &[u64]| {
@@ -65,7 +65,7 @@ pub fn a_function_calls_its_own_group(job: &Job) {
 
 /// Refused where the function runs in whatever wait moves its call on, too.
 pub fn a_function_of_a_call_under_way_calls_its_own_group(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let half = world.split(Some(0), 0).unwrap().unwrap();
     let runs = Cell::new(0);
     let function = |total: &mut [u64], input: &[u64]| {
@@ -111,7 +111,7 @@ impl Drop for Farewell<'_, '_> {
 
 /// Refused like a call of its function.
 pub fn an_operation_calls_its_group_when_it_is_dropped(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let mut data = vec![1u64; LONG];
     world
         .scope(|scope| {
@@ -126,7 +126,7 @@ pub fn an_operation_calls_its_group_when_it_is_dropped(job: &Job) {
 
 /// Calls of another group that are under way go on, though that group's blocking call was refused meanwhile.
 pub fn a_function_calls_a_group_with_calls_under_way(job: &Job) {
-    let (world, twin) = (job.world().unwrap(), job.world().unwrap());
+    let (world, twin) = (job.new_world().unwrap(), job.new_world().unwrap());
     for _ in 0..20 {
         let mut under_way = vec![1u64; LONG];
         let mut data = vec![1u64; LONG];
@@ -155,7 +155,7 @@ pub fn a_function_calls_a_group_with_calls_under_way(job: &Job) {
 /// Its buffer is its own again when the panic comes out, and the others get an error.
 pub fn a_function_panics(job: &Job) {
     for blocking in [true, false] {
-        let world = job.world().unwrap();
+        let world = job.new_world().unwrap();
         let mut buffer = Guarded::new(LONG);
         // Which member needs it first, is nobody's choice.
         let function = |_: &mut [u8], _: &[u8]| panic!("on purpose");
@@ -181,7 +181,7 @@ pub fn a_function_needs_much_stack(job: &Job) {
         let room = std::hint::black_box([depth as u8; 4096]);
         if depth == 0 { 0 } else { dig(depth - 1) + room[depth % 4096] as u64 % 2 }
     }
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let mut data = vec![1u64; 10];
     for _ in 0..20 {
         data.fill(1);
@@ -197,13 +197,13 @@ pub fn a_function_needs_much_stack(job: &Job) {
 
 /// A simulated job inside a rank uses the rank's own group, and its calls under way.
 pub fn two_jobs_use_each_others_groups(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let mut sum = vec![1u64; LONG];
     world
         .scope(|scope| {
             let late = Cell::new(Some(scope.iallreduce(&mut sum, Sum)?));
             let run = Sim::new(Machine::plain(), 2, 1).run(|inner| {
-                let small = inner.world()?;
+                let small = inner.new_world()?;
                 let mut own = vec![1u64; 100];
                 small.allreduce(&mut own, |total: &mut [u64], input: &[u64]| {
                     check_refused(world.barrier());

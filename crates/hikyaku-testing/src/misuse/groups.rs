@@ -4,13 +4,13 @@ use super::{LONG, add, check_refused};
 use crate::support::other;
 use hikyaku::Job;
 use hikyaku::collective::{Formation, FormationChannel, Sum};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The scope waits for it.
 pub fn a_scope_is_left_with_a_call_under_way(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let mut data = vec![1u64; 10_000];
     world.scope(|scope| scope.iallreduce(&mut data, Sum).map(std::mem::forget)).unwrap();
     assert!(data.iter().all(|sum| *sum == job.size() as u64));
@@ -18,7 +18,7 @@ pub fn a_scope_is_left_with_a_call_under_way(job: &Job) {
 
 /// Scopes of one group in each other, calls of the inner one after those of the outer one, handles forgotten.
 pub fn scopes_are_nested(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let (mut outer, mut inner) = (vec![1u64; LONG], vec![1u64; LONG]);
     world
         .scope(|first| {
@@ -39,7 +39,7 @@ pub fn scopes_are_nested(job: &Job) {
 
 /// A panic inside the inner scope of two: both are given up, the others get an error, nobody hangs.
 pub fn a_panic_leaves_nested_scopes(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let (mut outer, mut inner) = (vec![1u64; LONG], vec![1u64; LONG]);
     let ended = catch_unwind(AssertUnwindSafe(|| {
         world.scope(|first| {
@@ -62,7 +62,7 @@ pub fn a_panic_leaves_nested_scopes(job: &Job) {
 
 /// Only the calls of that group are given up: one of another goes on, though the others come to it later.
 pub fn a_panic_leaves_the_scope_of_one_of_two_groups(job: &Job) {
-    let (world, twin) = (job.world().unwrap(), job.world().unwrap());
+    let (world, twin) = (job.new_world().unwrap(), job.new_world().unwrap());
     let (mut sum, mut lost) = (vec![1u64; LONG], vec![1u64; LONG]);
     let mut lose = || {
         catch_unwind(AssertUnwindSafe(|| {
@@ -91,10 +91,40 @@ pub fn a_panic_leaves_the_scope_of_one_of_two_groups(job: &Job) {
     job.barrier().unwrap();
 }
 
+/// The group that a job keeps is asked for in functions of its own calls, broken by a panic, and left with a call under way: it stays what
+/// it is, new ones work, and it ends with the job.
+pub fn the_world_is_broken(job: &Job) {
+    let world = job.world().unwrap();
+    let mut sum = vec![1u64; LONG];
+    world
+        .allreduce(&mut sum, |total: &mut [u64], input: &[u64]| {
+            check_refused(job.world().unwrap().barrier());
+            add(total, input);
+        })
+        .unwrap();
+    assert!(sum.iter().all(|sum| *sum == 2));
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        world.scope(|scope| -> hikyaku::Result<()> {
+            let _ = scope.iallreduce(&mut sum, Sum)?;
+            panic_any("on purpose");
+        })
+    }));
+    assert!(caught.is_err());
+    drop(sum);
+    let after = job.world().unwrap();
+    assert!(std::ptr::eq(after, world) && after.barrier().is_err(), "it was broken");
+    let another = job.new_world().unwrap();
+    another.barrier().unwrap();
+    // Never freed.
+    std::mem::forget(another);
+    assert!(job.world().unwrap().allreduce(&mut [1u64], Sum).is_err());
+    job.barrier().unwrap();
+}
+
 /// Groups, and those they were split from, freed and dropped in all orders.
 pub fn groups_end_in_odd_orders(job: &Job) {
     for round in 0..4 {
-        let world = job.world().unwrap();
+        let world = job.new_world().unwrap();
         let half = world.split(Some(0), -(job.rank() as i64)).unwrap().unwrap();
         let messages = half.messages(2).unwrap();
         let mut sum = vec![1u64; LONG];
@@ -162,7 +192,7 @@ pub fn a_handler_panics_in_long_calls(job: &Job) {
     for round in 1..=60u64 {
         let is_victim = round as usize % 2 == job.rank();
         let sums = round % 4 < 2;
-        let world = job.world().unwrap();
+        let world = job.new_world().unwrap();
         let mut data = vec![if sums { 3 } else { 6 * (1 - job.rank() as u64) }; 4 * LONG];
         again(|| job.barrier()).unwrap();
         if !is_victim {
@@ -236,7 +266,7 @@ pub fn memory_is_allocated_after_a_panic_in_an_allocation(job: &Job) {
         assert!(catch_unwind(AssertUnwindSafe(|| job.symmetric::<u64>(10))).is_err());
         job.word(word.at(1, 0), 2).unwrap();
         assert!(job.symmetric::<u64>(10).is_err());
-        assert!(job.world().is_err());
+        assert!(job.new_world().is_err());
         job.barrier().unwrap();
     } else {
         job.wait(word.here(0), hikyaku::Until::Equal(1)).unwrap();
@@ -251,7 +281,7 @@ pub fn memory_is_allocated_after_a_panic_in_an_allocation(job: &Job) {
 
 /// A part would be freed that others still use.
 pub fn messages_of_others_are_freed(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     // The job's own, which lie in its symmetric memory.
     assert!(world.free_messages(job.messages(1).unwrap()).is_err());
     // Each frees another: nobody may go on as if all had freed the same.
@@ -270,7 +300,7 @@ pub fn messages_of_others_are_freed(job: &Job) {
 
 /// Each time it would take memory that nobody gives back.
 pub fn formations_that_cannot_be_take_nothing(job: &Job) {
-    let (channel, world) = (FormationChannel::new(job, 1).unwrap(), job.world().unwrap());
+    let (channel, world) = (FormationChannel::new(job, 1).unwrap(), job.new_world().unwrap());
     let form = |slot: usize, members: &[usize], slots: usize| Formation::new(&channel, slot, members, &[], slots);
     let next = || job.block(100_000).unwrap().start();
     let before = next();

@@ -143,7 +143,7 @@ pub fn everything_is_dropped_when_others_are_unreachable(_: &Job) {
         let ended = two_hosts().faults(faults).run(|job| -> Result<()> {
             let (me, far) = (job.rank(), (job.rank() + 1) % 4);
             let from = (me + 3) % 4;
-            let (messages, world) = (job.messages(3)?, job.world()?);
+            let (messages, world) = (job.messages(3)?, job.new_world()?);
             let channel = FormationChannel::new(job, 1)?;
             let area = job.register(1, vec![0u8; LONG])?;
             let formed = Formation::new(&channel, 0, &[0, 1, 2, 3], &[], 1)?;

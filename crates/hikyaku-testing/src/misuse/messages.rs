@@ -237,7 +237,7 @@ pub fn prepared_sends_are_dropped_one_after_the_other(job: &Job) {
 /// and that nobody receives.
 pub fn messages_are_freed_with_everything_under_way(job: &Job) {
     const BYTES: usize = 100_000;
-    let (world, peer) = (job.world().unwrap(), other(job));
+    let (world, peer) = (job.new_world().unwrap(), other(job));
     for _ in 0..3 {
         let messages = world.messages(4).unwrap();
         let mut send = messages.prepare_send(vec![1u8; BYTES], peer, 0).unwrap();
@@ -337,7 +337,7 @@ pub fn a_buffer_panics_while_it_is_made(job: &Job) {
 /// A wait that is refused in a function ends nothing: the scope does, before its buffer is the program's again.
 pub fn a_function_waits_in_a_scope(job: &Job) {
     const BYTES: usize = 1000;
-    let (messages, world, peer) = (job.messages(1).unwrap(), job.world().unwrap(), other(job));
+    let (messages, world, peer) = (job.messages(1).unwrap(), job.new_world().unwrap(), other(job));
     let buffer = RefCell::new(Guarded::new(BYTES));
     let function = |total: &mut [u64], input: &[u64]| {
         let mut buffer = buffer.borrow_mut();
@@ -362,7 +362,7 @@ pub fn a_function_waits_in_a_scope(job: &Job) {
 
 /// A rank waits for a message, and a function that runs meanwhile tries to receive it: it comes once.
 pub fn a_function_receives_what_its_rank_waits_for(job: &Job) {
-    let (messages, world, peer) = (job.messages(3).unwrap(), job.world().unwrap(), other(job));
+    let (messages, world, peer) = (job.messages(3).unwrap(), job.new_world().unwrap(), other(job));
     for len in [8, 5_000, 100_000] {
         let mut sum = [1u64];
         let steal = || {

@@ -100,6 +100,7 @@ macro_rules! for_each_misuse {
                 a_panic_leaves_nested_scopes: 2,
                 a_panic_leaves_the_scope_of_one_of_two_groups: 2,
                 groups_end_in_odd_orders: 2,
+                the_world_is_broken: 2,
                 a_barrier_is_entered_again_after_a_panic: 5,
                 a_handler_panics_in_long_calls: 2,
                 memory_is_allocated_after_a_panic_in_an_allocation: 2,

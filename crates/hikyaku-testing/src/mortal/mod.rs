@@ -57,7 +57,7 @@ pub fn live(job: &Job, name: &str, life: Duration) -> Result<()> {
     let survivors = job.group(job.rank() != mortal(job))?;
     let ready = Ready {
         messages: job.messages(4)?,
-        world: job.world()?,
+        world: job.new_world()?,
         among: survivors.as_ref().map(|group| group.messages(1)).transpose()?,
         survivors,
         memory: RefCell::new(job.block(2 * LONG * job.size())?),

@@ -14,7 +14,7 @@ const SIZES: [usize; 8] = [0, 1, 8, 100, 3000, EAGER_MAX, EAGER_MAX + 1, 40_000]
 
 pub fn run(job: &Job, seed: u64) -> Outcome {
     let mut chance = Chance::new(seed, 5);
-    let world = job.world()?;
+    let world = job.new_world()?;
     let messages = world.messages(SLOTS)?;
     messages.set_spare(1 << 20)?;
     let modes = [Mode::Standard, Mode::Synchronous, Mode::Spool(Duration::ZERO), Mode::Spool(Duration::from_micros(5))];

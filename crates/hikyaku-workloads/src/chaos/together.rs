@@ -8,7 +8,7 @@ use hikyaku::{Error, Group, Job};
 pub fn run(job: &Job, seed: u64) -> Outcome {
     let mut chance = Chance::new(seed, 6);
     let counter = job.symmetric::<u64>(1)?;
-    let world = job.world()?;
+    let world = job.new_world()?;
     let mut passes = 0;
     for _ in 0..1 + chance.below(5) {
         if chance.once_in(3) {
@@ -144,7 +144,7 @@ fn call(group: &Group<'_>, chance: &mut Chance) -> Outcome {
 pub fn disagreement(job: &Job, seed: u64) -> Outcome {
     let mut chance = Chance::new(seed, 8);
     let (odd, kind) = (chance.below(job.size()), chance.below(4));
-    let group = job.world()?;
+    let group = job.new_world()?;
     let is_odd = job.rank() == odd;
     let mut data = vec![1u64; 4];
     let called = match kind {

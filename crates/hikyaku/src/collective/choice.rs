@@ -79,7 +79,7 @@ mod tests {
         for version in Version::ALL {
             let config = Config { choices: Choices::all(version), ..Config::default() };
             let results = crate::local_with(3, config, |job| {
-                check(&job.world()?, version, Call::versions)?;
+                check(&job.new_world()?, version, Call::versions)?;
                 job.barrier()
             });
             results.unwrap().into_iter().for_each(|result| result.unwrap());
@@ -90,7 +90,7 @@ mod tests {
     fn the_version_that_was_chosen_is_the_one_that_runs_over_hosts() {
         for version in Version::FAR {
             let sim = Sim::new(Machine::plain(), 4, 1).hosts(|rank| rank % 2).choices(Choices::all(version));
-            sim.run(|job| check(&job.world().unwrap(), version, |call, _| call.far_versions()).unwrap()).unwrap();
+            sim.run(|job| check(&job.new_world().unwrap(), version, |call, _| call.far_versions()).unwrap()).unwrap();
         }
     }
 }

@@ -9,6 +9,7 @@ use super::slots::{SLOTS, Slots};
 use super::words::Floor;
 use crate::error::{Error, Result};
 use crate::job::choice::{Call, Version};
+use crate::job::keep::Anchor;
 use crate::message::Messages;
 use crate::ni::Port;
 use std::cell::{Cell, RefCell};
@@ -45,7 +46,7 @@ use std::sync::atomic::Ordering;
 /// .unwrap();
 /// ```
 pub struct Group<'j> {
-    pub(super) port: &'j Port,
+    pub(super) port: Anchor<'j>,
     pub(super) members: Vec<Member<'j>>,
     rank: usize,
     /// Members share cores, so that each round through the scheduler counts.
@@ -155,7 +156,7 @@ impl<'j> Group<'j> {
             }
         };
         Ok(Group {
-            port,
+            port: Anchor::new(port),
             rank,
             crowded,
             start,

@@ -31,21 +31,6 @@ enum Answer {
 }
 
 impl Job {
-    /// The group of all ranks. All ranks call it together.
-    ///
-    /// ```
-    /// # hikyaku::local(4, |job| {
-    /// let world = job.world()?;
-    /// let mut sum = [job.rank() as u64];
-    /// world.allreduce(&mut sum, hikyaku::collective::Sum)?;
-    /// assert_eq!(sum, [6]);
-    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
-    /// ```
-    pub fn world(&self) -> Result<Group<'_>> {
-        let group = self.group(true)?;
-        Ok(group.expect("this rank joins"))
-    }
-
     /// Makes a group of the ranks for which `joins` is true, in the order of their ranks. All ranks of the job call it together; those
     /// that do not join get `None`.
     ///
@@ -148,12 +133,12 @@ impl<'j> Group<'j> {
     pub fn split(&self, color: Option<u64>, key: i64) -> Result<Option<Group<'j>>> {
         self.begin(&"split")?;
         self.check_usable()?;
-        let application = Application::new(self.port, color, key, self.size());
+        let application = Application::new(self.port.get(), color, key, self.size());
         let label = Label::new(Kind::Split, size_of::<Application>());
         let ranks: Vec<usize> = self.members.iter().map(|member| member.rank).collect();
         let mut all = vec![Application::zeroed(); self.size()];
         self.reach().allgather(label, bytemuck::bytes_of(&application), bytemuck::cast_slice_mut(&mut all))?;
-        application.form(self.port, &ranks, &all)
+        application.form(self.port.get(), &ranks, &all)
     }
 }
 

@@ -41,7 +41,7 @@ impl<'j> Group<'j> {
         self.gather_everywhere(kind, &[[start, slots as u64]], &mut all)?;
         // All see the same, so all give up or none.
         match (taken, self.parts(slots, &all)) {
-            (Ok(_), Ok(members)) => Ok(Messages::over(self.port, slots, &members, self.rank())),
+            (Ok(_), Ok(members)) => Ok(Messages::over(self.port.get(), slots, &members, self.rank())),
             (taken, formed) => {
                 if let Ok((start, bytes)) = taken {
                     ni.give_heap(start, bytes);
@@ -83,7 +83,7 @@ impl<'j> Group<'j> {
             self.port.initiator.complete()?;
         }
         let same_rank = |member: usize| messages.rank_of(member).ok() == self.world_rank(member);
-        let ours = std::ptr::eq(messages.port(), self.port)
+        let ours = std::ptr::eq(messages.port(), self.port.get())
             && messages.size() == self.size()
             && (0..self.size()).all(same_rank);
         let mine = messages.identity().filter(|_| ours).unwrap_or(0);

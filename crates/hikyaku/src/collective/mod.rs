@@ -27,6 +27,7 @@
 //! | `reach` | near or far |
 //! | `trouble` | groups of no use |
 //! | `membership` | making, splitting and freeing groups |
+//! | `world` | the group of all ranks, which the job keeps |
 //! | `formation` | groups of some ranks, made and given up without the others |
 //! | `endpoint` | messages and groups of several threads of a rank |
 //! | `spread` | where the blocks of the members lie in a buffer |
@@ -63,6 +64,7 @@ mod trouble;
 mod turns;
 mod uneven;
 mod words;
+mod world;
 
 pub use crate::job::choice::{Call, Choices, Version};
 pub use crate::job::tune::{Machine, Tuned};

@@ -22,6 +22,7 @@
 //! | `collective` | barrier, and agreeing on a collective call |
 //! | `meeting` | the same over several hosts |
 //! | `symmetric` | memory that every rank has alike |
+//! | `keep` | what a layer above keeps with the job |
 //! | `choice` | which version of a collective is used |
 //! | `tune` | where that was measured: a file |
 //! | `topology` | which cores there are |
@@ -36,6 +37,7 @@ mod exit;
 mod farewell;
 mod inherited;
 mod join;
+pub(crate) mod keep;
 mod local;
 mod meeting;
 pub(crate) mod neighborhood;
@@ -131,6 +133,8 @@ pub struct Job {
     counted: Cell<u64>,
     /// A panic has ended a call in which all ranks agree on something: this one does not know whether they have.
     interrupted: Cell<bool>,
+    /// The group of all ranks, once it was asked for.
+    keep: keep::Keep,
     process: u32,
     /// The program of a simulated rank has returned: others of the same thread may panic meanwhile.
     has_returned: Cell<bool>,
@@ -161,6 +165,7 @@ impl Job {
             counts: choice::counts(&Choices::of(&ni.memory).row(ni.size()), ni.size(), ni.crowded),
             counted: Cell::new(0),
             interrupted: Cell::new(false),
+            keep: keep::Keep::default(),
             process: std::process::id(),
             has_returned: Cell::new(false),
             _launcher: launcher,
@@ -213,6 +218,7 @@ impl Drop for Job {
         if std::process::id() != self.process {
             return;
         }
+        self.end_kept();
         let unwinds = if self.ni.environment.is_some() { !self.has_returned.get() } else { std::thread::panicking() };
         let died = unwinds || self.ni.failure.is_kept();
         if !background::retire(&self.ni.workplaces) {

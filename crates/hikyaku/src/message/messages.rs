@@ -6,6 +6,7 @@ use super::wire::layout::{DOMAINS, Layout};
 use super::wire::roster::Roster;
 use crate::error::{Error, Result};
 use crate::job::Job;
+use crate::job::keep::Anchor;
 use crate::ni::{Port, Symmetric, background};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -41,7 +42,7 @@ pub enum Mode {
 /// .unwrap();
 /// ```
 pub struct Messages<'j> {
-    pub(super) port: &'j Port,
+    pub(super) port: Anchor<'j>,
     pub(super) mode: Cell<Mode>,
     pub(super) core: Rc<Core>,
     /// The list of the last scope, for the next one.
@@ -131,6 +132,7 @@ impl<'j> Messages<'j> {
     fn between(port: &'j Port, slots: usize, roster: Roster, size: usize, me: usize) -> Messages<'j> {
         let core = Rc::new(Core::new(port.ni().clone(), slots, roster, size, me));
         background::register(&core.ni.workplaces, &core);
+        let port = Anchor::new(port);
         Messages { port, mode: Cell::new(Mode::Standard), core, started: Cell::default(), scopes: Cell::new(0) }
     }
 }
@@ -138,7 +140,16 @@ impl<'j> Messages<'j> {
 impl<'j> Messages<'j> {
     /// The port that these messages use.
     pub fn port(&self) -> &'j Port {
-        self.port
+        self.port.get()
+    }
+
+    /// The port is there now.
+    ///
+    /// # Safety
+    /// As for [`Anchor::aim`].
+    pub(crate) unsafe fn aim(&self, port: &Port) {
+        // SAFETY: the caller's promise.
+        unsafe { self.port.aim(port) };
     }
 
     /// The rank in the job of a member.

@@ -84,7 +84,7 @@ impl<'a> Together<'a> {
         let _messages = if is_weighed { Some(job.messages(SLOTS)?) } else { None };
         let tests =
             tests.into_iter().map(|(kind, bytes)| Test { kind, bytes, calls: effort.calls_for(bytes) }).collect();
-        Ok(Together { job, world: job.world()?, flags: job.symmetric(job.size())?, _messages, tests, stamp: 1 })
+        Ok(Together { job, world: job.new_world()?, flags: job.symmetric(job.size())?, _messages, tests, stamp: 1 })
     }
 
     /// One repetition of everything.

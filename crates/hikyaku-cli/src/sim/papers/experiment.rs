@@ -186,7 +186,7 @@ fn with_buffers(mut machine: Machine, bytes: usize) -> Machine {
 /// Section 6.3: again and again, each time with another root.
 fn broadcast(job: &Job, bytes: usize) -> Result<Duration> {
     const ROUNDS: usize = 4;
-    let world = job.world()?;
+    let world = job.new_world()?;
     let mut data = vec![0u8; bytes];
     world.barrier()?;
     let begin = job.now();
@@ -205,7 +205,7 @@ fn broadcast(job: &Job, bytes: usize) -> Result<Duration> {
 /// Section 6.2: barriers of all, one after the other.
 fn group_barrier(job: &Job) -> Result<Duration> {
     const ROUNDS: u32 = 20;
-    let world = job.world()?;
+    let world = job.new_world()?;
     world.barrier()?;
     let begin = job.now();
     (0..ROUNDS).try_for_each(|_| world.barrier())?;

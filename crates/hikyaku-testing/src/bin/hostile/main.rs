@@ -311,7 +311,7 @@ impl<'j> Scene<'j> {
     /// The attacker changes what the victim said of itself when a group is made: it belongs to it nevertheless, with its own
     /// memory.
     fn group(&self) -> Result<()> {
-        let world = self.job.world()?;
+        let world = self.job.new_world()?;
         // Asking for the same all the time, a writer of its own.
         let stop = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|threads| {

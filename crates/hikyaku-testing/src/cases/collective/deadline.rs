@@ -11,7 +11,7 @@ const LONG: Duration = Duration::from_secs(600);
 pub fn barriers(job: &Job) {
     let (rank, size) = (job.rank(), job.size());
     let count = job.symmetric::<u64>(1).unwrap();
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for turn in 0..12 {
         let last = turn % size;
         if rank == last && size > 1 {

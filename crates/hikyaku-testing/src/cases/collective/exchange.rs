@@ -4,7 +4,7 @@ use super::{LENGTHS, all_values, value, values};
 use hikyaku::Job;
 
 pub fn broadcast(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for root in 0..job.size() {
         for len in LENGTHS {
             let mut data = if job.rank() == root { values(root, len) } else { vec![0; len] };
@@ -21,7 +21,7 @@ pub fn broadcast_of_job_memory(job: &Job) {
     let len = 20_000;
     let mut memory = job.block(8 * len).unwrap();
     let data = memory.as_mut_slice::<u64>();
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for root in 0..job.size() {
         data.copy_from_slice(&if job.rank() == root { values(root, len) } else { vec![0; len] });
         world.broadcast(data, root).unwrap();
@@ -32,7 +32,7 @@ pub fn broadcast_of_job_memory(job: &Job) {
 
 /// Long ones from the same root, which must not overtake a slow reader.
 pub fn broadcasts_in_a_row(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let len = 50_000;
     for turn in 0..12 {
         if turn % 4 == 1 && job.rank() == job.size() - 1 {
@@ -46,7 +46,7 @@ pub fn broadcasts_in_a_row(job: &Job) {
 }
 
 pub fn gather(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for len in LENGTHS {
         let mine = values(job.rank(), len);
         for root in 0..job.size() {
@@ -61,7 +61,7 @@ pub fn gather(job: &Job) {
 }
 
 pub fn scatter(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for len in LENGTHS {
         for root in 0..job.size() {
             let all = if job.rank() == root { all_values(job.size(), len) } else { vec![] };
@@ -73,7 +73,7 @@ pub fn scatter(job: &Job) {
 }
 
 pub fn alltoall(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for len in [0, 1, 7, 8, 1000, 20_000] {
         let cell = |from: usize, to: usize, index: usize| value(from * 1000 + to, index);
         let row = |of: &dyn Fn(usize, usize) -> u64| {
@@ -88,7 +88,7 @@ pub fn alltoall(job: &Job) {
 
 /// Elements without a size have no bytes to carry, but the calls are calls.
 pub fn of_sizeless_elements(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let (mut mine, mut all) = ([(); 2], vec![(); 2 * job.size()]);
     world.broadcast(&mut mine, 0).unwrap();
     world.gather(&mine, &mut all, 0).unwrap();

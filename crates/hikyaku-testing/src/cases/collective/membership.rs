@@ -4,16 +4,49 @@ use hikyaku::Job;
 use hikyaku::collective::{Max, Sum};
 
 pub fn world(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     assert_eq!((world.rank(), world.size()), (job.rank(), job.size()));
     assert!((0..job.size()).all(|rank| world.world_rank(rank) == Some(rank)));
     assert_eq!(world.world_rank(job.size()), None);
     world.free().unwrap();
 }
 
+/// It is made by the first call; after that nobody else is needed for it, it is always the same one, and it takes no more memory.
+pub fn the_world_is_made_once(job: &Job) {
+    let first = job.world().unwrap();
+    assert_eq!((first.rank(), first.size()), (job.rank(), job.size()));
+    for turn in 0..=job.size() {
+        // Some ask for it more often than others.
+        for _ in 0..job.rank() * 1000 {
+            assert!(std::ptr::eq(job.world().unwrap(), first));
+        }
+        let mut sum = [job.rank() as u64];
+        match turn % 2 {
+            0 => first.allreduce(&mut sum, Sum).unwrap(),
+            _ => job.world().unwrap().allreduce(&mut sum, Sum).unwrap(),
+        }
+        assert_eq!(sum, [(0..job.size() as u64).sum()]);
+    }
+    // Others are beside it, and outlive nothing of it.
+    let (other, half) = (job.new_world().unwrap(), first.split(Some(job.rank() as u64 % 2), 0).unwrap().unwrap());
+    first
+        .scope(|scope| {
+            let mut most = [job.rank() as u64];
+            let call = scope.ibarrier()?;
+            other.allreduce(&mut most, Max)?;
+            half.barrier()?;
+            assert_eq!(most, [job.size() as u64 - 1]);
+            scope.wait(call)
+        })
+        .unwrap();
+    other.free().unwrap();
+    half.free().unwrap();
+    job.world().unwrap().barrier().unwrap();
+}
+
 pub fn barrier(job: &Job) {
     let seen = job.symmetric::<u64>(job.size()).unwrap();
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for turn in 1..200 {
         for peer in 0..job.size() {
             job.push(seen.at(peer, job.rank()), &[turn]).unwrap();
@@ -41,7 +74,7 @@ pub fn by_choice(job: &Job) {
 }
 
 pub fn split(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let color = job.rank() as u64 % 3;
     // Those of color 2 join none; the others in the reverse order.
     let part = world.split((color != 2).then_some(color), -(job.rank() as i64)).unwrap();
@@ -77,7 +110,7 @@ pub fn split(job: &Job) {
 }
 
 pub fn freed_and_made_again(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for turn in 0..50u64 {
         let group = world.split(Some((job.rank() as u64 + turn) % 2), 0).unwrap().unwrap();
         let mut data = vec![turn; 300];

@@ -8,7 +8,7 @@ pub fn expect_mismatch(job: &Job, call: impl Fn(&Group<'_>) -> hikyaku::Result<(
     if job.size() == 1 {
         return;
     }
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     world.barrier().unwrap();
     // Some of them need not wait in the call itself, and learn of it later.
     let result = call(&world).and_then(|()| (0..20).try_for_each(|_| world.barrier()));
@@ -19,7 +19,7 @@ pub fn expect_mismatch(job: &Job, call: impl Fn(&Group<'_>) -> hikyaku::Result<(
     assert!(world.barrier().is_err());
     job.barrier().unwrap();
     // Other groups are not concerned.
-    job.world().unwrap().free().unwrap();
+    job.new_world().unwrap().free().unwrap();
 }
 
 pub fn kind(job: &Job) {
@@ -62,7 +62,7 @@ pub fn operation(job: &Job) {
 
 /// One member's own mistake: it gets told what is wrong, the others that it disagrees.
 pub fn wrong_arguments(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let size = job.size();
     let result = if job.rank() == 0 {
         world.broadcast(&mut [0u64], size)
@@ -74,7 +74,7 @@ pub fn wrong_arguments(job: &Job) {
         (1.., Err(Error::Mismatch { rank: 0, .. })) => {}
         (_, other) => panic!("{other:?}"),
     }
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let mut all = vec![0; if job.rank() == 0 { 3 * size + 1 } else { 3 * size }];
     match (job.rank(), world.allgather(&[1, 2, 3], &mut all)) {
         (0, Err(Error::Invalid(_))) | (1.., Err(Error::Mismatch { rank: 0, .. })) => {}

@@ -19,6 +19,7 @@ pub type Case = fn(&Job);
 /// Name and body of every case.
 pub const CASES: &[(&str, Case)] = &[
     ("group_world", membership::world),
+    ("group_world_is_made_once", membership::the_world_is_made_once),
     ("group_barrier", membership::barrier),
     ("group_broadcast", exchange::broadcast),
     ("group_broadcast_of_job_memory", exchange::broadcast_of_job_memory),

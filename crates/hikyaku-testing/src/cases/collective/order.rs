@@ -6,7 +6,7 @@ use hikyaku::collective::{Max, Sum};
 
 /// All collectives one after the other, without anything in between that would bring the members into step.
 pub fn mixture(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let (rank, size) = (job.rank(), job.size());
     for turn in 0..60usize {
         let root = turn % size;
@@ -37,7 +37,7 @@ pub fn mixture(job: &Job) {
 
 /// Calls in which most members do not wait, and one is slow.
 pub fn runs_ahead(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for turn in 0..40u64 {
         if job.rank() == 0 && turn % 10 == 0 {
             std::thread::sleep(std::time::Duration::from_millis(5));

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 const LENGTHS: [usize; 6] = [0, 1, 7, 1000, 5000, 100_000];
 
 pub fn every_call(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let (rank, size) = (job.rank(), job.size());
     for (turn, len) in LENGTHS.into_iter().enumerate() {
         let root = turn % size;
@@ -56,7 +56,7 @@ pub fn every_call(job: &Job) {
 
 /// Many at once, waited for in an order of each member's own, or not at all.
 pub fn several_at_once(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let (rank, size) = (job.rank(), job.size());
     for turn in 0..10 {
         let len = [1, 100, 3000][turn % 3];
@@ -92,7 +92,7 @@ pub fn several_at_once(job: &Job) {
 
 /// Calls of different groups go on independently: members may start and await them in different orders.
 pub fn groups_cross(job: &Job) {
-    let (first, second) = (job.world().unwrap(), job.world().unwrap());
+    let (first, second) = (job.new_world().unwrap(), job.new_world().unwrap());
     let half = first.split(Some(job.rank() as u64 % 2), 0).unwrap().unwrap();
     let (rank, size) = (job.rank(), job.size());
     for len in [1, 2000, 40_000] {
@@ -119,7 +119,7 @@ pub fn groups_cross(job: &Job) {
 
 /// Blocking calls of the same group wait for those before; those of another, and messages, move them on.
 pub fn mixed_with_blocking_calls(job: &Job) {
-    let (world, other) = (job.world().unwrap(), job.world().unwrap());
+    let (world, other) = (job.new_world().unwrap(), job.new_world().unwrap());
     let messages = job.messages(2).unwrap();
     let (rank, size) = (job.rank(), job.size());
     for turn in 0..20u64 {
@@ -148,7 +148,7 @@ pub fn mixed_with_blocking_calls(job: &Job) {
 
 /// Only ever tested, never waited for.
 pub fn tested(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for len in [1, 5000, 50_000] {
         let mut data = values(job.rank(), len);
         world
@@ -168,7 +168,7 @@ pub fn tested(job: &Job) {
 /// The others complete a call of many rounds, and only then wake the first, which does not look at the call meanwhile:
 /// its waits for other things, and its calls of `progress`, take its part.
 pub fn goes_on_in_other_waits(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let flag = job.symmetric::<u64>(2).unwrap();
     let len = 60_000;
     for turn in 1..4 {
@@ -205,7 +205,7 @@ pub fn errors(job: &Job) {
     }
     let odd = job.rank() == job.size() - 1;
     let expect = |call: &dyn Fn(&Group<'_>) -> hikyaku::Result<()>| {
-        let world = job.world().unwrap();
+        let world = job.new_world().unwrap();
         match call(&world).and_then(|()| (0..20).try_for_each(|_| world.barrier())) {
             Err(Error::Mismatch { .. }) => {}
             other => panic!("{other:?} instead of a mismatch"),
@@ -267,7 +267,7 @@ pub fn errors(job: &Job) {
         })
     });
     // One's own mistake.
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let mut data = [0u64];
     let root = if odd { job.size() } else { 0 };
     let result = world.scope(|scope| scope.wait(scope.ireduce(&mut data, Sum, root)?)).and_then(|()| world.barrier());
@@ -280,7 +280,7 @@ pub fn errors(job: &Job) {
 
 /// A function that makes a call of its own group is refused.
 pub fn call_in_a_function(job: &Job) {
-    let (world, other) = (job.world().unwrap(), job.world().unwrap());
+    let (world, other) = (job.new_world().unwrap(), job.new_world().unwrap());
     if job.size() == 1 {
         return;
     }
@@ -307,7 +307,7 @@ fn survive_panic(job: &Job, call: impl Fn(&Group<'_>, bool) -> hikyaku::Result<(
     if job.size() == 1 {
         return;
     }
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     world.barrier().unwrap();
     let panics = job.rank() == 0;
     let ended = catch_unwind(AssertUnwindSafe(|| call(&world, panics)));
@@ -320,7 +320,7 @@ fn survive_panic(job: &Job, call: impl Fn(&Group<'_>, bool) -> hikyaku::Result<(
     }
     assert!(world.barrier().is_err());
     // Other groups are not concerned.
-    job.world().unwrap().barrier().unwrap();
+    job.new_world().unwrap().barrier().unwrap();
 }
 
 pub fn panics(job: &Job) {

@@ -9,7 +9,7 @@ use hikyaku::{Error, Group, Job};
 use std::fmt::Debug;
 
 pub fn reduce(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for root in 0..job.size() {
         for len in LENGTHS {
             let mut data = values(job.rank(), len);
@@ -25,7 +25,7 @@ pub fn reduction_of_job_memory(job: &Job) {
     let len = 30_000;
     let mut memory = job.block(8 * len).unwrap();
     let mapped = memory.as_mut_slice::<u64>();
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for private in [job.size(), 0, 1] {
         let mut own = values(job.rank(), len);
         mapped.copy_from_slice(&own);
@@ -41,7 +41,7 @@ pub fn reduction_of_job_memory(job: &Job) {
 }
 
 pub fn allreduce(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for len in LENGTHS {
         let mut data = values(job.rank(), len);
         world.allreduce(&mut data, Sum).unwrap();
@@ -83,7 +83,7 @@ fn signed(rank: usize, index: usize) -> i64 {
 }
 
 pub fn operations(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     macro_rules! all {
         ($make:expr; $($operation:ident)*) => { $(check_operation(&world, $operation, $make);)* };
     }
@@ -108,7 +108,7 @@ fn compose(total: &mut [[u32; 2]], input: &[[u32; 2]]) {
 }
 
 pub fn functions_in_order(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for len in [1, 5, 100, 3000, 10_000] {
         let of = |rank: usize| (0..len).map(|i| [rank as u32 * 2 + 3, (rank + i) as u32]).collect::<Vec<_>>();
         let prefix = |end: usize| {
@@ -135,7 +135,7 @@ pub fn functions_in_order(job: &Job) {
 
 /// Sums of numbers that are rounded: the same bits at all members and every time, in whatever order members arrive.
 pub fn results_are_repeatable(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for len in [1, 3000, 40_000] {
         let mut first: Option<Vec<u64>> = None;
         for turn in 0..5 {
@@ -154,7 +154,7 @@ pub fn results_are_repeatable(job: &Job) {
 }
 
 pub fn scan(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for len in LENGTHS {
         let mut data = values(job.rank(), len);
         world.scan(&mut data, Sum).unwrap();
@@ -163,7 +163,7 @@ pub fn scan(job: &Job) {
 }
 
 pub fn exscan(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for len in LENGTHS {
         let (mut data, mut again) = (values(job.rank(), len), values(job.rank(), len));
         world.exscan(&mut data, Sum).unwrap();
@@ -181,7 +181,7 @@ pub fn exscan(job: &Job) {
 /// There is nothing to combine, as every member is told.
 pub fn of_sizeless_elements(job: &Job) {
     let expect_refusal = |call: &dyn Fn(&Group<'_>) -> hikyaku::Result<()>| {
-        let refused = call(&job.world().unwrap());
+        let refused = call(&job.new_world().unwrap());
         assert!(matches!(&refused, Err(Error::Invalid(reason)) if reason.contains("0 bytes")), "{refused:?}");
     };
     fn nothing(_: &mut [()], _: &[()]) {}

@@ -41,7 +41,7 @@ fn placed(counts: &[usize]) -> Vec<u64> {
 }
 
 pub fn gatherv(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for (turn, counts) in lengths(job.size()).into_iter().enumerate() {
         let mine = values(job.rank(), counts[job.rank()]);
         let (starts, end) = reversed(&counts);
@@ -68,7 +68,7 @@ pub fn gatherv(job: &Job) {
 }
 
 pub fn scatterv(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     for (turn, counts) in lengths(job.size()).into_iter().enumerate() {
         for root in [turn % job.size(), job.size() - 1] {
             let of_root = |all: Vec<u64>| if job.rank() == root { all } else { Vec::new() };
@@ -90,7 +90,7 @@ pub fn scatterv(job: &Job) {
 }
 
 pub fn alltoallv(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let (rank, size) = (job.rank(), job.size());
     for scale in [0, 1, 600, 7000] {
         let len = |from: usize, to: usize| (from * 5 + to * 3) % 4 * scale;
@@ -121,7 +121,7 @@ fn compose(total: &mut [[u64; 2]], input: &[[u64; 2]]) {
 }
 
 pub fn reduce_scatter(job: &Job) {
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let (rank, size) = (job.rank(), job.size());
     for (turn, counts) in lengths(size).into_iter().enumerate() {
         let total: usize = counts.iter().sum();
@@ -185,7 +185,7 @@ pub fn mismatch(job: &Job) {
     if size == 1 {
         return;
     }
-    let world = job.world().unwrap();
+    let world = job.new_world().unwrap();
     let told = world.gatherv(&vec![0u8; if rank == 1 { 2 } else { 3 }], &mut vec![0; 3 * size], &wide, 0);
     let same = "all ranks must make the same call";
     let (gives, takes) = ("gatherv(2 bytes for rank 0)", "gatherv(3 bytes from rank 1)");
@@ -201,7 +201,7 @@ pub fn mismatch(job: &Job) {
 pub fn wrong_arguments(job: &Job) {
     let (rank, size) = (job.rank(), job.size());
     let expect = |text: &str, call: &dyn Fn(&hikyaku::Group<'_>, bool) -> hikyaku::Result<()>| {
-        let world = job.world().unwrap();
+        let world = job.new_world().unwrap();
         let result = call(&world, rank == 0).and_then(|()| world.barrier());
         match (rank, result) {
             (0, Err(Error::Invalid(told))) => assert_eq!(told, text),

@@ -145,7 +145,7 @@ struct Seen {
 
 /// A rank's part of a program; gives how many receives had a choice, and took a message of a later step.
 pub fn follow(job: &Job, steps: &[Step]) -> Result<usize> {
-    let world = job.world()?;
+    let world = job.new_world()?;
     let reversed = world.split(Some(0), -(job.rank() as i64))?.expect("all join");
     let half = world.split(Some(job.rank() as u64 % 2), 0)?.expect("all join");
     let messages = [job.messages(SLOTS + 1)?, reversed.messages(SLOTS + 1)?, half.messages(SLOTS + 1)?];

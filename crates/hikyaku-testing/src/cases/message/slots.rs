@@ -166,7 +166,7 @@ pub fn groups_have_slots_of_their_own(job: &Job) -> Result<()> {
     let world = job.messages(1)?;
     for round in 0..3 {
         // (0, 2) and (1, 3), the higher rank first.
-        let pair = job.world()?.split(Some(job.rank() as u64 % 2), -(job.rank() as i64))?.expect("all join");
+        let pair = job.new_world()?.split(Some(job.rank() as u64 % 2), -(job.rank() as i64))?.expect("all join");
         let messages = pair.messages(1)?;
         assert_eq!((messages.size(), messages.slots()), (2, 1));
         let (peer, other) = (1 - pair.rank(), pair.world_rank(1 - pair.rank()).expect("a member"));

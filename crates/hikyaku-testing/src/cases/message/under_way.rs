@@ -252,7 +252,7 @@ pub fn a_handle_of_another_scope_is_refused(job: &Job) -> Result<()> {
 /// soon, or one waits for ever. Whatever else is under way is given up.
 pub fn messages_are_freed_while_operations_are_under_way(job: &Job) -> Result<()> {
     const BYTES: usize = 100_000;
-    let world = job.world()?;
+    let world = job.new_world()?;
     let (mut room, unwanted) = (vec![0u8; BYTES], vec![1u8; BYTES]);
     let messages = world.messages(2)?;
     if job.rank() == 1 {

@@ -68,7 +68,7 @@ impl<'g> FarGroup<'g, '_> {
     }
 
     fn cast_piece(self, round: &Round, cast: &Cast, number: u64, piece: &[u8]) -> Result<()> {
-        let (network, start) = (network(self.port).expect("asked before"), self.common_start());
+        let (network, start) = (network(self.port.get()).expect("asked before"), self.common_start());
         let buffer = number as usize % 2;
         let (to, then) = (start + cast.buffer(buffer), start + cast.flag(buffer));
         let tail = [number, round.head, round.argument];

@@ -1,0 +1,71 @@
+//! The group of all ranks, which a job makes once and keeps.
+
+use super::group::Group;
+use crate::error::Result;
+use crate::job::Job;
+use crate::job::keep::Keepsake;
+
+impl Job {
+    /// The group of all ranks. The first call makes it, and all ranks call it together; from then on it is there at once, however often it
+    /// is called.
+    ///
+    /// The group is always the same one. If collective calls on it did not fit together, it is of no use any more; [`Job::new_world`]
+    /// makes another one. A job that was moved to another thread makes a new one there, once more together with all ranks.
+    ///
+    /// ```
+    /// # hikyaku::local(4, |job| {
+    /// let mut sum = [job.rank() as u64];
+    /// job.world()?.allreduce(&mut sum, hikyaku::collective::Sum)?;
+    /// assert_eq!(sum, [6]);
+    /// for _ in 0..100 {
+    ///     job.world()?.barrier()?; // nothing is made any more
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
+    ///
+    /// It goes with the job.
+    ///
+    /// ```compile_fail,E0505
+    /// # use hikyaku::Job;
+    /// fn end(job: Job) -> hikyaku::Result<()> {
+    ///     let world = job.world()?;
+    ///     drop(job);
+    ///     world.barrier()
+    /// }
+    /// ```
+    pub fn world(&self) -> Result<&Group<'_>> {
+        self.ni.check_rank(self.rank())?;
+        if let Some(world) = self.kept::<Group<'static>>() {
+            return Ok(world);
+        }
+        let world = self.new_world()?;
+        // SAFETY: only the lifetime changes. The group knows the port of the job by anchors, and otherwise memory that the job keeps mapped; it is
+        // given out for as long as the job is borrowed.
+        Ok(unsafe { self.keep(std::mem::transmute::<Group<'_>, Group<'static>>(world)) })
+    }
+
+    /// A new group of all ranks, beside [`Job::world`]: calls on one do not meet those on the other. All ranks call it together.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let mine = job.new_world()?; // for a library that is not to meet the program's own calls
+    /// mine.barrier()?;
+    /// mine.free()?;
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
+    pub fn new_world(&self) -> Result<Group<'_>> {
+        Ok(self.group(true)?.expect("this rank joins"))
+    }
+}
+
+impl Keepsake for Group<'static> {
+    unsafe fn aim(&self, job: &Job) {
+        // SAFETY: the caller's promise, for both.
+        unsafe {
+            self.port.aim(job);
+            if let Some(messages) = self.slots.get() {
+                messages.aim(job);
+            }
+        }
+    }
+}
