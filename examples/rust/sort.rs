@@ -46,17 +46,17 @@ fn run(count: usize, seed: usize) -> Result<bool> {
     let (rank, size) = (job.rank(), job.size());
 
     let mut numbers = random_numbers(count, (seed * size + rank) as u64);
-    let before = fingerprint(&world, &numbers)?;
+    let before = fingerprint(world, &numbers)?;
     job.barrier()?;
     let begin = Instant::now();
     numbers.sort_unstable();
-    let limits = agree_on_limits(&world, &numbers)?;
-    let numbers = exchange(&world, &messages, &numbers, &limits)?;
+    let limits = agree_on_limits(world, &numbers)?;
+    let numbers = exchange(world, &messages, &numbers, &limits)?;
     job.barrier()?;
     let time = begin.elapsed();
 
-    let after = fingerprint(&world, &numbers)?;
-    let is_sorted = is_sorted_everywhere(&world, &numbers)?;
+    let after = fingerprint(world, &numbers)?;
+    let is_sorted = is_sorted_everywhere(world, &numbers)?;
     if rank != 0 {
         return Ok(true);
     }

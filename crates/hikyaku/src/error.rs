@@ -150,16 +150,6 @@ pub enum Error {
         /// The limit.
         max: usize,
     },
-    /// A reply was longer than the caller's buffer for it; nothing was written.
-    #[error("rank {rank} replied {bytes} bytes, more than the {room} of the buffer for them; nothing was written")]
-    ReplyTooLong {
-        /// The rank that was called.
-        rank: usize,
-        /// The reply.
-        bytes: usize,
-        /// The buffer.
-        room: usize,
-    },
     /// No such slot.
     #[error("slot {slot} does not exist: there are {slots} (0 to {})", .slots - 1)]
     NoSuchSlot {
@@ -191,6 +181,16 @@ pub enum Error {
         slot: usize,
         /// The size of the message.
         bytes: usize,
+    },
+    /// A reply was longer than the caller's buffer for it; nothing was written.
+    #[error("rank {rank} replied {bytes} bytes, more than the {room} of the buffer for them; nothing was written")]
+    ReplyTooLong {
+        /// The rank that was called.
+        rank: usize,
+        /// The reply.
+        bytes: usize,
+        /// The buffer.
+        room: usize,
     },
     /// A message was no whole number of the receive's elements; its bytes are in the buffer.
     #[error(

@@ -124,39 +124,3 @@ unsafe fn end<K: Keepsake>(what: NonNull<()>, job: &Job) {
     // SAFETY: dropped before the job.
     unsafe { what.aim(job) };
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::Job;
-    use crate::collective::Sum;
-
-    fn check(job: &Job) {
-        let mut sum = [3u64];
-        job.world().unwrap().allreduce(&mut sum, Sum).unwrap();
-        job.world().unwrap().barrier().unwrap();
-        assert_eq!(sum, [3]);
-    }
-
-    /// Wherever a job is moved to, it has its group; on another thread it has another one.
-    #[test]
-    fn a_job_is_moved_with_its_world() {
-        crate::local(1, check).unwrap();
-        let job = Job::start().expect("a job of one");
-        check(&job);
-        let address = std::ptr::from_ref(job.world().unwrap()).addr();
-        let boxed = Box::new([job]);
-        check(&boxed[0]);
-        let [job] = *boxed;
-        check(&job);
-        assert_eq!(std::ptr::from_ref(job.world().unwrap()).addr(), address, "it is the same one");
-        let job = std::thread::spawn(move || {
-            assert_ne!(std::ptr::from_ref(job.world().unwrap()).addr(), address, "the other one is of another thread");
-            check(&job);
-            job
-        });
-        // What that thread made, it took along.
-        let job = job.join().unwrap();
-        check(&job);
-        drop(job);
-    }
-}
