@@ -14,7 +14,8 @@
 //! ```
 //! * A link is made when its peer is first posted to or heard. Per rank that is never talked to there are 40 bytes.
 //! * Short messages are copied, and share a frame while others are under way. Longer bodies that come with a token are lent: each
-//!   frame is made from them when it is sent, also when it is sent again.
+//!   frame is made from them when it is sent, also when it is sent again. Where frames are not sealed it is a head and a part of the
+//!   body where that is; what is sealed is a copy, because others may write to the body meanwhile.
 //! * Acknowledgements, and messages that nobody is expected to wait for (credits, words that say that something
 //!   was taken), ride on what the rank says next. They go alone when it looks and nothing has come, or when its service thread
 //!   looks. So a hop of a conversation is one call to send and one to receive, and each takes the lock once.
