@@ -21,6 +21,7 @@
 !   fn(inout, in, count), where the integer count is the number of elements of both arrays.
 ! * fmpl_malloc gives a type(c_ptr), for c_f_pointer.
 ! * fmpl_strerror and fmpl_last_error fill a character variable, with blanks at the end.
+! * With OpenMP, thread 0 is the one that called fmpl_init. The others may be threads omp_get_thread_num() - 1 of fmpl_threads.
 ! * Where C takes NULL, pass anything, for example 0: it is not used. Only `starts`, where blocks begin, must always be given.
 
 module fmpl
@@ -128,6 +129,30 @@ module fmpl
 
     interface
         subroutine fmpl_finalize(ier)
+            import :: SHORT
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_threads(count, slots, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: count
+            integer(SHORT), intent(in) :: slots
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_thread_init(number, ier)
+            import :: SHORT
+            integer(SHORT), intent(in) :: number
+            integer(SHORT), intent(out) :: ier
+        end subroutine
+    end interface
+
+    interface
+        subroutine fmpl_thread_finalize(ier)
             import :: SHORT
             integer(SHORT), intent(out) :: ier
         end subroutine

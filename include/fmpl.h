@@ -18,14 +18,14 @@
  * `mpirun -n 4 ./program` (Open MPI, MPICH) works too; a program that also uses MPI calls MPI_Init first.
  *
  * A program may use hikyaku.h too. Both interfaces share one job, which begins with the first fmpl_init or hk_init and ends with
- * the last fmpl_finalize or hk_finalize. One thread makes these calls, in any order. Between fmpl_init and fmpl_finalize, calls of
+ * the last fmpl_finalize or hk_finalize. One thread makes these four calls, in any order. Between fmpl_init and fmpl_finalize, calls of
  * hikyaku.h work even without hk_init.
  *
  * Results. A call returns FMPL_SUCCESS (0) or one of the negative codes below. After an error, fmpl_last_error() explains it in a
  * sentence, which names ranks by their numbers in FMPL_COMM_WORLD.
  *
- * Threads. Only the thread that called fmpl_init makes calls; others get FMPL_ERR_THREAD. Inside handlers of hikyaku.h and
- * functions of reductions, calls give FMPL_ERR_INSIDE.
+ * Threads. The thread that called fmpl_init makes calls, and others between fmpl_thread_init and fmpl_thread_finalize; the rest get
+ * FMPL_ERR_THREAD. Inside handlers of hikyaku.h and functions of reductions, calls give FMPL_ERR_INSIDE.
  *
  * C99 and C++.
  */
@@ -66,7 +66,7 @@ enum {
     FMPL_ERR_MISMATCH = -16,    /* members of a group made different calls */
     FMPL_ERR_NOT_STARTED = -17, /* before fmpl_init or after fmpl_finalize */
     FMPL_ERR_STARTED = -18,     /* fmpl_init twice */
-    FMPL_ERR_THREAD = -19,      /* another thread than the one that called fmpl_init */
+    FMPL_ERR_THREAD = -19,      /* this thread may not make this call: see Threads above */
 
     /* The machine, or the start of the job. */
     FMPL_ERR_MEMORY = -20,   /* not enough memory, or too many handles */
@@ -96,9 +96,33 @@ int fmpl_init(void *ma, void *fa, int count);
 /* Ends FMPL. All ranks call it. It waits until all have, and until every send in a spare buffer was received. Groups, functions,
  * prepared transfers and memory from fmpl_malloc are gone afterwards.
  *
- * If operations are under way, or have ended but were not waited for, it fails with FMPL_ERR_UNDER_WAY and FMPL continues. After any
- * other error, for example that a peer has died, FMPL has ended nevertheless. */
+ * If operations are under way, or have ended but were not waited for, or other threads have not called fmpl_thread_finalize, it
+ * fails with FMPL_ERR_UNDER_WAY and FMPL continues. After any other error, for example that a peer has died, FMPL has ended
+ * nevertheless. */
 int fmpl_finalize(void);
+
+/* Calls from several threads. Threads of the same number form a job of their own: thread 2 of rank 0 sends to thread 2 of rank 1, and
+ * FMPL_COMM_WORLD of thread 2 is threads 2 of all ranks. Threads do not wait for each other.
+ *
+ *     fmpl_threads(3, 16);                 init thread, on all ranks: threads 0, 1 and 2, with 16 slots
+ *     ...
+ *     fmpl_thread_init(number);            on each thread, with its number
+ *     fmpl_send(x, sizeof x, 1, 7, FMPL_COMM_WORLD);
+ *     fmpl_thread_finalize();
+ *
+ * fmpl_threads prepares `count` threads besides the one that called fmpl_init, which alone calls it. Groups of these threads have
+ * `slots` slots. All ranks call it, with the same numbers. Each thread takes a port until it leaves (HIKYAKU_PORTS). Called again,
+ * when all threads have left, it prepares others.
+ *
+ * fmpl_thread_init makes the calling thread the one of a number, from 0 to count - 1. A number can be taken once. The threads of that
+ * number on all ranks call it together, and so they do with fmpl_thread_finalize, which a thread calls before it ends. It waits and
+ * fails as fmpl_finalize does.
+ *
+ * Groups, functions, requests and memory from fmpl_malloc belong to the thread that made them, and are gone when it leaves.
+ * fmpl_sendbuf_set is for the calling thread. */
+int fmpl_threads(int count, int slots);
+int fmpl_thread_init(int number);
+int fmpl_thread_finalize(void);
 
 /* This rank's number in the group, and the number of its members. */
 int fmpl_comm_rank(fmpl_comm comm, int *rank);
@@ -143,7 +167,7 @@ int fmpl_recv_for(void *buf, size_t size, int src, int mai, int ms, fmpl_comm co
 int fmpl_probe(int src, int mai, fmpl_comm comm, size_t *bytes);
 int fmpl_iprobe(int src, int mai, fmpl_comm comm, int *flag, size_t *bytes);
 
-/* Length in bytes, sender and slot of the last message that this process received. A message may be shorter than the buffer. Before
+/* Length in bytes, sender and slot of the last message that this thread received. A message may be shorter than the buffer. Before
  * the first receive they are 0, -1 and -1. */
 int fmpl_get_count(size_t *bytes);
 int fmpl_get_source(int *src);
@@ -327,7 +351,7 @@ int fmpl_ialltoallv(const void *from, const size_t *from_sizes, const size_t *fr
 
 /* Zeroed memory that all ranks of the host have mapped, so that long messages from or to it are copied without system calls. Any other
  * memory can be used for messages too. NULL if there is not enough; HIKYAKU_HEAP sets how much there is. fmpl_finalize frees it.
- * fmpl_free ignores NULL, and addresses that are not from fmpl_malloc. */
+ * fmpl_free ignores NULL, and addresses that are not from fmpl_malloc of this thread. */
 void *fmpl_malloc(size_t size);
 void fmpl_free(void *p);
 

@@ -17,7 +17,7 @@ pub struct Current {
     /// The job `port` belongs to; 0 if there is none.
     pub epoch: Cell<u64>,
     pub port: Cell<*const Port>,
-    /// FMPL, in the thread that called `fmpl_init`, while it may make calls.
+    /// FMPL, in a thread that called `fmpl_init` or `fmpl_thread_init`, while it may make calls.
     pub fmpl: Cell<*const Fmpl>,
     /// The call that the program has made last.
     pub call: Cell<Option<&'static &'static str>>,

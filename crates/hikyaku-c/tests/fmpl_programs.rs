@@ -81,6 +81,12 @@ fn fmpl_prepared_transfers_and_memory() {
 }
 
 #[test]
+fn fmpl_calls_from_several_threads() {
+    alone("fmpl_threads.c");
+    job("fmpl_threads.c", &[2, 3]);
+}
+
+#[test]
 fn fmpl_misuse_gives_codes() {
     alone("fmpl_misuse.c");
     job("fmpl_misuse.c", &[2]);
@@ -131,6 +137,12 @@ fn fortran_job(source: &Path, flags: &[&str]) {
 fn fortran_programs_with_the_module() {
     // The numbers that are compared are exact.
     fortran_job(&crate_folder().join("tests/fortran/module.f90"), &["-Wno-compare-reals"]);
+}
+
+#[test]
+fn fortran_programs_with_threads() {
+    let program = compile_fortran(&crate_folder().join("tests/fortran/threads.f90"), &["-fopenmp"]);
+    run_alone_and_as_jobs(&program, &["2", "3"]);
 }
 
 #[test]

@@ -109,6 +109,7 @@ pub mod sim {
 /// in Rust need none of it.
 #[cfg(not(loom))]
 pub mod ffi {
+    pub use crate::collective::open_endpoint::OpenEndpoint;
     pub use crate::collective::pending::open_scope;
     pub use crate::memory::copy::copy_out;
     pub use crate::message::operation::raw::RawMessages;

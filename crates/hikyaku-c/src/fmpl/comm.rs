@@ -120,7 +120,7 @@ exported! {
         with_fmpl_alone(|fmpl| {
             comm.required("the group to be given")?;
             comm.give(NO_COMM);
-            let made = fmpl.job.group(key != 0)?;
+            let made = fmpl.origin.group(key != 0)?;
             comm.give(fmpl.enter(made)?);
             Ok(())
         })

@@ -21,7 +21,7 @@ pub fn guarded(body: impl FnOnce() -> Outcome<()>) -> c_int {
     })
 }
 
-/// Runs a call of the thread that called `fmpl_init`.
+/// Runs a call of a thread between `fmpl_init` and `fmpl_finalize`, or those of threads.
 #[inline(always)]
 pub fn with_fmpl(body: impl FnOnce(&Fmpl) -> Outcome<()>) -> c_int {
     guarded(|| Fmpl::with(body))

@@ -41,7 +41,7 @@ codes! {
     FMPL_ERR_MISMATCH = -16, c"members of the group disagree on a collective call";
     FMPL_ERR_NOT_STARTED = -17, c"before fmpl_init or after fmpl_finalize";
     FMPL_ERR_STARTED = -18, c"fmpl_init was called already";
-    FMPL_ERR_THREAD = -19, c"only the thread that called fmpl_init may do this";
+    FMPL_ERR_THREAD = -19, c"this thread may not make this call";
     FMPL_ERR_MEMORY = -20, c"not enough memory";
     FMPL_ERR_START = -21, c"the job cannot be joined";
     FMPL_ERR_SYSTEM = -22, c"a system call failed";
@@ -71,6 +71,17 @@ pub enum Trouble {
     Full(&'static str),
     /// This rank has too many groups.
     NoRoom(usize),
+    /// A call on another thread than that of `fmpl_init`.
+    OnlyInit(&'static str),
+    InitThread,
+    ThreadStarted,
+    NoThreads,
+    /// A number of a thread, and how many there are.
+    NoNumber(c_int, usize),
+    NumberTaken(c_int),
+    NumberUsed(c_int),
+    /// So many threads.
+    Inside(usize),
 }
 
 pub type Outcome<T> = Result<T, Trouble>;
@@ -97,7 +108,9 @@ impl fmt::Display for Trouble {
         match self {
             Trouble::Base(Failure::NotStarted) => f.write_str("call fmpl_init first, and nothing after fmpl_finalize"),
             Trouble::Base(Failure::Started) => f.write_str("fmpl_init was called already"),
-            Trouble::Base(Failure::Thread) => f.write_str("only the thread that called fmpl_init may make calls"),
+            Trouble::Base(Failure::Thread) => f.write_str(
+                "only the thread that called fmpl_init may make calls, and others that called fmpl_thread_init",
+            ),
             // What was negative in C.
             Trouble::Base(Failure::Library(Error::NoSuchSlot { slot, slots })) => {
                 write!(f, "slot {} does not exist: there are {slots} (0 to {})", *slot as i64, slots - 1)
@@ -126,6 +139,21 @@ impl fmt::Display for Trouble {
             Trouble::NoRoom(rank) => {
                 write!(f, "rank {rank} has too many groups, so no member gets this one; free some there")
             }
+            Trouble::OnlyInit(call) => write!(f, "only the thread that called fmpl_init may call {call}"),
+            Trouble::InitThread => f.write_str("the thread that called fmpl_init makes calls without fmpl_thread_init"),
+            Trouble::ThreadStarted => f.write_str("this thread called fmpl_thread_init already"),
+            Trouble::NoThreads => f.write_str("call fmpl_threads first, on the thread that called fmpl_init"),
+            Trouble::NoNumber(number, 0) => write!(f, "there is no thread {number}: fmpl_threads was called for 0"),
+            Trouble::NoNumber(number, count) => {
+                write!(f, "there is no thread {number}: fmpl_threads was called for {count} (0 to {})", count - 1)
+            }
+            Trouble::NumberTaken(number) => write!(f, "another thread is thread {number} now"),
+            Trouble::NumberUsed(number) => {
+                write!(f, "a thread was thread {number} before; call fmpl_threads again when all threads have left")
+            }
+            Trouble::Inside(count) => {
+                write!(f, "{count} threads have not called fmpl_thread_finalize; they have to do that first")
+            }
         }
     }
 }
@@ -140,7 +168,13 @@ impl Trouble {
             Trouble::Comm(_) | Trouble::World => FMPL_ERR_COMM,
             Trouble::Func(_) => FMPL_ERR_FUNC,
             Trouble::Request(_) => FMPL_ERR_REQUEST,
-            Trouble::UnderWay(_) => FMPL_ERR_UNDER_WAY,
+            Trouble::UnderWay(_) | Trouble::Inside(_) => FMPL_ERR_UNDER_WAY,
+            Trouble::OnlyInit(_)
+            | Trouble::InitThread
+            | Trouble::ThreadStarted
+            | Trouble::NoThreads
+            | Trouble::NumberTaken(_)
+            | Trouble::NumberUsed(_) => FMPL_ERR_THREAD,
             Trouble::AnyUnderWay(_) => FMPL_ERR_BUSY,
             Trouble::InFunction => FMPL_ERR_INSIDE,
             Trouble::Full(_) | Trouble::NoRoom(_) => FMPL_ERR_MEMORY,
@@ -149,6 +183,7 @@ impl Trouble {
             | Trouble::Negative(..)
             | Trouble::Large(_)
             | Trouble::Patience(_)
+            | Trouble::NoNumber(..)
             | Trouble::Foreign => FMPL_ERR_INVALID,
         }
     }

@@ -142,7 +142,7 @@ mod calls {
     };
     pub use crate::fmpl::{
         collective::*, comm::*, function::fmpl_func_free, job::*, message::*, pending::*, prepared::*, request::*,
-        started::*,
+        started::*, threads::*,
     };
 }
 
@@ -152,6 +152,9 @@ mod plain {
     procedures! { "_", i32;
         fmpl_init(ma: Unused, fa: Unused, count: Int);
         fmpl_finalize();
+        fmpl_threads(number: Int, slots: Int);
+        fmpl_thread_init(number: Int);
+        fmpl_thread_finalize();
         fmpl_comm_rank(comm: Int, rank: Give);
         fmpl_comm_size(comm: Int, size: Give);
         fmpl_comm_create(comm: Give, key: Int);

@@ -4,9 +4,11 @@ use super::comm::{Comm, Sending};
 use super::entry::{guarded, with_fmpl};
 use super::error::{Outcome, Trouble};
 use super::memory::Blocks;
+use super::origin::Origin;
 use super::prepared::Transfer;
 use super::started::Call;
 use super::table::Table;
+use super::threads;
 use crate::error::Failure;
 use crate::function::Function;
 use crate::given::exported;
@@ -22,12 +24,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// `FMPL_COMM_WORLD`.
 pub const WORLD: c_int = 0;
 
-/// Whether there is an [`Fmpl`] in this process. Written by the thread that has it.
+/// Whether FMPL has begun in this process. Written by the thread that called `fmpl_init`.
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// Everything between `fmpl_init` and `fmpl_finalize`.
+/// Everything that a thread has between `fmpl_init` and `fmpl_finalize`, or between `fmpl_thread_init` and `fmpl_thread_finalize`.
 pub struct Fmpl {
-    pub job: &'static Job,
     /// Slots per pair.
     pub slots: usize,
     /// Changed by the calls that make and free groups only ([`Fmpl::alone`]).
@@ -38,6 +39,8 @@ pub struct Fmpl {
     pub transfers: RefCell<Table<Transfer>>,
     pub calls: RefCell<Table<Call>>,
     pub blocks: RefCell<Blocks>,
+    /// Groups and messages rest on it, so it goes last.
+    pub origin: Origin,
 }
 
 /// What the last receive got.
@@ -55,6 +58,55 @@ impl Fmpl {
         self.comms.get(comm).ok_or(Trouble::Comm(comm))
     }
 
+    /// Begins with the group of all ranks, together with them.
+    pub fn new(origin: Origin, slots: usize) -> Outcome<Fmpl> {
+        let world = Comm::new(origin.group(true)?.expect("this rank joins"), slots, false)?;
+        let mut comms = Table::default();
+        comms.add(world).expect("there is room");
+        Ok(Fmpl {
+            origin,
+            slots,
+            comms,
+            sending: Cell::default(),
+            last: Cell::new(Last { bytes: 0, source: -1, index: -1 }),
+            functions: RefCell::default(),
+            transfers: RefCell::default(),
+            calls: RefCell::default(),
+            blocks: RefCell::default(),
+        })
+    }
+
+    /// Lets this thread's calls find it.
+    pub fn install(self) {
+        current::with(|current| current.fmpl.set(Box::into_raw(Box::new(self))));
+    }
+
+    /// Takes it from this thread, whose calls find nothing from now on. For the functions that C calls, after [`Fmpl::with`] has found it.
+    pub fn take() -> Box<Fmpl> {
+        let fmpl = current::with(|current| current.fmpl.replace(null()));
+        assert!(!fmpl.is_null(), "it was found");
+        // SAFETY: from `install`; this thread was the only one to have it, and has just let go of it.
+        unsafe { Box::from_raw(fmpl.cast_mut()) }
+    }
+
+    /// What has to be so before it ends.
+    pub fn check_idle(&self, call: &'static str) -> Outcome<()> {
+        refuse_in_fork()?;
+        match self.comms.all().all(Comm::is_idle) {
+            true => Ok(()),
+            false => Err(Trouble::UnderWay(call)),
+        }
+    }
+
+    /// Ends it, together with all ranks.
+    pub fn end(self) -> Outcome<()> {
+        // All ranks have made their groups in the same order; the world is the last to go.
+        let freed = self.comms.into_all().rev().map(Comm::free).fold(Ok(()), Outcome::and);
+        drop((self.transfers, self.calls, self.functions, self.blocks));
+        drop(self.origin);
+        freed
+    }
+
     /// Goes on with what this thread has, between `fmpl_init` and `fmpl_finalize`.
     ///
     /// This and [`Fmpl::alone`] are for the functions that C calls: they are never inside each other. What the program runs in the
@@ -65,7 +117,7 @@ impl Fmpl {
         if fmpl.is_null() {
             return Err(why_not());
         }
-        // SAFETY: it stays until `fmpl_finalize`, which takes the pointer away first, and is never inside another call.
+        // SAFETY: it stays until `Fmpl::take`, which takes the pointer away first, and is never inside another call.
         body(unsafe { &*fmpl })
     }
 
@@ -76,7 +128,7 @@ impl Fmpl {
             return Err(why_not());
         }
         let mut outcome = Ok(());
-        // SAFETY: as above; and this thread, the only one, has no other reference, since it is not inside a call and can begin none.
+        // SAFETY: as above; and this thread, the only one to have it, has no other reference: it is not inside a call, and can begin none.
         thread::without_fmpl(|| outcome = body(unsafe { &mut *fmpl.cast_mut() }));
         outcome
     }
@@ -88,15 +140,19 @@ impl Fmpl {
     }
 }
 
+pub fn is_started() -> bool {
+    STARTED.load(Ordering::Acquire)
+}
+
 /// Why this thread has no [`Fmpl`].
 #[cold]
 pub fn why_not() -> Trouble {
-    let started = STARTED.load(Ordering::Acquire);
+    let started = is_started();
     match (process::why_not(process::epoch()), thread::refuse_in_handler()) {
         (Some(failure @ Failure::Library(_)), _) => failure.into(),
         (_, Err(in_handler)) => in_handler.into(),
         _ if !started => Failure::NotStarted.into(),
-        _ if thread::job().is_err() => Failure::Thread.into(),
+        _ if thread::job().is_err() && !threads::is_inside() => Failure::Thread.into(),
         _ => Trouble::InFunction,
     }
 }
@@ -121,22 +177,9 @@ exported! {
 fn begin(slots: usize) -> Outcome<()> {
     // SAFETY: the job lives until `process::leave`, which follows the end of what is made here.
     let job: &'static Job = unsafe { &*thread::job()? };
-    let mut comms = Table::default();
-    let world = Comm::new(job.new_world()?, slots, false)?;
-    comms.add(world).expect("there is room");
-    let fmpl = Box::new(Fmpl {
-        job,
-        slots,
-        comms,
-        sending: Cell::default(),
-        last: Cell::new(Last { bytes: 0, source: -1, index: -1 }),
-        functions: RefCell::default(),
-        transfers: RefCell::default(),
-        calls: RefCell::default(),
-        blocks: RefCell::default(),
-    });
+    let fmpl = Fmpl::new(Origin::Job(job), slots)?;
     STARTED.store(true, Ordering::Release);
-    current::with(|current| current.fmpl.set(Box::into_raw(fmpl)));
+    fmpl.install();
     Ok(())
 }
 
@@ -144,23 +187,17 @@ exported! {
     /// Ends everything. All ranks call it.
     pub fn fmpl_finalize() -> c_int {
         let checked = with_fmpl(|fmpl| {
-            refuse_in_fork()?;
-            match fmpl.comms.all().all(Comm::is_idle) {
-                true => Ok(()),
-                false => Err(Trouble::UnderWay("fmpl_finalize")),
-            }
+            fmpl.origin.job("fmpl_finalize")?;
+            fmpl.check_idle("fmpl_finalize")?;
+            threads::forget()
         });
         if checked < 0 {
             return checked;
         }
         guarded(|| {
-            let fmpl = current::with(|current| current.fmpl.replace(null()));
+            let fmpl = Fmpl::take();
             STARTED.store(false, Ordering::Release);
-            // SAFETY: from `begin`; this thread was the only one to have it, and has just let go of it.
-            let fmpl = unsafe { Box::from_raw(fmpl.cast_mut()) };
-            // All ranks have made their groups in the same order; the world is the last to go.
-            let freed = fmpl.comms.into_all().rev().map(Comm::free).fold(Ok(()), Outcome::and);
-            drop((fmpl.transfers, fmpl.calls, fmpl.functions, fmpl.blocks));
+            let freed = fmpl.end();
             process::leave(Interface::Fmpl)?;
             freed
         })

@@ -14,7 +14,7 @@ pub type Blocks = BTreeMap<usize, Block>;
 
 impl Fmpl {
     pub fn take_block(&self, size: usize) -> Outcome<*mut c_void> {
-        let block = self.job.block(size)?;
+        let block = self.origin.port().block(size)?;
         let start: *mut c_void = block.start().cast();
         self.blocks.borrow_mut().insert(start.addr(), block);
         Ok(start)

@@ -1,15 +1,17 @@
 //! FMPL: messages by slots, groups and what their members do together, for C (`include/fmpl.h`) and Fortran
 //! (`include/fmpl.f90`, `include/fmplf.h`).
 //!
-//! Rests on the job of this process, which it shares with the calls of `hikyaku.h`. One thread of a process makes all
-//! calls, so nothing here is locked: that thread finds [`Fmpl`] in one of its three words (`crate::current`), all others
-//! find null there.
+//! Rests on the job of this process, which it shares with the calls of `hikyaku.h`. A thread that makes calls has an
+//! [`Fmpl`] of its own, so nothing here is locked: it finds it in one of its four words (`crate::current`), where threads
+//! that may make no calls find null.
 //!
 //! | file | concept |
 //! |---|---|
 //! | `entry` | what every call passes through |
 //! | `error` | codes |
 //! | `job` | beginning and ending |
+//! | `threads` | the same for other threads |
+//! | `origin` | what a thread's calls rest on |
 //! | `table` | numbers that stand for things |
 //! | `comm` | groups |
 //! | `message` | blocking send and receive, the spare buffer |
@@ -33,11 +35,13 @@ mod function;
 mod job;
 mod memory;
 mod message;
+mod origin;
 mod pending;
 mod prepared;
 mod request;
 mod started;
 mod table;
+mod threads;
 mod under_way;
 mod uneven;
 mod uneven_started;

@@ -24,13 +24,19 @@ const FORMING_SLOTS: usize = 1;
 /// ```
 #[derive(Debug)]
 pub struct Endpoint<'j> {
-    port: Port,
+    pub(super) port: Port,
+    pub(super) areas: Areas,
+    /// The job stays until the thread is done.
+    job: PhantomData<&'j ()>,
+}
+
+/// The memory of an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Areas {
     slots: usize,
     /// Where the slots for messages begin in everybody's heap, and those for forming groups.
     messages: usize,
     channel: usize,
-    /// The job stays until the thread is done.
-    job: PhantomData<&'j ()>,
 }
 
 /// One thread of a rank at work: messages, groups and remote operations that no other thread uses.
@@ -87,7 +93,7 @@ impl Job {
         let messages = self.messages_area(usable, |bytes| self.symmetric_for_messages(bytes));
         let (port, messages) = (port?, messages?);
         let channel = self.messages_area(FORMING_SLOTS, |bytes| self.symmetric_for_channel(bytes))?;
-        Ok(Endpoint { port, slots, messages, channel, job: PhantomData })
+        Ok(Endpoint { port, areas: Areas { slots, messages, channel }, job: PhantomData })
     }
 }
 
@@ -99,13 +105,7 @@ impl Endpoint<'_> {
     pub fn run<R>(self, work: impl FnOnce(&Worker<'_>) -> R) -> R {
         // Last of all, also after a panic: this thread has nothing under way any more.
         let _vacates = Vacates(&self.port);
-        let worker = Worker {
-            world: OnceCell::new(),
-            channel: FormationChannel::over(Messages::of_all(&self.port, FORMING_SLOTS, self.channel)),
-            messages: Messages::of_all(&self.port, self.slots, self.messages),
-            port: &self.port,
-        };
-        work(&worker)
+        work(&Worker::new(&self.port, self.areas))
     }
 }
 
@@ -119,6 +119,15 @@ impl Drop for Vacates<'_> {
 }
 
 impl<'e> Worker<'e> {
+    pub(super) fn new(port: &'e Port, areas: Areas) -> Worker<'e> {
+        Worker {
+            world: OnceCell::new(),
+            channel: FormationChannel::over(Messages::of_all(port, FORMING_SLOTS, areas.channel)),
+            messages: Messages::of_all(port, areas.slots, areas.messages),
+            port,
+        }
+    }
+
     /// Slots between this worker and those of the other ranks.
     pub fn messages(&self) -> &Messages<'e> {
         &self.messages

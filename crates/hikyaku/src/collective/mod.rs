@@ -30,6 +30,7 @@
 //! | `world` | the group of all ranks, which the job keeps |
 //! | `formation` | groups of some ranks, made and given up without the others |
 //! | `endpoint` | messages and groups of several threads of a rank |
+//! | `open_endpoint` | the same for other languages |
 //! | `spread` | where the blocks of the members lie in a buffer |
 //! | `barrier`, `broadcast`, `reduce`, `exchange`, `uneven` | the calls of the program, which check their arguments |
 //! | `element` | reductions of elements whose type is known only when the program runs |
@@ -50,6 +51,7 @@ mod label;
 mod membership;
 mod messages;
 mod near;
+pub(crate) mod open_endpoint;
 mod operation;
 mod part;
 pub(crate) mod pending;
