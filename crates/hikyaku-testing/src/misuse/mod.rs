@@ -150,6 +150,8 @@ macro_rules! for_each_misuse {
                 a_handler_panics_in_the_wait_for_a_transfer: 2,
                 areas_are_revoked_in_the_middle_of_transfers: 2,
                 ports_are_dropped_after_their_transfers: 2,
+                a_function_waits_for_all_transfers: 2,
+                thousands_of_transfers_wait_for_room: 2,
             }
             memory {
                 an_area_is_leaked: 2,
