@@ -84,6 +84,7 @@ macro_rules! for_each_misuse {
                 a_buffer_panics_while_it_is_made: 2,
                 a_function_waits_in_a_scope: 2,
                 a_function_receives_what_its_rank_waits_for: 2,
+                a_dropped_receive_leaves_the_next_buffer_alone: 2,
             }
             functions {
                 a_function_calls_its_own_group: 2,
