@@ -445,3 +445,34 @@ pub fn receives_time_out_half_copied(job: &Job) {
     }
     job.barrier().unwrap();
 }
+
+/// A receive is given up, and the next one has room for more than comes: behind the message its buffer is as it was, and has nothing of
+/// the buffer that was dropped.
+pub fn a_dropped_receive_leaves_the_next_buffer_alone(job: &Job) {
+    const ROOM: usize = 300_000;
+    const SENT: usize = 40_000;
+    const CANARY: u8 = 0xC9;
+    let messages = job.messages(1).unwrap();
+    for _ in 0..5 {
+        if job.rank() == 1 {
+            messages.send(&[1u8; SENT], 0, 0).unwrap();
+            continue;
+        }
+        let mut receive = messages.prepare_recv(vec![2u8; ROOM], 1, 0).unwrap();
+        receive.start().unwrap();
+        if receive.test().unwrap().is_some() {
+            continue;
+        }
+        drop(receive);
+        let mut room = vec![CANARY; ROOM];
+        match messages.recv_for(&mut room, 1, 0, std::time::Duration::from_secs(1)) {
+            Ok(len) => assert!(len == SENT && room[..SENT].iter().all(|byte| *byte == 1)),
+            // It had come before the first was dropped.
+            Err(hikyaku::Error::Timeout { .. } | hikyaku::Error::PeerLeft { .. }) => continue,
+            Err(error) => panic!("{error}"),
+        }
+        let written = room[SENT..].iter().filter(|byte| **byte != CANARY).count();
+        assert_eq!(written, 0, "bytes behind the message were written");
+    }
+    job.barrier().unwrap();
+}

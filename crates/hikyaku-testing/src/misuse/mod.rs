@@ -84,6 +84,7 @@ macro_rules! for_each_misuse {
                 a_buffer_panics_while_it_is_made: 2,
                 a_function_waits_in_a_scope: 2,
                 a_function_receives_what_its_rank_waits_for: 2,
+                a_dropped_receive_leaves_the_next_buffer_alone: 2,
             }
             functions {
                 a_function_calls_its_own_group: 2,
@@ -151,6 +152,8 @@ macro_rules! for_each_misuse {
                 a_handler_panics_in_the_wait_for_a_transfer: 2,
                 areas_are_revoked_in_the_middle_of_transfers: 2,
                 ports_are_dropped_after_their_transfers: 2,
+                a_function_waits_for_all_transfers: 2,
+                thousands_of_transfers_wait_for_room: 2,
             }
             memory {
                 an_area_is_leaked: 2,

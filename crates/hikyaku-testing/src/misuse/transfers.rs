@@ -3,6 +3,7 @@
 use super::canary::Guarded;
 use crate::support::{bytes, other};
 use hikyaku::{Error, Job, Result, Transfer, Until};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 
 /// More than a packet of any transport carries.
@@ -182,4 +183,48 @@ pub fn ports_are_dropped_after_their_transfers(job: &Job) {
     }
     job.barrier().unwrap();
     drop(thread);
+}
+
+/// A function of a reduction may not wait. It says that it waits for everything, and the program does not look at the error: what is under
+/// way goes on all the same.
+pub fn a_function_waits_for_all_transfers(job: &Job) {
+    let (table, peer) = (job.symmetric::<u8>(LONG).unwrap(), other(job));
+    table.write(0, &bytes(job.rank(), LONG));
+    let world = job.world().unwrap();
+    job.barrier().unwrap();
+    let (mut room, ran) = (Guarded::new(LONG), Cell::new(false));
+    job.scope(|scope| {
+        let _ = scope.start_pull(table.at(peer, 0), room.inside())?;
+        let waits = |total: &mut [u64], input: &[u64]| {
+            let _ = scope.wait_all();
+            ran.set(true);
+            super::add(total, input);
+        };
+        world.allreduce(&mut [1], waits)
+    })
+    .unwrap();
+    room.check_margins();
+    assert!(room.inside() == bytes(peer, LONG));
+    let mut runs = [ran.get() as u64];
+    world.allreduce(&mut runs, hikyaku::collective::Sum).unwrap();
+    assert!(runs[0] > 0);
+}
+
+/// More transfers at once than fit on their way, of one byte each: whoever waits does not try all of them again and again.
+pub fn thousands_of_transfers_wait_for_room(job: &Job) {
+    const MANY: usize = 5000;
+    let (table, peer) = (job.symmetric::<u8>(MANY).unwrap(), other(job));
+    table.write(0, &bytes(job.rank(), MANY));
+    job.barrier().unwrap();
+    let mut room = Guarded::new(MANY);
+    job.scope(|scope| {
+        for (index, byte) in room.inside().chunks_mut(1).enumerate() {
+            let _ = scope.start_pull(table.at(peer, index), byte)?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    room.check_margins();
+    assert!(room.inside() == bytes(peer, MANY));
+    job.barrier().unwrap();
 }

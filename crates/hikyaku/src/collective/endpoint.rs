@@ -55,7 +55,8 @@ impl Job {
     /// ranks call it together, with the same numbers.
     ///
     /// Thread `i` of a rank talks with threads `i` of the other ranks. No lock is shared: threads do not wait for each other. A simulated
-    /// rank has one thread, on which its endpoints run one after the other.
+    /// rank has one thread, on which its endpoints run one after the other. They keep their memory until the job ends, also when their
+    /// threads have ended: make them once.
     ///
     /// ```
     /// # hikyaku::local(2, |job| {

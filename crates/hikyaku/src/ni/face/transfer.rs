@@ -109,7 +109,7 @@ impl Port {
     ) -> Result<R> {
         let scope = TransferScope { port: self, number: self.initiator.begin_scope(), env: PhantomData };
         let result = work(&scope);
-        // On a panic in `work` the scope's destructor gives them up.
+        // On a panic in `work`, and where nothing can be waited for, the scope's destructor gives them up.
         let ended = scope.wait_all();
         let result = result?;
         ended.map(|()| result)
@@ -227,7 +227,8 @@ impl<'scope, 'env> TransferScope<'scope, 'env> {
         Ok(test(self.port, self.number, token)?.ok_or(transfer))
     }
 
-    /// Waits until all transfers of this scope have ended; the first error is reported.
+    /// Waits until all transfers of this scope have ended; the first error is reported. Where nothing can be waited for, in a handler or in
+    /// a function of a reduction, they are under way as before.
     ///
     /// ```
     /// # hikyaku::local(2, |job| {
@@ -251,7 +252,7 @@ impl<'scope, 'env> TransferScope<'scope, 'env> {
 
 impl Drop for TransferScope<'_, '_> {
     fn drop(&mut self) {
-        // Only after a panic is anything left.
+        // Only after a panic, or where nothing can be waited for, is anything left.
         self.port.initiator.end_transfers(Some(self.number));
     }
 }
@@ -278,7 +279,8 @@ pub trait RawTransfers: RawPort {
     /// Whether it has ended. It has ended also if this fails.
     fn test_transfer(&self, transfer: u64) -> Result<bool>;
 
-    /// Waits for all that were started here by address; the first error is reported.
+    /// Waits for all that were started here by address; the first error is reported. They have ended also if this fails, except inside
+    /// of handlers.
     fn wait_transfers(&self) -> Result<()>;
 }
 
@@ -371,9 +373,8 @@ fn test(port: &Port, scope: u32, token: u64) -> Result<Option<()>> {
 fn wait_all(port: &Port, scope: u32) -> Result<()> {
     let (mut from, mut result) = (0, Ok(()));
     while let Some((token, next)) = port.initiator.transfer_of(scope, from) {
-        result = result.and(wait(port, scope, token, None).map(drop));
         // Where nothing can be waited for it is still under way.
-        port.initiator.end_transfer(token);
+        result = result.and(wait(port, scope, token, None).map(drop));
         from = next;
     }
     result

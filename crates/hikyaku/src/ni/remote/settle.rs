@@ -46,8 +46,7 @@ impl Initiator {
         if !self.is_settled(rank) && !planted(Bug::CountUnread) {
             let settled = self.ask_settled(rank).and_then(|()| {
                 let settled = || {
-                    // What finds no room for long is an error of whoever waits for it.
-                    let _ = self.drive_transfers();
+                    self.drive_transfers();
                     self.is_settled(rank).then_some(())
                 };
                 self.wait_for_rank(rank, settled)

@@ -84,7 +84,7 @@ impl Initiator {
             self.ni.look();
             self.ni.progress();
             self.ni.failure.raise();
-            let _ = self.drive_transfers();
+            self.drive_transfers();
         }
         let (rank, ended) = self.desk().outcome(token, scope).ok_or_else(foreign)?;
         match ended {
@@ -103,10 +103,9 @@ impl Initiator {
         };
         refuse_in_handler()?;
         let ready = || {
-            // An error of another transfer is for whoever waits for that one.
-            let _ = self.drive_transfers();
+            self.drive_transfers();
             match self.ni.drive_transfer(self.index, token) {
-                Ok(()) => self.desk().outcome(token, scope)?.1,
+                Ok(_) => self.desk().outcome(token, scope)?.1,
                 Err(error) => Some(Err(error)),
             }
         };
@@ -137,14 +136,16 @@ impl Initiator {
         }
     }
 
-    /// Posts what has found no room before.
-    pub fn drive_transfers(&self) -> Result<()> {
-        let mut at = 0;
-        while let Some((token, next)) = self.desk().unposted(at) {
-            self.ni.drive_transfer(self.index, token)?;
-            at = next;
+    /// Posts what has found no room before. An error of a transfer is for whoever waits for it.
+    pub fn drive_transfers(&self) {
+        let mut from = (0, 0);
+        while let Some((token, (rank, index))) = self.desk().unposted(from) {
+            from = match self.ni.drive_transfer(self.index, token) {
+                Ok(true) => (rank, index + 1),
+                // The others with that rank find no room either: thousands of them are not tried one by one.
+                Ok(false) | Err(_) => (rank + 1, 0),
+            };
         }
-        Ok(())
     }
 
     pub fn desk(&self) -> &TransferDesk {
@@ -160,7 +161,7 @@ impl Initiator {
 
     fn post_pieces(&self, rank: usize, token: u64) -> Result<()> {
         if !self.ni.is_near(rank) {
-            return self.ni.drive_transfer(self.index, token);
+            return self.ni.drive_transfer(self.index, token).map(drop);
         }
         // Only a port's holder writes into its rings.
         while let Some(piece) = self.desk().next(token) {

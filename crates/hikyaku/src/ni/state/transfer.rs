@@ -16,6 +16,7 @@ use crate::ni::wire::operation::{Act, Data, Manner, Operation};
 use crate::ni::wire::target::Target;
 use crate::ni::wire::token;
 use crate::planted::{Bug, planted};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 
 /// Requests of one transfer under way.
@@ -36,8 +37,8 @@ struct Table {
     closed: Vec<usize>,
     /// Orders so far.
     number: u64,
-    /// Orders with pieces that were not posted yet.
-    unposted: usize,
+    /// Orders with pieces that are still to be posted after the first look: with which rank, and where.
+    unposted: BTreeSet<(usize, usize)>,
 }
 
 /// What a transfer does with bytes of this rank.
@@ -104,13 +105,23 @@ impl Order {
 
 impl Table {
     fn find(&mut self, token: u64) -> Option<&mut Order> {
-        self.orders.get_mut(token::number_of(token) as usize % OPEN_MAX).filter(|order| order.token == token)
+        self.orders.get_mut(index_of(token)).filter(|order| order.token == token)
     }
 
     /// An order that waits for this peer's answers.
     fn of(&mut self, token: u64, source: usize) -> Option<&mut Order> {
         self.find(token).filter(|order| order.at.rank == source)
     }
+
+    /// Nothing of an order with `rank` is to be posted any more.
+    fn strike(&mut self, token: u64, rank: usize) {
+        self.unposted.remove(&(rank, index_of(token)));
+    }
+}
+
+/// Where in the table a transfer is.
+fn index_of(token: u64) -> usize {
+    token::number_of(token) as usize % OPEN_MAX
 }
 
 impl TransferDesk {
@@ -139,7 +150,6 @@ impl TransferDesk {
             )));
         }
         table.number += 1;
-        table.unposted += (bytes > 0) as usize;
         let token = token::transferred(port, table.number << INDEX_BITS | index as u64);
         let (asked, arrived, posting, trouble) = (0, 0, false, None);
         let order = Order { token, scope, at, local, bytes, piece, asked, arrived, posting, trouble };
@@ -170,15 +180,11 @@ impl TransferDesk {
         Some(Piece { desk: self, token, operation, is_posted: false })
     }
 
-    /// The first transfer at this place in the table or behind it that has pieces left to be posted, and the place behind it.
-    pub fn unposted(&self, from: usize) -> Option<(u64, usize)> {
+    /// The first transfer that has pieces left to be posted, by rank and place in the table, from there on.
+    pub fn unposted(&self, from: (usize, usize)) -> Option<(u64, (usize, usize))> {
         let table = self.table();
-        if table.unposted == 0 {
-            return None;
-        }
-        let is_left = |order: &Order| order.token != 0 && order.is_unposted() && order.trouble.is_none();
-        let at = (from..table.orders.len()).find(|at| is_left(&table.orders[*at]))?;
-        Some((table.orders[at].token, at + 1))
+        let at = *table.unposted.range(from..).next()?;
+        Some((table.orders[at.1].token, at))
     }
 
     /// An answer has come: the piece at `position` of a pull, or that one of a push is there.
@@ -196,6 +202,9 @@ impl TransferDesk {
             _ => order.trouble = Some(Trouble::Nonsense),
         }
         order.arrived += 1;
+        if order.trouble.is_some() {
+            table.strike(token, source);
+        }
     }
 
     /// A request was refused.
@@ -203,6 +212,7 @@ impl TransferDesk {
         let mut table = self.table();
         if let Some(order) = table.of(token, source) {
             order.trouble.get_or_insert(Trouble::Refused(reason));
+            table.strike(token, source);
         }
     }
 
@@ -240,9 +250,9 @@ impl TransferDesk {
             let Some(order) = table.find(token) else { return };
             if !order.posting {
                 order.token = 0;
-                let was_unposted = order.is_unposted();
-                table.unposted -= was_unposted as usize;
-                return table.closed.push(token::number_of(token) as usize % OPEN_MAX);
+                let rank = order.at.rank;
+                table.strike(token, rank);
+                return table.closed.push(index_of(token));
             }
             // Posting waits for nobody.
             drop(table);
@@ -281,7 +291,10 @@ impl Drop for Piece<'_> {
         let Some(order) = table.find(self.token) else { return };
         order.asked += self.is_posted as usize;
         order.posting = false;
-        let is_last = self.is_posted && !order.is_unposted();
-        table.unposted -= is_last as usize;
+        let (rank, is_left) = (order.at.rank, order.is_unposted() && order.trouble.is_none());
+        match is_left {
+            true => drop(table.unposted.insert((rank, index_of(self.token)))),
+            false => table.strike(self.token, rank),
+        }
     }
 }
