@@ -23,16 +23,12 @@ impl FarPair<'_> {
     fn send_header(self, op: &mut ReceiveOp, bytes: usize) {
         if op.header.is_none() {
             op.header = self.link.desks.borrow_mut()[op.entry].left.take();
-            if let Some(header) = &mut op.header {
-                // SAFETY: the buffer stays until the operation is done or withdrawn, which both end the header's use of it.
-                unsafe { header.enter(op.buffer) };
-            }
         }
         match &mut op.header {
             Some(header) if header.has_room_for(bytes) => return,
-            // SAFETY: as above.
-            Some(header) => unsafe { header.widen(op.buffer) },
-            // SAFETY: as above. Without a window left the sender waits for this rank to have one.
+            Some(header) => header.widen(op.buffer.bytes),
+            // SAFETY: the buffer stays until the operation is done or withdrawn, which both end the header's use of it. Without a window
+            // left the sender waits for this rank to have one.
             None => match unsafe { Header::of(&self.core.ni, self.link.rank, op.buffer) } {
                 Some(header) => op.header = Some(Box::new(header)),
                 None => return,

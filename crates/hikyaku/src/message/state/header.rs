@@ -55,27 +55,17 @@ impl Header {
         }
     }
 
-    /// Another receive takes the header over. One with a smaller buffer copies when the message has landed.
+    /// Another receive has taken the header over, and has room for so many bytes, which are more than the sender was told of; it must be
+    /// told again.
     ///
-    /// # Safety
-    /// As for [`Header::of`].
-    pub unsafe fn enter(&mut self, buffer: Buffer) {
-        if self.spare.is_some() && buffer.bytes >= self.bytes {
-            // SAFETY: the caller's promise; the sender was told of fewer bytes, or of as many.
-            unsafe { self.window.aim(buffer.start, self.bytes) };
-            self.spare = None;
-        }
-    }
-
-    /// Another receive takes the header over, for a longer message than the sender was told of; it must be told again.
-    ///
-    /// # Safety
-    /// As for [`Header::of`].
-    pub unsafe fn widen(&mut self, buffer: Buffer) {
-        // SAFETY: the caller's promise.
-        unsafe { self.window.aim(buffer.start, buffer.bytes) };
-        self.bytes = buffer.bytes;
-        self.spare = None;
+    /// The window does not lead to the buffer of that receive: how much of a message has come is not known before all of it has, and
+    /// behind it the buffer stays as it is.
+    pub fn widen(&mut self, bytes: usize) {
+        let mut spare = vec![0; bytes];
+        // SAFETY: the spare buffer stays beside the window, which is dropped first.
+        unsafe { self.window.aim(spare.as_mut_ptr(), spare.len()) };
+        self.bytes = bytes;
+        self.spare = Some(spare);
     }
 
     /// `bytes` bytes have landed: they are in `buffer` afterwards, which holds as many.
