@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use support::*;
 
 /// What Fortran programs do without: areas of one rank, addresses, status words, blocks, messages to handlers, threads that serve.
-const NOT_IN_FORTRAN: [&str; 31] = [
+const NOT_IN_FORTRAN: [&str; 38] = [
     "hk_address",
     "hk_allgather",
     "hk_alltoall",
@@ -20,7 +20,9 @@ const NOT_IN_FORTRAN: [&str; 31] = [
     "hk_area_size",
     "hk_atomic_i64",
     "hk_call",
+    "hk_call_with",
     "hk_context_reply",
+    "hk_context_reply_with",
     "hk_context_retry",
     "hk_context_send",
     "hk_event_clear",
@@ -32,11 +34,16 @@ const NOT_IN_FORTRAN: [&str; 31] = [
     "hk_handler_remove",
     "hk_ni_thread_start",
     "hk_ni_thread_stop",
+    "hk_pull_start",
     "hk_pull_status",
+    "hk_push_start",
     "hk_push_status",
     "hk_reaches_private_memory",
     "hk_scatter",
     "hk_send",
+    "hk_transfer_test",
+    "hk_transfer_wait",
+    "hk_transfer_wait_all",
     "hk_try_send",
     "hk_wait_any",
     "hk_wait_handled",

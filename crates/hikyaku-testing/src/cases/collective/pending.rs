@@ -276,6 +276,8 @@ pub fn errors(job: &Job) {
         Err(Error::Mismatch { .. }) if !odd => {}
         other => panic!("{other:?}"),
     }
+    // Nobody leaves while others are told.
+    job.barrier().unwrap();
 }
 
 /// A function that makes a call of its own group is refused.
