@@ -30,6 +30,8 @@
 ! * Indexes, counts and the values of words are integers of 4 or 8 bytes.
 ! * Each subroutine has a last argument ierr, which gets HK_SUCCESS or a negative code; hk_last_error() then tells what went
 !   wrong. If ierr is left out, an error prints that text and ends the program.
+! * hk_push_start and hk_pull_start go on while the program computes: declare their arrays asynchronous, and use no sections
+!   with gaps.
 ! * Areas of one rank, active messages, status words and collective calls on blocks are only in C. Messages and groups are in
 !   fmpl.f90; a program may use both modules.
 
@@ -129,13 +131,20 @@ module hikyaku
         integer(int64) :: index = 0
     end type
 
+    ! A push or a pull that goes on while the program computes.
+    type, public :: hk_transfer
+        private
+        integer(c_int64_t) :: handle = 0
+    end type
+
     ! The handle as C takes it.
     type, bind(C) :: c_area
         integer(c_int64_t) :: handle
     end type
 
     public :: hk_init, hk_finalize, hk_rank, hk_size, hk_error_rank, hk_barrier, hk_barrier_for, hk_is_present, hk_is_crowded, &
-              hk_free, hk_flush, hk_sync, hk_progress, hk_poll, hk_last_error, hk_strerror, hk_version
+              hk_free, hk_flush, hk_sync, hk_transfer_wait, hk_transfer_test, hk_transfer_wait_all, hk_progress, &
+              hk_poll, hk_last_error, hk_strerror, hk_version
 
     interface hk_alloc
         module procedure alloc_i4_short, alloc_i4_long, alloc_i8_short, alloc_i8_long, alloc_r4_short, alloc_r4_long, &
@@ -152,6 +161,18 @@ module hikyaku
         module procedure pull_i4, pull_i4_one, pull_i8, pull_i8_one, pull_r4, pull_r4_one, pull_r8, pull_r8_one
     end interface
     public :: hk_pull
+
+    ! Starts a push; the data are left alone until it has ended.
+    interface hk_push_start
+        module procedure push_start_i4, push_start_i8, push_start_r4, push_start_r8
+    end interface
+    public :: hk_push_start
+
+    ! Starts a pull; its target is written at any time until it has ended.
+    interface hk_pull_start
+        module procedure pull_start_i4, pull_start_i8, pull_start_r4, pull_start_r8
+    end interface
+    public :: hk_pull_start
 
     interface hk_push_notify
         module procedure notify_i4, notify_i4_short, notify_i4_one, notify_i4_one_short, notify_i8, notify_i8_short, &
@@ -301,6 +322,39 @@ module hikyaku
             integer(c_int), value :: rank
             type(c_area), value :: area
             integer(c_size_t), value :: offset, bytes
+            integer(c_int) :: code
+        end function
+        function c_push_start(from, rank, area, offset, bytes, transfer) bind(C, name='hk_push_start') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: from
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset, bytes
+            integer(c_int64_t), intent(out) :: transfer
+            integer(c_int) :: code
+        end function
+        function c_pull_start(into, rank, area, offset, bytes, transfer) bind(C, name='hk_pull_start') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: into
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset, bytes
+            integer(c_int64_t), intent(out) :: transfer
+            integer(c_int) :: code
+        end function
+        function c_transfer_test(transfer) bind(C, name='hk_transfer_test') result(code)
+            import :: c_int, c_int64_t
+            integer(c_int64_t), intent(inout) :: transfer
+            integer(c_int) :: code
+        end function
+        function c_transfer_wait(transfer, timeout_ms) bind(C, name='hk_transfer_wait') result(code)
+            import :: c_int, c_int64_t
+            integer(c_int64_t), intent(inout) :: transfer
+            integer(c_int), value :: timeout_ms
+            integer(c_int) :: code
+        end function
+        function c_transfer_wait_all() bind(C, name='hk_transfer_wait_all') result(code)
+            import :: c_int
             integer(c_int) :: code
         end function
         function c_push_notify(from, rank, area, offset, bytes, flag, flag_offset, value) &
@@ -1239,6 +1293,123 @@ contains
         integer, intent(out), optional :: ierr
         value = 0
         call give(c_poll(c_area(word%handle), offset_of(word%index, 8), value), ierr)
+    end subroutine
+
+    ! ---- transfers that go on while the program computes
+
+    ! Waits until a transfer has ended, for timeout_ms milliseconds at most if that is given and not negative: then the code is
+    ! HK_ERR_TIMEOUT, and it is under way as before.
+    subroutine hk_transfer_wait(transfer, timeout_ms, ierr)
+        type(hk_transfer), intent(inout) :: transfer
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        integer :: timeout
+        timeout = -1
+        if (present(timeout_ms)) timeout = timeout_ms
+        call give(c_transfer_wait(transfer%handle, timeout), ierr)
+    end subroutine
+
+    ! Whether a transfer has ended. An error ends it too.
+    subroutine hk_transfer_test(transfer, ended, ierr)
+        type(hk_transfer), intent(inout) :: transfer
+        logical, intent(out) :: ended
+        integer, intent(out), optional :: ierr
+        integer(c_int) :: code
+        code = c_transfer_test(transfer%handle)
+        ended = code /= 0
+        call give(min(code, 0), ierr)
+    end subroutine
+
+    ! Waits for all transfers of the calling thread, whose handles are gone then; gives the first error.
+    subroutine hk_transfer_wait_all(ierr)
+        integer, intent(out), optional :: ierr
+        call give(c_transfer_wait_all(), ierr)
+    end subroutine
+
+    subroutine push_start(data, count, bytes, to, transfer, ierr)
+        type(c_ptr), intent(in) :: data
+        integer(int64), intent(in) :: count
+        integer, intent(in) :: bytes
+        type(hk_place), intent(in) :: to
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call give(c_push_start(data, to%rank, c_area(to%handle), offset_of(to%index, bytes), count * bytes, &
+                  transfer%handle), ierr)
+    end subroutine
+
+    subroutine pull_start(data, count, bytes, from, transfer, ierr)
+        type(c_ptr), intent(in) :: data
+        integer(int64), intent(in) :: count
+        integer, intent(in) :: bytes
+        type(hk_place), intent(in) :: from
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call give(c_pull_start(data, from%rank, c_area(from%handle), offset_of(from%index, bytes), count * bytes, &
+                  transfer%handle), ierr)
+    end subroutine
+
+    subroutine push_start_i4(data, to, transfer, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_start(c_loc(data), size(data, kind=int64), 4, to, transfer, ierr)
+    end subroutine
+
+    subroutine pull_start_i4(data, from, transfer, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_start(c_loc(data), size(data, kind=int64), 4, from, transfer, ierr)
+    end subroutine
+
+    subroutine push_start_i8(data, to, transfer, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_start(c_loc(data), size(data, kind=int64), 8, to, transfer, ierr)
+    end subroutine
+
+    subroutine pull_start_i8(data, from, transfer, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_start(c_loc(data), size(data, kind=int64), 8, from, transfer, ierr)
+    end subroutine
+
+    subroutine push_start_r4(data, to, transfer, ierr)
+        real(real32), target, contiguous, asynchronous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_start(c_loc(data), size(data, kind=int64), 4, to, transfer, ierr)
+    end subroutine
+
+    subroutine pull_start_r4(data, from, transfer, ierr)
+        real(real32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_start(c_loc(data), size(data, kind=int64), 4, from, transfer, ierr)
+    end subroutine
+
+    subroutine push_start_r8(data, to, transfer, ierr)
+        real(real64), target, contiguous, asynchronous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_start(c_loc(data), size(data, kind=int64), 8, to, transfer, ierr)
+    end subroutine
+
+    subroutine pull_start_r8(data, from, transfer, ierr)
+        real(real64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_start(c_loc(data), size(data, kind=int64), 8, from, transfer, ierr)
     end subroutine
 
     ! ---- atomic operations

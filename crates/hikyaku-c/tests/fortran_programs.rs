@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use support::*;
 
 /// What Fortran programs do without: areas of one rank, addresses, status words, blocks, messages to handlers, threads that serve.
-const NOT_IN_FORTRAN: [&str; 38] = [
+const NOT_IN_FORTRAN: [&str; 33] = [
     "hk_address",
     "hk_allgather",
     "hk_alltoall",
@@ -34,16 +34,11 @@ const NOT_IN_FORTRAN: [&str; 38] = [
     "hk_handler_remove",
     "hk_ni_thread_start",
     "hk_ni_thread_stop",
-    "hk_pull_start",
     "hk_pull_status",
-    "hk_push_start",
     "hk_push_status",
     "hk_reaches_private_memory",
     "hk_scatter",
     "hk_send",
-    "hk_transfer_test",
-    "hk_transfer_wait",
-    "hk_transfer_wait_all",
     "hk_try_send",
     "hk_wait_any",
     "hk_wait_handled",

@@ -20,6 +20,7 @@ program onesided
     call expect(hk_version() /= '', 'a version')
     call expect(hk_strerror(HK_ERR_TIMEOUT) == 'timed out', 'what a code means')
     call transfers
+    call started
     call notifications
     call words
     call atomics
@@ -46,6 +47,65 @@ contains
         character(len=*), intent(in) :: text
         call expect(ierr == code, 'the code of: '//text)
         call expect(hk_last_error() == text, 'the text: '//text)
+    end subroutine
+
+    ! Pushes and pulls of every type, several under way at once.
+    subroutine started
+        type(hk_area) :: area4, area8, areas, aread
+        integer(int32), pointer :: x4(:)
+        integer(int64), pointer :: x8(:)
+        real(real32), pointer :: xs(:)
+        real(real64), pointer :: xd(:)
+        integer(int32), asynchronous :: got4(5000)
+        integer(int64), asynchronous :: got8(5000)
+        real(real32), asynchronous :: gots(5000)
+        real(real64), asynchronous :: gotd(5000)
+        type(hk_transfer) :: these(4)
+        logical :: ended
+        integer :: number
+        call hk_alloc(x4, 5000, area4)
+        call hk_alloc(x8, 5000, area8)
+        call hk_alloc(xs, 5000, areas)
+        call hk_alloc(xd, 5000, aread)
+        got4 = me
+        got8 = me + 1
+        gots = me + 2
+        gotd = me + 3
+        call hk_push_start(got4, area4%at(next, 1), these(1))
+        call hk_push_start(got8, area8%at(next, 1), these(2))
+        call hk_push_start(gots, areas%at(next, 1), these(3))
+        call hk_push_start(gotd, aread%at(next, 1), these(4))
+        do number = 1, 4
+            call hk_transfer_wait(these(number), ierr=ierr)
+            call expect(ierr == HK_SUCCESS, 'a push ends')
+        end do
+        call hk_barrier()
+        call expect(all(x4 == previous) .and. all(x8 == previous + 1), 'started pushes of integers')
+        call expect(all(xs == previous + 2) .and. all(xd == previous + 3), 'started pushes of reals')
+        got4 = -1
+        got8 = -1
+        gots = -1
+        gotd = -1
+        call hk_pull_start(got4, area4%at(me, 1), these(1))
+        call hk_pull_start(got8, area8%at(next, 1), these(2))
+        call hk_pull_start(gots, areas%at(next, 1), these(3))
+        call hk_pull_start(gotd, aread%at(next, 1), these(4))
+        do
+            call hk_transfer_test(these(2), ended)
+            if (ended) exit
+        end do
+        call hk_transfer_wait(these(3), 60000)
+        call hk_transfer_wait_all()
+        call expect(all(got4 == previous) .and. all(got8 == me + 1), 'started pulls of integers')
+        call expect(all(gots == me + 2) .and. all(gotd == me + 3), 'started pulls of reals')
+        call hk_pull_start(got4, area4%at(next, 2), these(1), ierr)
+        call expect(ierr == HK_ERR_BOUNDS, 'a pull beyond the area')
+        call hk_transfer_wait(these(1))
+        call hk_barrier()
+        call hk_free(area4)
+        call hk_free(area8)
+        call hk_free(areas)
+        call hk_free(aread)
     end subroutine
 
     ! Every type, as an array, as a scalar, and as a section with gaps.
