@@ -1,6 +1,6 @@
 //! When nobody writes any more to the words of these messages.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::message::messages::Messages;
 use crate::message::pair::Pair;
 use crate::message::state::core::Core;
@@ -9,13 +9,27 @@ use crate::ni::{By, Wait};
 use crate::sync::atomic::Ordering;
 
 impl Messages<'_> {
-    /// Waits until everything this rank has sent was taken, and it knows, and until nothing is under way from here any more.
+    /// Waits until everything this rank has sent was taken, and it knows, and until nothing is under way from here any more. Fails if a
+    /// member has died: others may have failed by that, and take nothing any more.
     pub(crate) fn await_taken(&self) -> Result<()> {
         for (member, link) in self.core.links.all_met() {
             let by = By::Rank(self.core.rank_of(member));
-            self.port.wait_until(Wait::on(by), || Pair::by(&self.core, link).was_taken().then_some(()))?;
+            self.port.wait_until(Wait::on(by), || match Pair::by(&self.core, link).was_taken() {
+                true => Some(Ok(())),
+                false => self.death().map(Err),
+            })??;
         }
         self.await_arrived()
+    }
+
+    /// How a member has died or was lost, if one has.
+    fn death(&self) -> Option<Error> {
+        let ni = &self.core.ni;
+        if ni.has_no_deaths() {
+            return None;
+        }
+        let mut ends = (0..self.core.size).filter_map(|member| ni.end_of(self.core.rank_of(member)));
+        ends.find(|end| !matches!(end, Error::PeerLeft { .. }))
     }
 
     /// Gives back the memory of messages that no member uses any more.
