@@ -1,11 +1,12 @@
 //! Pulls and pushes that go on beside the program.
 
 use crate::entry::with_port;
+use crate::error::Failure;
 use crate::given::{InOut, Lasting, Out, exported};
 use crate::handle::Handle;
 use crate::wait::timeout;
 use core_hikyaku::ffi::RawTransfers;
-use core_hikyaku::{Error, Port};
+use core_hikyaku::{Error, Place, Port};
 use std::ffi::c_int;
 
 /// `hk_transfer`: 0 for one that has ended.
@@ -23,12 +24,7 @@ exported! {
         size: usize,
         transfer: Out<'_, Transfer>,
     ) -> c_int {
-        with_port(|port| {
-            transfer.required("the transfer to be given")?;
-            let started = area.with_bytes(rank as usize, offset, move |to| my_addr.start_push(port, to, size))?;
-            transfer.give(Transfer(started));
-            Ok(())
-        })
+        start(area, rank, offset, transfer, |port, to| my_addr.start_push(port, to, size))
     }
 
     /// Starts a remote read.
@@ -40,12 +36,7 @@ exported! {
         size: usize,
         transfer: Out<'_, Transfer>,
     ) -> c_int {
-        with_port(|port| {
-            transfer.required("the transfer to be given")?;
-            let started = area.with_bytes(rank as usize, offset, move |from| my_addr.start_pull(port, from, size))?;
-            transfer.give(Transfer(started));
-            Ok(())
-        })
+        start(area, rank, offset, transfer, |port, from| my_addr.start_pull(port, from, size))
     }
 
     /// Whether a transfer has ended.
@@ -72,6 +63,22 @@ exported! {
     pub fn hk_transfer_wait_all() -> c_int {
         with_port(|port: &Port| Ok(port.wait_transfers()?))
     }
+}
+
+/// Gives the transfer that was begun.
+fn start(
+    area: Handle,
+    rank: c_int,
+    offset: usize,
+    transfer: Out<'_, Transfer>,
+    begin: impl FnOnce(&Port, Place<'_, u8>) -> Result<u64, Failure>,
+) -> c_int {
+    with_port(|port| {
+        transfer.required("the transfer to be given")?;
+        let started = area.with_bytes(rank as usize, offset, |place| begin(port, place))?;
+        transfer.give(Transfer(started));
+        Ok(())
+    })
 }
 
 /// One that has ended, by an error too, is none any more.

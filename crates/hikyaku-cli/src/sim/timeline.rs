@@ -71,13 +71,13 @@ impl Program {
             }
             Program::Broadcast => {
                 let mut data = vec![rank as u64; 8 << 10];
-                job.new_world()?.broadcast(&mut data, 0)?;
+                job.world()?.broadcast(&mut data, 0)?;
                 assert!(data.iter().all(|word| *word == 0), "what rank 0 has");
                 Ok(())
             }
             Program::Allreduce => {
                 let mut sum = [rank as u64];
-                job.new_world()?.allreduce(&mut sum, Sum)?;
+                job.world()?.allreduce(&mut sum, Sum)?;
                 assert_eq!(sum, [(size * (size - 1) / 2) as u64], "the sum of all ranks");
                 Ok(())
             }

@@ -104,4 +104,21 @@ mod tests {
         check(&job);
         drop(job);
     }
+
+    /// Two jobs change places: each has its own group, though that was made for a job where the other one is now.
+    #[test]
+    fn jobs_are_swapped_with_their_worlds() {
+        let [mut one, mut other] = [(); 2].map(|()| Job::start().expect("a job of one"));
+        check(&one);
+        check(&other);
+        // Its messages go on by themselves, whoever has their port's place.
+        std::mem::forget(one.world().unwrap().messages(1).unwrap());
+        let address = |job: &Job| std::ptr::from_ref(job.world().unwrap()).addr();
+        let before = [address(&one), address(&other)];
+        std::mem::swap(&mut one, &mut other);
+        check(&other);
+        drop(other);
+        check(&one);
+        assert_eq!(address(&one), before[1], "it went along");
+    }
 }

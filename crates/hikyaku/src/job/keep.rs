@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::thread::{self, ThreadId};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A port that is borrowed.
 pub(crate) struct Anchor<'j> {
@@ -53,7 +53,8 @@ pub(crate) struct Keep(Cell<Option<Kept>>);
 
 #[derive(Clone, Copy)]
 struct Kept {
-    thread: ThreadId,
+    /// See [`this_thread`].
+    thread: u64,
     of: TypeId,
     what: NonNull<()>,
     end: unsafe fn(NonNull<()>, &Job),
@@ -77,10 +78,23 @@ pub(crate) trait Keepsake {
     unsafe fn aim(&self, job: &Job);
 }
 
+/// The number of the calling thread, which no other ever has. The standard library's counts references, at each look.
+#[inline]
+fn this_thread() -> u64 {
+    thread_local! {
+        static NUMBER: Cell<u64> = const { Cell::new(0) };
+    }
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    if NUMBER.get() == 0 {
+        NUMBER.set(LAST.fetch_add(1, Ordering::Relaxed) + 1);
+    }
+    NUMBER.get()
+}
+
 impl Keep {
     /// What this thread keeps here.
     fn get(&self) -> Option<Kept> {
-        self.0.get().filter(|kept| kept.thread == thread::current().id())
+        self.0.get().filter(|kept| kept.thread == this_thread())
     }
 }
 
@@ -101,7 +115,7 @@ impl Job {
     /// It can be used as long as the job exists, whatever its lifetimes say, once it is aimed at the job.
     pub(crate) unsafe fn keep<K: Keepsake + 'static>(&self, what: K) -> &K {
         let what = NonNull::from(Box::leak(Box::new(what))).cast();
-        let kept = Kept { thread: thread::current().id(), of: TypeId::of::<K>(), what, end: end::<K> };
+        let kept = Kept { thread: this_thread(), of: TypeId::of::<K>(), what, end: end::<K> };
         self.keep.0.set(Some(kept));
         self.kept().expect("it was just kept")
     }
