@@ -47,5 +47,8 @@ pub fn providers(host: IpAddr) -> Result<(String, Vec<Provider>)> {
     let version = library::Library::get()?.version();
     let describe =
         |offer: &library::Offer| Provider { name: offer.provider(), network: offer.fabric(), device: offer.domain() };
-    Ok((version, choice::all(host)?.iter().map(describe).collect()))
+    let mut providers: Vec<Provider> = choice::all(host)?.iter().map(describe).collect();
+    // One for each of several sets of capabilities.
+    providers.dedup();
+    Ok((version, providers))
 }
