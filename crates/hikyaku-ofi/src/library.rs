@@ -2,7 +2,7 @@
 
 use crate::sys::{
     FI_CONTEXT, FI_CONTEXT2, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR,
-    FI_MSG, FI_ORDER_SAS, FI_RM_ENABLED, FI_SOURCE, FI_THREAD_DOMAIN, Fabric, FabricAttr, Info,
+    FI_MSG, FI_ORDER_SAS, FI_RM_ENABLED, FI_SOURCE, FI_THREAD_SAFE, Fabric, FabricAttr, Info,
 };
 use hikyaku::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -110,7 +110,8 @@ impl Offer {
             (*info.tx_attr).msg_order = FI_ORDER_SAS;
             (*info.rx_attr).msg_order = FI_ORDER_SAS;
             let domain = &mut *info.domain_attr;
-            domain.threading = FI_THREAD_DOMAIN;
+            // One thread at a time uses it, but some providers have threads of their own, and leave out their locks otherwise.
+            domain.threading = FI_THREAD_SAFE;
             domain.resource_mgmt = FI_RM_ENABLED;
             domain.mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
         }

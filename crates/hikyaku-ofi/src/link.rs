@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// A peer from which something is expected is asked after so long a silence, and again.
 pub const ASK_AFTER: Duration = Duration::from_millis(500);
 /// A peer that was silent for so long is lost.
-pub const SILENCE_MAX: Duration = Duration::from_secs(4);
+pub const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// How soon a peer is asked what it has heard, when this rank wants to leave.
 const HURRIED_ASK_AFTER: Duration = Duration::from_millis(2);
 

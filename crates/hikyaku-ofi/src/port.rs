@@ -88,8 +88,12 @@ pub enum Refused {
     Never(Box<Frame>, isize),
 }
 
-/// An object that is closed when it is dropped.
-struct Object<T>(NonNull<T>);
+/// An object that is closed when it is dropped, by the process that has opened it: a forked child has copies of descriptors, and would
+/// take its parent's sockets out of the sets that they share.
+struct Object<T> {
+    object: NonNull<T>,
+    process: u32,
+}
 
 impl<T> Object<T> {
     /// What a call has made.
@@ -99,22 +103,25 @@ impl<T> Object<T> {
     unsafe fn make(what: &'static str, call: impl FnOnce(*mut *mut T) -> c_int) -> Result<Object<T>> {
         let mut made = null_mut();
         check(what, call(&mut made) as isize)?;
-        NonNull::new(made).map(Object).ok_or_else(|| failed(what, 0))
+        let object = NonNull::new(made).ok_or_else(|| failed(what, 0))?;
+        Ok(Object { object, process: std::process::id() })
     }
 
     fn get(&self) -> *mut T {
-        self.0.as_ptr()
+        self.object.as_ptr()
     }
 
     fn fid(&self) -> *mut Fid {
-        self.0.as_ptr().cast()
+        self.object.as_ptr().cast()
     }
 }
 
 impl<T> Drop for Object<T> {
     fn drop(&mut self) {
-        // SAFETY: a live object of libfabric with its table, which is not used any more.
-        unsafe { ((*(*self.fid()).ops).close)(self.fid()) };
+        if self.process == std::process::id() {
+            // SAFETY: a live object of libfabric with its table, which is not used any more.
+            unsafe { ((*(*self.fid()).ops).close)(self.fid()) };
+        }
     }
 }
 
@@ -140,7 +147,7 @@ pub struct Port {
     offer: Offer,
 }
 
-// SAFETY: it was opened for use by any thread, one at a time (`FI_THREAD_DOMAIN`), which `&mut self` and its owner's lock grant.
+// SAFETY: it was opened for use by any thread (`FI_THREAD_SAFE`).
 unsafe impl Send for Port {}
 
 /// Frames that libfabric has.

@@ -30,7 +30,7 @@ fn expectations() -> Vec<(String, u64)> {
         FI_MR_PROV_KEY,
         FI_MR_ENDPOINT,
         FI_EP_RDM,
-        FI_THREAD_DOMAIN,
+        FI_THREAD_SAFE,
         FI_RM_ENABLED,
         FI_AV_TABLE,
         FI_WAIT_FD,
