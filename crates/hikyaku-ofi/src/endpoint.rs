@@ -31,7 +31,7 @@ pub struct Endpoint {
 struct Polling {
     looks: u32,
     /// What the sink was given last: it may have panicked.
-    handed_out: Option<Box<crate::port::Frame>>,
+    handed_out: Option<crate::port::Frame>,
 }
 
 impl Endpoint {

@@ -6,7 +6,7 @@ use hikyaku::Result;
 /// Frames of one size.
 pub struct Frames {
     bytes: usize,
-    spare: Vec<Box<Frame>>,
+    spare: Vec<Frame>,
     made: usize,
     max: usize,
 }
@@ -26,7 +26,7 @@ impl Frames {
     ///
     /// # Errors
     /// When libfabric does not register it.
-    pub fn take(&mut self, port: &Port) -> Result<Option<Box<Frame>>> {
+    pub fn take(&mut self, port: &Port) -> Result<Option<Frame>> {
         if let Some(frame) = self.spare.pop() {
             return Ok(Some(frame));
         }
@@ -39,7 +39,7 @@ impl Frames {
     }
 
     /// Takes one back.
-    pub fn give_back(&mut self, frame: Box<Frame>) {
+    pub fn give_back(&mut self, frame: Frame) {
         self.spare.push(frame);
     }
 

@@ -24,7 +24,7 @@ pub struct Link {
     /// Messages of data that were heard in order.
     pub heard: u32,
     /// Those that came before others which are still under way: their numbers and bytes.
-    early: Vec<(u32, Box<Frame>, usize)>,
+    early: Vec<(u32, Frame, usize)>,
     /// It leaves, after so many messages.
     leaves_after: Option<u32>,
     /// Somebody waits for this rank.
@@ -59,11 +59,11 @@ impl Due {
 /// What became of a message of data.
 pub enum Taken {
     /// It is the next one.
-    Next(Box<Frame>, usize),
+    Next(Frame, usize),
     /// It is kept until those before it have come.
     Early,
     /// It has come before.
-    Repeated(Box<Frame>),
+    Repeated(Frame),
 }
 
 impl Link {
@@ -103,7 +103,7 @@ impl Link {
     }
 
     /// Takes a message of data.
-    pub fn take(&mut self, number: u32, frame: Box<Frame>, bytes: usize) -> Taken {
+    pub fn take(&mut self, number: u32, frame: Frame, bytes: usize) -> Taken {
         let ahead = number.wrapping_sub(self.heard);
         if ahead == 0 {
             self.heard = self.heard.wrapping_add(1);
@@ -117,7 +117,7 @@ impl Link {
     }
 
     /// A message that came early, and whose turn it is.
-    pub fn next_early(&mut self) -> Option<(Box<Frame>, usize)> {
+    pub fn next_early(&mut self) -> Option<(Frame, usize)> {
         let at = self.early.iter().position(|(number, ..)| *number == self.heard)?;
         self.heard = self.heard.wrapping_add(1);
         let (_, frame, bytes) = self.early.swap_remove(at);
@@ -168,7 +168,7 @@ impl Link {
     }
 
     /// Gives up what waits.
-    pub fn lose(&mut self, why: Loss) -> impl Iterator<Item = Box<Frame>> {
+    pub fn lose(&mut self, why: Loss) -> impl Iterator<Item = Frame> {
         self.loss = Some(why);
         self.due = Due::default();
         std::mem::take(&mut self.early).into_iter().map(|(_, frame, _)| frame)

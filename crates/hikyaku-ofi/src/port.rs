@@ -19,9 +19,12 @@ const BATCH: usize = 16;
 /// Bytes of the longest address.
 const ADDRESS_BYTES_MAX: usize = 128;
 
-/// Bytes of a message, and what libfabric needs besides.
+/// Bytes of a message. It stays where it is, whoever has it.
+pub struct Frame(Box<Inner>);
+
+/// The bytes, and what libfabric needs besides.
 #[repr(C)]
-pub struct Frame {
+struct Inner {
     /// Libfabric's own while it has the frame. It must be first: completions name a frame by it.
     context: [u64; 8],
     /// Its registration, where there must be one. It is closed before the bytes are freed, and before the device is.
@@ -35,12 +38,12 @@ pub struct Frame {
 impl Frame {
     /// What it holds.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.0.bytes
     }
 
     /// To be filled.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes
+        &mut self.0.bytes
     }
 }
 
@@ -61,18 +64,18 @@ unsafe impl Send for Device {}
 // SAFETY: nothing is done with a shared one but to close it, by its last owner.
 unsafe impl Sync for Device {}
 // SAFETY: bytes, and a registration that belongs to no thread.
-unsafe impl Send for Frame {}
+unsafe impl Send for Inner {}
 
 /// A frame that is back.
 pub enum Completion {
     /// It was sent.
-    Sent(Box<Frame>),
+    Sent(Frame),
     /// So many bytes were received.
-    Received(Box<Frame>, usize),
+    Received(Frame, usize),
     /// Neither. To what an error of libfabric means.
     Failed {
         /// The frame, which holds nothing.
-        frame: Box<Frame>,
+        frame: Frame,
         /// Whether it was to receive.
         is_receive: bool,
         /// What libfabric says.
@@ -83,9 +86,9 @@ pub enum Completion {
 /// Why libfabric did not take a frame.
 pub enum Refused {
     /// It has no room now.
-    Again(Box<Frame>),
+    Again(Frame),
     /// It will never: an error of libfabric.
-    Never(Box<Frame>, isize),
+    Never(Frame, isize),
 }
 
 /// An object that is closed when it is dropped, by the process that has opened it: a forked child has copies of descriptors, and would
@@ -153,30 +156,30 @@ unsafe impl Send for Port {}
 /// Frames that libfabric has.
 #[derive(Default)]
 struct Lent {
-    slots: Vec<Option<NonNull<Frame>>>,
+    slots: Vec<Option<NonNull<Inner>>>,
     free: Vec<usize>,
 }
 
 impl Lent {
-    fn lend(&mut self, mut frame: Box<Frame>) -> NonNull<Frame> {
+    fn lend(&mut self, mut frame: Frame) -> NonNull<Inner> {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        frame.slot = slot;
-        let frame = NonNull::from(Box::leak(frame));
+        frame.0.slot = slot;
+        let frame = NonNull::from(Box::leak(frame.0));
         self.slots[slot] = Some(frame);
         frame
     }
 
     /// # Safety
     /// It was lent, is not yet back, and nobody else uses it any more.
-    unsafe fn back(&mut self, frame: NonNull<Frame>) -> Box<Frame> {
+    unsafe fn back(&mut self, frame: NonNull<Inner>) -> Frame {
         // SAFETY: it was a box, and it is live by the caller's promise.
         let frame = unsafe { Box::from_raw(frame.as_ptr()) };
         self.slots[frame.slot] = None;
         self.free.push(frame.slot);
-        frame
+        Frame(frame)
     }
 }
 
@@ -291,7 +294,7 @@ impl Port {
     ///
     /// # Errors
     /// When it cannot be registered.
-    pub fn frame(&self, bytes: usize) -> Result<Box<Frame>> {
+    pub fn frame(&self, bytes: usize) -> Result<Frame> {
         let bytes = vec![0; bytes].into_boxed_slice();
         let region = match self.must_register {
             false => None,
@@ -308,21 +311,21 @@ impl Port {
                 Some(Region { region, _device: self.device.clone() })
             }
         };
-        Ok(Box::new(Frame { context: [0; 8], bytes, region, slot: 0, is_receive: false }))
+        Ok(Frame(Box::new(Inner { context: [0; 8], bytes, region, slot: 0, is_receive: false })))
     }
 
     fn description(frame: &Frame) -> *mut c_void {
         // SAFETY: a live region.
-        frame.region.as_ref().map_or(null_mut(), |it| unsafe { (*it.region.get()).mem_desc })
+        frame.0.region.as_ref().map_or(null_mut(), |it| unsafe { (*it.region.get()).mem_desc })
     }
 
     /// Sends the first bytes of a frame.
     ///
     /// # Errors
     /// With the frame, when libfabric does not take it.
-    pub fn send(&mut self, mut frame: Box<Frame>, bytes: usize, to: u64) -> std::result::Result<(), Refused> {
-        frame.is_receive = false;
-        let (start, bytes) = (frame.bytes.as_ptr(), bytes.min(frame.bytes.len()));
+    pub fn send(&mut self, mut frame: Frame, bytes: usize, to: u64) -> std::result::Result<(), Refused> {
+        frame.0.is_receive = false;
+        let (start, bytes) = (frame.0.bytes.as_ptr(), bytes.min(frame.0.bytes.len()));
         let (description, ep) = (Port::description(&frame), self.ep.get());
         let lent = self.lent.lend(frame);
         // SAFETY: a live endpoint; the frame stays where it is until its completion.
@@ -348,9 +351,9 @@ impl Port {
     ///
     /// # Errors
     /// With the frame, when libfabric does not take it.
-    pub fn receive(&mut self, mut frame: Box<Frame>) -> std::result::Result<(), Refused> {
-        frame.is_receive = true;
-        let (start, bytes) = (frame.bytes.as_mut_ptr(), frame.bytes.len());
+    pub fn receive(&mut self, mut frame: Frame) -> std::result::Result<(), Refused> {
+        frame.0.is_receive = true;
+        let (start, bytes) = (frame.0.bytes.as_mut_ptr(), frame.0.bytes.len());
         let (description, ep) = (Port::description(&frame), self.ep.get());
         let lent = self.lent.lend(frame);
         // SAFETY: a live endpoint; the frame stays where it is until its completion.
@@ -359,7 +362,7 @@ impl Port {
         self.taken(lent, code)
     }
 
-    fn taken(&mut self, lent: NonNull<Frame>, code: isize) -> std::result::Result<(), Refused> {
+    fn taken(&mut self, lent: NonNull<Inner>, code: isize) -> std::result::Result<(), Refused> {
         if code == 0 {
             return Ok(());
         }
@@ -378,11 +381,11 @@ impl Port {
             self.failure(into);
         }
         for entry in entries.iter().take(count.max(0) as usize) {
-            let Some(frame) = NonNull::new(entry.op_context.cast::<Frame>()) else { continue };
+            let Some(frame) = NonNull::new(entry.op_context.cast::<Inner>()) else { continue };
             // SAFETY: libfabric gives the context of each operation back once, when it is over.
             let frame = unsafe { self.lent.back(frame) };
-            let bytes = entry.len.min(frame.bytes.len());
-            into.push(if frame.is_receive { Completion::Received(frame, bytes) } else { Completion::Sent(frame) });
+            let bytes = entry.len.min(frame.0.bytes.len());
+            into.push(if frame.0.is_receive { Completion::Received(frame, bytes) } else { Completion::Sent(frame) });
         }
     }
 
@@ -393,10 +396,10 @@ impl Port {
         let cq = self.cq.get();
         // SAFETY: a live queue, and room for the longest entry.
         let count = unsafe { ((*(*cq).ops).readerr)(cq, &mut entry, 0) };
-        let Some(frame) = NonNull::new(entry.op_context.cast::<Frame>()).filter(|_| count == 1) else { return };
+        let Some(frame) = NonNull::new(entry.op_context.cast::<Inner>()).filter(|_| count == 1) else { return };
         // SAFETY: as for other completions.
         let frame = unsafe { self.lent.back(frame) };
-        into.push(Completion::Failed { is_receive: frame.is_receive, frame, code: -(entry.err as isize) });
+        into.push(Completion::Failed { is_receive: frame.0.is_receive, frame, code: -(entry.err as isize) });
     }
 
     /// Whether one may sleep on the descriptor; if not, something may have completed.

@@ -24,7 +24,7 @@ pub const RECEIVE_COUNT: usize = 64;
 /// What there is for the interface.
 pub enum Ready {
     /// A message of data from a rank: so many bytes of the frame, head and all.
-    Message { from: usize, frame: Box<Frame>, bytes: usize },
+    Message { from: usize, frame: Frame, bytes: usize },
     /// A rank is lost.
     Lost { rank: usize, why: Loss },
 }
@@ -42,7 +42,7 @@ pub struct State {
     ready: VecDeque<Ready>,
     completions: Vec<Completion>,
     /// Frames to receive into, which libfabric did not take.
-    unposted: Vec<Box<Frame>>,
+    unposted: Vec<Frame>,
     /// This rank wants to leave.
     in_a_hurry: bool,
     /// Messages that were not of this job, or made no sense.
@@ -153,7 +153,7 @@ impl State {
     }
 
     /// A frame that was sent, or was to be.
-    fn give_back(&mut self, frame: Box<Frame>) {
+    fn give_back(&mut self, frame: Frame) {
         match frame.bytes().len() == self.short.bytes() {
             true => self.short.give_back(frame),
             false => self.long.give_back(frame),
@@ -178,7 +178,7 @@ impl State {
     }
 
     /// Has libfabric receive into a frame.
-    pub fn receive_into(&mut self, frame: Box<Frame>) {
+    pub fn receive_into(&mut self, frame: Frame) {
         if let Err(Refused::Again(frame) | Refused::Never(frame, _)) = self.port.receive(frame) {
             self.unposted.push(frame);
         }
@@ -228,7 +228,7 @@ impl State {
     }
 
     /// Takes a message; nothing of it is believed.
-    fn hear(&mut self, now: Instant, frame: Box<Frame>, bytes: usize) {
+    fn hear(&mut self, now: Instant, frame: Frame, bytes: usize) {
         let head = Head::decode(&frame.bytes()[..bytes]).map(|(head, _)| head);
         let rank = head.map_or(usize::MAX, |head| head.from as usize);
         let (Some(head), Ok(link)) = (head, self.link(rank)) else { return self.refuse(frame) };
@@ -266,7 +266,7 @@ impl State {
         }
     }
 
-    fn refuse(&mut self, frame: Box<Frame>) {
+    fn refuse(&mut self, frame: Frame) {
         self.refused += 1;
         self.receive_into(frame);
     }
