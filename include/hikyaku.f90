@@ -1,4 +1,4 @@
-! One-sided operations and reductions for Fortran: the calls of hikyaku.h. Fortran 2008.
+! One-sided operations, active messages and reductions for Fortran: the calls of hikyaku.h. Fortran 2008.
 !
 ! Compile this file with your program, by the same compiler:
 !
@@ -32,12 +32,16 @@
 !   wrong. If ierr is left out, an error prints that text and ends the program.
 ! * hk_push_start and hk_pull_start go on while the program computes: declare their arrays asynchronous, and use no sections
 !   with gaps.
-! * Areas of one rank, active messages, status words and collective calls on blocks are only in C. Messages and groups are in
-!   fmpl.f90; a program may use both modules.
+! * A handler of active messages is a bind(C) subroutine of a module, with the interface hk_handler. The words of a message are
+!   hk_words(a, b, ...): up to six integers, all of 4 or all of 8 bytes. In a handler, hk_payload(message, x) copies the payload
+!   to an allocatable array x. A payload that is no whole number of elements is HK_ERR_INVALID. hk_try_send and hk_context_send may
+!   give HK_BUSY, so their ierr cannot be left out.
+! * Areas of one rank, status words, threads that serve and collective calls on blocks are only in C. Messages by slots and groups
+!   are in fmpl.f90; a program may use both modules.
 
 module hikyaku
-    use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_int32_t, c_int64_t, c_loc, c_ptr, &
-                                           c_size_t
+    use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_funloc, c_funptr, c_int, c_int16_t, c_int32_t, &
+                                           c_int64_t, c_loc, c_null_ptr, c_ptr, c_size_t
     use, intrinsic :: iso_fortran_env, only: error_unit, int32, int64, real32, real64
     implicit none
     private
@@ -100,6 +104,11 @@ module hikyaku
     integer, parameter, public :: HK_ANYONE = -1
     integer, parameter, public :: HK_FOREVER = -1
 
+    ! Active messages: words of each, handlers of a rank, bytes of a payload.
+    integer, parameter, public :: HK_ARGUMENT_COUNT = 6
+    integer, parameter, public :: HK_HANDLER_COUNT = 256
+    integer, parameter, public :: HK_PAYLOAD_MAX = 8192
+
     ! Types of elements, as C knows them.
     integer, parameter :: HK_I32 = 0
     integer, parameter :: HK_I64 = 1
@@ -137,6 +146,27 @@ module hikyaku
         integer(c_int64_t) :: handle = 0
     end type
 
+    ! What a handler is given; it must not be used afterwards.
+    type, bind(C), public :: hk_message
+        integer(c_int) :: source
+        integer(c_int64_t) :: address
+        integer(c_int64_t) :: arguments(HK_ARGUMENT_COUNT)
+        type(c_ptr) :: payload
+        integer(c_size_t) :: payload_bytes
+    end type
+
+    ! A handler. `context` is for hk_context_reply and the like, `user` is what hk_handler_register was given. hikyaku.h says when
+    ! it runs, and what it may do.
+    abstract interface
+        subroutine hk_handler(context, message, user) bind(C)
+            import :: c_ptr, hk_message
+            type(c_ptr), value :: context
+            type(hk_message), intent(in) :: message
+            type(c_ptr), value :: user
+        end subroutine
+    end interface
+    public :: hk_handler
+
     ! The handle as C takes it.
     type, bind(C) :: c_area
         integer(c_int64_t) :: handle
@@ -144,7 +174,8 @@ module hikyaku
 
     public :: hk_init, hk_finalize, hk_rank, hk_size, hk_error_rank, hk_barrier, hk_barrier_for, hk_is_present, hk_is_crowded, &
               hk_free, hk_flush, hk_sync, hk_transfer_wait, hk_transfer_test, hk_transfer_wait_all, hk_progress, &
-              hk_poll, hk_last_error, hk_strerror, hk_version
+              hk_poll, hk_last_error, hk_strerror, hk_version, hk_handler_register, hk_handler_remove, hk_handled, &
+              hk_context_reply, hk_context_retry
 
     interface hk_alloc
         module procedure alloc_i4_short, alloc_i4_long, alloc_i8_short, alloc_i8_long, alloc_r4_short, alloc_r4_long, &
@@ -237,6 +268,55 @@ module hikyaku
                          exscan_r8_one
     end interface
     public :: hk_exscan
+
+    ! The words of a message; those left out are zeros.
+    interface hk_words
+        module procedure words_short, words_long
+    end interface
+    public :: hk_words
+
+    ! Copies the payload of a message, in a handler.
+    interface hk_payload
+        module procedure payload_i4, payload_i8, payload_r4, payload_r8
+    end interface
+    public :: hk_payload
+
+    interface hk_send
+        module procedure send_plain, send_i4, send_i8, send_r4, send_r8
+    end interface
+    public :: hk_send
+
+    interface hk_try_send
+        module procedure try_send_plain, try_send_i4, try_send_i8, try_send_r4, try_send_r8
+    end interface
+    public :: hk_try_send
+
+    interface hk_call
+        module procedure call_plain, call_i4, call_i8, call_r4, call_r8
+    end interface
+    public :: hk_call
+
+    ! A call whose reply carries elements, too.
+    interface hk_call_with
+        module procedure call_with_i4, call_with_i8, call_with_r4, call_with_r8, call_with_i4_asked, &
+                         call_with_i8_asked, call_with_r4_asked, call_with_r8_asked
+    end interface
+    public :: hk_call_with
+
+    interface hk_context_send
+        module procedure context_send_plain, context_send_i4, context_send_i8, context_send_r4, context_send_r8
+    end interface
+    public :: hk_context_send
+
+    interface hk_context_reply_with
+        module procedure context_reply_with_i4, context_reply_with_i8, context_reply_with_r4, context_reply_with_r8
+    end interface
+    public :: hk_context_reply_with
+
+    interface hk_wait_handled
+        module procedure wait_handled_short, wait_handled_long
+    end interface
+    public :: hk_wait_handled
 
     ! ---- the functions of hikyaku.h
 
@@ -486,6 +566,106 @@ module hikyaku
             type(c_ptr), value :: data
             integer(c_size_t), value :: count
             integer(c_int), value :: elements, op
+            integer(c_int) :: code
+        end function
+        function c_handler_register(id, handler, user) bind(C, name='hk_handler_register') result(code)
+            import :: c_funptr, c_int, c_int16_t, c_ptr
+            integer(c_int16_t), value :: id
+            type(c_funptr), value :: handler
+            type(c_ptr), value :: user
+            integer(c_int) :: code
+        end function
+        function c_handler_remove(id) bind(C, name='hk_handler_remove') result(code)
+            import :: c_int, c_int16_t
+            integer(c_int16_t), value :: id
+            integer(c_int) :: code
+        end function
+        function c_handled(id, count) bind(C, name='hk_handled') result(code)
+            import :: c_int, c_int16_t, c_int64_t
+            integer(c_int16_t), value :: id
+            integer(c_int64_t), intent(out) :: count
+            integer(c_int) :: code
+        end function
+        function c_wait_handled(id, count, by, timeout_ms) bind(C, name='hk_wait_handled') result(code)
+            import :: c_int, c_int16_t, c_int64_t
+            integer(c_int16_t), value :: id
+            integer(c_int64_t), value :: count
+            integer(c_int), value :: by, timeout_ms
+            integer(c_int) :: code
+        end function
+        function c_send(rank, handler, address, words, payload, bytes) bind(C, name='hk_send') result(code)
+            import :: c_int, c_int16_t, c_int64_t, c_ptr, c_size_t
+            integer(c_int), value :: rank
+            integer(c_int16_t), value :: handler
+            integer(c_int64_t), value :: address
+            integer(c_int64_t), intent(in) :: words(*)
+            type(c_ptr), value :: payload
+            integer(c_size_t), value :: bytes
+            integer(c_int) :: code
+        end function
+        function c_try_send(rank, handler, address, words, payload, bytes) bind(C, name='hk_try_send') result(code)
+            import :: c_int, c_int16_t, c_int64_t, c_ptr, c_size_t
+            integer(c_int), value :: rank
+            integer(c_int16_t), value :: handler
+            integer(c_int64_t), value :: address
+            integer(c_int64_t), intent(in) :: words(*)
+            type(c_ptr), value :: payload
+            integer(c_size_t), value :: bytes
+            integer(c_int) :: code
+        end function
+        function c_call(rank, handler, words, payload, bytes, reply) bind(C, name='hk_call') result(code)
+            import :: c_int, c_int16_t, c_int64_t, c_ptr, c_size_t
+            integer(c_int), value :: rank
+            integer(c_int16_t), value :: handler
+            integer(c_int64_t), intent(in) :: words(*)
+            type(c_ptr), value :: payload
+            integer(c_size_t), value :: bytes
+            integer(c_int64_t), intent(inout) :: reply(*)
+            integer(c_int) :: code
+        end function
+        function c_call_with(rank, handler, words, payload, bytes, reply_words, reply, reply_max, reply_bytes) &
+            bind(C, name='hk_call_with') result(code)
+            import :: c_int, c_int16_t, c_int64_t, c_ptr, c_size_t
+            integer(c_int), value :: rank
+            integer(c_int16_t), value :: handler
+            integer(c_int64_t), intent(in) :: words(*)
+            type(c_ptr), value :: payload
+            integer(c_size_t), value :: bytes
+            integer(c_int64_t), intent(inout) :: reply_words(*)
+            type(c_ptr), value :: reply
+            integer(c_size_t), value :: reply_max
+            integer(c_size_t), intent(inout) :: reply_bytes
+            integer(c_int) :: code
+        end function
+        function c_context_send(context, rank, handler, address, words, payload, bytes) &
+            bind(C, name='hk_context_send') result(code)
+            import :: c_int, c_int16_t, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: context
+            integer(c_int), value :: rank
+            integer(c_int16_t), value :: handler
+            integer(c_int64_t), value :: address
+            integer(c_int64_t), intent(in) :: words(*)
+            type(c_ptr), value :: payload
+            integer(c_size_t), value :: bytes
+            integer(c_int) :: code
+        end function
+        function c_context_reply(context, words) bind(C, name='hk_context_reply') result(code)
+            import :: c_int, c_int64_t, c_ptr
+            type(c_ptr), value :: context
+            integer(c_int64_t), intent(in) :: words(*)
+            integer(c_int) :: code
+        end function
+        function c_context_reply_with(context, words, payload, bytes) bind(C, name='hk_context_reply_with') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: context
+            integer(c_int64_t), intent(in) :: words(*)
+            type(c_ptr), value :: payload
+            integer(c_size_t), value :: bytes
+            integer(c_int) :: code
+        end function
+        function c_context_retry(context) bind(C, name='hk_context_retry') result(code)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: context
             integer(c_int) :: code
         end function
         function c_last_error() bind(C, name='hk_last_error') result(code)
@@ -1769,6 +1949,545 @@ contains
         integer, intent(in) :: op
         integer, intent(out), optional :: ierr
         call give(c_exscan(c_loc(data), 1_c_size_t, HK_F64, op), ierr)
+    end subroutine
+
+    ! ---- active messages
+
+    pure function words_short(a, b, c, d, e, f) result(words)
+        integer(int32), intent(in), optional :: a, b, c, d, e, f
+        integer(int64) :: words(HK_ARGUMENT_COUNT)
+        words = 0
+        if (present(a)) words(1) = a
+        if (present(b)) words(2) = b
+        if (present(c)) words(3) = c
+        if (present(d)) words(4) = d
+        if (present(e)) words(5) = e
+        if (present(f)) words(6) = f
+    end function
+
+    pure function words_long(a, b, c, d, e, f) result(words)
+        integer(int64), intent(in) :: a
+        integer(int64), intent(in), optional :: b, c, d, e, f
+        integer(int64) :: words(HK_ARGUMENT_COUNT)
+        words = 0
+        words(1) = a
+        if (present(b)) words(2) = b
+        if (present(c)) words(3) = c
+        if (present(d)) words(4) = d
+        if (present(e)) words(5) = e
+        if (present(f)) words(6) = f
+    end function
+
+    ! The id of a handler as C takes it, 2 bytes without a sign; for one that cannot be, the largest, which no rank has.
+    pure function short(id) result(taken)
+        integer, intent(in) :: id
+        integer(c_int16_t) :: taken
+        taken = -1
+        if (id >= 0 .and. id <= huge(taken)) taken = int(id, c_int16_t)
+    end function
+
+    ! How many elements so many bytes are. Bytes that are no whole elements are an error.
+    subroutine whole(bytes, element, count, ierr)
+        integer(c_size_t), intent(in) :: bytes
+        integer, intent(in) :: element
+        integer, intent(out) :: count
+        integer, intent(out), optional :: ierr
+        count = int(bytes / element)
+        if (present(ierr)) ierr = HK_SUCCESS
+        if (mod(bytes, int(element, c_size_t)) == 0) return
+        if (present(ierr)) then
+            ierr = HK_ERR_INVALID
+        else
+            write (error_unit, '(3(a, i0), a)') 'hikyaku: rank ', hk_rank(), ': ', bytes, &
+                ' bytes have come, which are no whole elements of ', element, ' bytes'
+            error stop 1
+        end if
+    end subroutine
+
+    ! Registers a handler on this rank. Do so on all ranks, then call hk_barrier, before anyone sends. `user` is handed to it.
+    subroutine hk_handler_register(id, handler, user, ierr)
+        integer, intent(in) :: id
+        procedure(hk_handler) :: handler
+        type(c_ptr), intent(in), optional :: user
+        integer, intent(out), optional :: ierr
+        type(c_ptr) :: given
+        given = c_null_ptr
+        if (present(user)) given = user
+        call give(c_handler_register(short(id), c_funloc(handler), given), ierr)
+    end subroutine
+
+    ! Removes a handler. Messages for it are refused from now on.
+    subroutine hk_handler_remove(id, ierr)
+        integer, intent(in) :: id
+        integer, intent(out), optional :: ierr
+        call give(c_handler_remove(short(id)), ierr)
+    end subroutine
+
+    ! How many times a handler has run on this rank.
+    subroutine hk_handled(id, count, ierr)
+        integer, intent(in) :: id
+        integer(int64), intent(out) :: count
+        integer, intent(out), optional :: ierr
+        count = 0
+        call give(c_handled(short(id), count), ierr)
+    end subroutine
+
+    ! Waits until a handler of this rank has run `count` times since the start of the job.
+    subroutine wait_handled_long(id, count, by, timeout_ms, ierr)
+        integer, intent(in) :: id
+        integer(int64), intent(in) :: count
+        integer, intent(in), optional :: by, timeout_ms
+        integer, intent(out), optional :: ierr
+        integer(c_int) :: who, ms
+        who = HK_ANYONE
+        ms = HK_FOREVER
+        if (present(by)) who = by
+        if (present(timeout_ms)) ms = timeout_ms
+        call give(c_wait_handled(short(id), count, who, ms), ierr)
+    end subroutine
+
+    subroutine wait_handled_short(id, count, by, timeout_ms, ierr)
+        integer, intent(in) :: id
+        integer(int32), intent(in) :: count
+        integer, intent(in), optional :: by, timeout_ms
+        integer, intent(out), optional :: ierr
+        call wait_handled_long(id, int(count, int64), by, timeout_ms, ierr)
+    end subroutine
+
+    ! In a handler: it will run again later with the same message.
+    subroutine hk_context_retry(context, ierr)
+        type(c_ptr), intent(in) :: context
+        integer, intent(out), optional :: ierr
+        call give(c_context_retry(context), ierr)
+    end subroutine
+
+    ! In a handler: replies to hk_call.
+    subroutine hk_context_reply(context, words, ierr)
+        type(c_ptr), intent(in) :: context
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer, intent(out), optional :: ierr
+        call give(c_context_reply(context, words), ierr)
+    end subroutine
+
+    ! The bytes of a payload.
+    function bytes_at(message) result(bytes)
+        type(hk_message), intent(in) :: message
+        character(kind=c_char), pointer :: bytes(:)
+        call c_f_pointer(message%payload, bytes, [message%payload_bytes])
+    end function
+
+    subroutine send_plain(rank, handler, words, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out), optional :: ierr
+        call send_bytes(rank, handler, words, c_null_ptr, 0_c_size_t, address, ierr)
+    end subroutine
+
+    subroutine send_bytes(rank, handler, words, payload, bytes, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        type(c_ptr), intent(in) :: payload
+        integer(c_size_t), intent(in) :: bytes
+        integer(int64), intent(in), optional :: address
+        integer, intent(out), optional :: ierr
+        integer(int64) :: at
+        at = 0
+        if (present(address)) at = address
+        call give(c_send(rank, short(handler), at, words, payload, bytes), ierr)
+    end subroutine
+
+    subroutine try_send_plain(rank, handler, words, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out) :: ierr
+        call try_send_bytes(rank, handler, words, c_null_ptr, 0_c_size_t, address, ierr)
+    end subroutine
+
+    subroutine try_send_bytes(rank, handler, words, payload, bytes, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        type(c_ptr), intent(in) :: payload
+        integer(c_size_t), intent(in) :: bytes
+        integer(int64), intent(in), optional :: address
+        integer, intent(out), optional :: ierr
+        integer(int64) :: at
+        at = 0
+        if (present(address)) at = address
+        call give(c_try_send(rank, short(handler), at, words, payload, bytes), ierr)
+    end subroutine
+
+    subroutine context_send_plain(context, rank, handler, words, address, ierr)
+        type(c_ptr), intent(in) :: context
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out) :: ierr
+        call context_send_bytes(context, rank, handler, words, c_null_ptr, 0_c_size_t, address, ierr)
+    end subroutine
+
+    subroutine context_send_bytes(context, rank, handler, words, payload, bytes, address, ierr)
+        type(c_ptr), intent(in) :: context
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        type(c_ptr), intent(in) :: payload
+        integer(c_size_t), intent(in) :: bytes
+        integer(int64), intent(in), optional :: address
+        integer, intent(out) :: ierr
+        integer(int64) :: at
+        at = 0
+        if (present(address)) at = address
+        ierr = c_context_send(context, rank, short(handler), at, words, payload, bytes)
+    end subroutine
+
+    subroutine call_plain(rank, handler, words, reply, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), intent(out) :: reply(HK_ARGUMENT_COUNT)
+        integer, intent(out), optional :: ierr
+        reply = 0
+        call give(c_call(rank, short(handler), words, c_null_ptr, 0_c_size_t, reply), ierr)
+    end subroutine
+
+    subroutine call_with_bytes(rank, handler, words, payload, bytes, reply_words, reply, reply_max, element, count, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        type(c_ptr), intent(in) :: payload
+        integer(c_size_t), intent(in) :: bytes
+        integer(int64), intent(out) :: reply_words(HK_ARGUMENT_COUNT)
+        type(c_ptr), intent(in) :: reply
+        integer(c_size_t), intent(in) :: reply_max
+        integer, intent(in) :: element
+        integer, intent(out) :: count
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: got
+        integer(c_int) :: code
+        reply_words = 0
+        count = 0
+        got = 0
+        code = c_call_with(rank, short(handler), words, payload, bytes, reply_words, reply, reply_max, got)
+        if (code == HK_SUCCESS) then
+            call whole(got, element, count, ierr)
+        else
+            call give(code, ierr)
+        end if
+    end subroutine
+
+    subroutine send_i4(rank, handler, words, payload, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int32), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out), optional :: ierr
+        call send_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 4, address, ierr)
+    end subroutine
+
+    subroutine try_send_i4(rank, handler, words, payload, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int32), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out) :: ierr
+        call try_send_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 4, address, ierr)
+    end subroutine
+
+    subroutine context_send_i4(context, rank, handler, words, payload, address, ierr)
+        type(c_ptr), intent(in) :: context
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int32), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out) :: ierr
+        call context_send_bytes(context, rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 4, address, ierr)
+    end subroutine
+
+    subroutine call_i4(rank, handler, words, payload, reply, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int32), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(out) :: reply(HK_ARGUMENT_COUNT)
+        integer, intent(out), optional :: ierr
+        reply = 0
+        call give(c_call(rank, short(handler), words, c_loc(payload), size(payload, kind=c_size_t) * 4, reply), ierr)
+    end subroutine
+
+    subroutine call_with_i4(rank, handler, words, reply_words, reply, count, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), intent(out) :: reply_words(HK_ARGUMENT_COUNT)
+        integer(int32), target, contiguous, intent(inout) :: reply(:)
+        integer, intent(out) :: count
+        integer, intent(out), optional :: ierr
+        call call_with_bytes(rank, handler, words, c_null_ptr, 0_c_size_t, reply_words, c_loc(reply), &
+                             size(reply, kind=c_size_t) * 4, 4, count, ierr)
+    end subroutine
+
+    subroutine call_with_i4_asked(rank, handler, words, payload, reply_words, reply, count, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int32), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(out) :: reply_words(HK_ARGUMENT_COUNT)
+        integer(int32), target, contiguous, intent(inout) :: reply(:)
+        integer, intent(out) :: count
+        integer, intent(out), optional :: ierr
+        call call_with_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 4, reply_words, &
+                             c_loc(reply), size(reply, kind=c_size_t) * 4, 4, count, ierr)
+    end subroutine
+
+    subroutine context_reply_with_i4(context, words, payload, ierr)
+        type(c_ptr), intent(in) :: context
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int32), target, contiguous, intent(in) :: payload(:)
+        integer, intent(out), optional :: ierr
+        call give(c_context_reply_with(context, words, c_loc(payload), size(payload, kind=c_size_t) * 4), ierr)
+    end subroutine
+
+    subroutine payload_i4(message, data, ierr)
+        type(hk_message), intent(in) :: message
+        integer(int32), allocatable, intent(out) :: data(:)
+        integer, intent(out), optional :: ierr
+        integer :: count
+        call whole(message%payload_bytes, 4, count, ierr)
+        allocate (data(count))
+        if (count > 0) data = transfer(bytes_at(message), data, count)
+    end subroutine
+
+    subroutine send_i8(rank, handler, words, payload, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out), optional :: ierr
+        call send_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 8, address, ierr)
+    end subroutine
+
+    subroutine try_send_i8(rank, handler, words, payload, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out) :: ierr
+        call try_send_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 8, address, ierr)
+    end subroutine
+
+    subroutine context_send_i8(context, rank, handler, words, payload, address, ierr)
+        type(c_ptr), intent(in) :: context
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out) :: ierr
+        call context_send_bytes(context, rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 8, address, ierr)
+    end subroutine
+
+    subroutine call_i8(rank, handler, words, payload, reply, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(out) :: reply(HK_ARGUMENT_COUNT)
+        integer, intent(out), optional :: ierr
+        reply = 0
+        call give(c_call(rank, short(handler), words, c_loc(payload), size(payload, kind=c_size_t) * 8, reply), ierr)
+    end subroutine
+
+    subroutine call_with_i8(rank, handler, words, reply_words, reply, count, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), intent(out) :: reply_words(HK_ARGUMENT_COUNT)
+        integer(int64), target, contiguous, intent(inout) :: reply(:)
+        integer, intent(out) :: count
+        integer, intent(out), optional :: ierr
+        call call_with_bytes(rank, handler, words, c_null_ptr, 0_c_size_t, reply_words, c_loc(reply), &
+                             size(reply, kind=c_size_t) * 8, 8, count, ierr)
+    end subroutine
+
+    subroutine call_with_i8_asked(rank, handler, words, payload, reply_words, reply, count, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(out) :: reply_words(HK_ARGUMENT_COUNT)
+        integer(int64), target, contiguous, intent(inout) :: reply(:)
+        integer, intent(out) :: count
+        integer, intent(out), optional :: ierr
+        call call_with_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 8, reply_words, &
+                             c_loc(reply), size(reply, kind=c_size_t) * 8, 8, count, ierr)
+    end subroutine
+
+    subroutine context_reply_with_i8(context, words, payload, ierr)
+        type(c_ptr), intent(in) :: context
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), target, contiguous, intent(in) :: payload(:)
+        integer, intent(out), optional :: ierr
+        call give(c_context_reply_with(context, words, c_loc(payload), size(payload, kind=c_size_t) * 8), ierr)
+    end subroutine
+
+    subroutine payload_i8(message, data, ierr)
+        type(hk_message), intent(in) :: message
+        integer(int64), allocatable, intent(out) :: data(:)
+        integer, intent(out), optional :: ierr
+        integer :: count
+        call whole(message%payload_bytes, 8, count, ierr)
+        allocate (data(count))
+        if (count > 0) data = transfer(bytes_at(message), data, count)
+    end subroutine
+
+    subroutine send_r4(rank, handler, words, payload, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real32), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out), optional :: ierr
+        call send_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 4, address, ierr)
+    end subroutine
+
+    subroutine try_send_r4(rank, handler, words, payload, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real32), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out) :: ierr
+        call try_send_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 4, address, ierr)
+    end subroutine
+
+    subroutine context_send_r4(context, rank, handler, words, payload, address, ierr)
+        type(c_ptr), intent(in) :: context
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real32), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out) :: ierr
+        call context_send_bytes(context, rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 4, address, ierr)
+    end subroutine
+
+    subroutine call_r4(rank, handler, words, payload, reply, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real32), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(out) :: reply(HK_ARGUMENT_COUNT)
+        integer, intent(out), optional :: ierr
+        reply = 0
+        call give(c_call(rank, short(handler), words, c_loc(payload), size(payload, kind=c_size_t) * 4, reply), ierr)
+    end subroutine
+
+    subroutine call_with_r4(rank, handler, words, reply_words, reply, count, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), intent(out) :: reply_words(HK_ARGUMENT_COUNT)
+        real(real32), target, contiguous, intent(inout) :: reply(:)
+        integer, intent(out) :: count
+        integer, intent(out), optional :: ierr
+        call call_with_bytes(rank, handler, words, c_null_ptr, 0_c_size_t, reply_words, c_loc(reply), &
+                             size(reply, kind=c_size_t) * 4, 4, count, ierr)
+    end subroutine
+
+    subroutine call_with_r4_asked(rank, handler, words, payload, reply_words, reply, count, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real32), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(out) :: reply_words(HK_ARGUMENT_COUNT)
+        real(real32), target, contiguous, intent(inout) :: reply(:)
+        integer, intent(out) :: count
+        integer, intent(out), optional :: ierr
+        call call_with_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 4, reply_words, &
+                             c_loc(reply), size(reply, kind=c_size_t) * 4, 4, count, ierr)
+    end subroutine
+
+    subroutine context_reply_with_r4(context, words, payload, ierr)
+        type(c_ptr), intent(in) :: context
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real32), target, contiguous, intent(in) :: payload(:)
+        integer, intent(out), optional :: ierr
+        call give(c_context_reply_with(context, words, c_loc(payload), size(payload, kind=c_size_t) * 4), ierr)
+    end subroutine
+
+    subroutine payload_r4(message, data, ierr)
+        type(hk_message), intent(in) :: message
+        real(real32), allocatable, intent(out) :: data(:)
+        integer, intent(out), optional :: ierr
+        integer :: count
+        call whole(message%payload_bytes, 4, count, ierr)
+        allocate (data(count))
+        if (count > 0) data = transfer(bytes_at(message), data, count)
+    end subroutine
+
+    subroutine send_r8(rank, handler, words, payload, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real64), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out), optional :: ierr
+        call send_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 8, address, ierr)
+    end subroutine
+
+    subroutine try_send_r8(rank, handler, words, payload, address, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real64), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out) :: ierr
+        call try_send_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 8, address, ierr)
+    end subroutine
+
+    subroutine context_send_r8(context, rank, handler, words, payload, address, ierr)
+        type(c_ptr), intent(in) :: context
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real64), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(in), optional :: address
+        integer, intent(out) :: ierr
+        call context_send_bytes(context, rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 8, address, ierr)
+    end subroutine
+
+    subroutine call_r8(rank, handler, words, payload, reply, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real64), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(out) :: reply(HK_ARGUMENT_COUNT)
+        integer, intent(out), optional :: ierr
+        reply = 0
+        call give(c_call(rank, short(handler), words, c_loc(payload), size(payload, kind=c_size_t) * 8, reply), ierr)
+    end subroutine
+
+    subroutine call_with_r8(rank, handler, words, reply_words, reply, count, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        integer(int64), intent(out) :: reply_words(HK_ARGUMENT_COUNT)
+        real(real64), target, contiguous, intent(inout) :: reply(:)
+        integer, intent(out) :: count
+        integer, intent(out), optional :: ierr
+        call call_with_bytes(rank, handler, words, c_null_ptr, 0_c_size_t, reply_words, c_loc(reply), &
+                             size(reply, kind=c_size_t) * 8, 8, count, ierr)
+    end subroutine
+
+    subroutine call_with_r8_asked(rank, handler, words, payload, reply_words, reply, count, ierr)
+        integer, intent(in) :: rank, handler
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real64), target, contiguous, intent(in) :: payload(:)
+        integer(int64), intent(out) :: reply_words(HK_ARGUMENT_COUNT)
+        real(real64), target, contiguous, intent(inout) :: reply(:)
+        integer, intent(out) :: count
+        integer, intent(out), optional :: ierr
+        call call_with_bytes(rank, handler, words, c_loc(payload), size(payload, kind=c_size_t) * 8, reply_words, &
+                             c_loc(reply), size(reply, kind=c_size_t) * 8, 8, count, ierr)
+    end subroutine
+
+    subroutine context_reply_with_r8(context, words, payload, ierr)
+        type(c_ptr), intent(in) :: context
+        integer(int64), intent(in) :: words(HK_ARGUMENT_COUNT)
+        real(real64), target, contiguous, intent(in) :: payload(:)
+        integer, intent(out), optional :: ierr
+        call give(c_context_reply_with(context, words, c_loc(payload), size(payload, kind=c_size_t) * 8), ierr)
+    end subroutine
+
+    subroutine payload_r8(message, data, ierr)
+        type(hk_message), intent(in) :: message
+        real(real64), allocatable, intent(out) :: data(:)
+        integer, intent(out), optional :: ierr
+        integer :: count
+        call whole(message%payload_bytes, 8, count, ierr)
+        allocate (data(count))
+        if (count > 0) data = transfer(bytes_at(message), data, count)
     end subroutine
 
 end module

@@ -161,7 +161,7 @@ pub fn compile_fortran(module: &Path, source: &Path, flags: &[&str]) -> PathBuf 
     let folder = module.parent().unwrap();
     let program = folder.join(source.file_stem().unwrap());
     let mut command = Command::new("gfortran");
-    command.args(["-O2", "-Wall", "-Wextra", "-Werror"]).args(flags).arg("-I").arg(folder);
+    command.args(["-O2", "-Wall", "-Wextra", "-Werror"]).args(flags).arg("-I").arg(folder).arg("-J").arg(folder);
     command.arg("-I").arg(repository().join("include")).arg("-o").arg(&program).arg(source).arg(module);
     succeed(command.args(shared_library()));
     program
