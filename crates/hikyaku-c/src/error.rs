@@ -172,7 +172,7 @@ fn code_of(error: &Error) -> c_int {
         Error::Refused { .. } => HK_ERR_REFUSED,
         Error::Timeout { .. } => HK_ERR_TIMEOUT,
         Error::Busy { .. } => HK_BUSY,
-        Error::NoSuchRank { .. } => HK_ERR_RANK,
+        Error::NoSuchRank { .. } | Error::NotAtTarget { .. } => HK_ERR_RANK,
         Error::OutOfBounds { .. } => HK_ERR_BOUNDS,
         Error::Misaligned { .. } | Error::WrongElement { .. } => HK_ERR_ALIGNMENT,
         Error::ForeignArea => HK_ERR_HANDLE,

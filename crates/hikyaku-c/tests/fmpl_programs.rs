@@ -87,6 +87,12 @@ fn fmpl_calls_from_several_threads() {
 }
 
 #[test]
+fn a_thread_that_has_ended_without_a_word_is_named() {
+    alone("fmpl_deserted.c");
+    job("fmpl_deserted.c", &[2]);
+}
+
+#[test]
 fn fmpl_misuse_gives_codes() {
     alone("fmpl_misuse.c");
     job("fmpl_misuse.c", &[2]);

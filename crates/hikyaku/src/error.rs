@@ -90,11 +90,19 @@ pub enum Error {
     /// The place belongs to another job.
     #[error("this place belongs to another job")]
     ForeignArea,
-    /// The call waits on memory of another rank; only own memory can be waited on.
-    #[error("a wait needs a word of this rank's own memory, not of rank {rank}")]
+    /// The call needs a word of this rank's own memory, to wait for it, to look at it or as a status word.
+    #[error("this call needs a word of this rank's own memory, not of rank {rank}")]
     NotMine {
         /// The rank the word belongs to.
         rank: usize,
+    },
+    /// A push with notification names a word of another rank than the one that gets the data.
+    #[error("the data go to rank {target}, so the word that tells of them must be there too, not at rank {rank}")]
+    NotAtTarget {
+        /// The rank the word belongs to.
+        rank: usize,
+        /// The rank that gets the data.
+        target: usize,
     },
     /// The rank has no area of that id.
     #[error("rank {rank} has no area {id}; register it there first, then synchronise")]
@@ -386,6 +394,7 @@ impl fmt::Debug for Error {
             Misaligned { index }
             ForeignArea { }
             NotMine { rank }
+            NotAtTarget { rank, target }
             UnknownArea { rank, id }
             AreaRevoked { rank, id }
             AreaIdTaken { id, max }
@@ -436,6 +445,7 @@ impl Error {
             | Error::Busy { rank }
             | Error::NoSuchRank { rank, .. }
             | Error::NotMine { rank }
+            | Error::NotAtTarget { rank, .. }
             | Error::UnknownArea { rank, .. }
             | Error::AreaRevoked { rank, .. }
             | Error::ReplyTooLong { rank, .. }

@@ -80,8 +80,11 @@ pub enum Trouble {
     NoNumber(c_int, usize),
     NumberTaken(c_int),
     NumberUsed(c_int),
-    /// So many threads.
-    Inside(usize),
+    /// Threads of these numbers, some of which have ended.
+    Inside {
+        inside: Vec<usize>,
+        ended: Vec<usize>,
+    },
 }
 
 pub type Outcome<T> = Result<T, Trouble>;
@@ -151,8 +154,19 @@ impl fmt::Display for Trouble {
             Trouble::NumberUsed(number) => {
                 write!(f, "a thread was thread {number} before; call fmpl_threads again when all threads have left")
             }
-            Trouble::Inside(count) => {
-                write!(f, "{count} threads have not called fmpl_thread_finalize; they have to do that first")
+            Trouble::Inside { inside, ended } => {
+                let list = |numbers: &[usize]| numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+                match &inside[..] {
+                    [one] => write!(f, "1 thread has not called fmpl_thread_finalize: number {one}")?,
+                    all => {
+                        write!(f, "{} threads have not called fmpl_thread_finalize: numbers {}", all.len(), list(all))?
+                    }
+                }
+                match &ended[..] {
+                    [] => f.write_str("; they have to do that first"),
+                    [one] => write!(f, "; number {one} has ended without it"),
+                    several => write!(f, "; numbers {} have ended without it", list(several)),
+                }
             }
         }
     }
@@ -168,7 +182,7 @@ impl Trouble {
             Trouble::Comm(_) | Trouble::World => FMPL_ERR_COMM,
             Trouble::Func(_) => FMPL_ERR_FUNC,
             Trouble::Request(_) => FMPL_ERR_REQUEST,
-            Trouble::UnderWay(_) | Trouble::Inside(_) => FMPL_ERR_UNDER_WAY,
+            Trouble::UnderWay(_) | Trouble::Inside { .. } => FMPL_ERR_UNDER_WAY,
             Trouble::OnlyInit(_)
             | Trouble::InitThread
             | Trouble::ThreadStarted

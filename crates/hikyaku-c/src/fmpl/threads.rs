@@ -32,17 +32,44 @@ struct Threads {
 enum Place {
     Free(Box<Endpoint<'static>>),
     Inside,
+    /// Its thread has ended without `fmpl_thread_finalize`.
+    Ended,
     Used,
 }
 
 thread_local! {
     /// The number of this thread, between `fmpl_thread_init` and `fmpl_thread_finalize`.
-    static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
+    static NUMBER: Number = const { Number(Cell::new(None)) };
+}
+
+/// The number of a thread.
+struct Number(Cell<Option<usize>>);
+
+impl Number {
+    fn get(&self) -> Option<usize> {
+        self.0.get()
+    }
+}
+
+impl Drop for Number {
+    /// The thread ends. It should have none any more.
+    fn drop(&mut self) {
+        if let Some(number) = self.get() {
+            mark(number, Place::Ended);
+        }
+    }
+}
+
+/// Says what has become of a number.
+fn mark(number: usize, place: Place) {
+    if let Some(old) = lock().as_mut().and_then(|threads| threads.places.get_mut(number)) {
+        *old = place;
+    }
 }
 
 /// Whether this thread is between `fmpl_thread_init` and `fmpl_thread_finalize`.
 pub fn is_inside() -> bool {
-    NUMBER.get().is_some()
+    NUMBER.with(Number::get).is_some()
 }
 
 fn lock() -> MutexGuard<'static, Option<Threads>> {
@@ -52,10 +79,12 @@ fn lock() -> MutexGuard<'static, Option<Threads>> {
 /// Gives up what was prepared, if no thread is inside.
 pub fn forget() -> Outcome<()> {
     let mut prepared = lock();
-    let places = prepared.iter().flat_map(|threads| &threads.places);
-    let inside = places.filter(|place| matches!(place, Place::Inside)).count();
-    if inside > 0 {
-        return Err(Trouble::Inside(inside));
+    let places = || prepared.iter().flat_map(|threads| &threads.places).enumerate();
+    let numbers = |is: fn(&Place) -> bool| places().filter(|(_, place)| is(place)).map(|(number, _)| number).collect();
+    let ended: Vec<usize> = numbers(|place| matches!(place, Place::Ended));
+    let inside: Vec<usize> = numbers(|place| matches!(place, Place::Inside | Place::Ended));
+    if !inside.is_empty() {
+        return Err(Trouble::Inside { inside, ended });
     }
     let old = prepared.take();
     drop(prepared);
@@ -72,6 +101,10 @@ fn take(number: c_int) -> Outcome<(Endpoint<'static>, usize)> {
     match place.map(|place| std::mem::replace(place, Place::Inside)) {
         Some(Place::Free(endpoint)) => Ok((*endpoint, threads.slots)),
         Some(Place::Inside) => Err(Trouble::NumberTaken(number)),
+        Some(Place::Ended) => {
+            threads.places[number as usize] = Place::Ended;
+            Err(Trouble::NumberTaken(number))
+        }
         Some(Place::Used) => {
             threads.places[number as usize] = Place::Used;
             Err(Trouble::NumberUsed(number))
@@ -82,10 +115,8 @@ fn take(number: c_int) -> Outcome<(Endpoint<'static>, usize)> {
 
 /// A thread has left, with all that it had.
 fn leave(number: usize) {
-    NUMBER.set(None);
-    if let Some(place) = lock().as_mut().and_then(|threads| threads.places.get_mut(number)) {
-        *place = Place::Used;
-    }
+    NUMBER.with(|own| own.0.set(None));
+    mark(number, Place::Used);
 }
 
 exported! {
@@ -110,7 +141,7 @@ exported! {
         guarded(|| {
             refuse_here()?;
             let (endpoint, slots) = take(number)?;
-            NUMBER.set(Some(number as usize));
+            NUMBER.with(|own| own.0.set(Some(number as usize)));
             // SAFETY: `fmpl_finalize` ends nothing while a thread is inside; and `Fmpl` lets groups and messages go first.
             let worker = Box::new(unsafe { OpenEndpoint::new(endpoint) });
             let made = Fmpl::new(Origin::Thread(worker), slots);
@@ -133,7 +164,7 @@ exported! {
         }
         guarded(|| {
             let ended = Fmpl::take().end();
-            leave(NUMBER.get().expect("set before there was an `Fmpl`"));
+            leave(NUMBER.with(Number::get).expect("set before there was an `Fmpl`"));
             ended
         })
     }

@@ -203,7 +203,7 @@ pub fn a_refused_notification_writes_nothing(job: &Job) {
     let next = (job.rank() + 1) % 3;
     let after = (job.rank() + 2) % 3;
     // Data and flag must be on one rank.
-    expect_error!(job.push_notify(area.at(next, 0), &[1], area.at(after, 1), 1), Error::NotMine { .. });
+    expect_error!(job.push_notify(area.at(next, 0), &[1], area.at(after, 1), 1), Error::NotAtTarget { .. });
     expect_error!(job.push_notify(area.at(next, 0), &[1], area.at(next, 4), 1), Error::OutOfBounds { .. });
     expect_error!(job.push_notify(area.at(next, 3), &[1, 1], area.at(next, 1), 1), Error::OutOfBounds { .. });
     expect_error!(job.push_status(area.at(next, 3), &[1, 1], area.here(1), 1), Error::OutOfBounds { .. });

@@ -158,7 +158,9 @@ pub fn an_addition_wakes_and_follows_all_pushes(job: &Job) {
         }
     }
     // What goes wrong writes nothing.
-    expect_error!(job.push_notify_add(data.at(peer, 0), &[9], counter.at(job.rank(), 0), 1), Error::NotMine { .. });
+    let elsewhere = job.push_notify_add(data.at(peer, 0), &[9], counter.at(job.rank(), 0), 1).unwrap_err();
+    let at = format!("the data go to rank {peer}, so the word that tells of them must be there too");
+    assert_eq!(elsewhere.to_string(), format!("{at}, not at rank {}", job.rank()));
     expect_error!(job.push_notify_add(data.at(peer, 0), &[9], counter.at(peer, 2), 1), Error::OutOfBounds { .. });
     expect_error!(job.push_notify_add(data.at(peer, 500), &[9], counter.at(peer, 0), 1), Error::OutOfBounds { .. });
     job.barrier().unwrap();

@@ -160,6 +160,6 @@ pub fn prepared_pushes_are_checked(job: &Job) {
     let nobody = job.prepare_push(cells.at(2, 0), vec![0; 1], None);
     assert!(matches!(nobody, Err(Error::NoSuchRank { rank: 2, size: 2 })), "{nobody:?}");
     let elsewhere = job.prepare_push(cells.at(0, 0), vec![0; 1], Some(cells.at(1, 1)));
-    assert!(matches!(elsewhere, Err(Error::NotMine { rank: 1 })), "{elsewhere:?}");
+    assert!(matches!(elsewhere, Err(Error::NotAtTarget { rank: 1, .. })), "{elsewhere:?}");
     job.barrier().unwrap();
 }

@@ -90,8 +90,10 @@ impl Job {
     fn endpoint(&self, slots: usize) -> Result<Endpoint<'_>> {
         // A rank that has no port left takes part all the same: the others must not wait for it.
         let port = self.open();
-        let usable = if port.is_ok() { slots } else { 0 };
-        let messages = self.messages_area(usable, |bytes| self.symmetric_for_messages(bytes));
+        let messages = match &port {
+            Ok(_) => self.messages_area(slots, |bytes| self.symmetric_for_endpoint(Some(bytes))),
+            Err(_) => self.symmetric_for_endpoint(None).map(|area| area.start),
+        };
         let (port, messages) = (port?, messages?);
         let channel = self.messages_area(FORMING_SLOTS, |bytes| self.symmetric_for_channel(bytes))?;
         Ok(Endpoint { port, areas: Areas { slots, messages, channel }, job: PhantomData })

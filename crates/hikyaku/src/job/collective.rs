@@ -21,7 +21,11 @@ pub(super) enum Operation {
     Messages = 3,
     Group = 4,
     Channel = 5,
+    Endpoint = 6,
 }
+
+/// In place of bytes, of a rank that has no port left for an endpoint.
+pub(super) const NO_PORT: u64 = u64::MAX - 1;
 
 impl Operation {
     pub fn name(self) -> &'static str {
@@ -32,13 +36,14 @@ impl Operation {
             Operation::Messages => "messages",
             Operation::Group => "group",
             Operation::Channel => "channel",
+            Operation::Endpoint => "endpoints",
         }
     }
 
     /// The one behind a number that came from a peer.
     fn from_u8(code: u8) -> Option<Operation> {
         use Operation::*;
-        [Barrier, Allocate, Free, Messages, Group, Channel].into_iter().find(|it| *it as u8 == code)
+        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint].into_iter().find(|it| *it as u8 == code)
     }
 
     /// The call of a rank with this argument.
@@ -46,6 +51,9 @@ impl Operation {
         match self {
             Operation::Barrier => "barrier".into(),
             Operation::Free => format!("free of the area at {argument}"),
+            Operation::Endpoint if argument == NO_PORT => {
+                "endpoints without a port left for them (HIKYAKU_PORTS)".into()
+            }
             _ if argument == u64::MAX => format!("{} of an impossible size", self.name()),
             _ => format!("{}({argument} bytes)", self.name()),
         }

@@ -1,7 +1,7 @@
 //! Symmetric memory: every rank takes the same part of its heap, so an offset means the same everywhere.
 
 use super::Job;
-use super::collective::Operation;
+use super::collective::{NO_PORT, Operation};
 use crate::error::{Error, Result};
 use crate::ni::{Symmetric, no_room};
 use bytemuck::Pod;
@@ -35,6 +35,11 @@ impl Job {
         self.allocate(Operation::Channel, bytes)
     }
 
+    /// Allocates bytes on every rank for messages of an endpoint; `None` on one that has no port for it.
+    pub(crate) fn symmetric_for_endpoint(&self, bytes: Option<usize>) -> Result<Symmetric<u8>> {
+        self.allocate(Operation::Endpoint, bytes.unwrap_or(NO_PORT as usize))
+    }
+
     /// Allocates elements on every rank for what ranks tell each other when they form a group.
     pub(crate) fn symmetric_for_group<T: Pod>(&self, len: usize) -> Result<Symmetric<T>> {
         self.allocate(Operation::Group, len)
@@ -49,7 +54,7 @@ impl Job {
         let bytes = len.checked_mul(size_of::<T>()).filter(|_| possible).unwrap_or(usize::MAX);
         let Ok(mut heap) = self.symmetric.try_borrow_mut() else { return Err(inside_another()) };
         let start = heap.take(bytes);
-        let is_sparse = matches!(operation, Operation::Messages | Operation::Channel);
+        let is_sparse = matches!(operation, Operation::Messages | Operation::Channel | Operation::Endpoint);
         let own = match start {
             Some(start) => self.ni.ready_memory(start, bytes, !is_sparse),
             None if bytes == usize::MAX => {

@@ -205,7 +205,9 @@ pub fn wrong_arguments(job: &Job) {
         let result = call(&world, rank == 0).and_then(|()| world.barrier());
         match (rank, result) {
             (0, Err(Error::Invalid(told))) => assert_eq!(told, text),
-            (1.., Err(Error::Mismatch { rank: 0, .. })) => {}
+            (1.., Err(Error::Mismatch { rank: 0, their_call, .. })) => {
+                assert!(their_call.ends_with(" with arguments that it refused"), "{their_call}, after '{text}'");
+            }
             (_, other) => panic!("{other:?} instead of '{text}'"),
         }
         job.barrier().unwrap();

@@ -161,9 +161,17 @@ impl NearGroup<'_, '_> {
     /// Somebody has found two members that disagree: at least one of them asks for something else than this one.
     fn alarmed(self, round: &Round, alarm: u64) -> Error {
         let [first, second] = [alarm >> 16 & 0xFFFF, alarm & 0xFFFF].map(|member| member as usize % self.size());
-        let entry = self.entry(first, round);
-        let agrees = entry.ask.look() == (round.head, round.argument);
-        self.disagreement(round, if agrees || first == self.rank() { second } else { first })
+        let about = self.earlier(round, alarm);
+        let agrees = self.entry(first, &about).ask.look() == (about.head, about.argument);
+        self.disagreement(&about, if agrees || first == self.rank() { second } else { first })
+    }
+
+    /// The call that an alarm is about, if it is an earlier one of which this member's entry still tells; else this one.
+    fn earlier(self, round: &Round, alarm: u64) -> Round {
+        let number = round.number.wrapping_sub(round.number.wrapping_sub(alarm >> 32) & ALARM_NUMBER_MASK);
+        let about = self.round_of(number);
+        let is_told = number != round.number && same_number(about.head, number << 32);
+        if is_told { about } else { *round }
     }
 
     fn disagreement(self, round: &Round, member: usize) -> Error {

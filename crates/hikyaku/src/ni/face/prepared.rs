@@ -55,7 +55,7 @@ impl Port {
     ) -> Result<PreparedPush<'a, T>> {
         let data = data.into();
         if let Some(flag) = flag.filter(|flag| flag.rank != to.rank) {
-            return Err(Error::NotMine { rank: flag.rank });
+            return Err(Error::NotAtTarget { rank: flag.rank, target: to.rank });
         }
         // What is checked here stays true: the places borrow their areas.
         self.initiator.ni.resolve(to, data.len())?;

@@ -368,7 +368,7 @@ unsafe fn notify<T: Pod>(
     notice: Notice,
 ) -> Result<()> {
     if to.rank != flag.rank {
-        return Err(Error::NotMine { rank: flag.rank });
+        return Err(Error::NotAtTarget { rank: flag.rank, target: to.rank });
     }
     // SAFETY: the caller's promise.
     let elsewhere = || unsafe { notify_elsewhere(port, to, data, len, flag, notice) };
