@@ -52,6 +52,55 @@ pub const MISTAKES: [Mistake; 5] = [
     },
 ];
 
+/// Threads of both ranks wait for each other, while the main threads wait for those threads. Not for simulated ranks, which have one.
+pub const WORKERS: Mistake = Mistake {
+    name: "workers_that_receive_first",
+    run: workers_that_receive_first,
+    waits: [("recv(8 bytes, slot 0)", "rank 1"), ("recv(8 bytes, slot 0)", "rank 0")],
+    sentence: CIRCLE,
+};
+
+/// No mistake: threads of both ranks wait for their main threads, which take their time without a call.
+pub const PATIENT: &str = "workers_that_wait_for_a_while";
+
+/// Runs by name.
+pub fn run(name: &str, job: &Job) -> Option<Result<()>> {
+    if name == PATIENT {
+        return Some(workers_that_wait_for_a_while(job));
+    }
+    let mistake = MISTAKES.iter().chain([&WORKERS]).find(|mistake| mistake.name == name)?;
+    Some((mistake.run)(job))
+}
+
+fn workers_that_receive_first(job: &Job) -> Result<()> {
+    let endpoints = job.endpoints(2, 1)?;
+    std::thread::scope(|threads| {
+        for endpoint in endpoints {
+            threads.spawn(|| {
+                endpoint.run(|worker| {
+                    let peer = 1 - worker.rank();
+                    worker.messages().recv(&mut [0u64], peer, 0)?;
+                    worker.messages().send(&[1u64], peer, 0)
+                })
+            });
+        }
+    });
+    Ok(())
+}
+
+fn workers_that_wait_for_a_while(job: &Job) -> Result<()> {
+    let (endpoints, word) = (job.endpoints(2, 1)?, job.symmetric::<u64>(1)?);
+    std::thread::scope(|threads| {
+        for endpoint in endpoints {
+            let word = &word;
+            threads.spawn(|| endpoint.run(|worker| worker.wait(word.here(0), Until::Equal(1)).map(drop)).unwrap());
+        }
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        job.word(word.at(1 - job.rank(), 0), 1)
+    })?;
+    job.barrier()
+}
+
 fn both_receive_first(job: &Job) -> Result<()> {
     let (messages, peer) = (job.messages(1)?, 1 - job.rank());
     messages.recv(&mut [0u64], peer, 0)?;

@@ -2,7 +2,7 @@
 
 use hikyaku::launch::{Launcher, OnDeadlock, Outcome, Stopped};
 use hikyaku::sim::{Machine, Sim};
-use hikyaku_testing::deadlock::{MISTAKES, Mistake};
+use hikyaku_testing::deadlock::{MISTAKES, Mistake, PATIENT, WORKERS};
 use hikyaku_testing::watchdog::watched;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -35,7 +35,7 @@ fn remarks(outcome: &Outcome) -> String {
 
 #[test]
 fn processes_that_wait_for_each_other_are_explained_and_ended() {
-    for mistake in &MISTAKES {
+    for mistake in MISTAKES.iter().chain([&WORKERS]) {
         let outcome = job(mistake).on_deadlock(OnDeadlock::End).run().unwrap();
         assert_eq!((outcome.stopped, outcome.status()), (Some(Stopped::Deadlock), 124), "{outcome:?}");
         let text = remarks(&outcome);
@@ -58,6 +58,16 @@ fn a_job_goes_on_unless_it_is_to_be_ended() {
     assert_eq!(outcome.remarks.len(), 1, "{outcome:?}");
 }
 
+/// Main threads that are not in a call may still do something, unless they wait for other threads.
+#[test]
+fn workers_that_wait_for_their_main_threads_are_no_deadlock() {
+    let outcome =
+        Launcher::new(PROGRAM).arg(PATIENT).ranks(2).capture(true).on_deadlock(OnDeadlock::End).run().unwrap();
+    assert_eq!((outcome.stopped, outcome.status(), remarks(&outcome).as_str()), (None, 0, ""), "{outcome:?}");
+    let output = Command::new(PROGRAM).args([PATIENT, "threads"]).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
 #[test]
 fn simulated_ranks_that_wait_for_each_other_are_explained() {
     for mistake in &MISTAKES {
@@ -78,7 +88,7 @@ fn simulated_ranks_that_wait_for_each_other_are_explained() {
 
 #[test]
 fn threads_that_wait_for_each_other_are_explained_at_once() {
-    for mistake in &MISTAKES {
+    for mistake in MISTAKES.iter().chain([&WORKERS]) {
         let begin = Instant::now();
         let mut child = Command::new(PROGRAM).args([mistake.name, "threads"]).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();

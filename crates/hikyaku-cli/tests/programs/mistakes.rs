@@ -46,6 +46,25 @@ fn err(job: &Job, name: &str) -> Result<()> {
             }
             messages.recv(&mut [0.0f64; 2], 0, 0).map(drop)
         }
+        "circle" => {
+            // Each receives from the next rank before it sends to the one before.
+            let (messages, ranks) = (job.messages(1)?, job.size());
+            messages.recv(&mut [0u64], (job.rank() + 1) % ranks, 0)?;
+            messages.send(&[1u64], (job.rank() + ranks - 1) % ranks, 0)
+        }
+        "workers" => {
+            let (endpoints, ranks) = (job.endpoints(1, 1)?, job.size());
+            std::thread::scope(|threads| {
+                for endpoint in endpoints {
+                    threads.spawn(move || {
+                        endpoint.run(|worker| {
+                            worker.messages().recv(&mut [0u64], (worker.rank() + 1) % ranks, 0).map(drop)
+                        })
+                    });
+                }
+            });
+            Ok(())
+        }
         other => panic!("{other}?"),
     }
 }

@@ -1,5 +1,6 @@
 //! Ranks as threads of this process: for tests, for documentation, and for programs that want ranks cheaply.
 
+use super::asleep;
 use super::standstill::{self, News, Standstill};
 use super::{Config, Job};
 use crate::error::{Error, Result};
@@ -8,6 +9,7 @@ use crate::sync::fence::Fences;
 use crate::sync::gate::Gate;
 use crate::transport::hosts::Hosts;
 use crate::transport::shm::layout::{JobMemory, Layout};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,7 +59,8 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
     let interfaces = (0..size).map(interface).collect::<Result<Vec<_>>>()?;
     // Shut until every thread exists: only then does any rank run.
     let gate = Gate::new();
-    let watch = Watch { ended: AtomicUsize::new(0), watcher: std::thread::current() };
+    let threads_before = asleep::threads_here();
+    let watch = Watch { ended: AtomicUsize::new(0), watcher: std::thread::current(), threads_before };
     let body = |ni: Arc<Ni>| {
         let _ends = Ends(&watch);
         if !gate.pass() {
@@ -93,6 +96,8 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
 struct Watch {
     ended: AtomicUsize,
     watcher: Thread,
+    /// Threads that belong to no rank.
+    threads_before: BTreeSet<u32>,
 }
 
 impl Watch {
@@ -102,7 +107,9 @@ impl Watch {
         let mut standstill = Standstill::default();
         while self.ended.load(Ordering::Acquire) < size {
             std::thread::park_timeout(standstill::LOOK_EVERY);
-            if let Some(News::Stands(text)) = standstill.judge(&standstill::look(memory, &ranks)) {
+            if let Some(News::Stands(text)) =
+                standstill.judge(&standstill::look_here(memory, &ranks, &self.threads_before))
+            {
                 // A standard error that cannot be written is no reason to end the job.
                 let _ = std::io::stderr().write_all(format!("hikyaku: {text}").as_bytes());
             }

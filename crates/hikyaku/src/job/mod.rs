@@ -8,6 +8,7 @@
 //! | `beside` | ranks as threads that are far from each other, for tests |
 //! | `simulated` | ranks in virtual time |
 //! | `standstill` | a job in which every rank waits: who waits for what |
+//! | `asleep` | whether threads of the program can still do something |
 //! | `join` | this process as one rank, started by a launcher or alone |
 //! | `inherited` | descriptors that a launcher has opened for it |
 //! | `pmi/` | what launchers of other libraries tell |
@@ -28,6 +29,7 @@
 //! | `topology` | which cores there are |
 
 mod address;
+mod asleep;
 #[cfg(test)]
 mod beside;
 pub(crate) mod bytes;

@@ -3,9 +3,13 @@
 //! Ranks say so themselves when a wait takes long ([`crate::transport::shm::waiting`]). Whoever watches them looks now and then, and draws
 //! the conclusion here.
 
+use super::asleep;
 use crate::transport::shm::layout::{JobMemory, Local, State};
 use crate::transport::shm::waiting::{self, Seen, Whom};
+use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How often to look.
@@ -43,7 +47,7 @@ impl View {
 pub(crate) enum Presence {
     /// Some thread of it may.
     Works,
-    /// All its ports wait.
+    /// All its ports wait, or all its threads do.
     Waits,
     /// It has ended.
     Gone,
@@ -61,37 +65,91 @@ pub(crate) struct Standing {
     pub place: String,
 }
 
-/// The ranks of one host, by their numbers in the job.
+impl Standing {
+    /// Whether it has lasted for long, and will not end by itself.
+    fn is_long(&self) -> bool {
+        !self.ends && self.waited >= STILL
+    }
+}
+
+/// The ranks of one host, which are processes, by their numbers in the job.
 pub(crate) fn look(memory: &JobMemory, ranks: &[usize]) -> Vec<View> {
-    let mut views = look_at(memory, ranks, waiting::now());
-    // One that was killed in a wait has not taken back what it said.
-    views.iter_mut().filter(|view| view.presence == Presence::Gone).for_each(|view| view.waits.clear());
-    views
+    look_now(memory, ranks, |threads| asleep::others_sleep(threads[0], |thread| threads.contains(&thread)))
+}
+
+/// Ranks that are threads of this process. Threads that were there before them are not theirs.
+pub(crate) fn look_here(memory: &JobMemory, ranks: &[usize], before: &BTreeSet<u32>) -> Vec<View> {
+    let waiting: BTreeSet<u32> =
+        look_at(memory, ranks, waiting::now()).into_iter().flat_map(|look| look.threads).collect();
+    let is_known = |thread| before.contains(&thread) || waiting.contains(&thread);
+    // The same for all of them.
+    let sleep = LazyCell::new(|| asleep::others_sleep(std::process::id(), is_known));
+    look_now(memory, ranks, |_| *sleep)
+}
+
+/// The ranks of a host. `others_sleep` is asked about those whose threads wait in some of their ports, all for long: whether their other
+/// threads can do nothing either.
+fn look_now(memory: &JobMemory, ranks: &[usize], others_sleep: impl Fn(&[u32]) -> bool) -> Vec<View> {
+    let looks = look_at(memory, ranks, waiting::now());
+    let seem_to_stand =
+        looks.iter().map(|look| look.seems_to_stand() && others_sleep(&look.threads)).collect::<Vec<_>>();
+    let again = if seem_to_stand.contains(&true) { look_at(memory, ranks, waiting::now()) } else { looks.clone() };
+    let view = |((look, again), seems): ((Look, Look), bool)| {
+        let mut view = look.view;
+        // Nobody has come back from a wait and put the others to sleep.
+        if seems && view.is_as(&again.view) {
+            view.presence = Presence::Waits;
+        }
+        // One that was killed in a wait has not taken back what it said.
+        if view.presence == Presence::Gone {
+            view.waits.clear();
+        }
+        view
+    };
+    looks.into_iter().zip(again).zip(seem_to_stand).map(view).collect()
 }
 
 /// The ranks of a simulated host whose run has ended.
 pub(crate) fn look_back(memory: &JobMemory, ranks: &[usize]) -> Vec<View> {
-    look_at(memory, ranks, waiting::END)
+    look_at(memory, ranks, waiting::END).into_iter().map(|look| look.view).collect()
 }
 
-fn look_at(memory: &JobMemory, ranks: &[usize], now: Duration) -> Vec<View> {
-    let view = |(local, rank): (usize, &usize)| {
+/// A rank, and its threads that wait.
+#[derive(Clone)]
+struct Look {
+    view: View,
+    threads: Vec<u32>,
+}
+
+impl Look {
+    /// Whether some of its ports wait for long, and all others may have nobody who uses them.
+    fn seems_to_stand(&self) -> bool {
+        self.view.presence == Presence::Works
+            && !self.view.waits.is_empty()
+            && self.view.waits.iter().all(Standing::is_long)
+    }
+}
+
+fn look_at(memory: &JobMemory, ranks: &[usize], now: Duration) -> Vec<Look> {
+    let look = |(local, rank): (usize, &usize)| {
         let block = memory.block(Local(local as u32));
-        let standing = |(port, seen): (usize, Option<Seen>)| {
-            let Seen { turn, whom, since, ends, call, place } = seen?;
+        let mut threads = Vec::new();
+        let mut standing = |(port, seen): (usize, Option<Seen>)| {
+            let Seen { turn, whom, since, ends, thread, call, place } = seen?;
+            threads.push(thread);
             Some(Standing { wait: (port, turn), whom, waited: now.saturating_sub(since), ends, call, place })
         };
-        let open = block.life.ports.load(std::sync::atomic::Ordering::Relaxed);
-        let waits: Vec<_> = block.waits.iter().map(|wait| wait.read()).enumerate().filter_map(standing).collect();
+        let open = block.life.ports.load(Ordering::Relaxed);
+        let waits: Vec<_> = block.waits.iter().map(|wait| wait.read()).enumerate().filter_map(&mut standing).collect();
         let presence = match block.life.state() {
             State::Joined if !waits.is_empty() && waits.len() >= open.count_ones() as usize => Presence::Waits,
             State::Starting | State::Joined => Presence::Works,
             _ => Presence::Gone,
         };
-        let arrivals = block.life.arrivals.load(std::sync::atomic::Ordering::Relaxed);
-        View { rank: *rank, presence, arrivals, waits }
+        let arrivals = block.life.arrivals.load(Ordering::Relaxed);
+        Look { view: View { rank: *rank, presence, arrivals, waits }, threads }
     };
-    ranks.iter().enumerate().map(view).collect()
+    ranks.iter().enumerate().map(look).collect()
 }
 
 /// What has been told of a job.
@@ -115,7 +173,7 @@ impl Standstill {
         let waits = || views.iter().flat_map(|view| view.waits.iter().map(|wait| (view.rank, wait)));
         let stands = views.iter().all(|view| view.presence != Presence::Works)
             && waits().next().is_some()
-            && waits().all(|(_, wait)| !wait.ends && wait.waited >= STILL);
+            && waits().all(|(_, wait)| wait.is_long());
         if !stands {
             return self.told.take().map(|_| News::Moves);
         }

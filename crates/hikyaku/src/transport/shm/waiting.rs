@@ -9,7 +9,7 @@ use std::fmt::{self, Display, Write};
 use std::time::Duration;
 
 /// Room for the call and for where it stands in the program.
-const TEXT_WORDS: usize = 26;
+const TEXT_WORDS: usize = 25;
 const TEXT_BYTES: usize = TEXT_WORDS * 8;
 
 /// The two lowest bits of the turn.
@@ -31,6 +31,8 @@ shared! {
         since: AtomicU64,
         /// Not 0: it ends by itself.
         ends: AtomicU64,
+        /// The thread, by its number in the system.
+        thread: AtomicU64,
         bytes: AtomicU64,
         text: [AtomicU64; TEXT_WORDS],
     }
@@ -60,6 +62,8 @@ pub struct Seen {
     pub since: Duration,
     /// Whether it has a deadline of its own.
     pub ends: bool,
+    /// The thread, by its number in the system.
+    pub thread: u32,
     /// The call.
     pub call: String,
     /// Where it stands in the program; empty if that is not known.
@@ -90,6 +94,7 @@ impl Waiting {
         self.barrier.store(barrier, Ordering::Relaxed);
         self.since.store(since.as_nanos() as u64, Ordering::Relaxed);
         self.ends.store(ends as u64, Ordering::Relaxed);
+        self.thread.store(rustix::thread::gettid().as_raw_nonzero().get() as u64, Ordering::Relaxed);
         let mut text = [0; TEXT_BYTES];
         let mut head = Head { text: &mut text[..TEXT_BYTES / 2], used: 0 };
         // Neither fails: what does not fit is left out.
@@ -124,6 +129,7 @@ impl Waiting {
         };
         let since = Duration::from_nanos(self.since.load(Ordering::Relaxed));
         let ends = self.ends.load(Ordering::Relaxed) != 0;
+        let thread = self.thread.load(Ordering::Relaxed) as u32;
         let bytes = (self.bytes.load(Ordering::Relaxed) as usize).min(TEXT_BYTES);
         let text: Vec<u8> = self.text.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
         fence(Ordering::Acquire);
@@ -132,7 +138,7 @@ impl Waiting {
         }
         let mut parts = text[..bytes].splitn(2, |byte| *byte == 0).map(harmless);
         let (call, place) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        Some(Seen { turn, whom, since, ends, call, place })
+        Some(Seen { turn, whom, since, ends, thread, call, place })
     }
 }
 
@@ -182,7 +188,8 @@ mod tests {
     fn waiting() -> Waiting {
         let word = || AtomicU64::new(0);
         let text = std::array::from_fn(|_| word());
-        Waiting { turn: word(), whom: word(), barrier: word(), since: word(), ends: word(), bytes: word(), text }
+        let (turn, whom, barrier, since, ends) = (word(), word(), word(), word(), word());
+        Waiting { turn, whom, barrier, since, ends, thread: word(), bytes: word(), text }
     }
 
     #[test]
@@ -193,6 +200,7 @@ mod tests {
         waiting.publish(Whom::Rank(3), since, false, "recv(slot 2)", "src/main.rs:10:4");
         let seen = waiting.read().unwrap();
         assert_eq!((seen.whom, seen.since, seen.ends), (Whom::Rank(3), since, false));
+        assert_eq!(seen.thread, rustix::thread::gettid().as_raw_nonzero().get() as u32);
         assert_eq!((seen.call.as_str(), seen.place.as_str()), ("recv(slot 2)", "src/main.rs:10:4"));
         waiting.publish(Whom::Barrier(7), since, true, "barrier()", "");
         let next = waiting.read().unwrap();
