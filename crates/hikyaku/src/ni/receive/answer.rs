@@ -75,7 +75,10 @@ impl Base {
     /// An operation of the network itself has ended.
     pub(crate) fn complete(&self, token: Token, end: End) {
         if let Some(direct) = &self.direct {
-            direct.complete(&self.accounts, token, end, |(word, value)| self.set_status(word, value));
+            let write = |(word, value)| self.set_status(word, value);
+            if let Some((port, transfer, ended)) = direct.complete(&self.accounts, token, end, write) {
+                self.transfers[port].finish(transfer, ended);
+            }
             self.notify(self.rank, ANY);
         }
     }

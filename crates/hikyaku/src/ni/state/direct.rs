@@ -170,10 +170,17 @@ impl Direct {
         }
     }
 
-    /// An operation has ended; also one that is not known any more. Its status word is written by `write`.
-    pub fn complete(&self, accounts: &[Account], token: Token, end: End, write: impl FnOnce(StatusWord)) {
+    /// An operation has ended; also one that is not known any more. Its status word is written by `write`. Gives what has become of a
+    /// transfer, if it was one: its port and its token, and why it was refused.
+    pub fn complete(
+        &self,
+        accounts: &[Account],
+        token: Token,
+        end: End,
+        write: impl FnOnce(StatusWord),
+    ) -> Option<(usize, u64, Result<(), Refusal>)> {
         let mut desk = self.desk();
-        let Some(doing) = desk.doing(token) else { return };
+        let doing = desk.doing(token)?;
         let Doing { rank, port, .. } = *doing;
         if let Hearer::Waiter(ended) = &mut doing.hearer {
             if ended.is_none() {
@@ -181,12 +188,19 @@ impl Direct {
                 let doing = *doing;
                 self.end_put(&mut desk, token, &doing);
             }
-            return;
+            return None;
         }
-        let Some(doing) = desk.close(token) else { return };
+        let doing = desk.close(token)?;
         self.end_put(&mut desk, token, &doing);
-        if let Hearer::Nobody = doing.hearer {
-            return;
+        match (doing.hearer, end) {
+            (Hearer::Nobody, _) => return None,
+            (Hearer::Transfer(transfer), Ok(_)) => return Some((port, transfer, Ok(()))),
+            (Hearer::Transfer(transfer), Err(RemoteFailure::Refused)) => {
+                return Some((port, transfer, Err(doing.refusal)));
+            }
+            // It stays under way: whoever waits for it hears how that rank has ended.
+            (Hearer::Transfer(_), Err(RemoteFailure::Lost)) => return None,
+            (Hearer::Account | Hearer::Waiter(_), _) => {}
         }
         let account = &accounts[port];
         match end {
@@ -196,11 +210,12 @@ impl Direct {
                 match why {
                     RemoteFailure::Refused => account.refuse(rank, doing.refusal as u64),
                     // It stays owed: whoever settles waits for the news, which say how that rank has ended.
-                    RemoteFailure::Lost => return,
+                    RemoteFailure::Lost => return None,
                 }
             }
         }
         *desk.peer(rank).owed_by(port) -= 1;
+        None
     }
 
     /// How an operation has ended that somebody waits for. One that is lost never does: the news of its target end the wait.
@@ -216,7 +231,7 @@ impl Direct {
     fn leave(&self, token: Token) -> bool {
         let mut desk = self.desk();
         let Some(doing) = desk.doing(token) else { return false };
-        if let Hearer::Waiter(None) = doing.hearer {
+        if let Hearer::Waiter(None) | Hearer::Transfer(_) = doing.hearer {
             doing.hearer = Hearer::Nobody;
             return true;
         }
