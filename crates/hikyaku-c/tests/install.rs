@@ -24,7 +24,9 @@ fn installed() -> &'static Path {
     INSTALLED.get_or_init(|| {
         let (first, moved) = (fresh("installed"), fresh("moved").join("here"));
         let cargo = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "-p", "hikyaku-blacs", "--profile", profile(), "--target-dir"])
+            // With the program, as other tests do: for the library alone, what it rests on would be built once more.
+            .args(["build", "--quiet", "-p", "hikyaku-blacs", "-p", "hikyaku-cli"])
+            .args(["--profile", profile(), "--target-dir"])
             .arg(built().parent().unwrap())
             .current_dir(repository())
             .status();

@@ -3,7 +3,7 @@
 use super::{Choices, Job};
 use crate::Until;
 use crate::error::{Error, Result};
-use crate::ni::{Ni, RawPort, Routes, Settings};
+use crate::ni::{Ni, RawPort, Routes, Service, Settings};
 use crate::sync::fence::Fences;
 use crate::transport::core::Transport;
 use crate::transport::hosts::Hosts;
@@ -17,21 +17,22 @@ use std::time::{Duration, Instant};
 
 /// Runs a job of threads, each on a host of its own. Nobody serves others but in calls of the library.
 fn run_apart(size: usize, rank: impl Fn(&Job) -> Result<()> + Sync) {
-    run_over(memory_endpoints(size).unwrap(), rank);
+    run_over(memory_endpoints(size).unwrap(), false, rank);
 }
 
-/// Runs it over udp on this machine. What is lent is sent from where it is, unless frames are sealed.
+/// Runs it over udp on this machine, where sleepers are woken by what arrives. What is lent is sent from where it is, unless frames
+/// are sealed.
 fn run_over_udp(size: usize, is_sealed: bool, rank: impl Fn(&Job) -> Result<()> + Sync) {
     let bind = ([127, 0, 0, 1], 0).into();
     let config = if is_sealed { Config::new(bind, [7; 32]) } else { Config::unsealed(bind) };
     let bound: Vec<_> = (0..size).map(|_| Bound::new(config.clone()).unwrap()).collect();
     let addresses: Vec<_> = bound.iter().map(|bound| bound.address().ok()).collect();
     let start = |(rank, bound): (usize, Bound)| bound.start(rank, addresses.clone()).unwrap();
-    run_over(bound.into_iter().enumerate().map(start).collect(), rank);
+    run_over(bound.into_iter().enumerate().map(start).collect(), true, rank);
 }
 
-/// Runs it over the endpoints of all ranks.
-fn run_over<T: Transport + 'static>(endpoints: Vec<T>, rank: impl Fn(&Job) -> Result<()> + Sync) {
+/// Runs it over the endpoints of all ranks; `is_served`: each rank has a service thread.
+fn run_over<T: Transport + 'static>(endpoints: Vec<T>, is_served: bool, rank: impl Fn(&Job) -> Result<()> + Sync) {
     let size = endpoints.len();
     let hosts = Hosts::new(&(0..size as u32).collect::<Vec<_>>()).unwrap();
     let layouts: Vec<_> = (0..size).map(|_| Layout::of_host(size, 1, 4, 1 << 20).unwrap()).collect();
@@ -56,7 +57,8 @@ fn run_over<T: Transport + 'static>(endpoints: Vec<T>, rank: impl Fn(&Job) -> Re
     std::thread::scope(|scope| {
         for ni in interfaces {
             scope.spawn(|| {
-                let job = Job::new(ni, None, None).inspect(Job::announce).unwrap();
+                let mut job = Job::new(ni, None, None).inspect(Job::announce).unwrap();
+                job.service = is_served.then(|| Service::start(&job.ni).unwrap());
                 rank(&job).unwrap();
             });
         }

@@ -8,8 +8,8 @@ use std::net::UdpSocket;
 use std::time::Instant;
 
 const SECRET: [u8; SECRET_BYTES] = [7; SECRET_BYTES];
-/// For what should take no time.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// For what should take no time, on a machine that others use too.
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
 fn config() -> Config {
     Config { faults: Some(FaultRates::default()), ..Config::new("127.0.0.1:0".parse().unwrap(), SECRET) }
@@ -356,7 +356,7 @@ fn another_jobs_frames_are_not_heard() {
     let ends = endpoints(&[plain(), other]);
     let mut taken = taken(2);
     post(&ends[1], 0, 1, &[], None);
-    poll_until(&ends, &mut taken, |taken| !taken[1].lost.is_empty());
+    poll_until(&ends, &mut taken, |taken| !taken[0].messages.is_empty() || !taken[1].lost.is_empty());
     assert!(taken[0].messages.is_empty() && ends[0].counters().forged > 2);
     assert_eq!(ends[0].link_count(), 0);
 }
