@@ -47,7 +47,8 @@ const HOSTS: &str = "\
 between two hosts: ours, ours without authentication and Open MPI over TCP take turns. Limits: datagrams of 8 bytes, and
 1 MB by datagrams as long as our frames, which the kernel cuts and joins as ours, without heads, copies or acknowledgements; all
 by sockets that are polled as we do. Open MPI sends messages, and authenticates nothing. A push while computing: to a rank that
-calls nothing of the library, which sees it in its memory and answers. Goals: 8 B push at most 1.2 x limit and 1.0 x peer; 1 MB
+calls nothing of the library, which sees it in its memory and answers; its limit is a bare program in which a thread that sleeps on
+the socket tells the one that computes. Goals: 8 B push at most 1.2 x limit and 1.0 x peer; 1 MB
 not authenticated at least 0.7 x peer; a push while computing within 1,000 us; a rank that waits at most 1 %.";
 
 const CROWDED: &str = "Peers that spin are not measured with more ranks than cores.";

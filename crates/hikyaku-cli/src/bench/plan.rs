@@ -199,6 +199,10 @@ pub enum Kind {
     HostsLimitTrains,
     /// The limit in rounds without authentication.
     HostsLimitTrainsOpen,
+    /// Between hosts, limit: a bare datagram to a program that computes while a thread of it sleeps on the socket, and its answer.
+    HostsLimitLanding,
+    /// The slowest of them.
+    HostsLimitLandingMost,
     /// Between hosts: a packet of the transport alone, one way.
     HostsPacket,
     /// Between hosts: data and a word, seen by a spinning peer, one way.
@@ -235,6 +239,7 @@ impl Kind {
             Kind::HostsLimitTcp | Kind::HostsLimitTrains | Kind::HostsLimitTrainsOpen => Unit::GigabytesPerSecond,
             Kind::HostsBandwidth | Kind::HostsBandwidthOpen => Unit::GigabytesPerSecond,
             Kind::HostsLanding | Kind::HostsLandingMost | Kind::Alltoall => Unit::Microseconds,
+            Kind::HostsLimitLanding | Kind::HostsLimitLandingMost => Unit::Microseconds,
             Kind::Memory => Unit::Megabytes,
             Kind::HostsIdle => Unit::Percent,
             _ => Unit::Nanoseconds,
@@ -307,6 +312,7 @@ impl Kind {
             Kind::HostsBandwidth | Kind::HostsBandwidthOpen => Some(Test::HostsBandwidth),
             Kind::HostsLimitUdp | Kind::HostsLimitTcp | Kind::HostsPacket => None,
             Kind::HostsLimitTrains | Kind::HostsLimitTrainsOpen | Kind::HostsLimitUdpOpen => None,
+            Kind::HostsLimitLanding | Kind::HostsLimitLandingMost => None,
             Kind::HostsIdle | Kind::HostsLanding | Kind::HostsLandingMost => None,
         }
     }

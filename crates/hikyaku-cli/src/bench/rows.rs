@@ -215,8 +215,8 @@ fn hosts(rows: &mut Vec<Row>) {
     row("a packet of the transport alone", Kind::HostsPacket, 8, Some(short));
     row("1 MB message", Kind::HostsBandwidth, long, trains[0]);
     row("the same, not authenticated", Kind::HostsBandwidthOpen, long, trains[1]);
-    row("8 B push while computing, answered", Kind::HostsLanding, 8, None);
-    row("the slowest of those", Kind::HostsLandingMost, 8, None);
+    row("8 B push while computing, answered", Kind::HostsLanding, 8, Some(Limit::Bare(Kind::HostsLimitLanding, 8)));
+    row("the slowest of those", Kind::HostsLandingMost, 8, Some(Limit::Bare(Kind::HostsLimitLandingMost, 8)));
     row("CPU of a rank that waits", Kind::HostsIdle, 0, None);
 }
 

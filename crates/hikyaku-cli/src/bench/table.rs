@@ -74,6 +74,8 @@ fn print_bare(results: &Results) {
         (Kind::HostsLimitUdp, 8, "limit: a bare datagram, one way"),
         (Kind::HostsLimitTrains, 1 << 20, "limit: 1 MB by bare datagrams"),
         (Kind::HostsLimitTcp, 1 << 20, "1 MB by a bare stream"),
+        (Kind::HostsLimitLanding, 8, "limit: a bare thread that sleeps"),
+        (Kind::HostsLimitLandingMost, 8, "limit: the slowest of those"),
     ] {
         if let Some(figure) = results.ours.find(kind, bytes, 2) {
             let ratio = if name.starts_with("limit") { "1.00" } else { "" };
@@ -173,7 +175,8 @@ fn to_limit(results: &Results, figure: &Figure, limit: Limit) -> Option<f64> {
         Limit::CopyTwo(bytes) => (results.ours.find(Kind::LimitCopyTwo, bytes, 2)?, 1.0),
         Limit::Bare(kind, bytes) => (results.ours.find(kind, bytes, 2)?, 1.0),
     };
-    let same_unit = if figure.kind.unit() == Unit::Microseconds { 1e-3 } else { 1.0 };
+    let is_longer = figure.kind.unit() == Unit::Microseconds && limit.kind.unit() == Unit::Nanoseconds;
+    let same_unit = if is_longer { 1e-3 } else { 1.0 };
     let factor = times * same_unit;
     let pairs = figure.values.iter().zip(&limit.values);
     Some(median(&pairs.map(|(value, limit)| value / (limit * factor)).collect::<Vec<_>>()))

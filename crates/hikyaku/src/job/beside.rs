@@ -5,14 +5,17 @@ use crate::Until;
 use crate::error::{Error, Result};
 use crate::ni::{Ni, RawPort, Routes, Service, Settings};
 use crate::sync::fence::Fences;
-use crate::transport::core::Transport;
+use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport};
 use crate::transport::hosts::Hosts;
-use crate::transport::loopback::memory_endpoints;
+use crate::transport::loopback::{Endpoint, endpoints, memory_endpoints};
+use crate::transport::packet::kind;
 use crate::transport::shm::layout::{JobMemory, Layout};
+use crate::transport::shm::ring::Packet;
 use crate::transport::udp::{Bound, Config};
+use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Runs a job of threads, each on a host of its own. Nobody serves others but in calls of the library.
@@ -89,6 +92,65 @@ fn a_put_lands_in_a_rank_that_computes() {
             assert_eq!(data.to_vec(), [5; 4000]);
         }
         job.barrier()
+    });
+}
+
+/// A transport that has no room for the first credits.
+struct Narrow(Endpoint, AtomicU32);
+
+impl Transport for Narrow {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+    unsafe fn post(&self, to: usize, packet: &Packet, body: Body, token: Option<Token>) -> Result<Posted> {
+        if packet.kind == kind::CREDIT && self.1.fetch_add(1, Ordering::Relaxed) < 50 {
+            return Ok(Posted::Busy);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.0.post(to, packet, body, token) }
+    }
+    fn poll(&self, sink: &mut dyn Sink) -> bool {
+        self.0.poll(sink)
+    }
+    fn has_arrived(&self) -> bool {
+        self.0.has_arrived()
+    }
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.0.descriptor()
+    }
+    fn arm(&self) -> Armed {
+        self.0.arm()
+    }
+    fn drained(&self) -> bool {
+        self.0.drained()
+    }
+}
+
+/// Nothing else comes after the question: the answer is tried again all the same.
+#[test]
+fn who_asks_is_told_also_where_there_was_no_room() {
+    let narrow = endpoints(2).unwrap().into_iter().map(|endpoint| Narrow(endpoint, AtomicU32::new(0)));
+    run_over(narrow.collect(), |job| {
+        let word = job.symmetric::<u64>(1)?;
+        job.register_handler(1, |_, _| {})?;
+        job.barrier()?;
+        let (begin, mut is_late) = (Instant::now(), false);
+        if job.rank() == 0 {
+            job.send(1, 1, 0, [0; 6], &[])?;
+            job.sync()?;
+            job.word(word.at(1, 0), 1)?;
+        }
+        while job.rank() == 1 && word.get(0) == 0 {
+            job.progress();
+            if begin.elapsed() > Duration::from_secs(5) {
+                // Other messages, so that the engine runs: the test fails, and ends.
+                is_late = true;
+                job.send(1, 1, 0, [0; 6], &[])?;
+            }
+        }
+        job.barrier()?;
+        assert!(!is_late, "told only when something else came");
+        Ok(())
     });
 }
 

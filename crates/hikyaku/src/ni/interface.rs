@@ -67,8 +67,12 @@ impl Ni {
             self.note_poll();
         }
         let received = self.receive() == Some(true);
-        if !is_busy && !received && !self.intake.has_put_off() {
-            return Some(false);
+        if !is_busy && !self.intake.has_put_off() {
+            // What concerns memory alone is done, and mostly there is nothing else.
+            if received {
+                self.notify(self.rank, ANY);
+            }
+            return Some(received);
         }
         let mut engine = self.try_engine()?;
         let (worked, panic) = engine.run(self, &self.intake);

@@ -1,8 +1,9 @@
 //! Two ranks on two hosts.
 
 use super::bare::{Bare, exchange};
+use super::sleeper::Sleeper;
 use super::{Round, limit};
-use crate::bench::plan::{Figures, Kind};
+use crate::bench::plan::{Figures, Kind, median};
 use hikyaku::message::Messages;
 use hikyaku::spi::{Loss, Packet, Posted, Sink, Token, Transport, udp};
 use hikyaku::{By, Error, Job, Result, Symmetric, Until};
@@ -41,9 +42,15 @@ pub fn measure(job: &Job) -> Result<Figures> {
         round.note(Kind::HostsLimitTrains, LONG, pair.bare.trains(job, &pair.words, LONG, LONG_ROUND_TRIPS)?);
         let time = pair.send(LONG / 8, LONG_ROUND_TRIPS)?.as_secs_f64();
         round.note(Kind::HostsBandwidth, LONG, (2 * LONG as u64 * LONG_ROUND_TRIPS) as f64 / time / 1e9);
-        let (usual, most) = pair.landing()?;
-        round.note(Kind::HostsLanding, 8, usual);
-        round.note(Kind::HostsLandingMost, 8, most);
+        let bare = pair.sleeper.ask(job, &pair.words, LANDINGS, PAUSE)?;
+        let ours = pair.landing()?;
+        for (times, usual, most) in [
+            (bare, Kind::HostsLimitLanding, Kind::HostsLimitLandingMost),
+            (ours, Kind::HostsLanding, Kind::HostsLandingMost),
+        ] {
+            round.note(usual, 8, median(&times));
+            round.note(most, 8, times.iter().copied().fold(0.0, f64::max));
+        }
     }
     let mut round = Round { figures: &mut figures, ranks: 2, counts: true };
     round.note(Kind::HostsIdle, 0, pair.idle()?);
@@ -58,6 +65,7 @@ struct Pair<'a> {
     /// To send from and to receive into.
     private: [Vec<u64>; 2],
     bare: Bare,
+    sleeper: Sleeper,
     /// The transport alone, beside that of the job.
     transport: udp::Endpoint,
     /// Packets it has carried each way.
@@ -69,6 +77,7 @@ impl<'a> Pair<'a> {
         let words = job.symmetric(64)?;
         let messages = job.messages(4)?;
         let bare = Bare::new(job, &words)?;
+        let sleeper = Sleeper::new(job, &words)?;
         let bound = udp::Bound::new(udp::Config::new(
             SocketAddr::new(hikyaku::spi::address_of_this_host()?, 0),
             [5; udp::SECRET_BYTES],
@@ -78,7 +87,7 @@ impl<'a> Pair<'a> {
         addresses[1 - job.rank()] = Some(peer);
         let transport = bound.start(job.rank(), addresses)?;
         let private = [limit::large_vector(LONG / 8), limit::large_vector(LONG / 8)];
-        Ok(Pair { job, words, messages, private, bare, transport, carried: 0 })
+        Ok(Pair { job, words, messages, private, bare, sleeper, transport, carried: 0 })
     }
 
     fn peer(&self) -> usize {
@@ -175,9 +184,8 @@ impl<'a> Pair<'a> {
         Ok(time)
     }
 
-    /// Pushes to rank 1, which calls nothing of the library until it sees them: from the push to the answer, us; half of them
-    /// take less than the first figure, all no more than the second.
-    fn landing(&self) -> Result<(f64, f64)> {
+    /// Pushes to rank 1, which calls nothing of the library until it sees them: from each push to the answer, us.
+    fn landing(&self) -> Result<Vec<f64>> {
         let (job, area, peer) = (self.job, &self.words, self.peer());
         area.set(1, 0);
         job.barrier()?;
@@ -198,8 +206,7 @@ impl<'a> Pair<'a> {
             }
         }
         job.barrier()?;
-        let most = times.iter().copied().fold(0.0, f64::max);
-        Ok((crate::bench::plan::median(&times), most))
+        Ok(times)
     }
 
     /// What rank 0 takes of its core while it waits, %.

@@ -19,6 +19,7 @@ mod message;
 mod phases;
 mod prepared;
 mod remote;
+mod sleeper;
 mod trains;
 
 use super::limit;

@@ -67,6 +67,8 @@ impl Ni {
                 return ready().ok_or_else(|| ni.failing(error));
             }
             match turn.next() {
+                // A look at the transport is pause enough, and what comes meanwhile waits.
+                Step::Spin if always && ni.far.is_some() => (),
                 Step::Spin => std::hint::spin_loop(),
                 Step::Yield => rustix::thread::sched_yield(),
                 Step::Late(after) => {

@@ -145,7 +145,6 @@ impl Engine {
                 Some(_) => self.put_off.push(message),
             }
         }
-        ni.lookout.note_put_off(self.put_off.len());
         if self.debts.are_due() {
             self.debts.pay(|rank, handled, is_asked| {
                 let handler = if is_asked { AWAITED } else { 0 };
@@ -154,6 +153,8 @@ impl Engine {
                 ni.post(rank, &credit, &[]).unwrap_or(true)
             });
         }
+        // What found no room is tried again.
+        ni.lookout.note_put_off(self.put_off.len() + usize::from(self.debts.are_due()));
         (worked, panicked)
     }
 

@@ -67,12 +67,12 @@ impl Intake {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        let sent = desk.go_on(ni, self);
+        let sent = desk.has_more() && desk.go_on(ni, self);
         let waited = !desk.put_off.is_empty();
         let mut sink = Receiving { desk: &mut desk, intake: self, ni, worked: false };
         let came = far.poll(&mut sink) || sink.worked;
         // What found no room may have it now, and nothing else may come for long.
-        let sent = desk.go_on(ni, self) || sent;
+        let sent = desk.has_more() && desk.go_on(ni, self) || sent;
         Some(came || sent || waited)
     }
 
@@ -143,7 +143,14 @@ impl Desk {
         intake.put_off_count.store(self.put_off.len(), Ordering::Relaxed);
     }
 
+    /// Whether answers are waiting, or operations that were put off.
+    #[inline(always)]
+    fn has_more(&self) -> bool {
+        self.outbox.is_waiting() || !self.put_off.is_empty()
+    }
+
     /// Sends answers that are waiting, and tries operations again that were put off; whether anything was done.
+    #[cold]
     fn go_on(&mut self, ni: &Base, intake: &Intake) -> bool {
         let sent = self.outbox.is_waiting() && self.outbox.flush(ni);
         let before = self.put_off.len();

@@ -61,10 +61,13 @@ impl Initiator {
         operation: &Operation<'_>,
         mut each: impl FnMut(&Operation<'_>, bool) -> Result<()>,
     ) -> Result<()> {
-        let Some(data) = operation.act.data() else { return each(operation, true) };
         let max = match self.ni.is_common(&operation.at) {
             true => usize::MAX,
             false => self.ni.payload_max(operation.at.rank),
+        };
+        let data = match operation.act.data() {
+            Some(data) if data.len() > max => data,
+            _ => return each(operation, true),
         };
         let mut from = 0;
         while data.len() - from > max {

@@ -7,16 +7,19 @@
 //! linear, those of sixteen blocks are added before they are reduced.
 
 use core::arch::x86_64::{
-    __m128i, _mm_clmulepi64_si128, _mm_loadu_si128, _mm_set_epi8, _mm_setzero_si128, _mm_shuffle_epi8,
+    __m128i, _mm_clmulepi64_si128, _mm_loadu_si128, _mm_set_epi8, _mm_set_epi64x, _mm_setzero_si128, _mm_shuffle_epi8,
     _mm_shuffle_epi32, _mm_slli_epi64, _mm_srli_epi64, _mm_storeu_si128, _mm_unpacklo_epi64, _mm_xor_si128,
 };
 
 /// Blocks between two reductions: each waits for the one before, so few are better than many.
 const STRIDE: usize = 16;
 
+/// What is left behind the last stride at most: its blocks, of which one may be padded, and the length.
+const REST: usize = STRIDE + 1;
+
 /// The powers of a key, the highest first, each with the sum of its halves.
 #[derive(Clone, Copy)]
-pub struct Powers([(__m128i, __m128i); STRIDE]);
+pub struct Powers([(__m128i, __m128i); REST]);
 
 /// Whether the processor has what [`Powers`] needs.
 pub fn is_there() -> bool {
@@ -44,8 +47,8 @@ fn powers(key: [u8; 16]) -> Powers {
     let carry = (key >> 127).wrapping_neg();
     let key = key << 1 ^ carry & (1 | 0xc2 << 120);
     let key = load(&key.to_le_bytes());
-    let mut all = [(key, halves(key)); STRIDE];
-    for index in (0..STRIDE - 1).rev() {
+    let mut all = [(key, halves(key)); REST];
+    for index in (0..REST - 1).rev() {
         let mut sum = Sum::new();
         sum.add(key, all[index + 1]);
         let power = sum.reduce();
@@ -55,7 +58,7 @@ fn powers(key: [u8; 16]) -> Powers {
 }
 
 #[target_feature(enable = "pclmulqdq,ssse3")]
-fn hash(powers: &[(__m128i, __m128i); STRIDE], bytes: &[u8]) -> [u8; 16] {
+fn hash(powers: &[(__m128i, __m128i); REST], bytes: &[u8]) -> [u8; 16] {
     let mut state = _mm_setzero_si128();
     let (strides, rest) = bytes.as_chunks::<{ 16 * STRIDE }>();
     for stride in strides {
@@ -64,34 +67,33 @@ fn hash(powers: &[(__m128i, __m128i); STRIDE], bytes: &[u8]) -> [u8; 16] {
         // By numbers: adapters of iterators are not compiled for this processor, and so not inlined here.
         let mut index = 1;
         while index < STRIDE {
-            sum.add(reversed(load(&blocks[index])), powers[index]);
+            sum.add(reversed(load(&blocks[index])), powers[REST - STRIDE + index]);
             index += 1;
         }
         // Last, because the state comes late.
-        sum.add(_mm_xor_si128(state, reversed(load(&blocks[0]))), powers[0]);
+        sum.add(_mm_xor_si128(state, reversed(load(&blocks[0]))), powers[REST - STRIDE]);
         state = sum.reduce();
     }
-    // What is left: whole blocks, one that is padded, and the length. At most one more than a stride.
+    // What is left, with one reduction: most frames are short, and this is all of them.
     let (blocks, tail) = rest.as_chunks::<16>();
-    let (mut padded, mut length) = ([0; 16], [0; 16]);
-    padded[..tail.len()].copy_from_slice(tail);
-    length[..8].copy_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
-    let count = rest.len().div_ceil(16) + 1;
-    let mut done = 0;
-    while done < count {
-        let now = (count - done).min(STRIDE);
-        let mut sum = Sum::new();
-        for index in 0..now {
-            let last = if done + index + 1 == count { &length } else { &padded };
-            let block = reversed(load(blocks.get(done + index).unwrap_or(last)));
-            sum.add(if index == 0 { _mm_xor_si128(state, block) } else { block }, powers[STRIDE - now + index]);
-        }
-        state = sum.reduce();
-        done += now;
+    let powers = &powers[REST - 1 - blocks.len() - usize::from(!tail.is_empty())..];
+    let (of_blocks, behind) = powers.split_at(blocks.len());
+    let mut sum = Sum::new();
+    for (block, power) in blocks.iter().zip(of_blocks) {
+        sum.add(reversed(load(block)), *power);
     }
+    if !strides.is_empty() {
+        sum.add(state, powers[0]);
+    }
+    if !tail.is_empty() {
+        let mut padded = [0; 16];
+        padded[..tail.len()].copy_from_slice(tail);
+        sum.add(reversed(load(&padded)), behind[0]);
+    }
+    sum.add(_mm_set_epi64x(bytes.len() as i64 * 8, 0), behind[behind.len() - 1]);
     let mut result = [0; 16];
     // SAFETY: 16 bytes that may lie anywhere.
-    unsafe { _mm_storeu_si128(result.as_mut_ptr().cast(), reversed(state)) };
+    unsafe { _mm_storeu_si128(result.as_mut_ptr().cast(), reversed(sum.reduce())) };
     result
 }
 

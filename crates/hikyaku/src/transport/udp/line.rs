@@ -142,6 +142,7 @@ impl Line {
     pub unsafe fn copy(&mut self, packet: &[u8; PACKET_BYTES], body: &Body) -> Posted {
         let bytes = PACKET_BYTES + body.len();
         let each = self.data_max().min(COPIED_BYTES_MAX);
+        let part = bytes > each;
         if let Some(Piece::Copied(last)) = self.link.newest_unsent()
             && !last.part
             && last.room() >= bytes
@@ -153,11 +154,11 @@ impl Line {
             self.link.grown(bytes);
             return Posted::Done;
         }
-        if self.link.room() < bytes.div_ceil(each) {
+        // A division takes as long as the rest of this.
+        if self.link.room() < if part { bytes.div_ceil(each) } else { 1 } {
             self.turned_away = true;
             return Posted::Busy;
         }
-        let part = bytes > each;
         let mut offset = 0;
         let mut before = PACKET_BYTES;
         while offset < body.len() || before > 0 {
@@ -273,6 +274,11 @@ impl Line {
         let bytes: usize = parts.iter().map(|(_, bytes)| bytes).sum();
         batch.add(self.rank, self.way.hop(), bytes > self.frame_max, &parts);
         true
+    }
+
+    /// Whether nothing is left to be said, after something was that acknowledges all that came.
+    pub fn has_said_all(&self) -> bool {
+        !self.link.has_unsent() && !self.link.is_pressed(1)
     }
 
     /// Puts a farewell into the batch.

@@ -50,6 +50,8 @@ pub struct State {
     open: Vec<u32>,
     /// Ranks whose lines may have something to send.
     dirty: Vec<u32>,
+    /// Ranks whose lines send now.
+    flushed: Vec<u32>,
     /// For the sink.
     pub events: VecDeque<Event>,
     /// There is room again for somebody who found none.
@@ -93,6 +95,7 @@ impl State {
             lines: (0..size).map(|_| None).collect(),
             open: Vec::new(),
             dirty: Vec::new(),
+            flushed: Vec::new(),
             events: VecDeque::new(),
             has_room_again: false,
             due: None,
@@ -179,19 +182,24 @@ impl State {
             self.dirty.swap_remove(index);
             let Some(line) = line else { continue };
             line.is_dirty = false;
+            self.flushed.push(rank);
             loop {
                 // A piece may have been made for a longer frame than the path takes now.
                 if self.batch.is_full(self.config.frame_max) {
                     self.send();
                 }
                 let Some(line) = self.lines[rank as usize].as_deref_mut() else { break };
-                if !line.stage(&self.me, now, &mut self.batch) {
-                    self.due = earlier(self.due, line.link.next_timeout());
+                if !line.stage(&self.me, now, &mut self.batch) || line.has_said_all() {
                     break;
                 }
             }
         }
         self.send();
+        // The peer has what it waits for: now there is time.
+        while let Some(rank) = self.flushed.pop() {
+            let due = self.lines[rank as usize].as_deref().and_then(|line| line.link.next_timeout());
+            self.due = earlier(self.due, due);
+        }
     }
 
     /// See [`Line::is_filling`].
