@@ -1,5 +1,6 @@
 //! Ranks as threads that are far from each other, over the smallest transport with remote memory and over udp, for tests.
 
+use super::news::tell_own_end;
 use super::{Choices, Job};
 use crate::Until;
 use crate::error::{Error, Result};
@@ -8,7 +9,7 @@ use crate::sync::fence::Fences;
 use crate::transport::core::Transport;
 use crate::transport::hosts::Hosts;
 use crate::transport::loopback::memory_endpoints;
-use crate::transport::shm::layout::{JobMemory, Layout};
+use crate::transport::shm::layout::{JobMemory, Layout, State};
 use crate::transport::udp::{Bound, Config};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -87,6 +88,32 @@ fn a_put_lands_in_a_rank_that_computes() {
             assert_eq!(data.to_vec(), [5; 4000]);
         }
         job.barrier()
+    });
+}
+
+/// A rank is believed when it tells of its own host, and of no other.
+#[test]
+fn news_are_believed_of_the_host_they_come_from() {
+    run_apart(3, |job| {
+        let word = job.symmetric::<u64>(1)?;
+        job.barrier()?;
+        if job.rank() == 1 {
+            for rank in [0, 2, 3, usize::MAX] {
+                assert!(job.ni.tell_of_end(0, rank, State::Dead, 0)?);
+            }
+            // Nor is it an end to take part.
+            assert!(job.ni.tell_of_end(0, 1, State::Joined, 0)?);
+        }
+        job.barrier()?;
+        assert!((0..3).all(|rank| job.ni.end_of(rank).is_none()), "rank {} believes it", job.rank());
+        job.barrier()?;
+        if job.rank() == 1 {
+            tell_own_end(&job.ni, State::Parted);
+            return Ok(());
+        }
+        let waited = job.wait_from(crate::By::Anyone, word.here(0), Until::Equal(1));
+        assert!(matches!(waited, Err(Error::PeerLeft { rank: 1 })), "{waited:?}");
+        Ok(())
     });
 }
 

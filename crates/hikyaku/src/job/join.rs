@@ -26,7 +26,7 @@ static JOINED: AtomicBool = AtomicBool::new(false);
 
 impl Job {
     /// Joins the job that this process was started in, and waits until all its ranks have joined. Jobs are started by `hikyaku run` on
-    /// one or several hosts, or by `mpirun` (of Open MPI or MPICH) on one host. A program that was started alone is a job of one rank.
+    /// one or several hosts, or by launchers that speak PMIx or PMI-1: `mpirun` of Open MPI or MPICH, and Slurm's `srun`. A program that was started alone is a job of one rank.
     ///
     /// Under `mpirun` every rank must call it, while no other thread is inside an MPI call. If the program uses MPI as well,
     /// call it after `MPI_Init`: Open MPI since version 5 fails if PMIx was used in the process before.
@@ -85,11 +85,7 @@ fn join(socket: &str) -> Result<Job> {
     let socket = take_socket(socket)?;
     wire::check_user(&socket)?;
     let over_hosts = std::env::var(HOSTS_VARIABLE).is_ok_and(|hosts| hosts != "1");
-    let bound = if over_hosts {
-        Some(Bound::new(udp::Config::unsealed(SocketAddr::new(address::of_this_host()?, 0)))?)
-    } else {
-        None
-    };
+    let bound = bind(over_hosts)?;
     let (welcome, memory, neighborhood) = introduce(&socket, bound.as_ref())?;
     let layout = welcome.layout()?;
     let memory = JobMemory { segment: Segment::open(memory, layout.total_bytes())?, layout };
@@ -97,6 +93,14 @@ fn join(socket: &str) -> Result<Job> {
     end_with_launcher(&socket)?;
     let network = neighborhood.zip(bound).map(|(neighborhood, bound)| connect(&welcome, &neighborhood, bound));
     enter(&welcome, memory, Some(socket), network.transpose()?)
+}
+
+/// An endpoint, before it is known who is at the others.
+fn bind(over_hosts: bool) -> Result<Option<Bound>> {
+    match over_hosts {
+        true => Ok(Some(Bound::new(udp::Config::unsealed(SocketAddr::new(address::of_this_host()?, 0)))?)),
+        false => Ok(None),
+    }
 }
 
 /// How ranks of several hosts reach each other.
@@ -123,10 +127,13 @@ fn connect(welcome: &Welcome, neighborhood: &Neighborhood, bound: Bound) -> Resu
 fn join_among(protocol: Protocol) -> Result<Job> {
     join_once()?;
     let launcher = exit::say_goodbye_to(protocol.open()?)?;
-    let (welcome, memory) = rendezvous::meet(launcher, &Config::default())?;
-    let mut job = enter(&welcome, memory, None, None)?;
-    exit::leave(&job.ni.memory, job.ni.local);
-    job.watch = Some(Watch::start(job.ni.memory.clone(), job.ni.local)?);
+    let bound = bind(launcher.spans_hosts()?)?;
+    let endpoint = bound.as_ref().map(|bound| bound.address().map(address::name)).transpose()?;
+    let (welcome, memory, neighborhood) = rendezvous::meet(launcher, &Config::default(), endpoint.as_deref())?;
+    let network = neighborhood.zip(bound).map(|(neighborhood, bound)| connect(&welcome, &neighborhood, bound));
+    let mut job = enter(&welcome, memory, None, network.transpose()?)?;
+    exit::leave(&job.ni);
+    job.watch = Some(Watch::start(&job.ni)?);
     // Everyone who comes to the second barrier has lived until all were watched: no number was that of a later process.
     job.barrier()?;
     job.barrier()?;
@@ -222,7 +229,7 @@ fn introduce(socket: &OwnedFd, bound: Option<&Bound>) -> Result<(Welcome, OwnedF
 }
 
 /// Whether the welcome of a rank and the table of all say the same.
-fn agree(welcome: &Welcome, neighborhood: &Neighborhood) -> bool {
+pub(super) fn agree(welcome: &Welcome, neighborhood: &Neighborhood) -> bool {
     let size = neighborhood.host_of.len() as u64;
     if welcome.size != size || welcome.rank >= size || welcome.hosts != neighborhood.host_count() as u64 {
         return false;
