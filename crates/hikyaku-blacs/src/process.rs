@@ -38,6 +38,7 @@ fn join() {
         abort::fail(&Trouble::Thread, None, "BLACS");
     }
     let joined = || -> Outcome<Blacs<'static>> {
+        hikyaku_ofi::install();
         let blacs = Blacs::new(Box::leak(Box::new(Job::start()?)))?;
         hikyaku::at_exit(settle_at_exit)?;
         Ok(blacs)

@@ -171,6 +171,7 @@ fn start(interface: Interface) -> Result<(), Failure> {
     }
     watch_forks();
     handle::prepare();
+    hikyaku_ofi::install();
     let job = Box::new(Job::start()?);
     core_hikyaku::ffi::name_calls_by(crate::current::call);
     let (door, no_port) = match job.open() {

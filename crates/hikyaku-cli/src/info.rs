@@ -47,6 +47,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     );
     say!("\nTransports");
     line("mapped memory", "ranks of this host, as threads (hikyaku::local) or processes (hikyaku run)");
+    explain_networks();
     say!("\nA job of {} ranks here", arguments.ranks);
     match launcher.bind(Bind::Core).cores() {
         Some(cores) => line("binding", &format!("one core each: {}", join(&cores))),
@@ -98,6 +99,29 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     say!("\nCollectives of all {} ranks", arguments.ranks);
     crate::tune::explain(arguments.ranks, crowded).iter().for_each(|(name, text)| line(name, text));
     Ok(ExitCode::SUCCESS)
+}
+
+/// By what ranks of other hosts are reached.
+fn explain_networks() {
+    let host = match hikyaku::spi::address_of_this_host() {
+        Ok(host) => host,
+        Err(error) => return line("between hosts", &error.to_string()),
+    };
+    let asked = std::env::var("HIKYAKU_TRANSPORT").unwrap_or_default();
+    let is_used = |name: &str| if asked == name || asked.is_empty() && name == "udp" { "used" } else { "not used" };
+    let udp = format!("{} between hosts, from {host}: datagrams, authenticated; no library needed", is_used("udp"));
+    line("udp", &udp);
+    match hikyaku_ofi::providers(host) {
+        Ok((version, providers)) => {
+            let how = "HIKYAKU_TRANSPORT=ofi, for all ranks";
+            line("ofi", &format!("{} between hosts ({how}): libfabric {version}, whose providers are", is_used("ofi")));
+            for (number, provider) in providers.iter().enumerate() {
+                let rank = if number == 0 { " (the one it chooses; HIKYAKU_OFI_PROVIDER names another)" } else { "" };
+                line(&format!("  {}", provider.name), &format!("{} at {}{rank}", provider.device, provider.network));
+            }
+        }
+        Err(error) => line("ofi", &format!("not there: {error}")),
+    }
 }
 
 /// One rank of the probing job: rank 0 says how it reaches the private memory of the last rank.

@@ -73,6 +73,7 @@ fn this_program() -> Result<std::path::PathBuf, String> {
 }
 
 fn main() -> ExitCode {
+    hikyaku_ofi::install();
     let result = match Arguments::parse().command {
         Command::Run(arguments) => run::run(arguments),
         Command::Agent => {

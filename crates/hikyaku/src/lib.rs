@@ -123,6 +123,8 @@ pub mod spi {
     pub use crate::job::address_of_this_host;
     pub use crate::transport::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport};
     pub use crate::transport::loopback;
+    pub use crate::transport::network::{Members, Network, Opened, SECRET_BYTES, install};
+    pub use crate::transport::packet::{PACKET_BYTES, decode, encode};
     pub use crate::transport::remote_memory::{
         Change, Get, Put, Registration, RemoteFailure, RemoteKey, RemoteLimits, RemoteMemory, RemotePlace, Start,
     };

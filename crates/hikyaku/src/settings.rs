@@ -24,7 +24,7 @@ pub struct Setting {
 }
 
 /// All settings.
-pub const SETTINGS: [Setting; 9] = [
+pub const SETTINGS: [Setting; 11] = [
     Setting {
         name: "HIKYAKU_HEAP",
         meaning: "address space for symmetric memory per rank",
@@ -65,6 +65,20 @@ pub const SETTINGS: [Setting; 9] = [
         meaning: "where ranks of other hosts reach those of this one",
         accepted: "an address, or the name of an interface",
         default: "the first address that is not loopback",
+        accepts: |_| true,
+    },
+    Setting {
+        name: "HIKYAKU_TRANSPORT",
+        meaning: "the network between hosts, for all ranks alike",
+        accepted: "udp, or a network that the program installs: ofi (libfabric)",
+        default: "udp",
+        accepts: |_| true,
+    },
+    Setting {
+        name: "HIKYAKU_OFI_PROVIDER",
+        meaning: "with HIKYAKU_TRANSPORT=ofi: the provider of libfabric, for all ranks alike",
+        accepted: "a name that `hikyaku info` lists, as tcp or verbs",
+        default: "the best one there is",
         accepts: |_| true,
     },
     Setting {

@@ -23,7 +23,7 @@ const OF_TESTS: [&str; 3] = ["HIKYAKU_FUZZ_INPUTS", "HIKYAKU_FUZZ_SEED", "HIKYAK
 #[test]
 fn every_variable_that_is_read_is_in_the_tables() {
     let mut found = BTreeSet::new();
-    for folder in ["hikyaku", "hikyaku-c", "hikyaku-blacs", "hikyaku-cli"] {
+    for folder in ["hikyaku", "hikyaku-ofi", "hikyaku-c", "hikyaku-blacs", "hikyaku-cli"] {
         find(&root().join("crates").join(folder).join("src"), &mut found);
     }
     let named: BTreeSet<String> =

@@ -21,6 +21,7 @@ fn main() {
         return;
     }
     hikyaku_testing::watchdog::watch_process();
+    hikyaku_ofi::install();
     let job = Job::start().unwrap();
     match arguments[1].as_str() {
         "killed" => end_while_others_wait(&job, &arguments[2], true),

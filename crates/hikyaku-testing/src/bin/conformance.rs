@@ -25,6 +25,7 @@ fn main() {
     };
     let cases: Vec<_> = if program.is_some() { Vec::new() } else { arguments.iter().map(named).collect() };
     watchdog::watch_process();
+    hikyaku_ofi::install();
     let job = Job::start().unwrap_or_else(|error| panic!("cannot start: {error}"));
     for (number, case) in cases.iter().enumerate() {
         assert!(case.sizes(&[job.size()]).contains(&job.size()), "{case:?} with {} ranks", job.size());

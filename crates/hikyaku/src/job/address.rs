@@ -1,7 +1,7 @@
 //! The address of this host by which ranks of other hosts reach it.
 
 use crate::error::{Error, Result};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Says which address or interface to use, where a host has several.
 pub(super) const VARIABLE: &str = "HIKYAKU_ADDRESS";
@@ -79,16 +79,6 @@ unsafe fn address(address: *const libc::sockaddr) -> Option<IpAddr> {
     }
 }
 
-/// The name of an endpoint, as ranks tell it each other.
-pub(super) fn name(address: SocketAddr) -> Vec<u8> {
-    format!("udp:{address}").into_bytes()
-}
-
-/// Reads such a name; none of it is believed.
-pub(super) fn parse(name: &[u8]) -> Option<SocketAddr> {
-    std::str::from_utf8(name).ok()?.strip_prefix("udp:")?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,16 +87,5 @@ mod tests {
     fn this_host_has_an_address() {
         assert!(interfaces().unwrap().iter().any(|(_, address)| address.is_loopback()));
         assert!(!of_this_host().unwrap().is_unspecified());
-    }
-
-    #[test]
-    fn names_of_endpoints_are_read_again() {
-        for text in ["10.1.2.3:4567", "[fd00::1]:9"] {
-            let address = text.parse().unwrap();
-            assert_eq!(parse(&name(address)), Some(address));
-        }
-        for wrong in [&b""[..], b"udp:", b"tcp:1.2.3.4:5", b"udp:1.2.3.4", b"udp:1.2.3.4:70000", b"udp:\xff"] {
-            assert_eq!(parse(wrong), None);
-        }
     }
 }

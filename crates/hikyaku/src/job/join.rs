@@ -11,11 +11,10 @@ use crate::ni::{By, Ni, Routes, Service, Settings, Wait, random};
 use crate::sync::fence::Fences;
 use crate::transport::core::Transport;
 use crate::transport::hosts::Hosts;
+use crate::transport::network::{self, Members, Network, Opened};
 use crate::transport::shm::cross;
 use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, Local, State};
-use crate::transport::udp::{self, Bound};
 use rustix::io::FdFlags;
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -85,53 +84,61 @@ fn join(socket: &str) -> Result<Job> {
     let socket = take_socket(socket)?;
     wire::check_user(&socket)?;
     let over_hosts = std::env::var(HOSTS_VARIABLE).is_ok_and(|hosts| hosts != "1");
-    let bound = bind(over_hosts)?;
-    let (welcome, memory, neighborhood) = introduce(&socket, bound.as_ref())?;
+    let open = if over_hosts { Some(Open::new()?) } else { None };
+    let (welcome, memory, neighborhood) = introduce(&socket, open.as_ref())?;
     let layout = welcome.layout()?;
     let memory = JobMemory { segment: Segment::open(memory, layout.total_bytes())?, layout };
     await_welcomed(&socket, &memory.block(Local(welcome.local as u32)).life.welcomed)?;
     end_with_launcher(&socket)?;
-    let network = neighborhood.zip(bound).map(|(neighborhood, bound)| connect(&welcome, &neighborhood, bound));
-    enter(&welcome, memory, Some(socket), network.transpose()?)
-}
-
-/// An endpoint, before it is known who is at the others.
-fn bind(over_hosts: bool) -> Result<Option<Bound>> {
-    match over_hosts {
-        true => Ok(Some(Bound::new(udp::Config::unsealed(SocketAddr::new(address::of_this_host()?, 0)))?)),
-        false => Ok(None),
-    }
+    let far = neighborhood.zip(open).map(|(neighborhood, open)| open.connect(welcome.rank as usize, &neighborhood));
+    enter(&welcome, memory, Some(socket), far.transpose()?)
 }
 
 /// How ranks of several hosts reach each other.
-struct Network {
+struct Far {
     hosts: Hosts,
-    far: Arc<dyn Transport>,
+    transport: Arc<dyn Transport>,
 }
 
-/// Joins the network of the job's ranks.
-fn connect(welcome: &Welcome, neighborhood: &Neighborhood, bound: Bound) -> Result<Network> {
-    let mine = neighborhood.host_of[welcome.rank as usize];
-    let address = |rank: usize| match address::parse(&neighborhood.endpoints[rank]) {
-        _ if neighborhood.host_of[rank] == mine => Ok(None),
-        Some(address) => Ok(Some(address)),
-        None => Err(Error::Launcher { reason: format!("rank {rank} is on another host and has no address") }),
-    };
-    let addresses = (0..neighborhood.endpoints.len()).map(address).collect::<Result<Vec<_>>>()?;
-    let bound = if udp::is_sealed()? { bound.with_secret(*neighborhood.secret.bytes()) } else { bound };
-    let far = Arc::new(bound.start(welcome.rank as usize, addresses)?);
-    Ok(Network { hosts: Hosts::new(&neighborhood.host_of)?, far })
+/// This rank's endpoint in the network between the hosts.
+struct Open {
+    network: &'static dyn Network,
+    endpoint: Box<dyn Opened>,
+}
+
+impl Open {
+    fn new() -> Result<Open> {
+        let network = network::chosen()?;
+        Ok(Open { network, endpoint: network.open(address::of_this_host()?)? })
+    }
+
+    /// What the other ranks are told.
+    fn name(&self) -> Result<Vec<u8>> {
+        Ok(network::endpoint_name(self.network, &self.endpoint.address()?))
+    }
+
+    /// Joins the network of the job's ranks.
+    fn connect(self, rank: usize, neighborhood: &Neighborhood) -> Result<Far> {
+        let mine = neighborhood.host_of[rank];
+        let address = |rank: usize| match neighborhood.host_of[rank] == mine {
+            true => Ok(None),
+            false => network::address_in(self.network, rank, &neighborhood.endpoints[rank]).map(Some),
+        };
+        let addresses = (0..neighborhood.endpoints.len()).map(address).collect::<Result<Vec<_>>>()?;
+        let members = Members { rank, addresses, secret: neighborhood.secret.bytes() };
+        Ok(Far { hosts: Hosts::new(&neighborhood.host_of)?, transport: self.endpoint.connect(&members)? })
+    }
 }
 
 /// Joins the job of a launcher of another library, without help of which the ranks notice each other's end.
 fn join_among(protocol: Protocol) -> Result<Job> {
     join_once()?;
     let launcher = exit::say_goodbye_to(protocol.open()?)?;
-    let bound = bind(launcher.spans_hosts()?)?;
-    let endpoint = bound.as_ref().map(|bound| bound.address().map(address::name)).transpose()?;
+    let open = if launcher.spans_hosts()? { Some(Open::new()?) } else { None };
+    let endpoint = open.as_ref().map(Open::name).transpose()?;
     let (welcome, memory, neighborhood) = rendezvous::meet(launcher, &Config::default(), endpoint.as_deref())?;
-    let network = neighborhood.zip(bound).map(|(neighborhood, bound)| connect(&welcome, &neighborhood, bound));
-    let mut job = enter(&welcome, memory, None, network.transpose()?)?;
+    let far = neighborhood.zip(open).map(|(neighborhood, open)| open.connect(welcome.rank as usize, &neighborhood));
+    let mut job = enter(&welcome, memory, None, far.transpose()?)?;
     exit::leave(&job.ni);
     job.watch = Some(Watch::start(&job.ni)?);
     // Everyone who comes to the second barrier has lived until all were watched: no number was that of a later process.
@@ -141,7 +148,7 @@ fn join_among(protocol: Protocol) -> Result<Job> {
 }
 
 /// Takes part: from here on it makes no difference who has started the job.
-fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>, network: Option<Network>) -> Result<Job> {
+fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>, far: Option<Far>) -> Result<Job> {
     let memory = Arc::new(memory);
     let fences = Fences::from_u32(welcome.fences as u32).unwrap_or(Fences::Symmetric);
     fences.register().map_err(|e| Error::Launcher {
@@ -155,8 +162,8 @@ fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>, networ
     life.process.store(std::process::id() as u64, Ordering::Relaxed);
     life.probe_address.store(&*probe as *const u64 as u64, Ordering::Relaxed);
     life.probe_value.store(*probe, Ordering::Relaxed);
-    let (hosts, far) = match network {
-        Some(Network { hosts, far }) => (hosts, Some(far)),
+    let (hosts, far) = match far {
+        Some(Far { hosts, transport }) => (hosts, Some(transport)),
         None => (Hosts::one(memory.layout.size), None),
     };
     let routes = Routes::from(&hosts, hosts.host_of(rank), &memory);
@@ -199,10 +206,10 @@ fn take_socket(text: &str) -> Result<OwnedFd> {
 }
 
 /// Says hello, and hears the place of this rank in its job; with more than one host also who is where.
-fn introduce(socket: &OwnedFd, bound: Option<&Bound>) -> Result<(Welcome, OwnedFd, Option<Neighborhood>)> {
+fn introduce(socket: &OwnedFd, open: Option<&Open>) -> Result<(Welcome, OwnedFd, Option<Neighborhood>)> {
     let gone = || Error::Launcher { reason: "the launcher has ended".into() };
-    let hello = match bound {
-        Some(bound) => Hello::reached_by(&address::name(bound.address()?))?,
+    let hello = match open {
+        Some(open) => Hello::reached_by(&open.name()?)?,
         None => Hello::new(),
     };
     wire::send(socket.as_fd(), &hello, None).map_err(|_| gone())?;

@@ -13,6 +13,7 @@
 //! | `hosts` | which rank is on which host |
 //! | `core` | what a transport must do |
 //! | `remote_memory` | what a transport may do besides: memory of far ranks without their programs |
+//! | `network` | how ranks come to a transport: endpoints that are opened, named and connected |
 //! | `packet` | what packets ask for, and how they are written for the wire |
 //! | `loopback` | the smallest transport, to copy from |
 //! | `udp/` | the transport over datagrams |
@@ -26,6 +27,7 @@ pub(crate) mod environment;
 pub(crate) mod hardware;
 pub(crate) mod hosts;
 pub mod loopback;
+pub mod network;
 pub(crate) mod packet;
 pub(crate) mod reliable;
 pub mod remote_memory;

@@ -3,7 +3,7 @@
 use super::shm::ring::{ARGUMENT_COUNT, Packet};
 
 /// Bytes of a packet on a wire, without its payload.
-pub(crate) const PACKET_BYTES: usize = 16 + 8 * ARGUMENT_COUNT;
+pub const PACKET_BYTES: usize = 16 + 8 * ARGUMENT_COUNT;
 
 /// A packet for the wire, little-endian:
 ///
@@ -15,7 +15,7 @@ pub(crate) const PACKET_BYTES: usize = 16 + 8 * ARGUMENT_COUNT;
 ///   8  address        8
 ///  16  arguments      6 x 8
 /// ```
-pub(crate) fn encode(packet: &Packet, payload_bytes: u32) -> [u8; PACKET_BYTES] {
+pub fn encode(packet: &Packet, payload_bytes: u32) -> [u8; PACKET_BYTES] {
     let mut bytes = [0; PACKET_BYTES];
     bytes[..2].copy_from_slice(&packet.handler.to_le_bytes());
     bytes[2] = packet.kind;
@@ -28,7 +28,7 @@ pub(crate) fn encode(packet: &Packet, payload_bytes: u32) -> [u8; PACKET_BYTES] 
 }
 
 /// Reads what [`encode`] wrote: the packet, how many bytes of payload it has, and what follows; `None` for what is none.
-pub(crate) fn decode(bytes: &[u8]) -> Option<(Packet, usize, &[u8])> {
+pub fn decode(bytes: &[u8]) -> Option<(Packet, usize, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<PACKET_BYTES>()?;
     let word = |at: usize| u64::from_le_bytes(core::array::from_fn(|byte| head[at + byte]));
     let payload_bytes = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);

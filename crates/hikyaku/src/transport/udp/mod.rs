@@ -30,6 +30,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
+//! | `network` | how jobs start on it |
 //! | `endpoint` | the transport; `state` is what its lock guards |
 //! | `line` | one peer; `piece` is what its link holds of messages |
 //! | `head`, `seal`, `replay` | frames on the wire, their authentication (`clmul` does the sums), each once |
@@ -46,6 +47,7 @@ mod faults;
 mod head;
 mod inbound;
 mod line;
+mod network;
 mod piece;
 mod replay;
 mod seal;
@@ -63,13 +65,13 @@ mod wire;
 
 pub use endpoint::{Bound, Endpoint};
 pub use faults::FaultRates;
+pub use network::Udp;
 
 use crate::error::{Error, Result};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Bytes of a job's secret.
-pub const SECRET_BYTES: usize = 32;
+pub use super::network::SECRET_BYTES;
 /// Bytes of the number of an endpoint's life.
 const LIFE_BYTES: usize = 8;
 

@@ -1,0 +1,164 @@
+//! The transport: one endpoint of libfabric per rank, which talks to all far ranks.
+
+use crate::head::HEAD_BYTES;
+use crate::link::ASK_AFTER;
+use crate::state::{PAYLOAD_MAX, Ready, State};
+use hikyaku::spi::{Armed, Body, Capabilities, PACKET_BYTES, Packet, Posted, Sink, Token, Transport, decode, encode};
+use hikyaku::{Error, Result};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+/// Messages that a poll hands out at most.
+const MESSAGES_MAX: usize = 256;
+/// Looks that find nothing between two at the clock.
+const CLOCK_LOOKS: u32 = 16;
+/// How soon one tries again to say what libfabric did not take.
+const RETRY_AFTER: Duration = Duration::from_millis(1);
+/// How long a rank that leaves tries to say so.
+const LEAVE_MAX: Duration = Duration::from_millis(500);
+
+/// One rank's end.
+pub struct Endpoint {
+    state: Mutex<State>,
+    /// Held by whoever polls.
+    polling: Mutex<Polling>,
+    /// That of the completion queue, which belongs to libfabric.
+    descriptor: OwnedFd,
+}
+
+#[derive(Default)]
+struct Polling {
+    looks: u32,
+    /// What the sink was given last: it may have panicked.
+    handed_out: Option<Box<crate::port::Frame>>,
+}
+
+impl Endpoint {
+    /// Of a state.
+    ///
+    /// # Errors
+    /// When there is no descriptor left.
+    pub fn new(state: State) -> Result<Endpoint> {
+        let descriptor = rustix::io::fcntl_dupfd_cloexec(state.port.descriptor(), 3)
+            .map_err(|errno| Error::System { call: "fcntl", errno: errno.raw_os_error() })?;
+        Ok(Endpoint { state: Mutex::new(state), polling: Mutex::default(), descriptor })
+    }
+
+    /// A sink is never called with this lock, so nobody panics with it but by mistake of libfabric.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn polling(&self) -> Option<MutexGuard<'_, Polling>> {
+        match self.polling.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// What there is for the interface, with the frame of the last message given back.
+    fn next(&self, polling: &mut Polling) -> Option<Ready> {
+        let mut state = self.state();
+        if let Some(frame) = polling.handed_out.take() {
+            state.receive_into(frame);
+        }
+        let ready = state.next();
+        if ready.is_none() {
+            polling.looks = polling.looks.wrapping_add(1);
+            if polling.looks.is_multiple_of(CLOCK_LOOKS) {
+                state.tick(Instant::now());
+            }
+        }
+        ready
+    }
+}
+
+impl Transport for Endpoint {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new(PAYLOAD_MAX)
+    }
+
+    unsafe fn post(&self, to: usize, packet: &Packet, body: Body, _: Option<Token>) -> Result<Posted> {
+        if body.len() > PAYLOAD_MAX {
+            return Err(Error::PayloadTooLong { bytes: body.len(), max: PAYLOAD_MAX });
+        }
+        let packet = encode(packet, body.len() as u32);
+        let sent = self.state().send(to, PACKET_BYTES + body.len(), |place| {
+            place[..PACKET_BYTES].copy_from_slice(&packet);
+            // SAFETY: the caller says that the body can be read; there is room for it.
+            unsafe { body.copy(0, &mut place[PACKET_BYTES..]) };
+        })?;
+        Ok(if sent { Posted::Done } else { Posted::Busy })
+    }
+
+    fn poll(&self, sink: &mut dyn Sink) -> bool {
+        let Some(mut polling) = self.polling() else { return false };
+        let mut any = false;
+        for _ in 0..MESSAGES_MAX {
+            let Some(ready) = self.next(&mut polling) else { return any };
+            any = true;
+            match ready {
+                Ready::Lost { rank, why } => sink.lost(rank, why),
+                Ready::Message { from, frame, bytes } => {
+                    let message = &polling.handed_out.insert(frame).bytes()[HEAD_BYTES..bytes];
+                    match decode(message) {
+                        Some((packet, length, payload)) if length == payload.len() => {
+                            sink.message(from, &packet, payload);
+                        }
+                        _ => self.state().refused += 1,
+                    }
+                }
+            }
+        }
+        any
+    }
+
+    fn has_arrived(&self) -> bool {
+        true
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.descriptor.as_fd())
+    }
+
+    fn arm(&self) -> Armed {
+        let mut state = self.state();
+        let now = Instant::now();
+        let (is_expecting, has_due) = state.tick(now);
+        if state.is_ready() || !state.port.may_sleep() {
+            return Armed::Ready;
+        }
+        Armed::Until(match (has_due, is_expecting) {
+            (true, _) => Some(now + RETRY_AFTER),
+            (false, true) => Some(now + ASK_AFTER),
+            (false, false) => None,
+        })
+    }
+
+    fn watch(&self, rank: usize) {
+        self.state().watch(rank);
+    }
+
+    fn leave(&self) {
+        let end = Instant::now() + LEAVE_MAX;
+        self.state().leave();
+        while !self.state().has_sent_all() && Instant::now() < end {
+            std::thread::yield_now();
+        }
+    }
+
+    fn refused(&self) -> u64 {
+        self.state().refused
+    }
+
+    fn drained(&self) -> bool {
+        let mut state = self.state();
+        if state.is_settled() {
+            return true;
+        }
+        state.tick(Instant::now());
+        state.is_settled()
+    }
+}

@@ -1,0 +1,54 @@
+#![doc = include_str!("../README.md")]
+
+mod choice;
+mod endpoint;
+mod frames;
+mod head;
+mod library;
+mod link;
+mod network;
+mod port;
+mod state;
+#[doc(hidden)]
+pub mod sys;
+
+use hikyaku::Result;
+use std::net::IpAddr;
+
+/// Lets jobs of this process use libfabric between hosts, where `HIKYAKU_TRANSPORT=ofi` asks for it. Call it before
+/// [`Job::start`](hikyaku::Job::start). Nothing is loaded before a job needs it.
+pub fn install() {
+    hikyaku::spi::install(&network::Ofi);
+}
+
+/// libfabric as a network, for programs that do without jobs.
+#[doc(hidden)]
+pub fn network() -> &'static dyn hikyaku::spi::Network {
+    &network::Ofi
+}
+
+/// A provider of libfabric that jobs could use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Provider {
+    /// Its name, as `HIKYAKU_OFI_PROVIDER` takes it.
+    pub name: String,
+    /// Its network, in its own words.
+    pub network: String,
+    /// Its device.
+    pub device: String,
+}
+
+/// The version of libfabric that is installed, and what it offers from an address of this host, the best first.
+///
+/// # Errors
+/// When there is no libfabric, or one that is too old.
+pub fn providers(host: IpAddr) -> Result<(String, Vec<Provider>)> {
+    let version = library::Library::get()?.version();
+    let describe =
+        |offer: &library::Offer| Provider { name: offer.provider(), network: offer.fabric(), device: offer.domain() };
+    let mut providers: Vec<Provider> = choice::all(host)?.iter().map(describe).collect();
+    // One for each of several sets of capabilities.
+    providers.dedup();
+    Ok((version, providers))
+}

@@ -1,0 +1,176 @@
+//! What is known of one peer: what was sent and heard, and since when an answer is missing.
+
+use crate::head::{HEAD_BYTES, Head, Kind};
+use crate::port::Frame;
+use hikyaku::spi::Loss;
+use std::time::{Duration, Instant};
+
+/// A peer from which something is expected is asked after so long a silence, and again.
+pub const ASK_AFTER: Duration = Duration::from_millis(500);
+/// A peer that was silent for so long is lost.
+pub const SILENCE_MAX: Duration = Duration::from_secs(4);
+/// How soon a peer is asked what it has heard, when this rank wants to leave.
+const HURRIED_ASK_AFTER: Duration = Duration::from_millis(2);
+
+/// One peer.
+pub struct Link {
+    /// What libfabric calls it.
+    pub to: u64,
+    /// Of messages to it, and from it.
+    pub marks: (u64, u64),
+    /// Messages of data that were sent, and how many of them it has heard.
+    pub sent: u32,
+    pub acknowledged: u32,
+    /// Messages of data that were heard in order.
+    pub heard: u32,
+    /// Those that came before others which are still under way: their numbers and bytes.
+    early: Vec<(u32, Box<Frame>, usize)>,
+    /// It leaves, after so many messages.
+    leaves_after: Option<u32>,
+    /// Somebody waits for this rank.
+    pub is_watched: bool,
+    /// Something could not be sent.
+    pub is_busy: bool,
+    /// Since when something is expected.
+    since: Option<Instant>,
+    heard_at: Instant,
+    asked_at: Instant,
+    /// What remains to be said.
+    pub due: Due,
+    /// Why it is lost.
+    pub loss: Option<Loss>,
+}
+
+/// What remains to be said to a peer besides data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    pub ask: bool,
+    pub answer: bool,
+    pub leave: bool,
+}
+
+impl Due {
+    /// Whether there is anything.
+    pub fn any(self) -> bool {
+        self.ask || self.answer || self.leave
+    }
+}
+
+/// What became of a message of data.
+pub enum Taken {
+    /// It is the next one.
+    Next(Box<Frame>, usize),
+    /// It is kept until those before it have come.
+    Early,
+    /// It has come before.
+    Repeated(Box<Frame>),
+}
+
+impl Link {
+    pub fn new(to: u64, marks: (u64, u64), now: Instant) -> Link {
+        Link {
+            to,
+            marks,
+            sent: 0,
+            acknowledged: 0,
+            heard: 0,
+            early: Vec::new(),
+            leaves_after: None,
+            is_watched: false,
+            is_busy: false,
+            since: None,
+            heard_at: now,
+            asked_at: now,
+            due: Due::default(),
+            loss: None,
+        }
+    }
+
+    /// The head of the next message to it.
+    pub fn head(&self, me: u32, kind: Kind) -> [u8; HEAD_BYTES] {
+        Head { mark: self.marks.0, from: me, number: self.sent, heard: self.heard, kind }.encode()
+    }
+
+    /// It is there, and says how much it has heard.
+    pub fn note(&mut self, now: Instant, head: &Head) {
+        self.heard_at = now;
+        self.is_busy = false;
+        // Messages pass each other, so this may be old news; or none that can be true.
+        let newly = head.heard.wrapping_sub(self.acknowledged);
+        if newly <= self.sent.wrapping_sub(self.acknowledged) {
+            self.acknowledged = head.heard;
+        }
+    }
+
+    /// Takes a message of data.
+    pub fn take(&mut self, number: u32, frame: Box<Frame>, bytes: usize) -> Taken {
+        let ahead = number.wrapping_sub(self.heard);
+        if ahead == 0 {
+            self.heard = self.heard.wrapping_add(1);
+            return Taken::Next(frame, bytes);
+        }
+        if ahead > u32::MAX / 2 || self.early.iter().any(|(early, ..)| *early == number) {
+            return Taken::Repeated(frame);
+        }
+        self.early.push((number, frame, bytes));
+        Taken::Early
+    }
+
+    /// A message that came early, and whose turn it is.
+    pub fn next_early(&mut self) -> Option<(Box<Frame>, usize)> {
+        let at = self.early.iter().position(|(number, ..)| *number == self.heard)?;
+        self.heard = self.heard.wrapping_add(1);
+        let (_, frame, bytes) = self.early.swap_remove(at);
+        Some((frame, bytes))
+    }
+
+    /// It leaves.
+    pub fn note_leave(&mut self, number: u32) {
+        self.leaves_after = Some(number);
+    }
+
+    /// Whether it has left: everything that it sent before was heard.
+    pub fn has_left(&self) -> bool {
+        self.leaves_after == Some(self.heard)
+    }
+
+    /// Whether everything that was sent was heard, or never will be.
+    pub fn is_settled(&self) -> bool {
+        self.loss.is_some() || self.acknowledged == self.sent && !self.due.leave
+    }
+
+    /// Whether its silence means anything.
+    pub fn is_expecting(&self) -> bool {
+        let is_owed = self.is_watched || self.is_busy || self.acknowledged != self.sent || !self.early.is_empty();
+        is_owed && self.loss.is_none()
+    }
+
+    /// Sees to the time: asks a silent peer, and says why it is lost if it is. In a hurry, it asks soon.
+    pub fn tick(&mut self, now: Instant, in_a_hurry: bool) -> Option<Loss> {
+        if !self.is_expecting() {
+            self.since = None;
+            return None;
+        }
+        let since = *self.since.get_or_insert(now);
+        let last = since.max(self.heard_at);
+        let silence = now.saturating_duration_since(last);
+        if silence >= SILENCE_MAX {
+            let what = if self.is_busy { "libfabric takes no message for it" } else { "it does not answer" };
+            return Some(Loss::Unreachable(format!("{what} for {} ms", silence.as_millis())));
+        }
+        let patience = if in_a_hurry { HURRIED_ASK_AFTER } else { ASK_AFTER };
+        let last = last.max(self.asked_at);
+        if now.saturating_duration_since(last) >= patience {
+            self.asked_at = now;
+            self.due.ask = true;
+        }
+        None
+    }
+
+    /// Gives up what waits.
+    pub fn lose(&mut self, why: Loss) -> impl Iterator<Item = Box<Frame>> {
+        self.loss = Some(why);
+        self.due = Due::default();
+        std::mem::take(&mut self.early).into_iter().map(|(_, frame, _)| frame)
+    }
+}

@@ -1,0 +1,352 @@
+//! What the endpoint's lock guards: the port, its frames, and all links.
+
+use crate::frames::Frames;
+use crate::head::{HEAD_BYTES, Head, Kind, Marks};
+use crate::library::Library;
+use crate::link::{Due, Link, Taken};
+use crate::port::{Completion, Frame, Port, Refused};
+use hikyaku::spi::{Loss, PACKET_BYTES};
+use hikyaku::{Error, Result};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+/// Bytes of the longest body.
+pub const PAYLOAD_MAX: usize = 56 << 10;
+/// Bytes of the longest message.
+pub const MESSAGE_MAX: usize = HEAD_BYTES + PACKET_BYTES + PAYLOAD_MAX;
+/// Bytes of a short one.
+const SHORT_MAX: usize = 512;
+/// Short and long messages that may be under way, and those that may come before this rank looks.
+pub const SHORT_COUNT: usize = 256;
+pub const LONG_COUNT: usize = 32;
+pub const RECEIVE_COUNT: usize = 64;
+
+/// What there is for the interface.
+pub enum Ready {
+    /// A message of data from a rank: so many bytes of the frame, head and all.
+    Message { from: usize, frame: Box<Frame>, bytes: usize },
+    /// A rank is lost.
+    Lost { rank: usize, why: Loss },
+}
+
+/// All of it.
+pub struct State {
+    me: u32,
+    marks: Marks,
+    /// Of all ranks; empty where this transport is not used.
+    addresses: Vec<Box<[u8]>>,
+    /// Of those that were talked to.
+    links: BTreeMap<u32, Link>,
+    short: Frames,
+    long: Frames,
+    ready: VecDeque<Ready>,
+    completions: Vec<Completion>,
+    /// Frames to receive into, which libfabric did not take.
+    unposted: Vec<Box<Frame>>,
+    /// This rank wants to leave.
+    in_a_hurry: bool,
+    /// Messages that were not of this job, or made no sense.
+    pub refused: u64,
+    /// Last: frames go before what they are registered with.
+    pub port: Port,
+}
+
+impl State {
+    /// For an endpoint whose peers have these addresses.
+    ///
+    /// # Errors
+    /// When libfabric takes no frames.
+    pub fn new(port: Port, me: usize, addresses: Vec<Box<[u8]>>, secret: &[u8; 32]) -> Result<State> {
+        let mut state = State {
+            me: me as u32,
+            marks: Marks::new(secret),
+            addresses,
+            links: BTreeMap::new(),
+            short: Frames::new(SHORT_MAX, SHORT_COUNT),
+            long: Frames::new(MESSAGE_MAX, LONG_COUNT),
+            ready: VecDeque::new(),
+            completions: Vec::new(),
+            unposted: Vec::new(),
+            in_a_hurry: false,
+            refused: 0,
+            port,
+        };
+        for _ in 0..RECEIVE_COUNT {
+            let frame = state.port.frame(MESSAGE_MAX)?;
+            state.receive_into(frame);
+        }
+        Ok(state)
+    }
+
+    /// The link to a rank, which is made when it is first needed.
+    fn link(&mut self, rank: usize) -> Result<&mut Link> {
+        let (me, size) = (self.me, self.addresses.len());
+        let address = self.addresses.get(rank).filter(|address| !address.is_empty());
+        let address = address.ok_or(Error::NoSuchRank { rank, size })?;
+        match self.links.entry(rank as u32) {
+            std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                let marks = (self.marks.of(me, rank as u32), self.marks.of(rank as u32, me));
+                Ok(entry.insert(Link::new(self.port.insert(address)?, marks, Instant::now())))
+            }
+        }
+    }
+
+    /// Sends a message of data of so many bytes behind its head, which `fill` writes; false when there is no room now.
+    ///
+    /// # Errors
+    /// When there is no such rank, or it is lost.
+    pub fn send(&mut self, to: usize, bytes: usize, fill: impl FnOnce(&mut [u8])) -> Result<bool> {
+        let me = self.me;
+        let link = self.link(to)?;
+        if let Some(why) = &link.loss {
+            return Err(why.error(to));
+        }
+        let (head, address) = (link.head(me, Kind::Data), link.to);
+        let sent = self.send_message(to, address, &head, bytes, fill)?;
+        let link = self.links.get_mut(&(to as u32)).expect("it was there before");
+        match sent {
+            true => {
+                link.sent = link.sent.wrapping_add(1);
+                // It tells what was heard, too.
+                link.due.answer = false;
+            }
+            false => link.is_busy = true,
+        }
+        Ok(sent)
+    }
+
+    fn send_message(
+        &mut self,
+        rank: usize,
+        to: u64,
+        head: &[u8; HEAD_BYTES],
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<bool> {
+        let total = HEAD_BYTES + bytes;
+        if total <= self.port.offer().inject_max().min(SHORT_MAX) {
+            let mut message = [0; SHORT_MAX];
+            message[..HEAD_BYTES].copy_from_slice(head);
+            fill(&mut message[HEAD_BYTES..total]);
+            return match self.port.inject(&message[..total], to) {
+                Ok(sent) => Ok(sent),
+                Err(code) => Err(self.fail(rank, code)),
+            };
+        }
+        let frames = if total <= self.short.bytes() { &mut self.short } else { &mut self.long };
+        let Some(mut frame) = frames.take(&self.port)? else { return Ok(false) };
+        let place = frame.bytes_mut();
+        place[..HEAD_BYTES].copy_from_slice(head);
+        fill(&mut place[HEAD_BYTES..total]);
+        match self.port.send(frame, total, to) {
+            Ok(()) => Ok(true),
+            Err(Refused::Again(frame)) => {
+                self.give_back(frame);
+                Ok(false)
+            }
+            Err(Refused::Never(frame, code)) => {
+                self.give_back(frame);
+                Err(self.fail(rank, code))
+            }
+        }
+    }
+
+    /// A frame that was sent, or was to be.
+    fn give_back(&mut self, frame: Box<Frame>) {
+        match frame.bytes().len() == self.short.bytes() {
+            true => self.short.give_back(frame),
+            false => self.long.give_back(frame),
+        }
+    }
+
+    /// Libfabric does not send to a rank any more: one message is missing, so none can follow.
+    #[cold]
+    fn fail(&mut self, rank: usize, code: isize) -> Error {
+        let why = Library::get().map_or_else(|_| code.to_string(), |library| library.error_text(code));
+        let why = Loss::Unreachable(format!("libfabric cannot send to it: {why}"));
+        let error = why.error(rank);
+        self.lose(rank, why);
+        error
+    }
+
+    fn lose(&mut self, rank: usize, why: Loss) {
+        let Some(link) = self.links.get_mut(&(rank as u32)).filter(|link| link.loss.is_none()) else { return };
+        let early: Vec<_> = link.lose(why.clone()).collect();
+        early.into_iter().for_each(|frame| self.receive_into(frame));
+        self.ready.push_back(Ready::Lost { rank, why });
+    }
+
+    /// Has libfabric receive into a frame.
+    pub fn receive_into(&mut self, frame: Box<Frame>) {
+        if let Err(Refused::Again(frame) | Refused::Never(frame, _)) = self.port.receive(frame) {
+            self.unposted.push(frame);
+        }
+    }
+
+    /// What there is for the interface; looks at the network if nothing waits.
+    pub fn next(&mut self) -> Option<Ready> {
+        if self.ready.is_empty() {
+            self.look();
+        }
+        self.ready.pop_front()
+    }
+
+    /// Takes what has completed.
+    fn look(&mut self) {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.port.completions(&mut completions);
+        if !completions.is_empty() {
+            let now = Instant::now();
+            completions.drain(..).for_each(|completion| self.take(now, completion));
+            self.say_due();
+        }
+        self.completions = completions;
+        if let Some(frame) = self.unposted.pop() {
+            self.receive_into(frame);
+        }
+    }
+
+    fn take(&mut self, now: Instant, completion: Completion) {
+        match completion {
+            Completion::Sent(frame) => self.give_back(frame),
+            Completion::Received(frame, bytes) => self.hear(now, frame, bytes),
+            Completion::Failed { frame, is_receive: true, .. } => {
+                self.refused += 1;
+                self.receive_into(frame);
+            }
+            Completion::Failed { frame, is_receive: false, code } => {
+                let head = Head::decode(frame.bytes()).map(|(head, _)| head);
+                self.give_back(frame);
+                let is_its = |link: &Link| head.is_some_and(|head| head.mark == link.marks.0);
+                let rank = self.links.iter().find(|(_, link)| is_its(link)).map(|(rank, _)| *rank as usize);
+                if let Some(rank) = rank {
+                    self.fail(rank, code);
+                }
+            }
+        }
+    }
+
+    /// Takes a message; nothing of it is believed.
+    fn hear(&mut self, now: Instant, frame: Box<Frame>, bytes: usize) {
+        let head = Head::decode(&frame.bytes()[..bytes]).map(|(head, _)| head);
+        let rank = head.map_or(usize::MAX, |head| head.from as usize);
+        let (Some(head), Ok(link)) = (head, self.link(rank)) else { return self.refuse(frame) };
+        if head.mark != link.marks.1 {
+            return self.refuse(frame);
+        }
+        if link.loss.is_some() {
+            return self.receive_into(frame);
+        }
+        link.note(now, &head);
+        match head.kind {
+            Kind::Data => match link.take(head.number, frame, bytes) {
+                Taken::Next(frame, bytes) => {
+                    let mut next = Some((frame, bytes));
+                    while let Some((frame, bytes)) = next {
+                        self.ready.push_back(Ready::Message { from: rank, frame, bytes });
+                        next = self.links.get_mut(&head.from).and_then(Link::next_early);
+                    }
+                }
+                Taken::Early => return,
+                Taken::Repeated(frame) => return self.refuse(frame),
+            },
+            Kind::Ask => {
+                link.due.answer = true;
+                self.receive_into(frame);
+            }
+            Kind::Answer => self.receive_into(frame),
+            Kind::Leave => {
+                link.note_leave(head.number);
+                self.receive_into(frame);
+            }
+        }
+        if self.links.get(&head.from).is_some_and(Link::has_left) {
+            self.lose(rank, Loss::Left);
+        }
+    }
+
+    fn refuse(&mut self, frame: Box<Frame>) {
+        self.refused += 1;
+        self.receive_into(frame);
+    }
+
+    /// Says what remains to be said, as far as there is room.
+    fn say_due(&mut self) {
+        let ranks: Vec<u32> = self.links.iter().filter(|(_, link)| link.due.any()).map(|(rank, _)| *rank).collect();
+        for rank in ranks {
+            for kind in [Kind::Answer, Kind::Ask, Kind::Leave] {
+                self.say(rank, kind);
+            }
+        }
+    }
+
+    fn say(&mut self, rank: u32, kind: Kind) {
+        let me = self.me;
+        let Some(link) = self.links.get_mut(&rank) else { return };
+        let due = |due: &mut Due| match kind {
+            Kind::Ask => std::mem::take(&mut due.ask),
+            Kind::Answer => std::mem::take(&mut due.answer),
+            Kind::Leave => std::mem::take(&mut due.leave),
+            Kind::Data => false,
+        };
+        if !due(&mut link.due) {
+            return;
+        }
+        let (head, to) = (link.head(me, kind), link.to);
+        // A rank that cannot be sent to any more is lost.
+        if let Ok(false) = self.send_message(rank as usize, to, &head, 0, |_| {})
+            && let Some(link) = self.links.get_mut(&rank)
+        {
+            match kind {
+                Kind::Ask => link.due.ask = true,
+                Kind::Answer => link.due.answer = true,
+                Kind::Leave | Kind::Data => link.due.leave = true,
+            }
+        }
+    }
+
+    /// Sees to the time. Whether anybody's silence means anything, and whether something remains to be said.
+    pub fn tick(&mut self, now: Instant) -> (bool, bool) {
+        let in_a_hurry = self.in_a_hurry;
+        let lost = |(rank, link): (&u32, &mut Link)| Some((*rank as usize, link.tick(now, in_a_hurry)?));
+        let lost: Vec<_> = self.links.iter_mut().filter_map(lost).collect();
+        lost.into_iter().for_each(|(rank, why)| self.lose(rank, why));
+        self.say_due();
+        let has_due = self.links.values().any(|link| link.due.any());
+        (self.links.values().any(Link::is_expecting), has_due)
+    }
+
+    /// Whether something waits for the interface.
+    pub fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// From now on the silence of a rank is noticed.
+    pub fn watch(&mut self, rank: usize) {
+        if let Ok(link) = self.link(rank) {
+            link.is_watched = true;
+            link.due.ask |= link.loss.is_none();
+        }
+        self.say_due();
+    }
+
+    /// Whether everything that was sent was heard, or never will be. From now on peers are asked at once.
+    pub fn is_settled(&mut self) -> bool {
+        self.in_a_hurry = true;
+        self.links.values().all(Link::is_settled)
+    }
+
+    /// This rank leaves.
+    pub fn leave(&mut self) {
+        self.links.values_mut().filter(|link| link.loss.is_none()).for_each(|link| link.due.leave = true);
+        self.say_due();
+    }
+
+    /// Whether libfabric has sent everything, and nothing remains to be said.
+    pub fn has_sent_all(&mut self) -> bool {
+        self.look();
+        self.say_due();
+        self.short.under_way() + self.long.under_way() == 0 && !self.links.values().any(|link| link.due.leave)
+    }
+}

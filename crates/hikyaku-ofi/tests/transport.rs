@@ -1,0 +1,180 @@
+//! The rules of a transport, over libfabric's `tcp` on this machine.
+
+use hikyaku::Result;
+use hikyaku::spi::{Armed, Loss, Members, Packet, Posted, Sink, Token, Transport};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const SECRET: [u8; 32] = [7; 32];
+
+/// Endpoints of a job on this machine, with a secret for each.
+fn endpoints(secrets: &[[u8; 32]]) -> Vec<Arc<dyn Transport>> {
+    let network = hikyaku_ofi::network();
+    let opened: Vec<_> = secrets.iter().map(|_| network.open([127, 0, 0, 1].into()).unwrap()).collect();
+    let addresses: Vec<_> = opened.iter().map(|opened| opened.address().unwrap()).collect();
+    let connect = |(rank, opened): (usize, Box<dyn hikyaku::spi::Opened>)| {
+        let addresses = addresses.iter().map(|address| Some(&address[..])).collect();
+        opened.connect(&Members { rank, addresses, secret: &secrets[rank] }).unwrap()
+    };
+    opened.into_iter().enumerate().map(connect).collect()
+}
+
+#[derive(Default)]
+struct Taken {
+    messages: Vec<(usize, u64, Vec<u8>)>,
+    lost: Vec<(usize, Loss)>,
+}
+
+impl Sink for Taken {
+    fn message(&mut self, from: usize, packet: &Packet, payload: &[u8]) {
+        self.messages.push((from, packet.address, payload.to_vec()));
+    }
+    fn completed(&mut self, _: Token) {
+        panic!("no body is lent");
+    }
+    fn lost(&mut self, rank: usize, why: Loss) {
+        self.lost.push((rank, why));
+    }
+}
+
+fn try_post(from: &Arc<dyn Transport>, to: usize, address: u64, body: &[u8]) -> Result<Posted> {
+    from.post_copy(to, &Packet { address, ..Packet::default() }, body)
+}
+
+/// Polls all until something is so.
+fn until(ends: &[Arc<dyn Transport>], taken: &mut [Taken], is_so: impl Fn(&[Taken]) -> bool) {
+    let begin = Instant::now();
+    while !is_so(taken) {
+        for (end, taken) in ends.iter().zip(&mut *taken) {
+            end.poll(taken);
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "it never came");
+    }
+}
+
+fn post(ends: &[Arc<dyn Transport>], taken: &mut [Taken], (from, to): (usize, usize), address: u64, body: &[u8]) {
+    let begin = Instant::now();
+    while try_post(&ends[from], to, address, body).unwrap() == Posted::Busy {
+        for (end, taken) in ends.iter().zip(&mut *taken) {
+            end.poll(taken);
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "there is never room");
+    }
+}
+
+/// Short messages are sent at once, longer ones by a second way; none passes another.
+#[test]
+fn packets_of_all_lengths_arrive_once_in_order() {
+    let ends = endpoints(&[SECRET; 2]);
+    let mut taken = [Taken::default(), Taken::default()];
+    let body: Vec<u8> = (0..ends[0].capabilities().payload_max).map(|at| at as u8).collect();
+    let lengths = |number: u64| [0, 8, 300, 5_000, 40_000, body.len()][number as usize % 6];
+    for number in 0..600 {
+        post(&ends, &mut taken, (0, 1), number, &body[..lengths(number)]);
+        post(&ends, &mut taken, (1, 0), number, &body[..lengths(number + 3)]);
+    }
+    until(&ends, &mut taken, |taken| taken.iter().all(|taken| taken.messages.len() == 600));
+    for (rank, taken) in taken.iter().enumerate() {
+        for (number, (from, address, payload)) in taken.messages.iter().enumerate() {
+            assert_eq!((*from, *address), (1 - rank, number as u64));
+            assert!(payload[..] == body[..lengths(*address + 3 * (1 - rank as u64))], "the bytes of {address}");
+        }
+        assert!(taken.lost.is_empty());
+    }
+    until(&ends, &mut taken, |_| ends.iter().all(|end| end.drained()));
+}
+
+#[test]
+fn what_can_never_be_sent_is_refused() {
+    let ends = endpoints(&[SECRET; 2]);
+    let max = ends[0].capabilities().payload_max;
+    assert!(matches!(try_post(&ends[0], 2, 0, &[]), Err(hikyaku::Error::NoSuchRank { rank: 2, size: 2 })));
+    assert!(matches!(try_post(&ends[0], 1, 0, &vec![0; max + 1]), Err(hikyaku::Error::PayloadTooLong { .. })));
+}
+
+/// An endpoint that nobody polls does not take more and more memory of its peer.
+#[test]
+fn a_peer_that_does_not_look_makes_one_busy() {
+    let ends = endpoints(&[SECRET; 2]);
+    let mut taken = [Taken::default(), Taken::default()];
+    post(&ends, &mut taken, (0, 1), 0, &[]);
+    until(&ends, &mut taken, |taken| taken[1].messages.len() == 1);
+    let body = vec![1; ends[0].capabilities().payload_max];
+    let mut count = 0;
+    while try_post(&ends[0], 1, 1 + count, &body).unwrap() != Posted::Busy {
+        ends[0].poll(&mut taken[0]);
+        count += 1;
+        assert!(count < 10_000, "it is never busy");
+    }
+    until(&ends, &mut taken, |taken| taken[1].messages.len() as u64 == 1 + count);
+    post(&ends, &mut taken, (0, 1), 1 + count, &[]);
+}
+
+#[test]
+fn a_rank_that_leaves_is_lost_after_all_it_sent() {
+    let mut ends = endpoints(&[SECRET; 3]);
+    let mut taken = [Taken::default(), Taken::default(), Taken::default()];
+    for number in 0..10 {
+        post(&ends, &mut taken, (2, 0), number, &[number as u8; 9_000]);
+    }
+    until(&ends, &mut taken, |_| ends[2].drained());
+    ends[2].leave();
+    drop(ends.pop());
+    until(&ends, &mut taken[..2], |taken| !taken[0].lost.is_empty());
+    assert_eq!((taken[0].messages.len(), &taken[0].lost[..]), (10, &[(2, Loss::Left)][..]));
+    assert!(matches!(try_post(&ends[0], 2, 0, &[]), Err(hikyaku::Error::PeerLeft { rank: 2 })));
+    // Rank 1 has never heard of it, and finds out when it asks.
+    ends[1].watch(2);
+    until(&ends, &mut taken[..2], |taken| !taken[1].lost.is_empty());
+    assert!(matches!(&taken[1].lost[..], [(2, Loss::Unreachable(_))]), "{:?}", taken[1].lost);
+}
+
+/// Whoever does not know the secret is not heard, whatever rank it claims to be.
+#[test]
+fn strangers_are_refused() {
+    let ends = endpoints(&[SECRET, SECRET, [8; 32]]);
+    let mut taken = [Taken::default(), Taken::default(), Taken::default()];
+    for number in 0..5 {
+        post(&ends, &mut taken, (2, 0), number, b"let me in");
+        post(&ends, &mut taken, (1, 0), number, b"hello");
+    }
+    until(&ends, &mut taken, |taken| taken[0].messages.len() == 5 && ends[0].refused() >= 5);
+    assert!(taken[0].messages.iter().all(|(from, ..)| *from == 1));
+}
+
+/// A service thread sleeps until something comes, and takes nothing of the processor.
+#[test]
+fn an_idle_endpoint_sleeps_until_something_comes() {
+    let ends = endpoints(&[SECRET; 2]);
+    let mut taken = [Taken::default(), Taken::default()];
+    post(&ends, &mut taken, (0, 1), 0, &[]);
+    until(&ends, &mut taken, |taken| taken[1].messages.len() == 1);
+    until(&ends, &mut taken, |_| ends[0].drained());
+    let (sleeper, waker) = (ends[1].clone(), ends[0].clone());
+    let thread = std::thread::spawn(move || {
+        let (begin, mut rounds, mut taken) = (Instant::now(), 0, Taken::default());
+        while taken.messages.is_empty() {
+            if let Armed::Until(_) = sleeper.arm() {
+                let descriptor = sleeper.descriptor().unwrap();
+                let mut polled = [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)];
+                let time = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
+                rustix::event::poll(&mut polled, Some(&time)).unwrap();
+            }
+            sleeper.poll(&mut taken);
+            rounds += 1;
+        }
+        (begin.elapsed(), rounds)
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    let begin = Instant::now();
+    while try_post(&waker, 1, 1, &[5; 100]).unwrap() == Posted::Busy {
+        waker.poll(&mut taken[0]);
+    }
+    // Libfabric goes on where it is polled.
+    while !thread.is_finished() && begin.elapsed() < Duration::from_secs(20) {
+        waker.poll(&mut taken[0]);
+    }
+    let (slept, rounds) = thread.join().unwrap();
+    assert!(slept >= Duration::from_millis(290) && slept < Duration::from_secs(5), "{slept:?}");
+    assert!(rounds < 50, "{rounds} rounds in {slept:?}");
+}
