@@ -32,7 +32,8 @@ impl Kind {
     /// Whether the launcher has ended as after a job without failures. Open MPI 4 sometimes waits for ever for one of its daemons after
     /// all ranks have ended, whatever the ranks were (one in fourteen jobs of `sleep` on a busy machine).
     pub fn has_ended_well(self, status: std::process::ExitStatus) -> bool {
-        status.success() || self == Kind::OpenMpi && status.code() == Some(124)
+        // What `timeout` says when it had to end it, by a first or by a second signal.
+        status.success() || self == Kind::OpenMpi && matches!(status.code(), Some(124 | 137))
     }
 }
 
