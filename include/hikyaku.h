@@ -14,8 +14,8 @@
  *         hk_wait(flag, 0, HK_EQUAL, 1, HK_ANYONE, HK_FOREVER, NULL);
  *     hk_finalize();
  *
- * `hikyaku run -n 4 -- ./program` starts a job of four ranks. A program started without it is a job of one rank. On one host,
- * `mpirun -n 4 ./program` (Open MPI, MPICH) works too; a program that also uses MPI calls MPI_Init first.
+ * `hikyaku run -n 4 -- ./program` starts a job of four ranks. A program started without it is a job of one rank.
+ * `mpirun -n 4 ./program` (Open MPI, MPICH) and Slurm's srun work too; a program that also uses MPI calls MPI_Init first.
  *
  * Results. A call returns HK_SUCCESS (0) or one of the negative codes below. Some calls return a number that is never negative
  * instead of HK_SUCCESS; this file says which. After an error, hk_last_error() explains it in a sentence, and hk_error_rank()

@@ -27,6 +27,7 @@
 //! | `segment` | the job's memory as a hostile rank sees it |
 //! | `reach` | what a process writes into private memory of others |
 //! | `mpi` | the MPI installations of this machine |
+//! | `cluster` | their launchers, and Slurm, on several hosts |
 //! | `leftovers` | what a job might leave behind |
 //! | `os` | what tests need of the system for which there is no safe interface |
 //! | `nth` | one system call among many fails |
@@ -39,6 +40,7 @@
 //! Rules for a case: it can fail; it waits for conditions, never for time; it may run beside others in one process.
 
 mod cases;
+pub mod cluster;
 pub mod deadlock;
 pub mod ends;
 pub mod leftovers;

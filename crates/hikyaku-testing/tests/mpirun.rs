@@ -133,9 +133,9 @@ fn everyone_hears_that_rank_0_cannot() {
     }
 }
 
-/// The launchers are told of two hosts, and their way to either leads back here.
+/// The launchers are told of two hosts, and their way to either leads back here: ranks find out that they share memory.
 #[test]
-fn several_hosts_are_refused() {
+fn hosts_that_are_one_are_found_out() {
     let folder = folder("hosts");
     let agent = folder.join("agent");
     // ssh [options] host command; a temporary folder for each host.
@@ -156,8 +156,9 @@ fn several_hosts_are_refused() {
                 command.args(["--map-by", "node", "--host", "here:1,there:1"])
             }
         };
-        let output = output(command.args([VICTIM, "start"]));
-        assert!(said(&output).contains("on several hosts"), "{mpi:?}: {}", said(&output));
+        let output = output(command.args([env!("CARGO_BIN_EXE_afar"), "placed"]));
+        assert!(output.status.success(), "{mpi:?}: {}", said(&output));
+        assert_eq!(said(&output).matches("of 2 on 1 hosts").count(), 2, "{mpi:?}: {}", said(&output));
     }
 }
 

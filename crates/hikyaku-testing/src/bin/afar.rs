@@ -1,5 +1,5 @@
 //! One rank of a job over hosts with which something happens: each role is one rank's behaviour in a test of
-//! `tests/hosts_trouble.rs`. What it prints is what the tests look at. As `afar agent` it is the agent of a host.
+//! `tests/hosts_trouble.rs` or `tests/launchers.rs`. What it prints is what the tests look at. As `afar agent` it is the agent of a host.
 
 use hikyaku::collective::Sum;
 use hikyaku::ffi::RawPort;
@@ -32,6 +32,9 @@ fn main() {
         "computes" => compute_while_others_push(&job),
         "besieged" => work_under_siege(&job, Path::new(&arguments[2])),
         "works" => work_until_cut(&job),
+        "placed" => find_own_place(&job),
+        "waits" => wait_until_killed(&job, Path::new(&arguments[2])),
+        "exits" => exit_while_others_wait(&job),
         other => panic!("no such role: {other}"),
     }
     .unwrap();
@@ -268,6 +271,50 @@ fn work_until_cut(job: &Job) -> Result<()> {
         }
     };
     tell(result);
+    Ok(())
+}
+
+/// Checks that exactly the ranks of the same network namespace are near, works with the others, and prints where it is.
+fn find_own_place(job: &Job) -> Result<()> {
+    let (me, size) = (job.rank(), job.size());
+    let namespaces = job.symmetric::<u64>(size)?;
+    let mine = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata("/proc/self/ns/net").unwrap());
+    for peer in 0..size {
+        job.push(namespaces.at(peer, me), &[mine])?;
+    }
+    job.barrier()?;
+    let hosts: Vec<usize> = (0..size).map(|rank| job.host_of(rank)).collect::<Result<_>>()?;
+    for (rank, namespace) in namespaces.to_vec().into_iter().enumerate() {
+        assert_eq!(hosts[rank] == hosts[me], namespace == mine, "rank {me} sees rank {rank} on {hosts:?}");
+    }
+    let mut work = Work::new(job)?;
+    for _ in 0..20 {
+        work.round(false)?;
+    }
+    println!("placed {me} of {size} on {} hosts", job.host_count());
+    Ok(())
+}
+
+/// Tells the test that it is ready, and waits for all in a barrier that one never comes to; prints what it was told.
+fn wait_until_killed(job: &Job, folder: &Path) -> Result<()> {
+    note(folder, "ready", job.rank());
+    if job.rank() == job.size() - 1 {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+    tell(job.barrier());
+    Ok(())
+}
+
+/// The last rank ends its process without leaving the job; the others wait for it.
+fn exit_while_others_wait(job: &Job) -> Result<()> {
+    let (flag, last) = (job.symmetric::<u64>(1)?, job.size() - 1);
+    job.barrier()?;
+    if job.rank() == last {
+        std::process::exit(0);
+    }
+    tell(job.wait_from(hikyaku::By::Rank(last), flag.here(0), Until::Equal(1)).map(drop));
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Ranks as threads that are far from each other, over the smallest transport with remote memory and over udp, for tests.
 
+use super::news::tell_own_end;
 use super::{Choices, Job};
 use crate::Until;
 use crate::error::{Error, Result};
@@ -9,7 +10,7 @@ use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Tra
 use crate::transport::hosts::Hosts;
 use crate::transport::loopback::{Endpoint, endpoints, memory_endpoints};
 use crate::transport::packet::kind;
-use crate::transport::shm::layout::{JobMemory, Layout};
+use crate::transport::shm::layout::{JobMemory, Layout, State};
 use crate::transport::shm::ring::Packet;
 use crate::transport::udp::{Bound, Config};
 use std::os::fd::BorrowedFd;
@@ -130,7 +131,7 @@ impl Transport for Narrow {
 #[test]
 fn who_asks_is_told_also_where_there_was_no_room() {
     let narrow = endpoints(2).unwrap().into_iter().map(|endpoint| Narrow(endpoint, AtomicU32::new(0)));
-    run_over(narrow.collect(), |job| {
+    run_over(narrow.collect(), false, |job| {
         let word = job.symmetric::<u64>(1)?;
         job.register_handler(1, |_, _| {})?;
         job.barrier()?;
@@ -150,6 +151,32 @@ fn who_asks_is_told_also_where_there_was_no_room() {
         }
         job.barrier()?;
         assert!(!is_late, "told only when something else came");
+        Ok(())
+    });
+}
+
+/// A rank is believed when it tells of its own host, and of no other.
+#[test]
+fn news_are_believed_of_the_host_they_come_from() {
+    run_apart(3, |job| {
+        let word = job.symmetric::<u64>(1)?;
+        job.barrier()?;
+        if job.rank() == 1 {
+            for rank in [0, 2, 3, usize::MAX] {
+                assert!(job.ni.tell_of_end(0, rank, State::Dead, 0)?);
+            }
+            // Nor is it an end to take part.
+            assert!(job.ni.tell_of_end(0, 1, State::Joined, 0)?);
+        }
+        job.barrier()?;
+        assert!((0..3).all(|rank| job.ni.end_of(rank).is_none()), "rank {} believes it", job.rank());
+        job.barrier()?;
+        if job.rank() == 1 {
+            tell_own_end(&job.ni, State::Parted);
+            return Ok(());
+        }
+        let waited = job.wait_from(crate::By::Anyone, word.here(0), Until::Equal(1));
+        assert!(matches!(waited, Err(Error::PeerLeft { rank: 1 })), "{waited:?}");
         Ok(())
     });
 }

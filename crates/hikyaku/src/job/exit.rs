@@ -8,9 +8,10 @@
 //! peer. So the rank has not left by it. It says that it means well, and has left when the others see its process end
 //! ([`super::watch`]).
 
+use super::news::tell_own_end;
 use super::pmi::Exchange;
 use crate::error::{Error, Result};
-use crate::transport::shm::layout::{JobMemory, Local};
+use crate::ni::Ni;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
@@ -21,7 +22,7 @@ struct AtExit {
     /// A forked child that exits is not the rank.
     process: u32,
     launcher: Box<dyn Exchange>,
-    part: OnceLock<(Weak<JobMemory>, Local)>,
+    part: OnceLock<Weak<Ni>>,
 }
 
 /// Has the launcher told when the process ends properly.
@@ -32,19 +33,21 @@ pub(super) fn say_goodbye_to(launcher: Box<dyn Exchange>) -> Result<&'static dyn
     Ok(&*entry.launcher)
 }
 
-/// Has the peers told as well, when the process is gone, if `rank` has not left its job by then.
-pub(super) fn leave(memory: &Arc<JobMemory>, rank: Local) {
+/// Has the peers told as well, when the process is gone, if this rank has not left its job by then.
+pub(super) fn leave(ni: &Arc<Ni>) {
     if let Some(entry) = AT_EXIT.get() {
-        entry.part.get_or_init(|| (Arc::downgrade(memory), rank));
+        entry.part.get_or_init(|| Arc::downgrade(ni));
     }
 }
 
 extern "C" fn run(status: c_int, _: *mut c_void) {
     let Some(entry) = AT_EXIT.get().filter(|entry| status == 0 && entry.process == std::process::id()) else { return };
-    if let Some((memory, rank)) = entry.part.get()
-        && let Some(memory) = memory.upgrade()
+    if let Some(ni) = entry.part.get().and_then(Weak::upgrade)
+        && !ni.mine().life.state().is_over()
     {
-        memory.block(*rank).life.farewell.store(1, Ordering::SeqCst);
+        ni.mine().life.farewell.store(1, Ordering::SeqCst);
+        // Nobody of this host may be left to tell it. No thread of this process touches memory of other hosts, except by asking them.
+        tell_own_end(&ni, ni.leaves_as());
     }
     entry.launcher.say_goodbye();
 }

@@ -25,7 +25,7 @@ static JOINED: AtomicBool = AtomicBool::new(false);
 
 impl Job {
     /// Joins the job that this process was started in, and waits until all its ranks have joined. Jobs are started by `hikyaku run` on
-    /// one or several hosts, or by `mpirun` (of Open MPI or MPICH) on one host. A program that was started alone is a job of one rank.
+    /// one or several hosts, or by launchers that speak PMIx or PMI-1: `mpirun` of Open MPI or MPICH, and Slurm's `srun`. A program that was started alone is a job of one rank.
     ///
     /// Under `mpirun` every rank must call it, while no other thread is inside an MPI call. If the program uses MPI as well,
     /// call it after `MPI_Init`: Open MPI since version 5 fails if PMIx was used in the process before.
@@ -134,10 +134,13 @@ impl Open {
 fn join_among(protocol: Protocol) -> Result<Job> {
     join_once()?;
     let launcher = exit::say_goodbye_to(protocol.open()?)?;
-    let (welcome, memory) = rendezvous::meet(launcher, &Config::default())?;
-    let mut job = enter(&welcome, memory, None, None)?;
-    exit::leave(&job.ni.memory, job.ni.local);
-    job.watch = Some(Watch::start(job.ni.memory.clone(), job.ni.local)?);
+    let open = if launcher.spans_hosts()? { Some(Open::new()?) } else { None };
+    let endpoint = open.as_ref().map(Open::name).transpose()?;
+    let (welcome, memory, neighborhood) = rendezvous::meet(launcher, &Config::default(), endpoint.as_deref())?;
+    let far = neighborhood.zip(open).map(|(neighborhood, open)| open.connect(welcome.rank as usize, &neighborhood));
+    let mut job = enter(&welcome, memory, None, far.transpose()?)?;
+    exit::leave(&job.ni);
+    job.watch = Some(Watch::start(&job.ni)?);
     // Everyone who comes to the second barrier has lived until all were watched: no number was that of a later process.
     job.barrier()?;
     job.barrier()?;
@@ -233,7 +236,7 @@ fn introduce(socket: &OwnedFd, open: Option<&Open>) -> Result<(Welcome, OwnedFd,
 }
 
 /// Whether the welcome of a rank and the table of all say the same.
-fn agree(welcome: &Welcome, neighborhood: &Neighborhood) -> bool {
+pub(super) fn agree(welcome: &Welcome, neighborhood: &Neighborhood) -> bool {
     let size = neighborhood.host_of.len() as u64;
     if welcome.size != size || welcome.rank >= size || welcome.hosts != neighborhood.host_count() as u64 {
         return false;

@@ -13,7 +13,11 @@
 //! | `inherited` | descriptors that a launcher has opened for it |
 //! | `pmi/` | what launchers of other libraries tell |
 //! | `rendezvous` | how ranks started by those find each other |
+//! | `assembly` | likewise, over several hosts |
+//! | `card` | what they say of themselves through the launcher |
+//! | `gathering` | how the ranks of a host get its memory from one of them |
 //! | `watch` | how they notice each other's end |
+//! | `news` | how they tell other hosts of it |
 //! | `exit` | how they tell their own |
 //! | `farewell` | what they say of messages that nobody has handled |
 //! | `address` | where ranks of other hosts reach this one |
@@ -30,19 +34,23 @@
 
 mod address;
 mod asleep;
+mod assembly;
 #[cfg(test)]
 mod beside;
 pub(crate) mod bytes;
+mod card;
 pub(crate) mod choice;
 mod collective;
 mod exit;
 mod farewell;
+mod gathering;
 mod inherited;
 mod join;
 pub(crate) mod keep;
 mod local;
 mod meeting;
 pub(crate) mod neighborhood;
+mod news;
 mod pmi;
 mod rendezvous;
 mod simulated;
@@ -206,6 +214,10 @@ impl Job {
             if self.ni.serve_far() != Some(true) {
                 self.ni.relax();
             }
+        }
+        // Under our own launcher agents do it.
+        if self.watch.is_some() {
+            news::tell_own_end(&self.ni, state);
         }
         self.service = None;
         if state.has_left() {

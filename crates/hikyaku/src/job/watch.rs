@@ -1,17 +1,21 @@
 //! Noticing the end of peers where no launcher of ours does it: a thread that sleeps until a process ends.
 //!
-//! Every rank watches every other, so no death leaves the rest unwatched. The kernel wakes the thread; until then it costs
-//! nothing. It also ends this process with the one that started it, as under our own launcher.
+//! Every rank watches every other of its host, so no death leaves the rest unwatched. The kernel wakes the thread; until then it
+//! costs nothing. It also ends this process with the one that started it, as under our own launcher, and tells other hosts
+//! ([`News`]).
 
+use super::news::News;
 use crate::error::{Error, Result};
+use crate::ni::Ni;
 use crate::sync::signals::without_signals;
 use crate::transport::shm::layout::{JobMemory, Local, State};
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
+use rustix::fs::Timespec;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 /// The thread; it ends when this is dropped.
@@ -31,8 +35,9 @@ enum Who {
 }
 
 impl Watch {
-    /// Watches all ranks of this host but `own`, which must have joined: their process numbers are read now.
-    pub fn start(memory: Arc<JobMemory>, own: Local) -> Result<Watch> {
+    /// Watches all other ranks of this host, which must have joined: their process numbers are read now.
+    pub fn start(ni: &Arc<Ni>) -> Result<Watch> {
+        let (memory, own) = (ni.memory.clone(), ni.local);
         let mut watched = Vec::with_capacity(memory.layout.count);
         for peer in memory.layout.locals().filter(|peer| *peer != own) {
             let process = memory.block(peer).life.process.load(Ordering::Relaxed);
@@ -52,9 +57,11 @@ impl Watch {
         let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| Error::system("eventfd", e))?;
         let stop = Arc::new(stop);
         let stopping = stop.clone();
+        // Not the interface itself, which lives as long as its job does.
+        let told = ni.far.as_ref().map(|_| (Arc::downgrade(ni), News::new(ni)));
         let thread = without_signals(|| {
             let thread = std::thread::Builder::new().name("hikyaku-watch".into());
-            thread.spawn(move || watch(&memory, watched, &stopping)).map_err(|error| Error::thread(&error))
+            thread.spawn(move || watch(&memory, watched, told, &stopping)).map_err(|error| Error::thread(&error))
         })?;
         Ok(Watch { stop, thread: Some(thread), process: std::process::id() })
     }
@@ -74,11 +81,13 @@ impl Drop for Watch {
     }
 }
 
-fn watch(memory: &JobMemory, mut watched: Vec<(Who, OwnedFd)>, stop: &OwnedFd) {
+fn watch(memory: &JobMemory, mut watched: Vec<(Who, OwnedFd)>, mut told: Option<(Weak<Ni>, News)>, stop: &OwnedFd) {
     loop {
+        let again = told.as_mut().and_then(|(ni, news)| news.look(&*ni.upgrade()?));
+        let again = again.map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() });
         let descriptors = std::iter::once(stop).chain(watched.iter().map(|(_, process)| process));
         let mut polled: Vec<PollFd<'_>> = descriptors.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        match rustix::event::poll(&mut polled, None) {
+        match rustix::event::poll(&mut polled, again.as_ref()) {
             Ok(_) => {}
             Err(Errno::INTR | Errno::NOMEM) => continue,
             Err(_) => return,

@@ -62,6 +62,8 @@ pub(crate) mod kind {
     pub const NIC_DONE: u8 = 7;
     /// Asks to be told that the messages before it were handled.
     pub const ASK: u8 = 8;
+    /// Tells that a rank of the sender's host has ended: the address is the rank, the arguments are how and after how many barriers.
+    pub const NEWS: u8 = 9;
 }
 
 /// What a routed message asks for: its handler field.
@@ -175,7 +177,7 @@ pub(crate) enum Class {
 impl Class {
     pub fn of(packet: &Packet) -> Class {
         match (packet.kind, packet.handler) {
-            (kind::ANSWER | kind::REFUSED | kind::CREDIT, _) => Class::Answer,
+            (kind::ANSWER | kind::REFUSED | kind::CREDIT | kind::NEWS, _) => Class::Answer,
             (kind::NIC, verb::PUSH) => Class::Put,
             (kind::NIC, verb::PULL) => Class::Get,
             (kind::NIC, _) => Class::Change,

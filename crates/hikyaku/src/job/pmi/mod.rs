@@ -1,5 +1,5 @@
-//! What launchers of other libraries tell the processes they start: which rank each is, of how many, and one short text
-//! from the first rank to all, by which they find each other.
+//! What launchers of other libraries tell the processes they start: which rank each is, of how many, and short texts that
+//! ranks say to all, by which they find each other.
 //!
 //! | file | concept |
 //! |---|---|
@@ -27,10 +27,14 @@ pub(super) trait Exchange: Send + Sync {
     fn rank(&self) -> usize;
     /// The number of ranks.
     fn size(&self) -> usize;
-    /// Whether the launcher has started ranks on other hosts, as far as it says.
+    /// Whether the launcher may have started ranks on other hosts: not if it says that it has not.
     fn spans_hosts(&self) -> Result<bool>;
-    /// Waits for all ranks; gives everyone the text of rank 0, which alone has one to say.
-    fn broadcast(&self, text: Option<&str>, deadline: Instant) -> Result<String>;
+    /// Says a text on a topic, one word each. The others can read it after the next [`Exchange::fence`].
+    fn put(&self, topic: &str, text: &str) -> Result<()>;
+    /// Waits for all ranks.
+    fn fence(&self, deadline: Instant) -> Result<()>;
+    /// What a rank has said on a topic, before the last fence.
+    fn get(&self, rank: usize, topic: &str) -> Result<String>;
     /// Tells the launcher that this process is about to end properly.
     fn say_goodbye(&self);
 }

@@ -13,13 +13,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 const PROTOCOL: &str = "PMIx";
-/// The key of the text that rank 0 says.
-const KEY: &CStr = c"hikyaku";
 
 // Names and numbers of the PMIx standard.
 const JOB_SIZE: &CStr = c"pmix.job.size";
 const LOCAL_SIZE: &CStr = c"pmix.local.size";
+const COLLECT: &CStr = c"pmix.collect";
 const RANK_WILDCARD: u32 = u32::MAX - 1;
+const TYPE_BOOL: u16 = 1;
 const TYPE_STRING: u16 = 3;
 const TYPE_UINT32: u16 = 14;
 const SCOPE_GLOBAL: u8 = 3;
@@ -42,8 +42,28 @@ struct Value {
     data: [u64; 3],
 }
 
-/// No option is ever given.
-type Options = *const c_void;
+/// `pmix_info_t`: an option.
+#[repr(C)]
+struct Info {
+    key: [c_char; 512],
+    flags: u32,
+    value: Value,
+}
+
+impl Info {
+    /// Asks for something that is off otherwise.
+    fn switch(key: &CStr) -> Info {
+        // The first byte is the switch.
+        let on = u64::from_ne_bytes([1, 0, 0, 0, 0, 0, 0, 0]);
+        let mut info = Info { key: [0; 512], flags: 0, value: Value { kind: TYPE_BOOL, data: [on, 0, 0] } };
+        for (place, byte) in info.key.iter_mut().zip(key.to_bytes()) {
+            *place = *byte as c_char;
+        }
+        info
+    }
+}
+
+type Options = *const Info;
 type Callback = extern "C" fn(c_int, *mut c_void);
 
 type Init = unsafe extern "C" fn(*mut Process, Options, usize) -> c_int;
@@ -91,14 +111,14 @@ impl Pmix {
     }
 
     fn number_of_job(&self, key: &CStr) -> Result<u32> {
-        match self.get(RANK_WILDCARD, key)? {
+        match self.value_of(RANK_WILDCARD, key)? {
             Answer { kind: TYPE_UINT32, word } => Ok(word as u32),
             _ => Err(unusable(PROTOCOL, format!("{} is no number", key.to_string_lossy()))),
         }
     }
 
     fn text_of(&self, rank: u32, key: &CStr) -> Result<String> {
-        let answer = self.get(rank, key)?;
+        let answer = self.value_of(rank, key)?;
         if answer.kind != TYPE_STRING || answer.word == 0 {
             return Err(unusable(PROTOCOL, format!("{} is no text", key.to_string_lossy())));
         }
@@ -106,7 +126,7 @@ impl Pmix {
         Ok(unsafe { CStr::from_ptr(answer.word as *const c_char) }.to_string_lossy().into_owned())
     }
 
-    fn get(&self, rank: u32, key: &CStr) -> Result<Answer> {
+    fn value_of(&self, rank: u32, key: &CStr) -> Result<Answer> {
         let process = Process { rank, ..self.me };
         let mut value: *mut Value = null_mut();
         // SAFETY: the signature of the standard; the library stores the address of a value it has allocated.
@@ -122,25 +142,20 @@ impl Pmix {
         Ok(answer)
     }
 
-    fn publish(&self, text: &str) -> Result<()> {
-        let text = CString::new(text).expect("no zero in what ranks say");
-        let value = Value { kind: TYPE_STRING, data: [text.as_ptr() as u64, 0, 0] };
-        // SAFETY: the signature of the standard; key and value are copied during the call.
-        let status = unsafe { (self.functions.put)(SCOPE_GLOBAL, KEY.as_ptr(), &value) };
-        self.functions.check("PMIx_Put", status)?;
-        // SAFETY: the signature of the standard.
-        self.functions.check("PMIx_Commit", unsafe { (self.functions.commit)() })
-    }
-
     /// Waits for all ranks of the job.
-    fn fence(&self, deadline: Instant) -> Result<()> {
-        let reply = Arc::new(Reply::default());
-        let everyone = Process { rank: RANK_WILDCARD, ..self.me };
+    fn meet_all(&self, deadline: Instant) -> Result<()> {
+        let reply = Arc::new(Reply {
+            everyone: Process { rank: RANK_WILDCARD, ..self.me },
+            // What all have said is brought here meanwhile: nobody has to be asked for it later, when it may have ended.
+            collect: Info::switch(COLLECT),
+            status: Mutex::new(None),
+            came: Condvar::new(),
+        });
         let theirs = Arc::into_raw(reply.clone());
         let data = theirs as *mut c_void;
-        // SAFETY: the signature of the standard. The library calls back once, with a share of `reply`, also if that is
-        // after we have given up.
-        match unsafe { (self.functions.fence)(&everyone, 1, null(), 0, fence_ended, data) } {
+        // SAFETY: the signature of the standard. The library calls back once, with a share of `reply`, also if that is after we
+        // have given up; until then names and options stay where they are.
+        match unsafe { (self.functions.fence)(&reply.everyone, 1, &reply.collect, 1, fence_ended, data) } {
             SUCCESS => {}
             status => {
                 // SAFETY: nobody calls back, so the share is still ours.
@@ -164,19 +179,36 @@ impl Exchange for Pmix {
     }
 
     fn spans_hosts(&self) -> Result<bool> {
-        Ok(self.number_of_job(LOCAL_SIZE)? < self.size)
+        Ok(self.number_of_job(LOCAL_SIZE).map_or(true, |here| here < self.size))
     }
 
-    fn broadcast(&self, text: Option<&str>, deadline: Instant) -> Result<String> {
-        text.map_or(Ok(()), |text| self.publish(text))?;
-        self.fence(deadline)?;
-        self.text_of(0, KEY)
+    fn put(&self, topic: &str, text: &str) -> Result<()> {
+        let (key, text) = (key(topic), CString::new(text).expect("no zero in what ranks say"));
+        let value = Value { kind: TYPE_STRING, data: [text.as_ptr() as u64, 0, 0] };
+        // SAFETY: the signature of the standard; key and value are copied during the call.
+        let status = unsafe { (self.functions.put)(SCOPE_GLOBAL, key.as_ptr(), &value) };
+        self.functions.check("PMIx_Put", status)?;
+        // SAFETY: the signature of the standard.
+        self.functions.check("PMIx_Commit", unsafe { (self.functions.commit)() })
+    }
+
+    fn fence(&self, deadline: Instant) -> Result<()> {
+        self.meet_all(deadline)
+    }
+
+    fn get(&self, rank: usize, topic: &str) -> Result<String> {
+        self.text_of(rank as u32, &key(topic))
     }
 
     fn say_goodbye(&self) {
         // SAFETY: the signature of the standard. The last of its users in this process closes the connection.
         unsafe { (self.functions.finalize)(null(), 0) };
     }
+}
+
+/// The key of what a rank says on a topic: each rank has its own keys.
+fn key(topic: &str) -> CString {
+    CString::new(format!("hikyaku.{topic}")).expect("no zero in a topic")
 }
 
 /// The type of a value, and the first word of its data.
@@ -194,9 +226,10 @@ impl Drop for Answer {
     }
 }
 
-/// How a call ended that did not wait.
-#[derive(Default)]
+/// What a call was asked that did not wait, and how it ended.
 struct Reply {
+    everyone: Process,
+    collect: Info,
     status: Mutex<Option<c_int>>,
     came: Condvar,
 }
@@ -341,6 +374,12 @@ mod tests {
         if code % 2 == 0 { null() } else { c"trouble".as_ptr() }
     }
 
+    #[test]
+    fn options_have_the_form_of_the_standard() {
+        assert_eq!((size_of::<Process>(), size_of::<Value>(), size_of::<Info>()), (260, 32, 552));
+        assert_eq!((std::mem::offset_of!(Info, flags), std::mem::offset_of!(Info, value)), (512, 520));
+    }
+
     /// A library that answers anything, within what its standard says about memory.
     #[test]
     fn fuzz_pmix() {
@@ -353,8 +392,9 @@ mod tests {
             let mut pmix = Pmix { functions: functions(), me, size: 0 };
             pmix.size = pmix.number_of_job(JOB_SIZE).unwrap_or(2);
             let _ = (pmix.rank(), pmix.size(), pmix.spans_hosts());
-            let _ = pmix.broadcast(Some("word"), Instant::now());
-            let _ = pmix.broadcast(None, Instant::now());
+            let _ = pmix.put("card", "word");
+            let _ = pmix.fence(Instant::now());
+            let _ = Exchange::get(&pmix, 1, "card");
             pmix.say_goodbye();
         });
     }

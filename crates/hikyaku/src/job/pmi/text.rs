@@ -22,8 +22,6 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 const PROTOCOL: &str = "PMI-1";
-/// The key of the text that rank 0 says.
-const KEY: &str = "hikyaku";
 /// The key under which hydra says which rank is on which host.
 const MAPPING_KEY: &str = "PMI_process_mapping";
 /// Longer lines than any launcher sends.
@@ -123,16 +121,24 @@ impl Exchange for Text {
 
     fn spans_hosts(&self) -> Result<bool> {
         let mapping = self.look_up(MAPPING_KEY)?;
-        Ok(mapping.and_then(|text| mapping::spans_hosts(&text, self.size)).unwrap_or(false))
+        Ok(mapping.and_then(|text| mapping::spans_hosts(&text, self.size)).unwrap_or(true))
     }
 
-    fn broadcast(&self, text: Option<&str>, deadline: Instant) -> Result<String> {
-        if let Some(text) = text {
-            self.ask(&format!("cmd=put kvsname={} key={KEY} value={text}", self.space), "put_result")?;
-        }
+    fn put(&self, topic: &str, text: &str) -> Result<()> {
+        let line = format!("cmd=put kvsname={} key={} value={text}", self.space, key(self.rank, topic));
+        let answer = Answer::parse(self.converse(&line, soon())?, "put_result")?;
+        // The text may be a secret, so it is not shown.
+        if answer.is_success() { Ok(()) } else { Err(unusable(PROTOCOL, format!("it does not pass on a {topic}"))) }
+    }
+
+    fn fence(&self, deadline: Instant) -> Result<()> {
         let line = self.converse("cmd=barrier_in", deadline)?.ok_or_else(|| nobody_came(PROTOCOL))?;
-        Answer::parse(Some(line), "barrier_out")?;
-        self.look_up(KEY)?.ok_or_else(|| unusable(PROTOCOL, "it has lost what rank 0 said"))
+        Answer::parse(Some(line), "barrier_out").map(drop)
+    }
+
+    fn get(&self, rank: usize, topic: &str) -> Result<String> {
+        let found = self.look_up(&key(rank, topic))?;
+        found.ok_or_else(|| unusable(PROTOCOL, format!("it has lost the {topic} of rank {rank}")))
     }
 
     fn say_goodbye(&self) {
@@ -141,6 +147,11 @@ impl Exchange for Text {
             let _ = self.converse("cmd=finalize", Instant::now() + GOODBYE_TIME);
         }
     }
+}
+
+/// The key of what a rank says on a topic: all ranks share one space of keys.
+fn key(rank: usize, topic: &str) -> String {
+    format!("hikyaku-{topic}-{rank}")
 }
 
 /// The words of one line.
@@ -218,6 +229,9 @@ mod tests {
     #[test]
     fn a_missing_key_is_no_error_and_a_refusal_is_one() {
         let (client, launcher) = pair();
+        say(&launcher, "cmd=put_result rc=-1\n");
+        let error = client.put("terms", "a-secret").unwrap_err().to_string();
+        assert!(error.contains("terms") && !error.contains("a-secret"), "{error}");
         say(&launcher, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
         assert_eq!(client.look_up("key").unwrap(), None);
         say(&launcher, "cmd=put_result rc=-1\n");
@@ -225,14 +239,16 @@ mod tests {
     }
 
     #[test]
-    fn rank_0_speaks_and_all_hear() {
+    fn a_rank_speaks_and_all_hear() {
         let (client, launcher) = pair();
         say(&launcher, "cmd=put_result rc=0\ncmd=barrier_out\ncmd=get_result rc=0 value=word\n");
-        assert_eq!(client.broadcast(Some("word"), briefly()).unwrap(), "word");
+        client.put("card", "word").unwrap();
+        client.fence(briefly()).unwrap();
+        assert_eq!(client.get(7, "card").unwrap(), "word");
         let mut asked = [0; 1024];
         let (_, bytes) = rustix::net::recv(&launcher, &mut asked, RecvFlags::empty()).unwrap();
-        let expected =
-            "cmd=put kvsname=space key=hikyaku value=word\ncmd=barrier_in\ncmd=get kvsname=space key=hikyaku\n";
+        let expected = "cmd=put kvsname=space key=hikyaku-card-0 value=word\ncmd=barrier_in\n\
+                        cmd=get kvsname=space key=hikyaku-card-7\n";
         assert_eq!(std::str::from_utf8(&asked[..bytes]).unwrap(), expected);
     }
 
@@ -241,11 +257,11 @@ mod tests {
         for answer in ["\n", "cmd=other rc=0\n", "no words at all\n", "=\n", "cmd\n"] {
             let (client, launcher) = pair();
             say(&launcher, answer);
-            assert!(client.broadcast(None, briefly()).is_err(), "{answer:?}");
+            assert!(client.fence(briefly()).is_err(), "{answer:?}");
         }
         let (client, launcher) = pair();
         drop(launcher);
-        assert!(client.broadcast(None, briefly()).is_err());
+        assert!(client.fence(briefly()).is_err());
         let (client, launcher) = pair();
         let endless = move || while rustix::net::send(&launcher, &[b'x'; 512], SendFlags::NOSIGNAL).is_ok() {};
         let feeder = std::thread::spawn(endless);
@@ -268,7 +284,10 @@ mod tests {
             let _ = rustix::net::send(&launcher, input, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
             let _ = rustix::net::shutdown(&launcher, rustix::net::Shutdown::Write);
             match input.len() % 3 {
-                0 => drop(client.broadcast(Some("word"), soon())),
+                0 => {
+                    let told = client.put("card", "word").and_then(|()| client.fence(soon()));
+                    drop(told.and_then(|()| client.get(1, "card")));
+                }
                 1 => drop(client.spans_hosts()),
                 _ => drop(
                     client.ask("cmd=init", "response_to_init").map(|answer| answer.get("pmi_version") == Some("1")),
@@ -283,7 +302,7 @@ mod tests {
     fn ranks_that_do_not_come_are_missed() {
         let (client, launcher) = pair();
         say(&launcher, "cmd=barrier_");
-        let error = client.broadcast(None, briefly()).unwrap_err().to_string();
+        let error = client.fence(briefly()).unwrap_err().to_string();
         assert!(error.contains("every rank must start hikyaku"), "{error}");
     }
 }

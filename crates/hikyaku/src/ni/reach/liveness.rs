@@ -2,13 +2,16 @@
 //!
 //! Ranks of the same host say so in its memory. Of ranks of other hosts the host's memory holds what was told here; and what a
 //! rank finds out by itself, that one cannot be reached any more, it keeps to itself. So views may differ for a while.
+//! What is told here comes from the agent of the host, or from a rank of the other host where there are no agents.
 
 use crate::error::{Error, Result};
 use crate::ni::base::Base;
 use crate::ni::state::awaited::By;
 use crate::planted::{Bug, planted};
-use crate::transport::core::Loss;
+use crate::transport::core::{Loss, Posted};
+use crate::transport::packet::kind;
 use crate::transport::shm::layout::{Blame, State};
+use crate::transport::shm::ring::Packet;
 use std::sync::atomic::Ordering;
 
 impl Base {
@@ -85,6 +88,25 @@ impl Base {
         self.lost.add(rank, why);
         // What sleeps here may wait for it.
         self.mine().bell.ring_all();
+    }
+
+    /// Tells a far rank, and with it all ranks of its host, that a rank of this host has ended; false if there is no room now.
+    pub(crate) fn tell_of_end(&self, to: usize, rank: usize, state: State, barriers: u64) -> Result<bool> {
+        let Some(far) = &self.far else { return Ok(true) };
+        let arguments = [state as u64, barriers, 0, 0, 0, 0];
+        let packet = Packet { kind: kind::NEWS, address: rank as u64, arguments, ..Packet::default() };
+        Ok(far.post_copy(to, &packet, &[])? != Posted::Busy)
+    }
+
+    /// A far rank tells of an end. It is believed of ranks of its own host.
+    #[cold]
+    pub(crate) fn hear_of_end(&self, source: usize, packet: &Packet) {
+        let [state, barriers, ..] = packet.arguments;
+        let (rank, state) = (packet.address as usize, State::told(state));
+        let is_theirs = rank < self.routes.size() && self.routes.to(rank).host == self.routes.to(source).host;
+        if is_theirs && !self.is_near(rank) && state.is_over() && self.memory.news_of(rank).0 < state {
+            self.memory.tell_of(rank, state, barriers);
+        }
     }
 
     /// The error of a rank in this state, unless it takes part.

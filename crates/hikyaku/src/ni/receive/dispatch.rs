@@ -179,6 +179,10 @@ pub(super) fn dispatch(
             }
             Done::Now
         }
+        kind::NEWS => {
+            ni.hear_of_end(source, packet);
+            Done::Now
+        }
         kind::ROUTED => {
             serve::serve(ni, outbox, source, packet, payload);
             Done::Now

@@ -78,6 +78,11 @@ impl Routes {
         &self.near
     }
 
+    /// Number of ranks.
+    pub fn size(&self) -> usize {
+        self.to.len()
+    }
+
     /// Whether all ranks of the job are on this host.
     pub fn are_all_near(&self) -> bool {
         self.near.len() == self.to.len()
