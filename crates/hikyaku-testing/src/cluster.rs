@@ -1,7 +1,7 @@
 //! Launchers of other libraries that start ranks on several hosts, which are network namespaces of this machine.
 //!
-//! Open MPI and MPICH must be there. Open MPI 5 (`prterun`) is found in the folders that `HIKYAKU_TEST_MPI` names, and Slurm where its
-//! daemons are installed; `HIKYAKU_TEST_LAUNCHERS=all` insists on them (`scripts/launchers`).
+//! Open MPI and MPICH must be there. With `HIKYAKU_TEST_LAUNCHERS=all` (`scripts/launchers`) Open MPI 5 (`prterun`), in one of the folders
+//! that `HIKYAKU_TEST_MPI` names, and Slurm must be, too.
 
 use crate::netns::Network;
 use crate::patience::eventually;
@@ -30,7 +30,7 @@ pub enum Kind {
 
 impl Kind {
     /// Whether the launcher has ended as after a job without failures. Open MPI 4 sometimes waits for ever for one of its daemons after
-    /// all ranks have ended, whatever the ranks were (one in fourteen jobs of `sleep` on a busy machine).
+    /// all ranks have ended (one in fourteen jobs of `sleep` on a busy machine; more often if ranks exit without a word).
     pub fn has_ended_well(self, status: std::process::ExitStatus) -> bool {
         // What `timeout` says when it had to end it, by a first or by a second signal.
         status.success() || self == Kind::OpenMpi && matches!(status.code(), Some(124 | 137))
@@ -58,12 +58,12 @@ impl Cluster {
         let folder = std::env::temp_dir().join(format!("hikyaku-cluster-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).unwrap();
-        let named = std::env::var_os("HIKYAKU_TEST_MPI").unwrap_or_default();
-        let mut folders = std::env::split_paths(&named);
-        let prefix = folders.find(|folder| folder.join("prterun").exists());
-        let prefix = prefix.and_then(|folder| folder.parent().map(Path::to_owned));
-        let slurm = Slurm::start(&network, &folder);
+        let (mut prefix, mut slurm) = (None, None);
         if std::env::var_os("HIKYAKU_TEST_LAUNCHERS").is_some_and(|which| which == "all") {
+            let named = std::env::var_os("HIKYAKU_TEST_MPI").unwrap_or_default();
+            let found = std::env::split_paths(&named).find(|folder| folder.join("prterun").exists());
+            prefix = found.and_then(|folder| folder.parent().map(Path::to_owned));
+            slurm = Slurm::start(&network, &folder);
             assert!(prefix.is_some() && slurm.is_some(), "prterun or Slurm is missing: see scripts/launchers");
         }
         // ssh [options] host command; each host has its own folder for temporary files.

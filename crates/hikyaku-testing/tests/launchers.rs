@@ -137,6 +137,7 @@ fn fault_1_a_death_on_another_host_reaches_those_who_wait() {
 }
 
 #[test]
+#[ignore = "takes minutes: scripts/launchers runs it"]
 fn a_rank_that_exits_without_a_word_has_left() {
     let Some(cluster) = Cluster::new() else { return };
     for kind in cluster.kinds() {
@@ -151,6 +152,7 @@ fn a_rank_that_exits_without_a_word_has_left() {
 
 /// Launchers speak over the same link, and end when it is mended.
 #[test]
+#[ignore = "takes minutes: scripts/launchers runs it"]
 fn fault_15_a_host_whose_link_is_cut_becomes_unreachable() {
     let Some(cluster) = Cluster::new() else { return };
     for kind in cluster.kinds() {
@@ -176,6 +178,7 @@ fn fault_15_a_host_whose_link_is_cut_becomes_unreachable() {
 
 /// With a host's daemon its ranks end, and then all others, by themselves or by the launcher.
 #[test]
+#[ignore = "takes minutes: scripts/launchers runs it"]
 fn fault_5_ranks_end_with_the_daemon_of_their_host() {
     let Some(kinds) = Cluster::new().map(|cluster| cluster.kinds()) else { return };
     for kind in kinds {
