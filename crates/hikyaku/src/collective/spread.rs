@@ -173,9 +173,7 @@ impl Spread<'_> {
     pub fn block(self, member: usize) -> Range<usize> {
         match self {
             Spread::Even(bytes) => member * bytes..(member + 1) * bytes,
-            Spread::Uneven { ranges, .. } if planted(Bug::BlocksExchanged) => {
-                ranges[(member + 1) % ranges.len()].clone()
-            }
+            Spread::Uneven { ranges, .. } if planted(Bug::BlocksExchanged) => ranges[(member + 1) % ranges.len()].clone(),
             Spread::Uneven { ranges, .. } => ranges[member].clone(),
         }
     }
