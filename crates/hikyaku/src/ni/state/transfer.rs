@@ -92,8 +92,7 @@ impl Order {
     }
 
     fn is_over(&self) -> bool {
-        let early = if planted(Bug::TransfersEndEarly) { self.total().min(1) } else { 0 };
-        self.trouble.is_some() || self.arrived + early >= self.total()
+        self.trouble.is_some() || self.arrived >= self.total()
     }
 
     fn outcome(&self) -> Result<()> {
