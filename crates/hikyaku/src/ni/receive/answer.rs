@@ -75,10 +75,7 @@ impl Base {
     /// An operation of the network itself has ended.
     pub(crate) fn complete(&self, token: Token, end: End) {
         if let Some(direct) = &self.direct {
-            let write = |(word, value)| self.set_status(word, value);
-            if let Some((port, transfer, ended)) = direct.complete(&self.accounts, token, end, write) {
-                self.transfers[port].finish(transfer, ended);
-            }
+            direct.complete(&self.accounts, token, end, |(word, value)| self.set_status(word, value));
             self.notify(self.rank, ANY);
         }
     }

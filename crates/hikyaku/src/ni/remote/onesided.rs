@@ -7,7 +7,6 @@ use crate::memory::atomic::Atomic;
 use crate::ni::state::account::{Account, StatusWord};
 use crate::ni::state::direct::{Direct, Lent, status_number, word_of};
 use crate::ni::state::inside::refuse_in_handler;
-use crate::ni::state::transfer::Local;
 use crate::ni::state::under_way::{Hearer, Spans};
 use crate::ni::wire::operation::{Act, Data, Operation};
 use crate::ni::wire::target::Target;
@@ -184,42 +183,6 @@ impl<'i> OneSided<'i> {
         })?;
         self.await_end(from.rank, &lent)?.map_err(|_| refused(&from))?;
         Ok(true)
-    }
-
-    /// Starts a transfer that goes on beside the program: its token, until it is ended. `None` where packets must do it: also while
-    /// some to that rank are under way, which it must not pass.
-    ///
-    /// # Safety
-    /// As for [`TransferDesk::open`](crate::ni::state::transfer::TransferDesk::open).
-    pub unsafe fn start_transfer(self, scope: u32, at: Target, local: Local, bytes: usize) -> Result<Option<u64>> {
-        let rank = at.rank;
-        let place = self.find(&at, bytes).filter(|_| self.account().is_settled(rank));
-        let Some(place) = place else { return Ok(None) };
-        let spans = matches!(local, Local::From(_)).then(|| [place.offset..place.offset + bytes as u64, 0..0]);
-        let is_written = spans.as_ref().is_some_and(|spans| self.direct.is_written(rank, spans));
-        // SAFETY: the caller's promise.
-        let transfer = unsafe { self.by.open(scope, at, local, bytes)? };
-        let token = self.direct.open((rank, refusal_at(&at)), self.by.index, spans, Hearer::Transfer(transfer));
-        self.by.desk().by_network(transfer, token);
-        self.by.note_routed(true);
-        let (network, event) = (self.direct.network(), false);
-        let started = match local {
-            // SAFETY: the caller's promise; whoever ends the transfer takes them back before.
-            Local::Into(into) => unsafe { network.get(rank, &Get { from: place, into, bytes, fence: true }, token) },
-            Local::From(from) => {
-                let put = Put { from, bytes, to: place, then: None, event, fence: is_written };
-                // SAFETY: as above.
-                unsafe { network.put(rank, &put, token) }
-            }
-        };
-        if let Ok(Start::Started) = started {
-            self.by.tick();
-            return Ok(Some(transfer));
-        }
-        self.direct.cancel(token);
-        self.by.desk().close(transfer);
-        // Without room, packets do it.
-        started.map(|_| None)
     }
 
     /// Changes a word; `None` where packets must do it.

@@ -1,7 +1,7 @@
 //! Transfers in pieces, with several requests under way: reading bytes of another rank while the caller waits, and pulls and pushes that
 //! go on beside the program.
 //!
-//! Where the network reaches memory by itself, it moves them, unless packets to that rank are still under way.
+//! Those that go on beside it go by packets, also where the network reaches memory by itself.
 
 use super::initiator::Initiator;
 use super::onesided::OneSided;
@@ -66,12 +66,6 @@ impl Initiator {
         debug_assert!(!self.ni.is_near(at.rank), "what is near is done at once");
         refuse_in_handler()?;
         self.check_peer(at.rank)?;
-        if let Some(network) = OneSided::of(self)
-            // SAFETY: the caller's promise.
-            && let Some(token) = unsafe { network.start_transfer(scope, at, local, bytes)? }
-        {
-            return Ok(token);
-        }
         // SAFETY: the caller's promise.
         let token = unsafe { self.open(scope, at, local, bytes)? };
         self.note_routed(true);
@@ -155,9 +149,6 @@ impl Initiator {
     pub fn end_transfer(&self, token: u64) {
         // In a forked child nobody is at them, and locks may be held for ever.
         if !self.ni.is_forked() {
-            if let (Some(direct), Some(network)) = (&self.ni.direct, self.desk().network_of(token)) {
-                direct.let_go(network);
-            }
             self.desk().close(token);
         }
     }
@@ -169,13 +160,8 @@ impl Initiator {
 
     /// Ends all transfers of a scope, or of the port.
     pub fn end_transfers(&self, scope: Option<u32>) {
-        if self.ni.is_forked() {
-            return;
-        }
-        let mut from = 0;
-        while let Some((token, next)) = self.desk().opened(scope, from) {
-            self.end_transfer(token);
-            from = next;
+        if !self.ni.is_forked() {
+            self.desk().close_all(scope);
         }
     }
 
@@ -197,7 +183,7 @@ impl Initiator {
 
     /// # Safety
     /// As for [`TransferDesk::open`].
-    pub(super) unsafe fn open(&self, scope: u32, at: Target, local: Local, bytes: usize) -> Result<u64> {
+    unsafe fn open(&self, scope: u32, at: Target, local: Local, bytes: usize) -> Result<u64> {
         // SAFETY: the caller's promise.
         unsafe { self.desk().open((self.index, scope), at, local, bytes, self.ni.payload_max(at.rank)) }
     }

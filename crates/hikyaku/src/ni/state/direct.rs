@@ -170,17 +170,10 @@ impl Direct {
         }
     }
 
-    /// An operation has ended; also one that is not known any more. Its status word is written by `write`. Gives what has become of a
-    /// transfer, if it was one: its port and its token, and why it was refused.
-    pub fn complete(
-        &self,
-        accounts: &[Account],
-        token: Token,
-        end: End,
-        write: impl FnOnce(StatusWord),
-    ) -> Option<(usize, u64, Result<(), Refusal>)> {
+    /// An operation has ended; also one that is not known any more. Its status word is written by `write`.
+    pub fn complete(&self, accounts: &[Account], token: Token, end: End, write: impl FnOnce(StatusWord)) {
         let mut desk = self.desk();
-        let doing = desk.doing(token)?;
+        let Some(doing) = desk.doing(token) else { return };
         let Doing { rank, port, .. } = *doing;
         if let Hearer::Waiter(ended) = &mut doing.hearer {
             if ended.is_none() {
@@ -188,19 +181,12 @@ impl Direct {
                 let doing = *doing;
                 self.end_put(&mut desk, token, &doing);
             }
-            return None;
+            return;
         }
-        let doing = desk.close(token)?;
+        let Some(doing) = desk.close(token) else { return };
         self.end_put(&mut desk, token, &doing);
-        match (doing.hearer, end) {
-            (Hearer::Nobody, _) => return None,
-            (Hearer::Transfer(transfer), Ok(_)) => return Some((port, transfer, Ok(()))),
-            (Hearer::Transfer(transfer), Err(RemoteFailure::Refused)) => {
-                return Some((port, transfer, Err(doing.refusal)));
-            }
-            // It stays under way: whoever waits for it hears how that rank has ended.
-            (Hearer::Transfer(_), Err(RemoteFailure::Lost)) => return None,
-            (Hearer::Account | Hearer::Waiter(_), _) => {}
+        if let Hearer::Nobody = doing.hearer {
+            return;
         }
         let account = &accounts[port];
         match end {
@@ -210,12 +196,11 @@ impl Direct {
                 match why {
                     RemoteFailure::Refused => account.refuse(rank, doing.refusal as u64),
                     // It stays owed: whoever settles waits for the news, which say how that rank has ended.
-                    RemoteFailure::Lost => return None,
+                    RemoteFailure::Lost => return,
                 }
             }
         }
         *desk.peer(rank).owed_by(port) -= 1;
-        None
     }
 
     /// How an operation has ended that somebody waits for. One that is lost never does: the news of its target end the wait.
@@ -231,7 +216,7 @@ impl Direct {
     fn leave(&self, token: Token) -> bool {
         let mut desk = self.desk();
         let Some(doing) = desk.doing(token) else { return false };
-        if let Hearer::Waiter(None) | Hearer::Transfer(_) = doing.hearer {
+        if let Hearer::Waiter(None) = doing.hearer {
             doing.hearer = Hearer::Nobody;
             return true;
         }

@@ -7,8 +7,6 @@
 //!   is it over?                                      the desk's lock; then the next pieces are posted
 //!   all there, refused or given up: close            an answer that comes later finds it closed
 //! ```
-//! Where the network reaches the memory by itself, a transfer is one piece, which the network moves ([`super::direct`]).
-//!
 //! One thread at a time posts pieces of a transfer, without the lock: a transport may hand over answers meanwhile. Whoever has closed a
 //! transfer knows that nobody reads or writes its bytes any more: what comes later does not find it, and nobody is posting.
 
@@ -18,7 +16,6 @@ use crate::ni::wire::operation::{Act, Data, Manner, Operation};
 use crate::ni::wire::target::Target;
 use crate::ni::wire::token;
 use crate::planted::{Bug, planted};
-use crate::transport::core::Token;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 
@@ -68,8 +65,6 @@ struct Order {
     arrived: usize,
     /// Somebody is posting a piece.
     posting: bool,
-    /// What the network knows it by, if it moves it by itself.
-    network: Option<Token>,
     trouble: Option<Trouble>,
 }
 
@@ -156,37 +151,13 @@ impl TransferDesk {
         }
         table.number += 1;
         let token = token::transferred(port, table.number << INDEX_BITS | index as u64);
-        let (asked, arrived, posting, network, trouble) = (0, 0, false, None, None);
-        let order = Order { token, scope, at, local, bytes, piece, asked, arrived, posting, network, trouble };
+        let (asked, arrived, posting, trouble) = (0, 0, false, None);
+        let order = Order { token, scope, at, local, bytes, piece, asked, arrived, posting, trouble };
         match table.orders.get_mut(index) {
             Some(place) => *place = order,
             None => table.orders.push(order),
         }
         Ok(token)
-    }
-
-    /// The network moves all of a transfer, which is known there by this.
-    pub fn by_network(&self, token: u64, network: Token) {
-        if let Some(order) = self.table().find(token) {
-            order.network = Some(network);
-            order.piece = order.bytes;
-            order.asked = 1;
-        }
-    }
-
-    /// What the network knows a transfer by, if it moves it.
-    pub fn network_of(&self, token: u64) -> Option<Token> {
-        self.table().find(token)?.network
-    }
-
-    /// The network has moved a transfer, or was refused.
-    pub fn finish(&self, token: u64, ended: std::result::Result<(), Refusal>) {
-        if let Some(order) = self.table().find(token).filter(|order| order.network.is_some()) {
-            order.arrived = 1;
-            if let Err(reason) = ended {
-                order.trouble = Some(Trouble::Refused(reason as u64));
-            }
-        }
     }
 
     /// A piece of a transfer to be posted, unless there is none now, or somebody is at it.
@@ -302,6 +273,15 @@ impl TransferDesk {
             // Posting waits for nobody.
             drop(table);
             std::thread::yield_now();
+        }
+    }
+
+    /// Closes what a scope has left open, or anybody.
+    pub fn close_all(&self, scope: Option<u32>) {
+        let mut from = 0;
+        while let Some((token, next)) = self.opened(scope, from) {
+            self.close(token);
+            from = next;
         }
     }
 }

@@ -67,8 +67,6 @@ pub(in crate::ni) enum Hearer {
     Account,
     /// Somebody who waits: what became of it, when it has ended.
     Waiter(Option<End>),
-    /// A transfer that goes on beside the program, by its token.
-    Transfer(u64),
     Nobody,
 }
 
