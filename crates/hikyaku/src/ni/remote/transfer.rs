@@ -7,7 +7,7 @@ use super::initiator::Initiator;
 use super::onesided::OneSided;
 use crate::error::{Error, Result};
 use crate::memory::copy;
-use crate::ni::state::awaited::{By, Wait};
+use crate::ni::state::awaited::Wait;
 use crate::ni::state::inside::refuse_in_handler;
 use crate::ni::state::transfer::{Local, TransferDesk};
 use crate::ni::wire::target::Target;
@@ -113,35 +113,6 @@ impl Initiator {
             Err(Error::Timeout { .. }) if patience.is_some() => Ok(None),
             // Whoever has ended takes the transfer along.
             ended => Ok(Some(ended.and_then(|ended| ended))),
-        }
-    }
-
-    /// Waits until one of several transfers of this scope is over: which, and how it has ended. Nothing if that takes longer than
-    /// `patience`.
-    pub fn await_any_transfer(
-        &self,
-        scope: u32,
-        tokens: &[u64],
-        patience: Option<Duration>,
-    ) -> Result<Option<(usize, Result<()>)>> {
-        self.ni.check_rank(self.ni.rank)?;
-        let ranks = self.desk().ranks_of(scope, tokens).ok_or_else(foreign)?;
-        if let Some(over) = self.desk().first_over(tokens) {
-            return Ok(Some(over));
-        }
-        refuse_in_handler()?;
-        // The wait itself notices the end of the first one's rank.
-        let first = *ranks.first().ok_or_else(foreign)?;
-        let lost = |(at, rank): (usize, &usize)| Some((at, Err(self.ni.check_departed(By::Rank(*rank)).err()?)));
-        let ready = || {
-            self.drive_transfers();
-            let over = self.desk().first_over(tokens);
-            over.or_else(|| if self.ni.departures() == 0 { None } else { ranks.iter().enumerate().find_map(lost) })
-        };
-        match self.wait_until(Wait::on_rank(first).always().at_most(patience), ready) {
-            Ok(over) => Ok(Some(over)),
-            Err(Error::Timeout { .. }) if patience.is_some() => Ok(None),
-            Err(error) => Ok(Some((0, Err(error)))),
         }
     }
 
