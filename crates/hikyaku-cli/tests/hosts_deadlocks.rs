@@ -19,7 +19,8 @@ fn place(arm: &str, call: &str) -> String {
 /// The time in a text, and the text without times.
 fn without_times(text: &str) -> (Duration, String) {
     let moved = text.split_once("nothing has moved for ").unwrap().1.split_once(" s").unwrap().0;
-    let is_time = |word: &str| word.parse::<f64>().is_ok() && word.contains('.');
+    // Not `0.`, the last word of a sentence.
+    let is_time = |word: &str| word.parse::<f64>().is_ok() && word.contains('.') && !word.ends_with('.');
     let mut lines = Vec::new();
     for line in text.lines() {
         let words = line.split(' ').map(|word| if is_time(word) { "T" } else { word });

@@ -57,9 +57,8 @@ fn err(job: &Job, name: &str) -> Result<()> {
             std::thread::scope(|threads| {
                 for endpoint in endpoints {
                     threads.spawn(move || {
-                        endpoint.run(|worker| {
-                            worker.messages().recv(&mut [0u64], (worker.rank() + 1) % ranks, 0).map(drop)
-                        })
+                        endpoint
+                            .run(|worker| worker.messages().recv(&mut [0u64], (worker.rank() + 1) % ranks, 0).map(drop))
                     });
                 }
             });
