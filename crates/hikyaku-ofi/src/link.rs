@@ -50,6 +50,16 @@ pub struct Due {
 }
 
 impl Due {
+    /// What is kept of a kind of message; there is nothing of data.
+    pub fn of(&mut self, kind: Kind) -> Option<&mut bool> {
+        match kind {
+            Kind::Ask => Some(&mut self.ask),
+            Kind::Answer => Some(&mut self.answer),
+            Kind::Leave => Some(&mut self.leave),
+            Kind::Data => None,
+        }
+    }
+
     /// Whether there is anything.
     pub fn any(self) -> bool {
         self.ask || self.answer || self.leave

@@ -96,6 +96,7 @@ pub enum Refused {
 struct Object<T> {
     object: NonNull<T>,
     process: u32,
+    is_closed: bool,
 }
 
 impl<T> Object<T> {
@@ -107,7 +108,7 @@ impl<T> Object<T> {
         let mut made = null_mut();
         check(what, call(&mut made) as isize)?;
         let object = NonNull::new(made).ok_or_else(|| failed(what, 0))?;
-        Ok(Object { object, process: std::process::id() })
+        Ok(Object { object, process: std::process::id(), is_closed: false })
     }
 
     fn get(&self) -> *mut T {
@@ -119,12 +120,20 @@ impl<T> Object<T> {
     }
 }
 
+impl<T> Object<T> {
+    /// Closes it, if that was not done before; false if libfabric refuses, and may go on using what it was given.
+    fn close(&mut self) -> bool {
+        if self.process != std::process::id() || std::mem::replace(&mut self.is_closed, true) {
+            return true;
+        }
+        // SAFETY: a live object of libfabric with its table, which is not used any more.
+        unsafe { ((*(*self.fid()).ops).close)(self.fid()) == 0 }
+    }
+}
+
 impl<T> Drop for Object<T> {
     fn drop(&mut self) {
-        if self.process == std::process::id() {
-            // SAFETY: a live object of libfabric with its table, which is not used any more.
-            unsafe { ((*(*self.fid()).ops).close)(self.fid()) };
-        }
+        self.close();
     }
 }
 
@@ -137,10 +146,10 @@ fn check(what: &'static str, code: isize) -> Result<()> {
     if code < 0 { Err(failed(what, code)) } else { Ok(()) }
 }
 
-/// An endpoint. Fields are closed in their order.
+/// An endpoint. Fields are closed in their order, and the endpoint before them.
 pub struct Port {
     ep: Object<Ep>,
-    /// What libfabric has; freed when the endpoint is closed.
+    /// What libfabric has; freed when the endpoint is closed, and never if it cannot be.
     lent: Lent,
     av: Object<Av>,
     cq: Object<Cq>,
@@ -188,6 +197,14 @@ impl Drop for Lent {
         for frame in self.slots.iter_mut().filter_map(Option::take) {
             // SAFETY: it was a box; the endpoint that had it is closed.
             drop(unsafe { Box::from_raw(frame.as_ptr()) });
+        }
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        if !self.ep.close() {
+            std::mem::forget(std::mem::take(&mut self.lent));
         }
     }
 }

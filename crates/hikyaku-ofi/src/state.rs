@@ -3,7 +3,7 @@
 use crate::frames::Frames;
 use crate::head::{HEAD_BYTES, Head, Kind, Marks};
 use crate::library::Library;
-use crate::link::{Due, Link, Taken};
+use crate::link::{Link, Taken};
 use crate::port::{Completion, Frame, Port, Refused};
 use hikyaku::spi::{Loss, PACKET_BYTES};
 use hikyaku::{Error, Result};
@@ -284,25 +284,15 @@ impl State {
     fn say(&mut self, rank: u32, kind: Kind) {
         let me = self.me;
         let Some(link) = self.links.get_mut(&rank) else { return };
-        let due = |due: &mut Due| match kind {
-            Kind::Ask => std::mem::take(&mut due.ask),
-            Kind::Answer => std::mem::take(&mut due.answer),
-            Kind::Leave => std::mem::take(&mut due.leave),
-            Kind::Data => false,
-        };
-        if !due(&mut link.due) {
+        if !link.due.of(kind).is_some_and(|due| *due) {
             return;
         }
         let (head, to) = (link.head(me, kind), link.to);
-        // A rank that cannot be sent to any more is lost.
-        if let Ok(false) = self.send_message(rank as usize, to, &head, 0, |_| {})
-            && let Some(link) = self.links.get_mut(&rank)
+        // It stays due while there is no room. A rank that cannot be sent to any more is lost, and nothing is due.
+        if let Ok(true) = self.send_message(rank as usize, to, &head, 0, |_| {})
+            && let Some(due) = self.links.get_mut(&rank).and_then(|link| link.due.of(kind))
         {
-            match kind {
-                Kind::Ask => link.due.ask = true,
-                Kind::Answer => link.due.answer = true,
-                Kind::Leave | Kind::Data => link.due.leave = true,
-            }
+            *due = false;
         }
     }
 
