@@ -24,7 +24,7 @@ use crate::sync::line::Line;
 use crate::sync::{Shared, shared};
 
 /// Moves on with every change of this file or of what it lays out; ranks of different formats do not join.
-pub const FORMAT: u64 = 9;
+pub const FORMAT: u64 = 10;
 /// Area ids per rank.
 pub const AREA_COUNT: usize = 256;
 /// Ports a rank may have; port 0 is the network interface's own.
