@@ -71,17 +71,25 @@ fn switches(status: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::mpsc;
     use std::time::Duration;
 
-    /// Runs a thread; gives whether it is seen to sleep for good, once that has not changed for a while.
+    /// Runs a thread; gives whether it, and those that it starts, are seen to sleep for good, once that has not changed for a while.
     fn sleeps(work: impl FnOnce(mpsc::Receiver<()>) + Send) -> bool {
-        let before = threads_here();
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        // Threads are called as those that have started them; all others are of other tests.
+        let name = format!("asleep-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let is_other = |thread: u32| {
+            let called = std::fs::read_to_string(format!("/proc/self/task/{thread}/comm"));
+            // One that is gone by now, too.
+            !called.is_ok_and(|called| called.trim() == name)
+        };
         let (wakes, woken) = mpsc::channel();
         std::thread::scope(|scope| {
-            scope.spawn(|| work(woken));
+            std::thread::Builder::new().name(name.clone()).spawn_scoped(scope, || work(woken)).unwrap();
             std::thread::sleep(Duration::from_millis(200));
-            let seen = others_sleep(std::process::id(), |thread| before.contains(&thread));
+            let seen = others_sleep(std::process::id(), is_other);
             // It may have ended.
             let _ = wakes.send(());
             seen
