@@ -69,7 +69,8 @@ fn mark(number: usize, place: Place) {
 
 /// Whether this thread is between `fmpl_thread_init` and `fmpl_thread_finalize`.
 pub fn is_inside() -> bool {
-    NUMBER.with(Number::get).is_some()
+    // What a thread runs at its end may ask when it has no number any more.
+    NUMBER.try_with(Number::get).ok().flatten().is_some()
 }
 
 fn lock() -> MutexGuard<'static, Option<Threads>> {
