@@ -28,6 +28,12 @@ impl<'p> Delay<'p> {
         Delay { ni, port, stay, wait, stays: false }
     }
 
+    /// Whether a patrol comes back to a wait in which it slept, and nothing has moved since.
+    #[inline(always)]
+    pub fn goes_on(stay: &Stay, wait: &Wait) -> bool {
+        wait.is_patrol() && stay.since.get().is_some()
+    }
+
     fn record(&self) -> &Waiting {
         &self.ni.mine().waits[self.port]
     }
@@ -158,6 +164,28 @@ mod tests {
             assert!(begin.elapsed() >= TOLD_AFTER);
             drop(patrol);
             assert_eq!(record(), None);
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn a_patrol_spins_once() {
+        crate::local(1, |job| {
+            let _patrol = job.patrol();
+            let looks = |mut count: u32| {
+                let wait = Wait::on_rank(0).patrol(Duration::from_millis(20));
+                let look = || {
+                    count += 1;
+                    None::<()>
+                };
+                assert!(job.wait_until(wait, look).is_err());
+                count
+            };
+            // A wait that spins looks thousands of times; one that sleeps, before and after.
+            assert!(looks(0) > 10);
+            for _ in 0..5 {
+                assert!(looks(0) < 10);
+            }
         })
         .unwrap();
     }

@@ -118,6 +118,12 @@ impl Wait {
         matches!(self.patience, Patience::AtMost(_))
     }
 
+    /// Whether its caller looks around and comes back.
+    #[inline(always)]
+    pub fn is_patrol(&self) -> bool {
+        matches!(self.patience, Patience::Patrol(_))
+    }
+
     /// Who could end it.
     pub fn whom(&self) -> Whom {
         match (self.late, self.by) {

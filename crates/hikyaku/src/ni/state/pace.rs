@@ -61,6 +61,12 @@ impl Turn {
         Turn { pace, timeout, turns: 0, begin: None, idle_since: None, phase: pace.first_phase() }
     }
 
+    /// Of a wait that goes on where another one slept: it sleeps at once.
+    #[cold]
+    pub fn resumed(pace: Pace, timeout: Option<Duration>) -> Turn {
+        Turn { phase: Phase::Sleep, ..Turn::new(pace, timeout) }
+    }
+
     /// Begins again with spinning; the timeout goes on.
     #[inline(always)]
     pub fn restart(&mut self) {
