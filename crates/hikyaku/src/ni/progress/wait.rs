@@ -37,7 +37,8 @@ impl Ni {
         if let Some(environment) = &ni.environment {
             return self.wait_simulated(&**environment, port, stay, &wait, ready);
         }
-        let mut turn = if Delay::goes_on(stay, &wait) { Turn::resumed(ni.pace, timeout) } else { Turn::new(ni.pace, timeout) };
+        let mut turn =
+            if Delay::goes_on(stay, &wait) { Turn::resumed(ni.pace, timeout) } else { Turn::new(ni.pace, timeout) };
         // What a far rank stores is stored by this one, when it looks.
         let always = wait.progress == Progress::Always || ni.is_by_far(by);
         let mut delay = Delay::new(ni, port, stay, &wait);
