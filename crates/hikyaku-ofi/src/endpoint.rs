@@ -3,7 +3,9 @@
 use crate::head::HEAD_BYTES;
 use crate::link::ASK_AFTER;
 use crate::state::{PAYLOAD_MAX, Ready, State};
-use hikyaku::spi::{Armed, Body, Capabilities, PACKET_BYTES, Packet, Posted, Sink, Token, Transport, decode, encode};
+use hikyaku::spi::{
+    Armed, Body, Capabilities, PACKET_BYTES, Packet, Posted, RemoteMemory, Sink, Token, Transport, decode, encode,
+};
 use hikyaku::{Error, Result};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -25,13 +27,14 @@ pub struct Endpoint {
     polling: Mutex<Polling>,
     /// That of the completion queue, which belongs to libfabric.
     descriptor: OwnedFd,
+    reaches_memory: bool,
 }
 
 #[derive(Default)]
 struct Polling {
     looks: u32,
     /// What the sink was given last: it may have panicked.
-    handed_out: Option<crate::port::Frame>,
+    handed_out: Option<crate::lent::Frame>,
 }
 
 impl Endpoint {
@@ -42,11 +45,12 @@ impl Endpoint {
     pub fn new(state: State) -> Result<Endpoint> {
         let descriptor = rustix::io::fcntl_dupfd_cloexec(state.port.descriptor(), 3)
             .map_err(|errno| Error::System { call: "fcntl", errno: errno.raw_os_error() })?;
-        Ok(Endpoint { state: Mutex::new(state), polling: Mutex::default(), descriptor })
+        let reaches_memory = state.port.offer().reaches_memory();
+        Ok(Endpoint { state: Mutex::new(state), polling: Mutex::default(), descriptor, reaches_memory })
     }
 
     /// A sink is never called with this lock, so nobody panics with it but by mistake of libfabric.
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,6 +105,8 @@ impl Transport for Endpoint {
             any = true;
             match ready {
                 Ready::Lost { rank, why } => sink.lost(rank, why),
+                Ready::Ended(token, Ok(())) => sink.completed(token),
+                Ready::Ended(token, Err(why)) => sink.failed(token, why),
                 Ready::Message { from, frame, bytes } => {
                     let message = &polling.handed_out.insert(frame).bytes()[HEAD_BYTES..bytes];
                     match decode(message) {
@@ -151,6 +157,10 @@ impl Transport for Endpoint {
 
     fn refused(&self) -> u64 {
         self.state().refused
+    }
+
+    fn remote_memory(&self) -> Option<&dyn RemoteMemory> {
+        self.reaches_memory.then_some(self)
     }
 
     fn drained(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Frames for messages that are to be sent: made when they are first needed, never more than so many, and used again.
 
-use crate::port::{Frame, Port};
+use crate::lent::Frame;
+use crate::port::Port;
 use hikyaku::Result;
 
 /// Frames of one size.

@@ -79,9 +79,24 @@ impl Marks {
 
     /// Of messages from one rank to another.
     pub fn of(&self, from: u32, to: u32) -> u64 {
-        let mut block = *b"hikyaku\0........";
-        block[8..12].copy_from_slice(&from.to_le_bytes());
-        block[12..].copy_from_slice(&to.to_le_bytes());
+        let mut rest = [0; 8];
+        rest[..4].copy_from_slice(&from.to_le_bytes());
+        rest[4..].copy_from_slice(&to.to_le_bytes());
+        self.number(b"hikyaku\0", rest)
+    }
+
+    /// Of memory of a rank: which one of those that it has registered.
+    pub fn key(&self, rank: u32, number: u64) -> u64 {
+        let mut rest = number.to_le_bytes();
+        rest[4..].copy_from_slice(&rank.to_le_bytes());
+        self.number(b"memory\0\0", rest)
+    }
+
+    /// A number that nobody can guess who does not know the secret.
+    fn number(&self, what: &[u8; 8], rest: [u8; 8]) -> u64 {
+        let mut block = [0; 16];
+        block[..8].copy_from_slice(what);
+        block[8..].copy_from_slice(&rest);
         let mut block = Array::from(block);
         self.0.encrypt_block(&mut block);
         u64::from_le_bytes(std::array::from_fn(|byte| block[byte]))

@@ -4,10 +4,15 @@ mod choice;
 mod endpoint;
 mod frames;
 mod head;
+mod lent;
 mod library;
 mod link;
+mod memory;
 mod network;
+mod object;
 mod port;
+mod reach;
+mod remote;
 mod state;
 #[doc(hidden)]
 pub mod sys;

@@ -2,7 +2,7 @@
 
 use crate::sys::{
     FI_CONTEXT, FI_CONTEXT2, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR,
-    FI_MSG, FI_ORDER_SAS, FI_RM_ENABLED, FI_SOURCE, FI_THREAD_SAFE, Fabric, FabricAttr, Info,
+    FI_MSG, FI_ORDER_SAS, FI_RM_ENABLED, FI_RMA, FI_SOURCE, FI_THREAD_SAFE, Fabric, FabricAttr, Info,
 };
 use hikyaku::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -67,13 +67,21 @@ pub struct Offer {
 unsafe impl Send for Offer {}
 
 impl Offer {
-    /// All ways that have what the transport needs, from an address of this host if the provider knows such.
+    /// All ways that have what the transport needs, and some of which can reach memory, from an address of this host if the provider
+    /// knows such.
     ///
     /// # Errors
     /// When there is no libfabric.
     pub fn all(host: Option<IpAddr>) -> Result<Vec<Offer>> {
+        let mut offers = Offer::with(host, FI_MSG | FI_RMA)?;
+        let known: Vec<String> = offers.iter().map(Offer::provider).collect();
+        offers.extend(Offer::with(host, FI_MSG)?.into_iter().filter(|offer| !known.contains(&offer.provider())));
+        Ok(offers)
+    }
+
+    fn with(host: Option<IpAddr>, caps: u64) -> Result<Vec<Offer>> {
         let library = Library::get()?;
-        let hints = Offer::hints(library)?;
+        let hints = Offer::hints(library, caps)?;
         let host = host.map(|host| CString::new(host.to_string()).expect("an address has no zeros"));
         let node = host.as_ref().map_or(std::ptr::null(), |host| host.as_ptr());
         let flags = if host.is_some() { FI_SOURCE } else { 0 };
@@ -97,14 +105,14 @@ impl Offer {
     }
 
     /// What is needed.
-    fn hints(library: &Library) -> Result<Offer> {
+    fn hints(library: &Library, caps: u64) -> Result<Offer> {
         // SAFETY: makes an empty description with all its parts.
         let info = NonNull::new(unsafe { (library.dupinfo)(std::ptr::null()) });
         let mut hints = Offer { info: info.ok_or_else(|| Error::Invalid("libfabric has no memory left".into()))? };
         // SAFETY: owned; its parts were made with it.
         unsafe {
             let info = hints.info.as_mut();
-            info.caps = FI_MSG;
+            info.caps = caps;
             info.mode = FI_CONTEXT | FI_CONTEXT2;
             (*info.ep_attr).kind = FI_EP_RDM;
             (*info.tx_attr).msg_order = FI_ORDER_SAS;
@@ -155,8 +163,27 @@ impl Offer {
 
     /// Whether buffers of messages must be registered.
     pub fn must_register(&self) -> bool {
+        self.mr_mode() & FI_MR_LOCAL != 0
+    }
+
+    /// How memory is registered.
+    pub fn mr_mode(&self) -> c_int {
         // SAFETY: as above.
-        unsafe { (*self.info.as_ref().domain_attr).mr_mode & FI_MR_LOCAL != 0 }
+        unsafe { (*self.info.as_ref().domain_attr).mr_mode }
+    }
+
+    /// Whether memory can be deregistered while peers reach it: an adapter stops, a processor goes on with what it has begun.
+    pub fn revokes(&self) -> bool {
+        ["verbs", "cxi"].iter().any(|name| self.provider().split(';').next() == Some(name))
+    }
+
+    /// Whether it reaches memory of peers, in a way that is used here.
+    pub fn reaches_memory(&self) -> bool {
+        // SAFETY: as above.
+        let (caps, key_bytes) = unsafe { (self.info.as_ref().caps, (*self.info.as_ref().domain_attr).mr_key_size) };
+        // Keys that anybody could guess would let anybody in.
+        let is_secret = key_bytes >= size_of::<u64>() || self.mr_mode() & FI_MR_PROV_KEY != 0;
+        caps & FI_RMA != 0 && is_secret && self.mr_mode() & FI_MR_ENDPOINT == 0
     }
 }
 

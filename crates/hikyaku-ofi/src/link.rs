@@ -1,7 +1,7 @@
 //! What is known of one peer: what was sent and heard, and since when an answer is missing.
 
 use crate::head::{HEAD_BYTES, Head, Kind};
-use crate::port::Frame;
+use crate::lent::Frame;
 use hikyaku::spi::Loss;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,8 @@ pub struct Link {
     early: Vec<(u32, Frame, usize)>,
     /// It leaves, after so many messages.
     leaves_after: Option<u32>,
+    /// Transfers with its memory that are under way.
+    pub transfers: u32,
     /// Somebody waits for this rank.
     pub is_watched: bool,
     /// Something could not be sent.
@@ -86,6 +88,7 @@ impl Link {
             heard: 0,
             early: Vec::new(),
             leaves_after: None,
+            transfers: 0,
             is_watched: false,
             is_busy: false,
             since: None,
@@ -146,12 +149,13 @@ impl Link {
 
     /// Whether everything that was sent was heard, or never will be.
     pub fn is_settled(&self) -> bool {
-        self.loss.is_some() || self.acknowledged == self.sent && !self.due.leave
+        self.loss.is_some() || self.acknowledged == self.sent && self.transfers == 0 && !self.due.leave
     }
 
     /// Whether its silence means anything.
     pub fn is_expecting(&self) -> bool {
-        let is_owed = self.is_watched || self.is_busy || self.acknowledged != self.sent || !self.early.is_empty();
+        let is_owed = self.acknowledged != self.sent || self.transfers > 0 || !self.early.is_empty();
+        let is_owed = is_owed || self.is_watched || self.is_busy;
         is_owed && self.loss.is_none()
     }
 

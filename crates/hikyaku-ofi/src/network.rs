@@ -2,6 +2,7 @@
 
 use crate::choice;
 use crate::endpoint::Endpoint;
+use crate::memory::REACHES_MAX;
 use crate::port::Port;
 use crate::state::{LONG_COUNT, RECEIVE_COUNT, SHORT_COUNT, State};
 use hikyaku::spi::{Members, Network, Opened, Transport};
@@ -18,7 +19,7 @@ impl Network for Ofi {
     }
 
     fn open(&self, host: IpAddr) -> Result<Box<dyn Opened>> {
-        let port = Port::open(choice::best(host)?, SHORT_COUNT + LONG_COUNT + RECEIVE_COUNT)?;
+        let port = Port::open(choice::best(host)?, SHORT_COUNT + LONG_COUNT + RECEIVE_COUNT + REACHES_MAX)?;
         Ok(Box::new(Waiting { port }))
     }
 }

@@ -3,12 +3,15 @@
 //! A frame belongs to the program or to libfabric. `send` and `receive` hand it over, and a completion brings it back; so nobody reads
 //! or writes its bytes meanwhile.
 
+use crate::lent::{Context, Frame, Inner, Lent, Purpose, Transfer};
 use crate::library::{Library, Offer};
+use crate::object::{Device, Object, Region, check, failed};
 use crate::sys::{
     Av, AvAttr, Cq, CqAttr, CqErrEntry, CqMsgEntry, Domain, Ep, FI_ADDR_UNSPEC, FI_AV_TABLE, FI_CQ_FORMAT_MSG,
-    FI_EAVAIL, FI_ENABLE, FI_GETWAIT, FI_RECV, FI_SEND, FI_WAIT_FD, Fabric, Fid, Mr,
+    FI_EAVAIL, FI_ENABLE, FI_GETWAIT, FI_RECV, FI_SEND, FI_WAIT_FD, Fabric,
 };
-use hikyaku::{Error, Result};
+use hikyaku::Result;
+use hikyaku::spi::Token;
 use std::ffi::{c_int, c_void};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
@@ -16,57 +19,12 @@ use std::sync::Arc;
 
 /// Completions that are taken at a time.
 const BATCH: usize = 16;
+/// What a closed endpoint says.
+const CLOSED: isize = -(libc::ENOTCONN as isize);
 /// Bytes of the longest address.
 const ADDRESS_BYTES_MAX: usize = 128;
 
-/// Bytes of a message. It stays where it is, whoever has it.
-pub struct Frame(Box<Inner>);
-
-/// The bytes, and what libfabric needs besides.
-#[repr(C)]
-struct Inner {
-    /// Libfabric's own while it has the frame. It must be first: completions name a frame by it.
-    context: [u64; 8],
-    /// Its registration, where there must be one. It is closed before the bytes are freed, and before the device is.
-    region: Option<Region>,
-    bytes: Box<[u8]>,
-    /// Its place in the list of those that libfabric has.
-    slot: usize,
-    is_receive: bool,
-}
-
-impl Frame {
-    /// What it holds.
-    pub fn bytes(&self) -> &[u8] {
-        &self.0.bytes
-    }
-
-    /// To be filled.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.0.bytes
-    }
-}
-
-/// A registration, and the device that it is known to.
-struct Region {
-    region: Object<Mr>,
-    _device: Arc<Device>,
-}
-
-/// A device of a network. Fields are closed in their order.
-struct Device {
-    domain: Object<Domain>,
-    fabric: Object<Fabric>,
-}
-
-// SAFETY: objects of libfabric belong to no thread. Those that share a device are used and closed by one at a time.
-unsafe impl Send for Device {}
-// SAFETY: nothing is done with a shared one but to close it, by its last owner.
-unsafe impl Sync for Device {}
-// SAFETY: bytes, and a registration that belongs to no thread.
-unsafe impl Send for Inner {}
-
-/// A frame that is back.
+/// What is over: a frame that is back, or a transfer.
 pub enum Completion {
     /// It was sent.
     Sent(Frame),
@@ -81,6 +39,8 @@ pub enum Completion {
         /// What libfabric says.
         code: isize,
     },
+    /// A transfer to or from memory of a rank: done, or what libfabric says.
+    Transferred(u32, Token, std::result::Result<(), isize>),
 }
 
 /// Why libfabric did not take a frame.
@@ -91,69 +51,16 @@ pub enum Refused {
     Never(Frame, isize),
 }
 
-/// An object that is closed when it is dropped, by the process that has opened it: a forked child has copies of descriptors, and would
-/// take its parent's sockets out of the sets that they share.
-struct Object<T> {
-    object: NonNull<T>,
-    process: u32,
-    is_closed: bool,
-}
-
-impl<T> Object<T> {
-    /// What a call has made.
-    ///
-    /// # Safety
-    /// It fills in an object of that type, which begins with a `Fid`, and which is owned from then on, unless it fails.
-    unsafe fn make(what: &'static str, call: impl FnOnce(*mut *mut T) -> c_int) -> Result<Object<T>> {
-        let mut made = null_mut();
-        check(what, call(&mut made) as isize)?;
-        let object = NonNull::new(made).ok_or_else(|| failed(what, 0))?;
-        Ok(Object { object, process: std::process::id(), is_closed: false })
-    }
-
-    fn get(&self) -> *mut T {
-        self.object.as_ptr()
-    }
-
-    fn fid(&self) -> *mut Fid {
-        self.object.as_ptr().cast()
-    }
-}
-
-impl<T> Object<T> {
-    /// Closes it, if that was not done before; false if libfabric refuses, and may go on using what it was given.
-    fn close(&mut self) -> bool {
-        if self.process != std::process::id() || std::mem::replace(&mut self.is_closed, true) {
-            return true;
-        }
-        // SAFETY: a live object of libfabric with its table, which is not used any more.
-        unsafe { ((*(*self.fid()).ops).close)(self.fid()) == 0 }
-    }
-}
-
-impl<T> Drop for Object<T> {
-    fn drop(&mut self) {
-        self.close();
-    }
-}
-
-fn failed(what: &str, code: isize) -> Error {
-    let why = Library::get().map_or_else(|_| code.to_string(), |library| library.error_text(code));
-    Error::Invalid(format!("libfabric: {what} failed: {why}"))
-}
-
-fn check(what: &'static str, code: isize) -> Result<()> {
-    if code < 0 { Err(failed(what, code)) } else { Ok(()) }
-}
-
 /// An endpoint. Fields are closed in their order, and the endpoint before them.
 pub struct Port {
     ep: Object<Ep>,
     /// What libfabric has; freed when the endpoint is closed, and never if it cannot be.
-    lent: Lent,
-    av: Object<Av>,
-    cq: Object<Cq>,
-    device: Arc<Device>,
+    lent: Lent<Inner>,
+    /// Transfers of all endpoints that share the queue.
+    pub(crate) transfers: Lent<Transfer>,
+    pub(crate) av: Object<Av>,
+    pub(crate) cq: Object<Cq>,
+    pub(crate) device: Arc<Device>,
     descriptor: RawFd,
     must_register: bool,
     offer: Offer,
@@ -162,50 +69,9 @@ pub struct Port {
 // SAFETY: it was opened for use by any thread (`FI_THREAD_SAFE`).
 unsafe impl Send for Port {}
 
-/// Frames that libfabric has.
-#[derive(Default)]
-struct Lent {
-    slots: Vec<Option<NonNull<Inner>>>,
-    free: Vec<usize>,
-}
-
-impl Lent {
-    fn lend(&mut self, mut frame: Frame) -> NonNull<Inner> {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
-        });
-        frame.0.slot = slot;
-        let frame = NonNull::from(Box::leak(frame.0));
-        self.slots[slot] = Some(frame);
-        frame
-    }
-
-    /// # Safety
-    /// It was lent, is not yet back, and nobody else uses it any more.
-    unsafe fn back(&mut self, frame: NonNull<Inner>) -> Frame {
-        // SAFETY: it was a box, and it is live by the caller's promise.
-        let frame = unsafe { Box::from_raw(frame.as_ptr()) };
-        self.slots[frame.slot] = None;
-        self.free.push(frame.slot);
-        Frame(frame)
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        for frame in self.slots.iter_mut().filter_map(Option::take) {
-            // SAFETY: it was a box; the endpoint that had it is closed.
-            drop(unsafe { Box::from_raw(frame.as_ptr()) });
-        }
-    }
-}
-
 impl Drop for Port {
     fn drop(&mut self) {
-        if !self.ep.close() {
-            std::mem::forget(std::mem::take(&mut self.lent));
-        }
+        self.close();
     }
 }
 
@@ -260,8 +126,18 @@ impl Port {
             check("asking for a descriptor", ((*(*cq.fid()).ops).control)(cq.fid(), FI_GETWAIT, into) as isize)?;
             let must_register = offer.must_register();
             let device = Arc::new(Device { domain, fabric });
-            Ok(Port { ep, lent: Lent::default(), av, cq, device, descriptor, must_register, offer })
+            let (lent, transfers) = (Lent::default(), Lent::default());
+            Ok(Port { ep, lent, transfers, av, cq, device, descriptor, must_register, offer })
         }
+    }
+
+    /// Closes the endpoint: peers reach nothing any more, and it sends and receives nothing. False if libfabric refuses.
+    pub fn close(&mut self) -> bool {
+        let is_closed = self.ep.close();
+        if !is_closed {
+            std::mem::forget(std::mem::take(&mut self.lent));
+        }
+        is_closed
     }
 
     /// What it was opened on.
@@ -280,6 +156,9 @@ impl Port {
     /// # Errors
     /// When libfabric does not say.
     pub fn address(&self) -> Result<Vec<u8>> {
+        if self.ep.is_closed() {
+            return Err(failed("asking for the address", CLOSED));
+        }
         let (mut bytes, mut count) = (vec![0u8; ADDRESS_BYTES_MAX], ADDRESS_BYTES_MAX);
         // SAFETY: a live endpoint, and room for so many bytes.
         let code = unsafe { ((*(*self.ep.get()).cm).getname)(self.ep.fid(), bytes.as_mut_ptr().cast(), &mut count) };
@@ -313,27 +192,14 @@ impl Port {
     /// When it cannot be registered.
     pub fn frame(&self, bytes: usize) -> Result<Frame> {
         let bytes = vec![0; bytes].into_boxed_slice();
-        let region = match self.must_register {
-            false => None,
-            true => {
-                let domain = &self.device.domain;
-                // SAFETY: a live domain; the bytes stay where they are as long as the frame, which closes the region first.
-                let region: Object<Mr> = unsafe {
-                    Object::make("registering a frame", |made| {
-                        let (start, ops) = (bytes.as_ptr().cast(), (*domain.get()).mr);
-                        let access = FI_SEND | FI_RECV;
-                        ((*ops).reg)(domain.fid(), start, bytes.len(), access, 0, 0, 0, made, null_mut())
-                    })?
-                };
-                Some(Region { region, _device: self.device.clone() })
-            }
-        };
-        Ok(Frame(Box::new(Inner { context: [0; 8], bytes, region, slot: 0, is_receive: false })))
+        // SAFETY: the bytes stay where they are as long as the frame, which closes the region first.
+        let region = || unsafe { Region::new(&self.device, bytes.as_ptr(), bytes.len(), FI_SEND | FI_RECV, 0) };
+        let region = if self.must_register { Some(region()?) } else { None };
+        Ok(Frame(Box::new(Inner { context: Context::new(Purpose::Send), region, bytes })))
     }
 
     fn description(frame: &Frame) -> *mut c_void {
-        // SAFETY: a live region.
-        frame.0.region.as_ref().map_or(null_mut(), |it| unsafe { (*it.region.get()).mem_desc })
+        frame.0.region.as_ref().map_or(null_mut(), Region::description)
     }
 
     /// Sends the first bytes of a frame.
@@ -341,10 +207,13 @@ impl Port {
     /// # Errors
     /// With the frame, when libfabric does not take it.
     pub fn send(&mut self, mut frame: Frame, bytes: usize, to: u64) -> std::result::Result<(), Refused> {
-        frame.0.is_receive = false;
+        if self.ep.is_closed() {
+            return Err(Refused::Never(frame, CLOSED));
+        }
+        frame.0.context.purpose = Purpose::Send;
         let (start, bytes) = (frame.0.bytes.as_ptr(), bytes.min(frame.0.bytes.len()));
         let (description, ep) = (Port::description(&frame), self.ep.get());
-        let lent = self.lent.lend(frame);
+        let lent = self.lent.lend(frame.0);
         // SAFETY: a live endpoint; the frame stays where it is until its completion.
         let code = unsafe { ((*(*ep).msg).send)(ep, start.cast(), bytes, description, to, lent.as_ptr().cast()) };
         self.taken(lent, code)
@@ -355,6 +224,9 @@ impl Port {
     /// # Errors
     /// An error of libfabric.
     pub fn inject(&mut self, bytes: &[u8], to: u64) -> std::result::Result<bool, isize> {
+        if self.ep.is_closed() {
+            return Err(CLOSED);
+        }
         let ep = self.ep.get();
         // SAFETY: a live endpoint, and live bytes.
         match unsafe { ((*(*ep).msg).inject)(ep, bytes.as_ptr().cast(), bytes.len(), to) } {
@@ -369,10 +241,13 @@ impl Port {
     /// # Errors
     /// With the frame, when libfabric does not take it.
     pub fn receive(&mut self, mut frame: Frame) -> std::result::Result<(), Refused> {
-        frame.0.is_receive = true;
+        if self.ep.is_closed() {
+            return Err(Refused::Never(frame, CLOSED));
+        }
+        frame.0.context.purpose = Purpose::Receive;
         let (start, bytes) = (frame.0.bytes.as_mut_ptr(), frame.0.bytes.len());
         let (description, ep) = (Port::description(&frame), self.ep.get());
-        let lent = self.lent.lend(frame);
+        let lent = self.lent.lend(frame.0);
         // SAFETY: a live endpoint; the frame stays where it is until its completion.
         let code =
             unsafe { ((*(*ep).msg).recv)(ep, start.cast(), bytes, description, FI_ADDR_UNSPEC, lent.as_ptr().cast()) };
@@ -384,7 +259,7 @@ impl Port {
             return Ok(());
         }
         // SAFETY: libfabric has not taken it.
-        let frame = unsafe { self.lent.back(lent) };
+        let frame = Frame(unsafe { self.lent.back(lent) });
         Err(if is_again(code) { Refused::Again(frame) } else { Refused::Never(frame, code) })
     }
 
@@ -398,11 +273,7 @@ impl Port {
             self.failure(into);
         }
         for entry in entries.iter().take(count.max(0) as usize) {
-            let Some(frame) = NonNull::new(entry.op_context.cast::<Inner>()) else { continue };
-            // SAFETY: libfabric gives the context of each operation back once, when it is over.
-            let frame = unsafe { self.lent.back(frame) };
-            let bytes = entry.len.min(frame.0.bytes.len());
-            into.push(if frame.0.is_receive { Completion::Received(frame, bytes) } else { Completion::Sent(frame) });
+            self.over(entry.op_context, Ok(entry.len), into);
         }
     }
 
@@ -412,11 +283,32 @@ impl Port {
         let mut entry: CqErrEntry = unsafe { std::mem::zeroed() };
         let cq = self.cq.get();
         // SAFETY: a live queue, and room for the longest entry.
-        let count = unsafe { ((*(*cq).ops).readerr)(cq, &mut entry, 0) };
-        let Some(frame) = NonNull::new(entry.op_context.cast::<Inner>()).filter(|_| count == 1) else { return };
-        // SAFETY: as for other completions.
-        let frame = unsafe { self.lent.back(frame) };
-        into.push(Completion::Failed { is_receive: frame.0.is_receive, frame, code: -(entry.err as isize) });
+        if unsafe { ((*(*cq).ops).readerr)(cq, &mut entry, 0) } == 1 {
+            self.over(entry.op_context, Err(-(entry.err as isize)), into);
+        }
+    }
+
+    /// An operation is over: so many bytes, or what libfabric says.
+    fn over(&mut self, context: *mut c_void, end: std::result::Result<usize, isize>, into: &mut Vec<Completion>) {
+        let Some(context) = NonNull::new(context.cast::<Context>()) else { return };
+        // SAFETY: libfabric gives the context of each operation back once, when it is over.
+        let purpose = unsafe { (*context.as_ptr()).purpose };
+        if purpose == Purpose::Transfer {
+            // SAFETY: as above; a transfer begins with its context.
+            let transfer = unsafe { self.transfers.back(context.cast()) };
+            return into.push(Completion::Transferred(transfer.rank, transfer.token, end.map(drop)));
+        }
+        // SAFETY: as above; a frame begins with its context.
+        let frame = Frame(unsafe { self.lent.back(context.cast()) });
+        let is_receive = purpose == Purpose::Receive;
+        into.push(match end {
+            Ok(bytes) if is_receive => {
+                let bytes = bytes.min(frame.bytes().len());
+                Completion::Received(frame, bytes)
+            }
+            Ok(_) => Completion::Sent(frame),
+            Err(code) => Completion::Failed { is_receive, frame, code },
+        });
     }
 
     /// Whether one may sleep on the descriptor; if not, something may have completed.
@@ -427,6 +319,7 @@ impl Port {
     }
 }
 
-fn is_again(code: isize) -> bool {
+/// Whether libfabric has no room now.
+pub fn is_again(code: isize) -> bool {
     code == -(libc::EAGAIN as isize)
 }

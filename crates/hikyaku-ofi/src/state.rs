@@ -2,10 +2,12 @@
 
 use crate::frames::Frames;
 use crate::head::{HEAD_BYTES, Head, Kind, Marks};
+use crate::lent::Frame;
 use crate::library::Library;
 use crate::link::{Link, Taken};
-use crate::port::{Completion, Frame, Port, Refused};
-use hikyaku::spi::{Loss, PACKET_BYTES};
+use crate::memory::Memory;
+use crate::port::{Completion, Port, Refused};
+use hikyaku::spi::{Loss, PACKET_BYTES, RemoteFailure, Token};
 use hikyaku::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -27,19 +29,23 @@ pub enum Ready {
     Message { from: usize, frame: Frame, bytes: usize },
     /// A rank is lost.
     Lost { rank: usize, why: Loss },
+    /// A transfer has ended.
+    Ended(Token, std::result::Result<(), RemoteFailure>),
 }
 
 /// All of it.
 pub struct State {
-    me: u32,
-    marks: Marks,
+    pub(crate) me: u32,
+    pub(crate) marks: Marks,
     /// Of all ranks; empty where this transport is not used.
     addresses: Vec<Box<[u8]>>,
     /// Of those that were talked to.
-    links: BTreeMap<u32, Link>,
+    pub(crate) links: BTreeMap<u32, Link>,
+    /// What ranks reach of each other's memory.
+    pub(crate) memory: Memory,
     short: Frames,
     long: Frames,
-    ready: VecDeque<Ready>,
+    pub(crate) ready: VecDeque<Ready>,
     completions: Vec<Completion>,
     /// Frames to receive into, which libfabric did not take.
     unposted: Vec<Frame>,
@@ -62,6 +68,7 @@ impl State {
             marks: Marks::new(secret),
             addresses,
             links: BTreeMap::new(),
+            memory: Memory::default(),
             short: Frames::new(SHORT_MAX, SHORT_COUNT),
             long: Frames::new(MESSAGE_MAX, LONG_COUNT),
             ready: VecDeque::new(),
@@ -79,7 +86,7 @@ impl State {
     }
 
     /// The link to a rank, which is made when it is first needed.
-    fn link(&mut self, rank: usize) -> Result<&mut Link> {
+    pub(crate) fn link(&mut self, rank: usize) -> Result<&mut Link> {
         let (me, size) = (self.me, self.addresses.len());
         let address = self.addresses.get(rank).filter(|address| !address.is_empty());
         let address = address.ok_or(Error::NoSuchRank { rank, size })?;
@@ -162,7 +169,7 @@ impl State {
 
     /// Libfabric does not send to a rank any more: one message is missing, so none can follow.
     #[cold]
-    fn fail(&mut self, rank: usize, code: isize) -> Error {
+    pub(crate) fn fail(&mut self, rank: usize, code: isize) -> Error {
         let why = Library::get().map_or_else(|_| code.to_string(), |library| library.error_text(code));
         let why = Loss::Unreachable(format!("libfabric cannot send to it: {why}"));
         let error = why.error(rank);
@@ -174,6 +181,7 @@ impl State {
         let Some(link) = self.links.get_mut(&(rank as u32)).filter(|link| link.loss.is_none()) else { return };
         let early: Vec<_> = link.lose(why.clone()).collect();
         early.into_iter().for_each(|frame| self.receive_into(frame));
+        self.give_up_all(rank as u32);
         self.ready.push_back(Ready::Lost { rank, why });
     }
 
@@ -193,7 +201,7 @@ impl State {
     }
 
     /// Takes what has completed.
-    fn look(&mut self) {
+    pub fn look(&mut self) {
         let mut completions = std::mem::take(&mut self.completions);
         self.port.completions(&mut completions);
         if !completions.is_empty() {
@@ -211,6 +219,7 @@ impl State {
         match completion {
             Completion::Sent(frame) => self.give_back(frame),
             Completion::Received(frame, bytes) => self.hear(now, frame, bytes),
+            Completion::Transferred(rank, token, end) => self.end_transfer(rank, token, end),
             Completion::Failed { frame, is_receive: true, .. } => {
                 self.refused += 1;
                 self.receive_into(frame);

@@ -10,8 +10,15 @@ use std::ffi::{c_char, c_int, c_void};
 type Unused = *const c_void;
 
 pub const FI_MSG: u64 = 1 << 1;
+pub const FI_RMA: u64 = 1 << 2;
+pub const FI_READ: u64 = 1 << 8;
+pub const FI_WRITE: u64 = 1 << 9;
 pub const FI_RECV: u64 = 1 << 10;
 pub const FI_SEND: u64 = 1 << 11;
+pub const FI_REMOTE_READ: u64 = 1 << 12;
+pub const FI_REMOTE_WRITE: u64 = 1 << 13;
+pub const FI_COMPLETION: u64 = 1 << 24;
+pub const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
 pub const FI_SOURCE: u64 = 1 << 57;
 pub const FI_CONTEXT: u64 = 1 << 59;
 pub const FI_CONTEXT2: u64 = 1 << 52;
@@ -243,6 +250,7 @@ pub struct Ep {
     pub ops: Unused,
     pub cm: *const CmOps,
     pub msg: *const MsgOps,
+    pub rma: *const RmaOps,
 }
 
 #[repr(C)]
@@ -262,4 +270,34 @@ pub struct MsgOps {
     pub sendv: Unused,
     pub sendmsg: Unused,
     pub inject: unsafe extern "C" fn(*mut Ep, *const c_void, usize, u64) -> isize,
+}
+
+#[repr(C)]
+pub struct RmaOps {
+    pub size: usize,
+    pub read: Unused,
+    pub readv: Unused,
+    pub readmsg: unsafe extern "C" fn(*mut Ep, *const MsgRma, u64) -> isize,
+    pub write: Unused,
+    pub writev: Unused,
+    pub writemsg: unsafe extern "C" fn(*mut Ep, *const MsgRma, u64) -> isize,
+}
+
+#[repr(C)]
+pub struct MsgRma {
+    pub msg_iov: *const libc::iovec,
+    pub desc: *mut *mut c_void,
+    pub iov_count: usize,
+    pub addr: u64,
+    pub rma_iov: *const RmaIov,
+    pub rma_iov_count: usize,
+    pub context: *mut c_void,
+    pub data: u64,
+}
+
+#[repr(C)]
+pub struct RmaIov {
+    pub addr: u64,
+    pub len: usize,
+    pub key: u64,
 }

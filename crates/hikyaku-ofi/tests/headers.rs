@@ -18,8 +18,15 @@ fn expectations() -> Vec<(String, u64)> {
     }
     values!(
         FI_MSG,
+        FI_RMA,
+        FI_READ,
+        FI_WRITE,
         FI_RECV,
         FI_SEND,
+        FI_REMOTE_READ,
+        FI_REMOTE_WRITE,
+        FI_COMPLETION,
+        FI_DELIVERY_COMPLETE,
         FI_SOURCE,
         FI_CONTEXT,
         FI_CONTEXT2,
@@ -73,14 +80,20 @@ fn expectations() -> Vec<(String, u64)> {
     offsets!("fi_cq_msg_entry", CqMsgEntry: op_context = op_context, flags = flags, len = len);
     offsets!("fi_cq_err_entry", CqErrEntry: op_context = op_context, flags = flags, len = len, buf = buf, data = data,
         tag = tag, olen = olen, err = err, prov_errno = prov_errno, err_data = err_data, err_data_size = err_data_size);
-    offsets!("fid_ep", Ep: fid = fid, cm = cm, msg = msg);
+    offsets!("fid_ep", Ep: fid = fid, cm = cm, msg = msg, rma = rma);
     offsets!("fi_ops_cm", CmOps: size = size, getname = getname);
     offsets!("fi_ops_msg", MsgOps: size = size, recv = recv, send = send, inject = inject);
+    offsets!("fi_ops_rma", RmaOps: size = size, readmsg = readmsg, writemsg = writemsg);
+    offsets!("fi_msg_rma", MsgRma: msg_iov = msg_iov, desc = desc, iov_count = iov_count, addr = addr, rma_iov = rma_iov,
+        rma_iov_count = rma_iov_count, context = context, data = data);
+    offsets!("fi_rma_iov", RmaIov: addr = addr, len = len, key = key);
     // What this side makes must be as large.
     for (name, size) in [
         ("fi_cq_msg_entry", size_of::<sys::CqMsgEntry>()),
         ("fi_cq_attr", size_of::<sys::CqAttr>()),
         ("fi_av_attr", size_of::<sys::AvAttr>()),
+        ("fi_msg_rma", size_of::<sys::MsgRma>()),
+        ("fi_rma_iov", size_of::<sys::RmaIov>()),
         ("fi_context2", 64),
     ] {
         all.push((format!("sizeof(struct {name})"), size as u64));
@@ -94,7 +107,7 @@ fn declarations_agree_with_the_headers() {
     let expected = expectations();
     let mut program = String::from(
         "#include <stddef.h>\n#include <stdio.h>\n#include <rdma/fabric.h>\n#include <rdma/fi_cm.h>\n\
-         #include <rdma/fi_domain.h>\n#include <rdma/fi_endpoint.h>\n#include <rdma/fi_eq.h>\n#include <rdma/fi_errno.h>\n\
+         #include <rdma/fi_domain.h>\n#include <rdma/fi_endpoint.h>\n#include <rdma/fi_eq.h>\n#include <rdma/fi_errno.h>\n#include <rdma/fi_rma.h>\n\
          int main(void) {\n",
     );
     for (expression, _) in &expected {

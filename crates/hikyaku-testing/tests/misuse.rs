@@ -72,7 +72,13 @@ fn on_simulated_hosts(name: &str) {
     if ranks == 1 || NOT_SIMULATED.contains(&name) {
         return;
     }
-    for (hosts, order) in [(ranks, None), (2, None), (ranks, Some(NicOrder::AnyOrder)), (2, Some(NicOrder::InOrder))] {
+    for (hosts, order) in [
+        (ranks, None),
+        (2, None),
+        (ranks, Some(NicOrder::AnyOrder)),
+        (2, Some(NicOrder::InOrder)),
+        (2, Some(NicOrder::TransfersOnly)),
+    ] {
         let sim = Sim::new(Machine::plain(), ranks, 1).hosts(|rank| rank % hosts).time_limit(Duration::from_secs(1000));
         let sim = if let Some(order) = order { sim.remote_memory(order) } else { sim };
         let ended = watched(name, || catch_unwind(|| sim.run(run).expect("a simulated job")));

@@ -217,7 +217,8 @@ fn hosts(chance: &mut Chance, ranks: usize) -> Vec<usize> {
 
 /// Whether network interfaces reach memory by themselves, and how.
 fn nics(chance: &mut Chance) -> Option<NicOrder> {
-    chance.once_in(3).then(|| if chance.once_in(3) { NicOrder::InOrder } else { NicOrder::AnyOrder })
+    const ORDERS: [NicOrder; 4] = [NicOrder::InOrder, NicOrder::AnyOrder, NicOrder::AnyOrder, NicOrder::TransfersOnly];
+    chance.once_in(3).then(|| chance.pick(&ORDERS))
 }
 
 /// A cut that does not heal, in one direction or both: those on either side of it lose each other.
@@ -278,7 +279,8 @@ impl fmt::Display for Plan {
         }
         match nics {
             Some(NicOrder::InOrder) => write!(f, ", remote memory in order")?,
-            Some(NicOrder::AnyOrder) => write!(f, ", remote memory in any order")?,
+            Some(NicOrder::TransfersOnly) => write!(f, ", remote memory for transfers only")?,
+            Some(_) => write!(f, ", remote memory in any order")?,
             None => {}
         }
         let chances = [

@@ -112,12 +112,27 @@ pub struct RemoteLimits {
     /// A word may be changed by [`RemoteMemory::change`] and by atomic instructions of its host's processor at the same time. If
     /// not, the interface asks its owner by packets.
     pub atomics_are_shared: bool,
+    /// Transfers of fewer bytes are done sooner by packets, so the interface asks for longer ones alone.
+    pub transfer_min: usize,
+    /// Puts take a word along. If not, the interface sends it by a packet, after the bytes are there.
+    pub carries_words: bool,
+    /// Memory can be deregistered while peers reach it. If not, the interface registers only what lives as long as the job, and
+    /// deregisters it when it needs the transport no more.
+    pub revokes: bool,
 }
 
 impl RemoteLimits {
-    /// Nothing but what every version promises.
+    /// Of a network that is best at transfers of all lengths, and promises nothing but what every version does.
     pub const fn new(inject_max: usize) -> RemoteLimits {
-        RemoteLimits { inject_max, in_order: false, packets_follow: false, atomics_are_shared: false }
+        RemoteLimits {
+            inject_max,
+            in_order: false,
+            packets_follow: false,
+            atomics_are_shared: false,
+            transfer_min: 0,
+            carries_words: true,
+            revokes: true,
+        }
     }
 }
 
@@ -210,6 +225,9 @@ pub enum RemoteFailure {
     Refused,
     /// The rank is lost, or is about to be: it may be done or not.
     Lost,
+    /// The network has given it up, and packets are to do it again. Only transfers whose bytes were lent end so, and no put with a
+    /// word.
+    Withdrawn,
 }
 
 /// What became of an operation: the word from before, if one was changed.

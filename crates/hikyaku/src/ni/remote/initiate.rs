@@ -66,11 +66,13 @@ impl Initiator {
 
     fn count(&self, operation: Operation<'_>, status: Option<StatusWord>) -> Result<()> {
         debug_assert!(!self.ni.is_common(&operation.at), "what is mapped is written in place");
-        if let Some(network) = OneSided::of(self)
-            && network.count(&operation, status)?
-        {
-            return Ok(());
-        }
+        let operation = match OneSided::of(self) {
+            None => operation,
+            Some(network) => match network.count(operation, status)? {
+                None => return Ok(()),
+                Some(rest) => rest,
+            },
+        };
         self.in_pieces(&operation, |piece, is_last| self.count_piece(piece, status.filter(|_| is_last)))
     }
 

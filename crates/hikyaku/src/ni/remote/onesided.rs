@@ -12,7 +12,7 @@ use crate::ni::wire::operation::{Act, Data, Operation};
 use crate::ni::wire::target::Target;
 use crate::planted::{Bug, planted};
 use crate::transport::core::Token;
-use crate::transport::remote_memory::{Change, End, Get, Put, RemotePlace, Start};
+use crate::transport::remote_memory::{Change, End, Get, Put, RemoteFailure, RemotePlace, Start};
 
 /// Whoever starts operations, and a network that can do some of them by itself.
 #[derive(Clone, Copy)]
@@ -45,23 +45,31 @@ impl<'i> OneSided<'i> {
         by.ni.direct.as_ref().map(|direct| OneSided { by, direct })
     }
 
-    /// Does a counted operation; false where packets must do it.
-    pub fn count(self, operation: &Operation<'_>, status: Option<StatusWord>) -> Result<bool> {
+    /// Does a counted operation, or the part that the network can do; gives what packets must do.
+    pub fn count<'a>(self, operation: Operation<'a>, status: Option<StatusWord>) -> Result<Option<Operation<'a>>> {
         let rank = operation.at.rank;
-        let Some(writing) = self.writing(operation).filter(|_| self.is_next(rank)) else {
-            return Ok(false);
+        let Some((writing, rest)) = self.writing(&operation).filter(|_| self.is_next(rank)) else {
+            return Ok(Some(operation));
         };
+        let limits = &self.direct.limits;
+        let (bytes, max) = (writing.data.len(), limits.inject_max);
+        let in_handler = bytes > max && refuse_in_handler().is_err();
+        if in_handler && max < limits.transfer_min.max(1) {
+            return Ok(Some(operation));
+        }
         self.by.tick();
         self.settle_packets(rank)?;
         self.by.note_routed(true);
-        let max = self.direct.limits.inject_max;
-        if writing.data.len() <= max {
+        let status = status.filter(|_| rest.is_none());
+        if bytes <= max {
             self.put_counted(rank, &writing, status)?;
-        } else if refuse_in_handler().is_ok() {
-            self.put_lent(rank, &writing, status)?;
+        } else if !in_handler {
+            if !self.put_lent(rank, &writing, status)? {
+                return Ok(Some(operation));
+            }
         } else {
             // A handler cannot wait until its bytes are free, so they are put in pieces that are at once.
-            let (last, mut from) = (writing.data.len() - max, 0);
+            let (last, mut from) = (bytes - max, 0);
             while from < last {
                 let data = writing.data.part(from, max);
                 self.put_counted(rank, &Writing { data, to: writing.to.plus(from), then: None, ..writing }, None)?;
@@ -70,7 +78,7 @@ impl<'i> OneSided<'i> {
             let rest = Writing { data: writing.data.part(from, max), to: writing.to.plus(from), ..writing };
             self.put_counted(rank, &rest, status)?;
         }
-        Ok(true)
+        Ok(rest)
     }
 
     /// Where a target is to the network, if that is known.
@@ -87,25 +95,39 @@ impl<'i> OneSided<'i> {
         Lent { direct: self.direct, token: self.direct.open(at, self.by.index, put, Hearer::Waiter(None)) }
     }
 
-    /// The operation as a put, if it can be one.
-    fn writing<'a>(self, operation: &Operation<'a>) -> Option<Writing<'a>> {
+    /// The operation as a put, if it can be one, and what packets must do after it.
+    fn writing<'a>(self, operation: &Operation<'a>) -> Option<(Writing<'a>, Option<Operation<'a>>)> {
         let at = &operation.at;
         let refusal = refusal_at(at);
         let find = |at: &Target, bytes: usize| self.find(at, bytes);
+        let push = |data: Data<'a>| {
+            let writing = Writing { data, to: find(at, data.len())?, then: None, fence: false, refusal };
+            let fence = self.direct.is_written(at.rank, &writing.spans());
+            Some(Writing { fence, ..writing })
+        };
+        let limits = &self.direct.limits;
+        let rest = |act: Act<'a>| Some(Operation { at: *at, act, manner: operation.manner });
         match operation.act {
-            Act::Push(data) => {
-                let writing = Writing { data, to: find(at, data.len())?, then: None, fence: false, refusal };
-                let fence = self.direct.is_written(at.rank, &writing.spans());
-                Some(Writing { fence, ..writing })
+            Act::Push(data) | Act::PushThen { data, .. } | Act::PushAdd { data, .. }
+                if data.len() < limits.transfer_min =>
+            {
+                None
+            }
+            Act::Push(data) => Some((push(data)?, None)),
+            Act::PushThen { data, then, tail } if !limits.carries_words => {
+                Some((push(data)?, rest(Act::PushThen { data: Data::EMPTY, then, tail })))
+            }
+            Act::PushAdd { data, then, amount } if !limits.carries_words => {
+                Some((push(data)?, rest(Act::PushAdd { data: Data::EMPTY, then, amount })))
             }
             Act::PushThen { data, then, tail } => {
                 let then = find(&at.beside(self.by.ni.job, then), tail.len())?;
                 let then = Some((then, word_of(tail)?));
-                Some(Writing { data, to: find(at, data.len())?, then, fence: true, refusal })
+                Some((Writing { data, to: find(at, data.len())?, then, fence: true, refusal }, None))
             }
-            Act::Word(value) => {
+            Act::Word(value) if limits.carries_words => {
                 let to = find(at, 8)?;
-                Some(Writing { data: Data::EMPTY, to, then: Some((to, value)), fence: true, refusal })
+                Some((Writing { data: Data::EMPTY, to, then: Some((to, value)), fence: true, refusal }, None))
             }
             _ => None,
         }
@@ -142,8 +164,8 @@ impl<'i> OneSided<'i> {
         })
     }
 
-    /// Puts bytes from where they are, and waits until they are there.
-    fn put_lent(self, rank: usize, writing: &Writing<'_>, status: Option<StatusWord>) -> Result<()> {
+    /// Puts bytes from where they are, and waits until they are there; false where packets must do it.
+    fn put_lent(self, rank: usize, writing: &Writing<'_>, status: Option<StatusWord>) -> Result<bool> {
         let lent = self.start(rank, || {
             let lent = self.lend((rank, writing.refusal), Some(writing.spans()));
             // SAFETY: they can be read as long as the operation is borrowed, and nobody is at them when `lent` is dropped.
@@ -152,9 +174,10 @@ impl<'i> OneSided<'i> {
         match (self.await_end(rank, &lent)?, status) {
             (Ok(_), Some((word, value))) => self.by.ni.set_status(word, value),
             (Ok(_), None) => {}
+            (Err(RemoteFailure::Withdrawn), _) => return Ok(false),
             (Err(_), _) => self.account().refuse(rank, writing.refusal as u64),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// # Safety
@@ -173,7 +196,8 @@ impl<'i> OneSided<'i> {
     /// # Safety
     /// They can be written at `into`; peers may change them meanwhile.
     pub unsafe fn pull(self, from: Target, into: *mut u8, bytes: usize) -> Result<bool> {
-        let Some(place) = self.find(&from, bytes).filter(|_| bytes > 0) else { return Ok(false) };
+        let is_worth_it = bytes >= self.direct.limits.transfer_min.max(1);
+        let Some(place) = is_worth_it.then(|| self.find(&from, bytes)).flatten() else { return Ok(false) };
         self.settle_packets(from.rank)?;
         let get = Get { from: place, into, bytes, fence: true };
         let lent = self.start(from.rank, || {
@@ -181,8 +205,11 @@ impl<'i> OneSided<'i> {
             // SAFETY: the caller's promise; nobody is at them when `lent` is dropped.
             self.started(lent, |token| unsafe { self.direct.network().get(from.rank, &get, token) })
         })?;
-        self.await_end(from.rank, &lent)?.map_err(|_| refused(&from))?;
-        Ok(true)
+        match self.await_end(from.rank, &lent)? {
+            Ok(_) => Ok(true),
+            Err(RemoteFailure::Withdrawn) => Ok(false),
+            Err(_) => Err(refused(&from)),
+        }
     }
 
     /// Changes a word; `None` where packets must do it.

@@ -115,6 +115,9 @@ impl Direct {
     /// # Safety
     /// As for [`RemoteMemory::register`], until [`Direct::take_back`].
     pub(in crate::ni) unsafe fn lend(&self, area: u64, start: *mut u8, bytes: usize) -> Option<RemoteKey> {
+        if !self.limits.revokes {
+            return None;
+        }
         let mut desk = self.desk();
         if let Some(registration) = desk.areas.get(&area) {
             return Some(registration.key);
@@ -194,7 +197,8 @@ impl Direct {
             Err(why) => {
                 account.drop_status(rank, status_number(token));
                 match why {
-                    RemoteFailure::Refused => account.refuse(rank, doing.refusal as u64),
+                    // Only what is waited for is withdrawn.
+                    RemoteFailure::Refused | RemoteFailure::Withdrawn => account.refuse(rank, doing.refusal as u64),
                     // It stays owed: whoever settles waits for the news, which say how that rank has ended.
                     RemoteFailure::Lost => return,
                 }

@@ -210,7 +210,7 @@ impl Course {
         let for_interface = self.ranks[to].alone > 0;
         let load = wire.load(&parcel.packet, parcel.payload.len(), self.acting.is_some(), for_interface);
         let is_apart = matches!(parcel.packet.kind, kind::NIC | kind::NIC_DONE);
-        let apart = self.nics.as_mut().filter(|nics| is_apart && nics.order == NicOrder::AnyOrder);
+        let apart = self.nics.as_mut().filter(|nics| is_apart && nics.order != NicOrder::InOrder);
         let stages = apart.map_or(&mut self.stages, |nics| &mut nics.stages);
         let arrived = wire.arrival(start, from, to, load, stages);
         self.trace(from, to, Class::of(&parcel.packet).name(), load.bytes, start, arrived);

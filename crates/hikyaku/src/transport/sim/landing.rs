@@ -2,7 +2,7 @@
 
 use super::course::Course;
 use super::endpoint::Endpoint;
-use super::nic::{DONE, INJECT_MAX, LOST, NicOrder, REFUSED, Region, WITH_EVENT, WITH_WORD};
+use super::nic::{DONE, LOST, REFUSED, Region, WITH_EVENT, WITH_WORD};
 use super::world::World;
 use crate::error::Result;
 use crate::memory::copy;
@@ -96,8 +96,7 @@ impl Course {
 
 impl RemoteMemory for Endpoint {
     fn limits(&self) -> RemoteLimits {
-        let in_order = self.world.course().nics().order == NicOrder::InOrder;
-        RemoteLimits { in_order, packets_follow: in_order, atomics_are_shared: true, ..RemoteLimits::new(INJECT_MAX) }
+        self.world.course().nics().order.limits()
     }
 
     unsafe fn register(&self, start: *mut u8, bytes: usize) -> Result<Registration> {

@@ -21,19 +21,44 @@ use crate::transport::Parcel;
 use crate::transport::core::Token;
 use crate::transport::packet::{kind, verb};
 use crate::transport::remote_memory::{
-    Change, End, Get, Put, Registration, RemoteFailure, RemoteKey, RemotePlace, Start,
+    Change, End, Get, Put, Registration, RemoteFailure, RemoteKey, RemoteLimits, RemotePlace, Start,
 };
 use crate::transport::shm::ring::Packet;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// In which order simulated network interfaces write memory of other hosts.
+/// In which order simulated network interfaces write memory of other hosts, and what they can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NicOrder {
     /// Everything of a pair of ranks in the order of starting, packets too.
     InOrder,
     /// In any order, left to chance, as far as fences and words allow.
     AnyOrder,
+    /// In any order, and nothing but transfers of some length in memory that is never taken back, as where a processor does it for
+    /// the network. Some are given up, left to chance.
+    TransfersOnly,
 }
+
+impl NicOrder {
+    /// What such an interface promises.
+    pub(super) fn limits(self) -> RemoteLimits {
+        let in_order = self == NicOrder::InOrder;
+        let all = RemoteLimits::new(INJECT_MAX);
+        match self {
+            NicOrder::InOrder | NicOrder::AnyOrder => {
+                RemoteLimits { in_order, packets_follow: in_order, atomics_are_shared: true, ..all }
+            }
+            NicOrder::TransfersOnly => {
+                RemoteLimits { transfer_min: TRANSFER_MIN, carries_words: false, revokes: false, ..all }
+            }
+        }
+    }
+}
+
+/// Bytes of the shortest transfer, where there are only such.
+const TRANSFER_MIN: usize = INJECT_MAX + 1;
+/// Of so many transfers one is given up, there.
+const WITHDRAWN_ONCE_IN: u64 = 4;
 
 /// Puts of up to so many bytes are read when they are started.
 pub(super) const INJECT_MAX: usize = 256;
@@ -106,7 +131,7 @@ impl Nics {
         Nics {
             order,
             disorder,
-            stages: vec![Stages::default(); if order == NicOrder::AnyOrder { size } else { 0 }],
+            stages: vec![Stages::default(); if order == NicOrder::InOrder { 0 } else { size }],
             regions: BTreeMap::new(),
             registered: 0,
             works: BTreeMap::new(),
@@ -232,7 +257,7 @@ impl Course {
 
     fn piece_bytes(&mut self) -> usize {
         let most = self.payload_max() - crate::transport::TAIL_BYTES_MAX;
-        if self.nics().order == NicOrder::AnyOrder { most.min(PIECE_BYTES) } else { most }
+        if self.nics().order == NicOrder::InOrder { most } else { most.min(PIECE_BYTES) }
     }
 
     /// Begins an operation, unless it waits for those before it.
@@ -244,7 +269,10 @@ impl Course {
             return;
         }
         nics.works.get_mut(&number).expect("seen").has_begun = true;
-        let disorder = nics.disorder;
+        let (disorder, order) = (nics.disorder, nics.order);
+        if order == NicOrder::TransfersOnly && self.chance.next().is_multiple_of(WITHDRAWN_ONCE_IN) {
+            return self.finish(number, Err(RemoteFailure::Withdrawn));
+        }
         for piece in 0..pieces {
             let later = self.chance.next() % disorder.max(1);
             self.plan(start + later, What::Piece { number, piece });
@@ -296,7 +324,7 @@ impl Course {
         let Some(work) = self.nics().works.get_mut(&number).filter(|work| work.end.is_none()) else { return };
         work.answered += 1;
         let needs_word = matches!(&work.what, Doing::Put(put) if put.then.is_some() || put.event)
-            && order == NicOrder::AnyOrder
+            && order != NicOrder::InOrder
             && work.pieces > 1;
         if code != DONE {
             let why = if code == LOST { RemoteFailure::Lost } else { RemoteFailure::Refused };

@@ -14,9 +14,10 @@ fn sim(order: NicOrder, ranks: usize, seed: u64) -> Sim {
     Sim::new(Machine::plain(), ranks, seed).heap_bytes(1 << 22).remote_memory(order)
 }
 
-/// Runs a program with some seeds and in both orders.
+/// Runs a program with some seeds, in both orders, and where transfers alone are done by the network.
 fn with_seeds(ranks: usize, program: impl Fn(&Job) -> Result<()>) {
-    for (order, seed) in ORDERS.into_iter().flat_map(|order| (0..5).map(move |seed| (order, seed))) {
+    let all = ORDERS.into_iter().chain([NicOrder::TransfersOnly]);
+    for (order, seed) in all.flat_map(|order| (0..5).map(move |seed| (order, seed))) {
         let run = sim(order, ranks, seed).run(&program).unwrap();
         run.results.into_iter().for_each(|result| result.unwrap());
     }
@@ -24,6 +25,9 @@ fn with_seeds(ranks: usize, program: impl Fn(&Job) -> Result<()>) {
 
 /// The first operation goes by packet; after this the key of `peer` is known.
 fn meet(job: &Job, peer: usize, word: &Symmetric<u64>) -> Result<()> {
+    // Where words are always packets, they ask for no key.
+    let (ni, target) = (&job.ni, super::Target::in_heap(job.ni.job, peer, 0));
+    ni.direct.as_ref().unwrap().find(&target, 8, || ni.try_ask_key(peer));
     job.word(word.at(peer, 0), 0)?;
     job.flush(peer)
 }
@@ -57,6 +61,16 @@ fn a_push_with_notification_is_one_put_and_no_packet() {
         *expected.entry("done").or_default() += 1;
         assert_eq!(passages(order, 1), expected);
     }
+}
+
+#[test]
+fn where_transfers_alone_are_done_by_the_network_words_are_packets() {
+    let (without, with) = (passages(NicOrder::TransfersOnly, 0), passages(NicOrder::TransfersOnly, 20));
+    let more = |what: &str| with.get(what).copied().unwrap_or(0) - without.get(what).copied().unwrap_or(0);
+    let puts = more("put");
+    // Some are given up; then packets do all of it.
+    assert!((5..20).contains(&puts), "{puts} puts");
+    assert_eq!((more("done"), more("push")), (puts, 20), "{with:?}");
 }
 
 fn a_word_never_passes_the_data_before_it() {
