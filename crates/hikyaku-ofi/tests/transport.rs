@@ -2,6 +2,8 @@
 
 use hikyaku::Result;
 use hikyaku::spi::{Armed, Loss, Members, Packet, Posted, Sink, Token, Transport};
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +11,11 @@ const SECRET: [u8; 32] = [7; 32];
 
 /// Endpoints of a job on this machine, with a secret for each.
 fn endpoints(secrets: &[[u8; 32]]) -> Vec<Arc<dyn Transport>> {
+    endpoints_at(secrets).0
+}
+
+/// The same, and their addresses.
+fn endpoints_at(secrets: &[[u8; 32]]) -> (Vec<Arc<dyn Transport>>, Vec<Vec<u8>>) {
     let network = hikyaku_ofi::network();
     let opened: Vec<_> = secrets.iter().map(|_| network.open([127, 0, 0, 1].into()).unwrap()).collect();
     let addresses: Vec<_> = opened.iter().map(|opened| opened.address().unwrap()).collect();
@@ -16,7 +23,8 @@ fn endpoints(secrets: &[[u8; 32]]) -> Vec<Arc<dyn Transport>> {
         let addresses = addresses.iter().map(|address| Some(&address[..])).collect();
         opened.connect(&Members { rank, addresses, secret: &secrets[rank] }).unwrap()
     };
-    opened.into_iter().enumerate().map(connect).collect()
+    let ends = opened.into_iter().enumerate().map(connect).collect();
+    (ends, addresses)
 }
 
 #[derive(Default)]
@@ -140,6 +148,45 @@ fn strangers_are_refused() {
     }
     until(&ends, &mut taken, |taken| taken[0].messages.len() == 5 && ends[0].refused() >= 5);
     assert!(taken[0].messages.iter().all(|(from, ..)| *from == 1));
+}
+
+/// Whoever connects to the port and says anything changes nothing, and keeps nobody from being heard.
+#[test]
+fn hostile_connections_change_nothing() {
+    let (ends, addresses) = endpoints_at(&[SECRET; 2]);
+    let mut taken = [Taken::default(), Taken::default()];
+    let address = String::from_utf8(addresses[0].clone()).unwrap();
+    let digits = address.split('/').next_back().unwrap();
+    // A socket address: its family, and the port.
+    let port = u16::from_str_radix(&digits[4..8], 16).unwrap();
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    post(&ends, &mut taken, (1, 0), 0, b"hello");
+    until(&ends, &mut taken, |taken| taken[0].messages.len() == 1);
+    let before = descriptors();
+    let mut seed = 1u64;
+    for number in 1..=1_000 {
+        if let Ok(mut stranger) = TcpStream::connect(("127.0.0.1", port)) {
+            let mut bytes = vec![0; number % 600];
+            bytes.iter_mut().for_each(|byte| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                *byte = (seed >> 33) as u8;
+            });
+            // It may be cut off.
+            let _ = stranger.write_all(&bytes);
+        }
+        if number % 100 == 0 {
+            post(&ends, &mut taken, (1, 0), number as u64, b"hello");
+            until(&ends, &mut taken, |taken| taken[0].messages.len() == 1 + number / 100);
+        }
+    }
+    assert!(taken[0].messages.iter().all(|(from, _, payload)| *from == 1 && payload == b"hello"));
+    assert!(taken.iter().all(|taken| taken.lost.is_empty()));
+    // What strangers leave behind is closed.
+    let begin = Instant::now();
+    while descriptors() > before + 50 {
+        ends.iter().zip(&mut taken).for_each(|(end, taken)| _ = end.poll(taken));
+        assert!(begin.elapsed() < Duration::from_secs(60), "{} descriptors, {before} before", descriptors());
+    }
 }
 
 /// A service thread sleeps until something comes, and takes nothing of the processor.

@@ -1,7 +1,8 @@
 //! The BLACS, and whole ScaLAPACK programs: hikyaku and the peers take turns at the same program.
 
+use super::part::Part;
 use super::peers::{Peer, Program, Request, Runner, Values, add, batches, runners, summarize};
-use super::plan::{Figure, Kind, Part};
+use super::plan::{Figure, Kind};
 use super::{Results, rows, step};
 use indicatif::ProgressBar;
 

@@ -1,7 +1,8 @@
 //! Bandwidth over the size of the data: a table of several curves, and a plot of one of them beside the best peer.
 
 use super::Results;
-use super::plan::{Kind, Part, Unit};
+use super::part::Part;
+use super::plan::{Kind, Unit};
 use super::rows::{THRONG, collective_ranks, size};
 use super::table::{best_peer, round};
 use super::workload;

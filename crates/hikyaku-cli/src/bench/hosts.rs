@@ -1,7 +1,8 @@
 //! Between two hosts: ours, with and without authentication, and Open MPI over TCP take turns.
 
+use super::part::Part;
 use super::peers::{Between, Peer, Request, Test, add, summarize};
-use super::plan::{Figure, Figures, Part};
+use super::plan::{Figure, Figures};
 use super::{Results, launcher, step};
 use crate::this_program;
 use hikyaku::launch::Hosts;
@@ -9,20 +10,20 @@ use hikyaku_workloads::netns::{AGENT, Network};
 use indicatif::ProgressBar;
 
 /// How often each has its turn.
-const ROUNDS: usize = 3;
+pub const ROUNDS: usize = 3;
 
 /// What Open MPI does, and under which name it is kept.
 const WORK: [(Test, Test, usize); 2] =
     [(Test::Send, Test::HostsSend, 8), (Test::Bandwidth, Test::HostsBandwidth, 1 << 20)];
 
 /// Where ranks are, and how they get there.
-struct Place {
+pub struct Place {
     hosts: String,
     agent: Option<String>,
     variables: Vec<(&'static str, &'static str)>,
     between: Option<Between>,
     /// Kept while it is used.
-    _network: Option<Network>,
+    pub network: Option<Network>,
 }
 
 /// Measures between the hosts that are named with their agent, or else between namespaces of this machine. What is missing becomes
@@ -34,24 +35,48 @@ pub fn measure(
     progress: &ProgressBar,
 ) -> Result<(), String> {
     let place = place(results, named)?;
-    let mut peers: Vec<&mut Peer> = peers.iter_mut().filter(|peer| peer.is_open_mpi()).collect();
-    if place.between.is_none() {
-        results.notes.push("Open MPI is measured between namespaces of this machine only".into());
-        peers.clear();
-    }
-    peers.retain_mut(|peer| peer.prepare().map_err(|error| results.notes.push(error)).is_ok());
-    let mut measured = vec![Vec::new(); peers.len()];
-    progress.inc_length((ROUNDS * (2 + peers.len())) as u64);
+    let mut turns = Turns::new(results, peers, &place);
+    progress.inc_length((ROUNDS * (2 + turns.len())) as u64);
     for round in 1..=ROUNDS {
         for is_sealed in [true, false] {
-            let how = if is_sealed { "" } else { ", not authenticated" };
+            let (how, seal) = if is_sealed { ("", "on") } else { (", not authenticated", "off") };
             step(progress, &format!("hikyaku: between two hosts{how}, round {round} of {ROUNDS}"));
-            for figure in ours(&place, is_sealed)?.0 {
+            for figure in ours(&place, Part::Hosts, ("HIKYAKU_UDP_SEAL", seal))?.0 {
                 let kind = if is_sealed { Some(figure.kind) } else { figure.kind.without_seal() };
                 kind.into_iter().for_each(|kind| results.ours.add(Figure { kind, ..figure.clone() }));
             }
         }
-        for (peer, measured) in peers.iter().zip(&mut measured) {
+        turns.take(results, &place, round, progress);
+    }
+    turns.end(results);
+    Ok(())
+}
+
+/// Open MPI's turns.
+pub struct Turns<'p> {
+    peers: Vec<&'p mut Peer>,
+    measured: Vec<Vec<(Request, Vec<f64>)>>,
+}
+
+impl<'p> Turns<'p> {
+    pub fn new(results: &mut Results, peers: &'p mut [Peer], place: &Place) -> Turns<'p> {
+        let mut peers: Vec<&mut Peer> = peers.iter_mut().filter(|peer| peer.is_open_mpi()).collect();
+        if place.between.is_none() {
+            results.notes.push("Open MPI is measured between namespaces of this machine only".into());
+            peers.clear();
+        }
+        peers.retain_mut(|peer| peer.prepare().map_err(|error| results.notes.push(error)).is_ok());
+        let measured = vec![Vec::new(); peers.len()];
+        Turns { peers, measured }
+    }
+
+    pub fn len(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// One turn of each.
+    pub fn take(&mut self, results: &mut Results, place: &Place, round: usize, progress: &ProgressBar) {
+        for (peer, measured) in self.peers.iter().zip(&mut self.measured) {
             step(progress, &format!("{}: between two hosts, round {round} of {ROUNDS}", peer.name));
             let requests = WORK.map(|(test, _, bytes)| Request { test, bytes, ranks: 2, brief: false });
             let Some(between) = &place.between else { continue };
@@ -60,16 +85,21 @@ pub fn measure(
             results.notes.extend(error);
         }
     }
-    for (peer, measured) in peers.iter().zip(measured) {
-        for (request, values) in measured {
-            let test = WORK.iter().find(|(done, ..)| *done == request.test).map_or(request.test, |(_, kept, _)| *kept);
-            results.peers.push(summarize(&peer.name, Request { test, ..request }, values));
+
+    /// What came of them.
+    pub fn end(self, results: &mut Results) {
+        for (peer, measured) in self.peers.iter().zip(self.measured) {
+            for (request, values) in measured {
+                let kept = WORK.iter().find(|(done, ..)| *done == request.test);
+                let test = kept.map_or(request.test, |(_, kept, _)| *kept);
+                results.peers.push(summarize(&peer.name, Request { test, ..request }, values));
+            }
         }
     }
-    Ok(())
 }
 
-fn place(results: &mut Results, named: Option<(&str, Option<&str>)>) -> Result<Place, String> {
+/// Where it is measured.
+pub fn place(results: &mut Results, named: Option<(&str, Option<&str>)>) -> Result<Place, String> {
     if let Some((hosts, agent)) = named {
         let names: Vec<&str> = hosts.split(',').map(str::trim).collect();
         let [one, other] = names[..] else { return Err(format!("--hosts {hosts}: two hosts, as in a,b")) };
@@ -79,14 +109,14 @@ fn place(results: &mut Results, named: Option<(&str, Option<&str>)>) -> Result<P
             agent: agent.map(str::to_owned),
             variables: Vec::new(),
             between: None,
-            _network: None,
+            network: None,
         });
     }
     match Network::pair() {
         Ok(network) => {
             let (hosts, agent) = (network.list(&[(0, 1), (1, 1)]), Some(AGENT.to_owned()));
             let between = Some(Between::Namespaces([0, 1].map(|host| network.host(host).to_owned())));
-            Ok(Place { hosts, agent, variables: Vec::new(), between, _network: Some(network) })
+            Ok(Place { hosts, agent, variables: Vec::new(), between, network: Some(network) })
         }
         Err(why) => {
             let without = "two network namespaces joined by a link could not be made, so this is loopback";
@@ -99,27 +129,24 @@ fn place(results: &mut Results, named: Option<(&str, Option<&str>)>) -> Result<P
                 agent,
                 variables,
                 between: Some(Between::Loopback),
-                _network: None,
+                network: None,
             })
         }
     }
 }
 
-/// Runs this program as two ranks on two hosts and reads the figures rank 0 prints.
-fn ours(place: &Place, is_sealed: bool) -> Result<Figures, String> {
+/// Runs this program as two ranks on two hosts, with a variable, and reads the figures rank 0 prints.
+pub fn ours(place: &Place, part: Part, (name, value): (&str, &str)) -> Result<Figures, String> {
     let text = |error: hikyaku::Error| error.to_string();
     let hosts = Hosts::parse(&place.hosts).map_err(text)?;
-    let mut launcher = launcher(&[Part::Hosts], 2)?.hosts(hosts).agent_program(this_program()?);
+    let mut launcher = launcher(&[part], 2)?.hosts(hosts).agent_program(this_program()?);
     if let Some(agent) = &place.agent {
         launcher = launcher.agent(agent);
     }
     for (name, value) in &place.variables {
         launcher = launcher.env(name, value);
     }
-    if !is_sealed {
-        launcher = launcher.env("HIKYAKU_UDP_SEAL", "off");
-    }
-    let outcome = launcher.run().map_err(text)?;
+    let outcome = launcher.env(name, value).run().map_err(text)?;
     if let Some(rank) = outcome.first_failure {
         let errors = String::from_utf8_lossy(&outcome.output[rank].errors).trim().to_owned();
         return Err(format!("rank {rank} on {} failed: {errors}", place.hosts));

@@ -3,11 +3,13 @@
 
 mod blacs;
 mod curve;
+mod fabric;
 mod hosts;
 mod json;
 mod legend;
 mod limit;
 mod measured;
+mod part;
 mod peers;
 mod plan;
 mod rows;
@@ -21,9 +23,9 @@ use hikyaku::launch::Launcher;
 use hikyaku::{Config, Job};
 use indicatif::{ProgressBar, ProgressStyle};
 pub use measured::Measured;
+pub use part::Part;
 use peers::Sample;
 pub use plan::Kind;
-pub use plan::Part;
 use plan::{Figure, Figures};
 pub use rows::size;
 use simulated::Simulated;
@@ -37,7 +39,8 @@ use std::time::{Duration, Instant};
 /// Figures are medians. Look at the ratios first: they are meaningful on a noisy machine too. A ratio of 1.0 to the limit
 /// means as fast as without a library: a bare flag, or memcpy of the C library. Everything together takes about two
 /// minutes; `--only` runs a part of it. Some parts run only if they are named, because they take minutes or need hosts:
-/// `--only scaling` (collectives with more and more ranks), `--only scalapack` (whole programs) and `--only hosts`.
+/// `--only scaling` (collectives with more and more ranks), `--only scalapack` (whole programs), `--only hosts` and
+/// `--only fabric` (between hosts by libfabric).
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print everything as JSON instead of tables
@@ -60,7 +63,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 16)]
     crowd: usize,
 
-    /// For `--only hosts`: the two hosts [default: network namespaces of this machine, made for it]
+    /// For `--only hosts` and `--only fabric`: the two hosts [default: network namespaces of this machine, made for it]
     #[arg(long, value_name = "HOST,HOST")]
     hosts: Option<String>,
 
@@ -149,9 +152,12 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         measure_ours(&mut results, &progress)?;
     }
     blacs::measure(&mut results, &peers, &progress);
+    let named = arguments.hosts.as_deref().map(|hosts| (hosts, arguments.agent.as_deref()));
     if results.parts.contains(&Part::Hosts) {
-        let named = arguments.hosts.as_deref().map(|hosts| (hosts, arguments.agent.as_deref()));
         hosts::measure(&mut results, &mut peers, named, &progress)?;
+    }
+    if results.parts.contains(&Part::Fabric) {
+        fabric::measure(&mut results, &mut peers, named, &progress)?;
     }
     progress.finish_and_clear();
     if peers.is_empty() && !arguments.no_peers {
@@ -176,6 +182,7 @@ pub fn rank(parts: &[Part]) -> Result<ExitCode, String> {
     if !parts.is_empty() {
         let figures = match parts {
             [Part::Hosts] => workload::measure_hosts(&job),
+            [Part::Fabric] => workload::measure_fabric(&job),
             _ => workload::measure(&job, parts, workload::Effort::MACHINE),
         };
         let figures = figures.map_err(text)?;

@@ -3,78 +3,6 @@
 use super::peers::Test;
 use serde::{Deserialize, Serialize};
 
-/// A part of the benchmark that can be run alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// Pushes, pulls, words, atomic operations, active messages
-    Remote,
-    /// Send and receive
-    Messages,
-    /// Barrier, broadcast, reductions
-    Collectives,
-    /// Barrier, broadcast and reduce over the number of ranks, by trees too; only if it is asked for
-    Scaling,
-    /// Start and end of a job
-    Start,
-    /// The BLACS, beside those of MPI
-    Blacs,
-    /// Factorizations of ScaLAPACK on them; takes a minute or more, so only if it is asked for
-    Scalapack,
-    /// Between two hosts, beside bare sockets and Open MPI over TCP; only if it is asked for
-    Hosts,
-}
-
-impl Part {
-    pub const ALL: [Part; 8] = [
-        Part::Remote,
-        Part::Messages,
-        Part::Collectives,
-        Part::Scaling,
-        Part::Start,
-        Part::Blacs,
-        Part::Scalapack,
-        Part::Hosts,
-    ];
-
-    /// Whether it is measured without being asked for.
-    pub fn is_usual(self) -> bool {
-        !matches!(self, Part::Scaling | Part::Scalapack | Part::Hosts)
-    }
-
-    /// Whether the ranks of a job of ours measure it, by the library alone.
-    pub fn is_native(self) -> bool {
-        matches!(self, Part::Remote | Part::Messages | Part::Collectives | Part::Scaling)
-    }
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Part::Remote => "remote",
-            Part::Messages => "messages",
-            Part::Collectives => "collectives",
-            Part::Scaling => "scaling",
-            Part::Start => "start",
-            Part::Blacs => "blacs",
-            Part::Scalapack => "scalapack",
-            Part::Hosts => "hosts",
-        }
-    }
-
-    pub fn heading(self) -> &'static str {
-        match self {
-            Part::Remote => "remote operations",
-            Part::Messages => "messages",
-            Part::Collectives => "collectives",
-            Part::Scaling => "collectives over the ranks",
-            Part::Start => "jobs",
-            Part::Blacs => "BLACS",
-            Part::Scalapack => "ScaLAPACK",
-            Part::Hosts => "between two hosts",
-        }
-    }
-}
-
 /// One measured thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -221,6 +149,24 @@ pub enum Kind {
     HostsLanding,
     /// The slowest of them.
     HostsLandingMost,
+    /// By libfabric, limit: its own ping-pong of the same provider, one way.
+    FabricLimit,
+    /// By libfabric, limit: its own ping-pong of the same provider.
+    FabricLimitBandwidth,
+    /// By libfabric: data and a word, seen by a spinning peer, one way.
+    FabricPush,
+    /// By libfabric: send and receive, one way.
+    FabricSend,
+    /// By libfabric: ping-pong of pushes from private memory, each with a word.
+    FabricPushBandwidth,
+    /// By libfabric: ping-pong of messages from private memory to private memory.
+    FabricBandwidth,
+    /// By libfabric: what a rank that waits for long takes of its core.
+    FabricIdle,
+    /// By libfabric: a push to a rank that computes, and its answer.
+    FabricLanding,
+    /// By libfabric: the slowest of those.
+    FabricLandingMost,
 }
 
 impl Kind {
@@ -240,8 +186,10 @@ impl Kind {
             Kind::HostsBandwidth | Kind::HostsBandwidthOpen => Unit::GigabytesPerSecond,
             Kind::HostsLanding | Kind::HostsLandingMost | Kind::Alltoall => Unit::Microseconds,
             Kind::HostsLimitLanding | Kind::HostsLimitLandingMost => Unit::Microseconds,
+            Kind::FabricLanding | Kind::FabricLandingMost => Unit::Microseconds,
+            Kind::FabricLimitBandwidth | Kind::FabricPushBandwidth | Kind::FabricBandwidth => Unit::GigabytesPerSecond,
             Kind::Memory => Unit::Megabytes,
-            Kind::HostsIdle => Unit::Percent,
+            Kind::HostsIdle | Kind::FabricIdle => Unit::Percent,
             _ => Unit::Nanoseconds,
         }
     }
@@ -314,6 +262,10 @@ impl Kind {
             Kind::HostsLimitTrains | Kind::HostsLimitTrainsOpen | Kind::HostsLimitUdpOpen => None,
             Kind::HostsLimitLanding | Kind::HostsLimitLandingMost => None,
             Kind::HostsIdle | Kind::HostsLanding | Kind::HostsLandingMost => None,
+            Kind::FabricPush | Kind::FabricSend => Some(Test::HostsSend),
+            Kind::FabricPushBandwidth | Kind::FabricBandwidth => Some(Test::HostsBandwidth),
+            Kind::FabricLimit | Kind::FabricLimitBandwidth => None,
+            Kind::FabricIdle | Kind::FabricLanding | Kind::FabricLandingMost => None,
         }
     }
 }

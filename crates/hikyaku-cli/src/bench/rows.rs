@@ -1,8 +1,9 @@
 //! The rows of the table: what is compared with what.
 
 use super::curve;
+use super::part::Part;
 use super::peers::Request;
-use super::plan::{Kind, Part};
+use super::plan::Kind;
 use super::workload;
 
 /// One line of the table.
@@ -55,7 +56,7 @@ pub fn job_sizes(part: Part, crowd: usize) -> Vec<usize> {
         Part::Remote | Part::Messages => vec![2],
         Part::Collectives => collective_ranks(crowd),
         Part::Scaling => scaling_ranks(crowd),
-        Part::Start | Part::Blacs | Part::Scalapack | Part::Hosts => Vec::new(),
+        Part::Start | Part::Blacs | Part::Scalapack | Part::Hosts | Part::Fabric => Vec::new(),
     }
 }
 
@@ -74,6 +75,7 @@ pub fn rows(part: Part, crowd: usize) -> Vec<Row> {
         Part::Blacs => blacs(&mut rows),
         Part::Scalapack => scalapack(&mut rows),
         Part::Hosts => hosts(&mut rows),
+        Part::Fabric => fabric(&mut rows),
     }
     rows
 }
@@ -218,6 +220,21 @@ fn hosts(rows: &mut Vec<Row>) {
     row("8 B push while computing, answered", Kind::HostsLanding, 8, Some(Limit::Bare(Kind::HostsLimitLanding, 8)));
     row("the slowest of those", Kind::HostsLandingMost, 8, Some(Limit::Bare(Kind::HostsLimitLandingMost, 8)));
     row("CPU of a rank that waits", Kind::HostsIdle, 0, None);
+}
+
+fn fabric(rows: &mut Vec<Row>) {
+    let mut row = |name: &str, kind, bytes, limit| {
+        rows.push(Row { name: name.to_owned(), kind, bytes, ranks: 2, limit });
+    };
+    let (long, short) = (1 << 20, Some(Limit::Bare(Kind::FabricLimit, 8)));
+    let stream = Some(Limit::Bare(Kind::FabricLimitBandwidth, long));
+    row("8 B push + word, one way", Kind::FabricPush, 8, short);
+    row("8 B message, one way", Kind::FabricSend, 8, short);
+    row("1 MB push + word", Kind::FabricPushBandwidth, long, stream);
+    row("1 MB message", Kind::FabricBandwidth, long, stream);
+    row("8 B push while computing, answered", Kind::FabricLanding, 8, None);
+    row("the slowest of those", Kind::FabricLandingMost, 8, None);
+    row("CPU of a rank that waits", Kind::FabricIdle, 0, None);
 }
 
 /// What peers are measured at: the counterparts of the rows and of the curves' points, each once.

@@ -1,6 +1,7 @@
 //! The benchmark on a simulated machine, in virtual time.
 
-use super::plan::{Figures, Part};
+use super::part::Part;
+use super::plan::Figures;
 use super::workload::{Effort, measure};
 use super::{Results, rows};
 use hikyaku::sim::{Machine, Sim};

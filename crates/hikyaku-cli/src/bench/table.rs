@@ -1,7 +1,8 @@
 //! The tables a person reads.
 
+use super::part::Part;
 use super::peers::{Request, Sample};
-use super::plan::{Figure, Kind, Part, Unit, median};
+use super::plan::{Figure, Kind, Unit, median};
 use super::rows::{Limit, Row, requests, rows, size};
 use super::workload::{COPY_SIZES, HAND_OVER_SIZES};
 use super::{Results, curve, legend};
@@ -25,8 +26,10 @@ pub fn print(results: &Results) {
             say_on!(" {:>9}  {:>21}  {:>8} {:>8}", "x limit", "best peer", "x peer", "at best");
         }
         say!();
-        if *part == Part::Hosts {
-            print_bare(results);
+        match part {
+            Part::Hosts => print_bare(results, &BARE),
+            Part::Fabric => print_bare(results, &PINGPONG),
+            _ => {}
         }
         rows(*part, results.crowd).iter().for_each(|row| print_row(results, row));
         if *part == Part::Remote {
@@ -69,15 +72,23 @@ fn print_limits(results: &Results) {
 }
 
 /// What bare sockets do between the hosts.
-fn print_bare(results: &Results) {
-    for (kind, bytes, name) in [
-        (Kind::HostsLimitUdp, 8, "limit: a bare datagram, one way"),
-        (Kind::HostsLimitTrains, 1 << 20, "limit: 1 MB by bare datagrams"),
-        (Kind::HostsLimitTcp, 1 << 20, "1 MB by a bare stream"),
-        (Kind::HostsLimitLanding, 8, "limit: a bare thread that sleeps"),
-        (Kind::HostsLimitLandingMost, 8, "limit: the slowest of those"),
-    ] {
-        if let Some(figure) = results.ours.find(kind, bytes, 2) {
+const BARE: [(Kind, usize, &str); 5] = [
+    (Kind::HostsLimitUdp, 8, "limit: a bare datagram, one way"),
+    (Kind::HostsLimitTrains, 1 << 20, "limit: 1 MB by bare datagrams"),
+    (Kind::HostsLimitTcp, 1 << 20, "1 MB by a bare stream"),
+    (Kind::HostsLimitLanding, 8, "limit: a bare thread that sleeps"),
+    (Kind::HostsLimitLandingMost, 8, "limit: the slowest of those"),
+];
+
+/// What libfabric's own program does.
+const PINGPONG: [(Kind, usize, &str); 2] = [
+    (Kind::FabricLimit, 8, "limit: fi_pingpong, 8 B, one way"),
+    (Kind::FabricLimitBandwidth, 1 << 20, "limit: fi_pingpong, 1 MB"),
+];
+
+fn print_bare(results: &Results, limits: &[(Kind, usize, &str)]) {
+    for (kind, bytes, name) in limits {
+        if let Some(figure) = results.ours.find(*kind, *bytes, 2) {
             let ratio = if name.starts_with("limit") { "1.00" } else { "" };
             say!("{:<36}{:>12} {ratio:>9}", format!("  {name}"), show(figure.median(), kind.unit()));
         }
@@ -178,8 +189,10 @@ fn to_limit(results: &Results, figure: &Figure, limit: Limit) -> Option<f64> {
     let is_longer = figure.kind.unit() == Unit::Microseconds && limit.kind.unit() == Unit::Nanoseconds;
     let same_unit = if is_longer { 1e-3 } else { 1.0 };
     let factor = times * same_unit;
-    let pairs = figure.values.iter().zip(&limit.values);
-    Some(median(&pairs.map(|(value, limit)| value / (limit * factor)).collect::<Vec<_>>()))
+    // Each is held against the limit of its time, also where that was measured less often.
+    let beside = |at: usize| limit.values[at * limit.values.len() / figure.values.len()];
+    let ratios = figure.values.iter().enumerate().map(|(at, value)| value / (beside(at) * factor));
+    Some(median(&ratios.collect::<Vec<_>>()))
 }
 
 fn print_peers(results: &Results) {

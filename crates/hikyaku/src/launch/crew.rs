@@ -1,6 +1,6 @@
 //! The ranks of an agent's host, with what they read and print.
 
-use super::forwarder::{PARTIAL_LINE, STRAGGLERS};
+use super::forwarder::{LOOK, STRAGGLERS};
 use super::frame::set_nonblocking;
 use super::host::{Event, Host};
 use super::order::Order;
@@ -95,7 +95,7 @@ impl Crew {
     /// How long until something is due.
     pub fn time_left(&self) -> Option<Duration> {
         let look = self.next_look.saturating_duration_since(Instant::now());
-        Some(if self.drained.is_some() { PARTIAL_LINE } else { look })
+        Some(if self.drained.is_some() { LOOK } else { look })
     }
 
     /// What to tell the launcher.
@@ -205,7 +205,7 @@ impl Crew {
                 let bytes = buffer[..count].to_vec();
                 self.words.push(ToLauncher::Output { rank: *rank, is_error: *is_error, bytes });
                 // There may be more where that came from.
-                self.drained = self.drained.map(|at| at.max(Instant::now() + PARTIAL_LINE));
+                self.drained = self.drained.map(|at| at.max(Instant::now() + LOOK));
                 return;
             }
             Err(_) => return,

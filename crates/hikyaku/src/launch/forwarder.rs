@@ -18,8 +18,11 @@ pub(super) struct Forwarder {
     ended: Arc<AtomicBool>,
 }
 
-/// How long an unfinished line waits for its end before it is shown.
-pub(super) const PARTIAL_LINE: Duration = Duration::from_millis(20);
+/// How long an unfinished line waits for its end before it is shown. A prompt comes at once to the eye, and a rank that is kept from
+/// running in the middle of a line on a busy machine still prints it whole.
+pub(super) const PARTIAL_LINE: Duration = Duration::from_millis(100);
+/// How often one looks whether the ranks have ended.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// How long to wait for processes left behind by ranks, which may hold their output open.
 pub(super) const STRAGGLERS: Duration = Duration::from_millis(100);
 
@@ -47,7 +50,7 @@ fn forward(pipes: Vec<Pipes>, mut display: Display, ended: &AtomicBool) -> Print
         streams.push((pipes.output, Stream::new(rank, false)));
         streams.push((pipes.errors, Stream::new(rank, true)));
     }
-    let mut deadline = None;
+    let (mut deadline, mut quiet_since) = (None, Instant::now());
     while !streams.is_empty() {
         if deadline.is_none() && ended.load(Ordering::Acquire) {
             deadline = Some(Instant::now() + STRAGGLERS);
@@ -57,7 +60,11 @@ fn forward(pipes: Vec<Pipes>, mut display: Display, ended: &AtomicBool) -> Print
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break;
             }
-            streams.iter_mut().for_each(|(_, stream)| stream.show_partial(&mut display));
+            if quiet_since.elapsed() >= PARTIAL_LINE {
+                streams.iter_mut().for_each(|(_, stream)| stream.show_partial(&mut display));
+            }
+        } else {
+            quiet_since = Instant::now();
         }
         for index in ready.into_iter().rev() {
             let (pipe, stream) = &mut streams[index];
@@ -76,7 +83,7 @@ fn forward(pipes: Vec<Pipes>, mut display: Display, ended: &AtomicBool) -> Print
 /// Which streams have something, waiting a little.
 fn poll(streams: &[(OwnedFd, Stream)]) -> Vec<usize> {
     let mut polled: Vec<PollFd<'_>> = streams.iter().map(|(pipe, _)| PollFd::new(pipe, PollFlags::IN)).collect();
-    let wait = Timespec { tv_sec: 0, tv_nsec: PARTIAL_LINE.as_nanos() as _ };
+    let wait = Timespec { tv_sec: 0, tv_nsec: LOOK.as_nanos() as _ };
     if rustix::event::poll(&mut polled, Some(&wait)).unwrap_or(0) == 0 {
         return Vec::new();
     }

@@ -25,6 +25,9 @@
 //! * When a rank is lost, everything under way to it is [`RemoteFailure::Lost`], after `Sink::lost` or before it.
 //! * [`Transport::drained`](super::core::Transport::drained) covers what was started here.
 //!
+//! A version may leave out a part ([`RemoteLimits`]): words that puts take along, changes of words, short transfers, memory that is
+//! deregistered while peers use it. The interface does those by packets. `hikyaku-ofi` leaves out all of them.
+//!
 //! # By libfabric
 //! Each demand as calls of libfabric (manual pages `fi_mr`, `fi_rma`, `fi_atomic`, `fi_endpoint`, `fi_cq`), without a copy:
 //!

@@ -8,7 +8,8 @@
 
 use super::{Effort, Round};
 use crate::bench::limit;
-use crate::bench::plan::{Kind, Part};
+use crate::bench::part::Part;
+use crate::bench::plan::Kind;
 use crate::bench::rows::THRONG;
 use hikyaku::collective::{Max, Sum};
 use hikyaku::message::Messages;

@@ -8,14 +8,18 @@
 //! | `phases` | where the time of a short message goes |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `collective` | what all ranks do together |
-//! | `hosts`, `bare`, `trains` | two ranks on two hosts, and bare sockets between them; those that carry much |
+//! | `pair` | two ranks on two hosts |
+//! | `hosts`, `bare`, `trains` | and bare sockets between them; those that carry much |
+//! | `fabric` | and libfabric |
 //! | `effort` | how often |
 
 mod bare;
 mod collective;
 mod effort;
+mod fabric;
 mod hosts;
 mod message;
+mod pair;
 mod phases;
 mod prepared;
 mod remote;
@@ -23,12 +27,14 @@ mod sleeper;
 mod trains;
 
 use super::limit;
-use super::plan::{Figure, Figures, Kind, Part};
+use super::part::Part;
+use super::plan::{Figure, Figures, Kind};
 use hikyaku::{Job, Result, Symmetric};
 use std::time::{Duration, Instant};
 
 pub use collective::{BROADCAST_BANDWIDTH_SIZES, BROADCAST_SIZES, SCALING, SLOTS, tests as collective_tests};
 pub use effort::Effort;
+pub use fabric::measure as measure_fabric;
 pub use hosts::measure as measure_hosts;
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
 
