@@ -87,7 +87,8 @@ impl Order {
     }
 
     fn is_over(&self) -> bool {
-        self.trouble.is_some() || self.arrived >= self.total()
+        let early = if planted(Bug::TransfersEndEarly) { self.total().min(1) } else { 0 };
+        self.trouble.is_some() || self.arrived + early >= self.total()
     }
 
     fn outcome(&self) -> Result<()> {
