@@ -154,6 +154,7 @@ macro_rules! for_each_misuse {
                 ports_are_dropped_after_their_transfers: 2,
                 a_function_waits_for_all_transfers: 2,
                 thousands_of_transfers_wait_for_room: 2,
+                lists_mix_transfers_of_several_scopes: 2,
             }
             memory {
                 an_area_is_leaked: 2,

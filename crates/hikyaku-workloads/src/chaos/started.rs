@@ -2,7 +2,7 @@
 
 use super::trouble::{Outcome, promise};
 use crate::chance::Chance;
-use hikyaku::{Job, Place, RemoteArea, Symmetric, Transfer, TransferScope};
+use hikyaku::{Error, Job, Place, RemoteArea, Symmetric, Transfer, TransferScope};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
@@ -73,10 +73,10 @@ pub fn run(job: &Job, seed: u64) -> Outcome {
         let mut started = Vec::new();
         for pull in &mut pulls {
             let from = tables.at(pull);
-            started.push(scope.start_pull(from, &mut pull.room)?);
+            started.push(Some(scope.start_pull(from, &mut pull.room)?));
         }
         for to in (0..size).filter(|to| pushes(seed, me, *to)) {
-            started.push(scope.start_push(inbox.at(to, me * len), &data)?);
+            started.push(Some(scope.start_push(inbox.at(to, me * len), &data)?));
         }
         end(scope, started, &mut own)
     })?;
@@ -96,25 +96,42 @@ pub fn run(job: &Job, seed: u64) -> Outcome {
     Ok(job.free(inbox)?)
 }
 
-/// Waits for each in a way of its own, or lets the scope do that.
-fn end(scope: &TransferScope<'_, '_>, started: Vec<Transfer>, chance: &mut Chance) -> hikyaku::Result<()> {
-    for mut transfer in started {
-        match chance.below(4) {
-            0 => scope.wait(transfer)?,
-            1 => {
+/// Waits for each in a way of its own, for whichever ends first, or lets the scope do that.
+fn end(scope: &TransferScope<'_, '_>, mut started: Vec<Option<Transfer>>, chance: &mut Chance) -> hikyaku::Result<()> {
+    for at in 0..started.len() {
+        let way = chance.below(6);
+        if way == 0 {
+            match scope.wait_any(&mut started)? {
+                Some((_, ended)) => ended?,
+                None => return Ok(()),
+            }
+            continue;
+        }
+        let Some(mut transfer) = started[at].take() else { continue };
+        match way {
+            1 => scope.wait(transfer)?,
+            2 => {
                 while let Err(under_way) = scope.test(transfer)? {
                     transfer = under_way;
                 }
             }
-            2 => {
+            3 => {
                 while let Err(under_way) = scope.wait_for(transfer, Duration::from_micros(3))? {
                     transfer = under_way;
                 }
             }
+            4 => started[at] = Some(transfer),
             _ => drop(transfer),
         }
     }
-    Ok(())
+    loop {
+        match scope.wait_any_for(&mut started, Duration::from_micros(3)) {
+            Ok(Some((_, ended))) => ended?,
+            Err(Error::Timeout { .. }) => {}
+            Ok(None) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// A panic leaves a scope with pulls under way: nobody writes to their buffers afterwards.

@@ -224,6 +224,19 @@ impl TransferDesk {
         Some((order.at.rank, order.is_over().then(|| order.outcome())))
     }
 
+    /// The ranks of these transfers; nothing if one of them is none of this scope.
+    pub fn ranks_of(&self, scope: u32, tokens: &[u64]) -> Option<Vec<usize>> {
+        let mut table = self.table();
+        let rank = |token: &u64| table.find(*token).filter(|order| order.scope == scope).map(|order| order.at.rank);
+        tokens.iter().map(rank).collect()
+    }
+
+    /// The first of these transfers that is over.
+    pub fn first_over(&self, tokens: &[u64]) -> Option<usize> {
+        let mut table = self.table();
+        tokens.iter().position(|token| table.find(*token).is_some_and(|order| order.is_over()))
+    }
+
     /// The first transfer at this place in the table or behind it that a scope has open, or anybody, and the place behind it.
     pub fn opened(&self, scope: Option<u32>, from: usize) -> Option<(u64, usize)> {
         let table = self.table();
