@@ -79,7 +79,8 @@ int main(void) {
     CHECK(push.handle != 0);
     GIVES(1, hk_transfer_test(&push));
 
-    /* Left alone: the barrier waits for it. */
+    /* Left alone: the barrier waits for it. Before, all have read what it overwrites. */
+    OK(hk_barrier());
     OK(hk_push_start(out, right, data, 0, BYTES, &push));
     OK(hk_barrier());
     for (at = 0; at < BYTES; at++) CHECK(mine[at] == pattern(left, at));
