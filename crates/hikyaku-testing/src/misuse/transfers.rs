@@ -2,12 +2,12 @@
 
 use super::canary::Guarded;
 use crate::support::{bytes, other};
-use hikyaku::{Error, Job, Result, Transfer, Until};
+use hikyaku::{Error, Job, Result, Symmetric, Transfer, Until};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 
 /// More than a packet of any transport carries.
-const LONG: usize = 300_000;
+pub(super) const LONG: usize = 300_000;
 
 /// Handles are forgotten, leaked into a vector, and used in a scope that is not theirs; the buffers are the program's again when the scope
 /// has ended, and nobody writes them afterwards.
@@ -45,44 +45,8 @@ pub fn transfers_are_forgotten(job: &Job) {
     job.barrier().unwrap();
 }
 
-/// Lists in which handles are of an outer scope, of one that has ended, and of this one; after an error all of them are where they were.
-pub fn lists_mix_transfers_of_several_scopes(job: &Job) {
-    let (table, peer) = (job.symmetric::<u8>(LONG).unwrap(), other(job));
-    table.write(0, &bytes(job.rank(), LONG));
-    job.barrier().unwrap();
-    let mut rooms = [Guarded::new(LONG), Guarded::new(LONG), Guarded::new(LONG)];
-    let [first, second, third] = &mut rooms;
-    let old = job.scope(|scope| scope.start_pull(table.at(peer, 0), first.inside())).unwrap();
-    let mut list = vec![Some(old), None];
-    job.scope(|outer| {
-        list[1] = Some(outer.start_pull(table.at(peer, 0), second.inside())?);
-        job.scope(|inner| {
-            list.push(Some(inner.start_pull(table.at(peer, 0), third.inside())?));
-            while list.iter().any(Option::is_some) {
-                // Where they end at once there is nothing to mistake.
-                match inner.wait_any(&mut list) {
-                    Ok(Some((_, ended))) => ended?,
-                    Ok(None) => unreachable!("there are some"),
-                    Err(Error::Invalid(_)) => {
-                        assert!(list.iter().all(Option::is_some));
-                        list.clear();
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(())
-        })
-    })
-    .unwrap();
-    for room in &mut rooms {
-        room.check_margins();
-        assert!(room.inside() == bytes(peer, LONG));
-    }
-    job.barrier().unwrap();
-}
-
 /// A word of the other rank that is not used for anything else: an operation on it is answered after all before it.
-fn job_word<'a>(job: &Job, table: &'a hikyaku::Symmetric<u8>) -> hikyaku::Place<'a, u64> {
+pub(super) fn job_word<'a>(job: &Job, table: &'a Symmetric<u8>) -> hikyaku::Place<'a, u64> {
     table.at(other(job), 0).cast().expect("symmetric memory starts on a line")
 }
 

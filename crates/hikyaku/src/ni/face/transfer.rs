@@ -6,7 +6,7 @@ use super::raw::RawPort;
 use super::transfer_end::{test, wait, wait_all, wait_any};
 use crate::error::Result;
 use crate::ni::reach::place::{Place, Reach};
-use crate::ni::state::transfer::Local;
+use crate::ni::state::transfer::{BY_ADDRESS, Local};
 use crate::ni::wire::target::Target;
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -287,37 +287,34 @@ pub trait RawTransfers: RawPort {
     fn wait_transfers(&self) -> Result<()>;
 }
 
-/// The scope of transfers by addresses.
-const RAW: u32 = 0;
-
 impl RawTransfers for Port {
     unsafe fn start_push_from<T: Pod>(&self, to: Place<'_, T>, data: *const T, len: usize) -> Result<u64> {
         // SAFETY: the caller's promise.
-        unsafe { push(self, RAW, to, data, len) }.map(|token| token.unwrap_or(0))
+        unsafe { push(self, BY_ADDRESS, to, data, len) }.map(|token| token.unwrap_or(0))
     }
 
     unsafe fn start_pull_into<T: Pod>(&self, from: Place<'_, T>, into: *mut T, len: usize) -> Result<u64> {
         // SAFETY: the caller's promise.
-        unsafe { pull(self, RAW, from, into, len) }.map(|token| token.unwrap_or(0))
+        unsafe { pull(self, BY_ADDRESS, from, into, len) }.map(|token| token.unwrap_or(0))
     }
 
     #[track_caller]
     fn wait_transfer(&self, transfer: u64, timeout: Option<Duration>) -> Result<bool> {
-        Ok(transfer == 0 || wait(self, RAW, transfer, timeout)?.is_some())
+        Ok(transfer == 0 || wait(self, BY_ADDRESS, transfer, timeout)?.is_some())
     }
 
     fn test_transfer(&self, transfer: u64) -> Result<bool> {
-        Ok(transfer == 0 || test(self, RAW, transfer)?.is_some())
+        Ok(transfer == 0 || test(self, BY_ADDRESS, transfer)?.is_some())
     }
 
     #[track_caller]
     fn wait_any_transfer(&self, transfers: &[u64], timeout: Option<Duration>) -> Result<Option<(usize, Result<()>)>> {
-        wait_any(self, RAW, transfers, timeout)
+        wait_any(self, BY_ADDRESS, transfers, timeout)
     }
 
     #[track_caller]
     fn wait_transfers(&self) -> Result<()> {
-        wait_all(self, RAW)
+        wait_all(self, BY_ADDRESS)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::port::Port;
 use crate::error::Result;
+use crate::ni::state::inside::refuse_in_handler;
 use std::time::Duration;
 
 /// Waits for one; nothing if that takes longer than `timeout`. Unless it is under way then, it has ended.
@@ -44,8 +45,11 @@ pub(super) fn test(port: &Port, scope: u32, token: u64) -> Result<Option<()>> {
 #[track_caller]
 pub(super) fn wait_all(port: &Port, scope: u32) -> Result<()> {
     let (mut from, mut result) = (0, Ok(()));
+    // A handler would end what the program waits for just now.
+    if port.initiator.transfer_of(scope, from).is_some() {
+        refuse_in_handler()?;
+    }
     while let Some((token, next)) = port.initiator.transfer_of(scope, from) {
-        // Where nothing can be waited for it is still under way.
         result = result.and(wait(port, scope, token, None).map(drop));
         from = next;
     }

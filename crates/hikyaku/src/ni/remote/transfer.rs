@@ -9,12 +9,9 @@ use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::ni::state::awaited::{By, Wait};
 use crate::ni::state::inside::refuse_in_handler;
-use crate::ni::state::transfer::{Local, TransferDesk};
+use crate::ni::state::transfer::{AWAITED, Local, TransferDesk};
 use crate::ni::wire::target::Target;
 use std::time::Duration;
-
-/// The scope of transfers that their caller waits for.
-const AWAITED: u32 = 0;
 
 impl Initiator {
     /// Reads `bytes` bytes.
@@ -105,7 +102,8 @@ impl Initiator {
         let ready = || {
             self.drive_transfers();
             match self.ni.drive_transfer(self.index, token) {
-                Ok(_) => self.desk().outcome(token, scope)?.1,
+                // What a handler has ended meanwhile is none any more.
+                Ok(_) => self.desk().outcome(token, scope).map_or_else(|| Some(Err(foreign())), |(_, ended)| ended),
                 Err(error) => Some(Err(error)),
             }
         };

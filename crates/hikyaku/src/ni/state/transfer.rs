@@ -26,6 +26,13 @@ const OPEN_MAX: usize = 1 << INDEX_BITS;
 /// Bits of the number in a token that say where in the table a transfer is.
 const INDEX_BITS: u32 = 16;
 
+/// The scope of transfers that their caller waits for. Nobody else ends them.
+pub(crate) const AWAITED: u32 = 0;
+/// The scope of transfers by addresses.
+pub(crate) const BY_ADDRESS: u32 = 1;
+/// The first of the program's scopes.
+pub(crate) const FIRST_SCOPE: u32 = 2;
+
 /// What a port transfers.
 #[derive(Debug, Default)]
 pub(crate) struct TransferDesk(Mutex<Table>);
@@ -231,10 +238,10 @@ impl TransferDesk {
         tokens.iter().map(rank).collect()
     }
 
-    /// The first of these transfers that is over.
+    /// The first of these transfers that is over, or that somebody else has ended.
     pub fn first_over(&self, tokens: &[u64]) -> Option<usize> {
         let mut table = self.table();
-        tokens.iter().position(|token| table.find(*token).is_some_and(|order| order.is_over()))
+        tokens.iter().position(|token| table.find(*token).is_none_or(|order| order.is_over()))
     }
 
     /// The first transfer at this place in the table or behind it that a scope has open, or anybody, and the place behind it.
