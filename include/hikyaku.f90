@@ -173,8 +173,8 @@ module hikyaku
     end type
 
     public :: hk_init, hk_finalize, hk_rank, hk_size, hk_error_rank, hk_barrier, hk_barrier_for, hk_is_present, hk_is_crowded, &
-              hk_free, hk_flush, hk_sync, hk_transfer_wait, hk_transfer_test, hk_transfer_wait_all, hk_progress, &
-              hk_poll, hk_last_error, hk_strerror, hk_version, hk_handler_register, hk_handler_remove, hk_handled, &
+              hk_free, hk_flush, hk_sync, hk_transfer_wait, hk_transfer_test, hk_transfer_wait_any, hk_transfer_wait_all, &
+              hk_progress, hk_poll, hk_last_error, hk_strerror, hk_version, hk_handler_register, hk_handler_remove, hk_handled, &
               hk_context_reply, hk_context_retry
 
     interface hk_alloc
@@ -431,6 +431,14 @@ module hikyaku
             import :: c_int, c_int64_t
             integer(c_int64_t), intent(inout) :: transfer
             integer(c_int), value :: timeout_ms
+            integer(c_int) :: code
+        end function
+        function c_transfer_wait_any(transfers, count, timeout_ms, index) bind(C, name='hk_transfer_wait_any') result(code)
+            import :: c_int, c_int64_t, c_size_t
+            integer(c_int64_t), intent(inout) :: transfers(*)
+            integer(c_size_t), value :: count
+            integer(c_int), value :: timeout_ms
+            integer(c_size_t), intent(inout) :: index
             integer(c_int) :: code
         end function
         function c_transfer_wait_all() bind(C, name='hk_transfer_wait_all') result(code)
@@ -1500,7 +1508,30 @@ contains
         call give(min(code, 0), ierr)
     end subroutine
 
-    ! Waits for all transfers of the calling thread, whose handles are gone then; gives the first error.
+    ! Waits until one of several transfers has ended: `which` is its index, also if that one failed. 0 if none is left, or if the call
+    ! itself failed, as by HK_ERR_TIMEOUT: then all are under way as before.
+    subroutine hk_transfer_wait_any(transfers, which, timeout_ms, ierr)
+        type(hk_transfer), intent(inout) :: transfers(:)
+        integer, intent(out) :: which
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        integer(c_int64_t) :: handles(size(transfers))
+        integer(c_size_t) :: index
+        integer :: timeout
+        integer(c_int) :: code
+        timeout = HK_FOREVER
+        if (present(timeout_ms)) timeout = timeout_ms
+        handles = transfers%handle
+        index = size(transfers)
+        code = c_transfer_wait_any(handles, size(handles, kind=c_size_t), timeout, index)
+        transfers%handle = handles
+        which = 0
+        if (index < size(transfers)) which = int(index) + 1
+        call give(code, ierr)
+    end subroutine
+
+    ! Waits for all transfers of the calling thread; gives the first error. Their handles are gone then: set them to hk_transfer() before
+    ! they are in a list for hk_transfer_wait_any.
     subroutine hk_transfer_wait_all(ierr)
         integer, intent(out), optional :: ierr
         call give(c_transfer_wait_all(), ierr)

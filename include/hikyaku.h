@@ -225,21 +225,27 @@ int hk_pull_status(void *my_addr, int rank, hk_area area, size_t offset, size_t 
  * A transfer is not ordered with others, nor with words, until it was waited for. hk_flush, hk_sync and barriers wait for transfers
  * too; only waiting for the transfer itself tells whether it was refused. */
 typedef struct hk_transfer {
-    uint64_t handle; /* 0 for one that has ended */
+    uint64_t handle; /* 0 for none. One that was started has another, until a call below has told that it has ended. */
 } hk_transfer;
 
 /* Starts to write (read) `size` bytes. `transfer` must not be null. */
 int hk_push_start(const void *my_addr, int rank, hk_area area, size_t offset, size_t size, hk_transfer *transfer);
 int hk_pull_start(void *my_addr, int rank, hk_area area, size_t offset, size_t size, hk_transfer *transfer);
 
-/* 1 if a transfer has ended, 0 if it is under way. An error ends it too. One that has ended is set to {0}, which has always ended. */
+/* 1 if a transfer has ended, 0 if it is under way. An error ends it too. One that has ended is set to {0}, for which this gives 1. */
 int hk_transfer_test(hk_transfer *transfer);
 
 /* Waits for it; HK_ERR_TIMEOUT if that takes longer, and it is under way as before. Every other error ends it. A push is at its target
- * then. */
+ * then. It is set to {0}, for which this returns at once. */
 int hk_transfer_wait(hk_transfer *transfer, int timeout_ms);
 
-/* Waits for all transfers of the calling thread, whose handles are gone then; gives the first error. */
+/* Waits until one of `count` transfers has ended. `index` gets which, from 0, also if that one failed, and its handle is set to {0}.
+ * Those that are {0} are passed over; if all are, `index` gets `count` at once. On HK_ERR_TIMEOUT, HK_ERR_INVALID and
+ * HK_ERR_IN_HANDLER all are under way as before, and `index` is not set. A handle may be in the list once. */
+int hk_transfer_wait_any(hk_transfer *transfers, size_t count, int timeout_ms, size_t *index);
+
+/* Waits for all transfers of the calling thread; gives the first error. Their handles are gone then: set them to {0} before they are in
+ * a list for hk_transfer_wait_any. */
 int hk_transfer_wait_all(void);
 
 typedef enum hk_atomic_op {

@@ -137,6 +137,32 @@ impl<T: Copy> InOut<'_, T> {
     }
 }
 
+/// The place of as many `T` as the caller says, which are its own to read and write; or anything for none.
+#[repr(transparent)]
+pub struct Several<'a, T>(*mut T, PhantomData<&'a mut [T]>);
+
+impl<T: Copy> Several<'_, T> {
+    /// A copy of all `count`, at most `max`.
+    pub fn read(&self, count: usize, max: usize, what: &'static str) -> Result<Vec<T>, Failure> {
+        if count > max {
+            return Err(Failure::Choice { what: "possible count", value: count as i64 });
+        }
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        required(self.0, what)?;
+        // SAFETY: not null, and so many are the caller's to read, by the header.
+        Ok(unsafe { std::slice::from_raw_parts(self.0, count) }.to_vec())
+    }
+
+    /// Gives one of `count` back.
+    pub fn give(&self, index: usize, count: usize, value: T) {
+        assert!(index < count, "one of them");
+        // SAFETY: so many are the caller's to write, by the header.
+        unsafe { self.0.add(index).write(value) };
+    }
+}
+
 /// The place of bytes that are the caller's to read, or anything for none.
 #[repr(transparent)]
 pub struct Source<'a>(*const c_void, PhantomData<&'a [u8]>);

@@ -2,17 +2,28 @@
 
 use crate::entry::with_port;
 use crate::error::Failure;
-use crate::given::{InOut, Lasting, Out, exported};
+use crate::given::{InOut, Lasting, Out, Several, exported};
 use crate::handle::Handle;
 use crate::wait::timeout;
 use core_hikyaku::ffi::RawTransfers;
 use core_hikyaku::{Error, Place, Port};
 use std::ffi::c_int;
 
-/// `hk_transfer`: 0 for one that has ended.
-#[derive(Clone, Copy)]
+/// `hk_transfer`: 0 for none; one that was started has another number until the program was told that it has ended.
+#[derive(Clone, Copy, PartialEq)]
 #[repr(transparent)]
 pub struct Transfer(u64);
+
+const NONE: Transfer = Transfer(0);
+/// One that has ended at once. The numbers of others are larger.
+const AT_ONCE: Transfer = Transfer(1);
+
+impl Transfer {
+    /// Its number in the library, which is 0 for one that has ended.
+    fn number(self) -> u64 {
+        if self == AT_ONCE { 0 } else { self.0 }
+    }
+}
 
 exported! {
     /// Starts a remote write.
@@ -42,7 +53,7 @@ exported! {
     /// Whether a transfer has ended.
     pub fn hk_transfer_test(transfer: InOut<'_, Transfer>) -> c_int {
         with_port(|port| {
-            let Transfer(number) = transfer.read("the transfer")?;
+            let number = transfer.read("the transfer")?.number();
             Ok(ended(&transfer, port.test_transfer(number))?)
         })
     }
@@ -50,12 +61,43 @@ exported! {
     /// Waits for a transfer.
     pub fn hk_transfer_wait(transfer: InOut<'_, Transfer>, timeout_ms: c_int) -> c_int {
         with_port(|port| {
-            let Transfer(number) = transfer.read("the transfer")?;
+            let number = transfer.read("the transfer")?.number();
             let patience = timeout(timeout_ms);
             match ended(&transfer, port.wait_transfer(number, patience))? {
                 true => Ok(()),
                 false => Err(Error::Timeout { after: patience.unwrap_or_default() }.into()),
             }
+        })
+    }
+
+    /// Waits for one of several transfers.
+    pub fn hk_transfer_wait_any(
+        transfers: Several<'_, Transfer>,
+        count: usize,
+        timeout_ms: c_int,
+        index: Out<'_, usize>,
+    ) -> c_int {
+        with_port(|port| {
+            index.required("the index to be given")?;
+            let list = transfers.read(count, TRANSFERS_MAX, "the transfers")?;
+            if let Some(at) = list.iter().position(|transfer| *transfer == AT_ONCE) {
+                transfers.give(at, count, NONE);
+                index.give(at);
+                return Ok(());
+            }
+            let under_way = list.iter().enumerate().filter(|(_, transfer)| **transfer != NONE);
+            let (places, numbers): (Vec<_>, Vec<_>) = under_way.map(|(at, transfer)| (at, transfer.number())).unzip();
+            if numbers.is_empty() {
+                index.give(count);
+                return Ok(());
+            }
+            let patience = timeout(timeout_ms);
+            let Some((which, ended)) = port.wait_any_transfer(&numbers, patience)? else {
+                return Err(Error::Timeout { after: patience.unwrap_or_default() }.into());
+            };
+            transfers.give(places[which], count, NONE);
+            index.give(places[which]);
+            Ok(ended?)
         })
     }
 
@@ -76,15 +118,18 @@ fn start(
     with_port(|port| {
         transfer.required("the transfer to be given")?;
         let started = area.with_bytes(rank as usize, offset, |place| begin(port, place))?;
-        transfer.give(Transfer(started));
+        transfer.give(if started == 0 { AT_ONCE } else { Transfer(started) });
         Ok(())
     })
 }
 
+/// More than a thread can have.
+const TRANSFERS_MAX: usize = 1 << 20;
+
 /// One that has ended, by an error too, is none any more.
 fn ended(transfer: &InOut<'_, Transfer>, outcome: core_hikyaku::Result<bool>) -> core_hikyaku::Result<bool> {
     if !matches!(outcome, Ok(false) | Err(Error::InHandler | Error::InFunction | Error::Invalid(_))) {
-        transfer.give(Transfer(0));
+        transfer.give(NONE);
     }
     outcome
 }

@@ -93,6 +93,22 @@ fn a_thread_that_has_ended_without_a_word_is_named() {
 }
 
 #[test]
+fn threads_that_wait_for_each_other_are_told() {
+    let program = compile_shared(&source("fmpl_circle.c"), "-job");
+    let mut command = patiently(&built().join("hikyaku"));
+    command.args(["run", "-n", "2", "--on-deadlock", "end", "--"]).arg(&program);
+    let output = hikyaku_testing::watchdog::output(&mut command);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(124), "{text}");
+    assert!(text.starts_with("hikyaku: nothing has moved for "), "{text}");
+    for (rank, other) in [(0, 1), (1, 0)] {
+        let row = format!("  {rank}     fmpl_recv(8 bytes, slot 0)  rank {other}  ");
+        assert!(text.lines().any(|line| line.starts_with(&row)), "no {row:?} in\n{text}");
+    }
+    assert!(text.contains("\nRank 0 waits for rank 1, which waits for rank 0.\nThe job is ended."), "{text}");
+}
+
+#[test]
 fn fmpl_misuse_gives_codes() {
     alone("fmpl_misuse.c");
     job("fmpl_misuse.c", &[2]);

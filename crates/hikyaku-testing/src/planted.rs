@@ -63,6 +63,10 @@ const BUGS: &[(Bug, Check)] = &[
     (Bug::WordUnfenced, Chaos),
     (Bug::PutsUncounted, Chaos),
     (Bug::ForeignKey, Chaos),
+    (Bug::BlocksExchanged, Chaos),
+    (Bug::EndpointsShared, Chaos),
+    (Bug::TransfersEndEarly, Chaos),
+    (Bug::PullMisplaced, Chaos),
     (Bug::HearsayForgotten, Case("arguments::mismatched_sizes_are_reported")),
 ];
 

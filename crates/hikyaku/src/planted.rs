@@ -145,6 +145,12 @@ pub enum Bug {
     LinksForStrangers,
     /// Frames of a rank that was lost are taken.
     LostHeardAgain,
+    /// Where blocks have different lengths, that of a member is taken for the next one's.
+    BlocksExchanged,
+    /// The messages of an endpoint lie where its groups are formed.
+    EndpointsShared,
+    /// A transfer that goes on beside the program counts as ended before its last piece.
+    TransfersEndEarly,
 }
 
 /// Whether this bug is planted in this thread.

@@ -49,6 +49,7 @@ static void everything_gives(int code) {
     FAILS(code, hk_pull_start(data, 0, area, 0, 8, &transfer));
     FAILS(code, hk_transfer_test(&transfer));
     FAILS(code, hk_transfer_wait(&transfer, 1));
+    FAILS(code, hk_transfer_wait_any(&transfer, 1, 1, &bytes));
     FAILS(code, hk_transfer_wait_all());
     FAILS(code, hk_atomic(0, area, 0, HK_ADD, 1, 0, &word));
     FAILS(code, hk_fetch_add(0, area, 0, 1, &word));

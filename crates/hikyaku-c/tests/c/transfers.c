@@ -10,8 +10,8 @@ int main(void) {
     hk_transfer push, pulls[COUNT], none = {0}, stale;
     hk_area data, flags;
     unsigned char *mine;
-    int me, size, right, left, i, ended;
-    size_t at;
+    int me, size, right, left, i, ended, seen[COUNT] = {0};
+    size_t at, index;
 
     OK(hk_init());
     me = hk_rank(), size = hk_size(), right = (me + 1) % size, left = (me + size - 1) % size;
@@ -43,8 +43,31 @@ int main(void) {
     for (i = 0; i < COUNT; i++)
         for (at = 0; at < BYTES; at++) CHECK(in[i][at] == pattern(right, at));
 
+    /* Whichever ends first: each once, also those that have ended at once. */
+    memset(in, 0, sizeof in);
+    for (i = 0; i < COUNT; i++) OK(hk_pull_start(in[i], i % 2 ? right : me, data, 0, BYTES, &pulls[i]));
+    for (i = 0; i < COUNT; i++) {
+        index = COUNT + 1;
+        while ((ended = hk_transfer_wait_any(pulls, COUNT, 1000, &index)) == HK_ERR_TIMEOUT) CHECK(index == COUNT + 1);
+        OK(ended);
+        CHECK(index < COUNT && !seen[index] && pulls[index].handle == 0);
+        seen[index] = 1;
+        for (at = 0; at < BYTES; at++) CHECK(in[index][at] == pattern(index % 2 ? right : me, at));
+    }
+    OK(hk_transfer_wait_any(pulls, COUNT, HK_FOREVER, &index));
+    CHECK(index == COUNT);
+    OK(hk_transfer_wait_any(NULL, 0, HK_FOREVER, &index));
+    CHECK(index == 0);
+    FAILS(HK_ERR_INVALID, hk_transfer_wait_any(NULL, 1, 0, &index));
+    FAILS(HK_ERR_INVALID, hk_transfer_wait_any(pulls, COUNT, 0, NULL));
+    FAILS(HK_ERR_INVALID, hk_transfer_wait_any(pulls, (size_t)-1, 0, &index));
+    pulls[2].handle = 99;
+    FAILS(HK_ERR_INVALID, hk_transfer_wait_any(pulls, COUNT, 0, &index));
+    CHECK(pulls[2].handle == 99);
+
     /* What has ended, and what cannot be. */
-    if (stale.handle != 0) FAILS(HK_ERR_INVALID, hk_transfer_wait(&stale, 1));
+    /* What ended at once, which 1 stands for, is not known any more by any number. */
+    if (stale.handle != 1) FAILS(HK_ERR_INVALID, hk_transfer_wait(&stale, 1));
     GIVES(1, hk_transfer_test(&none));
     FAILS(HK_ERR_INVALID, hk_transfer_test(NULL));
     FAILS(HK_ERR_INVALID, hk_transfer_wait(NULL, 1));
@@ -53,9 +76,11 @@ int main(void) {
     FAILS(HK_ERR_BOUNDS, hk_pull_start(in[0], right, data, 2 * BYTES, 1, &push));
     FAILS(HK_ERR_RANK, hk_push_start(out, size, data, 0, 1, &push));
     OK(hk_push_start(NULL, right, data, 0, 0, &push));
+    CHECK(push.handle != 0);
     GIVES(1, hk_transfer_test(&push));
 
-    /* Left alone: the barrier waits for it. */
+    /* Left alone: the barrier waits for it. Before, all have read what it overwrites. */
+    OK(hk_barrier());
     OK(hk_push_start(out, right, data, 0, BYTES, &push));
     OK(hk_barrier());
     for (at = 0; at < BYTES; at++) CHECK(mine[at] == pattern(left, at));

@@ -62,7 +62,7 @@ contains
         real(real64), asynchronous :: gotd(5000)
         type(hk_transfer) :: these(4)
         logical :: ended
-        integer :: number
+        integer :: number, which
         call hk_alloc(x4, 5000, area4)
         call hk_alloc(x8, 5000, area8)
         call hk_alloc(xs, 5000, areas)
@@ -98,6 +98,22 @@ contains
         call hk_transfer_wait_all()
         call expect(all(got4 == previous) .and. all(got8 == me + 1), 'started pulls of integers')
         call expect(all(gots == me + 2) .and. all(gotd == me + 3), 'started pulls of reals')
+        ! Whichever ends first.
+        got4 = -1
+        got8 = -1
+        these = hk_transfer()
+        call hk_pull_start(got4, area4%at(next, 1), these(1))
+        call hk_pull_start(got8, area8%at(me, 1), these(3))
+        number = 0
+        do
+            call hk_transfer_wait_any(these, which, 60000)
+            if (which == 0) exit
+            number = number + which
+        end do
+        call expect(number == 4, 'both have ended, each once')
+        call expect(all(got4 == me) .and. all(got8 == previous + 1), 'whichever ends first')
+        call hk_transfer_wait_any(these(1:0), which)
+        call expect(which == 0, 'none of none')
         call hk_pull_start(got4, area4%at(next, 2), these(1), ierr)
         call expect(ierr == HK_ERR_BOUNDS, 'a pull beyond the area')
         call hk_transfer_wait(these(1))

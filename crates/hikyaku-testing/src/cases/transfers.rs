@@ -95,6 +95,91 @@ pub fn a_scope_waits_for_what_it_has_started(job: &Job) {
     }
 }
 
+/// Whichever ends first, each once; a list that has no more of them ends at once.
+pub fn whichever_transfer_ends_first(job: &Job) {
+    let table = job.symmetric::<u8>(LONG).unwrap();
+    table.write(0, &bytes(job.rank(), LONG));
+    job.barrier().unwrap();
+    let lens = [LONG, 0, 1, 70_001];
+    let mut copies: Vec<_> = (0..job.size()).flat_map(|rank| lens.map(|len| (rank, vec![0xEE; len]))).collect();
+    let mut times = vec![0; copies.len()];
+    job.scope(|scope| {
+        let started = copies.iter_mut().map(|(rank, copy)| scope.start_pull(table.at(*rank, 0), copy).map(Some));
+        let mut pulls = started.collect::<Result<Vec<_>, _>>()?;
+        while let Some((which, ended)) = scope.wait_any(&mut pulls)? {
+            ended?;
+            assert!(pulls[which].is_none(), "it was taken out");
+            times[which] += 1;
+        }
+        assert!(pulls.iter().all(Option::is_none) && scope.wait_any(&mut [])?.is_none());
+        Ok(())
+    })
+    .unwrap();
+    assert!(times.iter().all(|times| *times == 1), "{times:?}");
+    for (rank, copy) in copies {
+        assert!(copy == bytes(rank, LONG)[..copy.len()], "{} bytes of rank {rank}", copy.len());
+    }
+    job.barrier().unwrap();
+}
+
+/// One of several is refused, or none has ended in time: the others go on as before.
+pub fn one_of_several_transfers_fails(job: &Job) {
+    let peer = 1 - job.rank();
+    let table = job.symmetric::<u8>(LONG).unwrap();
+    table.write(0, &bytes(job.rank(), LONG));
+    let area = job.area::<u8>(1, LONG).unwrap();
+    job.barrier().unwrap();
+    let opened = job.open_area::<u8>(peer, 1).unwrap();
+    job.barrier().unwrap();
+    drop(area);
+    job.barrier().unwrap();
+    let (mut refused, mut copy) = (vec![1; 100], vec![0; LONG]);
+    job.scope(|scope| {
+        let first = match scope.start_pull(opened.at(0), &mut refused) {
+            Ok(pull) => Some(pull),
+            // Found out at once.
+            Err(Error::AreaRevoked { .. }) => None,
+            Err(other) => return Err(other),
+        };
+        let mut failed = usize::from(first.is_none());
+        let mut pulls = [first, Some(scope.start_pull(table.at(peer, 0), &mut copy)?)];
+        while let Some((which, ended)) = scope.wait_any(&mut pulls)? {
+            match which {
+                0 => expect_error!(ended, Error::AreaRevoked { .. }),
+                _ => ended?,
+            }
+            failed += 1 - which;
+        }
+        assert_eq!(failed, 1);
+        Ok(())
+    })
+    .unwrap();
+    assert!(copy == bytes(peer, LONG) && refused == [1; 100]);
+    job.barrier().unwrap();
+    // Where nothing ends at once, the time can be up before.
+    if !job.is_mapped(peer).unwrap() {
+        job.scope(|scope| {
+            let mut pulls = [None, Some(scope.start_pull(table.at(peer, 0), &mut copy)?)];
+            loop {
+                match scope.wait_any_for(&mut pulls, Duration::ZERO) {
+                    Err(Error::Timeout { .. }) => assert!(pulls[1].is_some(), "it is under way as before"),
+                    ended => break assert!(matches!(ended?, Some((1, Ok(()))))),
+                }
+            }
+            // Those of another scope are refused, and stay.
+            let mut mine = [Some(scope.start_pull(table.at(peer, 0), &mut refused)?)];
+            job.scope(|inner| {
+                expect_error!(inner.wait_any(&mut mine), Error::Invalid(_));
+                Ok(())
+            })?;
+            assert!(matches!(scope.wait_any(&mut mine)?, Some((0, Ok(())))));
+            Ok(())
+        })
+        .unwrap();
+    }
+    job.barrier().unwrap();
+}
+
 /// What is under way is under way for everybody who waits for this port.
 pub fn flushes_and_barriers_wait_for_transfers(job: &Job) {
     let (table, peer) = (job.symmetric::<u8>(2 * LONG).unwrap(), 1 - job.rank());
@@ -215,6 +300,41 @@ pub fn transfers_with_a_rank_that_leaves(job: &Job) {
         1 => drop(job.wait_from(By::Rank(0), left.here(0), Until::Equal(1)).unwrap()),
         _ => drop(job.wait_from(By::Rank(0), left.here(0), Until::Equal(1)).unwrap()),
     }
+}
+
+/// Likewise, and whichever ends first is waited for: the end of one rank is the end of its transfer alone.
+pub fn a_list_of_transfers_with_a_rank_that_leaves(job: &Job) {
+    let (table, left) = (job.symmetric::<u8>(LONG).unwrap(), job.symmetric::<u64>(1).unwrap());
+    table.write(0, &bytes(job.rank(), LONG));
+    job.barrier().unwrap();
+    if job.rank() > 0 {
+        job.wait_from(By::Rank(0), left.here(0), Until::Equal(1)).unwrap();
+        return;
+    }
+    let mut copies = [vec![0; LONG], vec![0; LONG]];
+    job.scope(|scope| {
+        let [first, second] = &mut copies;
+        // The first in the list is with the rank that stays.
+        let mut pulls = [None, None];
+        job.word(left.at(1, 0), 1)?;
+        pulls[0] = Some(scope.start_pull(table.at(2, 0), first)?);
+        pulls[1] = match scope.start_pull(table.at(1, 0), second) {
+            Ok(pull) => Some(pull),
+            Err(error) if error.is_end_of_peer() => None,
+            Err(error) => return Err(error),
+        };
+        while let Some((which, ended)) = scope.wait_any(&mut pulls)? {
+            match (which, ended) {
+                (_, Ok(())) => {}
+                (1, Err(error)) => assert!(error.rank() == Some(1) && error.is_end_of_peer(), "{error}"),
+                (_, Err(error)) => return Err(error),
+            }
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert!(copies[0] == bytes(2, LONG));
+    job.word(left.at(2, 0), 1).unwrap();
 }
 
 /// Where a handler cannot wait it cannot start what must be waited for.

@@ -14,6 +14,7 @@
 //! | `hosts` | jobs over several hosts, simulated ones |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
 //! | `transfers` | pulls and pushes that go on beside the program |
+//! | `handles` | handles of those: in lists, in other scopes, where nothing can be waited for |
 //! | `workers` | messages and groups of several threads |
 //! | `canary` | buffers that notice who writes to them |
 
@@ -24,6 +25,7 @@ mod disagreement;
 mod functions;
 mod groups;
 mod handlers;
+mod handles;
 mod hosts;
 mod memory;
 mod messages;
@@ -155,6 +157,14 @@ macro_rules! for_each_misuse {
                 a_function_waits_for_all_transfers: 2,
                 thousands_of_transfers_wait_for_room: 2,
             }
+            handles {
+                lists_mix_transfers_of_several_scopes: 2,
+                handles_are_used_on_another_port: 2,
+                a_function_waits_for_any_transfer: 2,
+                transfers_by_address_are_waited_for_beside_a_call: 2,
+                a_handler_panics_in_the_wait_for_any_transfer: 2,
+                a_scope_fails_with_transfers_under_way: 2,
+            }
             memory {
                 an_area_is_leaked: 2,
                 areas_are_taken_away_from_peers_that_push_and_call: 2,
@@ -171,6 +181,7 @@ macro_rules! for_each_misuse {
                 a_workers_thread_panics_and_the_others_go_on: 2,
                 a_worker_runs_inside_another: 2,
                 endpoints_are_dropped_or_leaked_unused: 2,
+                a_worker_panics_with_transfers_under_way: 2,
             }
         }
     };

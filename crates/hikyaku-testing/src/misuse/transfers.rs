@@ -2,12 +2,12 @@
 
 use super::canary::Guarded;
 use crate::support::{bytes, other};
-use hikyaku::{Error, Job, Result, Transfer, Until};
+use hikyaku::{Error, Job, Result, Symmetric, Transfer, Until};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 
 /// More than a packet of any transport carries.
-const LONG: usize = 300_000;
+pub(super) const LONG: usize = 300_000;
 
 /// Handles are forgotten, leaked into a vector, and used in a scope that is not theirs; the buffers are the program's again when the scope
 /// has ended, and nobody writes them afterwards.
@@ -46,7 +46,7 @@ pub fn transfers_are_forgotten(job: &Job) {
 }
 
 /// A word of the other rank that is not used for anything else: an operation on it is answered after all before it.
-fn job_word<'a>(job: &Job, table: &'a hikyaku::Symmetric<u8>) -> hikyaku::Place<'a, u64> {
+pub(super) fn job_word<'a>(job: &Job, table: &'a Symmetric<u8>) -> hikyaku::Place<'a, u64> {
     table.at(other(job), 0).cast().expect("symmetric memory starts on a line")
 }
 

@@ -127,3 +127,39 @@ pub fn endpoints_are_dropped_or_leaked_unused(job: &Job) {
     std::mem::forget(job.endpoints(1, 1).unwrap());
     on_a_thread(job, |worker| worker.world().unwrap().barrier().unwrap());
 }
+
+/// A worker inside a scope of its job, with a scope of its own, panics: what both have under way is given up, and handles of the job are
+/// strangers to the worker.
+pub fn a_worker_panics_with_transfers_under_way(job: &Job) {
+    const LONG: usize = 300_000;
+    let (table, peer) = (job.symmetric::<u8>(LONG).unwrap(), other(job));
+    table.write(0, &vec![5; LONG]);
+    job.barrier().unwrap();
+    for endpoint in job.endpoints(3, 1).unwrap() {
+        let mut rooms = [Guarded::new(LONG), Guarded::new(LONG)];
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            let [outer_room, room] = &mut rooms;
+            job.scope(|outer| {
+                let mut list = [Some(outer.start_pull(table.at(peer, 0), outer_room.inside())?)];
+                endpoint.run(|worker| {
+                    worker.scope(|inner| -> hikyaku::Result<()> {
+                        std::mem::forget(inner.start_pull(table.at(peer, 0), room.inside())?);
+                        let waited = inner.wait_any(&mut list);
+                        assert!(matches!(waited, Ok(Some((0, Ok(())))) | Err(Error::Invalid(_))), "{waited:?}");
+                        panic!("on purpose");
+                    })
+                })
+            })
+        }));
+        assert!(caught.is_err());
+        rooms.iter_mut().for_each(|room| room.inside().fill(1));
+        let mut again = vec![0; LONG];
+        job.pull(table.at(peer, 0), &mut again).unwrap();
+        assert!(again == vec![5; LONG]);
+        for room in &mut rooms {
+            room.check_margins();
+            assert!(room.inside().iter().all(|byte| *byte == 1), "written after the panic");
+        }
+    }
+    job.barrier().unwrap();
+}

@@ -15,6 +15,8 @@
 //! | `slots` | messages in slots, of all sizes and modes |
 //! | `together` | collective calls; barriers never pass early |
 //! | `revoked` | areas that come and go: nobody writes after a revocation |
+//! | `started` | pushes and pulls that go on beside the program |
+//! | `workers` | endpoints: messages and groups of several threads' own |
 //! | `locks` | locks of remote atomic operations: exclusive and fair |
 
 mod active;
@@ -23,9 +25,11 @@ mod memory;
 mod plan;
 mod revoked;
 mod slots;
+mod started;
 mod together;
 mod trouble;
 mod verdict;
+mod workers;
 
 use hikyaku::sim::Sim;
 pub use memory::changed;

@@ -1,7 +1,7 @@
 //! What a seed stands for.
 
 use super::trouble::{Outcome, promise};
-use super::{active, locks, memory, revoked, slots, together};
+use super::{active, locks, memory, revoked, slots, together, workers};
 use crate::chance::Chance;
 use hikyaku::sim::{
     Crash, Faults, Hardware, HardwareBarrier, HardwareBroadcast, Machine, NicOrder, Partition, Shape, Slow,
@@ -73,6 +73,9 @@ impl Workload {
         promise!(before == after, "a leak: {before:?} bytes were free, and {after:?} are");
         if self == Workload::Together && seed.is_multiple_of(4) {
             together::disagreement(job, seed)?;
+        }
+        if self == Workload::Slots && seed.is_multiple_of(3) {
+            workers::run(job, seed)?;
         }
         say_farewell(job)
     }

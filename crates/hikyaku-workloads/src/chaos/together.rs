@@ -68,7 +68,7 @@ fn composed(stamp: u64, members: usize, len: usize) -> Vec<[u64; 2]> {
 fn call(group: &Group<'_>, chance: &mut Chance) -> Outcome {
     let (me, size) = (group.rank(), group.size());
     let (root, mut len, stamp) = (chance.below(size), chance.pick(&[0, 1, 2, 30, 500, 1500]), chance.number());
-    let kind = chance.below(10);
+    let kind = chance.below(16);
     if kind == 0 && chance.once_in(4) {
         // So long that it goes straight from buffer to buffer.
         len = 20_000;
@@ -125,6 +125,13 @@ fn call(group: &Group<'_>, chance: &mut Chance) -> Outcome {
             group.alltoall(&sent, &mut got)?;
             (got, (0..size).flat_map(|from| vec![value(from, me); len]).collect())
         }
+        9 => {
+            let mut data = maps(stamp, me, len);
+            group.exscan(&mut data, compose)?;
+            let before = if me == 0 { maps(stamp, 0, len) } else { composed(stamp, me, len) };
+            (data.concat(), before.concat())
+        }
+        10..15 => uneven(group, kind, root, len, stamp)?,
         _ => {
             let (mut total, mut data) = (block(me), if me == root { block(root) } else { vec![0; len] });
             group.scope(|scope| {
@@ -138,6 +145,50 @@ fn call(group: &Group<'_>, chance: &mut Chance) -> Outcome {
     };
     promise!(got == expected, "together: call {kind} of {len} elements gave the wrong result");
     Ok(())
+}
+
+/// A call on blocks of different lengths, of at most `len` elements each: what came out of it, and what must.
+fn uneven(group: &Group<'_>, kind: usize, root: usize, len: usize, stamp: u64) -> Outcome<(Vec<u64>, Vec<u64>)> {
+    let (me, size) = (group.rank(), group.size());
+    // Of one member for another.
+    let count = |from: usize, to: usize| value(stamp, from, 7 * to) as usize % (len + 1);
+    let block = |from: usize, to: usize| -> Vec<u64> {
+        (0..count(from, to)).map(|index| value(stamp, from, 10_000 * to + index)).collect()
+    };
+    let counts: Vec<usize> = (0..size).map(|from| count(from, 0)).collect();
+    let all = || -> Vec<u64> { (0..size).flat_map(|from| block(from, 0)).collect() };
+    Ok(match kind {
+        10 => {
+            let mut got = vec![0; if me == root { counts.iter().sum() } else { 0 }];
+            group.gatherv(&block(me, 0), &mut got, &counts, root)?;
+            if me == root { (got, all()) } else { (vec![], vec![]) }
+        }
+        11 => {
+            let mut got = vec![0; counts.iter().sum()];
+            group.allgatherv(&block(me, 0), &mut got, &counts)?;
+            (got, all())
+        }
+        12 => {
+            let (given, mut mine) = (if me == root { all() } else { vec![] }, vec![0; counts[me]]);
+            group.scatterv(&given, &counts, &mut mine, root)?;
+            (mine, block(me, 0))
+        }
+        13 => {
+            let (gives, takes): (Vec<_>, Vec<_>) = (0..size).map(|other| (count(me, other), count(other, me))).unzip();
+            let given: Vec<u64> = (0..size).flat_map(|to| block(me, to)).collect();
+            let mut got = vec![0; takes.iter().sum()];
+            group.alltoallv(&given, &gives, &mut got, &takes)?;
+            (got, (0..size).flat_map(|from| block(from, me)).collect())
+        }
+        _ => {
+            let (total, start) = (counts.iter().sum(), counts[..me].iter().sum::<usize>());
+            let given: Vec<u64> = (0..total).map(|index| value(stamp, me, index)).collect();
+            let mut mine = vec![0; counts[me]];
+            group.reduce_scatter(&given, &mut mine, &counts, Sum)?;
+            let sum = |index| (0..size).fold(0, |sum: u64, member| sum.wrapping_add(value(stamp, member, index)));
+            (mine, (start..start + counts[me]).map(sum).collect())
+        }
+    })
 }
 
 /// One member asks for something else: all are told, nobody waits for ever. The memory of such a group does not come back.

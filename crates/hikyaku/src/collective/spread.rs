@@ -1,5 +1,6 @@
 //! Blocks of one slice, one for each member: how the program describes them, and where they lie.
 
+use crate::planted::{Bug, planted};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -172,6 +173,9 @@ impl Spread<'_> {
     pub fn block(self, member: usize) -> Range<usize> {
         match self {
             Spread::Even(bytes) => member * bytes..(member + 1) * bytes,
+            Spread::Uneven { ranges, .. } if planted(Bug::BlocksExchanged) => {
+                ranges[(member + 1) % ranges.len()].clone()
+            }
             Spread::Uneven { ranges, .. } => ranges[member].clone(),
         }
     }

@@ -7,6 +7,8 @@
 //! | `raw` | operations on addresses, for other languages: the ground of those on slices |
 //! | `operation` | push, pull, word, notification, flush |
 //! | `transfer` | pulls and pushes that go on beside the program |
+//! | `any_transfer` | waiting for whichever of several of them ends first |
+//! | `transfer_end` | the end of transfers, by their tokens |
 //! | `atomic` | atomic operations on numbers |
 //! | `prepared` | pushes that are set up once and started many times |
 //! | `wait` | waiting for words and handlers |
@@ -15,6 +17,7 @@
 //! | `block` | memory that peers map, without an id |
 //! | `thread` | progress without the host program; a descriptor for event loops |
 
+mod any_transfer;
 pub(crate) mod area;
 pub(crate) mod atomic;
 pub(crate) mod block;
@@ -26,4 +29,5 @@ pub(crate) mod raw;
 pub(crate) mod symmetric;
 pub(crate) mod thread;
 pub(crate) mod transfer;
+mod transfer_end;
 pub(crate) mod wait;

@@ -3,9 +3,10 @@
 
 use super::port::Port;
 use super::raw::RawPort;
+use super::transfer_end::{test, wait, wait_all, wait_any};
 use crate::error::Result;
 use crate::ni::reach::place::{Place, Reach};
-use crate::ni::state::transfer::Local;
+use crate::ni::state::transfer::{BY_ADDRESS, Local};
 use crate::ni::wire::target::Target;
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -13,9 +14,9 @@ use std::time::Duration;
 
 /// Where pulls and pushes are started that go on beside the program; see [`Port::scope`].
 pub struct TransferScope<'scope, 'env: 'scope> {
-    port: &'scope Port,
+    pub(super) port: &'scope Port,
     /// Which scope of this port it is.
-    number: u32,
+    pub(super) number: u32,
     env: PhantomData<&'scope mut &'env ()>,
 }
 
@@ -30,7 +31,7 @@ impl std::fmt::Debug for TransferScope<'_, '_> {
 #[must_use = "a transfer that is not waited for ends with its scope"]
 pub struct Transfer(
     /// `None`: it ended at once.
-    Option<u64>,
+    pub(super) Option<u64>,
 );
 
 impl Port {
@@ -262,15 +263,13 @@ pub trait RawTransfers: RawPort {
     /// [`TransferScope::start_push`] from `len` elements at `data`, which peers may change meanwhile.
     ///
     /// # Safety
-    /// They can be read until [`RawTransfers::wait_transfer`], [`RawTransfers::wait_transfers`] or [`RawTransfers::test_transfer`] has
-    /// said that it has ended, or the port is dropped.
+    /// They can be read until one of the calls below has said that it has ended, or the port is dropped.
     unsafe fn start_push_from<T: Pod>(&self, to: Place<'_, T>, data: *const T, len: usize) -> Result<u64>;
 
     /// [`TransferScope::start_pull`] into `len` elements at `into`, which peers may change meanwhile.
     ///
     /// # Safety
-    /// They can be written until [`RawTransfers::wait_transfer`], [`RawTransfers::wait_transfers`] or [`RawTransfers::test_transfer`]
-    /// has said that it has ended, or the port is dropped.
+    /// They can be written until one of the calls below has said that it has ended, or the port is dropped.
     unsafe fn start_pull_into<T: Pod>(&self, from: Place<'_, T>, into: *mut T, len: usize) -> Result<u64>;
 
     /// Waits for at most `timeout`; whether it has ended. It has ended also if this fails, except inside of handlers.
@@ -279,37 +278,43 @@ pub trait RawTransfers: RawPort {
     /// Whether it has ended. It has ended also if this fails.
     fn test_transfer(&self, transfer: u64) -> Result<bool>;
 
+    /// Waits for at most `timeout` until one of several has ended, none of which ended at once: which, and how; nothing if it takes longer.
+    /// Fails if one of them is none, or inside of handlers.
+    fn wait_any_transfer(&self, transfers: &[u64], timeout: Option<Duration>) -> Result<Option<(usize, Result<()>)>>;
+
     /// Waits for all that were started here by address; the first error is reported. They have ended also if this fails, except inside
     /// of handlers.
     fn wait_transfers(&self) -> Result<()>;
 }
 
-/// The scope of transfers by addresses.
-const RAW: u32 = 0;
-
 impl RawTransfers for Port {
     unsafe fn start_push_from<T: Pod>(&self, to: Place<'_, T>, data: *const T, len: usize) -> Result<u64> {
         // SAFETY: the caller's promise.
-        unsafe { push(self, RAW, to, data, len) }.map(|token| token.unwrap_or(0))
+        unsafe { push(self, BY_ADDRESS, to, data, len) }.map(|token| token.unwrap_or(0))
     }
 
     unsafe fn start_pull_into<T: Pod>(&self, from: Place<'_, T>, into: *mut T, len: usize) -> Result<u64> {
         // SAFETY: the caller's promise.
-        unsafe { pull(self, RAW, from, into, len) }.map(|token| token.unwrap_or(0))
+        unsafe { pull(self, BY_ADDRESS, from, into, len) }.map(|token| token.unwrap_or(0))
     }
 
     #[track_caller]
     fn wait_transfer(&self, transfer: u64, timeout: Option<Duration>) -> Result<bool> {
-        Ok(transfer == 0 || wait(self, RAW, transfer, timeout)?.is_some())
+        Ok(transfer == 0 || wait(self, BY_ADDRESS, transfer, timeout)?.is_some())
     }
 
     fn test_transfer(&self, transfer: u64) -> Result<bool> {
-        Ok(transfer == 0 || test(self, RAW, transfer)?.is_some())
+        Ok(transfer == 0 || test(self, BY_ADDRESS, transfer)?.is_some())
+    }
+
+    #[track_caller]
+    fn wait_any_transfer(&self, transfers: &[u64], timeout: Option<Duration>) -> Result<Option<(usize, Result<()>)>> {
+        wait_any(self, BY_ADDRESS, transfers, timeout)
     }
 
     #[track_caller]
     fn wait_transfers(&self) -> Result<()> {
-        wait_all(self, RAW)
+        wait_all(self, BY_ADDRESS)
     }
 }
 
@@ -348,34 +353,4 @@ fn far_target<T>(port: &Port, place: Place<'_, T>, len: usize) -> Result<Option<
         Reach::Far(target) => Some(target),
         Reach::Area(area, offset) => (!port.initiator.ni.is_near(area.rank)).then(|| area.target(offset)),
     })
-}
-
-/// Waits for one; nothing if that takes longer than `timeout`. Unless it is under way then, it has ended.
-#[track_caller]
-fn wait(port: &Port, scope: u32, token: u64, timeout: Option<Duration>) -> Result<Option<()>> {
-    port.enter(&"wait");
-    let ended = port.initiator.await_transfer(scope, token, timeout)?;
-    if ended.is_some() {
-        port.initiator.end_transfer(token);
-    }
-    ended.transpose()
-}
-
-fn test(port: &Port, scope: u32, token: u64) -> Result<Option<()>> {
-    let ended = port.initiator.test_transfer(scope, token)?;
-    if ended.is_some() {
-        port.initiator.end_transfer(token);
-    }
-    ended.transpose()
-}
-
-#[track_caller]
-fn wait_all(port: &Port, scope: u32) -> Result<()> {
-    let (mut from, mut result) = (0, Ok(()));
-    while let Some((token, next)) = port.initiator.transfer_of(scope, from) {
-        // Where nothing can be waited for it is still under way.
-        result = result.and(wait(port, scope, token, None).map(drop));
-        from = next;
-    }
-    result
 }

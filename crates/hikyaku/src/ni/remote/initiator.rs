@@ -9,6 +9,7 @@ use crate::ni::state::awaited::{By, Wait};
 use crate::ni::state::lane::Lane;
 use crate::ni::state::routes::Routes;
 use crate::ni::state::stay::Stay;
+use crate::ni::state::transfer::FIRST_SCOPE;
 use crate::sync::guard::Guard;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -160,7 +161,7 @@ impl Initiator {
 
     /// A new scope of transfers.
     pub fn begin_scope(&self) -> u32 {
-        self.scopes.set(self.scopes.get().wrapping_add(1).max(1));
+        self.scopes.set(self.scopes.get().wrapping_add(1).max(FIRST_SCOPE));
         self.scopes.get()
     }
 

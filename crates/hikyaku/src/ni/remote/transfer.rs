@@ -7,14 +7,11 @@ use super::initiator::Initiator;
 use super::onesided::OneSided;
 use crate::error::{Error, Result};
 use crate::memory::copy;
-use crate::ni::state::awaited::Wait;
+use crate::ni::state::awaited::{By, Wait};
 use crate::ni::state::inside::refuse_in_handler;
-use crate::ni::state::transfer::{Local, TransferDesk};
+use crate::ni::state::transfer::{AWAITED, Local, TransferDesk};
 use crate::ni::wire::target::Target;
 use std::time::Duration;
-
-/// The scope of transfers that their caller waits for.
-const AWAITED: u32 = 0;
 
 impl Initiator {
     /// Reads `bytes` bytes.
@@ -105,7 +102,8 @@ impl Initiator {
         let ready = || {
             self.drive_transfers();
             match self.ni.drive_transfer(self.index, token) {
-                Ok(_) => self.desk().outcome(token, scope)?.1,
+                // What a handler has ended meanwhile is none any more.
+                Ok(_) => self.desk().outcome(token, scope).map_or_else(|| Some(Err(foreign())), |(_, ended)| ended),
                 Err(error) => Some(Err(error)),
             }
         };
@@ -113,6 +111,39 @@ impl Initiator {
             Err(Error::Timeout { .. }) if patience.is_some() => Ok(None),
             // Whoever has ended takes the transfer along.
             ended => Ok(Some(ended.and_then(|ended| ended))),
+        }
+    }
+
+    /// Waits until one of several transfers of this scope is over: which, and how it has ended. Nothing if that takes longer than
+    /// `patience`.
+    pub fn await_any_transfer(
+        &self,
+        scope: u32,
+        tokens: &[u64],
+        patience: Option<Duration>,
+    ) -> Result<Option<(usize, Result<()>)>> {
+        self.ni.check_rank(self.ni.rank)?;
+        let ranks = self.desk().ranks_of(scope, tokens).ok_or_else(foreign)?;
+        // The wait itself notices the end of the first one's rank.
+        let first = *ranks.first().ok_or_else(foreign)?;
+        let first_gone = || ranks.iter().position(|rank| self.ni.find_departed(By::Rank(*rank)).is_err());
+        let ready = || {
+            self.drive_transfers();
+            let over = self.desk().first_over(tokens);
+            over.or_else(|| if self.ni.departures() == 0 { None } else { first_gone() })
+        };
+        let found = match self.desk().first_over(tokens) {
+            Some(over) => Ok(over),
+            None => {
+                refuse_in_handler()?;
+                self.wait_until(Wait::on_rank(first).always().at_most(patience), ready)
+            }
+        };
+        match found {
+            // Of a rank that has ended, what was done before counts.
+            Ok(at) => Ok(self.await_transfer(scope, tokens[at], None)?.map(|ended| (at, ended))),
+            Err(Error::Timeout { .. }) if patience.is_some() => Ok(None),
+            Err(error) => Ok(Some((0, Err(error)))),
         }
     }
 
