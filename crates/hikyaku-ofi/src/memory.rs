@@ -179,6 +179,15 @@ impl State {
     }
 }
 
+impl Drop for State {
+    fn drop(&mut self) {
+        // What libfabric may go on to use stays where it is.
+        if !self.memory.reaches.iter_mut().all(Reach::close) {
+            std::mem::forget(std::mem::take(&mut self.port.transfers));
+        }
+    }
+}
+
 /// Whether a transfer was refused as a whole by the target, or by libfabric itself.
 fn is_refusal(code: isize) -> bool {
     [libc::EACCES, libc::EINVAL, libc::ENOSYS, libc::EOPNOTSUPP, libc::ENOKEY, libc::EKEYREJECTED]

@@ -115,12 +115,7 @@ impl Port {
             let av: Object<Av> = Object::make("opening a table of addresses", |made| {
                 ((*ops).av_open)(domain.get(), &mut attributes, made, null_mut())
             })?;
-            let ep: Object<Ep> =
-                Object::make("opening an endpoint", |made| ((*ops).endpoint)(domain.get(), info, made, null_mut()))?;
-            let own = (*ep.fid()).ops;
-            check("binding addresses", ((*own).bind)(ep.fid(), av.fid(), 0) as isize)?;
-            check("binding completions", ((*own).bind)(ep.fid(), cq.fid(), FI_SEND | FI_RECV) as isize)?;
-            check("enabling an endpoint", ((*own).control)(ep.fid(), FI_ENABLE, null_mut()) as isize)?;
+            let ep = endpoint(&domain, &offer, &av, &cq)?;
             let mut descriptor: c_int = -1;
             let into = (&raw mut descriptor).cast::<c_void>();
             check("asking for a descriptor", ((*(*cq.fid()).ops).control)(cq.fid(), FI_GETWAIT, into) as isize)?;
@@ -316,6 +311,24 @@ impl Port {
         let (fabric, mut queue) = (self.device.fabric.get(), self.cq.fid());
         // SAFETY: live objects.
         unsafe { ((*(*fabric).ops).trywait)(fabric, &mut queue, 1) == 0 }
+    }
+}
+
+/// Opens an endpoint that uses this table of addresses and this queue of completions.
+///
+/// # Errors
+/// When libfabric says so.
+pub fn endpoint(domain: &Object<Domain>, offer: &Offer, av: &Object<Av>, cq: &Object<Cq>) -> Result<Object<Ep>> {
+    // SAFETY: live objects of libfabric, made and bound by their tables as the headers say.
+    unsafe {
+        let ep: Object<Ep> = Object::make("opening an endpoint", |made| {
+            ((*(*domain.get()).ops).endpoint)(domain.get(), offer.info(), made, null_mut())
+        })?;
+        let own = (*ep.fid()).ops;
+        check("binding addresses", ((*own).bind)(ep.fid(), av.fid(), 0) as isize)?;
+        check("binding completions", ((*own).bind)(ep.fid(), cq.fid(), FI_SEND | FI_RECV) as isize)?;
+        check("enabling an endpoint", ((*own).control)(ep.fid(), FI_ENABLE, null_mut()) as isize)?;
+        Ok(ep)
     }
 }
 

@@ -4,11 +4,10 @@
 //! It shares the table of addresses and the queue of completions with the port.
 
 use crate::lent::{Context, Purpose, Transfer};
-use crate::object::{Object, Region, check};
-use crate::port::{Port, is_again};
+use crate::object::{Object, Region};
+use crate::port::{Port, endpoint, is_again};
 use crate::sys::{
-    Ep, FI_COMPLETION, FI_DELIVERY_COMPLETE, FI_ENABLE, FI_READ, FI_RECV, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_SEND,
-    FI_WRITE, MsgRma, RmaIov,
+    Ep, FI_COMPLETION, FI_DELIVERY_COMPLETE, FI_READ, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_WRITE, MsgRma, RmaIov,
 };
 use hikyaku::Result;
 use hikyaku::spi::{RemotePlace, Token};
@@ -51,18 +50,8 @@ impl Reach {
     /// # Errors
     /// When libfabric says so.
     pub fn open(port: &Port, to: u64, rank: u32) -> Result<Reach> {
-        let (domain, info) = (&port.device.domain, port.offer().info());
-        // SAFETY: live objects of libfabric, made by their tables as the headers say.
-        unsafe {
-            let ep: Object<Ep> = Object::make("opening an endpoint", |made| {
-                ((*(*domain.get()).ops).endpoint)(domain.get(), info, made, null_mut())
-            })?;
-            let own = (*ep.fid()).ops;
-            check("binding addresses", ((*own).bind)(ep.fid(), port.av.fid(), 0) as isize)?;
-            check("binding completions", ((*own).bind)(ep.fid(), port.cq.fid(), FI_SEND | FI_RECV) as isize)?;
-            check("enabling an endpoint", ((*own).control)(ep.fid(), FI_ENABLE, null_mut()) as isize)?;
-            Ok(Reach { ep, to, rank, under_way: None })
-        }
+        let ep = endpoint(&port.device.domain, port.offer(), &port.av, &port.cq)?;
+        Ok(Reach { ep, to, rank, under_way: None })
     }
 
     /// Starts a transfer, while none is under way.

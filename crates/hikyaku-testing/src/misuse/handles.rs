@@ -19,6 +19,14 @@ fn table_of(job: &Job) -> (Symmetric<u8>, usize) {
     (table, other(job))
 }
 
+/// Each has all of the other rank's table, and nothing beside it.
+fn check_rooms(rooms: &mut [Guarded], peer: usize) {
+    for room in rooms {
+        room.check_margins();
+        assert!(room.inside() == bytes(peer, LONG));
+    }
+}
+
 /// Lists in which handles are of an outer scope, of one that has ended, and of this one; after an error all of them are where they were.
 pub fn lists_mix_transfers_of_several_scopes(job: &Job) {
     let (table, peer) = table_of(job);
@@ -46,10 +54,7 @@ pub fn lists_mix_transfers_of_several_scopes(job: &Job) {
         })
     })
     .unwrap();
-    for room in &mut rooms {
-        room.check_margins();
-        assert!(room.inside() == bytes(peer, LONG));
-    }
+    check_rooms(&mut rooms, peer);
     job.barrier().unwrap();
 }
 
@@ -75,10 +80,7 @@ pub fn handles_are_used_on_another_port(job: &Job) {
             })
         })
         .unwrap();
-    for room in &mut rooms {
-        room.check_margins();
-        assert!(room.inside() == bytes(peer, LONG));
-    }
+    check_rooms(&mut rooms, peer);
     job.barrier().unwrap();
 }
 
@@ -114,10 +116,7 @@ pub fn a_function_waits_for_any_transfer(job: &Job) {
         Ok(())
     })
     .unwrap();
-    for room in &mut rooms {
-        room.check_margins();
-        assert!(room.inside() == bytes(peer, LONG));
-    }
+    check_rooms(&mut rooms, peer);
 }
 
 /// All transfers by address are waited for while a collective call goes on in the background. What that reads of a member that is late is
