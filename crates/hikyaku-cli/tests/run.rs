@@ -2,7 +2,7 @@
 
 use hikyaku_testing::patience::{assert_prompt, eventually};
 use hikyaku_testing::watchdog;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,31 @@ fn output_of_all_ranks_comes_in_whole_lines() {
         assert!(chunk.iter().all(|line| *line == format!("a{rank}b{rank}")), "{chunk:?}");
     }
     assert_eq!(out(&output).lines().count(), 24);
+}
+
+#[test]
+fn a_rank_may_pause_within_a_line() {
+    let output = run(&["-n", "2", "--", "sh", "-c", "printf a; sleep 0.5; echo b"]);
+    assert_eq!(out(&output), "ab\nab\n");
+}
+
+#[test]
+fn a_prompt_is_shown_before_it_is_answered() {
+    let mut child = Command::new(HIKYAKU)
+        .args(["run", "-n", "1", "sh", "-c", "printf 'Name: '; read name; echo hello $name"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut shown = child.stdout.take().unwrap();
+    let mut prompt = [0; 6];
+    shown.read_exact(&mut prompt).unwrap();
+    assert_eq!(&prompt, b"Name: ");
+    child.stdin.take().unwrap().write_all(b"hikyaku\n").unwrap();
+    let mut rest = String::new();
+    shown.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "hello hikyaku\n");
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

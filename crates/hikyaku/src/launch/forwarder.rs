@@ -18,9 +18,6 @@ pub(super) struct Forwarder {
     ended: Arc<AtomicBool>,
 }
 
-/// How long an unfinished line waits for its end before it is shown. A prompt comes at once to the eye, and a rank that is kept from
-/// running in the middle of a line on a busy machine still prints it whole.
-pub(super) const PARTIAL_LINE: Duration = Duration::from_millis(100);
 /// How often one looks whether the ranks have ended.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// How long to wait for processes left behind by ranks, which may hold their output open.
@@ -50,6 +47,7 @@ fn forward(pipes: Vec<Pipes>, mut display: Display, ended: &AtomicBool) -> Print
         streams.push((pipes.output, Stream::new(rank, false)));
         streams.push((pipes.errors, Stream::new(rank, true)));
     }
+    let patience = display.partial_line();
     let (mut deadline, mut quiet_since) = (None, Instant::now());
     while !streams.is_empty() {
         if deadline.is_none() && ended.load(Ordering::Acquire) {
@@ -60,7 +58,7 @@ fn forward(pipes: Vec<Pipes>, mut display: Display, ended: &AtomicBool) -> Print
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break;
             }
-            if quiet_since.elapsed() >= PARTIAL_LINE {
+            if quiet_since.elapsed() >= patience {
                 streams.iter_mut().for_each(|(_, stream)| stream.show_partial(&mut display));
             }
         } else {

@@ -4,7 +4,8 @@
 use super::Launcher;
 use super::files::Files;
 use crate::error::Result;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::time::Duration;
 
 /// What one rank printed.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +18,12 @@ pub struct Captured {
 
 /// A line longer than this is shown in pieces.
 const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// How long all must be silent before the beginning of a line is shown on a terminal: a prompt comes at once to the eye.
+const PROMPT: Duration = Duration::from_millis(100);
+/// The same where lines of all ranks go to a pipe or a file. Whoever reads them wants them whole, also from a rank that is kept
+/// from running in the middle of a line.
+const UNFINISHED: Duration = Duration::from_secs(2);
 
 /// What is left of the output when all ranks have ended.
 #[derive(Default)]
@@ -48,6 +55,14 @@ impl Display {
             None => Sink::Shown,
         };
         Ok(Display { tag: launcher.tag, sink })
+    }
+
+    /// How long an unfinished line waits for its end before it is shown.
+    pub fn partial_line(&self) -> Duration {
+        match self.sink {
+            Sink::Shown if !std::io::stdout().is_terminal() => UNFINISHED,
+            _ => PROMPT,
+        }
     }
 
     /// Nothing more comes.

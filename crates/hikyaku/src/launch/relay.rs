@@ -4,7 +4,6 @@
 //! An agent may be ahead of the reader by [`WINDOW_BYTES`]; what was shown is counted here, and the launcher tells the agent.
 //! So memory is bounded, and a rank that prints more waits, as it would on this host.
 
-use super::forwarder::PARTIAL_LINE;
 use super::output::{Display, Printed, Stream};
 use crate::error::{Error, Result};
 use rustix::event::EventfdFlags;
@@ -95,13 +94,14 @@ impl Relay {
 fn show(coming: &Receiver<Chunk>, ranks: usize, mut display: Display, shown: &Shown) -> Printed {
     let mut streams: Vec<Stream> =
         (0..ranks).flat_map(|rank| [false, true].map(|is_error| Stream::new(rank, is_error))).collect();
+    let patience = display.partial_line();
     // Those with the beginning of a line.
     let mut partial: Vec<usize> = Vec::new();
     loop {
         let chunk = match if partial.is_empty() {
             coming.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else {
-            coming.recv_timeout(PARTIAL_LINE)
+            coming.recv_timeout(patience)
         } {
             Ok(chunk) => chunk,
             Err(RecvTimeoutError::Timeout) => {
