@@ -200,6 +200,6 @@ pub fn a_scope_fails_with_transfers_under_way(job: &Job) {
     assert!(matches!(failed, Err(Error::Invalid(text)) if text == "on purpose"));
     room.check_margins();
     assert!(room.inside() == bytes(peer, LONG));
-    std::mem::forget(leaked);
+    assert!(leaked.is_some());
     job.barrier().unwrap();
 }

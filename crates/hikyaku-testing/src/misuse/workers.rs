@@ -143,7 +143,7 @@ pub fn a_worker_panics_with_transfers_under_way(job: &Job) {
                 let mut list = [Some(outer.start_pull(table.at(peer, 0), outer_room.inside())?)];
                 endpoint.run(|worker| {
                     worker.scope(|inner| -> hikyaku::Result<()> {
-                        std::mem::forget(inner.start_pull(table.at(peer, 0), room.inside())?);
+                        let _forgotten = inner.start_pull(table.at(peer, 0), room.inside())?;
                         let waited = inner.wait_any(&mut list);
                         assert!(matches!(waited, Ok(Some((0, Ok(())))) | Err(Error::Invalid(_))), "{waited:?}");
                         panic!("on purpose");

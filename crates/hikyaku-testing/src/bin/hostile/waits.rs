@@ -52,8 +52,8 @@ impl Scene<'_> {
     }
 
     /// The victim gives up a receive from a third rank, which is said to be copying. The attacker, which calls the victim meanwhile,
-    /// is served, and says in the end that the chunk is there: the victim may have left a buffer behind by then, so the deal must not
-    /// look as if nobody had claimed anything.
+    /// is served, and says in the end that nobody copies. The victim may have left a buffer behind by then: so the deal must be closed,
+    /// or the third rank takes it for one that is open and copies there.
     pub fn receiving(&self) -> Result<()> {
         let (rank, mut deals) = (self.job.rank(), Vec::new());
         self.job.register_handler(HANDLER, |context, message| drop(context.reply(message.arguments)))?;
@@ -68,7 +68,7 @@ impl Scene<'_> {
         if rank == 1 {
             assert_eq!(self.job.call(0, HANDLER, [7; 6], &[])?, [7; 6]);
             let segment = Segment::find();
-            deals.iter().for_each(|deal| segment.word(deal + 8).store(OPEN + 1, Ordering::SeqCst));
+            deals.iter().for_each(|deal| segment.word(*deal).store(OPEN | CLOSED, Ordering::SeqCst));
         }
         drop(receive);
         self.job.barrier()?;
