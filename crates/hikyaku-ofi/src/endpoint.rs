@@ -1,10 +1,12 @@
 //! The transport: one endpoint of libfabric per rank, which talks to all far ranks.
 
 use crate::head::HEAD_BYTES;
+use crate::lent::Frame;
 use crate::link::ASK_AFTER;
 use crate::state::{PAYLOAD_MAX, Ready, State};
 use hikyaku::spi::{
     Armed, Body, Capabilities, PACKET_BYTES, Packet, Posted, RemoteMemory, Sink, Token, Transport, decode, encode,
+    is_patient,
 };
 use hikyaku::{Error, Result};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -33,8 +35,28 @@ pub struct Endpoint {
 #[derive(Default)]
 struct Polling {
     looks: u32,
-    /// What the sink was given last: it may have panicked.
-    handed_out: Option<crate::lent::Frame>,
+    /// The message of which packets are handed out: the sink may have panicked at one.
+    message: Option<Message>,
+}
+
+/// A message with packets from a rank, and how far it was read.
+struct Message {
+    from: usize,
+    frame: Frame,
+    at: usize,
+    bytes: usize,
+}
+
+impl Message {
+    /// The next packet with its payload; nothing for what makes no sense.
+    fn next(&mut self) -> Option<(Packet, &[u8])> {
+        let rest = &self.frame.bytes()[self.at..self.bytes];
+        self.at = self.bytes;
+        let (packet, length, rest) = decode(rest)?;
+        let payload = rest.get(..length)?;
+        self.at -= rest.len() - length;
+        Some((packet, payload))
+    }
 }
 
 impl Endpoint {
@@ -65,8 +87,8 @@ impl Endpoint {
     /// What there is for the interface, with the frame of the last message given back.
     fn next(&self, polling: &mut Polling) -> Option<Ready> {
         let mut state = self.state();
-        if let Some(frame) = polling.handed_out.take() {
-            state.receive_into(frame);
+        if let Some(message) = polling.message.take() {
+            state.receive_into(message.frame);
         }
         let ready = state.next();
         if ready.is_none() {
@@ -88,12 +110,15 @@ impl Transport for Endpoint {
         if body.len() > PAYLOAD_MAX {
             return Err(Error::PayloadTooLong { bytes: body.len(), max: PAYLOAD_MAX });
         }
+        let (can_wait, bytes) = (is_patient(packet), PACKET_BYTES + body.len());
         let packet = encode(packet, body.len() as u32);
-        let sent = self.state().send(to, PACKET_BYTES + body.len(), |place| {
+        let fill = |place: &mut [u8]| {
             place[..PACKET_BYTES].copy_from_slice(&packet);
             // SAFETY: the caller says that the body can be read; there is room for it.
             unsafe { body.copy(0, &mut place[PACKET_BYTES..]) };
-        })?;
+        };
+        let mut state = self.state();
+        let sent = can_wait && state.keep(to, bytes, fill)? || state.send(to, bytes, fill)?;
         Ok(if sent { Posted::Done } else { Posted::Busy })
     }
 
@@ -101,6 +126,15 @@ impl Transport for Endpoint {
         let Some(mut polling) = self.polling() else { return false };
         let mut any = false;
         for _ in 0..MESSAGES_MAX {
+            if let Some(message) = polling.message.as_mut().filter(|message| message.at < message.bytes) {
+                any = true;
+                let from = message.from;
+                match message.next() {
+                    Some((packet, payload)) => sink.message(from, &packet, payload),
+                    None => self.state().refused += 1,
+                }
+                continue;
+            }
             let Some(ready) = self.next(&mut polling) else { return any };
             any = true;
             match ready {
@@ -108,13 +142,7 @@ impl Transport for Endpoint {
                 Ready::Ended(token, Ok(())) => sink.completed(token),
                 Ready::Ended(token, Err(why)) => sink.failed(token, why),
                 Ready::Message { from, frame, bytes } => {
-                    let message = &polling.handed_out.insert(frame).bytes()[HEAD_BYTES..bytes];
-                    match decode(message) {
-                        Some((packet, length, payload)) if length == payload.len() => {
-                            sink.message(from, &packet, payload);
-                        }
-                        _ => self.state().refused += 1,
-                    }
+                    polling.message = Some(Message { from, frame, at: HEAD_BYTES, bytes });
                 }
             }
         }

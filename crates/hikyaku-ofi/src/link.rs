@@ -39,6 +39,8 @@ pub struct Link {
     asked_at: Instant,
     /// What remains to be said.
     pub due: Due,
+    /// Packets that wait for others to travel with.
+    pub patient: Vec<u8>,
     /// Why it is lost.
     pub loss: Option<Loss>,
 }
@@ -95,6 +97,7 @@ impl Link {
             heard_at: now,
             asked_at: now,
             due: Due::default(),
+            patient: Vec::new(),
             loss: None,
         }
     }
@@ -149,7 +152,8 @@ impl Link {
 
     /// Whether everything that was sent was heard, or never will be.
     pub fn is_settled(&self) -> bool {
-        self.loss.is_some() || self.acknowledged == self.sent && self.transfers == 0 && !self.due.leave
+        let has_said_all = self.patient.is_empty() && !self.due.leave;
+        self.loss.is_some() || self.acknowledged == self.sent && self.transfers == 0 && has_said_all
     }
 
     /// Whether its silence means anything.
@@ -185,6 +189,7 @@ impl Link {
     pub fn lose(&mut self, why: Loss) -> impl Iterator<Item = Frame> {
         self.loss = Some(why);
         self.due = Due::default();
+        self.patient.clear();
         std::mem::take(&mut self.early).into_iter().map(|(_, frame, _)| frame)
     }
 }

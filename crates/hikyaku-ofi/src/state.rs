@@ -18,6 +18,8 @@ pub const PAYLOAD_MAX: usize = 56 << 10;
 pub const MESSAGE_MAX: usize = HEAD_BYTES + PACKET_BYTES + PAYLOAD_MAX;
 /// Bytes of a short one.
 const SHORT_MAX: usize = 512;
+/// Bytes of packets that wait at most: with them most messages are still short.
+const PATIENT_MAX: usize = 256;
 /// Short and long messages that may be under way, and those that may come before this rank looks.
 pub const SHORT_COUNT: usize = 256;
 pub const LONG_COUNT: usize = 32;
@@ -47,6 +49,8 @@ pub struct State {
     long: Frames,
     pub(crate) ready: VecDeque<Ready>,
     completions: Vec<Completion>,
+    /// Ranks for which packets wait.
+    patient: Vec<u32>,
     /// Frames to receive into, which libfabric did not take.
     unposted: Vec<Frame>,
     /// This rank wants to leave.
@@ -73,6 +77,7 @@ impl State {
             long: Frames::new(MESSAGE_MAX, LONG_COUNT),
             ready: VecDeque::new(),
             completions: Vec::new(),
+            patient: Vec::new(),
             unposted: Vec::new(),
             in_a_hurry: false,
             refused: 0,
@@ -99,16 +104,82 @@ impl State {
         }
     }
 
-    /// Sends a message of data of so many bytes behind its head, which `fill` writes; false when there is no room now.
+    /// Sends a packet of so many bytes, which `fill` writes, together with those that wait for one; false when there is no room now.
     ///
     /// # Errors
     /// When there is no such rank, or it is lost.
     pub fn send(&mut self, to: usize, bytes: usize, fill: impl FnOnce(&mut [u8])) -> Result<bool> {
-        let me = self.me;
         let link = self.link(to)?;
         if let Some(why) = &link.loss {
             return Err(why.error(to));
         }
+        let mut before = std::mem::take(&mut link.patient);
+        if before.len() + bytes > MESSAGE_MAX - HEAD_BYTES {
+            // Two messages.
+            link.patient = before;
+            if !self.send_patient(to as u32)? {
+                return Ok(false);
+            }
+            before = Vec::new();
+        }
+        let sent = self.send_data(to, before.len() + bytes, |place| {
+            let (first, second) = place.split_at_mut(before.len());
+            first.copy_from_slice(&before);
+            fill(second);
+        });
+        if let Some(link) = self.links.get_mut(&(to as u32)).filter(|link| link.loss.is_none()) {
+            if let Ok(true) = sent {
+                before.clear();
+            }
+            link.patient = before;
+        }
+        sent
+    }
+
+    /// Has a packet wait for another one to travel with, or for the moment when there is nothing else to do; false if it must be sent.
+    pub fn keep(&mut self, to: usize, bytes: usize, fill: impl FnOnce(&mut [u8])) -> Result<bool> {
+        let link = self.link(to)?;
+        let before = link.patient.len();
+        if link.loss.is_some() || before + bytes > PATIENT_MAX {
+            return Ok(false);
+        }
+        link.patient.resize(before + bytes, 0);
+        fill(&mut link.patient[before..]);
+        // Packets that have travelled with others have left their rank here.
+        if before == 0 && !self.patient.contains(&(to as u32)) {
+            self.patient.push(to as u32);
+        }
+        Ok(true)
+    }
+
+    /// Sends what has waited long enough; whether all of it.
+    fn send_all_patient(&mut self) -> bool {
+        let mut ranks = std::mem::take(&mut self.patient);
+        // Of a rank that is lost by this, nothing is left.
+        ranks.retain(|rank| matches!(self.send_patient(*rank), Ok(false)));
+        // Meanwhile nobody has kept any.
+        self.patient = ranks;
+        self.patient.is_empty()
+    }
+
+    /// The same of one rank.
+    fn send_patient(&mut self, rank: u32) -> Result<bool> {
+        let Some(link) = self.links.get_mut(&rank).filter(|link| !link.patient.is_empty()) else { return Ok(true) };
+        let mut packets = std::mem::take(&mut link.patient);
+        let sent = self.send_data(rank as usize, packets.len(), |place| place.copy_from_slice(&packets));
+        if let Some(link) = self.links.get_mut(&rank).filter(|link| link.loss.is_none()) {
+            if let Ok(true) = sent {
+                packets.clear();
+            }
+            link.patient = packets;
+        }
+        sent
+    }
+
+    /// Sends a message of data of so many bytes behind its head, which `fill` writes; false when there is no room now.
+    fn send_data(&mut self, to: usize, bytes: usize, fill: impl FnOnce(&mut [u8])) -> Result<bool> {
+        let me = self.me;
+        let link = self.link(to)?;
         let (head, address) = (link.head(me, Kind::Data), link.to);
         let sent = self.send_message(to, address, &head, bytes, fill)?;
         let link = self.links.get_mut(&(to as u32)).expect("it was there before");
@@ -208,6 +279,9 @@ impl State {
             let now = Instant::now();
             completions.drain(..).for_each(|completion| self.take(now, completion));
             self.say_due();
+        } else if !self.patient.is_empty() {
+            // In a conversation they ride on what this rank says next; here it has nothing to say.
+            self.send_all_patient();
         }
         self.completions = completions;
         if let Some(frame) = self.unposted.pop() {
@@ -312,7 +386,7 @@ impl State {
         let lost: Vec<_> = self.links.iter_mut().filter_map(lost).collect();
         lost.into_iter().for_each(|(rank, why)| self.lose(rank, why));
         self.say_due();
-        let has_due = self.links.values().any(|link| link.due.any());
+        let has_due = !self.send_all_patient() || self.links.values().any(|link| link.due.any());
         (self.links.values().any(Link::is_expecting), has_due)
     }
 
@@ -333,11 +407,13 @@ impl State {
     /// Whether everything that was sent was heard, or never will be. From now on peers are asked at once.
     pub fn is_settled(&mut self) -> bool {
         self.in_a_hurry = true;
+        self.send_all_patient();
         self.links.values().all(Link::is_settled)
     }
 
     /// This rank leaves.
     pub fn leave(&mut self) {
+        self.send_all_patient();
         self.links.values_mut().filter(|link| link.loss.is_none()).for_each(|link| link.due.leave = true);
         self.say_due();
     }

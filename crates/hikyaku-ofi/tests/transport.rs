@@ -1,7 +1,7 @@
 //! The rules of a transport, over libfabric's `tcp` on this machine.
 
 use hikyaku::Result;
-use hikyaku::spi::{Armed, Loss, Members, Packet, Posted, Sink, Token, Transport};
+use hikyaku::spi::{Armed, Loss, Members, Packet, Posted, Sink, Token, Transport, is_patient};
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -90,6 +90,41 @@ fn packets_of_all_lengths_arrive_once_in_order() {
         assert!(taken.lost.is_empty());
     }
     until(&ends, &mut taken, |_| ends.iter().all(|end| end.drained()));
+}
+
+/// Packets that may wait travel with the next one, or when there is nothing else to do; the order is kept.
+#[test]
+fn what_may_wait_is_neither_passed_nor_forgotten() {
+    let ends = endpoints(&[SECRET; 2]);
+    let mut taken = [Taken::default(), Taken::default()];
+    let kind = (0..=u8::MAX).find(|kind| is_patient(&Packet { kind: *kind, ..Packet::default() })).unwrap();
+    let patient = |address| Packet { address, kind, ..Packet::default() };
+    let body = vec![7; ends[0].capabilities().payload_max];
+    let mut sent = 0;
+    for round in 0..200 {
+        // More than wait at most, too.
+        for _ in 0..round % 7 {
+            while ends[0].post_copy(1, &patient(sent), &[]).unwrap() == Posted::Busy {
+                ends[0].poll(&mut taken[0]);
+                ends[1].poll(&mut taken[1]);
+            }
+            sent += 1;
+        }
+        let urgent = [None, Some(0), Some(8), Some(body.len())][round % 4];
+        if let Some(bytes) = urgent {
+            post(&ends, &mut taken, (0, 1), sent, &body[..bytes]);
+            sent += 1;
+        }
+        if round % 5 == 0 {
+            until(&ends, &mut taken, |taken| taken[1].messages.len() as u64 == sent);
+        }
+    }
+    until(&ends, &mut taken, |taken| taken[1].messages.len() as u64 == sent);
+    assert!(taken[1].messages.iter().zip(0..).all(|((_, address, _), number)| *address == number));
+    // What waits is not delivered.
+    ends[0].post_copy(1, &patient(sent), &[]).unwrap();
+    until(&ends, &mut taken, |_| ends[0].drained());
+    assert_eq!(taken[1].messages.len() as u64, sent + 1);
 }
 
 #[test]

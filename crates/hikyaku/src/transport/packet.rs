@@ -148,7 +148,7 @@ pub(crate) const AWAITED: u16 = 1;
 pub(crate) const PATIENT: u64 = 2;
 
 /// Whether a packet may wait a moment for others to travel with: nobody is expected to wait for it, or not before much else has come.
-pub(crate) fn is_patient(packet: &Packet) -> bool {
+pub fn is_patient(packet: &Packet) -> bool {
     match packet.kind {
         kind::CREDIT => packet.handler != AWAITED,
         kind::ROUTED => packet.handler == verb::WORD && packet.arguments[5] == PATIENT,
