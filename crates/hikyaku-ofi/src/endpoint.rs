@@ -5,8 +5,8 @@ use crate::lent::Frame;
 use crate::link::ASK_AFTER;
 use crate::state::{PAYLOAD_MAX, Ready, State};
 use hikyaku::spi::{
-    Armed, Body, Capabilities, PACKET_BYTES, Packet, Posted, RemoteMemory, Sink, Token, Transport, decode, encode,
-    is_patient,
+    Armed, Body, Capabilities, PACKET_BYTES, Packet, Posted, RemoteMemory, Sink, SleepTimer, Token, Transport, decode,
+    encode, is_patient,
 };
 use hikyaku::{Error, Result};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,6 +19,8 @@ const MESSAGES_MAX: usize = 256;
 const CLOCK_LOOKS: u32 = 16;
 /// How soon one tries again to say what libfabric did not take.
 const RETRY_AFTER: Duration = Duration::from_millis(1);
+/// How long a packet waits for others to travel with, if this rank says nothing and does not look.
+const COMPANY_TIME: Duration = Duration::from_micros(100);
 /// How long a rank that leaves tries to say so.
 const LEAVE_MAX: Duration = Duration::from_millis(500);
 
@@ -29,6 +31,9 @@ pub struct Endpoint {
     polling: Mutex<Polling>,
     /// That of the completion queue, which belongs to libfabric.
     descriptor: OwnedFd,
+    timer: SleepTimer,
+    /// Where its time begins.
+    epoch: Instant,
     reaches_memory: bool,
 }
 
@@ -68,12 +73,30 @@ impl Endpoint {
         let descriptor = rustix::io::fcntl_dupfd_cloexec(state.port.descriptor(), 3)
             .map_err(|errno| Error::System { call: "fcntl", errno: errno.raw_os_error() })?;
         let reaches_memory = state.port.offer().reaches_memory();
-        Ok(Endpoint { state: Mutex::new(state), polling: Mutex::default(), descriptor, reaches_memory })
+        Ok(Endpoint {
+            state: Mutex::new(state),
+            polling: Mutex::default(),
+            descriptor,
+            timer: SleepTimer::new()?,
+            epoch: Instant::now(),
+            reaches_memory,
+        })
     }
 
     /// A sink is never called with this lock, so nobody panics with it but by mistake of libfabric.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the timer counts.
+    fn nanoseconds(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.epoch).as_nanos() as u64
+    }
+
+    /// Somebody looks after this time at the latest, though all sleep or compute. With the state's lock held.
+    fn look_within(&self, time: Duration) {
+        let now = Instant::now();
+        self.timer.due(self.nanoseconds(now), self.nanoseconds(now + time));
     }
 
     fn polling(&self) -> Option<MutexGuard<'_, Polling>> {
@@ -118,7 +141,9 @@ impl Transport for Endpoint {
             unsafe { body.copy(0, &mut place[PACKET_BYTES..]) };
         };
         let mut state = self.state();
-        let sent = can_wait && state.keep(to, bytes, fill)? || state.send(to, bytes, fill)?;
+        let is_kept = can_wait && state.keep(to, bytes, fill)?;
+        let sent = is_kept || state.send(to, bytes, fill)?;
+        self.look_within(if is_kept { COMPANY_TIME } else { ASK_AFTER });
         Ok(if sent { Posted::Done } else { Posted::Busy })
     }
 
@@ -164,15 +189,23 @@ impl Transport for Endpoint {
         if state.is_ready() || !state.port.may_sleep() {
             return Armed::Ready;
         }
-        Armed::Until(match (has_due, is_expecting) {
+        let until = match (has_due, is_expecting) {
             (true, _) => Some(now + RETRY_AFTER),
             (false, true) => Some(now + ASK_AFTER),
             (false, false) => None,
-        })
+        };
+        self.timer.sleep_until(until.map_or(u64::MAX, |until| self.nanoseconds(until)));
+        Armed::Until(until)
+    }
+
+    fn timer(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.timer.descriptor())
     }
 
     fn watch(&self, rank: usize) {
-        self.state().watch(rank);
+        let mut state = self.state();
+        state.watch(rank);
+        self.look_within(RETRY_AFTER);
     }
 
     fn leave(&self) {

@@ -36,14 +36,37 @@ pub fn assert_prompt(took: Duration, promised: Duration, what: impl Display) {
 /// By how much the machine is slower than promises assume, as it is now; 1 if nobody waits for a processor.
 pub fn crowd() -> u32 {
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
-    let most = (0..20).map(|_| {
+    let before = processor_time();
+    let most = (0..100).map(|_| {
         std::thread::sleep(Duration::from_millis(2));
         runnable().unwrap_or(1)
     });
-    match most.max().unwrap_or(1) {
+    let waiting = match most.max().unwrap_or(1) {
         most if most <= processors => 1,
         most => (2 * most).div_ceil(processors) as u32,
-    }
+    };
+    let stolen = match (before, processor_time()) {
+        (Some(before), Some(after)) if after.all > before.all => {
+            let left = 1.0 - (after.stolen - before.stolen) as f64 / (after.all - before.all) as f64;
+            if left > 0.95 { 1 } else { (2.0 / left.max(0.05)).ceil() as u32 }
+        }
+        _ => 1,
+    };
+    waiting * stolen
+}
+
+/// What all processors have spent so far, and what of it other machines have had on the same processors.
+struct ProcessorTime {
+    all: u64,
+    stolen: u64,
+}
+
+fn processor_time() -> Option<ProcessorTime> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let times: Vec<u64> =
+        text.lines().next()?.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
+    // The two after the stolen time are part of others.
+    Some(ProcessorTime { all: times.iter().take(8).sum(), stolen: *times.get(7)? })
 }
 
 /// How many threads of this machine run or could run.

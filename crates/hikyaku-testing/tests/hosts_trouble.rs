@@ -297,13 +297,33 @@ fn a_push_lands_in_a_rank_that_computes() {
     let launcher = network.launcher(AFAR, AFAR, &HOST_OF[..2]).arg("computes");
     let outcome = watched("computes", || launcher.run().unwrap());
     assert_eq!(outcome.status(), 0, "{}{}", text(&outcome, 0), text(&outcome, 1));
-    let said = text(&outcome, 1);
-    let times = said.lines().filter_map(|line| Some(Duration::from_nanos(line.strip_prefix("landed ")?.parse().ok()?)));
-    let mut times: Vec<_> = times.collect();
-    times.sort();
-    assert_eq!(times.len(), 20, "{said}");
+    let times = times(text(&outcome, 1), "landed ");
+    assert_eq!(times.len(), 20);
     println!("landed after {:?} (median), {:?} (slowest)", times[10], times[19]);
     assert_prompt(times[10], Duration::from_millis(100), "most pushes landed");
+}
+
+/// The times in nanoseconds of lines that begin so, from the shortest to the longest.
+fn times(said: impl AsRef<str>, what: &str) -> Vec<Duration> {
+    let times =
+        said.as_ref().lines().filter_map(|line| line.strip_prefix(what)?.parse().ok().map(Duration::from_nanos));
+    let mut times: Vec<_> = times.collect();
+    times.sort();
+    times
+}
+
+#[test]
+fn a_message_that_was_taken_is_told_though_its_receiver_computes() {
+    let Some(network) = Network::new(2) else { return };
+    for transport in ["udp", "ofi"] {
+        let launcher = network.launcher(AFAR, AFAR, &HOST_OF[..2]).arg("takes").env("HIKYAKU_TRANSPORT", transport);
+        let outcome = watched("takes", || launcher.run().unwrap());
+        assert_eq!(outcome.status(), 0, "{}{}", text(&outcome, 0), text(&outcome, 1));
+        let times = times(text(&outcome, 0), "told ");
+        assert_eq!(times.len(), 5);
+        println!("{transport}: told after {:?} (median), {:?} (slowest)", times[2], times[4]);
+        assert_prompt(times[2], Duration::from_millis(250), "most were told");
+    }
 }
 
 fn now_ns() -> u64 {

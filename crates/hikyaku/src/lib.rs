@@ -129,6 +129,7 @@ pub mod spi {
         Change, Get, Put, Registration, RemoteFailure, RemoteKey, RemoteLimits, RemoteMemory, RemotePlace, Start,
     };
     pub use crate::transport::shm::ring::Packet;
+    pub use crate::transport::sleep_timer::SleepTimer;
     pub use crate::transport::udp;
 }
 

@@ -30,6 +30,7 @@ fn main() {
         "stopped" => wait_for_one_that_is_stopped(&job, Path::new(&arguments[2])),
         "mended" => go_on_when_mended(&job, Path::new(&arguments[2])),
         "computes" => compute_while_others_push(&job),
+        "takes" => compute_after_a_message(&job),
         "besieged" => work_under_siege(&job, Path::new(&arguments[2])),
         "works" => work_until_cut(&job),
         "placed" => find_own_place(&job),
@@ -198,6 +199,34 @@ fn compute_while_others_push(job: &Job) -> Result<()> {
                 compute(Duration::from_micros(100));
             }
             println!("landed {}", now_ns() - sent.load(Ordering::Acquire));
+        }
+    }
+    job.barrier()
+}
+
+/// Rank 1 takes a message that came while it was out of the library, and leaves it again. Rank 0 sends another one by the same slot, which has room
+/// once it is told that the first was taken. Prints how long that took.
+fn compute_after_a_message(job: &Job) -> Result<()> {
+    const ROUNDS: u64 = 5;
+    let messages = job.messages(1)?;
+    let taken = job.symmetric::<u64>(1)?;
+    job.barrier()?;
+    for round in 1..=ROUNDS {
+        if job.rank() == 0 {
+            messages.send(&[round; 2], 1, SLOT)?;
+            messages.send(&[round; 2], 1, SLOT)?;
+            let told = now_ns();
+            job.wait(taken.here(0), Until::NotEqual(0))?;
+            println!("told {}", told.saturating_sub(job.mapped_word(taken.here(0))?.swap(0, Ordering::AcqRel)));
+        } else {
+            // A core is left for whoever serves.
+            std::thread::sleep(Duration::from_millis(30));
+            let mut message = [0u64; 2];
+            messages.recv(&mut message, 0, SLOT)?;
+            let when = now_ns();
+            std::thread::sleep(Duration::from_millis(900));
+            messages.recv(&mut message, 0, SLOT)?;
+            job.word(taken.at(0, 0), when)?;
         }
     }
     job.barrier()

@@ -122,6 +122,9 @@ impl Transport for Narrow {
     fn arm(&self) -> Armed {
         self.0.arm()
     }
+    fn timer(&self) -> Option<BorrowedFd<'_>> {
+        self.0.timer()
+    }
     fn drained(&self) -> bool {
         self.0.drained()
     }

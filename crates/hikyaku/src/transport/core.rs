@@ -71,6 +71,12 @@ pub trait Transport: Send + Sync {
     /// Before one sleeps on [`Transport::descriptor`]: whether one may, and for how long.
     fn arm(&self) -> Armed;
 
+    /// To be slept on besides: readable when something that was posted after [`Transport::arm`] is due earlier than that said. `None`
+    /// where posts make nothing due. [`SleepTimer`](super::sleep_timer::SleepTimer) is such a timer.
+    fn timer(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
     /// Somebody waits for this rank: from now on its silence is noticed, also where nothing was ever posted to it.
     fn watch(&self, _rank: usize) {}
 

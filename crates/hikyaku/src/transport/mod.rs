@@ -13,6 +13,7 @@
 //! | `hosts` | which rank is on which host |
 //! | `core` | what a transport must do |
 //! | `remote_memory` | what a transport may do besides: memory of far ranks without their programs |
+//! | `sleep_timer` | ending a sleep earlier than was known when it began |
 //! | `network` | how ranks come to a transport: endpoints that are opened, named and connected |
 //! | `packet` | what packets ask for, and how they are written for the wire |
 //! | `loopback` | the smallest transport, to copy from |
@@ -33,6 +34,7 @@ pub(crate) mod reliable;
 pub mod remote_memory;
 pub mod shm;
 pub mod sim;
+pub(crate) mod sleep_timer;
 pub mod udp;
 
 use self::core::Token;

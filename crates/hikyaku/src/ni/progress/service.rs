@@ -10,7 +10,8 @@
 //!   sleeps at its bell, or leaves the library          polls == seen: polls itself, and rings the bell
 //! ```
 //! So a waiting rank does not pay for two threads, and nothing that comes lies longer than two naps. Nor does what that thread has
-//! left to be sent later: mostly it rides on what it says next, so it is not sent alone while it polls.
+//! left to be sent later: mostly it rides on what it says next, so it is not sent alone while it polls. If it leaves the library
+//! instead, the transport's timer wakes this thread.
 
 use crate::error::{Error, Result};
 use crate::ni::interface::Ni;
@@ -82,7 +83,8 @@ fn serve(ni: &Ni, stop: &Stop) {
     let Some(far) = &ni.far else { return };
     let seen = ni.polls.load(Ordering::Relaxed);
     if let Armed::Until(deadline) = far.arm() {
-        sleep(far.descriptor(), stop, deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())));
+        let time = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        sleep([far.descriptor(), far.timer()], stop, time);
     }
     let is_polled = ni.polls.load(Ordering::Relaxed) != seen;
     if is_polled || ni.serve_far().is_none() {
@@ -94,20 +96,19 @@ fn serve(ni: &Ni, stop: &Stop) {
 fn keep_away(ni: &Ni, stop: &Stop) {
     loop {
         let seen = ni.polls.load(Ordering::Relaxed);
-        sleep(None, stop, Some(NAP));
+        sleep([None; 2], stop, Some(NAP));
         if ni.polls.load(Ordering::Relaxed) == seen || stop.asked.load(Ordering::SeqCst) {
             return;
         }
     }
 }
 
-/// Sleeps until the descriptor is readable, or the time is over, or the thread is asked to stop.
-fn sleep(descriptor: Option<BorrowedFd<'_>>, stop: &Stop, time: Option<Duration>) {
+/// Sleeps until one of the descriptors is readable, or the time is over, or the thread is asked to stop.
+fn sleep(descriptors: [Option<BorrowedFd<'_>>; 2], stop: &Stop, time: Option<Duration>) {
     let time = time.map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() });
-    let mut polled = [
-        PollFd::from_borrowed_fd(stop.event.as_fd(), PollFlags::IN),
-        PollFd::from_borrowed_fd(descriptor.unwrap_or(stop.event.as_fd()), PollFlags::IN),
-    ];
+    let asked = stop.event.as_fd();
+    let polled = [asked, descriptors[0].unwrap_or(asked), descriptors[1].unwrap_or(asked)];
+    let mut polled = polled.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
     // Whatever has interrupted it, the caller looks again.
     let _ = rustix::event::poll(&mut polled, time.as_ref());
 }

@@ -6,7 +6,7 @@ use super::head::{HEAD_BYTES, is_acknowledgement};
 use super::inbound::{Inbound, Joiner};
 use super::line::{Heard, Myself};
 use super::socket::Socket;
-use super::state::{Event, State, Which};
+use super::state::{COMPANY_TIME, Event, State, Which};
 use super::wire::Wire;
 use super::{Config, Counters};
 use crate::error::{Error, Result};
@@ -14,6 +14,7 @@ use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Tra
 use crate::transport::packet::{self, PACKET_BYTES};
 use crate::transport::reliable::Time;
 use crate::transport::shm::ring::Packet;
+use crate::transport::sleep_timer::SleepTimer;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,12 +84,14 @@ impl Bound {
             None => Box::new(socket.clone()),
         };
         let payload_max = self.config.payload_max;
+        let timer = Arc::new(SleepTimer::new()?);
         let inbound = Inbound { looks: 0, inbox: Inbox::new(), joiner: Joiner::new(payload_max, addresses.len()) };
         Ok(Endpoint {
             capabilities: Capabilities { lent_min: self.config.lent_min, ..Capabilities::new(payload_max) },
             epoch_ns: nanoseconds(),
             epoch: Instant::now(),
-            state: Mutex::new(State::new(me, self.config, socket.clone(), wire, addresses)),
+            state: Mutex::new(State::new(me, self.config, socket.clone(), wire, addresses, timer.clone())),
+            timer,
             inbound: Mutex::new(inbound),
             has_left: AtomicBool::new(false),
             socket,
@@ -109,6 +112,7 @@ pub struct Endpoint {
     epoch: Instant,
     epoch_ns: u64,
     socket: Arc<Socket>,
+    timer: Arc<SleepTimer>,
     state: Mutex<State>,
     /// Held by whoever polls.
     inbound: Mutex<Inbound>,
@@ -275,7 +279,9 @@ impl Transport for Endpoint {
         let is_patient = is_patient || line.is_patient();
         let is_filling = body.len() >= LISTEN_BYTES && line.is_filling();
         state.mark(to as u32);
-        if !is_patient {
+        if is_patient {
+            state.look_by(now, now + COMPANY_TIME);
+        } else {
             state.flush(now, Which::Urgent);
         }
         self.has_left.store(state.has_dirty(), Ordering::Relaxed);
@@ -346,10 +352,16 @@ impl Transport for Endpoint {
         let has_event = !state.events.is_empty();
         match state.due {
             Some(due) if now < due && !has_event => {
-                Armed::Until(Some(self.epoch + Duration::from_nanos(due / 1000 + 1)))
+                let due = due / 1000 + 1;
+                self.timer.sleep_until(due);
+                Armed::Until(Some(self.epoch + Duration::from_nanos(due)))
             }
             _ => Armed::Ready,
         }
+    }
+
+    fn timer(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.timer.descriptor())
     }
 
     fn watch(&self, rank: usize) {

@@ -11,12 +11,15 @@ use crate::error::{Error, Result};
 use crate::planted::{Bug, planted};
 use crate::transport::core::{Loss, Token};
 use crate::transport::reliable::{Fit, Settings, Time};
+use crate::transport::sleep_timer::SleepTimer;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 const MICROSECOND: Time = 1_000_000;
+/// How long what may wait for company does so, if this rank says nothing and does not look.
+pub(super) const COMPANY_TIME: Time = 100 * MICROSECOND;
 /// Bytes of the longest datagram there is: the peer's frames may be longer than ours.
 const DATAGRAM_BYTES_MAX: usize = 65_507;
 /// Pieces under way in a link; more than the longest message has on the narrowest path.
@@ -41,6 +44,7 @@ pub struct State {
     pub me: Myself,
     config: Config,
     socket: Arc<Socket>,
+    timer: Arc<SleepTimer>,
     wire: Box<dyn Wire>,
     batch: Batch,
     /// Where each rank is; `None` for those that are not reached by datagrams.
@@ -83,6 +87,7 @@ impl State {
         socket: Arc<Socket>,
         wire: Box<dyn Wire>,
         addresses: Vec<Option<SocketAddr>>,
+        timer: Arc<SleepTimer>,
     ) -> State {
         let size = addresses.len();
         State {
@@ -90,6 +95,7 @@ impl State {
             batch: Batch::new(socket.cuts_trains()),
             config,
             socket,
+            timer,
             wire,
             addresses: addresses.into(),
             lines: (0..size).map(|_| None).collect(),
@@ -200,6 +206,14 @@ impl State {
             let due = self.lines[rank as usize].as_deref().and_then(|line| line.link.next_timeout());
             self.due = earlier(self.due, due);
         }
+        if let Some(due) = self.due {
+            self.look_by(now, due);
+        }
+    }
+
+    /// Somebody looks at this time at the latest, though all sleep or compute.
+    pub fn look_by(&self, now: Time, at: Time) {
+        self.timer.due(now / 1000, at / 1000);
     }
 
     /// See [`Line::is_filling`].

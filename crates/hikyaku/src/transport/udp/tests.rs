@@ -510,3 +510,39 @@ fn one_may_sleep_until_something_arrives_or_a_timer_is_due() {
     }
     assert!(wakes < 50, "{wakes} looks in 300 ms");
 }
+
+/// Whether the timer ends a sleep before anything else would.
+fn is_woken(end: &Endpoint) -> bool {
+    let timer = end.timer().unwrap();
+    let mut entry = [rustix::event::PollFd::new(&timer, rustix::event::PollFlags::IN)];
+    let wait = rustix::fs::Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
+    rustix::event::poll(&mut entry, Some(&wait)).unwrap() == 1
+}
+
+#[test]
+fn what_is_posted_to_a_transport_that_sleeps_ends_its_sleep() {
+    let ends = endpoints(&[plain(), plain()]);
+    let mut taken = taken(2);
+    post(&ends[0], 1, 1, &[], None);
+    poll_until(&ends, &mut taken, |taken| taken[1].messages.len() == 1 && ends[0].drained());
+    let sleep = || {
+        while ends[0].arm() == Armed::Ready {
+            ends[0].poll(&mut Taken::default());
+        }
+    };
+    sleep();
+    assert!(!is_woken(&ends[0]), "nothing was posted");
+    // One that nobody takes is due again.
+    post(&ends[0], 1, 2, &[], None);
+    assert!(is_woken(&ends[0]));
+    poll_until(&ends, &mut taken, |taken| taken[1].messages.len() == 2 && ends[0].drained());
+    // One that waits for company.
+    sleep();
+    let patient = Packet { kind: crate::transport::packet::kind::CREDIT, ..packet(3) };
+    // SAFETY: there is no body.
+    assert_eq!(unsafe { ends[0].post(1, &patient, Body::of(&[]), None) }.unwrap(), Posted::Done);
+    ends[1].poll(&mut taken[1]);
+    assert_eq!(taken[1].messages.len(), 2, "it waits");
+    assert!(is_woken(&ends[0]));
+    poll_until(&ends, &mut taken, |taken| taken[1].messages.len() == 3);
+}
