@@ -224,6 +224,14 @@ macro_rules! for_each_case {
                 a_rank_that_left_fails_messages_and_barriers: 2,
                 what_a_rank_did_before_it_left_counts: 3,
             }
+            partial {
+                strides_of_any_shape: 2,
+                bitmaps_of_any_density: 2,
+                changes_of_all_ranks_merge: 3,
+                words_follow_parts: 2,
+                parts_that_cannot_be_are_refused: 2,
+                parts_of_a_revoked_area_are_refused: 2,
+            }
             ports {
                 threads_communicate_at_once: 2,
                 ports_run_out_and_come_back: 1,

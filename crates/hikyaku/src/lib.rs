@@ -181,7 +181,7 @@ pub use self::{
     job::{Config, Job, at_exit, local, local_with, parse_bytes},
     memory::atomic::{Atomic, AtomicNumber},
     ni::{
-        ARGUMENT_COUNT, Area, Arguments, Block, By, Context, Event, HANDLER_COUNT, Message, NiThread, PAYLOAD_MAX,
-        Place, Port, PreparedPush, RemoteArea, Symmetric, Transfer, TransferScope, Until,
+        ARGUMENT_COUNT, Area, Arguments, Bitmap, Block, By, Context, Event, HANDLER_COUNT, Message, NiThread,
+        PAYLOAD_MAX, Place, Port, PreparedPush, RemoteArea, Stride, Symmetric, Transfer, TransferScope, Twin, Until,
     },
 };

@@ -19,6 +19,7 @@ pub mod messages;
 pub mod ni_thread;
 pub mod notification;
 pub mod operations;
+pub mod partial;
 pub mod ports;
 pub mod pressure;
 pub mod registered;

@@ -8,6 +8,7 @@
 //! | `atomic` | changing a word that others may change at the same moment |
 //! | `cache` | how much the caches hold |
 //! | `copy` | moving bytes that a peer may be writing at the same moment |
+//! | `parts/` | copying some of many units: blocks, marked units, changed ones |
 //! | `segment` | an unnamed, sealed, mapped file |
 //! | `span` | some bytes of a segment, checked to be inside |
 //! | `heap` | handing out parts of a segment, the same way on every rank |
@@ -20,5 +21,6 @@ mod cgroup;
 pub mod copy;
 pub mod heap;
 pub mod limits;
+pub mod parts;
 pub mod segment;
 pub mod span;

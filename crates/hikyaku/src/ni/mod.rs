@@ -31,13 +31,16 @@ pub(crate) mod state;
 mod wire;
 
 pub use face::area::{Area, RemoteArea};
+pub use face::bitmap::Bitmap;
 pub use face::block::Block;
 pub use face::port::Port;
 pub use face::prepared::PreparedPush;
 pub use face::raw::RawPort;
+pub use face::stride::Stride;
 pub use face::symmetric::Symmetric;
 pub use face::thread::NiThread;
 pub use face::transfer::{RawTransfers, Transfer, TransferScope};
+pub use face::twin::Twin;
 pub use face::wait::{Event, stand_by};
 pub use reach::place::Place;
 pub use receive::dispatch::{Context, Message};

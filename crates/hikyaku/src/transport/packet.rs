@@ -90,6 +90,14 @@ pub(crate) mod verb {
     pub const PUSH_ADD: u16 = 12;
     /// Adds a floating-point number.
     pub const ADD_FLOAT: u16 = 13;
+    /// A push of blocks that are a distance from each other.
+    pub const PUSH_BLOCKS: u16 = 14;
+    /// A push of units to marked places.
+    pub const PUSH_MARKED: u16 = 15;
+    /// A pull of blocks that are a distance from each other.
+    pub const PULL_BLOCKS: u16 = 16;
+    /// A pull of marked units.
+    pub const PULL_MARKED: u16 = 17;
     /// Beside the verb of an atomic operation: it is about 4 bytes.
     pub const HALF: u16 = 1 << 8;
 
@@ -183,8 +191,10 @@ impl Class {
             (kind::NIC, _) => Class::Change,
             (kind::NIC_DONE, _) => Class::Done,
             (kind::ROUTED, verb::PUSH_THEN) if packet.arguments[5] == PREPARED => Class::Prepared,
-            (kind::ROUTED, verb::PUSH | verb::PUSH_THEN | verb::PUSH_ADD) => Class::Push,
-            (kind::ROUTED, verb::PULL | verb::OPEN) => Class::Pull,
+            (kind::ROUTED, verb::PUSH | verb::PUSH_THEN | verb::PUSH_ADD | verb::PUSH_BLOCKS | verb::PUSH_MARKED) => {
+                Class::Push
+            }
+            (kind::ROUTED, verb::PULL | verb::OPEN | verb::PULL_BLOCKS | verb::PULL_MARKED) => Class::Pull,
             (kind::ROUTED, verb::WORD | verb::SETTLE) => Class::Word,
             (kind::ROUTED, _) => Class::Atomic,
             _ => Class::Message,

@@ -6,6 +6,8 @@
 //! | `port` | one independent way into the interface |
 //! | `raw` | operations on addresses, for other languages: the ground of those on slices |
 //! | `operation` | push, pull, word, notification, flush |
+//! | `partial` | pushes and pulls of some elements of a range |
+//! | `stride`, `bitmap`, `twin` | which elements: blocks at a distance, marked ones, changed ones |
 //! | `transfer` | pulls and pushes that go on beside the program |
 //! | `any_transfer` | waiting for whichever of several of them ends first |
 //! | `transfer_end` | the end of transfers, by their tokens |
@@ -20,14 +22,18 @@
 mod any_transfer;
 pub(crate) mod area;
 pub(crate) mod atomic;
+pub(crate) mod bitmap;
 pub(crate) mod block;
 pub(crate) mod message;
 pub(crate) mod operation;
+mod partial;
 pub(crate) mod port;
 pub(crate) mod prepared;
 pub(crate) mod raw;
+pub(crate) mod stride;
 pub(crate) mod symmetric;
 pub(crate) mod thread;
 pub(crate) mod transfer;
 mod transfer_end;
+pub(crate) mod twin;
 pub(crate) mod wait;

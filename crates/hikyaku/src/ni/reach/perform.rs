@@ -1,7 +1,7 @@
 //! Doing an operation on memory that is mapped here: for the initiator in place, for the owner when it is asked.
 
 use crate::memory::atomic::{Atomic, Change, add_float};
-use crate::memory::copy;
+use crate::memory::{copy, parts};
 use crate::ni::base::Base;
 use crate::ni::wire::operation::{Act, Data, Operation};
 use crate::ni::wire::target::Target;
@@ -82,7 +82,21 @@ impl Base {
                 self.notify(rank, self.watch_around(found.target));
                 return before;
             }
-            Act::Pull { .. } | Act::Open | Act::Settle => {}
+            Act::PushBlocks { data, block, distance } => {
+                let block = block as usize;
+                // SAFETY: as above; the span of the blocks was found.
+                unsafe {
+                    let count = data.len() / block.max(1);
+                    parts::copy_blocks((found.target, distance as usize), (data.start(), block), block, count);
+                }
+            }
+            Act::PushMarked { data, unit, units } => {
+                let (unit, units) = (unit as usize, units as usize);
+                let packed = data.start().wrapping_add(units.div_ceil(64) * 8);
+                // SAFETY: as above; the data are the marks and as many units as are marked.
+                unsafe { parts::unpack_by(data.start(), found.target, packed, unit, units) };
+            }
+            Act::Pull { .. } | Act::PullBlocks { .. } | Act::PullMarked { .. } | Act::Open | Act::Settle => {}
         }
         0
     }

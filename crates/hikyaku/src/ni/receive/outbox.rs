@@ -24,6 +24,8 @@ pub(crate) struct Outbox {
     /// Calls, by who made them, whose handlers panicked before they answered. Mostly that is the end of this rank, and then
     /// that is what its callers are told; if the rank goes on, they are refused.
     owed: Vec<(usize, Packet)>,
+    /// Room for what is packed to be answered, used again and again.
+    scratch: Vec<u8>,
     /// Operations that are answered when somebody asks: by who made them and through which port, the token of the last.
     unasked: BTreeMap<(usize, u8), u64>,
 }
@@ -35,7 +37,26 @@ const ANSWER_MAX: usize = 1024;
 
 impl Outbox {
     pub fn new(lane: Option<Lane>) -> Outbox {
-        Outbox { lane, spill: BTreeMap::new(), spilled: 0, owed: Vec::new(), unasked: BTreeMap::new() }
+        Outbox {
+            lane,
+            spill: BTreeMap::new(),
+            spilled: 0,
+            owed: Vec::new(),
+            scratch: Vec::new(),
+            unasked: BTreeMap::new(),
+        }
+    }
+
+    /// Room to pack an answer in, empty.
+    pub fn take_scratch(&mut self) -> Vec<u8> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch
+    }
+
+    /// Gives it back.
+    pub fn give_scratch(&mut self, scratch: Vec<u8>) {
+        self.scratch = scratch;
     }
 
     fn try_send(&mut self, ni: &Base, rank: usize, packet: &Packet, payload: &[u8]) -> bool {

@@ -2,6 +2,7 @@
 
 use super::outbox::{Outbox, answer, refuse};
 use crate::error::Refusal;
+use crate::memory::parts;
 use crate::ni::base::{Base, NI_PORT};
 use crate::ni::reach::perform::Found;
 use crate::ni::wire::operation::{Act, Data, Operation, REACHED};
@@ -14,7 +15,8 @@ pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Pack
     // An area that is found stays meanwhile: a revocation by another thread of this rank waits for the guard.
     let _inside = ni.own_areas.guard(NI_PORT).enter(ni.fences);
     let operation = Operation::decode(ni.rank, packet, payload).ok_or(Refusal::OutOfBounds);
-    match operation.and_then(|operation| perform(ni, source, &operation)) {
+    let mut packed = outbox.take_scratch();
+    match operation.and_then(|operation| perform(ni, source, &operation, &mut packed)) {
         // There is room for it: that was asked before.
         Ok((words, data)) if token::is_answered(packet.address) => {
             if token::is_counted(packet.address) {
@@ -31,13 +33,19 @@ pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Pack
         }
         _ => {}
     }
+    outbox.give_scratch(packed);
 }
 
-/// What is answered: words, and bytes that can be read as long as the guard is held.
-fn perform<'a>(ni: &Base, source: usize, operation: &Operation<'a>) -> Result<([u64; 6], Data<'a>), Refusal> {
+/// What is answered: words, and bytes that can be read as long as the guard is held and what was packed is left alone.
+fn perform<'a>(
+    ni: &Base,
+    source: usize,
+    operation: &Operation<'a>,
+    packed: &mut Vec<u8>,
+) -> Result<([u64; 6], Data<'a>), Refusal> {
     let Operation { at, act, .. } = operation;
     let span = act.span();
-    if span > ni.payload_max(source) as u64 {
+    if act.carried() > ni.payload_max(source) as u64 {
         return Err(Refusal::OutOfBounds);
     }
     if let Act::Open = act
@@ -81,9 +89,29 @@ fn perform<'a>(ni: &Base, source: usize, operation: &Operation<'a>) -> Result<([
     // SAFETY: this rank's own memory, found for this operation; an area stays while the caller holds the guard, a window while
     // the table is locked.
     let before = unsafe { ni.perform(ni.rank, act, found) };
-    Ok(match act {
+    let packed = match *act {
+        Act::PullBlocks { block, count, distance, position } => {
+            let (block, count) = (block as usize, count as usize);
+            packed.resize(block * count, 0);
+            // SAFETY: the span of the blocks was found, and stays while the caller holds the guard; there is room for all of them.
+            unsafe { parts::copy_blocks((packed.as_mut_ptr(), block), (target, distance as usize), block, count) };
+            Some(position)
+        }
+        Act::PullMarked { marks, unit, units, position } => {
+            let (unit, units) = (unit as usize, units as usize);
+            packed.resize(unit * units, 0);
+            // SAFETY: as above; there are as many marks.
+            let bytes = unsafe { parts::pack_by(marks.start(), packed.as_mut_ptr(), target, unit, units) };
+            packed.truncate(bytes);
+            Some(position)
+        }
+        _ => None,
+    }
+    // SAFETY: until it is answered nobody touches what was packed.
+    .map(|position| ([position, 0, 0, 0, 0, 0], unsafe { Data::shared(packed.as_ptr(), packed.len()) }));
+    Ok(packed.unwrap_or_else(|| match act {
         // SAFETY: found for as many bytes, in the heap or an area, which stays while the caller holds the guard.
         Act::Pull { bytes, position } => ([*position, 0, 0, 0, 0, 0], unsafe { Data::shared(target, *bytes as usize) }),
         _ => ([before, 0, 0, 0, 0, 0], Data::EMPTY),
-    })
+    }))
 }

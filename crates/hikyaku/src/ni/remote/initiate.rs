@@ -64,7 +64,7 @@ impl Initiator {
         self.count(Operation::word(to, value), None)
     }
 
-    fn count(&self, operation: Operation<'_>, status: Option<StatusWord>) -> Result<()> {
+    pub(super) fn count(&self, operation: Operation<'_>, status: Option<StatusWord>) -> Result<()> {
         debug_assert!(!self.ni.is_common(&operation.at), "what is mapped is written in place");
         let operation = match OneSided::of(self) {
             None => operation,

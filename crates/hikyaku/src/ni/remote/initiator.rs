@@ -32,6 +32,8 @@ pub(crate) struct Initiator {
     scopes: Cell<u32>,
     /// Which call of the program it is in.
     pub stay: Stay,
+    /// Room to pack parts in.
+    pub(super) scratch: RefCell<Vec<u8>>,
 }
 
 /// Operations that were routed.
@@ -58,6 +60,7 @@ impl Initiator {
             calls: Cell::new(false),
             scopes: Cell::new(0),
             stay: Stay::default(),
+            scratch: RefCell::default(),
         })
     }
 

@@ -36,6 +36,7 @@
 //! | `loan` | long bytes that the transport reads in place |
 //! | `transfer` | pulls and pushes in pieces, with several requests under way; those that go on beside the program |
 //! | `access` | operations on areas: by a pointer, by a system call, or by one of the above |
+//! | `partial` | pushes and pulls of some parts of a range |
 
 pub(crate) mod access;
 pub(crate) mod handled;
@@ -43,6 +44,7 @@ pub(crate) mod initiate;
 pub(crate) mod initiator;
 pub(crate) mod loan;
 mod onesided;
+pub(crate) mod partial;
 pub(crate) mod settle;
 pub(crate) mod submit;
 pub(crate) mod transfer;

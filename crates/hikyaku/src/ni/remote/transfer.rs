@@ -8,8 +8,9 @@ use super::onesided::OneSided;
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::ni::state::awaited::{By, Wait};
+use crate::ni::state::form::{Form, Local};
 use crate::ni::state::inside::refuse_in_handler;
-use crate::ni::state::transfer::{AWAITED, Local, TransferDesk};
+use crate::ni::state::transfer::{AWAITED, TransferDesk};
 use crate::ni::wire::target::Target;
 use std::time::Duration;
 
@@ -36,8 +37,18 @@ impl Initiator {
         {
             return Ok(());
         }
+        let form = Form::Plain { local: Local::Into(into), bytes, piece: ni.payload_max(from.rank) };
+        // SAFETY: the caller's promise.
+        unsafe { self.pull_form(from, form) }
+    }
+
+    /// Waits until everything of such a pull is here.
+    ///
+    /// # Safety
+    /// As for [`TransferDesk::open`].
+    pub(super) unsafe fn pull_form(&self, from: Target, form: Form) -> Result<()> {
         // SAFETY: the caller's promise; it is closed when this returns.
-        let open = Open { by: self, token: unsafe { self.open(AWAITED, from, Local::Into(into), bytes)? } };
+        let open = Open { by: self, token: unsafe { self.desk().open((self.index, AWAITED), from, form)? } };
         let step = || -> Result<Option<()>> {
             if let Some(ended) = self.desk().outcome(open.token, AWAITED).and_then(|(_, ended)| ended) {
                 return ended.map(Some);
@@ -63,8 +74,9 @@ impl Initiator {
         debug_assert!(!self.ni.is_near(at.rank), "what is near is done at once");
         refuse_in_handler()?;
         self.check_peer(at.rank)?;
+        let form = Form::Plain { local, bytes, piece: self.ni.payload_max(at.rank) };
         // SAFETY: the caller's promise.
-        let token = unsafe { self.open(scope, at, local, bytes)? };
+        let token = unsafe { self.desk().open((self.index, scope), at, form)? };
         self.note_routed(true);
         if let Err(error) = self.post_pieces(at.rank, token) {
             self.desk().close(token);
@@ -181,13 +193,6 @@ impl Initiator {
 
     pub fn desk(&self) -> &TransferDesk {
         &self.ni.transfers[self.index]
-    }
-
-    /// # Safety
-    /// As for [`TransferDesk::open`].
-    unsafe fn open(&self, scope: u32, at: Target, local: Local, bytes: usize) -> Result<u64> {
-        // SAFETY: the caller's promise.
-        unsafe { self.desk().open((self.index, scope), at, local, bytes, self.ni.payload_max(at.rank)) }
     }
 
     fn post_pieces(&self, rank: usize, token: u64) -> Result<()> {

@@ -11,6 +11,7 @@
 //! | `lane` | what one port sends through |
 //! | `account` | counted operations under way, and what was refused |
 //! | `call` | where the answers to a port's calls arrive |
+//! | `form` | what a transfer moves, and how it is cut into pieces |
 //! | `transfer` | a port's pulls and pushes in pieces, and where their answers arrive |
 //! | `direct` | what the network itself does on memory of far ranks: keys, order, ends |
 //! | `under_way` | tables of that |
@@ -33,6 +34,7 @@ pub(crate) mod coroutine;
 pub(crate) mod credit;
 pub(crate) mod direct;
 pub(crate) mod failure;
+pub(crate) mod form;
 pub(crate) mod inside;
 pub(crate) mod lane;
 pub(crate) mod loan;

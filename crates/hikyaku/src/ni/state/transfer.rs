@@ -10,9 +10,9 @@
 //! One thread at a time posts pieces of a transfer, without the lock: a transport may hand over answers meanwhile. Whoever has closed a
 //! transfer knows that nobody reads or writes its bytes any more: what comes later does not find it, and nobody is posting.
 
+use super::form::Form;
 use crate::error::{Error, Refusal, Result};
-use crate::memory::copy;
-use crate::ni::wire::operation::{Act, Data, Manner, Operation};
+use crate::ni::wire::operation::{Manner, Operation};
 use crate::ni::wire::target::Target;
 use crate::ni::wire::token;
 use crate::planted::{Bug, planted};
@@ -48,15 +48,6 @@ struct Table {
     unposted: BTreeSet<(usize, usize)>,
 }
 
-/// What a transfer does with bytes of this rank.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Local {
-    /// A pull writes them.
-    Into(*mut u8),
-    /// A push reads them.
-    From(*const u8),
-}
-
 #[derive(Debug)]
 struct Order {
     /// 0 when it is closed.
@@ -64,9 +55,7 @@ struct Order {
     /// Whose it is; see [`TransferDesk::open`].
     scope: u32,
     at: Target,
-    local: Local,
-    bytes: usize,
-    piece: usize,
+    form: Form,
     /// Pieces that were posted, and that were answered.
     asked: usize,
     arrived: usize,
@@ -86,7 +75,16 @@ unsafe impl Send for Order {}
 
 impl Order {
     fn total(&self) -> usize {
-        self.bytes.div_ceil(self.piece)
+        self.form.total()
+    }
+
+    /// Passes over pieces in which there is nothing to ask for.
+    fn skip_empty(&mut self) {
+        // SAFETY: it is open.
+        while self.asked < self.total() && unsafe { self.form.is_empty(self.asked) } {
+            self.asked += 1;
+            self.arrived += 1;
+        }
     }
 
     fn is_unposted(&self) -> bool {
@@ -141,15 +139,8 @@ impl TransferDesk {
     /// A new transfer, for whoever has this `scope`: its token. It is not the one of any other transfer of this port.
     ///
     /// # Safety
-    /// So many bytes can be written, or read, there until it is closed; peers may change them meanwhile.
-    pub unsafe fn open(
-        &self,
-        (port, scope): (usize, u32),
-        at: Target,
-        local: Local,
-        bytes: usize,
-        piece: usize,
-    ) -> Result<u64> {
+    /// What it moves can be written, or read, here until it is closed, and the marks read; peers may change the bytes meanwhile.
+    pub unsafe fn open(&self, (port, scope): (usize, u32), at: Target, form: Form) -> Result<u64> {
         let mut table = self.table();
         let index = table.closed.pop().unwrap_or(table.orders.len());
         if index == OPEN_MAX {
@@ -160,7 +151,8 @@ impl TransferDesk {
         table.number += 1;
         let token = token::transferred(port, table.number << INDEX_BITS | index as u64);
         let (asked, arrived, posting, trouble) = (0, 0, false, None);
-        let order = Order { token, scope, at, local, bytes, piece, asked, arrived, posting, trouble };
+        let mut order = Order { token, scope, at, form, asked, arrived, posting, trouble };
+        order.skip_empty();
         match table.orders.get_mut(index) {
             Some(place) => *place = order,
             None => table.orders.push(order),
@@ -177,14 +169,9 @@ impl TransferDesk {
             return None;
         }
         order.posting = true;
-        let at = order.asked * order.piece;
-        let bytes = order.piece.min(order.bytes - at);
-        let act = match order.local {
-            Local::Into(_) => Act::Pull { bytes: bytes as u64, position: at as u64 },
-            // SAFETY: they can be read until the transfer is closed, which waits until this piece was dropped.
-            Local::From(start) => Act::Push(unsafe { Data::shared(start.add(at), bytes) }),
-        };
-        let operation = Operation { at: order.at.plus(at), act, manner: Manner::Plain };
+        // SAFETY: it is closed only after this piece was dropped.
+        let cut = unsafe { order.form.cut(order.asked) };
+        let operation = Operation { at: order.at.plus(cut.offset), act: cut.act, manner: Manner::Plain };
         Some(Piece { desk: self, token, operation, is_posted: false })
     }
 
@@ -199,15 +186,9 @@ impl TransferDesk {
     pub fn take(&self, token: u64, source: usize, position: u64, piece: &[u8]) {
         let mut table = self.table();
         let Some(order) = table.of(token, source) else { return };
-        let at = usize::try_from(position).ok().filter(|at| *at < order.bytes && at.is_multiple_of(order.piece));
-        match (order.local, at) {
-            (Local::Into(into), Some(at)) if piece.len() == order.piece.min(order.bytes - at) => {
-                let at = if planted(Bug::PullMisplaced) { 0 } else { at };
-                // SAFETY: inside the bytes of the pull, which stay while it is open.
-                unsafe { copy::copy(into.add(at), piece.as_ptr(), piece.len()) };
-            }
-            (Local::From(_), _) if piece.is_empty() => {}
-            _ => order.trouble = Some(Trouble::Nonsense),
+        // SAFETY: it is open.
+        if !unsafe { order.form.take(position, piece) } {
+            order.trouble = Some(Trouble::Nonsense);
         }
         order.arrived += 1;
         if order.trouble.is_some() {
@@ -310,7 +291,10 @@ impl Drop for Piece<'_> {
     fn drop(&mut self) {
         let mut table = self.desk.table();
         let Some(order) = table.find(self.token) else { return };
-        order.asked += self.is_posted as usize;
+        if self.is_posted {
+            order.asked += 1;
+            order.skip_empty();
+        }
         order.posting = false;
         let (rank, is_left) = (order.at.rank, order.is_unposted() && order.trouble.is_none());
         match is_left {

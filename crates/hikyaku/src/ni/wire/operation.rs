@@ -42,6 +42,14 @@ pub(crate) enum Act<'a> {
     Change(Change),
     /// Answers so many bytes. The initiator knows by `position` which.
     Pull { bytes: u64, position: u64 },
+    /// Writes bytes in blocks of equal length, each `distance` after the one before.
+    PushBlocks { data: Data<'a>, block: u64, distance: u64 },
+    /// Writes units to marked places: the marks are first in the data, as many words of 8 bytes as they need.
+    PushMarked { data: Data<'a>, unit: u64, units: u64 },
+    /// Answers blocks of equal length, one behind the other. The initiator knows by `position` which.
+    PullBlocks { block: u32, count: u32, distance: u64, position: u64 },
+    /// Answers the marked ones of some units, one behind the other. The marks are words of 8 bytes.
+    PullMarked { marks: Data<'a>, unit: u32, units: u32, position: u64 },
     /// Answers what an area is: key, kind (and whether the network reaches it, [`REACHED`]), start, bytes, and by which base and
     /// key it does. Of the heap: base, key, bytes.
     Open,
@@ -128,10 +136,10 @@ impl<'a> Operation<'a> {
     /// Its packet and what goes with that, to be answered to `token`.
     pub fn encode(&self, token: u64) -> (Packet, Body) {
         let [space, key, offset] = self.at.encode();
-        let (verb, [a, b], data, tail) = self.act.encode();
+        let (verb, [a, b, c], data, tail) = self.act.encode();
         debug_assert!(tail.len() <= TAIL_BYTES_MAX);
         let manner = match self.manner {
-            Manner::Plain => 0,
+            Manner::Plain => c,
             Manner::Prepared => PREPARED,
             Manner::Patient => PATIENT,
         };
@@ -144,19 +152,29 @@ impl<'a> Operation<'a> {
 
     /// What a peer asks of `rank`, which is this one; `None` for what is no operation.
     pub fn decode(rank: usize, packet: &Packet, payload: &'a [u8]) -> Option<Operation<'a>> {
-        let [space, key, offset, a, b, _] = packet.arguments;
+        let [space, key, offset, a, b, c] = packet.arguments;
         let at = Target::decode(rank, [space, key, offset])?;
-        Some(Operation { at, act: Act::decode(packet.handler, [a, b], payload)?, manner: Manner::Plain })
+        Some(Operation { at, act: Act::decode(packet.handler, [a, b, c], payload)?, manner: Manner::Plain })
     }
 }
 
 impl<'a> Act<'a> {
-    fn encode(&self) -> (u16, [u64; 2], Data<'a>, &'a [u8]) {
-        let plain = |verb, operands| (verb, operands, Data::EMPTY, &[] as &[u8]);
+    /// The third operand is for acts that are never but in the plain manner, whose place it takes.
+    fn encode(&self) -> (u16, [u64; 3], Data<'a>, &'a [u8]) {
+        let with_data = |verb, [a, b, c]: [u64; 3], data| (verb, [a, b, c], data, &[] as &[u8]);
+        let plain = |verb, [a, b]: [u64; 2]| with_data(verb, [a, b, 0], Data::EMPTY);
         match *self {
-            Act::Push(data) => (verb::PUSH, [0; 2], data, &[]),
-            Act::PushThen { data, then, tail } => (verb::PUSH_THEN, [then, tail.len() as u64 / 8], data, tail),
-            Act::PushAdd { data, then, amount } => (verb::PUSH_ADD, [then, amount], data, &[]),
+            Act::Push(data) => with_data(verb::PUSH, [0; 3], data),
+            Act::PushThen { data, then, tail } => (verb::PUSH_THEN, [then, tail.len() as u64 / 8, 0], data, tail),
+            Act::PushAdd { data, then, amount } => with_data(verb::PUSH_ADD, [then, amount, 0], data),
+            Act::PushBlocks { data, block, distance } => with_data(verb::PUSH_BLOCKS, [block, distance, 0], data),
+            Act::PushMarked { data, unit, units } => with_data(verb::PUSH_MARKED, [unit, units, 0], data),
+            Act::PullBlocks { block, count, distance, position } => {
+                with_data(verb::PULL_BLOCKS, [position, two(block, count), distance], Data::EMPTY)
+            }
+            Act::PullMarked { marks, unit, units, position } => {
+                with_data(verb::PULL_MARKED, [position, two(unit, units), 0], marks)
+            }
             Act::Word(value) => plain(verb::WORD, [value, 0]),
             Act::Change(change) => {
                 let (verb, operands) = verb::of_change(change);
@@ -168,8 +186,8 @@ impl<'a> Act<'a> {
         }
     }
 
-    fn decode(verb: u16, [a, b]: [u64; 2], payload: &'a [u8]) -> Option<Act<'a>> {
-        Some(match verb {
+    fn decode(verb: u16, [a, b, c]: [u64; 3], payload: &'a [u8]) -> Option<Act<'a>> {
+        let act = match verb {
             verb::PUSH => Act::Push(payload.into()),
             verb::PUSH_THEN => {
                 let tail_bytes = usize::try_from(b).ok()?.checked_mul(8)?;
@@ -179,10 +197,47 @@ impl<'a> Act<'a> {
             verb::PUSH_ADD => Act::PushAdd { data: payload.into(), then: a, amount: b },
             verb::WORD => Act::Word(a),
             verb::PULL => Act::Pull { bytes: a, position: b },
+            verb::PUSH_BLOCKS => Act::PushBlocks { data: payload.into(), block: a, distance: b },
+            verb::PUSH_MARKED => Act::PushMarked { data: payload.into(), unit: a, units: b },
+            verb::PULL_BLOCKS => Act::PullBlocks { block: b as u32, count: (b >> 32) as u32, distance: c, position: a },
+            verb::PULL_MARKED => {
+                Act::PullMarked { marks: payload.into(), unit: b as u32, units: (b >> 32) as u32, position: a }
+            }
             verb::OPEN => Act::Open,
             verb::SETTLE => Act::Settle,
             verb => Act::Change(verb::change(verb, [a, b])?),
-        })
+        };
+        act.is_consistent(payload).then_some(act)
+    }
+
+    /// Whether what a peer says of parts can be: their number and length fit the payload, and can be counted.
+    fn is_consistent(&self, payload: &[u8]) -> bool {
+        let bytes = payload.len() as u64;
+        match *self {
+            Act::PushBlocks { block, distance, .. } => {
+                block > 0 && bytes.is_multiple_of(block) && blocks_span(block, bytes / block, distance).is_some()
+            }
+            Act::PullBlocks { block, count, distance, .. } => {
+                blocks_span(block.into(), count.into(), distance).is_some()
+            }
+            Act::PushMarked { unit, units, .. } => marked_bytes(payload, unit, units)
+                .is_some_and(|(marks, marked)| units.checked_mul(unit).is_some() && marks + marked == bytes),
+            Act::PullMarked { unit, units, .. } => {
+                marked_bytes(payload, unit.into(), units.into()).is_some_and(|(marks, _)| marks == bytes)
+            }
+            _ => true,
+        }
+    }
+
+    /// How many bytes travel: with it, or with its answer.
+    pub fn carried(&self) -> u64 {
+        match *self {
+            Act::PullBlocks { block, count, .. } => u64::from(block) * u64::from(count),
+            Act::PushBlocks { data, .. } | Act::PushMarked { data, .. } => data.len() as u64,
+            // At most, and then the marks are few.
+            Act::PullMarked { unit, units, .. } => u64::from(unit) * u64::from(units),
+            _ => self.span(),
+        }
     }
 
     /// What it needs besides: so many bytes at an offset beside the target.
@@ -218,9 +273,44 @@ impl<'a> Act<'a> {
             Act::Change(Change::Half(_)) => 4,
             Act::Word(_) | Act::Change(_) => 8,
             Act::Pull { bytes, .. } => *bytes,
+            Act::PushBlocks { data, block, distance } => {
+                blocks_span(*block, data.len() as u64 / (*block).max(1), *distance).unwrap_or(u64::MAX)
+            }
+            Act::PullBlocks { block, count, distance, .. } => {
+                blocks_span((*block).into(), (*count).into(), *distance).unwrap_or(u64::MAX)
+            }
+            Act::PushMarked { unit, units, .. } => unit.saturating_mul(*units),
+            Act::PullMarked { unit, units, .. } => u64::from(*unit) * u64::from(*units),
             Act::Open | Act::Settle => 0,
         }
     }
+}
+
+/// Two numbers in one operand.
+fn two(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// From the first byte of the first block to the last of the last; `None` if that cannot be counted.
+fn blocks_span(block: u64, count: u64, distance: u64) -> Option<u64> {
+    match count {
+        0 => Some(0),
+        count => (count - 1).checked_mul(distance)?.checked_add(block),
+    }
+}
+
+/// How many bytes the marks of so many units have, which begin the payload, and how many the marked units; `None` if there are not as
+/// many marks.
+fn marked_bytes(payload: &[u8], unit: u64, units: u64) -> Option<(u64, u64)> {
+    let marks = units.div_ceil(64).checked_mul(8)?;
+    let words = payload.get(..usize::try_from(marks).ok()?)?.as_chunks::<8>().0;
+    let last = units % 64;
+    let count = words.iter().enumerate().map(|(index, word)| {
+        let word = u64::from_le_bytes(*word);
+        let is_cut = last > 0 && index + 1 == words.len();
+        u64::from((if is_cut { word & !(u64::MAX << last) } else { word }).count_ones())
+    });
+    Some((marks, count.sum::<u64>().checked_mul(unit)?))
 }
 
 #[cfg(test)]

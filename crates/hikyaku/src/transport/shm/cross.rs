@@ -74,12 +74,45 @@ impl Pieces {
         true
     }
 
+    /// Moves all of them; then there are none.
+    ///
+    /// # Safety
+    /// As for [`Pieces::move_some`].
+    pub unsafe fn move_all(&mut self, direction: Direction, process: i32) -> Result<()> {
+        let mut first = 0;
+        while first < self.count {
+            // SAFETY: the caller's promise.
+            let mut moved = unsafe { self.move_from(first, direction, process)? };
+            while first < self.count && moved >= self.local[first].iov_len {
+                moved -= self.local[first].iov_len;
+                first += 1;
+            }
+            if moved > 0 {
+                for piece in [&mut self.local[first], &mut self.remote[first]] {
+                    *piece = libc::iovec {
+                        iov_base: piece.iov_base.wrapping_byte_add(moved),
+                        iov_len: piece.iov_len - moved,
+                    };
+                }
+            }
+        }
+        self.count = 0;
+        Ok(())
+    }
+
     /// Moves some of them, from the first on; gives the bytes moved.
     ///
     /// # Safety
     /// The pieces here are the caller's to read, or for [`Direction::Read`] to write.
     pub unsafe fn move_some(&self, direction: Direction, process: i32) -> Result<usize> {
-        let (local, remote, count) = (self.local.as_ptr(), self.remote.as_ptr(), self.count as libc::c_ulong);
+        // SAFETY: the caller's promise.
+        unsafe { self.move_from(0, direction, process) }
+    }
+
+    /// [`Pieces::move_some`] of those from `first` on.
+    unsafe fn move_from(&self, first: usize, direction: Direction, process: i32) -> Result<usize> {
+        let (local, remote) = (self.local[first..].as_ptr(), self.remote[first..].as_ptr());
+        let count = (self.count - first) as libc::c_ulong;
         // SAFETY: as many elements each; the local pieces by the caller's promise, the remote ones are checked by the kernel.
         unsafe {
             match direction {

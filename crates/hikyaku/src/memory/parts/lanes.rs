@@ -1,0 +1,222 @@
+//! Marked units of 1, 4 and 8 bytes with the masked vectors of x86-64 (AVX-512): bits that mark units are the masks of moves. A
+//! move touches marked units alone, wherever it ends, and each of them whole.
+//!
+//! The upper registers, so that code which knows of lower ones alone is not slowed down afterwards.
+
+use super::Marks;
+use core::arch::asm;
+
+/// See [`super::copy_marked`]; false if this processor cannot, and then nothing was done.
+///
+/// # Safety
+/// As there.
+#[inline]
+pub unsafe fn copy_marked(dst: *mut u8, src: *const u8, unit: usize, marks: Marks<'_>) -> bool {
+    // SAFETY: the caller's promise; the processor has what is needed.
+    unsafe {
+        match unit {
+            8 if is_x86_feature_detected!("avx512f") => copy_words(dst, src, marks),
+            4 if is_x86_feature_detected!("avx512f") => copy_halves(dst, src, marks),
+            1 if is_x86_feature_detected!("avx512bw") => copy_bytes(dst, src, marks),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// See [`super::pack_marked`]; false if this processor cannot, and then nothing was done.
+///
+/// # Safety
+/// As there.
+#[inline]
+pub unsafe fn pack_marked(dst: *mut u8, src: *const u8, unit: usize, marks: Marks<'_>) -> bool {
+    // SAFETY: the caller's promise; the processor has what is needed.
+    unsafe {
+        match unit {
+            8 if is_x86_feature_detected!("avx512f") => pack_words(dst, src, marks),
+            4 if is_x86_feature_detected!("avx512f") => pack_halves(dst, src, marks),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// See [`super::unpack_marked`]; false if this processor cannot, and then nothing was done.
+///
+/// # Safety
+/// As there.
+#[inline]
+pub unsafe fn unpack_marked(dst: *mut u8, src: *const u8, unit: usize, marks: Marks<'_>) -> bool {
+    // SAFETY: the caller's promise; the processor has what is needed.
+    unsafe {
+        match unit {
+            8 if is_x86_feature_detected!("avx512f") => unpack_words(dst, src, marks),
+            4 if is_x86_feature_detected!("avx512f") => unpack_halves(dst, src, marks),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Calls `each` with the bits of `LANES` units at a time, and how many bytes are before them, unless none is marked.
+#[inline(always)]
+fn each_mask<const LANES: usize>(unit: usize, marks: Marks<'_>, mut each: impl FnMut(u32, usize)) {
+    for index in 0..marks.words() {
+        let mut word = marks.word(index);
+        let mut at = 64 * index * unit;
+        while word != 0 {
+            let mask = (word & !(u64::MAX << LANES)) as u32;
+            if mask != 0 {
+                each(mask, at);
+            }
+            word >>= LANES;
+            at += LANES * unit;
+        }
+    }
+}
+
+/// As many low bits as `mask` has set ones.
+#[inline(always)]
+fn packed(mask: u32) -> u32 {
+    (1 << mask.count_ones()) - 1
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn copy_words(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
+    each_mask::<16>(8, marks, |mask, at| {
+        // SAFETY: marked units alone are moved, which the caller vouches for.
+        unsafe {
+            asm!(
+                "kmovw k1, {low:e}",
+                "kmovw k2, {high:e}",
+                "vmovdqu64 zmm16{{k1}}{{z}}, [{s}]",
+                "vmovdqu64 zmm17{{k2}}{{z}}, [{s} + 64]",
+                "vmovdqu64 [{d}]{{k1}}, zmm16",
+                "vmovdqu64 [{d} + 64]{{k2}}, zmm17",
+                low = in(reg) mask & 0xff, high = in(reg) mask >> 8,
+                s = in(reg) src.wrapping_add(at), d = in(reg) dst.wrapping_add(at),
+                out("k1") _, out("k2") _, out("zmm16") _, out("zmm17") _, options(nostack, preserves_flags),
+            );
+        }
+    });
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn copy_halves(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
+    each_mask::<16>(4, marks, |mask, at| {
+        // SAFETY: marked units alone are moved, which the caller vouches for.
+        unsafe {
+            asm!(
+                "kmovw k1, {mask:e}",
+                "vmovdqu32 zmm16{{k1}}{{z}}, [{s}]",
+                "vmovdqu32 [{d}]{{k1}}, zmm16",
+                mask = in(reg) mask, s = in(reg) src.wrapping_add(at), d = in(reg) dst.wrapping_add(at),
+                out("k1") _, out("zmm16") _, options(nostack, preserves_flags),
+            );
+        }
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn copy_bytes(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
+    for index in 0..marks.words() {
+        let (mask, at) = (marks.word(index), 64 * index);
+        if mask == 0 {
+            continue;
+        }
+        // SAFETY: marked units alone are moved, which the caller vouches for.
+        unsafe {
+            asm!(
+                "kmovq k1, {mask}",
+                "vmovdqu8 zmm16{{k1}}{{z}}, [{s}]",
+                "vmovdqu8 [{d}]{{k1}}, zmm16",
+                mask = in(reg) mask, s = in(reg) src.wrapping_add(at), d = in(reg) dst.wrapping_add(at),
+                out("k1") _, out("zmm16") _, options(nostack, preserves_flags),
+            );
+        }
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn pack_words(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
+    let mut done = 0;
+    each_mask::<8>(8, marks, |mask, at| {
+        // SAFETY: marked units alone are read, and as many written, which the caller vouches for.
+        unsafe {
+            asm!(
+                "kmovw k1, {mask:e}",
+                "kmovw k2, {packed:e}",
+                "vmovdqu64 zmm16{{k1}}{{z}}, [{s}]",
+                "vpcompressq zmm16{{k1}}{{z}}, zmm16",
+                "vmovdqu64 [{d}]{{k2}}, zmm16",
+                mask = in(reg) mask, packed = in(reg) packed(mask),
+                s = in(reg) src.wrapping_add(at), d = in(reg) dst.wrapping_add(done),
+                out("k1") _, out("k2") _, out("zmm16") _, options(nostack, preserves_flags),
+            );
+        }
+        done += 8 * mask.count_ones() as usize;
+    });
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn pack_halves(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
+    let mut done = 0;
+    each_mask::<16>(4, marks, |mask, at| {
+        // SAFETY: marked units alone are read, and as many written, which the caller vouches for.
+        unsafe {
+            asm!(
+                "kmovw k1, {mask:e}",
+                "kmovw k2, {packed:e}",
+                "vmovdqu32 zmm16{{k1}}{{z}}, [{s}]",
+                "vpcompressd zmm16{{k1}}{{z}}, zmm16",
+                "vmovdqu32 [{d}]{{k2}}, zmm16",
+                mask = in(reg) mask, packed = in(reg) packed(mask),
+                s = in(reg) src.wrapping_add(at), d = in(reg) dst.wrapping_add(done),
+                out("k1") _, out("k2") _, out("zmm16") _, options(nostack, preserves_flags),
+            );
+        }
+        done += 4 * mask.count_ones() as usize;
+    });
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn unpack_words(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
+    let mut done = 0;
+    each_mask::<8>(8, marks, |mask, at| {
+        // SAFETY: as many units as are marked are read, and those written, which the caller vouches for.
+        unsafe {
+            asm!(
+                "kmovw k1, {mask:e}",
+                "kmovw k2, {packed:e}",
+                "vmovdqu64 zmm16{{k2}}{{z}}, [{s}]",
+                "vpexpandq zmm16{{k1}}{{z}}, zmm16",
+                "vmovdqu64 [{d}]{{k1}}, zmm16",
+                mask = in(reg) mask, packed = in(reg) packed(mask),
+                s = in(reg) src.wrapping_add(done), d = in(reg) dst.wrapping_add(at),
+                out("k1") _, out("k2") _, out("zmm16") _, options(nostack, preserves_flags),
+            );
+        }
+        done += 8 * mask.count_ones() as usize;
+    });
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn unpack_halves(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
+    let mut done = 0;
+    each_mask::<16>(4, marks, |mask, at| {
+        // SAFETY: as many units as are marked are read, and those written, which the caller vouches for.
+        unsafe {
+            asm!(
+                "kmovw k1, {mask:e}",
+                "kmovw k2, {packed:e}",
+                "vmovdqu32 zmm16{{k2}}{{z}}, [{s}]",
+                "vpexpandd zmm16{{k1}}{{z}}, zmm16",
+                "vmovdqu32 [{d}]{{k1}}, zmm16",
+                mask = in(reg) mask, packed = in(reg) packed(mask),
+                s = in(reg) src.wrapping_add(done), d = in(reg) dst.wrapping_add(at),
+                out("k1") _, out("k2") _, out("zmm16") _, options(nostack, preserves_flags),
+            );
+        }
+        done += 4 * mask.count_ones() as usize;
+    });
+}

@@ -1,0 +1,222 @@
+//! Pushes and pulls of some elements of a range: blocks at a distance, marked ones, changed ones.
+//!
+//! One call is one operation, however many parts it has. As after a push, a [`Port::word`] or a notification to the same rank arrives after
+//! all of them.
+
+use super::bitmap::Bitmap;
+use super::port::Port;
+use super::stride::Stride;
+use super::twin::Twin;
+use crate::error::{Error, Result};
+use crate::memory::parts::{mark_changed, marks::Marks};
+use crate::ni::reach::place::{Place, Reach};
+use crate::ni::wire::shape::Shape;
+use bytemuck::Pod;
+
+/// Elements that are compared at a time: what is found to have changed is still in the first cache when it is sent.
+const COMPARED: usize = 4096;
+
+impl Port {
+    /// Writes blocks of `data` to blocks from a place on.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// use hikyaku::Stride;
+    /// // A matrix of 4 rows of 5. Rank 0 writes the last column of rank 1's.
+    /// let matrix = job.symmetric::<f64>(20)?;
+    /// if job.rank() == 0 {
+    ///     job.push_stride(matrix.at(1, 4), &[1.0, 2.0, 3.0, 4.0], Stride::new(1, 5, 4).here(1))?;
+    /// }
+    /// job.barrier()?;
+    /// if job.rank() == 1 {
+    ///     assert_eq!([matrix.get(4), matrix.get(9), matrix.get(19), matrix.get(18)], [1.0, 2.0, 4.0, 0.0]);
+    /// }
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
+    ///
+    /// # Errors
+    /// When blocks overlap, or some are not in `data` or not in the area.
+    pub fn push_stride<T: Pod>(&self, to: Place<'_, T>, data: &[T], stride: Stride) -> Result<()> {
+        stride.check()?;
+        check_local(stride.span_here(), data.len())?;
+        // SAFETY: all blocks are in a live slice.
+        unsafe { push_parts(self, to, stride.span_there(), &stride.shape(size_of::<T>()), data.as_ptr().cast()) }
+    }
+
+    /// Reads blocks from a place on into blocks of `into`.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// use hikyaku::Stride;
+    /// let matrix = job.symmetric::<u32>(20)?;
+    /// matrix.write(0, &(0..20).collect::<Vec<u32>>());
+    /// job.barrier()?;
+    /// let mut column = [0; 4];
+    /// job.pull_stride(matrix.at(1 - job.rank(), 2), &mut column, Stride::new(1, 5, 4).here(1))?;
+    /// assert_eq!(column, [2, 7, 12, 17]);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
+    ///
+    /// # Errors
+    /// When blocks overlap, or some are not in `into` or not in the area.
+    pub fn pull_stride<T: Pod>(&self, from: Place<'_, T>, into: &mut [T], stride: Stride) -> Result<()> {
+        stride.check()?;
+        check_local(stride.span_here(), into.len())?;
+        let shape = stride.shape(size_of::<T>());
+        // SAFETY: all blocks are in a slice that is borrowed mutably; any bytes are a valid `T`.
+        unsafe { pull_parts(self, from, stride.span_there(), &shape, into.as_mut_ptr().cast()) }
+    }
+
+    /// Writes those elements of `data` that the bitmap has set to the same places behind `to`; others are left as they are.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let table = job.symmetric::<u64>(100)?;
+    /// let mut odd = hikyaku::Bitmap::new(100);
+    /// (1..100).step_by(2).for_each(|index| odd.set(index));
+    /// if job.rank() == 0 {
+    ///     job.push_bitmap(table.at(1, 0), &[7; 100], &odd)?;
+    /// }
+    /// job.barrier()?;
+    /// assert_eq!((table.get(50), table.get(51)), (0, 7 * job.rank() as u64));
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
+    ///
+    /// # Errors
+    /// When the bitmap is for more elements than `data` has, or than there are in the area.
+    pub fn push_bitmap<T: Pod>(&self, to: Place<'_, T>, data: &[T], marked: &Bitmap) -> Result<()> {
+        check_local(marked.len(), data.len())?;
+        let shape = Shape::Marked { unit: size_of::<T>(), marks: marked.marks() };
+        // SAFETY: all elements are in a live slice.
+        unsafe { push_parts(self, to, marked.len(), &shape, data.as_ptr().cast()) }
+    }
+
+    /// Reads those elements behind `from` that the bitmap has set to the same places of `into`; others are left as they are.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let table = job.symmetric::<u64>(100)?;
+    /// table.write(0, &[5; 100]);
+    /// job.barrier()?;
+    /// let mut marked = hikyaku::Bitmap::new(100);
+    /// marked.set_range(20..30);
+    /// let mut copy = [0; 100];
+    /// job.pull_bitmap(table.at(1 - job.rank(), 0), &mut copy, &marked)?;
+    /// assert_eq!((copy[19], copy[20], copy[30]), (0, 5, 0));
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
+    ///
+    /// # Errors
+    /// When the bitmap is for more elements than `into` has, or than there are in the area.
+    pub fn pull_bitmap<T: Pod>(&self, from: Place<'_, T>, into: &mut [T], marked: &Bitmap) -> Result<()> {
+        check_local(marked.len(), into.len())?;
+        let shape = Shape::Marked { unit: size_of::<T>(), marks: marked.marks() };
+        // SAFETY: all elements are in a slice that is borrowed mutably; any bytes are a valid `T`.
+        unsafe { pull_parts(self, from, marked.len(), &shape, into.as_mut_ptr().cast()) }
+    }
+
+    /// Reads from a place, and keeps a twin of what was read: [`Port::push_diff`] writes back only what has changed since.
+    ///
+    /// ```
+    /// # hikyaku::local(3, |job| {
+    /// // All ranks change the table of rank 0 at once, each another element.
+    /// let table = job.symmetric::<u64>(1000)?;
+    /// let mut mine = [0; 1000];
+    /// let mut twin = job.pull_twin(table.at(0, 0), &mut mine)?;
+    /// mine[job.rank()] = 7;
+    /// assert_eq!(job.push_diff(table.at(0, 0), &mine, &mut twin)?, 1);
+    /// job.barrier()?;
+    /// assert_eq!(job.pull_one(table.at(0, 1))?, 7);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Port::pull`].
+    pub fn pull_twin<T: Pod>(&self, from: Place<'_, T>, into: &mut [T]) -> Result<Twin<T>> {
+        self.pull(from, into)?;
+        Ok(Twin::of(into))
+    }
+
+    /// Writes those elements of `data` that differ from its twin to the same places behind `to`; how many they were. Then the twin is as
+    /// `data`. Ranks that change different elements of one range do not undo each other's changes.
+    ///
+    /// # Errors
+    /// When the twin has not as many elements as `data`, or there are not as many in the area. After any other error the twin has some of
+    /// what was pushed.
+    pub fn push_diff<T: Pod>(&self, to: Place<'_, T>, data: &[T], twin: &mut Twin<T>) -> Result<usize> {
+        if twin.len() != data.len() {
+            return Err(Error::Invalid(format!(
+                "a twin of {} elements is none of {}; pull it with as many",
+                twin.len(),
+                data.len()
+            )));
+        }
+        // The whole range, also if nothing of it has changed.
+        self.initiator.ni.resolve(to, data.len())?;
+        let unit = size_of::<T>();
+        if unit == 0 {
+            return Ok(0);
+        }
+        let mut words = [0; COMPARED / 64];
+        let mut pushed = 0;
+        let parts = data.chunks(COMPARED).zip(twin.elements().chunks_mut(COMPARED)).enumerate();
+        for (number, (now, before)) in parts {
+            let changed = mark_changed(&mut words, bytemuck::cast_slice(now), bytemuck::cast_slice(before), unit);
+            if changed == 0 {
+                continue;
+            }
+            let shape = Shape::Marked { unit, marks: Marks::new(&words, now.len()) };
+            let part = Place { index: to.index + number * COMPARED, ..to };
+            // SAFETY: all elements are in a live slice.
+            unsafe { push_parts(self, part, now.len(), &shape, now.as_ptr().cast())? };
+            before.copy_from_slice(now);
+            pushed += changed;
+        }
+        Ok(pushed)
+    }
+}
+
+/// Whether so many elements are in a slice of this rank.
+fn check_local(count: usize, len: usize) -> Result<()> {
+    if count <= len { Ok(()) } else { Err(Error::OutOfBounds { index: 0, count, len }) }
+}
+
+/// # Safety
+/// All parts can be read from `data` on; they are within `count` elements there.
+unsafe fn push_parts<T: Pod>(
+    port: &Port,
+    to: Place<'_, T>,
+    count: usize,
+    shape: &Shape<'_>,
+    data: *const u8,
+) -> Result<()> {
+    let by = &port.initiator;
+    by.tick();
+    match by.ni.resolve(to, count)? {
+        // SAFETY: found for that many elements; the caller's promise, here and below.
+        Reach::Pointer(target) => unsafe { shape.push(target, data) },
+        Reach::Area(area, offset) => unsafe { by.push_parts_area((area, offset), shape, data, None)? },
+        Reach::Far(target) => unsafe { by.push_parts_routed(target, shape, data, None)? },
+    }
+    Ok(())
+}
+
+/// # Safety
+/// All parts can be written from `into` on; they are within `count` elements there.
+unsafe fn pull_parts<T: Pod>(
+    port: &Port,
+    from: Place<'_, T>,
+    count: usize,
+    shape: &Shape<'_>,
+    into: *mut u8,
+) -> Result<()> {
+    let by = &port.initiator;
+    by.tick();
+    match by.ni.resolve(from, count)? {
+        // SAFETY: found for that many elements; the caller's promise, here and below.
+        Reach::Pointer(source) => unsafe { shape.pull(into, source) },
+        Reach::Area(area, offset) => unsafe { by.pull_parts_area((area, offset), shape, into)? },
+        Reach::Far(target) => unsafe { by.pull_parts_routed(target, shape, into)? },
+    }
+    Ok(())
+}
