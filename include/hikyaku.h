@@ -218,6 +218,34 @@ int hk_push_status(const void *my_addr, int rank, hk_area area, size_t offset, s
 int hk_pull_status(void *my_addr, int rank, hk_area area, size_t offset, size_t size,
                    hk_area status, size_t status_offset, uint64_t value);
 
+/* Partial transfers: some parts of a range, in one operation. As after hk_push, a word or a notification of this thread to the same rank
+ * arrives after all of them. Lengths and distances are in bytes. */
+
+/* `count` blocks of `block` bytes. At `my_addr` one begins `here` bytes after the one before, in the area `there` bytes. Blocks must not
+ * overlap; where `here` is `block`, they are packed. */
+typedef struct hk_stride {
+    size_t block, count, here, there;
+} hk_stride;
+
+/* Writes (reads) blocks: a column of a matrix, say. */
+int hk_push_stride(const void *my_addr, int rank, hk_area area, size_t offset, hk_stride stride);
+int hk_pull_stride(void *my_addr, int rank, hk_area area, size_t offset, hk_stride stride);
+
+/* Writes (reads) those of `units` units of `unit` bytes that are marked, at the same places on both sides; others are left as they are.
+ * Unit n is marked if bit n % 64 of word n / 64 of the bitmap is set. Units of 1, 4 and 8 bytes are the fastest. */
+int hk_push_bitmap(const void *my_addr, int rank, hk_area area, size_t offset,
+                   const uint64_t *bitmap, size_t unit, size_t units);
+int hk_pull_bitmap(void *my_addr, int rank, hk_area area, size_t offset,
+                   const uint64_t *bitmap, size_t unit, size_t units);
+
+/* Reads `size` bytes, and keeps a copy of them at `twin`, which has as many and lies apart. */
+int hk_pull_twin(void *my_addr, int rank, hk_area area, size_t offset, size_t size, void *twin);
+
+/* Writes those units of `unit` bytes that differ from the twin; `pushed`, if not null, gets how many. Then the twin is as the bytes that
+ * were written. So several ranks can change one range at once, each its own units. `size` is a multiple of `unit`. */
+int hk_push_diff(const void *my_addr, int rank, hk_area area, size_t offset, size_t size,
+                 void *twin, size_t unit, size_t *pushed);
+
 /* Transfers: pushes and pulls that go on while the program computes. Any number can be under way, with one rank or several. Those
  * with ranks of this host end at once. The bytes at `my_addr` are left alone by the program until the transfer has ended: a push must
  * not find them changed, a pull writes them at any time. A transfer belongs to the thread that has started it.

@@ -9,8 +9,8 @@
 
 use crate::error::Failure;
 use crate::message::CMessage;
-use core_hikyaku::ffi::{RawPort, RawTransfers, copy_out};
-use core_hikyaku::{ARGUMENT_COUNT, Area, Arguments, PAYLOAD_MAX, Place, Port};
+use core_hikyaku::ffi::{RawParts, RawPort, RawTransfers, Units, copy_out};
+use core_hikyaku::{ARGUMENT_COUNT, Area, Arguments, PAYLOAD_MAX, Place, Port, Stride};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 
@@ -258,6 +258,65 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Parts of a range.
+impl Source<'_> {
+    /// Pushes blocks.
+    pub fn push_stride(&self, port: &Port, to: Place<'_, u8>, stride: Stride) -> Result<(), Failure> {
+        let data = self.address(stride.span_here())?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.push_stride_from(to, data, stride) }?)
+    }
+
+    /// Pushes marked units.
+    pub fn push_marked(&self, port: &Port, to: Place<'_, u8>, marked: Units<'_>) -> Result<(), Failure> {
+        let data = self.address(marked.unit.saturating_mul(marked.units))?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.push_marked_from(to, data, marked) }?)
+    }
+
+    /// Pushes those of `size` bytes that differ from the twin, in units of so many bytes; how many units.
+    pub fn push_diff(
+        &self,
+        port: &Port,
+        to: Place<'_, u8>,
+        size: usize,
+        twin: Target<'_>,
+        unit: usize,
+    ) -> Result<usize, Failure> {
+        let data = self.address(size)?;
+        let twin = twin.twin_of(data, size)?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.push_diff_from(to, data, twin, unit) }?)
+    }
+}
+
+/// Parts of a range.
+impl Target<'_> {
+    /// Pulls blocks.
+    pub fn pull_stride(&self, port: &Port, from: Place<'_, u8>, stride: Stride) -> Result<(), Failure> {
+        let into = self.address(stride.span_here())?;
+        // SAFETY: the caller's to write.
+        Ok(unsafe { port.pull_stride_into(from, into, stride) }?)
+    }
+
+    /// Pulls `size` bytes, and keeps a twin of them.
+    pub fn pull_twin(&self, port: &Port, from: Place<'_, u8>, size: usize, twin: Target<'_>) -> Result<(), Failure> {
+        self.pull(port, from, size)?;
+        let into = self.address(size)?;
+        let twin = twin.twin_of(into, size)?;
+        // SAFETY: the caller's to read; peers may change them again meanwhile.
+        unsafe { copy_out(into, twin) };
+        Ok(())
+    }
+
+    /// Pulls marked units.
+    pub fn pull_marked(&self, port: &Port, from: Place<'_, u8>, marked: Units<'_>) -> Result<(), Failure> {
+        let into = self.address(marked.unit.saturating_mul(marked.units))?;
+        // SAFETY: the caller's to write.
+        Ok(unsafe { port.pull_marked_into(from, into, marked) }?)
+    }
+}
+
 /// Bytes to read, and others to write.
 pub type Apart<'a> = (&'a [u8], &'a mut [u8]);
 
@@ -288,11 +347,22 @@ impl<'a> Target<'a> {
 
     /// `other_size` bytes there and `size` bytes here, which may not overlap.
     fn apart(self, size: usize, other: &Source<'a>, other_size: usize) -> Result<Apart<'a>, Failure> {
-        let overlap = size > 0
+        if self.overlaps(size, other.0.cast(), other_size) {
+            return Err(Failure::Overlap);
+        }
+        Ok((other.bytes(other_size)?, self.bytes(size)?))
+    }
+
+    fn overlaps(&self, size: usize, other: *const u8, other_size: usize) -> bool {
+        size > 0
             && other_size > 0
-            && other.0.addr() < self.0.addr().saturating_add(size)
-            && self.0.addr() < other.0.addr().saturating_add(other_size);
-        if overlap { Err(Failure::Overlap) } else { Ok((other.bytes(other_size)?, self.bytes(size)?)) }
+            && other.addr() < self.0.addr().saturating_add(size)
+            && self.0.addr() < other.addr().saturating_add(other_size)
+    }
+
+    /// The twin of as many bytes elsewhere, which peers may change meanwhile.
+    fn twin_of(self, data: *const u8, size: usize) -> Result<&'a mut [u8], Failure> {
+        if self.overlaps(size, data, size) { Err(Failure::Overlap) } else { self.bytes(size) }
     }
 
     /// Pulls `size` bytes.

@@ -39,6 +39,7 @@ mod given;
 mod handle;
 mod message;
 mod operation;
+mod partial;
 mod process;
 mod progress;
 mod thread;

@@ -79,6 +79,12 @@ fn remote_operations() {
 }
 
 #[test]
+fn partial_transfers() {
+    alone("partial.c");
+    job("partial.c", &[2, 3]);
+}
+
+#[test]
 fn transfers_beside_the_program() {
     alone("transfers.c");
     job("transfers.c", &[2, 3]);

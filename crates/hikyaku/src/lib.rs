@@ -113,7 +113,7 @@ pub mod ffi {
     pub use crate::collective::pending::open_scope;
     pub use crate::memory::copy::copy_out;
     pub use crate::message::operation::raw::RawMessages;
-    pub use crate::ni::{Namer, RawPort, RawTransfers, name_calls_by, stand_by};
+    pub use crate::ni::{Namer, RawParts, RawPort, RawTransfers, Units, name_calls_by, stand_by};
 }
 
 /// What a transport between hosts must do, and those there are. Not yet in its final form.

@@ -26,7 +26,7 @@ pub(crate) mod bitmap;
 pub(crate) mod block;
 pub(crate) mod message;
 pub(crate) mod operation;
-mod partial;
+pub(crate) mod partial;
 pub(crate) mod port;
 pub(crate) mod prepared;
 pub(crate) mod raw;

@@ -8,6 +8,7 @@ use super::port::Port;
 use super::stride::Stride;
 use super::twin::Twin;
 use crate::error::{Error, Result};
+use crate::memory::copy::copy_out;
 use crate::memory::parts::{mark_changed, marks::Marks};
 use crate::ni::reach::place::{Place, Reach};
 use crate::ni::wire::shape::Shape;
@@ -157,23 +158,135 @@ impl Port {
         if unit == 0 {
             return Ok(0);
         }
-        let mut words = [0; COMPARED / 64];
+        // Any element begins at a byte.
+        let to = to.cast::<u8>()?;
         let mut pushed = 0;
         let parts = data.chunks(COMPARED).zip(twin.elements().chunks_mut(COMPARED)).enumerate();
         for (number, (now, before)) in parts {
-            let changed = mark_changed(&mut words, bytemuck::cast_slice(now), bytemuck::cast_slice(before), unit);
-            if changed == 0 {
-                continue;
-            }
-            let shape = Shape::Marked { unit, marks: Marks::new(&words, now.len()) };
-            let part = Place { index: to.index + number * COMPARED, ..to };
-            // SAFETY: all elements are in a live slice.
-            unsafe { push_parts(self, part, now.len(), &shape, now.as_ptr().cast())? };
-            before.copy_from_slice(now);
-            pushed += changed;
+            let part = Place { index: to.index + number * COMPARED * unit, ..to };
+            let (now, before) = (bytemuck::cast_slice(now), bytemuck::cast_slice_mut(before));
+            pushed += push_changed(self, part, now, before, unit)?;
         }
         Ok(pushed)
     }
+}
+
+/// Partial transfers of local memory that no slice can stand for, since peers may change it meanwhile. All lengths are in bytes.
+pub trait RawParts: sealed::Sealed {
+    /// [`Port::push_stride`] from blocks at `data`.
+    ///
+    /// # Safety
+    /// They can be read.
+    unsafe fn push_stride_from(&self, to: Place<'_, u8>, data: *const u8, stride: Stride) -> Result<()>;
+
+    /// [`Port::pull_stride`] into blocks at `into`.
+    ///
+    /// # Safety
+    /// They can be written.
+    unsafe fn pull_stride_into(&self, from: Place<'_, u8>, into: *mut u8, stride: Stride) -> Result<()>;
+
+    /// [`Port::push_bitmap`] of `units` units of `unit` bytes at `data`: unit `n` if bit `n % 64` of word `n / 64` is set.
+    ///
+    /// # Safety
+    /// Those that are marked can be read.
+    unsafe fn push_marked_from(&self, to: Place<'_, u8>, data: *const u8, marked: Units<'_>) -> Result<()>;
+
+    /// [`Port::pull_bitmap`] into `units` units of `unit` bytes at `into`.
+    ///
+    /// # Safety
+    /// Those that are marked can be written.
+    unsafe fn pull_marked_into(&self, from: Place<'_, u8>, into: *mut u8, marked: Units<'_>) -> Result<()>;
+
+    /// [`Port::push_diff`] of as many bytes at `data` as the twin has, in units of `unit` bytes; how many units were pushed.
+    ///
+    /// # Safety
+    /// They can be read.
+    unsafe fn push_diff_from(&self, to: Place<'_, u8>, data: *const u8, twin: &mut [u8], unit: usize) -> Result<usize>;
+}
+
+/// Marked units.
+#[derive(Clone, Copy, Debug)]
+pub struct Units<'a> {
+    /// Bytes of each.
+    pub unit: usize,
+    /// How many there are.
+    pub units: usize,
+    /// A bit for each.
+    pub words: &'a [u64],
+}
+
+impl Units<'_> {
+    /// The shape, and how many bytes all units have, marked or not.
+    fn shape(&self) -> Result<(Shape<'_>, usize)> {
+        let Units { unit, units, words } = *self;
+        if unit == 0 || words.len() < units.div_ceil(64) {
+            return Err(Error::Invalid(format!("{} words of marks for {units} units of {unit} bytes", words.len())));
+        }
+        // What cannot be counted is in no area.
+        Ok((Shape::Marked { unit, marks: Marks::new(words, units) }, unit.saturating_mul(units)))
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Port {}
+}
+
+impl RawParts for Port {
+    unsafe fn push_stride_from(&self, to: Place<'_, u8>, data: *const u8, stride: Stride) -> Result<()> {
+        stride.check()?;
+        // SAFETY: the caller's promise.
+        unsafe { push_parts(self, to, stride.span_there(), &stride.shape(1), data) }
+    }
+
+    unsafe fn pull_stride_into(&self, from: Place<'_, u8>, into: *mut u8, stride: Stride) -> Result<()> {
+        stride.check()?;
+        // SAFETY: the caller's promise.
+        unsafe { pull_parts(self, from, stride.span_there(), &stride.shape(1), into) }
+    }
+
+    unsafe fn push_marked_from(&self, to: Place<'_, u8>, data: *const u8, marked: Units<'_>) -> Result<()> {
+        let (shape, bytes) = marked.shape()?;
+        // SAFETY: the caller's promise.
+        unsafe { push_parts(self, to, bytes, &shape, data) }
+    }
+
+    unsafe fn pull_marked_into(&self, from: Place<'_, u8>, into: *mut u8, marked: Units<'_>) -> Result<()> {
+        let (shape, bytes) = marked.shape()?;
+        // SAFETY: the caller's promise.
+        unsafe { pull_parts(self, from, bytes, &shape, into) }
+    }
+
+    unsafe fn push_diff_from(&self, to: Place<'_, u8>, data: *const u8, twin: &mut [u8], unit: usize) -> Result<usize> {
+        if unit == 0 || !twin.len().is_multiple_of(unit) {
+            return Err(Error::Invalid(format!("{} bytes are no whole number of units of {unit} bytes", twin.len())));
+        }
+        self.initiator.ni.resolve(to, twin.len())?;
+        // What is compared, sent, and kept as the twin is the same, whatever peers write meanwhile.
+        let mut seen = vec![0; twin.len().min(COMPARED * unit)];
+        let mut pushed = 0;
+        for (number, before) in twin.chunks_mut(COMPARED * unit).enumerate() {
+            let (offset, seen) = (number * COMPARED * unit, &mut seen[..before.len()]);
+            // SAFETY: the caller's promise.
+            unsafe { copy_out(data.wrapping_add(offset), seen) };
+            let part = Place { index: to.index + offset, ..to };
+            pushed += push_changed(self, part, seen, before, unit)?;
+        }
+        Ok(pushed)
+    }
+}
+
+/// Pushes the units that have changed, at most [`COMPARED`] in all; then the bytes before are as they are now.
+fn push_changed(port: &Port, to: Place<'_, u8>, now: &[u8], before: &mut [u8], unit: usize) -> Result<usize> {
+    let mut words = [0; COMPARED / 64];
+    let changed = mark_changed(&mut words, now, before, unit);
+    if changed > 0 {
+        let shape = Shape::Marked { unit, marks: Marks::new(&words, now.len() / unit) };
+        // SAFETY: all units are in a live slice.
+        unsafe { push_parts(port, to, now.len(), &shape, now.as_ptr())? };
+        before.copy_from_slice(now);
+    }
+    Ok(changed)
 }
 
 /// Whether so many elements are in a slice of this rank.
