@@ -306,9 +306,11 @@ unsafe fn push_parts<T: Pod>(
     let by = &port.initiator;
     by.tick();
     match by.ni.resolve(to, count)? {
-        // SAFETY: found for that many elements; the caller's promise, here and below.
+        // SAFETY: found for that many elements; the caller's promise.
         Reach::Pointer(target) => unsafe { shape.push(target, data) },
+        // SAFETY: as above.
         Reach::Area(area, offset) => unsafe { by.push_parts_area((area, offset), shape, data, None)? },
+        // SAFETY: as above.
         Reach::Far(target) => unsafe { by.push_parts_routed(target, shape, data, None)? },
     }
     Ok(())
@@ -326,9 +328,11 @@ unsafe fn pull_parts<T: Pod>(
     let by = &port.initiator;
     by.tick();
     match by.ni.resolve(from, count)? {
-        // SAFETY: found for that many elements; the caller's promise, here and below.
+        // SAFETY: found for that many elements; the caller's promise.
         Reach::Pointer(source) => unsafe { shape.pull(into, source) },
+        // SAFETY: as above.
         Reach::Area(area, offset) => unsafe { by.pull_parts_area((area, offset), shape, into)? },
+        // SAFETY: as above.
         Reach::Far(target) => unsafe { by.pull_parts_routed(target, shape, into)? },
     }
     Ok(())

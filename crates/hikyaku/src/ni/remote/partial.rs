@@ -96,13 +96,16 @@ impl Initiator {
         status: Option<StatusWord>,
     ) -> Result<()> {
         let max = self.ni.payload_max(to.rank);
-        // SAFETY: the caller's promise, here and below.
         match *shape {
             _ if shape.is_empty() => self.push_routed(to, Data::EMPTY, status),
-            Shape::Blocks(blocks) if blocks.block <= max => unsafe { self.push_blocks(to, blocks, data, status) },
-            Shape::Marked { unit, marks } if 8 + 64 * unit <= max => unsafe {
-                self.push_marked(to, unit, marks, data, status)
-            },
+            Shape::Blocks(blocks) if blocks.block <= max => {
+                // SAFETY: the caller's promise.
+                unsafe { self.push_blocks(to, blocks, data, status) }
+            }
+            Shape::Marked { unit, marks } if 8 + 64 * unit <= max => {
+                // SAFETY: the caller's promise.
+                unsafe { self.push_marked(to, unit, marks, data, status) }
+            }
             // Each part fills packets by itself.
             _ => {
                 shape.try_parts(|here, there, bytes| {

@@ -66,9 +66,10 @@ impl Form {
             Form::Plain { local: Local::Into(_), .. } => {
                 Cut { act: Act::Pull { bytes: count as u64, position }, offset: first }
             }
-            // SAFETY: they can be read while the transfer is open.
             Form::Plain { local: Local::From(start), .. } => {
-                Cut { act: Act::Push(unsafe { Data::shared(start.add(first), count) }), offset: first }
+                // SAFETY: they can be read while the transfer is open.
+                let data = unsafe { Data::shared(start.add(first), count) };
+                Cut { act: Act::Push(data), offset: first }
             }
             Form::Blocks { blocks: Blocks { block, there, .. }, .. } => {
                 let (block, count, distance) = (block as u32, count as u32, there as u64);
