@@ -31,6 +31,7 @@
 //! | have memory on one rank, by id | [`Port::area`], [`Port::register`], [`Port::open_area`] |
 //! | have memory that messages move without a system call | [`Port::block`] |
 //! | move data | [`Port::push`], [`Port::pull`], [`Port::push_notify`], [`Port::push_notify_add`] |
+//! | move parts of a range: columns, marked or changed elements | [`Port::push_stride`], [`Port::push_bitmap`], [`Port::push_diff`], and their pulls |
 //! | move data while computing | [`Port::scope`], [`TransferScope::start_pull`], [`TransferScope::start_push`] |
 //! | set and wait for flags | [`Port::word`], [`Port::wait`], [`Port::wait_any`] |
 //! | change a word atomically | [`Port::atomic`], [`Port::fetch_add`], [`Port::compare_swap`] |

@@ -330,6 +330,11 @@ mod tests {
             Act::Push(data) => format!("push {:?}", bytes(data)),
             Act::PushThen { data, then, tail } => format!("push {:?} then {tail:?} at {then}", bytes(data)),
             Act::PushAdd { data, then, amount } => format!("push {:?} then add {amount} at {then}", bytes(data)),
+            Act::PushBlocks { data, block, distance } => format!("push {:?} by {block} of {distance}", bytes(data)),
+            Act::PushMarked { data, unit, units } => format!("push {:?} of {units} by {unit}", bytes(data)),
+            Act::PullMarked { marks, unit, units, position } => {
+                format!("pull {:?} of {units} by {unit} at {position}", bytes(marks))
+            }
             other => format!("{other:?}"),
         };
         format!("{act} at {:?}", operation.at)
@@ -338,10 +343,15 @@ mod tests {
     proptest! {
         #[test]
         fn operations_survive_a_packet(
-            words in any::<[u64; 2]>(), which in 0usize..14, data in proptest::collection::vec(any::<u8>(), 0..100),
+            words in any::<[u64; 2]>(), which in 0usize..18, data in proptest::collection::vec(any::<u8>(), 0..100),
             tail in proptest::collection::vec(any::<u64>(), 0..=8), (id, key, offset) in any::<(u32, u64, u64)>(),
         ) {
             let [a, b] = words;
+            // All are marked.
+            let units = data.len() as u64 % 64;
+            let marked: Vec<u8> = u64::MAX.to_le_bytes().into_iter().cycle().take(8 * units.div_ceil(64) as usize)
+                .chain(data[..units as usize].iter().copied()).collect();
+            let marks = &marked[..8 * units.div_ceil(64) as usize];
             let (data, tail): (Data<'_>, &[u8]) = (data[..].into(), bytemuck::cast_slice(&tail));
             let acts = [
                 Act::Push(data), Act::PushThen { data, then: a, tail }, Act::Word(a), Act::Change(Change::Word(Atomic::Add(a))),
@@ -350,6 +360,10 @@ mod tests {
                 Act::Change(Change::Word(Atomic::Xor(a))), Act::Change(Change::AddFloat(a)),
                 Act::Pull { bytes: a, position: b }, Act::Open, Act::Settle,
                 Act::PushAdd { data, then: a, amount: b },
+                Act::PushBlocks { data, block: data.len().max(1) as u64, distance: a },
+                Act::PushMarked { data: marked[..].into(), unit: 1, units },
+                Act::PullBlocks { block: a as u32, count: (b % 1000) as u32, distance: b % (1 << 40), position: a },
+                Act::PullMarked { marks: marks.into(), unit: a as u32, units: units as u32, position: b },
             ];
             let at = Target::decode(3, [id as u64, key, offset]).unwrap();
             let operation = Operation { at, act: acts[which], manner: Manner::Plain };
@@ -364,12 +378,26 @@ mod tests {
 
         #[test]
         fn whatever_a_peer_sends_is_read_or_refused(
-            handler in any::<u16>(), arguments in any::<[u64; 6]>(), payload in proptest::collection::vec(any::<u8>(), 0..100)
+            handler in any::<u16>(), payload in proptest::collection::vec(any::<u8>(), 0..100),
+            arguments in proptest::array::uniform6(prop_oneof![any::<u64>(), 0u64..100, Just(1 << 32 | 1), Just(u64::MAX)]),
         ) {
-            let handler = (handler % 16) | (handler & verb::HALF);
+            let handler = (handler % 18) | (handler & verb::HALF);
             let packet = Packet { handler, kind: kind::ROUTED, arguments, ..Packet::default() };
             if let Some(operation) = Operation::decode(0, &packet, &payload) {
-                prop_assert!(operation.act.span() <= payload.len().max(8) as u64 || handler == verb::PULL);
+                let act = operation.act;
+                let is_pull = matches!(act, Act::Pull { .. } | Act::PullBlocks { .. } | Act::PullMarked { .. });
+                prop_assert!(is_pull || act.carried() <= payload.len().max(8) as u64, "{:?}", act);
+                // What it writes begins and ends where it says.
+                match act {
+                    Act::PushBlocks { data, block, distance } => {
+                        let last = (data.len() as u64 / block).saturating_sub(1) * distance;
+                        prop_assert!(data.len() == 0 || act.span() == last + block);
+                    }
+                    Act::PushMarked { data, unit, units } => {
+                        prop_assert!(act.span() == unit * units && data.len() as u64 >= units.div_ceil(64) * 8);
+                    }
+                    _ => {}
+                }
             }
         }
     }
