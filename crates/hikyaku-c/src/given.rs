@@ -104,6 +104,27 @@ impl<T: Copy> In<'_, T> {
     }
 }
 
+impl In<'_, u64> {
+    /// A private copy of a bitmap of so many units of `unit` bytes: peers may be changing it.
+    pub fn bitmap(&self, unit: usize, units: usize) -> Result<Vec<u64>, Failure> {
+        if unit == 0 {
+            return Err(Failure::Choice { what: "unit", value: 0 });
+        }
+        let bytes = unit.saturating_mul(units);
+        let (count, mut words) = (units.div_ceil(64), Vec::new());
+        if bytes > isize::MAX as usize || words.try_reserve_exact(count).is_err() {
+            return Err(Failure::Size(bytes));
+        }
+        if count > 0 {
+            required(self.0, "the bitmap")?;
+            words.resize(count, 0);
+            // SAFETY: not null, and so many are the caller's to read, by the header.
+            unsafe { copy_out(self.0.cast(), bytemuck::cast_slice_mut(&mut words)) };
+        }
+        Ok(words)
+    }
+}
+
 impl In<'_, Arguments> {
     /// The words of a message, or zeros for null.
     #[inline(always)]

@@ -49,7 +49,7 @@ exported! {
         units: usize,
     ) -> c_int {
         with_port(|port| {
-            let words = if units == 0 { &[] } else { bitmap.slice(units.div_ceil(64), "the bitmap")? };
+            let words = &bitmap.bitmap(unit, units)?;
             area.with_bytes(rank as usize, offset, |to| my_addr.push_marked(port, to, Units { unit, units, words }))
         })
     }
@@ -65,7 +65,7 @@ exported! {
         units: usize,
     ) -> c_int {
         with_port(|port| {
-            let words = if units == 0 { &[] } else { bitmap.slice(units.div_ceil(64), "the bitmap")? };
+            let words = &bitmap.bitmap(unit, units)?;
             area.with_bytes(rank as usize, offset, |from| my_addr.pull_marked(port, from, Units { unit, units, words }))
         })
     }

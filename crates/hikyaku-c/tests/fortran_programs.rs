@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use support::*;
 
 /// What Fortran programs do without: areas of one rank, addresses, status words, blocks, threads that serve.
-const NOT_IN_FORTRAN: [&str; 21] = [
+const NOT_IN_FORTRAN: [&str; 27] = [
     "hk_address",
     "hk_allgather",
     "hk_alltoall",
@@ -25,8 +25,14 @@ const NOT_IN_FORTRAN: [&str; 21] = [
     "hk_gather",
     "hk_ni_thread_start",
     "hk_ni_thread_stop",
+    "hk_pull_bitmap",
     "hk_pull_status",
+    "hk_pull_stride",
+    "hk_pull_twin",
+    "hk_push_bitmap",
+    "hk_push_diff",
     "hk_push_status",
+    "hk_push_stride",
     "hk_reaches_private_memory",
     "hk_scatter",
     "hk_wait_any",

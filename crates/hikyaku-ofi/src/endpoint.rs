@@ -107,6 +107,20 @@ impl Endpoint {
         }
     }
 
+    /// Hands out all that is left of the last message: nobody else looks for it before another one comes. Whether there was anything.
+    fn hand_out(&self, polling: &mut Polling, sink: &mut dyn Sink) -> bool {
+        let mut any = false;
+        while let Some(message) = polling.message.as_mut().filter(|message| message.at < message.bytes) {
+            any = true;
+            let from = message.from;
+            match message.next() {
+                Some((packet, payload)) => sink.message(from, &packet, payload),
+                None => self.state().refused += 1,
+            }
+        }
+        any
+    }
+
     /// What there is for the interface, with the frame of the last message given back.
     fn next(&self, polling: &mut Polling) -> Option<Ready> {
         let mut state = self.state();
@@ -151,15 +165,7 @@ impl Transport for Endpoint {
         let Some(mut polling) = self.polling() else { return false };
         let mut any = false;
         for _ in 0..MESSAGES_MAX {
-            if let Some(message) = polling.message.as_mut().filter(|message| message.at < message.bytes) {
-                any = true;
-                let from = message.from;
-                match message.next() {
-                    Some((packet, payload)) => sink.message(from, &packet, payload),
-                    None => self.state().refused += 1,
-                }
-                continue;
-            }
+            any |= self.hand_out(&mut polling, sink);
             let Some(ready) = self.next(&mut polling) else { return any };
             any = true;
             match ready {
@@ -171,7 +177,7 @@ impl Transport for Endpoint {
                 }
             }
         }
-        any
+        self.hand_out(&mut polling, sink) || any
     }
 
     fn has_arrived(&self) -> bool {

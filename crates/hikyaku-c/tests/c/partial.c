@@ -64,6 +64,9 @@ int main(void) {
     FAILS(HK_ERR_BOUNDS, hk_push_bitmap(matrix, right, data, 8, bitmap, 8, CELLS));
     FAILS(HK_ERR_INVALID, hk_push_bitmap(matrix, right, data, 0, NULL, 8, CELLS));
     FAILS(HK_ERR_INVALID, hk_push_bitmap(matrix, right, data, 0, bitmap, 0, CELLS));
+    FAILS(HK_ERR_INVALID, hk_push_bitmap(matrix, right, data, 0, bitmap, 8, SIZE_MAX));
+    OK(hk_push_diff(matrix, right, data, 0, 0, twin, (size_t)1 << 60, &pushed));
+    CHECK(pushed == 0);
     FAILS(HK_ERR_INVALID, hk_push_diff(matrix, right, data, 0, 12, twin, 8, NULL));
     FAILS(HK_ERR_INVALID, hk_push_diff(matrix, right, data, 0, 16, matrix, 8, NULL));
     FAILS(HK_ERR_INVALID, hk_pull_twin(matrix, right, data, 0, 16, (char *)matrix + 8));

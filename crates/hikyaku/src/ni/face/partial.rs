@@ -263,10 +263,11 @@ impl RawParts for Port {
         }
         self.initiator.ni.resolve(to, twin.len())?;
         // What is compared, sent, and kept as the twin is the same, whatever peers write meanwhile.
-        let mut seen = vec![0; twin.len().min(COMPARED * unit)];
+        let most = COMPARED.saturating_mul(unit);
+        let mut seen = vec![0; twin.len().min(most)];
         let mut pushed = 0;
-        for (number, before) in twin.chunks_mut(COMPARED * unit).enumerate() {
-            let (offset, seen) = (number * COMPARED * unit, &mut seen[..before.len()]);
+        for (number, before) in twin.chunks_mut(most).enumerate() {
+            let (offset, seen) = (number * most, &mut seen[..before.len()]);
             // SAFETY: the caller's promise.
             unsafe { copy_out(data.wrapping_add(offset), seen) };
             let part = Place { index: to.index + offset, ..to };

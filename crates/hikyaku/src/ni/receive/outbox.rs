@@ -47,6 +47,11 @@ impl Outbox {
         }
     }
 
+    /// Whether it is that of whoever serves far ranks.
+    pub fn is_for_far(&self) -> bool {
+        self.lane.is_none()
+    }
+
     /// Room to pack an answer in, empty.
     pub fn take_scratch(&mut self) -> Vec<u8> {
         let mut scratch = std::mem::take(&mut self.scratch);

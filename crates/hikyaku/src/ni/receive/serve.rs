@@ -13,7 +13,9 @@ use crate::transport::shm::ring::Packet;
 /// Performs an operation on this rank's memory and answers as far as the initiator wants it.
 pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Packet, payload: &[u8]) {
     // An area that is found stays meanwhile: a revocation by another thread of this rank waits for the guard.
-    let _inside = ni.own_areas.guard(NI_PORT).enter(ni.fences);
+    // Far ranks and near ones may be served at once, by two threads.
+    let guard = if outbox.is_for_far() { ni.own_areas.far_guard() } else { ni.own_areas.guard(NI_PORT) };
+    let _inside = guard.enter(ni.fences);
     let operation = Operation::decode(ni.rank, packet, payload).ok_or(Refusal::OutOfBounds);
     let mut packed = outbox.take_scratch();
     match operation.and_then(|operation| perform(ni, source, &operation, &mut packed)) {

@@ -14,13 +14,13 @@ use std::sync::OnceLock;
 pub(crate) struct OwnAreas {
     /// By id; made when the first area is, which most ranks never do.
     entries: OnceLock<Box<[Entry]>>,
-    /// One mark per port: inside an operation on an own area.
+    /// One mark per port: inside an operation on an own area. One besides for whoever serves far ranks, who does so beside the engine.
     guards: Box<[Guard]>,
 }
 
 impl OwnAreas {
     pub fn new(ports: usize) -> OwnAreas {
-        OwnAreas { entries: OnceLock::new(), guards: (0..ports).map(|_| Guard::new()).collect() }
+        OwnAreas { entries: OnceLock::new(), guards: (0..=ports).map(|_| Guard::new()).collect() }
     }
 
     /// Enters an area; false if its id is taken, or there is none.
@@ -50,6 +50,11 @@ impl OwnAreas {
         &self.guards[port]
     }
 
+    /// The mark of whoever serves far ranks.
+    pub fn far_guard(&self) -> &Guard {
+        &self.guards[self.guards.len() - 1]
+    }
+
     /// Waits for those threads that are inside an operation, after an area was taken away and a heavy fence.
     pub fn await_left(&self, relax: impl Fn()) {
         for guard in &self.guards {
@@ -62,5 +67,27 @@ impl OwnAreas {
 
     fn entry(&self, id: u32) -> Option<&Entry> {
         self.entries.get()?.get(id as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::fence::Fences;
+    use std::cell::{Cell, RefCell};
+
+    #[test]
+    fn a_revocation_waits_for_whoever_serves_far_ranks_though_the_engine_has_left() {
+        let areas = OwnAreas::new(3);
+        let far = RefCell::new(Some(areas.far_guard().enter(Fences::Symmetric)));
+        drop(areas.guard(0).enter(Fences::Symmetric));
+        let looks = Cell::new(0);
+        areas.await_left(|| {
+            looks.set(looks.get() + 1);
+            if looks.get() == 10 {
+                far.take();
+            }
+        });
+        assert_eq!(looks.get(), 10);
     }
 }

@@ -135,7 +135,8 @@ impl State {
         line.link.begin(now);
         self.lines[rank] = Some(Box::new(line));
         self.open.push(rank as u32);
-        self.due = None;
+        // What is due in which line is looked at anew.
+        self.due = Some(now);
         Ok(())
     }
 
