@@ -269,6 +269,7 @@ impl<M> Link<M> {
         if self.broken {
             return;
         }
+        self.excuse(now);
         self.receiver.tick(now);
         self.counters.timeouts += u64::from(self.sender.tick(now));
         if self.sender.deadline().is_none() && self.probe_at().is_some_and(|at| at <= now) {
@@ -279,6 +280,16 @@ impl<M> Link<M> {
         let attempts = self.sender.silence() + self.probes;
         self.broken =
             self.sender.is_peer_lost() || silent_for >= self.settings.silence_max_ps && attempts >= ATTEMPTS_MIN;
+    }
+
+    /// Time in which nobody looked after the link is not the peer's silence: this process was stopped, or the whole machine, and what
+    /// the peer has said may still lie here.
+    fn excuse(&mut self, now: Time) {
+        let late = self.next_timeout().map_or(0, |due| now.saturating_sub(due));
+        if late > self.settings.silence_max_ps / 4 {
+            self.heard_at = self.heard_at.saturating_add(late);
+            self.asked_at = self.asked_at.map(|at| at.saturating_add(late));
+        }
     }
 
     /// The link is there from now on: silence counts from here.

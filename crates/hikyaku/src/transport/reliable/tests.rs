@@ -236,6 +236,23 @@ fn whoever_was_stopped_asks_again_before_it_gives_up() {
     assert!(ends[0].is_settled() && !ends[0].is_broken());
 }
 
+/// The peer was stopped too, and takes a while: as long as it ever has.
+#[test]
+fn whoever_was_stopped_gives_the_peer_as_much_time_as_before() {
+    let mut link = watchful();
+    link.send(Box::new([1])).unwrap();
+    while link.next_frame(0).is_some() {}
+    let begin = 10_000 * ROUND_TRIP_PS;
+    let mut now = begin;
+    link.tick(now);
+    while !link.is_broken() {
+        while link.next_frame(now).is_some() {}
+        now = link.next_timeout().unwrap();
+        link.tick(now);
+    }
+    assert!((30 * ROUND_TRIP_PS..=80 * ROUND_TRIP_PS).contains(&(now - begin)), "{}", now - begin);
+}
+
 /// Nothing ever comes back.
 fn a_lost_peer_is_noticed() -> Result<(), String> {
     let settings = Settings::for_round_trip(ROUND_TRIP_PS);
