@@ -137,86 +137,52 @@ unsafe fn copy_bytes(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
     }
 }
 
-#[target_feature(enable = "avx512f")]
-unsafe fn pack_words(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
-    let mut done = 0;
-    each_mask::<8>(8, marks, |mask, at| {
-        // SAFETY: marked units alone are read, and as many written, which the caller vouches for.
-        unsafe {
-            asm!(
-                "kmovw k1, {mask:e}",
-                "kmovw k2, {packed:e}",
-                "vmovdqu64 zmm16{{k1}}{{z}}, [{s}]",
-                "vpcompressq zmm16{{k1}}{{z}}, zmm16",
-                "vmovdqu64 [{d}]{{k2}}, zmm16",
-                mask = in(reg) mask, packed = in(reg) packed(mask),
-                s = in(reg) src.wrapping_add(at), d = in(reg) dst.wrapping_add(done),
-                out("k1") _, out("k2") _, out("zmm16") _, options(nostack, preserves_flags),
-            );
+/// Packing and unpacking units of so many bytes, so many in a vector, by these instructions.
+macro_rules! packing {
+    ($pack:ident, $unpack:ident, $unit:literal, $lanes:literal, $move:literal, $compress:literal, $expand:literal) => {
+        #[target_feature(enable = "avx512f")]
+        unsafe fn $pack(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
+            let mut done = 0;
+            each_mask::<$lanes>($unit, marks, |mask, at| {
+                // SAFETY: marked units alone are read, and as many written, which the caller vouches for.
+                unsafe {
+                    asm!(
+                        "kmovw k1, {mask:e}",
+                        "kmovw k2, {packed:e}",
+                        concat!($move, " zmm16{{k1}}{{z}}, [{s}]"),
+                        concat!($compress, " zmm16{{k1}}{{z}}, zmm16"),
+                        concat!($move, " [{d}]{{k2}}, zmm16"),
+                        mask = in(reg) mask, packed = in(reg) packed(mask),
+                        s = in(reg) src.wrapping_add(at), d = in(reg) dst.wrapping_add(done),
+                        out("k1") _, out("k2") _, out("zmm16") _, options(nostack, preserves_flags),
+                    );
+                }
+                done += $unit * mask.count_ones() as usize;
+            });
         }
-        done += 8 * mask.count_ones() as usize;
-    });
+
+        #[target_feature(enable = "avx512f")]
+        unsafe fn $unpack(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
+            let mut done = 0;
+            each_mask::<$lanes>($unit, marks, |mask, at| {
+                // SAFETY: as many units as are marked are read, and those written, which the caller vouches for.
+                unsafe {
+                    asm!(
+                        "kmovw k1, {mask:e}",
+                        "kmovw k2, {packed:e}",
+                        concat!($move, " zmm16{{k2}}{{z}}, [{s}]"),
+                        concat!($expand, " zmm16{{k1}}{{z}}, zmm16"),
+                        concat!($move, " [{d}]{{k1}}, zmm16"),
+                        mask = in(reg) mask, packed = in(reg) packed(mask),
+                        s = in(reg) src.wrapping_add(done), d = in(reg) dst.wrapping_add(at),
+                        out("k1") _, out("k2") _, out("zmm16") _, options(nostack, preserves_flags),
+                    );
+                }
+                done += $unit * mask.count_ones() as usize;
+            });
+        }
+    };
 }
 
-#[target_feature(enable = "avx512f")]
-unsafe fn pack_halves(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
-    let mut done = 0;
-    each_mask::<16>(4, marks, |mask, at| {
-        // SAFETY: marked units alone are read, and as many written, which the caller vouches for.
-        unsafe {
-            asm!(
-                "kmovw k1, {mask:e}",
-                "kmovw k2, {packed:e}",
-                "vmovdqu32 zmm16{{k1}}{{z}}, [{s}]",
-                "vpcompressd zmm16{{k1}}{{z}}, zmm16",
-                "vmovdqu32 [{d}]{{k2}}, zmm16",
-                mask = in(reg) mask, packed = in(reg) packed(mask),
-                s = in(reg) src.wrapping_add(at), d = in(reg) dst.wrapping_add(done),
-                out("k1") _, out("k2") _, out("zmm16") _, options(nostack, preserves_flags),
-            );
-        }
-        done += 4 * mask.count_ones() as usize;
-    });
-}
-
-#[target_feature(enable = "avx512f")]
-unsafe fn unpack_words(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
-    let mut done = 0;
-    each_mask::<8>(8, marks, |mask, at| {
-        // SAFETY: as many units as are marked are read, and those written, which the caller vouches for.
-        unsafe {
-            asm!(
-                "kmovw k1, {mask:e}",
-                "kmovw k2, {packed:e}",
-                "vmovdqu64 zmm16{{k2}}{{z}}, [{s}]",
-                "vpexpandq zmm16{{k1}}{{z}}, zmm16",
-                "vmovdqu64 [{d}]{{k1}}, zmm16",
-                mask = in(reg) mask, packed = in(reg) packed(mask),
-                s = in(reg) src.wrapping_add(done), d = in(reg) dst.wrapping_add(at),
-                out("k1") _, out("k2") _, out("zmm16") _, options(nostack, preserves_flags),
-            );
-        }
-        done += 8 * mask.count_ones() as usize;
-    });
-}
-
-#[target_feature(enable = "avx512f")]
-unsafe fn unpack_halves(dst: *mut u8, src: *const u8, marks: Marks<'_>) {
-    let mut done = 0;
-    each_mask::<16>(4, marks, |mask, at| {
-        // SAFETY: as many units as are marked are read, and those written, which the caller vouches for.
-        unsafe {
-            asm!(
-                "kmovw k1, {mask:e}",
-                "kmovw k2, {packed:e}",
-                "vmovdqu32 zmm16{{k2}}{{z}}, [{s}]",
-                "vpexpandd zmm16{{k1}}{{z}}, zmm16",
-                "vmovdqu32 [{d}]{{k1}}, zmm16",
-                mask = in(reg) mask, packed = in(reg) packed(mask),
-                s = in(reg) src.wrapping_add(done), d = in(reg) dst.wrapping_add(at),
-                out("k1") _, out("k2") _, out("zmm16") _, options(nostack, preserves_flags),
-            );
-        }
-        done += 4 * mask.count_ones() as usize;
-    });
-}
+packing!(pack_words, unpack_words, 8, 8, "vmovdqu64", "vpcompressq", "vpexpandq");
+packing!(pack_halves, unpack_halves, 4, 16, "vmovdqu32", "vpcompressd", "vpexpandd");

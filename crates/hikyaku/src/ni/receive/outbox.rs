@@ -52,16 +52,9 @@ impl Outbox {
         self.lane.is_none()
     }
 
-    /// Room to pack an answer in, empty.
-    pub fn take_scratch(&mut self) -> Vec<u8> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        scratch
-    }
-
-    /// Gives it back.
-    pub fn give_scratch(&mut self, scratch: Vec<u8>) {
-        self.scratch = scratch;
+    /// Room to pack an answer in, which nothing else here touches.
+    pub fn scratch(&mut self) -> &mut Vec<u8> {
+        &mut self.scratch
     }
 
     fn try_send(&mut self, ni: &Base, rank: usize, packet: &Packet, payload: &[u8]) -> bool {

@@ -17,8 +17,7 @@ pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Pack
     let guard = if outbox.is_for_far() { ni.own_areas.far_guard() } else { ni.own_areas.guard(NI_PORT) };
     let _inside = guard.enter(ni.fences);
     let operation = Operation::decode(ni.rank, packet, payload).ok_or(Refusal::OutOfBounds);
-    let mut packed = outbox.take_scratch();
-    match operation.and_then(|operation| perform(ni, source, &operation, &mut packed)) {
+    match operation.and_then(|operation| perform(ni, source, &operation, outbox.scratch())) {
         // There is room for it: that was asked before.
         Ok((words, data)) if token::is_answered(packet.address) => {
             if token::is_counted(packet.address) {
@@ -35,7 +34,6 @@ pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Pack
         }
         _ => {}
     }
-    outbox.give_scratch(packed);
 }
 
 /// What is answered: words, and bytes that can be read as long as the guard is held and what was packed is left alone.
