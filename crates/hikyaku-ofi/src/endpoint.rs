@@ -10,6 +10,7 @@ use hikyaku::spi::{
 };
 use hikyaku::{Error, Result};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,8 @@ pub struct Endpoint {
     /// That of the completion queue, which belongs to libfabric.
     descriptor: OwnedFd,
     timer: SleepTimer,
+    /// Nobody sleeps on the descriptor any more; see [`Endpoint::arm`].
+    is_watched_by_time: AtomicBool,
     /// Where its time begins.
     epoch: Instant,
     reaches_memory: bool,
@@ -78,6 +81,7 @@ impl Endpoint {
             polling: Mutex::default(),
             descriptor,
             timer: SleepTimer::new()?,
+            is_watched_by_time: AtomicBool::new(false),
             epoch: Instant::now(),
             reaches_memory,
         })
@@ -185,14 +189,22 @@ impl Transport for Endpoint {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.descriptor.as_fd())
+        (!self.is_watched_by_time.load(Ordering::Relaxed)).then(|| self.descriptor.as_fd())
     }
 
     fn arm(&self) -> Armed {
         let mut state = self.state();
         let now = Instant::now();
         let (is_expecting, has_due) = state.tick(now);
-        if state.is_ready() || !state.port.may_sleep() {
+        if state.is_ready() {
+            return Armed::Ready;
+        }
+        // libfabric 1.17 asks the connections of those who have left, which it has freed, whether one may sleep (`fi_trywait`).
+        if state.has_lost_any() {
+            self.is_watched_by_time.store(true, Ordering::Relaxed);
+            return Armed::Until(Some(now + RETRY_AFTER));
+        }
+        if !state.port.may_sleep() {
             return Armed::Ready;
         }
         let until = match (has_due, is_expecting) {

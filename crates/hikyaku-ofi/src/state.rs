@@ -390,6 +390,11 @@ impl State {
         (self.links.values().any(Link::is_expecting), has_due)
     }
 
+    /// Whether a rank has left, or is lost.
+    pub fn has_lost_any(&self) -> bool {
+        self.links.values().any(|link| link.loss.is_some())
+    }
+
     /// Whether something waits for the interface.
     pub fn is_ready(&self) -> bool {
         !self.ready.is_empty()
