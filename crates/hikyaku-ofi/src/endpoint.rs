@@ -242,12 +242,12 @@ impl Transport for Endpoint {
         self.reaches_memory.then_some(self)
     }
 
-    fn drained(&self) -> bool {
+    fn drained_but(&self, has_ended: &dyn Fn(usize) -> bool) -> bool {
         let mut state = self.state();
-        if state.is_settled() {
+        if state.is_settled(has_ended) {
             return true;
         }
         state.tick(Instant::now());
-        state.is_settled()
+        state.is_settled(has_ended)
     }
 }

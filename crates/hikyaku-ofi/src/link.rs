@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 pub const ASK_AFTER: Duration = Duration::from_millis(500);
 /// A peer that was silent for so long is lost.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// A peer to which libfabric cannot send any more is told to be lost after so long: before that its last words may come, or the
+/// launcher's word that it has died.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How soon a peer is asked what it has heard, when this rank wants to leave.
 const HURRIED_ASK_AFTER: Duration = Duration::from_millis(2);
 
@@ -41,6 +44,8 @@ pub struct Link {
     pub due: Due,
     /// Packets that wait for others to travel with.
     pub patient: Vec<u8>,
+    /// Since when nothing can be sent to it any more, and why.
+    broken: Option<(Instant, String)>,
     /// Why it is lost.
     pub loss: Option<Loss>,
 }
@@ -98,6 +103,7 @@ impl Link {
             asked_at: now,
             due: Due::default(),
             patient: Vec::new(),
+            broken: None,
             loss: None,
         }
     }
@@ -153,13 +159,13 @@ impl Link {
     /// Whether everything that was sent was heard, or never will be.
     pub fn is_settled(&self) -> bool {
         let has_said_all = self.patient.is_empty() && !self.due.leave;
-        self.loss.is_some() || self.acknowledged == self.sent && self.transfers == 0 && has_said_all
+        !self.is_open() || self.acknowledged == self.sent && self.transfers == 0 && has_said_all
     }
 
     /// Whether its silence means anything.
     pub fn is_expecting(&self) -> bool {
         let is_owed = self.acknowledged != self.sent || self.transfers > 0 || !self.early.is_empty();
-        let is_owed = is_owed || self.is_watched || self.is_busy;
+        let is_owed = is_owed || self.is_watched || self.is_busy || self.broken.is_some();
         is_owed && self.loss.is_none()
     }
 
@@ -168,6 +174,10 @@ impl Link {
         if !self.is_expecting() {
             self.since = None;
             return None;
+        }
+        if let Some((since, why)) = &self.broken {
+            let is_over = now.saturating_duration_since(*since) >= LAST_WORDS;
+            return is_over.then(|| Loss::Unreachable(format!("libfabric cannot send to it: {why}")));
         }
         let since = *self.since.get_or_insert(now);
         let last = since.max(self.heard_at);
@@ -183,6 +193,20 @@ impl Link {
             self.due.ask = true;
         }
         None
+    }
+
+    /// Whether it can be sent to.
+    pub fn is_open(&self) -> bool {
+        self.loss.is_none() && self.broken.is_none()
+    }
+
+    /// Nothing can be sent to it any more: one message is missing, so none can follow.
+    pub fn break_off(&mut self, now: Instant, why: impl FnOnce() -> String) {
+        if self.is_open() {
+            self.broken = Some((now, why()));
+            self.due = Due::default();
+            self.patient.clear();
+        }
     }
 
     /// Gives up what waits.

@@ -69,6 +69,9 @@ impl State {
         if let Some(why) = &link.loss {
             return Err(why.error(rank));
         }
+        if !link.is_open() {
+            return Ok(Start::Busy);
+        }
         let (to, under_way) = (link.to, link.transfers);
         if is_fenced && under_way > 0 {
             return Ok(Start::Busy);

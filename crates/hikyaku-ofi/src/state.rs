@@ -113,6 +113,9 @@ impl State {
         if let Some(why) = &link.loss {
             return Err(why.error(to));
         }
+        if !link.is_open() {
+            return Ok(false);
+        }
         let mut before = std::mem::take(&mut link.patient);
         if before.len() + bytes > MESSAGE_MAX - HEAD_BYTES {
             // Two messages.
@@ -127,7 +130,7 @@ impl State {
             first.copy_from_slice(&before);
             fill(second);
         });
-        if let Some(link) = self.links.get_mut(&(to as u32)).filter(|link| link.loss.is_none()) {
+        if let Some(link) = self.links.get_mut(&(to as u32)).filter(|link| link.is_open()) {
             if let Ok(true) = sent {
                 before.clear();
             }
@@ -140,7 +143,7 @@ impl State {
     pub fn keep(&mut self, to: usize, bytes: usize, fill: impl FnOnce(&mut [u8])) -> Result<bool> {
         let link = self.link(to)?;
         let before = link.patient.len();
-        if link.loss.is_some() || before + bytes > PATIENT_MAX {
+        if !link.is_open() || before + bytes > PATIENT_MAX {
             return Ok(false);
         }
         link.patient.resize(before + bytes, 0);
@@ -167,7 +170,7 @@ impl State {
         let Some(link) = self.links.get_mut(&rank).filter(|link| !link.patient.is_empty()) else { return Ok(true) };
         let mut packets = std::mem::take(&mut link.patient);
         let sent = self.send_data(rank as usize, packets.len(), |place| place.copy_from_slice(&packets));
-        if let Some(link) = self.links.get_mut(&rank).filter(|link| link.loss.is_none()) {
+        if let Some(link) = self.links.get_mut(&rank).filter(|link| link.is_open()) {
             if let Ok(true) = sent {
                 packets.clear();
             }
@@ -209,7 +212,7 @@ impl State {
             fill(&mut message[HEAD_BYTES..total]);
             return match self.port.inject(&message[..total], to) {
                 Ok(sent) => Ok(sent),
-                Err(code) => Err(self.fail(rank, code)),
+                Err(code) => Ok(self.fail(rank, code)),
             };
         }
         let frames = if total <= self.short.bytes() { &mut self.short } else { &mut self.long };
@@ -225,7 +228,7 @@ impl State {
             }
             Err(Refused::Never(frame, code)) => {
                 self.give_back(frame);
-                Err(self.fail(rank, code))
+                Ok(self.fail(rank, code))
             }
         }
     }
@@ -238,14 +241,14 @@ impl State {
         }
     }
 
-    /// Libfabric does not send to a rank any more: one message is missing, so none can follow.
+    /// Libfabric does not send to a rank any more. Nothing was sent, as the result says.
     #[cold]
-    pub(crate) fn fail(&mut self, rank: usize, code: isize) -> Error {
-        let why = Library::get().map_or_else(|_| code.to_string(), |library| library.error_text(code));
-        let why = Loss::Unreachable(format!("libfabric cannot send to it: {why}"));
-        let error = why.error(rank);
-        self.lose(rank, why);
-        error
+    pub(crate) fn fail(&mut self, rank: usize, code: isize) -> bool {
+        let why = || Library::get().map_or_else(|_| code.to_string(), |library| library.error_text(code));
+        if let Some(link) = self.links.get_mut(&(rank as u32)) {
+            link.break_off(Instant::now(), why);
+        }
+        false
     }
 
     fn lose(&mut self, rank: usize, why: Loss) {
@@ -371,7 +374,7 @@ impl State {
             return;
         }
         let (head, to) = (link.head(me, kind), link.to);
-        // It stays due while there is no room. A rank that cannot be sent to any more is lost, and nothing is due.
+        // It stays due while there is no room. To a rank that cannot be sent to any more, nothing is due.
         if let Ok(true) = self.send_message(rank as usize, to, &head, 0, |_| {})
             && let Some(due) = self.links.get_mut(&rank).and_then(|link| link.due.of(kind))
         {
@@ -390,9 +393,9 @@ impl State {
         (self.links.values().any(Link::is_expecting), has_due)
     }
 
-    /// Whether a rank has left, or is lost.
+    /// Whether a rank has left, or is lost, or will be.
     pub fn has_lost_any(&self) -> bool {
-        self.links.values().any(|link| link.loss.is_some())
+        self.links.values().any(|link| !link.is_open())
     }
 
     /// Whether something waits for the interface.
@@ -404,22 +407,23 @@ impl State {
     pub fn watch(&mut self, rank: usize) {
         if let Ok(link) = self.link(rank) {
             link.is_watched = true;
-            link.due.ask |= link.loss.is_none();
+            link.due.ask |= link.is_open();
         }
         self.say_due();
     }
 
-    /// Whether everything that was sent was heard, or never will be. From now on peers are asked at once.
-    pub fn is_settled(&mut self) -> bool {
+    /// Whether everything that was sent was heard, or never will be: its rank is lost, or has ended. From now on peers are asked
+    /// at once.
+    pub fn is_settled(&mut self, has_ended: &dyn Fn(usize) -> bool) -> bool {
         self.in_a_hurry = true;
         self.send_all_patient();
-        self.links.values().all(Link::is_settled)
+        self.links.iter().all(|(rank, link)| link.is_settled() || has_ended(*rank as usize))
     }
 
     /// This rank leaves.
     pub fn leave(&mut self) {
         self.send_all_patient();
-        self.links.values_mut().filter(|link| link.loss.is_none()).for_each(|link| link.due.leave = true);
+        self.links.values_mut().filter(|link| link.is_open()).for_each(|link| link.due.leave = true);
         self.say_due();
     }
 

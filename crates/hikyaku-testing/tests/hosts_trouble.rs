@@ -19,6 +19,8 @@ const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 const SOON: Duration = Duration::from_millis(500);
 /// Nothing was heard for so long when a host counts as unreachable.
 const SILENCE: Duration = Duration::from_secs(5);
+/// By what hosts reach each other.
+const TRANSPORTS: [&str; 2] = ["udp", "ofi"];
 /// Two ranks on each of two hosts.
 const HOST_OF: [usize; 4] = [0, 1, 0, 1];
 
@@ -34,9 +36,10 @@ fn number(outcome: &Outcome, rank: usize, word: &str) -> Option<u64> {
 }
 
 /// The last rank ends; gives how long after that the last of the others learned of it, each by `word` and its number.
-fn end_one(network: &Network, role: &str, call: &str, word: &str) -> Duration {
-    let (what, last) = (format!("{role} while others are in {call}"), HOST_OF.len() - 1);
+fn end_one(network: &Network, transport: &str, role: &str, call: &str, word: &str) -> Duration {
+    let (what, last) = (format!("{role} while others are in {call}, by {transport}"), HOST_OF.len() - 1);
     let launcher = network.launcher(AFAR, AFAR, &HOST_OF).args([role, call]).on_death(OnDeath::Continue);
+    let launcher = launcher.env("HIKYAKU_TRANSPORT", transport);
     let outcome = watched(&what, || launcher.run().unwrap());
     let ended = number(&outcome, last, "ended ").unwrap_or_else(|| panic!("{what}: {}", text(&outcome, last)));
     let mut slowest = 0;
@@ -55,16 +58,20 @@ fn end_one(network: &Network, role: &str, call: &str, word: &str) -> Duration {
 #[test]
 fn fault_1_a_death_on_another_host_reaches_those_who_wait() {
     let Some(network) = Network::new(2) else { return };
-    for call in ["recv", "long send", "barrier", "allreduce", "long allreduce", "wait"] {
-        end_one(&network, "killed", call, "dead ");
+    for transport in TRANSPORTS {
+        for call in ["recv", "long send", "barrier", "allreduce", "long allreduce", "wait"] {
+            end_one(&network, transport, "killed", call, "dead ");
+        }
     }
 }
 
 #[test]
 fn a_rank_that_leaves_early_is_told_of() {
     let Some(network) = Network::new(2) else { return };
-    for call in ["recv", "long send", "barrier", "allreduce", "wait"] {
-        end_one(&network, "leaves", call, "left ");
+    for transport in TRANSPORTS {
+        for call in ["recv", "long send", "barrier", "allreduce", "wait"] {
+            end_one(&network, transport, "leaves", call, "left ");
+        }
     }
 }
 
@@ -73,15 +80,19 @@ fn a_rank_that_leaves_early_is_told_of() {
 fn fault_1_a_death_on_another_host_in_every_kind_of_message_and_collective() {
     let Some(network) = Network::new(2) else { return };
     let (mut chance, mut failed) = (Chance::new(5, 0), Vec::new());
-    for (name, _) in mortal::loops() {
+    let calls = |transport| mortal::loops().map(move |(name, _)| (transport, name));
+    for (transport, name) in TRANSPORTS.into_iter().flat_map(calls) {
         let life = Duration::from_micros(5000 + chance.below(20_000) as u64);
         let arguments = [name, &life.as_micros().to_string()];
         let launcher = network.launcher(env!("CARGO_BIN_EXE_mortal"), AFAR, &HOST_OF).args(arguments);
-        let outcome = watched(name, || launcher.on_death(OnDeath::Continue).run().unwrap());
+        let launcher = launcher.env("HIKYAKU_TRANSPORT", transport).on_death(OnDeath::Continue);
+        let begin = std::time::Instant::now();
+        let outcome = watched(name, || launcher.run().unwrap());
+        println!("{name} by {transport}: {:?}", begin.elapsed());
         for rank in 0..HOST_OF.len() - 1 {
-            let said = text(&outcome, rank);
-            if outcome.endings[rank] != Ending::Exited(0) || !said.contains("went on") {
-                failed.push(format!("{name}, killed after {life:?}, rank {rank}: {:?} {said}", outcome.endings[rank]));
+            let (said, ending) = (text(&outcome, rank), &outcome.endings[rank]);
+            if *ending != Ending::Exited(0) || !said.contains("went on") {
+                failed.push(format!("{name} by {transport}, killed after {life:?}, rank {rank}: {ending:?} {said}"));
             }
         }
     }
@@ -167,8 +178,10 @@ fn cut_at_random(seed: u64) -> Duration {
     let watch = Watch::new(env!("CARGO_TARGET_TMPDIR"));
     let longest_us = chance.pick(&[100_000, 500_000, 2_000_000]);
     let pause = Duration::from_micros(chance.below(longest_us) as u64);
-    let (host, what) = (chance.below(2), format!("seed {seed}, cut after {pause:?}"));
+    let (host, transport) = (chance.below(2), TRANSPORTS[seed as usize % TRANSPORTS.len()]);
+    let what = format!("seed {seed} by {transport}, cut after {pause:?}");
     let launcher = network.launcher(AFAR, AFAR, &HOST_OF).arg("works").env("TMPDIR", watch.folder());
+    let launcher = launcher.env("HIKYAKU_TRANSPORT", transport);
     let (outcome, cut) = std::thread::scope(|scope| {
         let cutter = scope.spawn(|| {
             std::thread::sleep(pause);
@@ -315,7 +328,7 @@ fn times(said: impl AsRef<str>, what: &str) -> Vec<Duration> {
 #[test]
 fn a_message_that_was_taken_is_told_though_its_receiver_computes() {
     let Some(network) = Network::new(2) else { return };
-    for transport in ["udp", "ofi"] {
+    for transport in TRANSPORTS {
         let launcher = network.launcher(AFAR, AFAR, &HOST_OF[..2]).arg("takes").env("HIKYAKU_TRANSPORT", transport);
         let outcome = watched("takes", || launcher.run().unwrap());
         assert_eq!(outcome.status(), 0, "{}{}", text(&outcome, 0), text(&outcome, 1));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 fn main() {
     hikyaku_testing::watchdog::watch_process();
+    hikyaku_ofi::install();
     let arguments: Vec<String> = std::env::args().collect();
     let life = Duration::from_micros(arguments[2].parse().unwrap());
     let job = Job::start().unwrap();

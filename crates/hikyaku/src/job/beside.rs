@@ -125,8 +125,8 @@ impl Transport for Narrow {
     fn timer(&self) -> Option<BorrowedFd<'_>> {
         self.0.timer()
     }
-    fn drained(&self) -> bool {
-        self.0.drained()
+    fn drained_but(&self, has_ended: &dyn Fn(usize) -> bool) -> bool {
+        self.0.drained_but(has_ended)
     }
 }
 

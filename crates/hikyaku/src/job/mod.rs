@@ -210,7 +210,8 @@ impl Job {
     fn leave_network(&mut self, state: State) {
         let Some(far) = self.ni.far.clone().filter(|_| self.ni.environment.is_none()) else { return };
         let deadline = Instant::now() + DRAIN_PATIENCE;
-        while state.has_left() && !far.drained() && Instant::now() < deadline {
+        let has_ended = |rank| self.ni.state_of(rank).is_over();
+        while state.has_left() && !far.drained_but(&has_ended) && Instant::now() < deadline {
             if self.ni.serve_far() != Some(true) {
                 self.ni.relax();
             }

@@ -119,7 +119,7 @@ pub(super) fn tell_own_end(ni: &Ni, state: State) {
     loop {
         match news.spread(ni) {
             Told::Nobody => return,
-            Told::All if far.drained() => return,
+            Told::All if far.drained_but(&|rank| ni.state_of(rank).is_over()) => return,
             _ if Instant::now() >= deadline => return,
             _ => {}
         }

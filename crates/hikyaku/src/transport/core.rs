@@ -90,7 +90,12 @@ pub trait Transport: Send + Sync {
 
     /// Whether everything posted was delivered to the peer's transport, or its peer is lost. A rank says that it has left only
     /// then.
-    fn drained(&self) -> bool;
+    fn drained(&self) -> bool {
+        self.drained_but(&|_| false)
+    }
+
+    /// The same where some ranks are known to have ended: they take nothing any more.
+    fn drained_but(&self, has_ended: &dyn Fn(usize) -> bool) -> bool;
 
     /// How memory of far ranks is reached without their programs, if the network can. Otherwise packets do it.
     fn remote_memory(&self) -> Option<&dyn RemoteMemory> {

@@ -226,8 +226,8 @@ impl Transport for MemoryEndpoint {
         if self.has_arrived() { Armed::Ready } else { self.packets.arm() }
     }
 
-    fn drained(&self) -> bool {
-        self.packets.drained()
+    fn drained_but(&self, has_ended: &dyn Fn(usize) -> bool) -> bool {
+        self.packets.drained_but(has_ended)
     }
 
     fn remote_memory(&self) -> Option<&dyn RemoteMemory> {

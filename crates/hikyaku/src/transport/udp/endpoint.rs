@@ -376,7 +376,7 @@ impl Transport for Endpoint {
         self.state().farewell();
     }
 
-    fn drained(&self) -> bool {
-        self.state().is_settled()
+    fn drained_but(&self, has_ended: &dyn Fn(usize) -> bool) -> bool {
+        self.state().is_settled(has_ended)
     }
 }

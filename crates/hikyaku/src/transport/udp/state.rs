@@ -380,9 +380,11 @@ impl State {
         line.give_up(why, &mut |token| events.push_back(Event::Completed(token)));
     }
 
-    /// Whether nothing is left to be acknowledged.
-    pub fn is_settled(&self) -> bool {
-        self.live().all(|line| line.link.is_settled())
+    /// Whether nothing is left to be acknowledged by those that have not ended.
+    pub fn is_settled(&self, has_ended: &dyn Fn(usize) -> bool) -> bool {
+        let ranks = self.open.iter().map(|rank| *rank as usize);
+        let line = |rank: usize| self.lines[rank].as_deref().filter(|line| line.loss.is_none());
+        ranks.into_iter().all(|rank| line(rank).is_none_or(|line| line.link.is_settled() || has_ended(rank)))
     }
 
     #[cfg(test)]

@@ -116,7 +116,7 @@ fn exchange(ends: &[Endpoint], count: u64) {
         assert_eq!(taken.messages.len(), count as usize);
         assert!(tokens[end] > 0 && taken.lost.is_empty());
     }
-    poll_until(ends, &mut [Taken::default(), Taken::default()], |_| ends.iter().all(Transport::drained));
+    poll_until(ends, &mut [Taken::default(), Taken::default()], |_| ends.iter().all(|end| end.drained()));
 }
 
 #[test]
