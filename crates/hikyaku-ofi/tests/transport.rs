@@ -172,6 +172,28 @@ fn a_rank_that_leaves_is_lost_after_all_it_sent() {
     assert!(matches!(&taken[1].lost[..], [(2, Loss::Unreachable(_))]), "{:?}", taken[1].lost);
 }
 
+/// A rank that ends without a word breaks its connections: it is lost a moment later, and what was meant for it waits till then.
+#[test]
+fn a_rank_that_dies_is_lost_after_a_moment_and_keeps_nobody() {
+    let mut ends = endpoints(&[SECRET; 2]);
+    let mut taken = [Taken::default(), Taken::default()];
+    post(&ends, &mut taken, (0, 1), 0, b"hello");
+    post(&ends, &mut taken, (1, 0), 0, b"hello");
+    until(&ends, &mut taken, |taken| taken.iter().all(|taken| taken.messages.len() == 1));
+    until(&ends, &mut taken, |_| ends.iter().all(|end| end.drained()));
+    drop(ends.pop());
+    let start = std::time::Instant::now();
+    while !matches!(try_post(&ends[0], 1, 1, &[2; 9_000]), Err(hikyaku::Error::Unreachable { rank: 1, .. })) {
+        ends[0].poll(&mut taken[0]);
+        assert!(ends[0].drained() || ends[0].drained_but(&|rank| rank == 1));
+        assert!(start.elapsed() < std::time::Duration::from_secs(60), "{:?}", taken[0].lost);
+    }
+    assert!(start.elapsed() >= std::time::Duration::from_millis(900), "{:?}", start.elapsed());
+    until(&ends, &mut taken[..1], |taken| !taken[0].lost.is_empty());
+    assert!(matches!(&taken[0].lost[..], [(1, Loss::Unreachable(_))]), "{:?}", taken[0].lost);
+    assert!(ends[0].drained());
+}
+
 /// Whoever does not know the secret is not heard, whatever rank it claims to be.
 #[test]
 fn strangers_are_refused() {

@@ -75,20 +75,24 @@ fn a_rank_that_leaves_early_is_told_of() {
     }
 }
 
+/// How often each kind of call meets a death: `HIKYAKU_DEATHS`, or once. By one transport, the next time by the other.
+fn deaths() -> usize {
+    std::env::var("HIKYAKU_DEATHS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
 /// As `tests/mortality.rs` does on one host: at a random moment of every kind of call; afterwards the others go on.
 #[test]
 fn fault_1_a_death_on_another_host_in_every_kind_of_message_and_collective() {
     let Some(network) = Network::new(2) else { return };
     let (mut chance, mut failed) = (Chance::new(5, 0), Vec::new());
-    let calls = |transport| mortal::loops().map(move |(name, _)| (transport, name));
-    for (transport, name) in TRANSPORTS.into_iter().flat_map(calls) {
+    let calls =
+        |round| mortal::loops().zip(round..).map(|((name, _), index)| (name, TRANSPORTS[index % TRANSPORTS.len()]));
+    for (name, transport) in (0..deaths()).flat_map(calls) {
         let life = Duration::from_micros(5000 + chance.below(20_000) as u64);
         let arguments = [name, &life.as_micros().to_string()];
         let launcher = network.launcher(env!("CARGO_BIN_EXE_mortal"), AFAR, &HOST_OF).args(arguments);
         let launcher = launcher.env("HIKYAKU_TRANSPORT", transport).on_death(OnDeath::Continue);
-        let begin = std::time::Instant::now();
         let outcome = watched(name, || launcher.run().unwrap());
-        println!("{name} by {transport}: {:?}", begin.elapsed());
         for rank in 0..HOST_OF.len() - 1 {
             let (said, ending) = (text(&outcome, rank), &outcome.endings[rank]);
             if *ending != Ending::Exited(0) || !said.contains("went on") {
