@@ -69,7 +69,9 @@ pub(super) fn poll_until(ends: &[Endpoint], taken: &mut [Taken], mut is_so: impl
         for (end, taken) in ends.iter().zip(taken.iter_mut()) {
             end.poll(taken);
         }
-        assert!(start.elapsed() < PATIENCE, "{:?}", ends.iter().map(Endpoint::counters).collect::<Vec<_>>());
+        let counters = || ends.iter().map(Endpoint::counters).collect::<Vec<_>>();
+        let lost = || taken.iter().map(|taken| &taken.lost).collect::<Vec<_>>();
+        assert!(start.elapsed() < PATIENCE, "{:?}, lost: {:?}", counters(), lost());
     }
 }
 
@@ -158,7 +160,8 @@ fn addresses_of_the_other_family_will_do() {
 fn a_fifth_of_all_frames_may_be_lost_doubled_reordered_and_damaged() {
     for (seed, frame_max) in [(1, 1472), (2, 65_000), (3, 9000)] {
         let faults = FaultRates { loss: 0.2, double: 0.2, reorder: 0.2, damage: 0.2, seed };
-        let config = Config { faults: Some(faults), frame_max, ..config() };
+        // On a busy machine, round trips are long, and some frames are lost many times in a row: that is not what this is about.
+        let config = Config { faults: Some(faults), frame_max, silence: PATIENCE, ..config() };
         let ends = endpoints(&[config.clone(), config]);
         exchange(&ends, 100);
         for end in &ends {
