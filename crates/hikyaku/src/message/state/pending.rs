@@ -23,6 +23,27 @@ impl Pending {
         self.flights.into_iter().filter(is_under_way).for_each(std::mem::forget);
     }
 
+    /// Adds a receive that is not in the table: its place in the list.
+    #[inline(always)]
+    pub fn name(&mut self, name: Name) -> u32 {
+        let place = self.waiting.list.len();
+        if place == self.waiting.list.capacity() {
+            self.make_room();
+        }
+        self.waiting.list.push(name);
+        place as u32
+    }
+
+    /// Every receive in the list may get into the table. Which of them do is a matter of time, and must not decide about
+    /// allocations.
+    #[cold]
+    fn make_room(&mut self) {
+        self.waiting.list.reserve(8);
+        let count = self.waiting.list.capacity();
+        self.flights.reserve(count);
+        self.empty.reserve(self.flights.capacity() - self.empty.len());
+    }
+
     pub fn add(&mut self, flight: Flight) -> Ticket {
         let index = self.empty.pop().unwrap_or_else(|| {
             self.flights.push(Flight::Empty);
@@ -158,5 +179,29 @@ impl StartedOp {
     #[inline(always)]
     pub fn name(self) -> (usize, usize, Way) {
         (self.member as usize, self.slot as usize, self.way)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each of those that wait may get into the table, and leave it, without an allocation.
+    #[test]
+    fn there_is_room_for_all_that_wait() {
+        let mut pending = Pending::default();
+        for count in [1, 2, 9, 30] {
+            while pending.waiting.list.len() < count {
+                let place = pending.waiting.list.len() as u32;
+                assert_eq!(pending.name(Name { member: 0, entry: place }), place);
+            }
+            let capacities = |pending: &Pending| (pending.flights.capacity(), pending.empty.capacity());
+            let before = capacities(&pending);
+            let tickets: Vec<_> = (0..count).map(|bytes| pending.add(Flight::ended(Ok(bytes)))).collect();
+            for (ticket, bytes) in tickets.into_iter().zip(0..) {
+                assert_eq!(pending.take(ticket).unwrap().unwrap(), bytes);
+            }
+            assert_eq!(capacities(&pending), before);
+        }
     }
 }
