@@ -40,6 +40,8 @@ pub struct Link {
     since: Option<Instant>,
     heard_at: Instant,
     asked_at: Instant,
+    /// When somebody looked after it last.
+    ticked_at: Instant,
     /// What remains to be said.
     pub due: Due,
     /// Packets that wait for others to travel with.
@@ -101,6 +103,7 @@ impl Link {
             since: None,
             heard_at: now,
             asked_at: now,
+            ticked_at: now,
             due: Due::default(),
             patient: Vec::new(),
             broken: None,
@@ -171,6 +174,7 @@ impl Link {
 
     /// Sees to the time: asks a silent peer, and says why it is lost if it is. In a hurry, it asks soon.
     pub fn tick(&mut self, now: Instant, in_a_hurry: bool) -> Option<Loss> {
+        self.excuse(now);
         if !self.is_expecting() {
             self.since = None;
             return None;
@@ -195,6 +199,17 @@ impl Link {
         None
     }
 
+    /// Time in which nobody looked after the link is not the peer's silence: this process was stopped, or the whole machine, and what
+    /// the peer has said may still lie here.
+    fn excuse(&mut self, now: Instant) {
+        let unattended = now.saturating_duration_since(std::mem::replace(&mut self.ticked_at, now));
+        if unattended > SILENCE_MAX / 4 {
+            // What was heard meanwhile was heard then.
+            self.heard_at = now.min(self.heard_at + unattended);
+            self.since = self.since.map(|since| now.min(since + unattended));
+        }
+    }
+
     /// Whether it can be sent to.
     pub fn is_open(&self) -> bool {
         self.loss.is_none() && self.broken.is_none()
@@ -215,5 +230,39 @@ impl Link {
         self.due = Due::default();
         self.patient.clear();
         std::mem::take(&mut self.early).into_iter().map(|(_, frame, _)| frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOOK: Duration = Duration::from_millis(400);
+
+    /// Looks after the link now and then until the peer is lost, from `now` on; gives how long that took.
+    fn time_to_loss(link: &mut Link, now: Instant) -> Duration {
+        let looks = (0u32..).map(|looks| now + LOOK * looks);
+        looks.take(100).find(|at| link.tick(*at, false).is_some()).expect("it is lost at last") - now
+    }
+
+    #[test]
+    fn a_peer_has_as_much_time_as_ever_after_this_rank_was_stopped() {
+        let start = Instant::now();
+        let mut link = Link::new(0, (0, 0), start);
+        link.is_watched = true;
+        let bound = SILENCE_MAX..SILENCE_MAX + 2 * LOOK;
+        assert!(bound.contains(&time_to_loss(&mut link, start)));
+        let mut link = Link::new(0, (0, 0), start);
+        link.is_watched = true;
+        assert_eq!(link.tick(start, false), None);
+        let took = time_to_loss(&mut link, start + 3 * SILENCE_MAX);
+        assert!(bound.contains(&took), "{took:?}");
+        // Nobody had a reason to look, and something has come.
+        let mut link = Link::new(0, (0, 0), start);
+        let later = start + 10 * SILENCE_MAX;
+        link.heard_at = later - LOOK;
+        link.is_watched = true;
+        let took = time_to_loss(&mut link, later);
+        assert!(bound.contains(&took), "{took:?}");
     }
 }

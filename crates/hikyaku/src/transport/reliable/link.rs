@@ -287,8 +287,8 @@ impl<M> Link<M> {
     fn excuse(&mut self, now: Time) {
         let late = self.next_timeout().map_or(0, |due| now.saturating_sub(due));
         if late > self.settings.silence_max_ps / 4 {
-            self.heard_at = self.heard_at.saturating_add(late);
-            self.asked_at = self.asked_at.map(|at| at.saturating_add(late));
+            self.heard_at = now.min(self.heard_at.saturating_add(late));
+            self.asked_at = self.asked_at.map(|at| now.min(at.saturating_add(late)));
         }
     }
 
