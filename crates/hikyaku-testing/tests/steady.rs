@@ -24,10 +24,11 @@ fn send_and_receive_take_no_allocation_and_no_system_call() {
 }
 
 #[test]
-fn one_allocation_would_be_noticed() {
+fn allocations_would_be_noticed() {
     let outcome = run("allocate");
     let rank = outcome.first_failure.expect("a rank that allocates fails");
-    assert!(text(&outcome, rank).contains("allocations in send and receive"), "{}", text(&outcome, rank));
+    let text = text(&outcome, rank);
+    assert!(text.contains("2 allocations in send and receive") && text.contains("steady.rs"), "{text}");
 }
 
 #[test]
