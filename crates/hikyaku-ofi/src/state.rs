@@ -212,7 +212,10 @@ impl State {
             fill(&mut message[HEAD_BYTES..total]);
             return match self.port.inject(&message[..total], to) {
                 Ok(sent) => Ok(sent),
-                Err(code) => Ok(self.fail(rank, code)),
+                Err(code) => {
+                    self.fail(rank, code);
+                    Ok(false)
+                }
             };
         }
         let frames = if total <= self.short.bytes() { &mut self.short } else { &mut self.long };
@@ -228,7 +231,8 @@ impl State {
             }
             Err(Refused::Never(frame, code)) => {
                 self.give_back(frame);
-                Ok(self.fail(rank, code))
+                self.fail(rank, code);
+                Ok(false)
             }
         }
     }
@@ -241,14 +245,13 @@ impl State {
         }
     }
 
-    /// Libfabric does not send to a rank any more. Nothing was sent, as the result says.
+    /// Libfabric does not send to a rank any more.
     #[cold]
-    pub(crate) fn fail(&mut self, rank: usize, code: isize) -> bool {
+    pub(crate) fn fail(&mut self, rank: usize, code: isize) {
         let why = || Library::get().map_or_else(|_| code.to_string(), |library| library.error_text(code));
         if let Some(link) = self.links.get_mut(&(rank as u32)) {
             link.break_off(Instant::now(), why);
         }
-        false
     }
 
     fn lose(&mut self, rank: usize, why: Loss) {

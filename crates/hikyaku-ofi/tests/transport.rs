@@ -185,7 +185,7 @@ fn a_rank_that_dies_is_lost_after_a_moment_and_keeps_nobody() {
     let start = std::time::Instant::now();
     while !matches!(try_post(&ends[0], 1, 1, &[2; 9_000]), Err(hikyaku::Error::Unreachable { rank: 1, .. })) {
         ends[0].poll(&mut taken[0]);
-        assert!(ends[0].drained() || ends[0].drained_but(&|rank| rank == 1));
+        assert!(ends[0].drained_but(&|rank| rank == 1));
         assert!(start.elapsed() < std::time::Duration::from_secs(60), "{:?}", taken[0].lost);
     }
     assert!(start.elapsed() >= std::time::Duration::from_millis(900), "{:?}", start.elapsed());

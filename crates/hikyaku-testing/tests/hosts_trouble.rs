@@ -75,19 +75,20 @@ fn a_rank_that_leaves_early_is_told_of() {
     }
 }
 
-/// How often each kind of call meets a death: `HIKYAKU_DEATHS`, or once. By one transport, the next time by the other.
-fn deaths() -> usize {
-    std::env::var("HIKYAKU_DEATHS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+/// How often something is tried: as often as the variable says, or so often.
+fn attempts(variable: &str, usual: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// As `tests/mortality.rs` does on one host: at a random moment of every kind of call; afterwards the others go on.
+/// As `tests/mortality.rs` does on one host: at a random moment of every kind of call; afterwards the others go on. Each kind is met once,
+/// or `HIKYAKU_DEATHS` times, by one transport and the next time by the other.
 #[test]
 fn fault_1_a_death_on_another_host_in_every_kind_of_message_and_collective() {
     let Some(network) = Network::new(2) else { return };
     let (mut chance, mut failed) = (Chance::new(5, 0), Vec::new());
     let calls =
         |round| mortal::loops().zip(round..).map(|((name, _), index)| (name, TRANSPORTS[index % TRANSPORTS.len()]));
-    for (name, transport) in (0..deaths()).flat_map(calls) {
+    for (name, transport) in (0..attempts("HIKYAKU_DEATHS", 1)).flat_map(calls) {
         let life = Duration::from_micros(5000 + chance.below(20_000) as u64);
         let arguments = [name, &life.as_micros().to_string()];
         let launcher = network.launcher(env!("CARGO_BIN_EXE_mortal"), AFAR, &HOST_OF).args(arguments);
@@ -166,11 +167,6 @@ fn a_host_whose_link_is_cut_becomes_unreachable_from_both_sides() {
     }
 }
 
-/// How often a link is cut: `HIKYAKU_CUTS`, or a few times.
-fn cuts() -> usize {
-    std::env::var("HIKYAKU_CUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
-}
-
 /// Jobs whose links are cut at the same time: each waits for seconds.
 const CUTS_AT_ONCE: usize = 10;
 
@@ -220,13 +216,15 @@ fn cut_at_random(seed: u64) -> Duration {
     slowest
 }
 
+/// A few times, or as often as `HIKYAKU_CUTS` says; by one transport and the next time by the other.
 #[test]
 fn fault_15_a_link_is_cut_at_any_moment() {
+    let cuts = attempts("HIKYAKU_CUTS", 4);
     let (next, slowest) = (AtomicUsize::new(0), Mutex::new(Duration::ZERO));
     std::thread::scope(|scope| {
-        for _ in 0..CUTS_AT_ONCE.min(cuts()) {
+        for _ in 0..CUTS_AT_ONCE.min(cuts) {
             scope.spawn(|| {
-                while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < cuts()) {
+                while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < cuts) {
                     let took = cut_at_random(seed as u64);
                     let mut slowest = slowest.lock().unwrap();
                     *slowest = took.max(*slowest);
@@ -234,7 +232,7 @@ fn fault_15_a_link_is_cut_at_any_moment() {
             });
         }
     });
-    println!("{} cuts, the slowest rank learned of it after {:?}", cuts(), slowest.lock().unwrap());
+    println!("{} cuts, the slowest rank learned of it after {:?}", cuts, slowest.lock().unwrap());
 }
 
 #[test]

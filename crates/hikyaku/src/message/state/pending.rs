@@ -25,7 +25,7 @@ impl Pending {
 
     /// Adds a receive that is not in the table: its place in the list.
     #[inline(always)]
-    pub fn name(&mut self, name: Name) -> u32 {
+    pub fn add_name(&mut self, name: Name) -> u32 {
         let place = self.waiting.list.len();
         if place == self.waiting.list.capacity() {
             self.make_room();
@@ -193,7 +193,7 @@ mod tests {
         for count in [1, 2, 9, 30] {
             while pending.waiting.list.len() < count {
                 let place = pending.waiting.list.len() as u32;
-                assert_eq!(pending.name(Name { member: 0, entry: place }), place);
+                assert_eq!(pending.add_name(Name { member: 0, entry: place }), place);
             }
             let capacities = |pending: &Pending| (pending.flights.capacity(), pending.empty.capacity());
             let before = capacities(&pending);

@@ -382,9 +382,9 @@ impl State {
 
     /// Whether nothing is left to be acknowledged by those that have not ended.
     pub fn is_settled(&self, has_ended: &dyn Fn(usize) -> bool) -> bool {
-        let ranks = self.open.iter().map(|rank| *rank as usize);
-        let line = |rank: usize| self.lines[rank].as_deref().filter(|line| line.loss.is_none());
-        ranks.into_iter().all(|rank| line(rank).is_none_or(|line| line.link.is_settled() || has_ended(rank)))
+        let is_settled = |line: &Line| line.loss.is_some() || line.link.is_settled();
+        let mut ranks = self.open.iter().map(|rank| *rank as usize);
+        ranks.all(|rank| self.lines[rank].as_deref().is_none_or(is_settled) || has_ended(rank))
     }
 
     #[cfg(test)]
