@@ -28,7 +28,7 @@ fn allocations_would_be_noticed() {
     let outcome = run("allocate");
     let rank = outcome.first_failure.expect("a rank that allocates fails");
     let text = text(&outcome, rank);
-    assert!(text.contains("2 allocations in send and receive") && text.contains("steady.rs"), "{text}");
+    assert!(text.contains("\n2 allocations in send and receive") && text.contains("steady.rs"), "{text}");
 }
 
 #[test]

@@ -312,11 +312,12 @@ static ALLOCATOR: Counting = Counting;
 // SAFETY: everything is passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // To find out takes allocations.
+        let count = ALLOCATIONS.get() + 1;
         if WANTED.replace(false) {
             FIRST.set(Some(Backtrace::force_capture()));
         }
+        // Those of the backtrace do not count.
+        ALLOCATIONS.set(count);
         // SAFETY: as promised by the caller.
         unsafe { System.alloc(layout) }
     }
