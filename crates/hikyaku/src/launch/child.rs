@@ -6,14 +6,22 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-/// The command gets a session of its own, and the signals of `mask` blocked.
-pub(super) fn in_own_session(command: &mut Command, mask: Option<libc::sigset_t>) {
+/// The command has no terminal, and gets the signals of `mask` blocked. Signals of the terminal are for the launcher, which passes them
+/// on; and nobody can be asked for a password.
+///
+/// Where there is a terminal that takes a session of its own. Otherwise a process group does: sessions also share the processor as
+/// groups, and some kernels (Linux 6.18) then leave one without it for seconds, if threads of another spin and nap.
+pub(super) fn without_terminal(command: &mut Command, mask: Option<libc::sigset_t>) {
+    let has_terminal = std::fs::File::open("/dev/tty").is_ok();
     // SAFETY: only system calls are made, on values captured by copy.
     unsafe {
         command.pre_exec(move || {
             block(mask);
-            // Signals of the terminal are for the launcher, which passes them on; and nobody can be asked for a password.
-            rustix::process::setsid().map(drop).map_err(Into::into)
+            match has_terminal {
+                true => rustix::process::setsid().map(drop),
+                false => rustix::process::setpgid(None, None),
+            }
+            .map_err(Into::into)
         });
     }
 }
@@ -53,5 +61,26 @@ fn block(mask: Option<libc::sigset_t>) {
     if let Some(mask) = mask {
         // SAFETY: sets this thread's mask to one that was read before.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The process group and the session of a process.
+    fn groups(stat: &str) -> [i32; 2] {
+        let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        [fields[2], fields[3]].map(|field| field.parse().unwrap())
+    }
+
+    #[test]
+    fn a_session_is_left_where_it_has_a_terminal_and_a_process_group_always() {
+        let mut command = Command::new("cat");
+        without_terminal(command.arg("/proc/self/stat"), None);
+        let [group, session] = groups(&String::from_utf8(command.output().unwrap().stdout).unwrap());
+        let [own_group, own_session] = groups(&std::fs::read_to_string("/proc/self/stat").unwrap());
+        assert_ne!(group, own_group);
+        assert_eq!(session != own_session, std::fs::File::open("/dev/tty").is_ok());
     }
 }

@@ -41,7 +41,7 @@ impl AgentCommand {
     pub fn start(&self, mask: Option<libc::sigset_t>) -> Result<Child> {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        child::in_own_session(&mut command, mask);
+        child::without_terminal(&mut command, mask);
         command.spawn().map_err(|error| {
             let name = self.words[0].to_string_lossy();
             match error.raw_os_error() {

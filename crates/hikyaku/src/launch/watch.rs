@@ -257,7 +257,7 @@ impl Running {
                 }
             }
             if let (libc::SIGTSTP, Ranks::There(fleet)) = (received.signal, &mut self.ranks) {
-                // Not as it came: that stops nobody in a session without a terminal, as agents have.
+                // Not as it came: that stops nobody in a process group without a terminal, as agents have.
                 fleet.signal(libc::SIGSTOP);
                 fleet.flush();
                 rest();
