@@ -37,12 +37,23 @@ fn run_over_udp(size: usize, is_sealed: bool, rank: impl Fn(&Job) -> Result<()> 
 
 /// Runs it over the endpoints of all ranks; `is_served`: each rank has a service thread.
 fn run_over<T: Transport + 'static>(endpoints: Vec<T>, is_served: bool, rank: impl Fn(&Job) -> Result<()> + Sync) {
-    let size = endpoints.len();
-    let hosts = Hosts::new(&(0..size as u32).collect::<Vec<_>>()).unwrap();
-    let layouts: Vec<_> = (0..size).map(|_| Layout::of_host(size, 1, 4, 1 << 20).unwrap()).collect();
-    let memories = JobMemory::create_many(&layouts, Choices::default().words()).unwrap();
-    let start = |(rank, (memory, endpoint))| {
-        let memory: Arc<JobMemory> = Arc::new(memory);
+    run_on(&(0..endpoints.len() as u32).collect::<Vec<_>>(), endpoints, is_served, rank);
+}
+
+/// Runs it with ranks on these hosts.
+fn run_on<T: Transport + 'static>(
+    host_of: &[u32],
+    endpoints: Vec<T>,
+    is_served: bool,
+    rank: impl Fn(&Job) -> Result<()> + Sync,
+) {
+    let (size, hosts) = (endpoints.len(), Hosts::new(host_of).unwrap());
+    let count = |host: u32| host_of.iter().filter(|of| **of == host).count();
+    let layouts = (0..hosts.count() as u32).map(|host| Layout::of_host(size, count(host), 4, 1 << 20).unwrap());
+    let memories = JobMemory::create_many(&layouts.collect::<Vec<_>>(), Choices::default().words()).unwrap();
+    let memories: Vec<Arc<JobMemory>> = memories.into_iter().map(Arc::new).collect();
+    let start = |(rank, endpoint)| {
+        let memory = memories[host_of[rank] as usize].clone();
         let settings = Settings {
             rank,
             job: 77,
@@ -56,7 +67,7 @@ fn run_over<T: Transport + 'static>(endpoints: Vec<T>, is_served: bool, rank: im
         };
         Ni::new(memory, settings).unwrap()
     };
-    let interfaces = memories.into_iter().zip(endpoints).enumerate().map(start);
+    let interfaces = endpoints.into_iter().enumerate().map(start);
     let interfaces: Vec<Arc<Ni>> = interfaces.collect();
     std::thread::scope(|scope| {
         for ni in interfaces {
@@ -180,6 +191,33 @@ fn news_are_believed_of_the_host_they_come_from() {
         }
         let waited = job.wait_from(crate::By::Anyone, word.here(0), Until::Equal(1));
         assert!(matches!(waited, Err(Error::PeerLeft { rank: 1 })), "{waited:?}");
+        Ok(())
+    });
+}
+
+/// Whoever has seen the end of a neighbour may leave before it has told of it, and nobody else of its host is left to.
+#[test]
+fn who_leaves_tells_of_its_neighbours_end_too() {
+    let has_told = AtomicBool::new(false);
+    run_on(&[0, 1, 1], memory_endpoints(3).unwrap(), false, |job| {
+        let word = job.symmetric::<u64>(1)?;
+        job.barrier()?;
+        match job.rank() {
+            0 => {
+                let waited = job.wait_from(crate::By::Rank(2), word.here(0), Until::Equal(1));
+                assert!(matches!(waited, Err(Error::PeerDead { rank: 2 })), "{waited:?}");
+            }
+            1 => {
+                job.ni.memory.mark_departed(job.ni.local_of(2), State::Dead);
+                tell_own_end(&job.ni, State::Left);
+                has_told.store(true, Ordering::SeqCst);
+            }
+            _ => {
+                while !has_told.load(Ordering::SeqCst) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        }
         Ok(())
     });
 }

@@ -5,7 +5,7 @@
 //!   the first rank that still takes part    -------->   the first rank that does
 //!   sees the end of another                             writes it into its host's memory, where all look
 //! ```
-//! A rank that leaves tells of itself. If whoever was told, or whoever tells, ends too, the next one takes its place and
+//! A rank that leaves tells of itself, and again of those that have ended before it. If whoever was told, or whoever tells, ends too, the next one takes its place and
 //! everything is told again: to hear it twice does no harm. A whole host that is lost has nobody to tell of it: its silence is noticed
 //! by the transport.
 
@@ -64,15 +64,21 @@ impl News {
         News { ends: Vec::new(), hosts: hosts.into_iter().map(host).collect() }
     }
 
-    /// Looks for ends of other ranks of this host, and tells of them if that is this rank's part. When to look again, at the latest.
-    pub fn look(&mut self, ni: &Ni) -> Option<Duration> {
-        let near = ni.routes.near().iter().copied();
-        let state = |rank: usize| ni.state_of(rank);
-        for rank in near.clone().filter(|rank| *rank != ni.rank && state(*rank).is_over()) {
-            if !self.ends.iter().any(|end| end.rank == rank) {
-                self.ends.push(End { rank, state: state(rank), barriers: barriers(ni, rank) });
+    /// Looks for ends of other ranks of this host.
+    fn find_ends(&mut self, ni: &Ni) {
+        for rank in ni.routes.near().iter().copied().filter(|rank| *rank != ni.rank) {
+            let state = ni.state_of(rank);
+            if state.is_over() && !self.ends.iter().any(|end| end.rank == rank) {
+                self.ends.push(End { rank, state, barriers: barriers(ni, rank) });
             }
         }
+    }
+
+    /// Looks for ends of other ranks of this host, and tells of them if that is this rank's part. When to look again, at the latest.
+    pub fn look(&mut self, ni: &Ni) -> Option<Duration> {
+        self.find_ends(ni);
+        let near = ni.routes.near().iter().copied();
+        let state = |rank: usize| ni.state_of(rank);
         let is_first = near.clone().find(|rank| !state(*rank).is_over()) == Some(ni.rank);
         let told = if is_first { self.spread(ni) } else { Told::All };
         match told {
@@ -110,10 +116,12 @@ impl News {
     }
 }
 
-/// Tells the other hosts that this rank ends. Everything that it has sent before should have arrived.
+/// Tells the other hosts that this rank ends, and which others of its host have: nobody may be left there to tell of them. Everything that
+/// it has sent before should have arrived.
 pub(super) fn tell_own_end(ni: &Ni, state: State) {
     let Some(far) = &ni.far else { return };
     let mut news = News::new(ni);
+    news.find_ends(ni);
     news.ends.push(End { rank: ni.rank, state, barriers: barriers(ni, ni.rank) });
     let deadline = Instant::now() + PATIENCE;
     loop {
