@@ -60,7 +60,7 @@ fn run_on<T: Transport + 'static>(
             fences: Fences::for_threads(),
             crowded: true,
             threads: true,
-            routes: Routes::from(&hosts, rank, &memory),
+            routes: Routes::from(&hosts, host_of[rank] as usize, &memory),
             far: Some(Arc::new(endpoint)),
             hardware: None,
             environment: None,
@@ -204,7 +204,8 @@ fn who_leaves_tells_of_its_neighbours_end_too() {
         job.barrier()?;
         match job.rank() {
             0 => {
-                let waited = job.wait_from(crate::By::Rank(2), word.here(0), Until::Equal(1));
+                let patience = Some(Duration::from_secs(60));
+                let waited = job.wait_for(crate::By::Rank(2), word.here(0), Until::Equal(1), patience);
                 assert!(matches!(waited, Err(Error::PeerDead { rank: 2 })), "{waited:?}");
             }
             1 => {
