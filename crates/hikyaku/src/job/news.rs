@@ -5,9 +5,9 @@
 //!   the first rank that still takes part    -------->   the first rank that does
 //!   sees the end of another                             writes it into its host's memory, where all look
 //! ```
-//! A rank that leaves tells of itself, and again of those that have ended before it. If whoever was told, or whoever tells, ends too, the next one takes its place and
-//! everything is told again: to hear it twice does no harm. A whole host that is lost has nobody to tell of it: its silence is noticed
-//! by the transport.
+//! A rank that leaves tells of itself, and again of those of its host that have ended before it. If whoever was told, or whoever tells,
+//! ends too, the next one takes its place and everything is told again: to hear it twice does no harm. A whole host that is lost has
+//! nobody to tell of it: its silence is noticed by the transport.
 
 use crate::ni::Ni;
 use crate::transport::shm::layout::State;

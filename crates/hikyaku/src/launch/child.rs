@@ -9,8 +9,8 @@ use std::process::{Child, Command};
 /// The command has no terminal, and gets the signals of `mask` blocked. Signals of the terminal are for the launcher, which passes them
 /// on; and nobody can be asked for a password.
 ///
-/// Where there is a terminal that takes a session of its own. Otherwise a process group does: sessions also share the processor as
-/// groups, and some kernels (Linux 6.18) then leave one without it for seconds, if threads of another spin and nap.
+/// With a terminal, that takes a session of its own. Without one, a process group is enough, and better: the scheduler treats sessions as
+/// groups, and some kernels (Linux 6.18) let one group starve another for seconds.
 pub(super) fn without_terminal(command: &mut Command, mask: Option<libc::sigset_t>) {
     let has_terminal = std::fs::File::open("/dev/tty").is_ok();
     // SAFETY: only system calls are made, on values captured by copy.
