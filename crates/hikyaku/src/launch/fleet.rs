@@ -313,7 +313,7 @@ impl Fleet {
         self.news.push(ended);
     }
 
-    /// A host is gone, and its ranks with it.
+    /// A host is lost, and its ranks with it. They end when they find out, which takes them a while, so nobody may count on their being dead.
     fn lose(&mut self, host: usize, why: &str) {
         let remote = &mut self.remotes[host];
         remote.end();
@@ -325,7 +325,7 @@ impl Fleet {
             self.input.close();
         }
         for rank in lost {
-            let departure = Departure { state: State::Dead, arrivals: 0 };
+            let departure = Departure { state: State::Unreachable, arrivals: 0 };
             let (ending, joined, blame) = (Ending::Killed(libc::SIGKILL), false, None);
             self.note_end(host, Ended { rank, ending, joined, departure, blame });
         }

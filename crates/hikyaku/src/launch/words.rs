@@ -300,6 +300,7 @@ fn encode_departure(out: &mut Writer, departure: &Departure) {
     let state = match departure.state {
         State::Left => 1,
         State::Parted => 2,
+        State::Unreachable => 3,
         _ => 0,
     };
     out.u8(state).u64(departure.arrivals);
@@ -310,6 +311,7 @@ fn departure(from: &mut Reader<'_>) -> Option<Departure> {
         0 => State::Dead,
         1 => State::Left,
         2 => State::Parted,
+        3 => State::Unreachable,
         _ => return None,
     };
     Some(Departure { state, arrivals: from.u64()? })

@@ -115,7 +115,9 @@ impl Base {
             State::Starting | State::Joined => None,
             State::Left | State::Parted => Some(Error::PeerLeft { rank }),
             State::Dead => Some(Error::PeerDead { rank }),
-            State::Unreachable => self.lost.why(rank).map(|why| why.error(rank)),
+            State::Unreachable => {
+                Some(self.lost.why(rank).map_or_else(|| lost_by_launcher(rank), |why| why.error(rank)))
+            }
         }
     }
 
@@ -197,6 +199,11 @@ impl Base {
             }
         }
     }
+}
+
+/// Of a rank of which this one has found out nothing by itself.
+fn lost_by_launcher(rank: usize) -> Error {
+    Error::Unreachable { rank, tried: "the launcher has lost its host".into() }
 }
 
 #[cfg(test)]

@@ -144,7 +144,7 @@ pub enum State {
     Parted = 3,
     /// Is dead.
     Dead = 4,
-    /// Cannot be reached any more, though it may run on. Each rank finds that out for itself, so it is never told.
+    /// Cannot be reached any more, though it may run on. Each rank finds that out for itself, or the launcher does, of all ranks of a host.
     Unreachable = 5,
 }
 
@@ -158,6 +158,11 @@ impl State {
             3 => State::Parted,
             _ => State::Dead,
         }
+    }
+
+    /// What is told of a rank of another host.
+    fn told_from_afar(word: u64) -> State {
+        if word == State::Unreachable as u64 { State::Unreachable } else { State::told(word) }
     }
 
     /// Whether the rank has ended its part by itself.
@@ -432,7 +437,7 @@ impl JobMemory {
         let word = self.news_word(rank).map_or(0, |word| word.load(Ordering::Acquire));
         match word >> ARRIVALS_BITS {
             0 => (State::Joined, 0),
-            state => (State::told(state), word & ARRIVALS_MASK),
+            state => (State::told_from_afar(state), word & ARRIVALS_MASK),
         }
     }
 
