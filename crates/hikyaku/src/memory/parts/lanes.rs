@@ -5,6 +5,9 @@
 
 use super::Marks;
 use core::arch::asm;
+use core::arch::x86_64::{
+    __m512i, _mm512_cmpneq_epi8_mask, _mm512_cmpneq_epi32_mask, _mm512_cmpneq_epi64_mask, _mm512_loadu_si512,
+};
 
 /// See [`super::copy_marked`]; false if this processor cannot, and then nothing was done.
 ///
@@ -186,3 +189,54 @@ macro_rules! packing {
 
 packing!(pack_words, unpack_words, 8, 8, "vmovdqu64", "vpcompressq", "vpexpandq");
 packing!(pack_halves, unpack_halves, 4, 16, "vmovdqu32", "vpcompressd", "vpexpandd");
+
+/// Bits of the units that differ, for as many units as make whole words of bits; how many words those are. None if this processor
+/// cannot, or has no lanes of that size.
+#[inline]
+pub fn mark_differing(words: &mut [u64], now: &[u8], before: &[u8], unit: usize) -> usize {
+    let whole = (now.len() / (64 * unit)).min(words.len());
+    let (words, now, before) = (&mut words[..whole], &now[..whole * 64 * unit], &before[..whole * 64 * unit]);
+    // SAFETY: the processor has what is needed.
+    unsafe {
+        match unit {
+            8 if is_x86_feature_detected!("avx512f") => differing_words(words, now, before),
+            4 if is_x86_feature_detected!("avx512f") => differing_halves(words, now, before),
+            1 if is_x86_feature_detected!("avx512bw") => differing_bytes(words, now, before),
+            _ => return 0,
+        }
+    }
+    whole
+}
+
+/// Vector number `at` of some bytes, which has that many.
+#[target_feature(enable = "avx512f")]
+fn lanes_of(bytes: &[u8], at: usize) -> __m512i {
+    let bytes: &[u8; 64] = bytes[64 * at..][..64].try_into().expect("as many");
+    // SAFETY: 64 bytes of a live slice.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx512f")]
+fn differing_words(words: &mut [u64], now: &[u8], before: &[u8]) {
+    for (word, (now, before)) in words.iter_mut().zip(now.chunks_exact(512).zip(before.chunks_exact(512))) {
+        *word = (0..8).fold(0, |bits, at| {
+            bits | u64::from(_mm512_cmpneq_epi64_mask(lanes_of(now, at), lanes_of(before, at))) << (8 * at)
+        });
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+fn differing_halves(words: &mut [u64], now: &[u8], before: &[u8]) {
+    for (word, (now, before)) in words.iter_mut().zip(now.chunks_exact(256).zip(before.chunks_exact(256))) {
+        *word = (0..4).fold(0, |bits, at| {
+            bits | u64::from(_mm512_cmpneq_epi32_mask(lanes_of(now, at), lanes_of(before, at))) << (16 * at)
+        });
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+fn differing_bytes(words: &mut [u64], now: &[u8], before: &[u8]) {
+    for (word, (now, before)) in words.iter_mut().zip(now.chunks_exact(64).zip(before.chunks_exact(64))) {
+        *word = _mm512_cmpneq_epi8_mask(lanes_of(now, 0), lanes_of(before, 0));
+    }
+}

@@ -34,6 +34,11 @@ pub unsafe fn copy_blocks(
         // SAFETY: the caller's promise; they are one block.
         return unsafe { copy::copy(dst, src, block * count) };
     }
+    #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
+    // SAFETY: the caller's promise.
+    if dst_distance == src_distance && unsafe { copy_close_blocks(dst, src, dst_distance, block, count) } {
+        return;
+    }
     // SAFETY: the caller's promise, for each block.
     let each = |number: usize, bytes: usize| unsafe {
         copy::copy(dst.wrapping_add(number * dst_distance), src.wrapping_add(number * src_distance), bytes);
@@ -45,6 +50,38 @@ pub unsafe fn copy_blocks(
         16 => (0..count).for_each(|number| each(number, 16)),
         _ => (0..count).for_each(|number| each(number, block)),
     }
+}
+
+/// [`copy_blocks`] of words that lie close to each other, as marked ones: a vector holds several. False if they are not such, or this
+/// processor has no masks, and then nothing was done.
+///
+/// # Safety
+/// As there.
+#[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
+unsafe fn copy_close_blocks(dst: *mut u8, src: *const u8, distance: usize, block: usize, count: usize) -> bool {
+    const UNIT: usize = 8;
+    /// With fewer words of a vector it is no faster than one by one.
+    const DISTANCE_MAX: usize = 4 * UNIT;
+    const WORDS: usize = 60;
+    let is_close = block.is_multiple_of(UNIT) && distance.is_multiple_of(UNIT) && distance <= DISTANCE_MAX;
+    if !is_close || count < WORDS {
+        return false;
+    }
+    let (period, set) = (distance / UNIT, block / UNIT);
+    // A whole number of periods of 2, 3 and 4 words.
+    let mut words = [0u64; WORDS];
+    (0..64 * WORDS).filter(|unit| unit % period < set).for_each(|unit| words[unit / 64] |= 1 << (unit % 64));
+    // The last block ends before its distance does.
+    let units = (count - 1) * period + set;
+    for first in (0..units).step_by(64 * WORDS) {
+        let marks = Marks::new(&words, (units - first).min(64 * WORDS));
+        let at = first * UNIT;
+        // SAFETY: the caller's promise: marked units are those of blocks.
+        if !unsafe { lanes::copy_marked(dst.wrapping_add(at), src.wrapping_add(at), UNIT, marks) } {
+            return false;
+        }
+    }
+    true
 }
 
 /// Copies the marked units to the same places.
@@ -150,9 +187,12 @@ pub fn mark_changed(words: &mut [u64], now: &[u8], before: &[u8], unit: usize) -
     assert!(unit > 0 && now.len() == before.len() && now.len().is_multiple_of(unit));
     assert!(now.len() / unit <= 64 * words.len());
     words.fill(0);
-    let mut changed = 0;
+    #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
+    let done = lanes::mark_differing(words, now, before, unit);
+    #[cfg(not(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom)))))]
+    let done = 0;
     let pairs = now.chunks(64 * unit).zip(before.chunks(64 * unit));
-    for (word, (now, before)) in words.iter_mut().zip(pairs) {
+    for (word, (now, before)) in words.iter_mut().zip(pairs).skip(done) {
         // Mostly they are equal, which is found out at the speed of memory.
         if now != before {
             *word = match unit {
@@ -162,10 +202,9 @@ pub fn mark_changed(words: &mut [u64], now: &[u8], before: &[u8], unit: usize) -
                 8 => differing::<8>(now, before),
                 _ => differing_units(now.chunks_exact(unit), before.chunks_exact(unit)),
             };
-            changed += word.count_ones() as usize;
         }
     }
-    changed
+    words.iter().map(|word| word.count_ones() as usize).sum()
 }
 
 /// With a length that the compiler knows, units are compared as numbers.

@@ -9,7 +9,7 @@ use super::stride::Stride;
 use super::twin::Twin;
 use crate::error::{Error, Result};
 use crate::memory::copy::copy_out;
-use crate::memory::parts::{mark_changed, marks::Marks};
+use crate::memory::parts::{copy_marked, mark_changed, marks::Marks};
 use crate::ni::reach::place::{Place, Reach};
 use crate::ni::wire::shape::Shape;
 use bytemuck::Pod;
@@ -38,10 +38,9 @@ impl Port {
     /// # Errors
     /// When blocks overlap, or some are not in `data` or not in the area.
     pub fn push_stride<T: Pod>(&self, to: Place<'_, T>, data: &[T], stride: Stride) -> Result<()> {
-        stride.check()?;
-        check_local(stride.span_here(), data.len())?;
+        let shape = stride.checked_shape(data)?;
         // SAFETY: all blocks are in a live slice.
-        unsafe { push_parts(self, to, stride.span_there(), &stride.shape(size_of::<T>()), data.as_ptr().cast()) }
+        unsafe { push_parts(self, to, stride.span_there(), &shape, data.as_ptr().cast()) }
     }
 
     /// Reads blocks from a place on into blocks of `into`.
@@ -61,9 +60,7 @@ impl Port {
     /// # Errors
     /// When blocks overlap, or some are not in `into` or not in the area.
     pub fn pull_stride<T: Pod>(&self, from: Place<'_, T>, into: &mut [T], stride: Stride) -> Result<()> {
-        stride.check()?;
-        check_local(stride.span_here(), into.len())?;
-        let shape = stride.shape(size_of::<T>());
+        let shape = stride.checked_shape(into)?;
         // SAFETY: all blocks are in a slice that is borrowed mutably; any bytes are a valid `T`.
         unsafe { pull_parts(self, from, stride.span_there(), &shape, into.as_mut_ptr().cast()) }
     }
@@ -145,13 +142,7 @@ impl Port {
     /// When the twin has not as many elements as `data`, or there are not as many in the area. After any other error the twin has some of
     /// what was pushed.
     pub fn push_diff<T: Pod>(&self, to: Place<'_, T>, data: &[T], twin: &mut Twin<T>) -> Result<usize> {
-        if twin.len() != data.len() {
-            return Err(Error::Invalid(format!(
-                "a twin of {} elements is none of {}; pull it with as many",
-                twin.len(),
-                data.len()
-            )));
-        }
+        twin.check_of(data)?;
         // The whole range, also if nothing of it has changed.
         self.initiator.ni.resolve(to, data.len())?;
         let unit = size_of::<T>();
@@ -160,15 +151,27 @@ impl Port {
         }
         // Any element begins at a byte.
         let to = to.cast::<u8>()?;
-        let mut pushed = 0;
-        let parts = data.chunks(COMPARED).zip(twin.elements().chunks_mut(COMPARED)).enumerate();
-        for (number, (now, before)) in parts {
-            let part = Place { index: to.index + number * COMPARED * unit, ..to };
-            let (now, before) = (bytemuck::cast_slice(now), bytemuck::cast_slice_mut(before));
-            pushed += push_changed(self, part, now, before, unit)?;
-        }
-        Ok(pushed)
+        push_changes(data, twin, |offset, now, shape| {
+            // SAFETY: all units are in a live slice.
+            unsafe { push_parts(self, to.plus(offset), now.len(), shape, now.as_ptr()) }
+        })
     }
+}
+
+/// Gives `push` what differs from the twin, some elements at a time: how many bytes are before them, all of them, and which. How many
+/// have changed.
+pub(super) fn push_changes<T: Pod>(
+    data: &[T],
+    twin: &mut Twin<T>,
+    mut push: impl FnMut(usize, &[u8], &Shape<'_>) -> Result<()>,
+) -> Result<usize> {
+    let (unit, mut pushed) = (size_of::<T>(), 0);
+    let parts = data.chunks(COMPARED).zip(twin.elements().chunks_mut(COMPARED)).enumerate();
+    for (number, (now, before)) in parts {
+        let (now, before) = (bytemuck::cast_slice(now), bytemuck::cast_slice_mut(before));
+        pushed += push_changed(now, before, unit, |now, shape| push(number * COMPARED * unit, now, shape))?;
+    }
+    Ok(pushed)
 }
 
 /// Partial transfers of local memory that no slice can stand for, since peers may change it meanwhile. All lengths are in bytes.
@@ -217,7 +220,7 @@ pub struct Units<'a> {
 
 impl Units<'_> {
     /// The shape, and how many bytes all units have, marked or not.
-    fn shape(&self) -> Result<(Shape<'_>, usize)> {
+    pub(super) fn shape(&self) -> Result<(Shape<'_>, usize)> {
         let Units { unit, units, words } = *self;
         if unit == 0 || words.len() < units.div_ceil(64) {
             return Err(Error::Invalid(format!("{} words of marks for {units} units of {unit} bytes", words.len())));
@@ -258,34 +261,55 @@ impl RawParts for Port {
     }
 
     unsafe fn push_diff_from(&self, to: Place<'_, u8>, data: *const u8, twin: &mut [u8], unit: usize) -> Result<usize> {
-        if unit == 0 || !twin.len().is_multiple_of(unit) {
-            return Err(Error::Invalid(format!("{} bytes are no whole number of units of {unit} bytes", twin.len())));
-        }
         self.initiator.ni.resolve(to, twin.len())?;
-        // What is compared, sent, and kept as the twin is the same, whatever peers write meanwhile.
-        let most = COMPARED.saturating_mul(unit);
-        let mut seen = vec![0; twin.len().min(most)];
-        let mut pushed = 0;
-        for (number, before) in twin.chunks_mut(most).enumerate() {
-            let (offset, seen) = (number * most, &mut seen[..before.len()]);
-            // SAFETY: the caller's promise.
-            unsafe { copy_out(data.wrapping_add(offset), seen) };
-            let part = Place { index: to.index + offset, ..to };
-            pushed += push_changed(self, part, seen, before, unit)?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            push_changes_at(data, twin, unit, |offset, seen, shape| {
+                push_parts(self, to.plus(offset), seen.len(), shape, seen.as_ptr())
+            })
         }
-        Ok(pushed)
     }
+}
+/// [`push_changes`] of memory that peers may change meanwhile, in units of so many bytes.
+///
+/// # Safety
+/// As many bytes as the twin has can be read.
+pub(super) unsafe fn push_changes_at(
+    data: *const u8,
+    twin: &mut [u8],
+    unit: usize,
+    mut push: impl FnMut(usize, &[u8], &Shape<'_>) -> Result<()>,
+) -> Result<usize> {
+    if unit == 0 || !twin.len().is_multiple_of(unit) {
+        return Err(Error::Invalid(format!("{} bytes are no whole number of units of {unit} bytes", twin.len())));
+    }
+    // What is compared, sent, and kept as the twin is the same, whatever peers write meanwhile.
+    let most = COMPARED.saturating_mul(unit);
+    let mut seen = vec![0; twin.len().min(most)];
+    let mut pushed = 0;
+    for (number, before) in twin.chunks_mut(most).enumerate() {
+        let (offset, seen) = (number * most, &mut seen[..before.len()]);
+        // SAFETY: the caller's promise.
+        unsafe { copy_out(data.wrapping_add(offset), seen) };
+        pushed += push_changed(seen, before, unit, |seen, shape| push(offset, seen, shape))?;
+    }
+    Ok(pushed)
 }
 
 /// Pushes the units that have changed, at most [`COMPARED`] in all; then the bytes before are as they are now.
-fn push_changed(port: &Port, to: Place<'_, u8>, now: &[u8], before: &mut [u8], unit: usize) -> Result<usize> {
+fn push_changed(
+    now: &[u8],
+    before: &mut [u8],
+    unit: usize,
+    push: impl FnOnce(&[u8], &Shape<'_>) -> Result<()>,
+) -> Result<usize> {
     let mut words = [0; COMPARED / 64];
     let changed = mark_changed(&mut words, now, before, unit);
     if changed > 0 {
         let shape = Shape::Marked { unit, marks: Marks::new(&words, now.len() / unit) };
-        // SAFETY: all units are in a live slice.
-        unsafe { push_parts(port, to, now.len(), &shape, now.as_ptr())? };
-        before.copy_from_slice(now);
+        push(now, &shape)?;
+        // SAFETY: both are live slices of as many units, and not the same.
+        unsafe { copy_marked(before.as_mut_ptr(), now.as_ptr(), unit, Marks::new(&words, now.len() / unit)) };
     }
     Ok(changed)
 }
@@ -297,7 +321,7 @@ fn check_local(count: usize, len: usize) -> Result<()> {
 
 /// # Safety
 /// All parts can be read from `data` on; they are within `count` elements there.
-unsafe fn push_parts<T: Pod>(
+pub(super) unsafe fn push_parts<T: Pod>(
     port: &Port,
     to: Place<'_, T>,
     count: usize,

@@ -67,6 +67,15 @@ impl Stride {
         Shape::Blocks(Blocks { block, count: self.count, here, there })
     }
 
+    /// Its shape in elements of a slice of this rank. Fails if its blocks overlap or are not all in the slice.
+    pub(super) fn checked_shape<T>(&self, local: &[T]) -> Result<Shape<'static>> {
+        self.check()?;
+        match self.span_here() <= local.len() {
+            true => Ok(self.shape(size_of::<T>())),
+            false => Err(Error::OutOfBounds { index: 0, count: self.span_here(), len: local.len() }),
+        }
+    }
+
     /// Whether its blocks lie apart.
     pub(super) fn check(&self) -> Result<()> {
         let Stride { block, count, here, there } = *self;

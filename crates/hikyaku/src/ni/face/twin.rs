@@ -1,5 +1,6 @@
 //! What some memory was when it was pulled, to know later what has changed.
 
+use crate::error::{Error, Result};
 use bytemuck::Pod;
 
 /// A copy of elements as they were pulled, or last pushed: [`Port::push_diff`](crate::Port::push_diff) pushes only those that differ
@@ -23,6 +24,18 @@ impl<T: Pod> Twin<T> {
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
+    }
+
+    /// Fails unless it has as many elements as `data`.
+    pub(super) fn check_of(&self, data: &[T]) -> Result<()> {
+        match self.len() == data.len() {
+            true => Ok(()),
+            false => Err(Error::Invalid(format!(
+                "a twin of {} elements is none of {}; pull it with as many",
+                self.len(),
+                data.len()
+            ))),
+        }
     }
 
     pub(super) fn elements(&mut self) -> &mut [T] {
