@@ -9,8 +9,8 @@
 
 use crate::error::Failure;
 use crate::message::CMessage;
-use core_hikyaku::ffi::{RawParts, RawPort, RawTransfers, Units, copy_out};
-use core_hikyaku::{ARGUMENT_COUNT, Area, Arguments, PAYLOAD_MAX, Place, Port, Stride};
+use core_hikyaku::ffi::{RawMulticast, RawParts, RawPort, RawTransfers, Units, copy_out};
+use core_hikyaku::{ARGUMENT_COUNT, Area, Arguments, PAYLOAD_MAX, Place, Port, Recipients, Stride, Symmetric};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 
@@ -308,6 +308,65 @@ impl Source<'_> {
         let twin = twin.twin_of(data, size)?;
         // SAFETY: the caller's to read.
         Ok(unsafe { port.push_diff_from(to, data, twin, unit) }?)
+    }
+}
+
+/// The same for several ranks.
+impl Source<'_> {
+    /// `size` bytes, and then a word, if one is given.
+    pub fn multicast(
+        &self,
+        port: &Port,
+        to: &Recipients,
+        area: (&Symmetric<u8>, usize),
+        size: usize,
+        word: Option<(&Symmetric<u8>, usize, u64)>,
+    ) -> Result<(), Failure> {
+        let data = self.address(size)?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.multicast_from(to, area, data, size, word) }?)
+    }
+
+    /// Blocks.
+    pub fn multicast_stride(
+        &self,
+        port: &Port,
+        to: &Recipients,
+        area: (&Symmetric<u8>, usize),
+        stride: Stride,
+    ) -> Result<(), Failure> {
+        let data = self.address(stride.span_here())?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.multicast_stride_from(to, area, data, stride) }?)
+    }
+
+    /// Marked units.
+    pub fn multicast_marked(
+        &self,
+        port: &Port,
+        to: &Recipients,
+        area: (&Symmetric<u8>, usize),
+        marked: Units<'_>,
+    ) -> Result<(), Failure> {
+        let data = self.address(marked.unit.saturating_mul(marked.units))?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.multicast_marked_from(to, area, data, marked) }?)
+    }
+
+    /// Those of `size` bytes that differ from the twin, in units of so many bytes; how many units.
+    pub fn multicast_diff(
+        &self,
+        port: &Port,
+        to: &Recipients,
+        area: (&Symmetric<u8>, usize),
+        size: usize,
+        twin: Target<'_>,
+        unit: usize,
+    ) -> Result<usize, Failure> {
+        let data = self.address(size)?;
+        let twin = twin.twin_of(data, size)?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.multicast_diff_from(to, area, data, twin, unit) }?)
     }
 }
 

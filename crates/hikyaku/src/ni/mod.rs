@@ -33,6 +33,7 @@ mod wire;
 pub use face::area::{Area, RemoteArea};
 pub use face::bitmap::Bitmap;
 pub use face::block::Block;
+pub use face::multicast::{RawMulticast, Recipients};
 pub use face::partial::{RawParts, Units};
 pub use face::port::Port;
 pub use face::prepared::PreparedPush;

@@ -8,10 +8,12 @@
 //! | `operation` | push, pull, word, notification, flush |
 //! | `partial` | pushes and pulls of some elements of a range |
 //! | `stride`, `bitmap`, `twin` | which elements: blocks at a distance, marked ones, changed ones |
+//! | `multicast` | the same for several ranks at once |
 //! | `transfer` | pulls and pushes that go on beside the program |
 //! | `any_transfer` | waiting for whichever of several of them ends first |
 //! | `transfer_end` | the end of transfers, by their tokens |
 //! | `atomic` | atomic operations on numbers |
+//! | `silent` | words of layers above: without waking anybody, without asking whether they arrive |
 //! | `prepared` | pushes that are set up once and started many times |
 //! | `wait` | waiting for words and handlers |
 //! | `message` | active messages: handlers, sending, calling |
@@ -25,11 +27,13 @@ pub(crate) mod atomic;
 pub(crate) mod bitmap;
 pub(crate) mod block;
 pub(crate) mod message;
+pub(crate) mod multicast;
 pub(crate) mod operation;
 pub(crate) mod partial;
 pub(crate) mod port;
 pub(crate) mod prepared;
 pub(crate) mod raw;
+mod silent;
 pub(crate) mod stride;
 pub(crate) mod symmetric;
 pub(crate) mod thread;

@@ -6,7 +6,9 @@ use crate::memory::parts;
 use crate::ni::base::{Base, NI_PORT};
 use crate::ni::reach::perform::Found;
 use crate::ni::wire::operation::{Act, Data, Operation, REACHED};
+use crate::ni::wire::target::{Locals, Target};
 use crate::ni::wire::token;
+use crate::planted::{Bug, planted};
 use crate::transport::shm::layout::AreaKind;
 use crate::transport::shm::ring::Packet;
 
@@ -69,6 +71,10 @@ fn perform<'a>(
     if let Act::Settle = act {
         return Ok(([0; 6], Data::EMPTY));
     }
+    if let Some(locals) = at.several() {
+        push_to_several(ni, at, locals, act)?;
+        return Ok(([0; 6], Data::EMPTY));
+    }
     // Held while a window is written. A window is for writing.
     let windows = at.is_window().then(|| ni.windows.table());
     let target = match (&windows, act) {
@@ -114,4 +120,44 @@ fn perform<'a>(
         Act::Pull { bytes, position } => ([*position, 0, 0, 0, 0, 0], unsafe { Data::shared(target, *bytes as usize) }),
         _ => ([before, 0, 0, 0, 0, 0], Data::EMPTY),
     }))
+}
+
+/// Writes the same to the heaps of several ranks of this host, if all of them are there.
+fn push_to_several(ni: &Base, at: &Target, locals: Locals, act: &Act<'_>) -> Result<(), Refusal> {
+    let is_push = matches!(
+        act,
+        Act::Push(_)
+            | Act::PushThen { .. }
+            | Act::PushAdd { .. }
+            | Act::Word(_)
+            | Act::PushBlocks { .. }
+            | Act::PushMarked { .. }
+    );
+    if !is_push || at.key() != ni.job {
+        return Err(Refusal::OutOfBounds);
+    }
+    let find = |rank: usize| {
+        let target = ni.common_bytes(&Target::in_heap(ni.job, rank, at.offset as usize), act.span())?;
+        let then = match act.beside() {
+            Some((then, bytes)) => ni.common_bytes(&Target::in_heap(ni.job, rank, then as usize), bytes)?,
+            None => target,
+        };
+        Some(Found { target, then }).filter(|found| found.is_aligned_for(act))
+    };
+    let rank_of = |local: usize| ni.routes.near().get(local).copied();
+    // Looked at first, so that all of them get it or none.
+    if locals.numbers().any(|local| rank_of(local).and_then(find).is_none()) {
+        return Err(Refusal::OutOfBounds);
+    }
+    let last = locals.numbers().last();
+    for local in locals.numbers() {
+        if planted(Bug::LastOfSeveralForgotten) && last == Some(local) {
+            continue;
+        }
+        if let Some((rank, found)) = rank_of(local).and_then(|rank| Some((rank, find(rank)?))) {
+            // SAFETY: found for this operation, in memory of this host, which stays mapped.
+            unsafe { ni.perform(rank, act, found) };
+        }
+    }
+    Ok(())
 }

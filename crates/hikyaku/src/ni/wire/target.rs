@@ -15,7 +15,7 @@ pub(crate) struct Target {
 /// A part of a rank's memory with offsets of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Space {
-    /// An area of the rank, or [`HEAP`], [`MEETING`] or [`WINDOW`].
+    /// An area of the rank, or [`HEAP`], [`MEETING`] or [`WINDOW`], or [`HEAPS`] and whose.
     id: u32,
     /// What only those know who may use it: the key of an area, the name of a window, else the number of the job.
     key: u64,
@@ -29,6 +29,31 @@ const MEETING: u32 = u32::MAX;
 const WINDOW: u32 = u32::MAX - 1;
 /// The heap of the rank.
 const HEAP: u32 = u32::MAX - 2;
+
+/// The heaps of several ranks of one host, of which any may write for all. The bits below say whose: those of [`Locals`].
+const HEAPS: u32 = 1 << 30;
+const TURN_SHIFT: u32 = LOCALS_MAX as u32;
+/// So many ranks of a host can be named at once.
+pub(crate) const LOCALS_MAX: usize = 24;
+/// And so many times.
+pub(crate) const LOCALS_TURNS: u32 = 1 << 6;
+
+/// Some ranks of a host, by their numbers on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Locals {
+    /// Of how many times [`LOCALS_MAX`] numbers they are.
+    pub turn: u32,
+    /// A bit for each.
+    pub bits: u32,
+}
+
+impl Locals {
+    /// Their numbers.
+    pub fn numbers(self) -> impl Iterator<Item = usize> {
+        let is_set = move |bit: &usize| self.bits >> bit & 1 == 1;
+        (0..LOCALS_MAX).filter(is_set).map(move |bit| self.turn as usize * LOCALS_MAX + bit)
+    }
+}
 
 impl Target {
     pub fn in_window(rank: usize, name: u64, offset: usize) -> Target {
@@ -54,6 +79,19 @@ impl Target {
     /// An area of a rank of which only the number is known.
     pub fn of_unknown_area(rank: usize, id: u32) -> Target {
         Target { rank, space: Space { id, key: 0, reach: None }, offset: 0 }
+    }
+
+    /// In the heaps of several ranks of its host, instead of that of its rank, which writes for all. `None` if they cannot be named.
+    pub fn of_several(self, Locals { turn, bits }: Locals) -> Option<Target> {
+        let can_be = self.is_heap() && turn < LOCALS_TURNS && bits >> LOCALS_MAX == 0;
+        let id = HEAPS | turn << TURN_SHIFT | bits;
+        can_be.then_some(Target { space: Space { id, ..self.space }, ..self })
+    }
+
+    /// Whose heaps it is in, if those are several.
+    pub fn several(&self) -> Option<Locals> {
+        let below = self.space.id.checked_sub(HEAPS).filter(|below| *below < LOCALS_TURNS << TURN_SHIFT)?;
+        Some(Locals { turn: below >> TURN_SHIFT, bits: below & !(u32::MAX << TURN_SHIFT) })
     }
 
     pub fn plus(self, bytes: usize) -> Target {
@@ -92,7 +130,7 @@ impl Target {
 
     /// The number of the area it is in, if it is in one.
     pub fn area(&self) -> Option<u32> {
-        (self.space.id < HEAP).then_some(self.space.id)
+        (self.space.id < HEAPS).then_some(self.space.id)
     }
 
     /// How the network reaches the area it is in, if it does.
@@ -109,5 +147,26 @@ impl Target {
     pub fn beside(&self, job: u64, offset: u64) -> Target {
         let id = if self.space.id == MEETING { MEETING } else { HEAP };
         Target { space: Space { id, key: job, reach: None }, offset, ..*self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_ranks_are_named_by_their_numbers_on_the_host() {
+        let at = Target::in_heap(77, 3, 8);
+        for locals in [Locals { turn: 0, bits: 1 }, Locals { turn: 63, bits: (1 << LOCALS_MAX) - 1 }] {
+            let several = at.of_several(locals).unwrap();
+            let decoded = Target::decode(3, several.encode()).unwrap();
+            assert_eq!((decoded.several(), decoded.key(), decoded.offset), (Some(locals), 77, 8));
+            assert!(decoded.area().is_none() && !decoded.is_shared() && !decoded.is_window());
+        }
+        assert_eq!(Locals { turn: 2, bits: 0b101 }.numbers().collect::<Vec<_>>(), [48, 50]);
+        assert_eq!(at.of_several(Locals { turn: 64, bits: 1 }), None);
+        assert_eq!(at.of_several(Locals { turn: 0, bits: 1 << LOCALS_MAX }), None);
+        assert_eq!(at.several(), None);
+        assert_eq!(Target::of_unknown_area(0, 255).several(), None);
     }
 }

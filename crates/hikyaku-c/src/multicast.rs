@@ -1,0 +1,159 @@
+//! Multicast. The header has the full description of each.
+
+use crate::entry::with_port;
+use crate::error::Failure;
+use crate::given::{In, Out, Source, Target, exported};
+use crate::handle::{Entry, Handle, Outcome};
+use crate::partial::CStride;
+use core_hikyaku::ffi::Units;
+use core_hikyaku::{Error, Port, Recipients, Symmetric};
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// `hk_recipients`: 0 for none, and no number is used twice.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Pattern(u64);
+
+struct Table {
+    last: u64,
+    patterns: BTreeMap<u64, Arc<Recipients>>,
+}
+
+static TABLE: Mutex<Table> = Mutex::new(Table { last: 0, patterns: BTreeMap::new() });
+
+fn table() -> MutexGuard<'static, Table> {
+    TABLE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// All name nothing any more: their job ends.
+pub fn clear() {
+    table().patterns.clear();
+}
+
+impl Pattern {
+    fn find(self) -> Outcome<Arc<Recipients>> {
+        table().patterns.get(&self.0).cloned().ok_or(Failure::Recipients(self.0))
+    }
+}
+
+/// Those of a list.
+fn listed(port: &Port, ranks: In<'_, c_int>, count: usize) -> Outcome<Recipients> {
+    let size = port.size();
+    if count > size {
+        return Err(Error::Invalid(format!("{count} ranks of a job of {size}")).into());
+    }
+    let ranks: &[c_int] = if count == 0 { &[] } else { ranks.slice(count, "the ranks")? };
+    Ok(port.recipients(&ranks.iter().map(|rank| *rank as usize).collect::<Vec<_>>())?)
+}
+
+/// What all ranks have alike.
+fn symmetric<'a>(area: Handle) -> Outcome<&'a Symmetric<u8>> {
+    match area.entry()? {
+        Entry::Symmetric(area) => Ok(area),
+        _ => Err(Failure::Kind("a symmetric area")),
+    }
+}
+
+/// A multicast of each form, to recipients that are given in one of two ways.
+macro_rules! forms {
+    ($(($plain:ident, $notify:ident, $stride:ident, $bitmap:ident, $diff:ident): ($($name:ident: $type:ty),*) => $find:expr;)*) => {
+        $(exported! {
+            /// Writes the same to several ranks.
+            pub fn $plain(my_addr: Source<'_>, $($name: $type,)* area: Handle, offset: usize, size: usize) -> c_int {
+                with_port(|port| my_addr.multicast(port, &*$find(port, $($name),*)?, (symmetric(area)?, offset), size, None))
+            }
+
+            /// And then a word of each.
+            pub fn $notify(
+                my_addr: Source<'_>,
+                $($name: $type,)*
+                area: Handle,
+                offset: usize,
+                size: usize,
+                flag: Handle,
+                flag_offset: usize,
+                value: u64,
+            ) -> c_int {
+                with_port(|port| {
+                    let word = Some((symmetric(flag)?, flag_offset, value));
+                    my_addr.multicast(port, &*$find(port, $($name),*)?, (symmetric(area)?, offset), size, word)
+                })
+            }
+
+            /// Blocks.
+            pub fn $stride(my_addr: Source<'_>, $($name: $type,)* area: Handle, offset: usize, stride: CStride) -> c_int {
+                with_port(|port| {
+                    my_addr.multicast_stride(port, &*$find(port, $($name),*)?, (symmetric(area)?, offset), stride.into())
+                })
+            }
+
+            /// Marked units.
+            pub fn $bitmap(
+                my_addr: Source<'_>,
+                $($name: $type,)*
+                area: Handle,
+                offset: usize,
+                bitmap: In<'_, u64>,
+                unit: usize,
+                units: usize,
+            ) -> c_int {
+                with_port(|port| {
+                    let words = &bitmap.bitmap(unit, units)?;
+                    let marked = Units { unit, units, words };
+                    my_addr.multicast_marked(port, &*$find(port, $($name),*)?, (symmetric(area)?, offset), marked)
+                })
+            }
+
+            /// What differs from a twin.
+            pub fn $diff(
+                my_addr: Source<'_>,
+                $($name: $type,)*
+                area: Handle,
+                offset: usize,
+                size: usize,
+                twin: Target<'_>,
+                unit: usize,
+                pushed: Out<'_, usize>,
+            ) -> c_int {
+                with_port(|port| {
+                    let to = &*$find(port, $($name),*)?;
+                    pushed.give(my_addr.multicast_diff(port, to, (symmetric(area)?, offset), size, twin, unit)?);
+                    Ok(())
+                })
+            }
+        })*
+    };
+}
+
+forms! {
+    (hk_mcast_a, hk_mcast_a_notify, hk_mcast_a_stride, hk_mcast_a_bitmap, hk_mcast_a_diff):
+        (to: Pattern) => |_: &Port, to: Pattern| to.find();
+    (hk_mcast_b, hk_mcast_b_notify, hk_mcast_b_stride, hk_mcast_b_bitmap, hk_mcast_b_diff):
+        (ranks: In<'_, c_int>, count: usize) => |port: &Port, ranks, count| listed(port, ranks, count).map(Box::new);
+}
+
+exported! {
+    /// Names ranks for multicasts.
+    pub fn hk_recipients_create(ranks: In<'_, c_int>, count: usize, recipients: Out<'_, Pattern>) -> c_int {
+        with_port(|port| {
+            recipients.required("the recipients to be given")?;
+            let made = Arc::new(listed(port, ranks, count)?);
+            let mut table = table();
+            table.last += 1;
+            let number = table.last;
+            table.patterns.insert(number, made);
+            recipients.give(Pattern(number));
+            Ok(())
+        })
+    }
+
+    /// Frees them.
+    pub fn hk_recipients_free(recipients: Pattern) -> c_int {
+        with_port(|_| match table().patterns.remove(&recipients.0) {
+            Some(_) => Ok(()),
+            None => Err(Failure::Recipients(recipients.0)),
+        })
+    }
+}

@@ -1,0 +1,103 @@
+/* Multicast: the last rank tells all others, and itself, in every form; and what cannot be. */
+#include "check.h"
+
+enum { CELLS = 500 };
+
+int main(void) {
+    static double data[CELLS], twin[CELLS];
+    uint64_t bitmap[(CELLS + 63) / 64] = {0};
+    hk_recipients all = {0}, none = {0};
+    hk_area table, flag;
+    double *mine;
+    int ranks[64] = {0}, me, size, rank, list;
+    size_t at, pushed;
+    hk_stride second = {sizeof(double), CELLS / 2, 2 * sizeof(double), 2 * sizeof(double)};
+
+    FAILS(HK_ERR_NOT_STARTED, hk_recipients_create(ranks, 0, &all));
+    OK(hk_init());
+    me = hk_rank(), size = hk_size();
+    for (rank = 0; rank < size; rank++) ranks[rank] = size - 1 - rank;
+    OK(hk_alloc(sizeof data, &table));
+    OK(hk_alloc(8, &flag));
+    OK(hk_recipients_create(ranks, (size_t)size, &all));
+    mine = hk_local(table);
+    for (at = 0; at < CELLS; at += 3) bitmap[at / 64] |= (uint64_t)1 << at % 64;
+
+    for (list = 0; list < 2; list++) {
+        uint64_t word = (uint64_t)list + 1;
+        for (at = 0; at < CELLS; at++) data[at] = 1000 * (list + 1) + (int)at;
+        memset(mine, 0, sizeof data);
+        OK(hk_barrier());
+        if (me == size - 1) {
+            if (list) OK(hk_mcast_b_notify(data, ranks, (size_t)size, table, 0, sizeof data, flag, 0, word));
+            else OK(hk_mcast_a_notify(data, all, table, 0, sizeof data, flag, 0, word));
+        }
+        OK(hk_wait(flag, 0, HK_EQUAL, word, size - 1, HK_FOREVER, NULL));
+        for (at = 0; at < CELLS; at++) CHECK(mine[at] == data[at]);
+        OK(hk_barrier());
+
+        memset(mine, 0, sizeof data);
+        OK(hk_barrier());
+        if (me == size - 1) {
+            if (list) OK(hk_mcast_b(data, ranks, (size_t)size, table, sizeof(double), 2 * sizeof(double)));
+            else OK(hk_mcast_a(data, all, table, sizeof(double), 2 * sizeof(double)));
+        }
+        OK(hk_barrier());
+        CHECK(mine[0] == 0 && mine[1] == data[0] && mine[2] == data[1] && mine[3] == 0);
+        OK(hk_barrier());
+
+        memset(mine, 0, sizeof data);
+        OK(hk_barrier());
+        if (me == size - 1) {
+            if (list) OK(hk_mcast_b_stride(data, ranks, (size_t)size, table, 0, second));
+            else OK(hk_mcast_a_stride(data, all, table, 0, second));
+        }
+        OK(hk_barrier());
+        for (at = 0; at < CELLS; at++) CHECK(mine[at] == (at % 2 ? 0 : data[at]));
+        OK(hk_barrier());
+
+        memset(mine, 0, sizeof data);
+        OK(hk_barrier());
+        if (me == size - 1) {
+            if (list) OK(hk_mcast_b_bitmap(data, ranks, (size_t)size, table, 0, bitmap, sizeof(double), CELLS));
+            else OK(hk_mcast_a_bitmap(data, all, table, 0, bitmap, sizeof(double), CELLS));
+        }
+        OK(hk_barrier());
+        for (at = 0; at < CELLS; at++) CHECK(mine[at] == (at % 3 ? 0 : data[at]));
+        OK(hk_barrier());
+
+        memset(mine, 0, sizeof data);
+        OK(hk_barrier());
+        if (me == size - 1) {
+            memcpy(twin, data, sizeof data);
+            data[7] = -1;
+            data[400] = -2;
+            if (list) OK(hk_mcast_b_diff(data, ranks, (size_t)size, table, 0, sizeof data, twin, sizeof(double), &pushed));
+            else OK(hk_mcast_a_diff(data, all, table, 0, sizeof data, twin, sizeof(double), &pushed));
+            CHECK(pushed == 2);
+        }
+        OK(hk_barrier());
+        for (at = 0; at < CELLS; at++) CHECK(mine[at] == (at == 7 ? -1 : at == 400 ? -2 : 0));
+        OK(hk_barrier());
+    }
+
+    FAILS(HK_ERR_HANDLE, hk_mcast_a(data, none, table, 0, 8));
+    FAILS(HK_ERR_BOUNDS, hk_mcast_a(data, all, table, 8, sizeof data));
+    FAILS(HK_ERR_ALIGNMENT, hk_mcast_a_notify(data, all, table, 0, 8, flag, 4, 1));
+    FAILS(HK_ERR_BOUNDS, hk_mcast_a_notify(data, all, table, 0, 8, flag, 8, 1));
+    FAILS(HK_ERR_INVALID, hk_mcast_a(NULL, all, table, 0, 8));
+    FAILS(HK_ERR_INVALID, hk_mcast_b(data, NULL, 1, table, 0, 8));
+    FAILS(HK_ERR_INVALID, hk_recipients_create(ranks, (size_t)size + 1, &all));
+    FAILS(HK_ERR_INVALID, hk_recipients_create(ranks, (size_t)size, NULL));
+    ranks[0] = -1;
+    FAILS(HK_ERR_RANK, hk_mcast_b(data, ranks, 1, table, 0, 8));
+    OK(hk_mcast_b(data, NULL, 0, table, 0, 8));
+    OK(hk_area_create(1, 64, NULL));
+    OK(hk_area_open(me, 1, &flag));
+    FAILS(HK_ERR_HANDLE, hk_mcast_a(data, all, flag, 0, 8));
+    OK(hk_recipients_free(all));
+    FAILS(HK_ERR_HANDLE, hk_recipients_free(all));
+    OK(hk_barrier());
+    OK(hk_finalize());
+    return 0;
+}

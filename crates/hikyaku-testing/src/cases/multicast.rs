@@ -1,0 +1,125 @@
+//! Multicast: the same for several ranks.
+
+use crate::support::{bytes, expect_error, tag};
+use hikyaku::{Bitmap, By, Error, Job, Recipients, Stride, Twin, Until};
+
+/// All ranks but this one.
+fn others(job: &Job) -> Recipients {
+    let ranks: Vec<usize> = (0..job.size()).filter(|rank| *rank != job.rank()).rev().collect();
+    job.recipients(&ranks).unwrap()
+}
+
+/// At once, each in its own places, with a word and without.
+pub fn every_rank_tells_all_others(job: &Job) {
+    const ROUNDS: usize = 20;
+    let (table, flags) = (job.symmetric::<u64>(2 * job.size()).unwrap(), job.symmetric::<u64>(job.size()).unwrap());
+    let (others, me) = (others(job), job.rank());
+    for round in 1..=ROUNDS {
+        let value = tag(me, round);
+        job.multicast_notify(&others, &table, 2 * me, &[value, !value], (&flags, me), round as u64).unwrap();
+        for rank in (0..job.size()).filter(|rank| *rank != me) {
+            job.wait_from(By::Rank(rank), flags.here(rank), Until::Equal(round as u64)).unwrap();
+            assert_eq!(table.get(2 * rank), tag(rank, round), "of rank {rank}");
+            assert_eq!(table.get(2 * rank + 1), !tag(rank, round), "of rank {rank}");
+        }
+        job.barrier().unwrap();
+        // Nobody else is told.
+        assert_eq!((table.get(2 * me), flags.get(me)), (0, 0));
+    }
+    for round in 1..=ROUNDS {
+        job.multicast(&others, &table, 2 * me, &[tag(me, round)]).unwrap();
+        job.barrier().unwrap();
+        for rank in (0..job.size()).filter(|rank| *rank != me) {
+            assert_eq!(table.get(2 * rank), tag(rank, round), "of rank {rank}");
+        }
+        job.barrier().unwrap();
+    }
+}
+
+/// From rank 1, to all and to itself too; and to nobody.
+pub fn every_form_reaches_all(job: &Job) {
+    const LEN: usize = 3000;
+    let all = job.recipients(&(0..job.size()).collect::<Vec<_>>()).unwrap();
+    let nobody = job.recipients(&[]).unwrap();
+    let table = job.symmetric::<u32>(LEN + 7).unwrap();
+    let data: Vec<u32> = (1..=LEN as u32).collect();
+    let stride = Stride::new(2, 5, LEN / 5);
+    let mut marked = Bitmap::new(LEN);
+    (0..LEN).filter(|index| index % 3 == 1).for_each(|index| marked.set(index));
+    let mut changed = data.clone();
+    changed.iter_mut().step_by(100).for_each(|value| *value += 7);
+    let check = |expected: &dyn Fn(usize) -> u32| {
+        job.barrier().unwrap();
+        let right = |(at, value): (usize, u32)| at < 7 || value == expected(at - 7);
+        assert!(table.to_vec().into_iter().enumerate().all(right));
+        job.barrier().unwrap();
+        table.write(0, &[0; LEN + 7]);
+        job.barrier().unwrap();
+    };
+    for to in [&all, &nobody] {
+        let travels = !to.ranks().is_empty();
+        let if_any = |value: u32| if travels { value } else { 0 };
+        let sends = job.rank() == 1;
+        if sends {
+            job.multicast(to, &table, 7, &data).unwrap();
+        }
+        check(&|at| if_any(data[at]));
+        if sends {
+            job.multicast_stride(to, &table, 7, &data, stride).unwrap();
+        }
+        check(&|at| if at % 5 < 2 { if_any(data[at]) } else { 0 });
+        if sends {
+            job.multicast_bitmap(to, &table, 7, &data, &marked).unwrap();
+        }
+        check(&|at| if at % 3 == 1 { if_any(data[at]) } else { 0 });
+        if sends {
+            let mut twin = Twin::of(&data);
+            let count = job.multicast_diff(to, &table, 7, &changed, &mut twin).unwrap();
+            assert_eq!(count, LEN / 100);
+            assert_eq!(job.multicast_diff(to, &table, 7, &changed, &mut twin).unwrap(), 0);
+        }
+        check(&|at| if at % 100 == 0 { if_any(changed[at]) } else { 0 });
+    }
+}
+
+/// In many packets, each of which some rank writes for others.
+pub fn long_multicasts_reach_all(job: &Job) {
+    const LEN: usize = 300_000;
+    let (table, flag) = (job.symmetric::<u8>(LEN).unwrap(), job.symmetric::<u64>(1).unwrap());
+    for round in 1..=3 {
+        let root = round % job.size();
+        if job.rank() == root {
+            job.multicast_notify(&others(job), &table, 0, &bytes(round, LEN), (&flag, 0), round as u64).unwrap();
+        } else {
+            job.wait_from(By::Rank(root), flag.here(0), Until::Equal(round as u64)).unwrap();
+            assert!(table.to_vec() == bytes(round, LEN), "round {round}");
+        }
+        job.barrier().unwrap();
+    }
+}
+
+pub fn wrong_recipients_are_refused(job: &Job) {
+    let table = job.symmetric::<u64>(4).unwrap();
+    expect_error!(job.recipients(&[3]), Error::NoSuchRank { rank: 3, size: 3 });
+    expect_error!(job.recipients(&[1, 2, 1]), Error::Invalid(_));
+    let all = job.recipients(&[0, 1, 2]).unwrap();
+    expect_error!(job.multicast(&all, &table, 3, &[1, 2]), Error::OutOfBounds { .. });
+    expect_error!(job.multicast(&all, &table, usize::MAX, &[1]), Error::OutOfBounds { .. });
+    expect_error!(job.multicast_notify(&all, &table, 0, &[1], (&table, 4), 1), Error::OutOfBounds { .. });
+    expect_error!(job.multicast_stride(&all, &table, 0, &[1], Stride::new(1, 2, 2)), Error::OutOfBounds { .. });
+    expect_error!(job.multicast_bitmap(&all, &table, 0, &[1], &Bitmap::new(2)), Error::OutOfBounds { .. });
+    expect_error!(job.multicast_diff(&all, &table, 0, &[1, 2], &mut Twin::of(&[1])), Error::Invalid(_));
+    expect_error!(job.multicast_diff(&all, &table, 2, &[1; 3], &mut Twin::of(&[1; 3])), Error::OutOfBounds { .. });
+    hikyaku::local(3, |inner| {
+        let own = inner.symmetric::<u64>(4).unwrap();
+        if inner.rank() == 0 {
+            expect_error!(inner.multicast(&all, &own, 0, &[1]), Error::ForeignArea);
+            let inside = inner.recipients(&[0, 1]).unwrap();
+            expect_error!(inner.multicast(&inside, &table, 0, &[1]), Error::ForeignArea);
+        }
+    })
+    .unwrap();
+    job.barrier().unwrap();
+    assert_eq!(table.to_vec(), [0; 4]);
+    job.barrier().unwrap();
+}
