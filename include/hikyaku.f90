@@ -36,8 +36,8 @@
 !   hk_words(a, b, ...): up to six integers, all of 4 or all of 8 bytes. In a handler, hk_payload(message, x) copies the payload
 !   to an allocatable array x. A payload that is no whole number of elements is HK_ERR_INVALID. hk_try_send and hk_context_send may
 !   give HK_BUSY, so their ierr cannot be left out.
-! * Areas of one rank, status words, threads that serve and collective calls on blocks are only in C. Messages by slots and groups
-!   are in fmpl.f90; a program may use both modules.
+! * Areas of one rank, status words, parts of a range, multicast, threads that serve and collective calls on blocks are only in C.
+!   Messages by slots and groups are in fmpl.f90; a program may use both modules.
 
 module hikyaku
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_funloc, c_funptr, c_int, c_int16_t, c_int32_t, &
@@ -167,6 +167,11 @@ module hikyaku
     end interface
     public :: hk_handler
 
+    ! A lock of all ranks.
+    type, bind(C), public :: hk_mutex
+        integer(c_int64_t) :: handle = 0
+    end type
+
     ! The handle as C takes it.
     type, bind(C) :: c_area
         integer(c_int64_t) :: handle
@@ -175,7 +180,7 @@ module hikyaku
     public :: hk_init, hk_finalize, hk_rank, hk_size, hk_error_rank, hk_barrier, hk_barrier_for, hk_is_present, hk_is_crowded, &
               hk_free, hk_flush, hk_sync, hk_transfer_wait, hk_transfer_test, hk_transfer_wait_any, hk_transfer_wait_all, &
               hk_progress, hk_poll, hk_last_error, hk_strerror, hk_version, hk_handler_register, hk_handler_remove, hk_handled, &
-              hk_context_reply, hk_context_retry
+              hk_context_reply, hk_context_retry, hk_mutex_create, hk_mutex_free, hk_lock, hk_try_lock, hk_unlock
 
     interface hk_alloc
         module procedure alloc_i4_short, alloc_i4_long, alloc_i8_short, alloc_i8_long, alloc_r4_short, alloc_r4_long, &
@@ -439,6 +444,35 @@ module hikyaku
             integer(c_size_t), value :: count
             integer(c_int), value :: timeout_ms
             integer(c_size_t), intent(inout) :: index
+            integer(c_int) :: code
+        end function
+        function c_mutex_create(manager, mutex) bind(C, name='hk_mutex_create') result(code)
+            import :: c_int, hk_mutex
+            integer(c_int), value :: manager
+            type(hk_mutex), intent(out) :: mutex
+            integer(c_int) :: code
+        end function
+        function c_mutex_free(mutex) bind(C, name='hk_mutex_free') result(code)
+            import :: c_int, hk_mutex
+            type(hk_mutex), value :: mutex
+            integer(c_int) :: code
+        end function
+        function c_lock(mutex, timeout_ms, owner_died) bind(C, name='hk_lock') result(code)
+            import :: c_int, hk_mutex
+            type(hk_mutex), value :: mutex
+            integer(c_int), value :: timeout_ms
+            integer(c_int), intent(inout) :: owner_died
+            integer(c_int) :: code
+        end function
+        function c_try_lock(mutex, owner_died) bind(C, name='hk_try_lock') result(code)
+            import :: c_int, hk_mutex
+            type(hk_mutex), value :: mutex
+            integer(c_int), intent(inout) :: owner_died
+            integer(c_int) :: code
+        end function
+        function c_unlock(mutex) bind(C, name='hk_unlock') result(code)
+            import :: c_int, hk_mutex
+            type(hk_mutex), value :: mutex
             integer(c_int) :: code
         end function
         function c_transfer_wait_all() bind(C, name='hk_transfer_wait_all') result(code)
@@ -1528,6 +1562,59 @@ contains
         which = 0
         if (index < size(transfers)) which = int(index) + 1
         call give(code, ierr)
+    end subroutine
+
+    ! Makes a lock whose queue is in the memory of `manager`. All ranks call it together, with the same argument.
+    subroutine hk_mutex_create(manager, mutex, ierr)
+        integer, intent(in) :: manager
+        type(hk_mutex), intent(out) :: mutex
+        integer, intent(out), optional :: ierr
+        call give(c_mutex_create(manager, mutex), ierr)
+    end subroutine
+
+    ! Frees a lock. All ranks call it together.
+    subroutine hk_mutex_free(mutex, ierr)
+        type(hk_mutex), intent(inout) :: mutex
+        integer, intent(out), optional :: ierr
+        call give(c_mutex_free(mutex), ierr)
+        mutex = hk_mutex()
+    end subroutine
+
+    ! Waits for a lock, for timeout_ms at most (HK_FOREVER). owner_died: an owner before has died with it.
+    subroutine hk_lock(mutex, timeout_ms, owner_died, ierr)
+        type(hk_mutex), intent(in) :: mutex
+        integer, intent(in), optional :: timeout_ms
+        logical, intent(out), optional :: owner_died
+        integer, intent(out), optional :: ierr
+        integer(c_int) :: patience, died, code
+        patience = HK_FOREVER
+        died = 0
+        if (present(timeout_ms)) patience = timeout_ms
+        code = c_lock(mutex, patience, died)
+        if (present(owner_died)) owner_died = died /= 0
+        call give(code, ierr)
+    end subroutine
+
+    ! Takes a lock if it is free: taken says whether.
+    subroutine hk_try_lock(mutex, taken, owner_died, ierr)
+        type(hk_mutex), intent(in) :: mutex
+        logical, intent(out) :: taken
+        logical, intent(out), optional :: owner_died
+        integer, intent(out), optional :: ierr
+        integer(c_int) :: died, code
+        died = 0
+        code = c_try_lock(mutex, died)
+        taken = code == HK_SUCCESS
+        if (present(owner_died)) owner_died = died /= 0
+        if (code == HK_BUSY) code = HK_SUCCESS
+        call give(code, ierr)
+    end subroutine
+
+    ! Releases a lock, after everything that this thread has pushed has arrived.
+    subroutine hk_unlock(mutex, ierr)
+        type(hk_mutex), intent(in) :: mutex
+        integer, intent(out), optional :: ierr
+        call give(c_unlock(mutex), ierr)
     end subroutine
 
     ! Waits for all transfers of the calling thread; gives the first error. Their handles are gone then: set them to hk_transfer() before

@@ -49,7 +49,7 @@ extern "C" {
 
 enum {
     HK_SUCCESS = 0,
-    /* The peer's queue is full, and the same call may succeed later. Not an error. */
+    /* The peer's queue is full, or another rank has the lock: the same call may succeed later. Not an error. */
     HK_BUSY = 1,
 
     /* A peer is gone or misbehaves. */
@@ -64,7 +64,7 @@ enum {
     HK_ERR_RANK = -6,         /* no such rank, or the area is not of that rank */
     HK_ERR_BOUNDS = -7,       /* the access does not lie within the area */
     HK_ERR_ALIGNMENT = -8,    /* not the place of an aligned word, or of aligned elements */
-    HK_ERR_HANDLE = -9,       /* the handle names no area (any more) */
+    HK_ERR_HANDLE = -9,       /* the handle names no area, lock or recipients (any more) */
     HK_ERR_NOT_MINE = -10,    /* memory of another rank where own memory is needed */
     HK_ERR_UNKNOWN_AREA = -11, /* the rank has no area of that id */
     HK_ERR_REVOKED = -12,     /* the owner has revoked the area */
@@ -307,6 +307,67 @@ int hk_flush(int rank);
  * run only while their ranks are inside calls of this library. Gives an error if a peer refused an operation, or ended before it
  * had handled a message. */
 int hk_sync(void);
+
+/* ---- multicast ------------------------------------------------------------------------------------------------ */
+
+/* Writes the same to the same place of several ranks, in a symmetric area. To another host the data travel once, whatever the number of
+ * recipients there: one of them writes for the others. A multicast is done after the next hk_sync or hk_barrier, and is not ordered with
+ * pushes and words to single ranks. The caller's own rank may be among the recipients. */
+
+/* Recipients that are named once and used any number of times. {0} is none. */
+typedef struct hk_recipients {
+    uint64_t handle;
+} hk_recipients;
+
+/* Names `count` ranks, each once, in any order. Frees them. */
+int hk_recipients_create(const int *ranks, size_t count, hk_recipients *out);
+int hk_recipients_free(hk_recipients recipients);
+
+/* To recipients that were named before: `size` bytes; the same, and then a word of each recipient; blocks; marked units; units that differ
+ * from a twin, as in hk_push_stride, hk_push_bitmap and hk_push_diff. */
+int hk_mcast_a(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, size_t size);
+int hk_mcast_a_notify(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, size_t size,
+                      hk_sym flag, size_t flag_offset, uint64_t value);
+int hk_mcast_a_stride(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, hk_stride stride);
+int hk_mcast_a_bitmap(const void *my_addr, hk_recipients to, hk_sym area, size_t offset,
+                      const uint64_t *bitmap, size_t unit, size_t units);
+int hk_mcast_a_diff(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, size_t size,
+                    void *twin, size_t unit, size_t *pushed);
+
+/* The same to a list of ranks. */
+int hk_mcast_b(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, size_t size);
+int hk_mcast_b_notify(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, size_t size,
+                      hk_sym flag, size_t flag_offset, uint64_t value);
+int hk_mcast_b_stride(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, hk_stride stride);
+int hk_mcast_b_bitmap(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset,
+                      const uint64_t *bitmap, size_t unit, size_t units);
+int hk_mcast_b_diff(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, size_t size,
+                    void *twin, size_t unit, size_t *pushed);
+
+/* ---- locks ---------------------------------------------------------------------------------------------------- */
+
+/* A lock of all ranks: one rank at a time holds it, and requests are served in the order in which they came. What an owner has written
+ * to memory of any rank before it released the lock, the next owner sees. All calls: init thread, not in handlers. {0} is no lock. */
+typedef struct hk_mutex {
+    uint64_t handle;
+} hk_mutex;
+
+/* Makes a lock whose queue is in the memory of `manager`, whose program does nothing for it. Frees it. Collective: all ranks call them
+ * with the same manager, the same lock. A lock that was to be freed is gone even if the call fails. */
+int hk_mutex_create(int manager, hk_mutex *out);
+int hk_mutex_free(hk_mutex mutex);
+
+/* Waits for the lock, for `timeout_ms` milliseconds at most or HK_FOREVER; HK_ERR_TIMEOUT after that. `owner_died`, if not null, gets 1
+ * if an owner before has died, or left the job, without releasing it, else 0; only the next owner is told. If an owner cannot be
+ * reached any more, it may still be inside: HK_ERR_UNREACHABLE. If the manager is gone, the lock is gone. HK_ERR_INVALID if this rank
+ * holds it already. */
+int hk_lock(hk_mutex mutex, int timeout_ms, int *owner_died);
+
+/* Takes the lock if it is free; HK_BUSY if another rank has it or waits for it. */
+int hk_try_lock(hk_mutex mutex, int *owner_died);
+
+/* Releases the lock, after everything that this thread has pushed has arrived. */
+int hk_unlock(hk_mutex mutex);
 
 /* ---- collective calls ----------------------------------------------------------------------------------------- */
 

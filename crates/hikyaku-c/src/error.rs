@@ -23,7 +23,7 @@ macro_rules! codes {
 // The same list as in the header; a test compares them.
 codes! {
     HK_SUCCESS = 0, c"all is well";
-    HK_BUSY = 1, c"the peer does not keep up; try again";
+    HK_BUSY = 1, c"the peer does not keep up, or another rank has the lock; try again";
     HK_ERR_PEER_DEAD = -1, c"a rank died";
     HK_ERR_PEER_LEFT = -2, c"a rank has left the job";
     HK_ERR_PEER_MISBEHAVED = -3, c"a rank sent something impossible";
@@ -32,7 +32,7 @@ codes! {
     HK_ERR_RANK = -6, c"no such rank, or the area is not of that rank";
     HK_ERR_BOUNDS = -7, c"the access passes the end of the area";
     HK_ERR_ALIGNMENT = -8, c"not the place of an aligned word, or of aligned elements";
-    HK_ERR_HANDLE = -9, c"the handle names no area";
+    HK_ERR_HANDLE = -9, c"the handle names no area, lock or recipients";
     HK_ERR_NOT_MINE = -10, c"own memory is needed here";
     HK_ERR_UNKNOWN_AREA = -11, c"the rank has no area of that id";
     HK_ERR_REVOKED = -12, c"the area was revoked by its owner";
@@ -93,6 +93,12 @@ pub enum Failure {
     Context,
     /// The table of handles is full.
     Handles(usize),
+    /// A number that names no lock.
+    Mutex(u64),
+    /// A number that names no recipients.
+    Recipients(u64),
+    /// The lock is another rank's.
+    Held,
 }
 
 impl From<Error> for Failure {
@@ -128,6 +134,11 @@ impl fmt::Display for Failure {
             Failure::Thread => f.write_str("only the thread that called hk_init may do this"),
             Failure::Ending => f.write_str("this thread is ending and has given its port back"),
             Failure::Context => f.write_str("a context is valid only inside its handler, on the handler's thread"),
+            Failure::Mutex(number) => write!(f, "{number} names no lock; it was freed, or never was one"),
+            Failure::Recipients(number) => {
+                write!(f, "{number} names no recipients; they were freed, or never were any")
+            }
+            Failure::Held => f.write_str("another rank has the lock, or waits for it"),
             Failure::Handles(max) => write!(f, "all {max} handles are in use; close or free some areas"),
         }
     }
@@ -137,7 +148,8 @@ impl Failure {
     fn code(&self) -> c_int {
         match self {
             Failure::Library(error) => code_of(error),
-            Failure::Handle(_) | Failure::Kind(_) => HK_ERR_HANDLE,
+            Failure::Handle(_) | Failure::Kind(_) | Failure::Mutex(_) | Failure::Recipients(_) => HK_ERR_HANDLE,
+            Failure::Held => HK_BUSY,
             Failure::Owner { .. } => HK_ERR_RANK,
             Failure::Misaligned(_) => HK_ERR_ALIGNMENT,
             Failure::Null(_)

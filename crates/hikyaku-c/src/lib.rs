@@ -15,10 +15,13 @@
 //! | `handle` | the table behind `hk_area` |
 //! | `area` | symmetric memory and areas by id |
 //! | `operation` | push, pull, word, atomics, notification, flush |
+//! | `partial` | pushes and pulls of some elements of a range |
 //! | `collective` | broadcast, reductions and blocks of all ranks |
 //! | `function` | what reductions combine by, in both interfaces |
 //! | `check` | arguments of collective calls, in both interfaces |
+//! | `multicast` | the same for several ranks |
 //! | `transfer` | pulls and pushes that go on beside the program |
+//! | `lock` | locks |
 //! | `message` | active messages |
 //! | `wait` | waiting for words and handlers |
 //! | `progress` | threads and a descriptor that serve peers |
@@ -37,7 +40,9 @@ mod fmpl;
 mod function;
 mod given;
 mod handle;
+mod lock;
 mod message;
+mod multicast;
 mod operation;
 mod partial;
 mod process;

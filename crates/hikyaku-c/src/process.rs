@@ -210,6 +210,8 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
             drop(state);
             drop(threads);
             handle::clear();
+            crate::lock::clear();
+            crate::multicast::clear();
             return Ok(());
         }
     }
@@ -219,6 +221,8 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
     drop(state);
     drop((running.ni_thread, running.events));
     handle::clear();
+    crate::lock::clear();
+    crate::multicast::clear();
     thread::forsake(epoch);
     drop(running.door);
     // SAFETY: leaked by `start`; the init thread was the only one to use it, and has just let go of it.

@@ -85,6 +85,18 @@ fn partial_transfers() {
 }
 
 #[test]
+fn multicast() {
+    alone("multicast.c");
+    job("multicast.c", &[2, 3]);
+}
+
+#[test]
+fn locks() {
+    alone("locks.c");
+    job("locks.c", &[2, 3]);
+}
+
+#[test]
 fn transfers_beside_the_program() {
     alone("transfers.c");
     job("transfers.c", &[2, 3]);

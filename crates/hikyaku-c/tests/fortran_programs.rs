@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use support::*;
 
 /// What Fortran programs do without: areas of one rank, addresses, status words, blocks, threads that serve.
-const NOT_IN_FORTRAN: [&str; 27] = [
+const NOT_IN_FORTRAN: [&str; 39] = [
     "hk_address",
     "hk_allgather",
     "hk_alltoall",
@@ -36,6 +36,18 @@ const NOT_IN_FORTRAN: [&str; 27] = [
     "hk_reaches_private_memory",
     "hk_scatter",
     "hk_wait_any",
+    "hk_mcast_a",
+    "hk_mcast_a_bitmap",
+    "hk_mcast_a_diff",
+    "hk_mcast_a_notify",
+    "hk_mcast_a_stride",
+    "hk_mcast_b",
+    "hk_mcast_b_bitmap",
+    "hk_mcast_b_diff",
+    "hk_mcast_b_notify",
+    "hk_mcast_b_stride",
+    "hk_recipients_create",
+    "hk_recipients_free",
 ];
 
 fn module() -> &'static Path {

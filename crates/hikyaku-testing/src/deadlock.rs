@@ -19,7 +19,7 @@ pub struct Mistake {
 const CIRCLE: &str = "Rank 0 waits for rank 1, which waits for rank 0.";
 
 /// All of them.
-pub const MISTAKES: [Mistake; 5] = [
+pub const MISTAKES: [Mistake; 6] = [
     Mistake {
         name: "both_receive_first",
         run: both_receive_first,
@@ -48,6 +48,12 @@ pub const MISTAKES: [Mistake; 5] = [
         name: "different_calls",
         run: different_calls,
         waits: [("allreduce()", "rank 1"), ("barrier()", "rank 0")],
+        sentence: CIRCLE,
+    },
+    Mistake {
+        name: "locks_in_different_order",
+        run: locks_in_different_order,
+        waits: [("lock()", "rank 1"), ("lock()", "rank 0")],
         sentence: CIRCLE,
     },
 ];
@@ -130,6 +136,14 @@ fn a_flag_that_nobody_sets(job: &Job) -> Result<()> {
         job.wait(flag.here(0), Until::Equal(1))?;
     }
     job.barrier()
+}
+
+fn locks_in_different_order(job: &Job) -> Result<()> {
+    let mutexes = [job.mutex(0)?, job.mutex(0)?];
+    let _first = mutexes[job.rank()].lock()?;
+    job.barrier()?;
+    let _second = mutexes[1 - job.rank()].lock()?;
+    Ok(())
 }
 
 fn different_calls(job: &Job) -> Result<()> {

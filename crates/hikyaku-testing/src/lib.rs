@@ -232,6 +232,18 @@ macro_rules! for_each_case {
                 parts_that_cannot_be_are_refused: 2,
                 parts_of_a_revoked_area_are_refused: 2,
             }
+            locks {
+                ranks_count_one_at_a_time: 4,
+                a_lock_that_is_held_is_not_taken: 3,
+                an_owner_that_leaves_is_told: 3,
+                wrong_uses_of_locks_are_refused: 2,
+            }
+            multicast {
+                every_rank_tells_all_others: 5,
+                every_form_reaches_all: 5,
+                long_multicasts_reach_all: 4,
+                wrong_recipients_are_refused: 3,
+            }
             ports {
                 threads_communicate_at_once: 2,
                 ports_run_out_and_come_back: 1,

@@ -32,12 +32,14 @@
 //! | have memory that messages move without a system call | [`Port::block`] |
 //! | move data | [`Port::push`], [`Port::pull`], [`Port::push_notify`], [`Port::push_notify_add`] |
 //! | move parts of a range: columns, marked or changed elements | [`Port::push_stride`], [`Port::push_bitmap`], [`Port::push_diff`], and their pulls |
+//! | write the same to several ranks | [`Port::recipients`], [`Port::multicast`] |
 //! | move data while computing | [`Port::scope`], [`TransferScope::start_pull`], [`TransferScope::start_push`] |
 //! | set and wait for flags | [`Port::word`], [`Port::wait`], [`Port::wait_any`] |
 //! | change a word atomically | [`Port::atomic`], [`Port::fetch_add`], [`Port::compare_swap`] |
 //! | run code at a peer | [`Port::register_handler`], [`Port::send`], [`Port::call`], [`Port::call_with`] |
 //! | serve peers while computing | [`Port::start_ni_thread`] |
 //! | communicate from several threads | [`Port::open`] |
+//! | let one rank at a time do something | [`Job::mutex`] |
 //! | wait for everyone | [`Job::barrier`], [`Group::barrier`] |
 //! | do something together with some or all ranks | [`Job::world`], [`Job::new_world`], [`Job::group`], [`Group`] |
 
@@ -76,6 +78,8 @@ mod job;
 #[cfg(not(loom))]
 pub mod launch;
 #[cfg(not(loom))]
+mod lock;
+#[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]
 pub mod message;
@@ -112,9 +116,10 @@ pub mod sim {
 pub mod ffi {
     pub use crate::collective::open_endpoint::OpenEndpoint;
     pub use crate::collective::pending::open_scope;
+    pub use crate::lock::RawMutex;
     pub use crate::memory::copy::copy_out;
     pub use crate::message::operation::raw::RawMessages;
-    pub use crate::ni::{Namer, RawParts, RawPort, RawTransfers, Units, name_calls_by, stand_by};
+    pub use crate::ni::{Namer, RawMulticast, RawParts, RawPort, RawTransfers, Units, name_calls_by, stand_by};
 }
 
 /// What a transport between hosts must do, and those there are. Not yet in its final form.
@@ -180,9 +185,11 @@ pub use self::{
     collective::Group,
     error::{Error, Refusal, Result},
     job::{Config, Job, at_exit, local, local_with, parse_bytes},
+    lock::{Mutex, MutexGuard},
     memory::atomic::{Atomic, AtomicNumber},
     ni::{
         ARGUMENT_COUNT, Area, Arguments, Bitmap, Block, By, Context, Event, HANDLER_COUNT, Message, NiThread,
-        PAYLOAD_MAX, Place, Port, PreparedPush, RemoteArea, Stride, Symmetric, Transfer, TransferScope, Twin, Until,
+        PAYLOAD_MAX, Place, Port, PreparedPush, Recipients, RemoteArea, Stride, Symmetric, Transfer, TransferScope,
+        Twin, Until,
     },
 };

@@ -151,6 +151,18 @@ pub enum Bug {
     EndpointsShared,
     /// A transfer that goes on beside the program counts as ended before its last piece.
     TransfersEndEarly,
+    /// Of several ranks of a host that a multicast is for, the last one is forgotten.
+    LastOfSeveralForgotten,
+    /// A lock is released before what its owner has pushed has arrived.
+    LockedPushesUnsettled,
+    /// A ticket of a lock that was given up is not passed over.
+    TicketNotPassed,
+    /// A ticket of a lock that has no name yet is taken for one of a dead rank.
+    TakersUnread,
+    /// An owner of a lock that cannot be reached is taken for dead.
+    UnreachablePassed,
+    /// A lock is passed over to the next, but that an owner has died is not told.
+    OwnersDeathUntold,
 }
 
 /// Whether this bug is planted in this thread.

@@ -25,6 +25,7 @@ program onesided
     call words
     call atomics
     call reductions
+    call locks
     call long_indexes
     call mistakes
     call hk_barrier()
@@ -32,6 +33,43 @@ program onesided
     call expect(ierr == HK_SUCCESS, 'the end')
 
 contains
+
+    ! All ranks count on the first, one at a time.
+    subroutine locks
+        type(hk_mutex) :: mutex
+        type(hk_area) :: area
+        integer(int64), pointer :: counter(:)
+        integer(int64) :: count
+        integer :: turn
+        logical :: taken, died
+        call hk_alloc(counter, 1, area)
+        call hk_mutex_create(0, mutex)
+        do turn = 1, 100
+            if (mod(turn, 2) == 0) then
+                call hk_lock(mutex, owner_died=died)
+                call expect(.not. died, 'nobody died')
+            else
+                taken = .false.
+                do while (.not. taken)
+                    call hk_try_lock(mutex, taken)
+                end do
+            end if
+            call hk_pull(count, area%at(0, 1))
+            count = count + 1
+            call hk_push(count, area%at(0, 1))
+            call hk_unlock(mutex)
+        end do
+        call hk_barrier()
+        if (me == 0) call expect(counter(1) == 100 * ranks, 'everybody has counted')
+        call hk_lock(mutex)
+        call hk_lock(mutex, 10, ierr=ierr)
+        call fails(HK_ERR_INVALID, 'this rank holds the lock already: it would wait for itself')
+        call hk_unlock(mutex)
+        call hk_mutex_free(mutex)
+        call hk_lock(mutex, ierr=ierr)
+        call fails(HK_ERR_HANDLE, '0 names no lock; it was freed, or never was one')
+        call hk_free(area)
+    end subroutine
 
     subroutine expect(holds, what)
         logical, intent(in) :: holds

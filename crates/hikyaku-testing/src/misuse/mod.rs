@@ -12,6 +12,7 @@
 //! | `disagreement` | calls that do not fit together |
 //! | `handlers` | active messages, the interface's thread |
 //! | `hosts` | jobs over several hosts, simulated ones |
+//! | `locks` | locks and their guards |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
 //! | `transfers` | pulls and pushes that go on beside the program |
 //! | `handles` | handles of those: in lists, in other scopes, where nothing can be waited for |
@@ -27,6 +28,7 @@ mod groups;
 mod handlers;
 mod handles;
 mod hosts;
+mod locks;
 mod memory;
 mod messages;
 mod transfers;
@@ -164,6 +166,18 @@ macro_rules! for_each_misuse {
                 transfers_by_address_are_waited_for_beside_a_call: 2,
                 a_handler_panics_in_the_wait_for_any_transfer: 2,
                 a_scope_fails_with_transfers_under_way: 2,
+            }
+            locks {
+                a_guard_is_forgotten: 3,
+                a_panic_drops_a_guard: 2,
+                a_handler_panics_in_the_wait_for_a_lock: 3,
+                guards_of_several_locks_are_dropped_in_odd_orders: 2,
+                a_lock_is_asked_for_in_a_function: 2,
+                a_guard_is_dropped_in_a_function: 2,
+                a_lock_is_freed_while_it_is_held: 2,
+                a_lock_of_another_job_is_used: 1,
+                waits_for_a_lock_are_given_up_all_the_time: 4,
+                a_lock_is_dropped_and_its_ranks_leave: 2,
             }
             memory {
                 an_area_is_leaked: 2,

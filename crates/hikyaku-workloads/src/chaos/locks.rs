@@ -1,12 +1,12 @@
-//! Locks built of remote atomic operations: no two ranks are inside at once, requests are granted in the order in which they
-//! came to the home of the lock, and each is granted in the end.
+//! Locks: no two ranks are inside at once, requests are granted in the order in which they came to the home of the lock, and each is
+//! granted in the end.
 //!
-//! Two kinds, of which each run has one: a queue (Mellor-Crummey and Scott), whose members hand over to the next by a remote
-//! write, and tickets.
+//! Three kinds, of which each run has one. Two are built of remote atomic operations here: a queue (Mellor-Crummey and Scott), whose
+//! members hand over to the next by a remote write, and tickets. The third is the library's.
 
 use super::trouble::{Outcome, Trouble, promise};
 use crate::chance::Chance;
-use hikyaku::{Atomic, By, Error, Job, Symmetric, Until};
+use hikyaku::{Atomic, By, Error, Job, Mutex, Symmetric, Until};
 use std::time::Duration;
 
 /// Words at the home: the last request or the next ticket, the ticket that is served, who is inside, how many were.
@@ -28,6 +28,7 @@ const PATIENCE: Duration = Duration::from_micros(5);
 enum Kind {
     Queue,
     Tickets,
+    Library,
 }
 
 /// What was granted: a request, and what its home told about those before it: its predecessor in the queue, 0 if there was
@@ -44,17 +45,23 @@ struct Lock<'j> {
 
 pub fn run(job: &Job, seed: u64) -> Outcome {
     let mut chance = Chance::new(seed, 9);
-    let (kind, home) = (chance.pick(&[Kind::Queue, Kind::Tickets]), chance.below(job.size()));
+    let (kind, home) = (chance.pick(&[Kind::Queue, Kind::Tickets, Kind::Library]), chance.below(job.size()));
     let requests = requests(seed, job.size());
     let shared = job.symmetric(LOG + 2 * requests.len())?;
     let lock = Lock { job, kind, home, shared, own: job.symmetric(3)? };
+    // Its words may be with another rank than those of what it protects.
+    let mutex = (kind == Kind::Library).then(|| job.mutex(chance.below(job.size()))).transpose()?;
     let mut chance = Chance::new(seed, 8000 + job.rank() as u64);
     for request in requests.iter().filter(|request| lock.rank_of(**request) == job.rank()) {
         for _ in 0..chance.below(4) {
             job.progress();
         }
+        if let Some(mutex) = &mutex {
+            lock.be_inside_by(mutex, *request, &mut chance)?;
+            continue;
+        }
         let told = lock.acquire(*request)?;
-        lock.be_inside((*request, told), chance.below(4))?;
+        lock.be_inside((*request, told), chance.below(4), false)?;
         lock.release(*request)?;
     }
     job.sync()?;
@@ -64,6 +71,7 @@ pub fn run(job: &Job, seed: u64) -> Outcome {
         let log = words[LOG..].chunks(2).map(|grant| (grant[0], grant[1])).take(words[COUNT] as usize);
         judge(kind, &requests, &log.collect::<Vec<_>>()).map_err(Trouble::Broken)?;
     }
+    mutex.map_or(Ok(()), Mutex::free)?;
     let Lock { shared, own, .. } = lock;
     job.free(shared)?;
     Ok(job.free(own)?)
@@ -92,6 +100,8 @@ fn judge(kind: Kind, requests: &[u64], log: &[Grant]) -> Result<(), String> {
             // With nobody before it in the queue it found the lock free.
             Kind::Queue => *told == 0 || *told == before,
             Kind::Tickets => *told == place as u64,
+            // It keeps to itself who came when.
+            Kind::Library => true,
         };
         if !fair {
             return Err(format!("locks: request {request} was granted out of turn ({kind:?}: {log:?})"));
@@ -110,6 +120,26 @@ impl Lock<'_> {
         match self.kind {
             Kind::Queue => self.queue_up(request),
             Kind::Tickets => self.wait_for_turn(),
+            Kind::Library => unreachable!("it has guards"),
+        }
+    }
+
+    /// Gets the library's lock in one of its ways, however often that takes.
+    fn be_inside_by(&self, mutex: &Mutex<'_>, request: u64, chance: &mut Chance) -> Outcome {
+        loop {
+            let guard = match chance.below(4) {
+                0 => match mutex.try_lock()? {
+                    Some(guard) => guard,
+                    None => continue,
+                },
+                1 => match mutex.lock_for(PATIENCE * chance.below(4) as u32) {
+                    Err(Error::Timeout { .. }) => continue,
+                    other => other?,
+                },
+                _ => mutex.lock()?,
+            };
+            self.be_inside((request, 0), chance.below(4), guard.owner_died())?;
+            return Ok(guard.unlock()?);
         }
     }
 
@@ -136,11 +166,11 @@ impl Lock<'_> {
         Ok(ticket)
     }
 
-    /// What everybody does inside, which goes wrong if there are two.
-    fn be_inside(&self, (request, told): Grant, patience: usize) -> Outcome {
+    /// What everybody does inside, which goes wrong if there are two. One that died there may have left its name.
+    fn be_inside(&self, (request, told): Grant, patience: usize, died: bool) -> Outcome {
         let at = |index| self.shared.at(self.home, index);
         let other = self.job.atomic(at(INSIDE), Atomic::Swap(request))?;
-        promise!(other == 0, "locks: {other} was inside when {request} came ({:?})", self.kind);
+        promise!(other == 0 || died, "locks: {other} was inside when {request} came ({:?})", self.kind);
         let count = self.job.pull_one(at(COUNT))?;
         for _ in 0..patience {
             self.job.progress();

@@ -22,6 +22,7 @@ pub(super) enum Operation {
     Group = 4,
     Channel = 5,
     Endpoint = 6,
+    Mutex = 7,
 }
 
 /// In place of bytes, of a rank that has no port left for an endpoint.
@@ -37,13 +38,14 @@ impl Operation {
             Operation::Group => "group",
             Operation::Channel => "channel",
             Operation::Endpoint => "endpoints",
+            Operation::Mutex => "mutex",
         }
     }
 
     /// The one behind a number that came from a peer.
     fn from_u8(code: u8) -> Option<Operation> {
         use Operation::*;
-        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint].into_iter().find(|it| *it as u8 == code)
+        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex].into_iter().find(|it| *it as u8 == code)
     }
 
     /// The call of a rank with this argument.
@@ -54,6 +56,7 @@ impl Operation {
             Operation::Endpoint if argument == NO_PORT => {
                 "endpoints without a port left for them (HIKYAKU_PORTS)".into()
             }
+            Operation::Mutex => format!("mutex(manager {argument})"),
             _ if argument == u64::MAX => format!("{} of an impossible size", self.name()),
             _ => format!("{}({argument} bytes)", self.name()),
         }
@@ -200,6 +203,13 @@ impl Job {
         let agreed = self.agree_uninterrupted(operation, argument, own);
         std::mem::forget(interrupts);
         agreed
+    }
+
+    /// All ranks make a lock, with the same manager.
+    pub(crate) fn agree_on_manager(&self, manager: usize) -> Result<()> {
+        refuse_in_handler()?;
+        self.ni.check_rank(self.ni.rank)?;
+        self.agree(Operation::Mutex, manager as u64, self.ni.check_rank(manager))
     }
 
     /// Whether this rank has come to a barrier of which it does not know whether all others have.
