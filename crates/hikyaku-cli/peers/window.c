@@ -6,6 +6,10 @@
  *     get            MPI_Get and flush                                 ns each
  *     fetch_add      MPI_Fetch_and_op and flush                        ns each
  *     put_bandwidth  MPI_Put and flush                                 GB/s
+ *     put_stride     MPI_Put of every second word (vector), and flush  GB/s of the range
+ *     put_marked     MPI_Put of half of the words (indexed), and flush GB/s of the range
+ *     locked_add     both ranks: MPI_Win_lock, exclusive, MPI_Get, flush,
+ *                    MPI_Put, MPI_Win_unlock                           ns each
  */
 #include "bench.h"
 
@@ -152,6 +156,102 @@ static double run_fetch_add(long rounds) {
     return seconds;
 }
 
+/* Every second word, or half of them at irregular places: the datatype says which. */
+static MPI_Datatype parts;
+static unsigned char *travels;
+
+static double run_put_parts(long rounds) {
+    for (size_t i = 0; i < words; i++) outbox[i] = stamp + i;
+    memset(inbox, 0, words * 8);
+    publish();
+    double begin = now();
+    for (long round = 0; rank == 0 && round < rounds; round++) {
+        MPI_Put(outbox, 1, parts, peer, 0, 1, parts, window);
+        MPI_Win_flush(peer, window);
+    }
+    double seconds = now() - begin;
+    publish();
+    for (size_t i = 0; rank == 1 && i < words; i++)
+        if (inbox[i] != (travels[i] ? stamp + i : 0)) die("word %lu was damaged", (unsigned long)i);
+    stamp += words;
+    publish();
+    return seconds;
+}
+
+static void open_put_stride(void) {
+    open_window();
+    travels = malloc(words);
+    for (size_t i = 0; i < words; i++) travels[i] = i % 2 == 0;
+    MPI_Type_vector(words / 2, 1, 2, MPI_UINT64_T, &parts);
+    MPI_Type_commit(&parts);
+}
+
+static void open_put_marked(void) {
+    int *places = malloc(words * sizeof *places), count = 0;
+    open_window();
+    travels = malloc(words);
+    for (size_t i = 0; i < words; i++) {
+        travels[i] = (i * 0x9e3779b97f4a7c15u) >> 40 & 1;
+        if (travels[i]) places[count++] = (int)i;
+    }
+    MPI_Type_create_indexed_block(count, 1, places, MPI_UINT64_T, &parts);
+    MPI_Type_commit(&parts);
+    free(places);
+}
+
+static void close_put_parts(void) {
+    MPI_Type_free(&parts);
+    free(travels);
+    close_window();
+}
+
+/* A window of its own: the others are locked all the time. */
+static MPI_Win locked;
+static uint64_t *counter;
+
+static void open_locked_add(void) {
+    if (words != 1) die("locked_add works on 8 bytes");
+    outbox = allocate(1);
+    MPI_Win_allocate(8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &counter, &locked);
+    *counter = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void add_locked(void) {
+    uint64_t value;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, locked);
+    MPI_Get(&value, 1, MPI_UINT64_T, 1, 0, 1, MPI_UINT64_T, locked);
+    MPI_Win_flush(1, locked);
+    value++;
+    MPI_Put(&value, 1, MPI_UINT64_T, 1, 0, 1, MPI_UINT64_T, locked);
+    MPI_Win_unlock(1, locked);
+}
+
+static uint64_t read_locked(void) {
+    uint64_t value;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, locked);
+    MPI_Get(&value, 1, MPI_UINT64_T, 1, 0, 1, MPI_UINT64_T, locked);
+    MPI_Win_unlock(1, locked);
+    return value;
+}
+
+static double run_locked_add(long rounds) {
+    uint64_t before = read_locked();
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = now();
+    for (long round = 0; round < rounds; round++) add_locked();
+    MPI_Barrier(MPI_COMM_WORLD);
+    double seconds = now() - begin;
+    if (read_locked() - before != 2 * (uint64_t)rounds) die("two were inside at once");
+    MPI_Barrier(MPI_COMM_WORLD);
+    return seconds;
+}
+
+static void close_locked_add(void) {
+    MPI_Win_free(&locked);
+    free(outbox);
+}
+
 /* Takes the number of spins between two calls into MPI that suits this implementation best. */
 static void choose_spins(void) {
     const struct test *test = &window_tests[0];
@@ -188,5 +288,8 @@ const struct test window_tests[] = {
     {"get", "ns", 1, 1, 1, open_window, run_get, close_window},
     {"fetch_add", "ns", 1, 0, 1, open_fetch_add, run_fetch_add, close_window},
     {"put_bandwidth", "GB/s", 1, 0, 1, open_window, run_put_bandwidth, close_window},
+    {"put_stride", "GB/s", 1, 0, 1, open_put_stride, run_put_parts, close_put_parts},
+    {"put_marked", "GB/s", 1, 0, 1, open_put_marked, run_put_parts, close_put_parts},
+    {"locked_add", "ns", 1, 0, 2, open_locked_add, run_locked_add, close_locked_add},
     {0},
 };

@@ -17,6 +17,15 @@ collectives: many calls in a row, the root changes with each; time of the slowes
 const REMOTE: &str = "\
 Pushes into a ring: peers have no notified put, so they send messages, 64 outstanding.";
 
+const PARTIAL: &str = "\
+partial transfers: rates count the whole range. Limits are plain loops of one rank from own to own memory; that of unchanged words is
+memcmp, that of changed ones a push of everything. Peers: MPI_Put with vector and indexed datatypes. Goals: every second and marked
+words at least 2 x peer and 0.6 x limit; no change at least 0.8 x limit.";
+
+const LOCKS: &str = "\
+locks: the queue is with rank 1. Limit of a lock that nobody waits for: three bare atomic additions. Peers: MPI_Win_lock, exclusive.
+Goals: at most 1 x limit where nobody waits, at most 3 x limit handed on.";
+
 const MESSAGES: &str = "\
 messages: half of a ping-pong, buffers of their own on both sides; its limit is both cores copying.
 Prepared: set up once, started many times; peers: persistent requests, and for pushes a put.
@@ -66,6 +75,12 @@ pub fn print(parts: &[Part], compared: bool) {
     say!("\n{RATIOS}");
     if parts.contains(&Part::Remote) {
         say!("{REMOTE}");
+    }
+    if parts.contains(&Part::Partial) {
+        say!("{PARTIAL}");
+    }
+    if parts.contains(&Part::Locks) {
+        say!("{LOCKS}");
     }
     if parts.contains(&Part::Messages) {
         say!("{MESSAGES}");

@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 pub enum Part {
     /// Pushes, pulls, words, atomic operations, active messages
     Remote,
+    /// Parts of a range: every second word, marked words, changed words
+    Partial,
+    /// Locks
+    Locks,
     /// Send and receive
     Messages,
     /// Barrier, broadcast, reductions
@@ -27,8 +31,10 @@ pub enum Part {
 }
 
 impl Part {
-    pub const ALL: [Part; 9] = [
+    pub const ALL: [Part; 11] = [
         Part::Remote,
+        Part::Partial,
+        Part::Locks,
         Part::Messages,
         Part::Collectives,
         Part::Scaling,
@@ -46,13 +52,15 @@ impl Part {
 
     /// Whether the ranks of a job of ours measure it, by the library alone.
     pub fn is_native(self) -> bool {
-        matches!(self, Part::Remote | Part::Messages | Part::Collectives | Part::Scaling)
+        matches!(self, Part::Remote | Part::Partial | Part::Locks | Part::Messages | Part::Collectives | Part::Scaling)
     }
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Part::Remote => "remote",
+            Part::Partial => "partial",
+            Part::Locks => "locks",
             Part::Messages => "messages",
             Part::Collectives => "collectives",
             Part::Scaling => "scaling",
@@ -67,6 +75,8 @@ impl Part {
     pub fn heading(self) -> &'static str {
         match self {
             Part::Remote => "remote operations",
+            Part::Partial => "partial transfers",
+            Part::Locks => "locks",
             Part::Messages => "messages",
             Part::Collectives => "collectives",
             Part::Scaling => "collectives over the ranks",

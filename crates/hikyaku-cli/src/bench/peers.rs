@@ -63,6 +63,12 @@ pub enum Test {
     FetchAdd,
     /// Stores of the given size into the other rank's memory, one at a time.
     PutBandwidth,
+    /// Every second word of a range stored in the other rank's memory, one at a time; the range by the time.
+    PutStride,
+    /// Half of the words of a range, at irregular places, likewise.
+    PutMarked,
+    /// A word of the other rank read and written under an exclusive lock that both ranks want all the time.
+    LockedAdd,
     /// A message that runs a handler where it arrives, and its answer; half of the round trip.
     ActiveMessage,
     /// All ranks meet.
@@ -127,6 +133,9 @@ impl Test {
             Test::Get => "get",
             Test::FetchAdd => "fetch_add",
             Test::PutBandwidth => "put_bandwidth",
+            Test::PutStride => "put_stride",
+            Test::PutMarked => "put_marked",
+            Test::LockedAdd => "locked_add",
             Test::ActiveMessage => "active_message",
             Test::Barrier => "barrier",
             Test::Broadcast => "broadcast",
@@ -158,7 +167,8 @@ impl Test {
             Test::Send | Test::SendSynchronous | Test::SendPrepared => Unit::Nanoseconds,
             Test::SendCall | Test::ReceiveCall => Unit::Nanoseconds,
             Test::PostedOne | Test::PostedMany | Test::PostGap => Unit::Nanoseconds,
-            Test::Put | Test::Get | Test::FetchAdd | Test::ActiveMessage => Unit::Nanoseconds,
+            Test::Put | Test::Get | Test::FetchAdd | Test::LockedAdd | Test::ActiveMessage => Unit::Nanoseconds,
+            Test::PutStride | Test::PutMarked => Unit::GigabytesPerSecond,
             Test::Rate => Unit::MillionPerSecond,
             Test::Bandwidth | Test::PutBandwidth | Test::BroadcastBandwidth => Unit::GigabytesPerSecond,
             Test::Barrier | Test::Broadcast | Test::Reduce | Test::Allreduce | Test::Alltoall => Unit::Microseconds,

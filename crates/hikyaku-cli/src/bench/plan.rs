@@ -35,6 +35,32 @@ pub enum Kind {
     Push,
     /// Pulls of one size.
     PullBandwidth,
+    /// Limit: every second word of a range by a plain loop on own memory.
+    LimitStride,
+    /// Every second word of a range pushed.
+    PushStride,
+    /// Limit: words of a range whose bits are set, half of them, by a plain loop on own memory.
+    LimitMarked,
+    /// Words of a range whose bits are set, half of them, pushed.
+    PushMarked,
+    /// A range pushed.
+    PushWhole,
+    /// Limit: memcmp of a range.
+    LimitCompare,
+    /// A range in which nothing has changed looked through.
+    DiffScan,
+    /// The changes of a range pushed, one word in a hundred.
+    PushDiff,
+    /// Limit: an atomic addition to a word of the other rank.
+    LimitAtomic,
+    /// A lock that nobody else wants, taken and released.
+    Lock,
+    /// The same by an attempt.
+    TryLock,
+    /// A lock that both ranks want all the time, handed on.
+    LockHandOver,
+    /// A pull and a push under a lock that both ranks want all the time.
+    LockedAdd,
     /// The job's barrier.
     JobBarrier,
     /// Send and receive, standard mode, one way.
@@ -177,6 +203,8 @@ impl Kind {
             Kind::SendBandwidth | Kind::SendBandwidthMapped => Unit::GigabytesPerSecond,
             Kind::BroadcastBandwidth => Unit::GigabytesPerSecond,
             Kind::BlacsBandwidth | Kind::BlacsSubmatrix | Kind::BlacsTriangle => Unit::GigabytesPerSecond,
+            Kind::LimitStride | Kind::PushStride | Kind::LimitMarked | Kind::PushMarked => Unit::GigabytesPerSecond,
+            Kind::PushWhole | Kind::LimitCompare | Kind::DiffScan | Kind::PushDiff => Unit::GigabytesPerSecond,
             Kind::Rate | Kind::SendRate => Unit::MillionPerSecond,
             Kind::JobBarrier | Kind::Barrier | Kind::Broadcast | Kind::Reduce | Kind::Allreduce => Unit::Microseconds,
             Kind::BarrierTree | Kind::BroadcastTree | Kind::ReduceTree => Unit::Microseconds,
@@ -224,6 +252,10 @@ impl Kind {
             Kind::FetchAdd => Some(Test::FetchAdd),
             Kind::Rate | Kind::SendRate => Some(Test::Rate),
             Kind::Push => Some(Test::PutBandwidth),
+            Kind::PushStride => Some(Test::PutStride),
+            Kind::PushMarked => Some(Test::PutMarked),
+            Kind::PushWhole => Some(Test::PutBandwidth),
+            Kind::LockedAdd => Some(Test::LockedAdd),
             Kind::Send => Some(Test::Send),
             Kind::SendSynchronous => Some(Test::SendSynchronous),
             Kind::SendPrepared => Some(Test::SendPrepared),
@@ -253,6 +285,8 @@ impl Kind {
             Kind::Qr => Some(Test::Qr),
             Kind::Eigenvalues => Some(Test::Eigenvalues),
             Kind::LimitFlag | Kind::LimitHandOver | Kind::LimitCopy | Kind::LimitCopyTwo => None,
+            Kind::LimitStride | Kind::LimitMarked | Kind::LimitCompare | Kind::LimitAtomic => None,
+            Kind::DiffScan | Kind::PushDiff | Kind::Lock | Kind::TryLock | Kind::LockHandOver => None,
             Kind::SendStart | Kind::SendHeaderIn | Kind::SendDataOut => None,
             Kind::ReceiveStart | Kind::ReceiveHeaderOut | Kind::ReceiveDataIn => None,
             Kind::Call | Kind::NullCall | Kind::PullBandwidth => None,

@@ -24,8 +24,10 @@ pub enum Limit {
     HandOver(usize),
     /// Both cores copying, each its share: memcpy of this size.
     CopyTwo(usize),
-    /// So many bytes by bare sockets between the hosts, in the rounds of this kind.
+    /// So many bytes without a library, which is measured as this kind.
     Bare(Kind, usize),
+    /// The same, done so many times.
+    BareTimes(Kind, usize, f64),
 }
 
 /// From so many ranks on a crowd is measured alone, and only by what is short: hundreds of ranks take milliseconds for a barrier, and
@@ -53,7 +55,7 @@ fn scaling_ranks(crowd: usize) -> Vec<usize> {
 /// The numbers of ranks of our jobs that measure a part.
 pub fn job_sizes(part: Part, crowd: usize) -> Vec<usize> {
     match part {
-        Part::Remote | Part::Messages => vec![2],
+        Part::Remote | Part::Partial | Part::Locks | Part::Messages => vec![2],
         Part::Collectives => collective_ranks(crowd),
         Part::Scaling => scaling_ranks(crowd),
         Part::Start | Part::Blacs | Part::Scalapack | Part::Hosts | Part::Fabric => Vec::new(),
@@ -65,6 +67,8 @@ pub fn rows(part: Part, crowd: usize) -> Vec<Row> {
     let mut rows = Vec::new();
     match part {
         Part::Remote => remote(&mut rows),
+        Part::Partial => partial(&mut rows),
+        Part::Locks => locks(&mut rows),
         Part::Messages => messages(&mut rows),
         Part::Collectives => collectives(&mut rows, crowd),
         Part::Scaling => scaling(&mut rows, crowd),
@@ -93,6 +97,29 @@ fn remote(rows: &mut Vec<Row>) {
     row("8 B pull", Kind::Pull, 8, None);
     row("fetch-and-add", Kind::FetchAdd, 8, None);
     row("notified 8 B pushes into a ring", Kind::Rate, 8, None);
+}
+
+fn partial(rows: &mut Vec<Row>) {
+    let range = workload::PARTIAL_RANGE;
+    let mut row = |name: &str, kind, limit| {
+        rows.push(Row { name: format!("{name} of {}", size(range)), kind, bytes: range, ranks: 2, limit });
+    };
+    row("every second word", Kind::PushStride, Some(Limit::Bare(Kind::LimitStride, range)));
+    row("marked words, half", Kind::PushMarked, Some(Limit::Bare(Kind::LimitMarked, range)));
+    row("all", Kind::PushWhole, None);
+    row("no change", Kind::DiffScan, Some(Limit::Bare(Kind::LimitCompare, range)));
+    row("changed words, 1 %,", Kind::PushDiff, Some(Limit::Bare(Kind::PushWhole, range)));
+}
+
+fn locks(rows: &mut Vec<Row>) {
+    let mut row = |name: &str, kind, bytes, limit| {
+        rows.push(Row { name: name.to_owned(), kind, bytes, ranks: 2, limit });
+    };
+    let atomics = Limit::BareTimes(Kind::LimitAtomic, 8, 3.0);
+    row("lock and unlock, nobody waits", Kind::Lock, 0, Some(atomics));
+    row("try_lock and unlock, free", Kind::TryLock, 0, Some(atomics));
+    row("handed on", Kind::LockHandOver, 0, Some(Limit::Flag(1.0)));
+    row("pull and push under the lock", Kind::LockedAdd, 8, None);
 }
 
 fn messages(rows: &mut Vec<Row>) {

@@ -183,6 +183,7 @@ fn to_limit(results: &Results, figure: &Figure, limit: Limit) -> Option<f64> {
     let (limit, times) = match limit {
         Limit::Flag(times) => (results.ours.find(Kind::LimitFlag, 8, 2)?, times),
         Limit::HandOver(bytes) => (results.ours.find(Kind::LimitHandOver, bytes, 2)?, 1.0),
+        Limit::BareTimes(kind, bytes, times) => (results.ours.find(kind, bytes, 2)?, times),
         Limit::CopyTwo(bytes) => (results.ours.find(Kind::LimitCopyTwo, bytes, 2)?, 1.0),
         Limit::Bare(kind, bytes) => (results.ours.find(kind, bytes, 2)?, 1.0),
     };

@@ -4,6 +4,8 @@
 //! | file | concept |
 //! |---|---|
 //! | `remote` | pushes, pulls, words, atomic operations, active messages |
+//! | `partial` | parts of a range: stride, bitmap, diff |
+//! | `lock` | locks |
 //! | `message` | send and receive |
 //! | `phases` | where the time of a short message goes |
 //! | `prepared` | transfers that are set up once and started many times |
@@ -18,8 +20,10 @@ mod collective;
 mod effort;
 mod fabric;
 mod hosts;
+mod lock;
 mod message;
 mod pair;
+mod partial;
 mod phases;
 mod prepared;
 mod remote;
@@ -37,6 +41,7 @@ pub use effort::Effort;
 pub use fabric::measure as measure_fabric;
 pub use hosts::measure as measure_hosts;
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
+pub use partial::RANGE as PARTIAL_RANGE;
 
 /// Fewer repetitions, where they take longer than they should.
 const REPETITIONS_MIN: usize = 3;
@@ -70,6 +75,8 @@ pub fn measure(job: &Job, parts: &[Part], effort: Effort) -> Result<Figures> {
     let wanted = |part| parts.contains(&part);
     let remote = if pair && wanted(Part::Remote) { Some(remote::Remote::new(job, effort)?) } else { None };
     let talk = if pair && wanted(Part::Messages) { Some(message::Talk::new(job, effort)?) } else { None };
+    let parts_of = if pair && wanted(Part::Partial) { Some(partial::Parts::new(job, effort)?) } else { None };
+    let locks = if pair && wanted(Part::Locks) { Some(lock::Locks::new(job, effort)?) } else { None };
     let tests = collective::tests(parts, job.size());
     let mut together = if tests.is_empty() { None } else { Some(collective::Together::new(job, tests, effort)?) };
     let handed = job.symmetric(limit::HAND_OVER_AREA)?;
@@ -96,6 +103,12 @@ pub fn measure(job: &Job, parts: &[Part], effort: Effort) -> Result<Figures> {
         }
         if let Some(remote) = &remote {
             remote.measure(&mut round)?;
+        }
+        if let Some(parts) = &parts_of {
+            parts.measure(&mut round)?;
+        }
+        if let Some(locks) = &locks {
+            locks.measure(&mut round)?;
         }
         if let Some(talk) = &talk {
             talk.measure(&mut round)?;
