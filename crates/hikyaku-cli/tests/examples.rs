@@ -68,10 +68,35 @@ fn sort() {
 }
 
 #[test]
+fn columns() {
+    runs_right("columns", &["60", "50", "12"], "ranks came out as expected");
+    runs_right("columns", &["1", "1", "5"], "ranks came out as expected");
+}
+
+#[test]
+fn table() {
+    runs_right("table", &["5000", "15"], "entries): as expected");
+    runs_right("table", &["3", "1"], "entries): as expected");
+}
+
+#[test]
+fn queue() {
+    runs_right("queue", &["6"], ": as expected");
+}
+
+#[test]
+fn jacobi() {
+    let verdict = "the same as computed by one rank";
+    runs_right("jacobi", &["100", "70"], verdict);
+    runs_right("jacobi", &["1", "9"], verdict);
+}
+
+#[test]
 fn what_they_cannot_do_they_say() {
     for (example, arguments, reason) in [
         ("ring", ["many", "1"], "usage: ring [ELEMENTS [LAPS]]"),
         ("heat", ["1", "100"], "heat: 1 rows of 100 cells make no strips for 2 ranks"),
+        ("queue", ["99", "1"], "usage: queue [DIGITS], at most 12"),
         ("sort", ["-1", "1"], "usage: sort [NUMBERS_PER_RANK [SEED]]"),
     ] {
         let output = run(2, example, &arguments);

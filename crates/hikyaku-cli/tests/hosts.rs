@@ -285,10 +285,14 @@ fn ranks_of_several_hosts_join_one_job() {
 fn programs_run_over_hosts() {
     let network = network!(3);
     let examples = support::examples();
-    let programs: [(&str, &[&str], &str); 3] = [
+    let programs: [(&str, &[&str], &str); 7] = [
         ("ring", &["200", "100"], "ranks and added up: as expected"),
         ("heat", &["50", "60", "120"], "the same as computed by one rank"),
         ("sort", &["30000", "7"], "the same count, sum and parity as before"),
+        ("columns", &["60", "50", "12"], "ranks came out as expected"),
+        ("table", &["5000", "15"], "entries): as expected"),
+        ("queue", &["3"], ": as expected"),
+        ("jacobi", &["100", "40"], "the same as computed by one rank"),
     ];
     let layouts: [&[(usize, usize)]; 3] = [&[(0, 1), (1, 1)], &[(0, 1), (1, 1), (0, 1)], &[(2, 2), (0, 1), (1, 1)]];
     for (program, arguments, verdict) in programs {
