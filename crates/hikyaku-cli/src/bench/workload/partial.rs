@@ -46,6 +46,7 @@ impl<'a> Parts<'a> {
         let buffers = &mut *self.buffers.borrow_mut();
         let Buffers { own, into, twin } = buffers;
         let second = Stride::new(1, 2, WORDS / 2);
+        self.clear()?;
         round.note(Kind::LimitStride, RANGE, self.rate(|| copy_second(own, into))?);
         round.note(
             Kind::PushStride,
@@ -91,12 +92,19 @@ impl<'a> Parts<'a> {
         Ok((RANGE * ROUNDS) as f64 / time / 1e9)
     }
 
-    /// Rank 1 has these words, and no others; it has none afterwards.
+    /// Rank 1 has these words, and no others. Afterwards it has none.
     fn check(&self, own: &[u64], travels: impl Fn(usize) -> bool) -> Result<()> {
         if self.job.rank() == 1 {
             let got = self.area.to_vec();
             let right = |(word, got): (usize, &u64)| *got == if travels(word) { own[word] } else { 0 };
             assert!(got.iter().enumerate().all(right), "words were damaged");
+        }
+        self.clear()
+    }
+
+    /// Rank 1 has nothing.
+    fn clear(&self) -> Result<()> {
+        if self.job.rank() == 1 {
             self.area.write(0, &vec![0; WORDS]);
         }
         self.job.barrier()
