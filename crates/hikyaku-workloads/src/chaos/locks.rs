@@ -138,7 +138,11 @@ impl Lock<'_> {
                 },
                 _ => mutex.lock()?,
             };
-            self.be_inside((request, 0), chance.below(4), guard.owner_died())?;
+            if let Err(trouble) = self.be_inside((request, 0), chance.below(4), guard.owner_died()) {
+                // It leaves its name behind, so it leaves with the lock, and the next one is told.
+                std::mem::forget(guard);
+                return Err(trouble);
+            }
             return Ok(guard.unlock()?);
         }
     }
