@@ -67,7 +67,6 @@ const BUGS: &[(Bug, Check)] = &[
     (Bug::EndpointsShared, Chaos),
     (Bug::TransfersEndEarly, Chaos),
     (Bug::LastOfSeveralForgotten, Case("multicast::every_rank_tells_all_others")),
-    (Bug::TicketNotPassed, Chaos),
     (Bug::PullMisplaced, Chaos),
     (Bug::HearsayForgotten, Case("arguments::mismatched_sizes_are_reported")),
 ];
