@@ -6,8 +6,8 @@ use crate::entry::with_everyone;
 use crate::error::Failure;
 use crate::given::{Out, exported};
 use crate::wait::timeout;
+use core_hikyaku::Error;
 use core_hikyaku::ffi::RawMutex;
-use core_hikyaku::{Error, Job};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -34,14 +34,10 @@ pub fn clear() {
 }
 
 /// Goes on with the lock of that number.
-fn with_mutex<R>(
-    mutex: Mutex,
-    body: impl FnOnce(&RawMutex, &Job) -> core_hikyaku::Result<R>,
-    job: &Job,
-) -> Result<R, Failure> {
+fn with_mutex<R>(mutex: Mutex, body: impl FnOnce(&RawMutex) -> core_hikyaku::Result<R>) -> Result<R, Failure> {
+    // The table is not borrowed meanwhile: functions that run inside the call may use it.
     let found = TABLE.with_borrow(|table| table.mutexes.get(&mutex.0).cloned());
-    // The table is free again: a handler that runs meanwhile may be given a number too.
-    Ok(body(&*found.ok_or(Failure::Mutex(mutex.0))?, job)?)
+    Ok(body(&*found.ok_or(Failure::Mutex(mutex.0))?)?)
 }
 
 exported! {
@@ -78,7 +74,7 @@ exported! {
     /// Waits for a lock.
     pub fn hk_lock(mutex: Mutex, timeout_ms: c_int, owner_died: Out<'_, c_int>) -> c_int {
         with_everyone(|job| {
-            let died = with_mutex(mutex, |mutex, job| mutex.take(job, timeout(timeout_ms)), job)?;
+            let died = with_mutex(mutex, |mutex| mutex.take(job, timeout(timeout_ms)))?;
             owner_died.give(died.into());
             Ok(())
         })
@@ -86,7 +82,7 @@ exported! {
 
     /// Takes a lock that is free.
     pub fn hk_try_lock(mutex: Mutex, owner_died: Out<'_, c_int>) -> c_int {
-        with_everyone(|job| match with_mutex(mutex, |mutex, job| mutex.try_take(job), job)? {
+        with_everyone(|job| match with_mutex(mutex, |mutex| mutex.try_take(job))? {
             Some(died) => {
                 owner_died.give(died.into());
                 Ok(())
@@ -97,6 +93,6 @@ exported! {
 
     /// Releases a lock.
     pub fn hk_unlock(mutex: Mutex) -> c_int {
-        with_everyone(|job| with_mutex(mutex, |mutex, job| mutex.release(job, false), job))
+        with_everyone(|job| with_mutex(mutex, |mutex| mutex.release(job, false)))
     }
 }
