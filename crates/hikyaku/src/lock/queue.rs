@@ -62,7 +62,8 @@ pub(super) enum Holder {
 const WAITS: u64 = 1;
 const GAVE_UP: u64 = 2;
 const PASSED: u64 = 3;
-/// A slot: ticket, rank, and one of those. Tickets are cut: a slot is written by every ticket that uses it but those of the dead.
+/// A slot holds a ticket, a rank, and one of those. The highest bits of the ticket are left out: a slot is written for every ticket that
+/// uses it, unless its rank dies, so what an old one has left there is not as old as that.
 const RANK_SHIFT: u32 = 2;
 const TICKET_SHIFT: u32 = 20;
 
@@ -137,7 +138,9 @@ impl RawMutex {
     }
 
     fn slot(&self, ticket: u64) -> Place<'_, u64> {
-        self.at(SLOTS + (ticket % slots_of(self.size) as u64) as usize)
+        // A power of two.
+        let mask = slots_of(self.size) as u64 - 1;
+        self.at(SLOTS + (ticket & mask) as usize)
     }
 
     fn marks(&self) -> usize {

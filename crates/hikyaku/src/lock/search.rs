@@ -85,7 +85,7 @@ impl RawMutex {
     fn is_gone(&self, job: &Job, rank: usize, thorough: bool) -> Result<bool> {
         let has_ended = || match job.ni.end_of(rank) {
             Some(Error::Unreachable { .. }) if planted(Bug::UnreachablePassed) => Ok(true),
-            // One that this rank has lost before it ended is surely gone, too, once that is told.
+            // This rank had lost it before, but now its end is known.
             Some(Error::Unreachable { .. }) if self.is_told_to_have_ended(job, rank) => Ok(true),
             Some(error @ Error::Unreachable { .. }) => Err(error),
             Some(_) => Ok(true),
@@ -103,7 +103,7 @@ impl RawMutex {
         }
     }
 
-    /// Of a rank of another host.
+    /// Whether this host was told of the end of a rank of another host.
     fn is_told_to_have_ended(&self, job: &Job, rank: usize) -> bool {
         let (told, _) = job.ni.memory.news_of(rank);
         matches!(told, State::Left | State::Parted | State::Dead)

@@ -32,10 +32,11 @@ pub struct RawMutex {
 #[derive(Clone, Copy, Debug)]
 enum Stand {
     Out,
-    /// It has a ticket for which it does not wait, unless that was passed over.
+    /// It has a ticket that it does not wait for now, and that may have been passed over.
     Away(u64),
     Inside(Turn),
-    /// It is inside, and comes out before it does anything else with the lock; and whether it has died, as it were.
+    /// Its guard was dropped where nothing could be released: it is released before this rank does anything else with the lock. Whether
+    /// a panic dropped it.
     Owes(Turn, bool),
 }
 
@@ -151,6 +152,8 @@ impl RawMutex {
     /// Before this rank asks for the lock.
     fn begin(&self, job: &Job) -> Result<()> {
         refuse_in_handler()?;
+        // A rank that only locks and unlocks answers others, too.
+        job.initiator.tick();
         job.ni.check_rank(job.rank())?;
         if let Stand::Owes(turn, died) = self.stand.get() {
             self.stand.set(Stand::Inside(turn));

@@ -106,7 +106,7 @@ impl Port {
 
 /// Out of line, so that what is compiled in place stays short.
 #[inline(never)]
-fn elsewhere<T: AtomicNumber>(by: &Initiator, at: Place<'_, T>, change: Change) -> Result<T> {
+pub(super) fn elsewhere<T: AtomicNumber>(by: &Initiator, at: Place<'_, T>, change: Change) -> Result<T> {
     let before = match by.ni.resolve(at, 1)? {
         Reach::Area(area, offset) => by.change_area(area, offset, change),
         Reach::Far(target) => by.change_routed(target, change),

@@ -210,7 +210,8 @@ impl Port {
             return Ok(0);
         }
         // Any element begins at a byte.
-        let at = |rank| area.at(rank, index).alike_bytes();
+        let first = area.at(self.rank(), index).cast::<u8>()?;
+        let at = |rank| Place { rank, ..first };
         check(self, to, &at, size_of_val(data))?;
         push_changes(data, twin, |offset, now, shape| {
             let at = |rank| at(rank).plus(offset);

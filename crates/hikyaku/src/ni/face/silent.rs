@@ -1,6 +1,8 @@
-//! Words of layers above. No sleeper waits for most of them: whoever changes one wakes nobody. A rank that sleeps, say in a barrier, is not
-//! woken by what others do to words of theirs that only happen to lie in its memory.
+//! Words of layers above, most of which no sleeper waits for: changing one wakes nobody. So a rank that sleeps in a barrier, say, is not
+//! woken by what others do to words that only happen to lie in its memory. None of this looks for messages; the caller does
+//! (`Initiator::tick`).
 
+use super::atomic::elsewhere;
 use super::port::Port;
 use super::raw::own_word;
 use crate::error::Result;
@@ -15,7 +17,7 @@ impl Port {
         self.pause();
         match self.initiator.word_to(&at) {
             Some(word) => Ok(operation.perform(word)),
-            None => self.change_elsewhere(at, operation),
+            None => elsewhere(&self.initiator, at, Change::Word(operation)),
         }
     }
 
@@ -25,7 +27,7 @@ impl Port {
         self.pause();
         match self.initiator.word_to(&at) {
             Some(word) => Ok(word.load(Ordering::SeqCst)),
-            None => self.change_elsewhere(at, Atomic::Or(0)),
+            None => elsewhere(&self.initiator, at, Change::Word(Atomic::Or(0))),
         }
     }
 
@@ -60,16 +62,5 @@ impl Port {
     #[inline(always)]
     fn pause(&self) {
         self.initiator.ni.look();
-        self.initiator.tick();
-    }
-
-    #[inline(never)]
-    fn change_elsewhere(&self, at: Place<'_, u64>, operation: Atomic) -> Result<u64> {
-        let change = Change::Word(operation);
-        match self.initiator.ni.resolve(at, 1)? {
-            Reach::Area(area, offset) => self.initiator.change_area(area, offset, change),
-            Reach::Far(target) => self.initiator.change_routed(target, change),
-            Reach::Pointer(_) => unreachable!("done in place"),
-        }
     }
 }

@@ -59,13 +59,6 @@ impl<'a, T> Place<'a, T> {
 }
 
 impl<'a, T> Place<'a, T> {
-    /// This place, seen as bytes. One that cannot be counted is beyond any area.
-    pub(crate) fn alike_bytes(self) -> Place<'a, u8> {
-        let Place { ground, rank, index, len, .. } = self;
-        let [index, len] = [index, len].map(|count| count.saturating_mul(size_of::<T>()));
-        Place { ground, rank, index, len, element: PhantomData }
-    }
-
     /// So many elements further.
     pub(crate) fn plus(self, count: usize) -> Place<'a, T> {
         Place { index: self.index.saturating_add(count), ..self }
