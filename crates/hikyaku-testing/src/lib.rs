@@ -232,6 +232,21 @@ macro_rules! for_each_case {
                 parts_that_cannot_be_are_refused: 2,
                 parts_of_a_revoked_area_are_refused: 2,
             }
+            matching {
+                messages_are_matched_by_their_keys: 3,
+                receives_leave_open_what_they_want: 4,
+                order_is_kept: 3,
+                long_messages_wait_for_nobody: 2,
+                thousands_are_under_way: 2,
+                a_flood_waits_with_its_sender: 2,
+                receives_that_are_given_up_lose_nothing: 2,
+                messages_that_do_not_fit_are_reported: 2,
+                a_rank_sends_to_itself_by_key: 1,
+                probes_take_nothing: 2,
+                wrong_ranks_are_refused_by_matching: 2,
+                matching_is_freed: 3,
+                what_a_rank_sent_before_it_left_is_received: 3,
+            }
             locks {
                 ranks_count_one_at_a_time: 4,
                 a_lock_that_is_held_is_not_taken: 3,

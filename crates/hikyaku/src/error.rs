@@ -214,6 +214,34 @@ pub enum Error {
         /// The size of an element of the receive.
         element: usize,
     },
+    /// A message was longer than the buffer of the receive that it matched. It is gone.
+    #[error(
+        "a message of {bytes} bytes from rank {from} with key {key} does not fit the receive that it matched, which has room for {room}; it is lost"
+    )]
+    Overlong {
+        /// The sender.
+        from: usize,
+        /// Its key.
+        key: u64,
+        /// The size of the message.
+        bytes: usize,
+        /// The size of the buffer.
+        room: usize,
+    },
+    /// A message was no whole number of the elements of the receive that it matched; its bytes are in the buffer.
+    #[error(
+        "a message of {bytes} bytes from rank {from} with key {key} is not a whole number of elements of {element} bytes: is it of another type?"
+    )]
+    Uneven {
+        /// The sender.
+        from: usize,
+        /// Its key.
+        key: u64,
+        /// The size of the message.
+        bytes: usize,
+        /// The size of an element of the receive.
+        element: usize,
+    },
     /// A long message could not be copied: the kernel refused a part of the sender's or the receiver's buffer. What the
     /// receive's buffer holds is undefined.
     #[error(
@@ -408,6 +436,8 @@ impl fmt::Debug for Error {
             Truncated { from, to, slot, bytes }
             BadBuffer { from, to, slot }
             PartElement { from, slot, bytes, element }
+            Overlong { from, key, bytes, room }
+            Uneven { from, key, bytes, element }
             InHandler { }
             InFunction { }
             ForkedChild { }

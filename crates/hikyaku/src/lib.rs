@@ -39,6 +39,7 @@
 //! | run code at a peer | [`Port::register_handler`], [`Port::send`], [`Port::call`], [`Port::call_with`] |
 //! | serve peers while computing | [`Port::start_ni_thread`] |
 //! | communicate from several threads | [`Port::open`] |
+//! | send to whoever receives by key, as MPI does by tag | [`Job::matching`], [`matching::Matching`] |
 //! | let one rank at a time do something | [`Job::mutex`] |
 //! | wait for everyone | [`Job::barrier`], [`Group::barrier`] |
 //! | do something together with some or all ranks | [`Job::world`], [`Job::new_world`], [`Job::group`], [`Group`] |
@@ -80,6 +81,8 @@ pub mod launch;
 #[cfg(not(loom))]
 mod lock;
 #[cfg(not(loom))]
+pub mod matching;
+#[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]
 pub mod message;
@@ -117,6 +120,7 @@ pub mod ffi {
     pub use crate::collective::open_endpoint::OpenEndpoint;
     pub use crate::collective::pending::open_scope;
     pub use crate::lock::RawMutex;
+    pub use crate::matching::RawMatching;
     pub use crate::memory::copy::copy_out;
     pub use crate::message::operation::raw::RawMessages;
     pub use crate::ni::{Namer, RawMulticast, RawParts, RawPort, RawTransfers, Units, name_calls_by, stand_by};

@@ -163,6 +163,14 @@ pub enum Bug {
     UnreachablePassed,
     /// A lock is passed over to the next, but that an owner has died is not told.
     OwnersDeathUntold,
+    /// Of several receives that take a message the last one gets it.
+    LaterReceiveFirst,
+    /// A long message is dropped with the receive that is withdrawn from it.
+    WithdrawnMessageLost,
+    /// Whoever may not send any more unasked does it all the same.
+    BudgetIgnored,
+    /// Whoever has no slot left for an offer uses one that is taken.
+    OfferSlotReused,
 }
 
 /// Whether this bug is planted in this thread.

@@ -14,6 +14,7 @@ pub mod handled;
 pub mod handlers;
 pub mod layers;
 pub mod locks;
+pub mod matching;
 pub mod memory;
 pub mod message;
 pub mod messages;

@@ -23,6 +23,7 @@ pub(super) enum Operation {
     Channel = 5,
     Endpoint = 6,
     Mutex = 7,
+    Matching = 8,
 }
 
 /// In place of bytes, of a rank that has no port left for an endpoint.
@@ -39,13 +40,16 @@ impl Operation {
             Operation::Channel => "channel",
             Operation::Endpoint => "endpoints",
             Operation::Mutex => "mutex",
+            Operation::Matching => "matching",
         }
     }
 
     /// The one behind a number that came from a peer.
     fn from_u8(code: u8) -> Option<Operation> {
         use Operation::*;
-        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex].into_iter().find(|it| *it as u8 == code)
+        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex, Matching]
+            .into_iter()
+            .find(|it| *it as u8 == code)
     }
 
     /// The call of a rank with this argument.
@@ -57,6 +61,8 @@ impl Operation {
                 "endpoints without a port left for them (HIKYAKU_PORTS)".into()
             }
             Operation::Mutex => format!("mutex(manager {argument})"),
+            Operation::Matching if argument == NO_PORT => "matching without a port left for it (HIKYAKU_PORTS)".into(),
+            Operation::Matching => format!("matching (number {argument} of this rank)"),
             _ if argument == u64::MAX => format!("{} of an impossible size", self.name()),
             _ => format!("{}({argument} bytes)", self.name()),
         }
@@ -210,6 +216,14 @@ impl Job {
         refuse_in_handler()?;
         self.ni.check_rank(self.ni.rank)?;
         self.agree(Operation::Mutex, manager as u64, self.ni.check_rank(manager))
+    }
+
+    /// All ranks prepare matched messages, under the same number; `None` if this rank has failed to.
+    pub(crate) fn agree_on_matching(&self, number: Option<u16>) -> Result<()> {
+        refuse_in_handler()?;
+        self.ni.check_rank(self.ni.rank)?;
+        let own = number.map(drop).ok_or(Error::NoPort { max: self.ni.memory.layout.ports });
+        self.agree(Operation::Matching, number.map_or(NO_PORT, u64::from), own)
     }
 
     /// Whether this rank has come to a barrier of which it does not know whether all others have.

@@ -28,6 +28,8 @@ mod pair;
 mod state;
 pub(crate) mod wire;
 
+pub(crate) use operation::carrier::Carrier;
+
 pub use messages::{Messages, Mode, SLOTS_MAX};
 pub use operation::columns::Columns;
 pub use operation::prepared::{PreparedReceive, PreparedSend};

@@ -16,7 +16,7 @@ use super::state::pace::Pace;
 use super::state::routes::Routes;
 use super::state::transfer::TransferDesk;
 use super::state::window::Windows;
-use super::wire::message::HANDLER_COUNT;
+use super::wire::message::{HANDLER_COUNT, LIBRARY_HANDLERS};
 use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
 use crate::memory::span::Span;
@@ -154,7 +154,7 @@ impl Base {
             credits: (0..if settings.far.is_some() { layout.size } else { 0 }).map(|_| Credit::default()).collect(),
             failure: Failure::default(),
             workplaces: Workplaces::default(),
-            handled: (0..HANDLER_COUNT).map(|_| AtomicU64::new(0)).collect(),
+            handled: (0..HANDLER_COUNT + LIBRARY_HANDLERS).map(|_| AtomicU64::new(0)).collect(),
             ports_used: AtomicU64::new(1 << NI_PORT),
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
             transfers: (0..layout.ports).map(|_| TransferDesk::default()).collect(),

@@ -12,10 +12,12 @@
 //! | `waiting` | those of them that receive short messages |
 //! | `scope` | operations under way in safe code |
 //! | `raw` | operations under way for other language faces |
+//! | `carrier` | slots for a layer above |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `spool` | the spare buffer of sends that have waited long enough |
 //! | `quiet` | when nothing is under way any more |
 
+pub(crate) mod carrier;
 pub(super) mod columns;
 mod eager;
 mod exchange;

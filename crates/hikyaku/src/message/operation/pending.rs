@@ -112,16 +112,31 @@ impl Core {
         self.start_flight_out(buffer, member, entry, prepared)
     }
 
+    /// Starts a send that ends when its message was taken; true if it was at once.
+    ///
+    /// # Safety
+    /// The buffer stays as it is until the operation has ended.
+    pub(super) unsafe fn start_taken(&self, buffer: Buffer, member: usize, entry: usize) -> Result<bool> {
+        let mut op = SendOp::new(buffer, member, entry);
+        op.synchronous = true;
+        self.start_flight(op)
+    }
+
     fn start_flight_out(&self, buffer: Buffer, member: usize, entry: usize, prepared: bool) -> Result<bool> {
+        let mut op = SendOp::new(buffer, member, entry);
+        op.prepared = prepared;
+        self.start_flight(op)
+    }
+
+    fn start_flight(&self, mut op: SendOp) -> Result<bool> {
+        let (member, entry) = (op.member, op.entry);
         let peer = self.state(member).borrow();
-        if !peer.slots[entry].send.is_open(prepared) {
+        if !peer.slots[entry].send.is_open(op.prepared) {
             return Err(self.slot_busy(member, entry));
         }
         drop(peer);
-        check_long(&buffer)?;
+        check_long(&op.buffer)?;
         self.enter(member);
-        let mut op = SendOp::new(buffer, member, entry);
-        op.prepared = prepared;
         let flight = match self.poke_send(op.offerable()) {
             Ok(true) => return Ok(true),
             Ok(false) => Flight::Send(op),

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::ni::receive::dispatch::{Context, Message};
 use crate::ni::state::call::CallSlot;
 use crate::ni::state::inside::refuse_in_handler;
-use crate::ni::wire::message::{Arguments, HANDLER_COUNT};
+use crate::ni::wire::message::{Arguments, HANDLER_COUNT, check_handler};
 use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
 
@@ -44,6 +44,7 @@ impl Port {
     ) -> Result<()> {
         refuse_in_handler()?;
         self.initiator.ni.check_rank(self.initiator.ni.rank)?;
+        check_handler(id)?;
         let registered = self.initiator.ni.engine().register(id, Box::new(handler));
         // The engine is free again: what a refused handler owns is dropped now.
         registered.map_err(|_| Error::HandlerTaken { id, max: HANDLER_COUNT })
@@ -60,6 +61,9 @@ impl Port {
     /// ```
     pub fn unregister_handler(&self, id: u16) -> Result<()> {
         refuse_in_handler()?;
+        if check_handler(id).is_err() {
+            return Err(Error::UnknownHandler { id });
+        }
         let removed = self.initiator.ni.engine().unregister(id);
         // The engine is free again: what the handler owns is dropped now.
         removed.map(drop).ok_or(Error::UnknownHandler { id })

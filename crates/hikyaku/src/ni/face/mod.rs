@@ -17,6 +17,7 @@
 //! | `prepared` | pushes that are set up once and started many times |
 //! | `wait` | waiting for words and handlers |
 //! | `message` | active messages: handlers, sending, calling |
+//! | `library` | active messages of layers above |
 //! | `area` | memory of one rank that peers reach under an id |
 //! | `block` | memory that peers map, without an id |
 //! | `thread` | progress without the host program; a descriptor for event loops |
@@ -26,6 +27,7 @@ pub(crate) mod area;
 pub(crate) mod atomic;
 pub(crate) mod bitmap;
 pub(crate) mod block;
+pub(crate) mod library;
 pub(crate) mod message;
 pub(crate) mod multicast;
 pub(crate) mod operation;

@@ -8,7 +8,7 @@ use crate::ni::base::{Base, NI_PORT};
 use crate::ni::state::credit::Debts;
 use crate::ni::state::failure::Panic;
 use crate::ni::state::lane::Lane;
-use crate::ni::wire::message::HANDLER_COUNT;
+use crate::ni::wire::message::{HANDLER_COUNT, LIBRARY_HANDLERS};
 use crate::sync::bell::ANY;
 use crate::transport::packet::{AWAITED, kind};
 use crate::transport::shm::layout::Layout;
@@ -52,7 +52,7 @@ impl Engine {
             sources: Vec::new(),
             source_count: layout.count * layout.ports,
             ports: layout.ports,
-            handlers: (0..HANDLER_COUNT).map(|_| None).collect(),
+            handlers: (0..HANDLER_COUNT + LIBRARY_HANDLERS).map(|_| None).collect(),
             outbox: Outbox::new(Some(Lane::fresh(NI_PORT))),
             scratch: vec![0; PAYLOAD_MAX].into_boxed_slice(),
             put_off: Vec::new(),

@@ -1,5 +1,6 @@
 //! Messages that are left when a rank leaves: nobody runs their handlers any more, and that is worth a word.
 
+use crate::ni::wire::message::HANDLER_COUNT;
 use crate::transport::shm::ring::Packet;
 use std::collections::BTreeMap;
 
@@ -11,9 +12,9 @@ pub(crate) struct Unhandled(BTreeMap<(u16, usize), u64>);
 const REMEDY: &str = "A barrier, or `sync` of the rank that sends, waits until messages were handled.";
 
 impl Unhandled {
-    /// One more, if it is for a handler.
+    /// One more, if it is for a handler of the program.
     pub fn add(&mut self, source: usize, packet: &Packet) {
-        if packet.is_for_program() {
+        if packet.is_for_program() && packet.handler < HANDLER_COUNT {
             *self.0.entry((packet.handler, source)).or_default() += 1;
         }
     }

@@ -45,6 +45,13 @@ impl Initiator {
         Err(Error::Busy { rank })
     }
 
+    /// Sends a packet for a handler of a layer above; false where there is no room now. Runs no handler meanwhile.
+    #[inline]
+    pub fn try_post(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
+        self.check_peer(rank)?;
+        self.lane.borrow_mut().try_send(&self.ni, rank, packet, payload)
+    }
+
     #[inline(always)]
     fn check_message(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<()> {
         self.ni.check_rank(rank)?;

@@ -173,6 +173,8 @@ pub(crate) enum Awaited {
     },
     /// Any message of a slot, or of any.
     AnyMessage(Option<usize>),
+    /// A message under a key, or any.
+    Key(Option<u64>),
 }
 
 impl Display for Awaited {
@@ -186,6 +188,8 @@ impl Display for Awaited {
             Awaited::Handler(id, count) => write!(f, "handler {id}, run {count}"),
             Awaited::Message { slot, bytes } => write!(f, "{bytes} bytes, slot {slot}"),
             Awaited::AnyMessage(Some(slot)) => write!(f, "slot {slot}"),
+            Awaited::Key(Some(key)) => write!(f, "key {key}"),
+            Awaited::Key(None) => write!(f, "any key"),
             Awaited::AnyMessage(None) => write!(f, "any slot"),
         }
     }

@@ -6,6 +6,9 @@ pub use crate::transport::shm::ring::{ARGUMENT_COUNT, PAYLOAD_MAX};
 /// Handler ids a rank has.
 pub const HANDLER_COUNT: u16 = 256;
 
+/// Further ids, which only the library uses: of handlers that layers above register for themselves.
+pub(in crate::ni) const LIBRARY_HANDLERS: u16 = 64;
+
 /// The words of an active message.
 pub type Arguments = [u64; ARGUMENT_COUNT];
 

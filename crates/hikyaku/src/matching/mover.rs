@@ -1,0 +1,179 @@
+//! What the program's own thread does for matched messages, in its calls and while it waits for anything else: sending, and moving long
+//! messages.
+
+use super::buffer::Room;
+use super::incoming::Incoming;
+use super::keys::Pattern;
+use super::outgoing::Outgoing;
+use super::tables::{ReceiveId, Tables, Tasks};
+use super::wire::{self, Told};
+use crate::error::Result;
+use crate::message::Carrier;
+use crate::ni::{Background, LibraryHandler, Message, Port, background};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What handlers and the program share.
+pub(super) struct Shared {
+    tables: Mutex<Tables>,
+    /// Counts what has come.
+    news: AtomicU64,
+}
+
+impl Shared {
+    pub fn new(tables: Tables) -> Arc<Shared> {
+        Arc::new(Shared { tables: Mutex::new(tables), news: AtomicU64::new(0) })
+    }
+
+    /// Whoever has them must not run handlers.
+    #[inline]
+    pub fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline(always)]
+    pub fn news(&self) -> u64 {
+        self.news.load(Ordering::Acquire)
+    }
+
+    /// Something has come. What no correct rank says is dropped.
+    #[inline]
+    pub fn hear(&self, message: &Message<'_>) {
+        let source = message.source;
+        let Some(told) = wire::read(message.address, &message.arguments, message.payload) else { return };
+        let mut tables = self.tables();
+        match told {
+            Told::Message(key, data) => tables.bring(source, key, data),
+            Told::Offer(key, offer) => tables.offer(source, key, offer),
+            Told::Call { which, slot } => tables.call(source, which, slot),
+            Told::Credit(bytes) => tables.credit(source, bytes),
+        }
+        // Only handlers write it, one at a time.
+        self.news.store(self.news.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+}
+
+/// See above.
+pub(super) struct Mover {
+    pub port: Port,
+    pub handler: LibraryHandler,
+    pub shared: Arc<Shared>,
+    pub carrier: Carrier,
+    /// The news of which the tasks were taken; `None` if there are others.
+    seen: Cell<Option<u64>>,
+    /// Counts what has ended by what this does.
+    ended: Cell<u64>,
+    /// What there is to do.
+    tasks: RefCell<Tasks>,
+    pub(super) outgoing: RefCell<Outgoing>,
+    pub(super) incoming: RefCell<Incoming>,
+}
+
+/// When something may have changed for an operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp(u64, u64);
+
+impl Mover {
+    pub fn new(port: Port, handler: LibraryHandler, shared: Arc<Shared>, carrier: Carrier, first: u64) -> Mover {
+        let size = port.size();
+        Mover {
+            port,
+            handler,
+            shared,
+            carrier,
+            seen: Cell::new(None),
+            ended: Cell::new(0),
+            tasks: RefCell::default(),
+            outgoing: RefCell::new(Outgoing::new(size, first)),
+            incoming: RefCell::new(Incoming::new()),
+        }
+    }
+
+    #[inline(always)]
+    pub fn stamp(&self) -> Stamp {
+        Stamp(self.shared.news(), self.ended.get())
+    }
+
+    pub(super) fn note_ended(&self) {
+        self.ended.set(self.ended.get() + 1);
+        background::moved();
+    }
+
+    /// Begins a receive, and to move its message if that is there and long.
+    #[inline]
+    pub fn post(&self, pattern: Pattern, room: Room) -> ReceiveId {
+        let mut tables = self.shared.tables();
+        let id = tables.post(pattern, room);
+        if tables.has_matched() {
+            drop(tables);
+            self.move_matched();
+        }
+        id
+    }
+
+    /// A receive was matched without news.
+    #[cold]
+    pub(super) fn move_matched(&self) {
+        self.seen.set(None);
+        self.step();
+    }
+
+    /// Does what can be done now. It runs no handlers and waits for nothing.
+    #[inline]
+    pub fn step(&self) {
+        let news = self.shared.news();
+        let has_news = Some(news) != self.seen.get();
+        if has_news || !self.is_idle() {
+            self.work(has_news.then_some(news));
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        // What is borrowed is at work.
+        let is_idle = |outgoing: &Outgoing| outgoing.is_idle();
+        self.outgoing.try_borrow().is_ok_and(|outgoing| is_idle(&outgoing))
+            && self.incoming.try_borrow().is_ok_and(|incoming| incoming.is_idle())
+            && self.tasks.try_borrow().is_ok_and(|tasks| tasks.due.is_empty() && tasks.called.is_empty())
+    }
+
+    fn work(&self, news: Option<u64>) {
+        let Ok(mut tasks) = self.tasks.try_borrow_mut() else { return };
+        if let Some(news) = news {
+            // Before they are taken: what comes meanwhile is news again.
+            self.seen.set(Some(news));
+            self.shared.tables().take_tasks(&mut tasks);
+        }
+        let Tasks { matched, called, credit, due } = &mut *tasks;
+        credit.drain(..).for_each(|(rank, bytes)| self.outgoing.borrow_mut().take_credit(rank, bytes));
+        self.move_outgoing();
+        called.retain(|(rank, which, slot)| !self.answer_call(*rank, *which, *slot));
+        self.move_incoming(matched);
+        due.retain(|rank| !self.pay(*rank));
+    }
+
+    /// Tells a rank for how much more there is room; false while there is no room for that.
+    fn pay(&self, rank: usize) -> bool {
+        let owed = self.shared.tables().owed(rank);
+        match self.tell(rank, owed as u64, wire::credit()) {
+            Ok(false) => false,
+            Ok(true) => {
+                self.shared.tables().pay(rank, owed);
+                true
+            }
+            // It sends nothing any more.
+            Err(_) => true,
+        }
+    }
+
+    /// Tells a rank something; false while there is no room for it.
+    pub(super) fn tell(&self, rank: usize, address: u64, arguments: crate::ni::Arguments) -> Result<bool> {
+        self.port.try_post(rank, self.handler, address, arguments, &[])
+    }
+}
+
+impl Background for Mover {
+    fn advance(&self, _: bool) {
+        self.step();
+    }
+}

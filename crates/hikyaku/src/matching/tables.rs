@@ -1,0 +1,450 @@
+//! The receives that wait for messages, and the messages that wait for receives.
+//!
+//! Both sides are found by labels, so it does not matter how many there are. A receive is listed once, under the label of its pattern.
+//! A message is listed under its label for every shape of pattern that receives have had, and besides in the order of its coming.
+
+use super::buffer::Room;
+use super::chains::{Chain, Chains};
+use super::index::Index;
+use super::keys::{Pattern, Shape};
+use super::wire::Offer;
+use crate::error::{Error, Result};
+use crate::planted::{Bug, planted};
+
+/// Everything that handlers and the program both touch.
+#[derive(Debug)]
+pub(super) struct Tables {
+    receives: Chains<Receive, 1>,
+    /// Those that wait, by the shapes of their patterns.
+    waiting: Vec<Index>,
+    arrivals: Chains<Arrival, ARRIVAL_CHAINS>,
+    in_order: Chain,
+    /// The same, by the shapes of the patterns that were asked for.
+    listed: Vec<Index>,
+    /// Of the next message or receive; never used again.
+    next: u64,
+    tasks: Tasks,
+    /// What each rank has sent unasked and is to be told of: that there is room for it again.
+    owed: Vec<u32>,
+    /// Nobody receives any more.
+    is_closed: bool,
+}
+
+/// One for the order of coming, the others by shapes.
+const ARRIVAL_CHAINS: usize = 4;
+
+/// Shapes of which no receive waits are forgotten when there are more than so many.
+const SHAPES_KEPT: usize = 8;
+
+/// What a rank may send unasked to another one: bytes of messages, each with [`OVERHEAD`].
+pub(super) const BUDGET: u32 = 1 << 20;
+const OVERHEAD: u32 = 64;
+
+/// What an unasked message takes of that.
+pub(super) fn cost(bytes: usize) -> u32 {
+    bytes as u32 + OVERHEAD
+}
+
+/// A receive, by its number and order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReceiveId {
+    number: u32,
+    order: u64,
+}
+
+#[derive(Debug)]
+struct Receive {
+    pattern: Pattern,
+    room: Room,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// For a message.
+    Waits,
+    /// The message is long, and on its way.
+    Moves {
+        arrival: Arrival,
+        order: u64,
+    },
+    Ended(Result<Envelope>),
+}
+
+/// What is known of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Envelope {
+    pub source: usize,
+    pub key: u64,
+    pub bytes: usize,
+}
+
+/// A message that waits for its receive.
+#[derive(Debug)]
+struct Arrival {
+    source: u32,
+    key: u64,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Short(u8, [u8; SHORT_MAX]),
+    Long(Box<[u8]>),
+    Offered(Offer),
+}
+
+const SHORT_MAX: usize = 32;
+
+impl Content {
+    fn of(data: &[u8]) -> Content {
+        if data.len() > SHORT_MAX {
+            return Content::Long(data.into());
+        }
+        let mut bytes = [0; SHORT_MAX];
+        bytes[..data.len()].copy_from_slice(data);
+        Content::Short(data.len() as u8, bytes)
+    }
+}
+
+impl Arrival {
+    fn envelope(&self) -> Envelope {
+        let bytes = match &self.content {
+            Content::Short(bytes, _) => *bytes as usize,
+            Content::Long(data) => data.len(),
+            Content::Offered(offer) => offer.bytes,
+        };
+        Envelope { source: self.source as usize, key: self.key, bytes }
+    }
+}
+
+/// What only the program's own thread can do.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    /// Receives whose long messages are to be moved.
+    pub matched: Vec<ReceiveId>,
+    /// Offers of this rank that are called: by whom, which, into which slot.
+    pub called: Vec<(usize, u64, usize)>,
+    /// Credit that came.
+    pub credit: Vec<(usize, u64)>,
+    /// Ranks that are owed much.
+    pub due: Vec<usize>,
+}
+
+/// A long message to be moved.
+pub(super) struct Transfer {
+    pub source: usize,
+    pub offer: Offer,
+    pub start: *mut u8,
+    pub bytes: usize,
+}
+
+impl Tables {
+    /// Of a rank of a job with `size` ranks. `first` begins the orders, which no other tables have.
+    pub fn new(size: usize, first: u64) -> Tables {
+        Tables {
+            receives: Chains::default(),
+            waiting: vec![Index::new(Shape::EXACT, 0)],
+            arrivals: Chains::default(),
+            in_order: Chain::EMPTY,
+            listed: vec![Index::new(Shape::EXACT, 1)],
+            next: first,
+            tasks: Tasks::default(),
+            owed: vec![0; size],
+            is_closed: false,
+        }
+    }
+
+    fn order(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Nobody receives any more: what waits is dropped, and what comes.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+        self.arrivals = Chains::default();
+        self.in_order = Chain::EMPTY;
+        self.listed = vec![Index::new(Shape::EXACT, 1)];
+    }
+
+    /// Whether the program's thread has something to move.
+    #[inline(always)]
+    pub fn has_matched(&self) -> bool {
+        !self.tasks.matched.is_empty()
+    }
+
+    pub fn take_tasks(&mut self, into: &mut Tasks) {
+        into.matched.append(&mut self.tasks.matched);
+        into.called.append(&mut self.tasks.called);
+        into.credit.append(&mut self.tasks.credit);
+        into.due.append(&mut self.tasks.due);
+    }
+
+    pub fn call(&mut self, by: usize, which: u64, slot: usize) {
+        self.tasks.called.push((by, which, slot));
+    }
+
+    pub fn credit(&mut self, from: usize, bytes: u64) {
+        self.tasks.credit.push((from, bytes));
+    }
+
+    /// What a rank is owed.
+    pub fn owed(&self, rank: usize) -> u32 {
+        self.owed[rank]
+    }
+
+    /// It was told of so much.
+    pub fn pay(&mut self, rank: usize, bytes: u32) {
+        self.owed[rank] -= bytes;
+    }
+
+    /// An unasked message does not wait any more.
+    fn owe(&mut self, rank: u32, bytes: usize) {
+        const DUE: u32 = BUDGET / 4;
+        let owed = &mut self.owed[rank as usize];
+        let before = *owed;
+        // A peer that sends more than it may is told of as much as can be counted.
+        *owed = before.saturating_add(cost(bytes));
+        if before < DUE && *owed >= DUE {
+            self.tasks.due.push(rank as usize);
+        }
+    }
+}
+
+/// Messages.
+impl Tables {
+    /// A message has come with its bytes.
+    #[inline]
+    pub fn bring(&mut self, source: usize, key: u64, data: &[u8]) {
+        if self.is_closed {
+            return;
+        }
+        let source = source as u32;
+        match self.first_waiting(source, key) {
+            Some(number) => {
+                self.unlist_receive(number);
+                self.deliver(number, source, key, data);
+            }
+            None => {
+                let order = self.order();
+                self.keep(order, Arrival { source, key, content: Content::of(data) });
+            }
+        }
+    }
+
+    /// A message is offered.
+    pub fn offer(&mut self, source: usize, key: u64, offer: Offer) {
+        if !self.is_closed {
+            let order = self.order();
+            self.match_offered(order, Arrival { source: source as u32, key, content: Content::Offered(offer) });
+        }
+    }
+
+    fn match_offered(&mut self, order: u64, arrival: Arrival) {
+        match self.first_waiting(arrival.source, arrival.key) {
+            Some(number) => {
+                self.unlist_receive(number);
+                self.move_to(number, order, arrival);
+            }
+            None => self.keep(order, arrival),
+        }
+    }
+
+    /// The first of the receives that take a message.
+    #[inline]
+    fn first_waiting(&self, source: u32, key: u64) -> Option<u32> {
+        let filled = self.waiting.iter().filter(|index| !index.is_empty());
+        let found = filled.filter_map(|index| index.first(index.shape.label(source, key)));
+        match planted(Bug::LaterReceiveFirst) {
+            true => found.max_by_key(|number| self.receives.order(*number)),
+            false => found.min_by_key(|number| self.receives.order(*number)),
+        }
+    }
+
+    fn keep(&mut self, order: u64, arrival: Arrival) {
+        let (source, key) = (arrival.source, arrival.key);
+        let number = self.arrivals.add(order, arrival);
+        self.arrivals.link(&mut self.in_order, 0, number);
+        for index in &mut self.listed {
+            let label = index.shape.label(source, key);
+            index.add(&mut self.arrivals, label, number);
+        }
+    }
+
+    /// Takes the first message out that a pattern takes, with its order.
+    #[inline]
+    fn take(&mut self, pattern: Pattern) -> Option<(u64, Arrival)> {
+        let number = self.first_arrival(pattern)?;
+        let order = self.arrivals.order(number);
+        let Arrival { source, key, .. } = *self.arrivals.get(number)?;
+        self.arrivals.unlink(&mut self.in_order, 0, number);
+        for index in &mut self.listed {
+            let label = index.shape.label(source, key);
+            index.remove(&mut self.arrivals, label, number);
+        }
+        self.arrivals.remove(number).map(|arrival| (order, arrival))
+    }
+
+    #[inline]
+    fn first_arrival(&mut self, pattern: Pattern) -> Option<u32> {
+        if self.arrivals.len() == 0 {
+            return None;
+        }
+        match self.list_by(pattern.shape()) {
+            Some(index) => index.first(pattern.label()),
+            None => {
+                let mut all = self.arrivals.walk(&self.in_order, 0);
+                all.find(|(_, arrival)| pattern.matches(arrival.source, arrival.key)).map(|(number, _)| number)
+            }
+        }
+    }
+
+    /// The messages by the labels of a shape, from now on if it is a new one; `None` if there are too many shapes.
+    #[inline]
+    fn list_by(&mut self, shape: Shape) -> Option<&Index> {
+        match self.listed.iter().position(|index| index.shape == shape) {
+            Some(place) => self.listed.get(place),
+            None => self.list_anew(shape),
+        }
+    }
+
+    #[cold]
+    fn list_anew(&mut self, shape: Shape) -> Option<&Index> {
+        if self.listed.len() + 1 == ARRIVAL_CHAINS {
+            return None;
+        }
+        let mut index = Index::new(shape, self.listed.len() + 1);
+        let label = |(number, arrival): (u32, &Arrival)| (number, shape.label(arrival.source, arrival.key));
+        let all: Vec<_> = self.arrivals.walk(&self.in_order, 0).map(label).collect();
+        all.into_iter().for_each(|(number, label)| index.add(&mut self.arrivals, label, number));
+        self.listed.push(index);
+        self.listed.last()
+    }
+
+    /// What is known of the first message that a pattern takes.
+    pub fn probe(&mut self, pattern: Pattern) -> Option<Envelope> {
+        let number = self.first_arrival(pattern)?;
+        self.arrivals.get(number).map(Arrival::envelope)
+    }
+}
+
+/// Receives.
+impl Tables {
+    /// A receive begins; it may have ended when this returns.
+    #[inline]
+    pub fn post(&mut self, pattern: Pattern, room: Room) -> ReceiveId {
+        let order = self.order();
+        let number = self.receives.add(order, Receive { pattern, room, state: State::Waits });
+        match self.take(pattern) {
+            None => self.list_receive(number, pattern),
+            Some((order, arrival)) => match &arrival.content {
+                Content::Short(bytes, data) => {
+                    self.deliver(number, arrival.source, arrival.key, &data[..*bytes as usize]);
+                }
+                Content::Long(data) => self.deliver(number, arrival.source, arrival.key, data),
+                Content::Offered(_) => self.move_to(number, order, arrival),
+            },
+        }
+        ReceiveId { number, order }
+    }
+
+    #[inline]
+    fn list_receive(&mut self, number: u32, pattern: Pattern) {
+        let place = self.waiting.iter().position(|index| index.shape == pattern.shape()).unwrap_or_else(|| {
+            if self.waiting.len() > SHAPES_KEPT {
+                self.waiting.retain(|index| !index.is_empty() || index.shape == Shape::EXACT);
+            }
+            self.waiting.push(Index::new(pattern.shape(), 0));
+            self.waiting.len() - 1
+        });
+        self.waiting[place].add(&mut self.receives, pattern.label(), number);
+    }
+
+    #[inline]
+    fn unlist_receive(&mut self, number: u32) {
+        let Some(pattern) = self.receives.get(number).map(|receive| receive.pattern) else { return };
+        if let Some(index) = self.waiting.iter_mut().find(|index| index.shape == pattern.shape()) {
+            index.remove(&mut self.receives, pattern.label(), number);
+        }
+    }
+
+    #[inline]
+    fn deliver(&mut self, number: u32, source: u32, key: u64, data: &[u8]) {
+        self.owe(source, data.len());
+        let Some(receive) = self.receives.get_mut(number) else { return };
+        let envelope = Envelope { source: source as usize, key, bytes: data.len() };
+        let ended = if receive.room.fill(data) { Ok(envelope) } else { Err(overlong(envelope, receive.room.bytes())) };
+        receive.state = State::Ended(ended);
+    }
+
+    fn move_to(&mut self, number: u32, order: u64, arrival: Arrival) {
+        let id = ReceiveId { number, order: self.receives.order(number) };
+        let Some(receive) = self.receives.get_mut(number) else { return };
+        receive.state = State::Moves { arrival, order };
+        self.tasks.matched.push(id);
+    }
+
+    fn get(&mut self, id: ReceiveId) -> Option<&mut Receive> {
+        self.receives.get(id.number).filter(|_| self.receives.order(id.number) == id.order)?;
+        self.receives.get_mut(id.number)
+    }
+
+    /// What is to be moved for a receive, if it still is.
+    pub fn transfer(&mut self, id: ReceiveId) -> Option<Transfer> {
+        let Receive { room, state, .. } = self.get(id)?;
+        let State::Moves { arrival: Arrival { source, content: Content::Offered(offer), .. }, .. } = state else {
+            return None;
+        };
+        Some(Transfer { source: *source as usize, offer: *offer, start: room.start(), bytes: room.bytes() })
+    }
+
+    /// The long message of a receive was called into a slot.
+    pub fn called(&mut self, id: ReceiveId, into: usize) {
+        let Some(Receive { state: State::Moves { arrival, .. }, .. }) = self.get(id) else { return };
+        if let Content::Offered(offer) = &mut arrival.content {
+            offer.slot = Some(into);
+        }
+    }
+
+    /// The long message of a receive has come, or has failed to.
+    pub fn end(&mut self, id: ReceiveId, result: Result<usize>) {
+        let Some(receive) = self.get(id) else { return };
+        let State::Moves { arrival, .. } = &receive.state else { return };
+        let envelope = arrival.envelope();
+        receive.state = State::Ended(match result {
+            Ok(bytes) => Ok(Envelope { bytes, ..envelope }),
+            Err(Error::Truncated { .. }) => Err(overlong(envelope, receive.room.bytes())),
+            Err(error) => Err(error),
+        });
+    }
+
+    /// How a receive has ended, if it has. Then it is forgotten.
+    #[inline]
+    pub fn ended(&mut self, id: ReceiveId) -> Option<Result<Envelope>> {
+        let State::Ended(_) = self.get(id)?.state else { return None };
+        match self.receives.remove(id.number)?.state {
+            State::Ended(result) => Some(result),
+            State::Waits | State::Moves { .. } => None,
+        }
+    }
+
+    /// Forgets a receive; nothing is moved for it any more. A message that was on its way waits for another one.
+    pub fn withdraw(&mut self, id: ReceiveId) {
+        let Some(receive) = self.get(id) else { return };
+        if let State::Waits = receive.state {
+            self.unlist_receive(id.number);
+        }
+        if let Some(Receive { state: State::Moves { arrival, order }, .. }) = self.receives.remove(id.number)
+            && !self.is_closed
+            && !planted(Bug::WithdrawnMessageLost)
+        {
+            self.match_offered(order, arrival);
+        }
+    }
+}
+
+fn overlong(envelope: Envelope, room: usize) -> Error {
+    let Envelope { source: from, key, bytes } = envelope;
+    Error::Overlong { from, key, bytes, room }
+}
