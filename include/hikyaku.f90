@@ -76,6 +76,7 @@ module hikyaku
     integer, parameter, public :: HK_ERR_SYSTEM = -26
     integer, parameter, public :: HK_ERR_INTERNAL = -27
     integer, parameter, public :: HK_ERR_UNREACHABLE = -28
+    integer, parameter, public :: HK_ERR_TRUNCATED = -29
 
     ! What changes a number atomically.
     integer, parameter, public :: HK_ADD = 0

@@ -64,12 +64,13 @@ enum {
     HK_ERR_RANK = -6,         /* no such rank, or the area is not of that rank */
     HK_ERR_BOUNDS = -7,       /* the access does not lie within the area */
     HK_ERR_ALIGNMENT = -8,    /* not the place of an aligned word, or of aligned elements */
-    HK_ERR_HANDLE = -9,       /* the handle names no area, lock or recipients (any more) */
+    HK_ERR_HANDLE = -9,       /* the handle names no area, lock, recipients or request (any more) */
     HK_ERR_NOT_MINE = -10,    /* memory of another rank where own memory is needed */
     HK_ERR_UNKNOWN_AREA = -11, /* the rank has no area of that id */
     HK_ERR_REVOKED = -12,     /* the owner has revoked the area */
     HK_ERR_AREA_ID = -13,     /* the area id is taken or beyond the table */
     HK_ERR_HANDLER_ID = -14,  /* the handler id is taken, beyond the table, or not registered */
+    HK_ERR_TRUNCATED = -29,   /* a message is longer than the buffer of its receive */
     HK_ERR_PAYLOAD = -15,     /* a payload longer than HK_PAYLOAD_MAX, or a reply longer than the buffer for it */
     HK_ERR_IN_HANDLER = -16,  /* a call that waits, inside a handler or a function of a reduction */
     HK_ERR_FORKED = -17,      /* this process is a fork of a rank, not a rank */
@@ -368,6 +369,56 @@ int hk_try_lock(hk_mutex mutex, int *owner_died);
 
 /* Releases the lock, after everything that this thread has pushed has arrived. */
 int hk_unlock(hk_mutex mutex);
+
+/* ---- messages by key ------------------------------------------------------------------------------------------ */
+
+/* A send has a key, and a receive takes the first message of a rank, or of any, under a key, or any of several, as with the tags of
+ * MPI. Messages of one rank that a receive takes come in the order in which they were sent, and receives that take a message get it in
+ * the order in which they were started. All calls: init thread, not in handlers. */
+
+/* Prepares them, ends them. Collective. All requests have ended before; messages that nobody has received are lost. */
+int hk_matching_open(void);
+int hk_matching_close(void);
+
+/* A send or a receive under way. */
+typedef struct hk_request {
+    uint64_t handle; /* 0 for none. One that was started has another, until a call below has told that it has ended. */
+} hk_request;
+
+/* A message. */
+typedef struct hk_matched {
+    int rank;     /* who has sent it */
+    uint64_t key; /* its key */
+    size_t size;  /* its bytes */
+} hk_matched;
+
+/* In place of `ignored`: any key. */
+#define HK_ANY_KEY UINT64_MAX
+
+/* Starts to send `size` bytes to `rank` under `key`. Up to HK_PAYLOAD_MAX bytes are copied, unless the receiver is a megabyte behind, and
+ * then the send ends at once; more are copied from buffer to buffer when the receive is there. The program leaves the bytes as they are
+ * until the request has ended. `request` must not be null. */
+int hk_isend(const void *data, size_t size, int rank, uint64_t key, hk_request *request);
+
+/* Starts to receive the first message of `rank`, or of HK_ANYONE, whose key is `key` but for the bits that are set in `ignored`: 0 for
+ * just that key. The program leaves the `size` bytes at `into` alone until the request has ended. If the message is longer, the request
+ * ends with HK_ERR_TRUNCATED, nothing is written, and the message is lost. */
+int hk_irecv(void *into, size_t size, int rank, uint64_t key, uint64_t ignored, hk_request *request);
+
+/* 1 if there is such a message, and then `matched`, if not null, tells of it; else 0. It stays there. */
+int hk_iprobe(int rank, uint64_t key, uint64_t ignored, hk_matched *matched);
+
+/* 1 if a request has ended, 0 if it is under way. An error ends it too. One that has ended is set to {0}, for which this gives 1.
+ * `matched`, if not null, tells what a receive got. */
+int hk_request_test(hk_request *request, hk_matched *matched);
+
+/* Waits for it; HK_ERR_TIMEOUT if that takes longer, and it is under way as before. Every other error ends it. It is set to {0}, for which
+ * this returns at once. */
+int hk_request_wait(hk_request *request, int timeout_ms, hk_matched *matched);
+
+/* Ends it, so that the program can use its bytes. A receive gets nothing any more: gives 0, or 1 if its message had come already, and
+ * then `matched` tells of it. A message that was on its way waits for another receive. A send goes on from a copy; gives 0. */
+int hk_request_cancel(hk_request *request, hk_matched *matched);
 
 /* ---- collective calls ----------------------------------------------------------------------------------------- */
 

@@ -32,7 +32,7 @@ codes! {
     HK_ERR_RANK = -6, c"no such rank, or the area is not of that rank";
     HK_ERR_BOUNDS = -7, c"the access passes the end of the area";
     HK_ERR_ALIGNMENT = -8, c"not the place of an aligned word, or of aligned elements";
-    HK_ERR_HANDLE = -9, c"the handle names no area, lock or recipients";
+    HK_ERR_HANDLE = -9, c"the handle names no area, lock, recipients or request";
     HK_ERR_NOT_MINE = -10, c"own memory is needed here";
     HK_ERR_UNKNOWN_AREA = -11, c"the rank has no area of that id";
     HK_ERR_REVOKED = -12, c"the area was revoked by its owner";
@@ -52,6 +52,7 @@ codes! {
     HK_ERR_SYSTEM = -26, c"a system call failed";
     HK_ERR_INTERNAL = -27, c"a mistake inside the library";
     HK_ERR_UNREACHABLE = -28, c"a rank cannot be reached any more";
+    HK_ERR_TRUNCATED = -29, c"a message is longer than the buffer of its receive";
 }
 
 /// Why a call failed: what the Rust library said, or what only C can do wrong.
@@ -97,6 +98,8 @@ pub enum Failure {
     Mutex(u64),
     /// A number that names no recipients.
     Recipients(u64),
+    /// A number that names no request.
+    Request(u64),
     /// The lock is another rank's.
     Held,
 }
@@ -138,6 +141,9 @@ impl fmt::Display for Failure {
             Failure::Recipients(number) => {
                 write!(f, "{number} names no recipients; they were freed, or never were any")
             }
+            Failure::Request(number) => {
+                write!(f, "{number} names no request; it has ended, or never was one")
+            }
             Failure::Held => f.write_str("another rank has the lock, or waits for it"),
             Failure::Handles(max) => write!(f, "all {max} handles are in use; close or free some areas"),
         }
@@ -148,7 +154,11 @@ impl Failure {
     fn code(&self) -> c_int {
         match self {
             Failure::Library(error) => code_of(error),
-            Failure::Handle(_) | Failure::Kind(_) | Failure::Mutex(_) | Failure::Recipients(_) => HK_ERR_HANDLE,
+            Failure::Handle(_)
+            | Failure::Kind(_)
+            | Failure::Mutex(_)
+            | Failure::Recipients(_)
+            | Failure::Request(_) => HK_ERR_HANDLE,
             Failure::Held => HK_BUSY,
             Failure::Owner { .. } => HK_ERR_RANK,
             Failure::Misaligned(_) => HK_ERR_ALIGNMENT,
@@ -194,6 +204,7 @@ fn code_of(error: &Error) -> c_int {
         Error::AreaIdTaken { .. } => HK_ERR_AREA_ID,
         Error::HandlerTaken { .. } | Error::UnknownHandler { .. } => HK_ERR_HANDLER_ID,
         Error::PayloadTooLong { .. } | Error::ReplyTooLong { .. } => HK_ERR_PAYLOAD,
+        Error::Overlong { .. } => HK_ERR_TRUNCATED,
         Error::InHandler | Error::InFunction => HK_ERR_IN_HANDLER,
         Error::ForkedChild => HK_ERR_FORKED,
         Error::Mismatch { .. } => HK_ERR_MISMATCH,

@@ -11,7 +11,8 @@ mod parts;
 
 use crate::error::Failure;
 use crate::message::CMessage;
-use core_hikyaku::ffi::{RawPort, RawTransfers, copy_out};
+use core_hikyaku::ffi::{RawMatching, RawPort, RawTransfers, Request, copy_out};
+use core_hikyaku::matching::{self, Keys, Matching};
 use core_hikyaku::{ARGUMENT_COUNT, Area, Arguments, PAYLOAD_MAX, Place, Port};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
@@ -381,6 +382,26 @@ impl Lasting {
         check(self.0, size)?;
         // SAFETY: the caller's to write until it has ended, as the header demands.
         Ok(unsafe { port.start_pull_into(from, self.0.cast(), size) }?)
+    }
+
+    /// Starts to send `size` bytes.
+    pub fn start_send(&self, matching: &Matching<'_>, size: usize, rank: usize, key: u64) -> Result<Request, Failure> {
+        check(self.0, size)?;
+        // SAFETY: the caller's to read until it has ended, as the header demands.
+        Ok(unsafe { matching.isend(self.0.cast(), size, rank, key) }?)
+    }
+
+    /// Starts to receive at most `size` bytes.
+    pub fn start_receive(
+        &self,
+        matching: &Matching<'_>,
+        size: usize,
+        from: matching::Source,
+        keys: Keys,
+    ) -> Result<Request, Failure> {
+        check(self.0, size)?;
+        // SAFETY: the caller's to write until it has ended, as the header demands.
+        Ok(unsafe { matching.irecv(self.0.cast(), size, from, keys) }?)
     }
 }
 

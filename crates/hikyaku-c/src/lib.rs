@@ -22,6 +22,7 @@
 //! | `multicast` | the same for several ranks |
 //! | `transfer` | pulls and pushes that go on beside the program |
 //! | `lock` | locks |
+//! | `matching` | messages that are matched by keys |
 //! | `message` | active messages |
 //! | `wait` | waiting for words and handlers |
 //! | `progress` | threads and a descriptor that serve peers |
@@ -41,6 +42,7 @@ mod function;
 mod given;
 mod handle;
 mod lock;
+mod matching;
 mod message;
 mod multicast;
 mod operation;

@@ -90,6 +90,12 @@ pub fn job() -> Result<*const Job, Failure> {
     }
 }
 
+/// The job, on the init thread, for what ends before the job does: what [`process::leave`] clears.
+pub fn lasting_job() -> Result<&'static Job, Failure> {
+    // SAFETY: the job lives until `process::leave`, which first ends what is made of it.
+    Ok(unsafe { &*job()? })
+}
+
 /// First call of a thread in a job.
 #[cold]
 #[inline(never)]

@@ -31,7 +31,7 @@ fn cpp_programs_link() {
 fn header_and_library_agree() {
     let header = read("include/hikyaku.h");
     let library = read("crates/hikyaku-c/src/error.rs");
-    assert!(codes(&header).len() == 30, "{:?}", codes(&header));
+    assert!(codes(&header).len() == 31, "{:?}", codes(&header));
     assert_eq!(codes(&header), codes(&library));
     assert!(header.contains(&format!("#define HK_VERSION \"{}\"", env!("CARGO_PKG_VERSION"))));
     assert!(read("pkgconfig/hikyaku.pc").contains(&format!("Version: {}\n", env!("CARGO_PKG_VERSION"))));
@@ -94,6 +94,12 @@ fn multicast() {
 fn locks() {
     alone("locks.c");
     job("locks.c", &[2, 3]);
+}
+
+#[test]
+fn messages_by_key() {
+    alone("matching.c");
+    job("matching.c", &[2, 3]);
 }
 
 #[test]

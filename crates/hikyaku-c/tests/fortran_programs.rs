@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use support::*;
 
 /// What Fortran programs do without: areas of one rank, addresses, status words, blocks, threads that serve.
-const NOT_IN_FORTRAN: [&str; 39] = [
+const NOT_IN_FORTRAN: [&str; 47] = [
     "hk_address",
     "hk_allgather",
     "hk_alltoall",
@@ -48,6 +48,14 @@ const NOT_IN_FORTRAN: [&str; 39] = [
     "hk_mcast_b_stride",
     "hk_recipients_create",
     "hk_recipients_free",
+    "hk_iprobe",
+    "hk_irecv",
+    "hk_isend",
+    "hk_matching_close",
+    "hk_matching_open",
+    "hk_request_cancel",
+    "hk_request_test",
+    "hk_request_wait",
 ];
 
 fn module() -> &'static Path {

@@ -67,6 +67,10 @@ const BUGS: &[(Bug, Check)] = &[
     (Bug::EndpointsShared, Chaos),
     (Bug::TransfersEndEarly, Chaos),
     (Bug::LastOfSeveralForgotten, Case("multicast::every_rank_tells_all_others")),
+    (Bug::LaterReceiveFirst, Chaos),
+    (Bug::WithdrawnMessageLost, Chaos),
+    (Bug::OfferSlotReused, Chaos),
+    (Bug::BudgetIgnored, Case("matching::a_flood_waits_with_its_sender")),
     (Bug::PullMisplaced, Chaos),
     (Bug::HearsayForgotten, Case("arguments::mismatched_sizes_are_reported")),
 ];

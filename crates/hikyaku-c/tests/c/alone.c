@@ -6,7 +6,7 @@ static const int codes[] = {
     HK_ERR_RANK, HK_ERR_BOUNDS, HK_ERR_ALIGNMENT, HK_ERR_HANDLE, HK_ERR_NOT_MINE, HK_ERR_UNKNOWN_AREA, HK_ERR_REVOKED,
     HK_ERR_AREA_ID, HK_ERR_HANDLER_ID, HK_ERR_PAYLOAD, HK_ERR_IN_HANDLER, HK_ERR_FORKED, HK_ERR_MISMATCH, HK_ERR_PORTS,
     HK_ERR_INVALID, HK_ERR_NOT_STARTED, HK_ERR_STARTED, HK_ERR_THREAD, HK_ERR_MEMORY, HK_ERR_START, HK_ERR_SYSTEM,
-    HK_ERR_INTERNAL, HK_ERR_UNREACHABLE,
+    HK_ERR_INTERNAL, HK_ERR_UNREACHABLE, HK_ERR_TRUNCATED,
 };
 
 static void on_message(hk_context *context, const hk_message *message, void *user) {
@@ -20,6 +20,7 @@ static void everything_gives(int code) {
     size_t bytes = 0;
     char data[8] = {0};
     hk_transfer transfer = {0};
+    hk_request request = {0};
     hk_event event = {HK_EVENT_HANDLER, HK_EQUAL, {0}, 0, 1, 1};
     FAILS(code, hk_rank());
     FAILS(code, hk_size());
@@ -51,6 +52,14 @@ static void everything_gives(int code) {
     FAILS(code, hk_transfer_wait(&transfer, 1));
     FAILS(code, hk_transfer_wait_any(&transfer, 1, 1, &bytes));
     FAILS(code, hk_transfer_wait_all());
+    FAILS(code, hk_matching_open());
+    FAILS(code, hk_matching_close());
+    FAILS(code, hk_isend(data, 8, 0, 1, &request));
+    FAILS(code, hk_irecv(data, 8, 0, 1, 0, &request));
+    FAILS(code, hk_iprobe(0, 1, 0, NULL));
+    FAILS(code, hk_request_test(&request, NULL));
+    FAILS(code, hk_request_wait(&request, 1, NULL));
+    FAILS(code, hk_request_cancel(&request, NULL));
     FAILS(code, hk_atomic(0, area, 0, HK_ADD, 1, 0, &word));
     FAILS(code, hk_fetch_add(0, area, 0, 1, &word));
     FAILS(code, hk_atomic_u32(0, area, 0, HK_ADD, 1, 0, NULL));

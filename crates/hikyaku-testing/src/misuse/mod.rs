@@ -13,6 +13,7 @@
 //! | `handlers` | active messages, the interface's thread |
 //! | `hosts` | jobs over several hosts, simulated ones |
 //! | `locks` | locks and their guards |
+//! | `matching` | messages that are matched by keys |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
 //! | `transfers` | pulls and pushes that go on beside the program |
 //! | `handles` | handles of those: in lists, in other scopes, where nothing can be waited for |
@@ -29,6 +30,7 @@ mod handlers;
 mod handles;
 mod hosts;
 mod locks;
+mod matching;
 mod memory;
 mod messages;
 mod transfers;
@@ -178,6 +180,16 @@ macro_rules! for_each_misuse {
                 a_lock_of_another_job_is_used: 1,
                 waits_for_a_lock_are_given_up_all_the_time: 4,
                 a_lock_is_dropped_and_its_ranks_leave: 2,
+            }
+            matching {
+                a_scope_panics_with_everything_under_way: 2,
+                a_handler_panics_in_a_receive: 2,
+                handles_are_used_in_other_scopes: 1,
+                matching_is_leaked: 2,
+                a_function_uses_matching: 2,
+                one_side_is_dropped: 2,
+                receives_are_given_up_beside_the_ni_thread: 2,
+                scopes_are_nested: 2,
             }
             memory {
                 an_area_is_leaked: 2,

@@ -13,6 +13,7 @@
 //! | `memory` | pushes, pulls, words and atomic operations against a model |
 //! | `active` | active messages and calls: exactly once, in order |
 //! | `slots` | messages in slots, of all sizes and modes |
+//! | `matched` | messages that are matched by keys |
 //! | `together` | collective calls; barriers never pass early |
 //! | `revoked` | areas that come and go: nobody writes after a revocation |
 //! | `started` | pushes and pulls that go on beside the program |
@@ -21,6 +22,7 @@
 
 mod active;
 mod locks;
+mod matched;
 mod memory;
 mod plan;
 mod revoked;

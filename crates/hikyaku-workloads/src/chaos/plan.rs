@@ -1,7 +1,7 @@
 //! What a seed stands for.
 
 use super::trouble::{Outcome, promise};
-use super::{active, locks, memory, revoked, slots, together, workers};
+use super::{active, locks, matched, memory, revoked, slots, together, workers};
 use crate::chance::Chance;
 use hikyaku::sim::{
     Crash, Faults, Hardware, HardwareBarrier, HardwareBroadcast, Machine, NicOrder, Partition, Shape, Slow,
@@ -25,13 +25,15 @@ pub enum Workload {
     Revoked,
     /// Locks.
     Locks,
+    /// Messages that are matched by keys: a part of `Slots`, too.
+    Matching,
     /// Some of the above, one after the other.
     Mixture,
 }
 
 impl Workload {
     /// All of them.
-    pub const ALL: [Workload; 7] = [
+    pub const ALL: [Workload; 8] = [
         Workload::Memory,
         Workload::Active,
         Workload::Slots,
@@ -39,7 +41,13 @@ impl Workload {
         Workload::Revoked,
         Workload::Locks,
         Workload::Mixture,
+        Workload::Matching,
     ];
+
+    /// Those of which a seed chooses.
+    const DRAWN: &[Workload] = Workload::ALL.split_at(7).0;
+    /// Those of which a mixture consists.
+    const MIXED: &[Workload] = Workload::ALL.split_at(6).0;
 
     /// As in `--workload`.
     pub fn name(self) -> &'static str {
@@ -50,6 +58,7 @@ impl Workload {
             Workload::Together => "together",
             Workload::Revoked => "revoked",
             Workload::Locks => "locks",
+            Workload::Matching => "matching",
             Workload::Mixture => "mixture",
         }
     }
@@ -62,7 +71,7 @@ impl Workload {
             Workload::Mixture => {
                 let mut chance = Chance::new(seed, 7);
                 for part in 0..2 + chance.below(2) as u64 {
-                    chance.pick(&Workload::ALL[..6]).perform(job, Chance::new(seed, 100 + part).number())?;
+                    chance.pick(Workload::MIXED).perform(job, Chance::new(seed, 100 + part).number())?;
                 }
             }
             _ => self.perform(job, seed)?,
@@ -73,6 +82,9 @@ impl Workload {
         promise!(before == after, "a leak: {before:?} bytes were free, and {after:?} are");
         if self == Workload::Together && seed.is_multiple_of(4) {
             together::disagreement(job, seed)?;
+        }
+        if self == Workload::Slots && seed.is_multiple_of(2) {
+            matched::run(job, seed)?;
         }
         if self == Workload::Slots && seed.is_multiple_of(3) {
             workers::run(job, seed)?;
@@ -88,6 +100,7 @@ impl Workload {
             Workload::Together => together::run(job, seed),
             Workload::Revoked => revoked::run(job, seed),
             Workload::Locks => locks::run(job, seed),
+            Workload::Matching => matched::run(job, seed),
             Workload::Mixture => unreachable!("a mixture of others"),
         }
     }
@@ -137,7 +150,7 @@ impl Plan {
     /// The plan of a seed, with another workload if one is given.
     pub fn new(seed: u64, workload: Option<Workload>) -> Plan {
         let mut chance = Chance::new(seed, 1);
-        let chosen = chance.pick(&Workload::ALL);
+        let chosen = chance.pick(Workload::DRAWN);
         // Mostly few: what goes wrong between three ranks is found sooner than between eight.
         let ranks = chance.pick(&[2, 2, 3, 3, 3, 4, 4, 5, 6, 7, 8]);
         let hardware = Chance::new(seed, 10).once_in(3);

@@ -96,11 +96,6 @@ impl<T, const N: usize> Chains<T, N> {
         self.nodes.get_mut(number as usize)?.value.as_mut()
     }
 
-    /// All of them, in no order.
-    pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.nodes.iter().filter_map(|node| node.value.as_ref())
-    }
-
     /// The order of a value.
     #[inline(always)]
     pub fn order(&self, number: u32) -> u64 {

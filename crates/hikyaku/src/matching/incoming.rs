@@ -1,7 +1,7 @@
 //! Long messages on their way into the receives that they have matched.
 
 use super::mover::Mover;
-use super::tables::{ReceiveId, Transfer};
+use super::tables::{Envelope, ReceiveId, Transfer};
 use super::wire::{self, CALL_SLOTS, OFFER_SLOTS};
 use crate::error::Result;
 use std::collections::BTreeMap;
@@ -132,25 +132,28 @@ impl Mover {
         true
     }
 
-    /// Forgets a receive: afterwards nobody writes to its room. What it was to get waits for another one, unless it has come.
-    pub fn withdraw_receive(&self, id: ReceiveId) {
+    /// Forgets a receive: afterwards nobody writes to its room. How it has ended, if it has; otherwise what it was to get waits for
+    /// another one.
+    pub fn withdraw_receive(&self, id: ReceiveId) -> Option<Result<Envelope>> {
+        let ni = self.port.ni();
+        // To a forked child it does not belong.
+        if ni.is_forked() {
+            return None;
+        }
         let mut incoming = self.incoming.borrow_mut();
         let place = incoming.moving.iter().position(|moving| moving.receive == id);
         if let Some(Moving { receive, rank, slot }) = place.map(|place| incoming.moving.swap_remove(place)) {
-            match self.carrier.test_receive(rank, slot).transpose() {
+            drop(incoming);
+            let ended = self.carrier.withdraw_receive(rank, slot);
+            let mut incoming = self.incoming.borrow_mut();
+            match ended {
                 Some(result) => self.end_receive(&mut incoming, receive, rank, slot, result),
-                None => {
-                    self.carrier.withdraw_receive(rank, slot);
-                    incoming.release(rank, slot, false);
-                }
+                None => incoming.release(rank, slot, false),
             }
         }
-        drop(incoming);
         let mut tables = self.shared.tables();
-        tables.withdraw(id);
-        if tables.has_matched() {
-            drop(tables);
-            self.move_matched();
-        }
+        let ended = tables.withdraw(id, |rank| ni.end_of(rank).is_none());
+        self.note_matched(&tables);
+        ended
     }
 }

@@ -33,6 +33,8 @@ impl Index {
     pub fn add<T, const N: usize>(&mut self, values: &mut Chains<T, N>, label: Label, number: u32) {
         if self.chains.len() > 2 * self.count + EMPTY_CHAINS_MAX {
             self.chains.retain(|_, chain| chain.first().is_some());
+            // What is gone through next time is not what there once was.
+            self.chains.shrink_to(2 * self.count + 2 * EMPTY_CHAINS_MAX);
         }
         let chain = self.chains.entry(label).or_insert(Chain::EMPTY);
         values.link(chain, self.of, number);

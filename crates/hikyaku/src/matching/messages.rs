@@ -9,8 +9,9 @@ use super::wire::SLOTS;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::message::Messages;
-use crate::ni::{Awaited, By, Hold, Port, Symmetric, Wait, background, refuse_in_handler, stand_by};
+use crate::ni::{Awaited, By, Port, Symmetric, Wait, background, refuse_in_handler, stand_by};
 use bytemuck::Pod;
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -142,11 +143,18 @@ impl<'j> Matching<'j> {
     pub fn free(mut self) -> Result<()> {
         self.port().enter(&"free");
         refuse_in_handler()?;
-        self.settle();
-        self.carriers.await_taken()?;
-        // Nothing of this is under way any more when all have come to the end of this.
+        let job = self.job;
+        // Others may still receive what goes on by itself, until all have come here.
+        job.barrier()?;
+        self.mover.shared.tables().close();
+        // On an error others may still read it.
+        let stopped = ManuallyDrop::new(self.carriers.stop());
+        self.carriers.await_arrived()?;
         self.mover.port.initiator.await_handled()?;
-        let (job, handler, memory) = (self.job, self.mover.handler, self.memory.take());
+        // Afterwards nobody touches anything of others any more, and nothing is under way.
+        job.barrier()?;
+        self.carriers.give_stopped(ManuallyDrop::into_inner(stopped));
+        let (handler, memory) = (self.mover.handler, self.memory.take());
         drop(self);
         memory.map_or(Ok(()), |memory| job.free(memory))?;
         job.unregister_library(handler);
@@ -296,6 +304,9 @@ impl<'j> Matching<'j> {
         let found = match look() {
             None => {
                 let departed = self.port().ni().check_departed(by(pattern));
+                if departed.is_err() {
+                    self.port().ni().empty_rings();
+                }
                 look().map_or(departed.map(|()| None), |found| Ok(Some(found)))?
             }
             found => found,
@@ -364,15 +375,13 @@ impl Matching<'_> {
     /// Ends a receive; how it has ended if it was over before.
     pub(super) fn withdraw_receive(&self, id: ReceiveId) -> Option<Result<Envelope>> {
         self.mover.step();
-        let ended = self.mover.shared.tables().ended(id);
-        if ended.is_none() {
-            self.mover.withdraw_receive(id);
-        }
-        ended
+        self.mover.withdraw_receive(id)
     }
 
     /// One look at a receive. If whoever it waits for has ended, so has the receive.
     pub(super) fn test_receive(&self, id: ReceiveId, pattern: Pattern) -> Result<Option<Envelope>> {
+        refuse_in_handler()?;
+        self.check(pattern)?;
         self.port().progress();
         self.mover.step();
         let look = || self.mover.shared.tables().ended(id);
@@ -381,7 +390,11 @@ impl Matching<'_> {
         }
         match self.port().ni().check_departed(by(pattern)) {
             Ok(()) => Ok(None),
-            Err(error) => self.withdraw_receive(id).unwrap_or(Err(error)).map(Some),
+            Err(error) => {
+                // What was sent before the end counts.
+                self.port().ni().empty_rings();
+                self.withdraw_receive(id).unwrap_or(Err(error)).map(Some)
+            }
         }
     }
 
@@ -406,6 +419,8 @@ impl Matching<'_> {
 
     /// One look at a send. If its receiver has ended, so has the send.
     pub(super) fn test_send(&self, id: SendId, rank: usize) -> Result<bool> {
+        refuse_in_handler()?;
+        self.port().ni().check_rank(rank)?;
         self.port().progress();
         self.mover.step();
         if let Some(ended) = self.mover.ended_send(id) {
@@ -455,27 +470,8 @@ impl Drop for WithdrawsReceive<'_> {
     }
 }
 
-impl Matching<'_> {
-    /// Waits for sends that go on from copies.
-    fn settle(&self) {
-        let first = || self.mover.outgoing.borrow().first_detached();
-        while let Some(rank) = first().filter(|_| !std::thread::panicking() && !self.port().ni().is_forked()) {
-            let moved = self.port().wait_until(Wait::on_rank(rank).always(), || {
-                self.mover.step();
-                (first() != Some(rank)).then_some(())
-            });
-            if moved.is_err() {
-                break;
-            }
-        }
-    }
-}
-
 impl Drop for Matching<'_> {
     fn drop(&mut self) {
-        // A panic of a handler must not end this before what is under way is out of harm's way.
-        let _hold = Hold::enter();
-        self.settle();
         self.mover.shared.tables().close();
     }
 }

@@ -9,7 +9,7 @@ use super::tables::{ReceiveId, Tables, Tasks};
 use super::wire::{self, Told};
 use crate::error::Result;
 use crate::message::Carrier;
-use crate::ni::{Background, LibraryHandler, Message, Port, background};
+use crate::ni::{Background, LibraryHandler, Message, Port, background, refuse_in_handler};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -100,23 +100,21 @@ impl Mover {
         background::moved();
     }
 
-    /// Begins a receive, and to move its message if that is there and long.
+    /// Begins a receive. If its message is there and long, the next step moves it.
     #[inline]
     pub fn post(&self, pattern: Pattern, room: Room) -> ReceiveId {
         let mut tables = self.shared.tables();
         let id = tables.post(pattern, room);
-        if tables.has_matched() {
-            drop(tables);
-            self.move_matched();
-        }
+        self.note_matched(&tables);
         id
     }
 
-    /// A receive was matched without news.
-    #[cold]
-    pub(super) fn move_matched(&self) {
-        self.seen.set(None);
-        self.step();
+    /// Receives may have been matched without news.
+    #[inline(always)]
+    pub(super) fn note_matched(&self, tables: &Tables) {
+        if tables.has_matched() {
+            self.seen.set(None);
+        }
     }
 
     /// Does what can be done now. It runs no handlers and waits for nothing.
@@ -131,14 +129,21 @@ impl Mover {
 
     fn is_idle(&self) -> bool {
         // What is borrowed is at work.
-        let is_idle = |outgoing: &Outgoing| outgoing.is_idle();
-        self.outgoing.try_borrow().is_ok_and(|outgoing| is_idle(&outgoing))
+        self.outgoing.try_borrow().is_ok_and(|outgoing| outgoing.is_idle())
             && self.incoming.try_borrow().is_ok_and(|incoming| incoming.is_idle())
-            && self.tasks.try_borrow().is_ok_and(|tasks| tasks.due.is_empty() && tasks.called.is_empty())
+            && self.tasks.try_borrow().is_ok_and(|tasks| tasks.is_empty())
     }
 
     fn work(&self, news: Option<u64>) {
+        // Inside another call nothing is begun that has to be waited for, and to a forked child it does not belong.
+        if refuse_in_handler().is_err() || self.port.ni().is_forked() {
+            return;
+        }
         let Ok(mut tasks) = self.tasks.try_borrow_mut() else { return };
+        if self.outgoing.try_borrow_mut().is_err() || self.incoming.try_borrow_mut().is_err() {
+            // Further up it is at work.
+            return;
+        }
         if let Some(news) = news {
             // Before they are taken: what comes meanwhile is news again.
             self.seen.set(Some(news));

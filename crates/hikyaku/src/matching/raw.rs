@@ -50,14 +50,18 @@ impl RawMatching for Matching<'_> {
     unsafe fn isend(&self, data: *const u8, bytes: usize, rank: usize, key: u64) -> Result<Request> {
         // SAFETY: the caller's promise.
         let data = unsafe { Data::lent(data, bytes) };
-        Ok(Request(self.start_send(data, rank, key)?.map_or(Operation::Sent, |id| Operation::Send(id, rank))))
+        let id = self.start_send(data, rank, key)?;
+        self.mover.step();
+        Ok(Request(id.map_or(Operation::Sent, |id| Operation::Send(id, rank))))
     }
 
     unsafe fn irecv(&self, into: *mut u8, bytes: usize, from: Source, keys: Keys) -> Result<Request> {
         let pattern = Pattern::new(from, keys);
         // SAFETY: the caller's promise.
         let room = unsafe { Room::new(into, bytes) };
-        Ok(Request(Operation::Receive(self.start_receive(room, pattern)?, pattern)))
+        let id = self.start_receive(room, pattern)?;
+        self.mover.step();
+        Ok(Request(Operation::Receive(id, pattern)))
     }
 
     fn wait(&self, request: Request, timeout: Option<Duration>) -> Result<Option<Matched>> {

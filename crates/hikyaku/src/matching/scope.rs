@@ -6,6 +6,7 @@ use super::messages::{Matched, Matching};
 use super::outgoing::SendId;
 use super::tables::{Envelope, ReceiveId};
 use crate::error::{Error, Result};
+use crate::ni::refuse_in_handler;
 use bytemuck::Pod;
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -129,7 +130,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         // SAFETY: borrowed for longer than the scope, which ends the operation.
         let data = unsafe { Data::lent(data.as_ptr(), data.len()) };
         let id = self.matching.start_send(data, rank, key)?;
-        Ok(SendHandle(id.map(|id| (self.begun(Started::Send(id, rank)), id, rank))))
+        let begun = id.map(|id| (self.begun(Started::Send(id, rank)), id, rank));
+        self.matching.mover.step();
+        Ok(SendHandle(begun))
     }
 
     /// Starts a receive of the first message that it takes. Of several receives that take a message, the one that was started first gets
@@ -146,6 +149,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let room = unsafe { Room::new(into.as_mut_ptr(), into.len()) };
         let id = self.matching.start_receive(room, pattern)?;
         let place = self.begun(Started::Receive(id, pattern));
+        self.matching.mover.step();
         Ok(ReceiveHandle { place, id, pattern, element: size_of::<T>() })
     }
 
@@ -193,7 +197,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let Some((place, id, rank)) = handle.0 else { return Ok(Ok(())) };
         self.check(place, Started::Send(id, rank))?;
         let ended = self.matching.test_send(id, rank);
-        self.forget_unless(place, matches!(ended, Ok(false)));
+        self.forget_unless(place, matches!(ended, Ok(false) | Err(Error::InHandler | Error::InFunction)));
         Ok(if ended? { Ok(()) } else { Err(handle) })
     }
 
@@ -201,7 +205,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn test_receive(&self, handle: ReceiveHandle) -> Result<std::result::Result<Matched, ReceiveHandle>> {
         self.check(handle.place, Started::Receive(handle.id, handle.pattern))?;
         let ended = self.matching.test_receive(handle.id, handle.pattern);
-        self.forget_unless(handle.place, matches!(ended, Ok(None)));
+        self.forget_unless(handle.place, matches!(ended, Ok(None) | Err(Error::InHandler | Error::InFunction)));
         match ended? {
             Some(envelope) => Matched::of(envelope, handle.element).map(Ok),
             None => Ok(Err(handle)),
@@ -222,6 +226,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
     /// ```
     pub fn cancel_receive(&self, handle: ReceiveHandle) -> Result<Option<Matched>> {
+        refuse_in_handler()?;
         self.check(handle.place, Started::Receive(handle.id, handle.pattern))?;
         let ended = self.matching.withdraw_receive(handle.id);
         self.forget_unless(handle.place, false);
@@ -308,7 +313,7 @@ impl Drop for Scope<'_, '_> {
         for operation in self.started.take().into_iter().flatten() {
             match operation {
                 Started::Send(id, _) => self.matching.mover.withdraw_send(id),
-                Started::Receive(id, _) => self.matching.mover.withdraw_receive(id),
+                Started::Receive(id, _) => drop(self.matching.mover.withdraw_receive(id)),
             }
         }
     }

@@ -31,7 +31,7 @@ pub(super) struct Tables {
 }
 
 /// One for the order of coming, the others by shapes.
-const ARRIVAL_CHAINS: usize = 4;
+const ARRIVAL_CHAINS: usize = 5;
 
 /// Shapes of which no receive waits are forgotten when there are more than so many.
 const SHAPES_KEPT: usize = 8;
@@ -39,6 +39,8 @@ const SHAPES_KEPT: usize = 8;
 /// What a rank may send unasked to another one: bytes of messages, each with [`OVERHEAD`].
 pub(super) const BUDGET: u32 = 1 << 20;
 const OVERHEAD: u32 = 64;
+/// When it is told that there is room again.
+const DUE: u32 = BUDGET / 4;
 
 /// What an unasked message takes of that.
 pub(super) fn cost(bytes: usize) -> u32 {
@@ -131,6 +133,12 @@ pub(super) struct Tasks {
     pub due: Vec<usize>,
 }
 
+impl Tasks {
+    pub fn is_empty(&self) -> bool {
+        self.matched.is_empty() && self.called.is_empty() && self.credit.is_empty() && self.due.is_empty()
+    }
+}
+
 /// A long message to be moved.
 pub(super) struct Transfer {
     pub source: usize,
@@ -182,11 +190,15 @@ impl Tables {
     }
 
     pub fn call(&mut self, by: usize, which: u64, slot: usize) {
-        self.tasks.called.push((by, which, slot));
+        if !self.is_closed {
+            self.tasks.called.push((by, which, slot));
+        }
     }
 
     pub fn credit(&mut self, from: usize, bytes: u64) {
-        self.tasks.credit.push((from, bytes));
+        if !self.is_closed {
+            self.tasks.credit.push((from, bytes));
+        }
     }
 
     /// What a rank is owed.
@@ -197,11 +209,13 @@ impl Tables {
     /// It was told of so much.
     pub fn pay(&mut self, rank: usize, bytes: u32) {
         self.owed[rank] -= bytes;
+        if self.owed[rank] >= DUE {
+            self.tasks.due.push(rank);
+        }
     }
 
     /// An unasked message does not wait any more.
     fn owe(&mut self, rank: u32, bytes: usize) {
-        const DUE: u32 = BUDGET / 4;
         let owed = &mut self.owed[rank as usize];
         let before = *owed;
         // A peer that sends more than it may is told of as much as can be counted.
@@ -429,18 +443,22 @@ impl Tables {
         }
     }
 
-    /// Forgets a receive; nothing is moved for it any more. A message that was on its way waits for another one.
-    pub fn withdraw(&mut self, id: ReceiveId) {
-        let Some(receive) = self.get(id) else { return };
-        if let State::Waits = receive.state {
+    /// Forgets a receive, for which nothing is moved any more; how it has ended, if it has. A message that was on its way waits for
+    /// another one, if its sender is one that can still send it.
+    pub fn withdraw(&mut self, id: ReceiveId, can_send: impl Fn(usize) -> bool) -> Option<Result<Envelope>> {
+        if let State::Waits = self.get(id)?.state {
             self.unlist_receive(id.number);
         }
-        if let Some(Receive { state: State::Moves { arrival, order }, .. }) = self.receives.remove(id.number)
-            && !self.is_closed
-            && !planted(Bug::WithdrawnMessageLost)
-        {
-            self.match_offered(order, arrival);
+        match self.receives.remove(id.number)?.state {
+            State::Ended(result) => return Some(result),
+            State::Moves { arrival, order }
+                if !self.is_closed && can_send(arrival.source as usize) && !planted(Bug::WithdrawnMessageLost) =>
+            {
+                self.match_offered(order, arrival);
+            }
+            State::Waits | State::Moves { .. } => {}
         }
+        None
     }
 }
 

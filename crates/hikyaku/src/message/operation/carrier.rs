@@ -53,8 +53,9 @@ impl Carrier {
         self.0.withdraw(rank, slot, Way::Out);
     }
 
-    /// Takes the buffer of a receive back. The message, if it comes, waits for the next receive of the slot.
-    pub fn withdraw_receive(&self, rank: usize, slot: usize) {
-        self.0.withdraw(rank, slot, Way::In);
+    /// Takes the buffer of a receive back. The message, if it comes, waits for the next receive of the slot, unless it had come: then this
+    /// says how.
+    pub fn withdraw_receive(&self, rank: usize, slot: usize) -> Option<Result<usize>> {
+        self.0.withdraw(rank, slot, Way::In)
     }
 }

@@ -44,7 +44,7 @@ impl Messages<'_> {
         self.scope(|scope| {
             let receive = scope.irecv(into, from, from_slot)?;
             // Without the send the other side need not send either: the receive must not be waited for.
-            let withdraw = |_: &_| self.core.withdraw(from, from_slot, Way::In);
+            let withdraw = |_: &_| drop(self.core.withdraw(from, from_slot, Way::In));
             let send = scope.isend(data, to, slot).inspect_err(withdraw)?;
             let received = scope.wait_receive(receive)?;
             scope.wait_send(send)?;

@@ -205,26 +205,39 @@ impl Core {
         result.map(Some)
     }
 
-    /// Takes back the buffer of the operation of a slot: afterwards nobody else uses it. A send goes on from a copy.
-    pub(super) fn withdraw(&self, member: usize, entry: usize, way: Way) {
+    /// Takes back the buffer of the operation of a slot: afterwards nobody else uses it. A send goes on from a copy. How a receive has
+    /// ended whose message had come, or was on its way and will not come again.
+    pub(super) fn withdraw(&self, member: usize, entry: usize, way: Way) -> Option<Result<usize>> {
         // A forked child has no part in what its parent has started.
         if self.ni.is_forked() {
-            return;
+            return None;
         }
         let mut pending = self.pending.borrow_mut();
-        let ticket = match self.under_way(member, entry, way) {
-            Some(UnderWay::Flight(ticket)) => ticket,
-            Some(UnderWay::Waiting(waiting)) => return self.end_waiting(waiting, member, entry, &mut pending),
-            None => return,
+        let ticket = match self.under_way(member, entry, way)? {
+            UnderWay::Flight(ticket) => ticket,
+            UnderWay::Waiting(waiting) => {
+                self.end_waiting(waiting, member, entry, &mut pending);
+                return None;
+            }
         };
-        match std::mem::replace(&mut pending.flights[ticket.index()], Flight::Empty) {
-            Flight::Receive(mut op) => drop(self.withdraw_receive(&mut op)),
-            Flight::Send(mut op) => self.withdraw_promised(&mut op),
-            Flight::Empty | Flight::Ended(_) => {}
-        }
+        let taken = || self.state(member).borrow().slots[entry].receive.taken;
+        let before = taken();
+        let ended = match std::mem::replace(&mut pending.flights[ticket.index()], Flight::Empty) {
+            Flight::Receive(mut op) => self.withdraw_receive(&mut op).or_else(|| {
+                let (from, to, slot) = (self.rank_of(member), self.ni.rank, entry % self.slots);
+                (taken() > before).then_some(Err(Error::BadBuffer { from, to, slot }))
+            }),
+            Flight::Send(mut op) => {
+                self.withdraw_promised(&mut op);
+                None
+            }
+            Flight::Ended(result) => Some(result.map_err(|error| *error)),
+            Flight::Empty => None,
+        };
         pending.empty.push(ticket.index());
         drop(pending);
         self.clear(member, entry, way);
+        ended
     }
 }
 
@@ -238,7 +251,7 @@ impl Messages<'_> {
         });
         let slots: Vec<(usize, usize)> = slots.chain(pending.waiting.slots()).collect();
         drop(pending);
-        slots.into_iter().for_each(|(member, entry)| self.core.withdraw(member, entry, Way::In));
+        slots.into_iter().for_each(|(member, entry)| drop(self.core.withdraw(member, entry, Way::In)));
     }
 
     /// Gives up all that is under way, and what goes on by itself: from now on this rank touches nothing for it, and it cannot

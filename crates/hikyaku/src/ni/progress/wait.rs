@@ -176,7 +176,7 @@ impl Ni {
 
     /// Handles everything that arrived before this call.
     #[cold]
-    fn empty_rings(&self) {
+    pub(crate) fn empty_rings(&self) {
         let mut passes = 0;
         while passes < PASSES_MAX {
             match self.progress() {

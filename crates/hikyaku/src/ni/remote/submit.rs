@@ -2,6 +2,7 @@
 
 use super::initiator::Initiator;
 use crate::error::{Error, Result};
+use crate::ni::state::awaited::By;
 use crate::ni::state::inside::refuse_in_handler;
 use crate::ni::wire::message::check_content;
 use crate::ni::wire::operation::{Act, Operation};
@@ -45,10 +46,14 @@ impl Initiator {
         Err(Error::Busy { rank })
     }
 
-    /// Sends a packet for a handler of a layer above; false where there is no room now. Runs no handler meanwhile.
+    /// Sends a packet for a handler of a layer above; false where there is no room now. Runs no handler meanwhile, and raises no panic of
+    /// one: who calls this is in the middle of something.
     #[inline]
     pub fn try_post(&self, rank: usize, packet: &Packet, payload: &[u8]) -> Result<bool> {
-        self.check_peer(rank)?;
+        self.ni.check_rank(rank)?;
+        if self.ni.departures() != 0 {
+            self.ni.check_departed(By::Rank(rank))?;
+        }
         self.lane.borrow_mut().try_send(&self.ni, rank, packet, payload)
     }
 
