@@ -259,6 +259,18 @@ macro_rules! for_each_case {
                 long_multicasts_reach_all: 4,
                 wrong_recipients_are_refused: 3,
             }
+            copies {
+                everyone_copies_between_all: 4,
+                words_follow_copies: 4,
+                every_kind_of_memory_is_copied: 3,
+                long_copies_pass_each_other: 5,
+                copies_follow_pushes_to_their_source: 3,
+                copies_in_one_memory_do_not_overlap: 2,
+                wrong_copies_are_refused: 3,
+                copies_of_revoked_areas_are_refused: 3,
+                copies_with_a_rank_that_leaves: 4,
+                copies_in_a_handler: 3,
+            }
             ports {
                 threads_communicate_at_once: 2,
                 ports_run_out_and_come_back: 1,

@@ -365,6 +365,8 @@ pub enum Refusal {
     OutOfMemory = 4,
     /// The handler panicked there before it answered.
     HandlerPanicked = 5,
+    /// It cannot be reached by the rank that was to write there.
+    Unreached = 6,
 }
 
 impl Refusal {
@@ -375,6 +377,7 @@ impl Refusal {
             3 => Refusal::OutOfBounds,
             4 => Refusal::OutOfMemory,
             5 => Refusal::HandlerPanicked,
+            6 => Refusal::Unreached,
             _ => Refusal::UnknownArea,
         }
     }
@@ -388,6 +391,7 @@ impl fmt::Display for Refusal {
             Refusal::OutOfBounds => "the access is not within the area",
             Refusal::OutOfMemory => "it does not have enough memory for its part",
             Refusal::HandlerPanicked => "the handler panicked there before it answered",
+            Refusal::Unreached => "the rank that was to write there cannot reach it",
         })
     }
 }

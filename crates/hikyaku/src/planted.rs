@@ -151,6 +151,12 @@ pub enum Bug {
     EndpointsShared,
     /// A transfer that goes on beside the program counts as ended before its last piece.
     TransfersEndEarly,
+    /// The word of a copy between other ranks is written with the first part of it.
+    CopyWordEarly,
+    /// A rank that sends on what others ask for says that it is there when it is on its way.
+    RelayAnsweredEarly,
+    /// A rank that sends on what others ask for keeps to itself that it was refused.
+    RelayRefusalKept,
     /// Of several ranks of a host that a multicast is for, the last one is forgotten.
     LastOfSeveralForgotten,
     /// A lock is released before what its owner has pushed has arrived.

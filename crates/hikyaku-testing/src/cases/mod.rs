@@ -7,6 +7,7 @@ pub mod atomics;
 pub mod calls;
 pub mod collective;
 pub mod columns;
+pub mod copies;
 pub mod endpoints;
 pub mod event;
 pub mod fork;

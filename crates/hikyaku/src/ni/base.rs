@@ -13,6 +13,7 @@ use super::state::lost::Lost;
 use super::state::own_areas::OwnAreas;
 use super::state::owner::OwnerPage;
 use super::state::pace::Pace;
+use super::state::relay::Relays;
 use super::state::routes::Routes;
 use super::state::transfer::TransferDesk;
 use super::state::window::Windows;
@@ -87,6 +88,10 @@ pub(crate) struct Base {
     lanes: Box<[Mutex<Option<Lane>>]>,
     /// What each port transfers in pieces.
     pub transfers: Box<[TransferDesk]>,
+    /// Some piece of a transfer found no room. Read by whoever receives, who tries again; orders nothing.
+    pub stalled: AtomicBool,
+    /// What was sent on for others.
+    pub relays: Relays,
     /// What each port has routed.
     pub accounts: Box<[Account]>,
     /// What the network itself does on memory of far ranks, if it can.
@@ -158,6 +163,8 @@ impl Base {
             ports_used: AtomicU64::new(1 << NI_PORT),
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
             transfers: (0..layout.ports).map(|_| TransferDesk::default()).collect(),
+            stalled: AtomicBool::new(false),
+            relays: Relays::default(),
             lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
             windows: Arc::default(),

@@ -52,7 +52,8 @@ impl Ni {
     pub fn progress(&self) -> Option<bool> {
         let arrived = |source, position| ring::arrived(self.memory.ring(self.local, source), position);
         let attached = |word| self.memory.attached(self.local, word).load(Ordering::Relaxed);
-        let far = || self.far.as_ref().is_some_and(|far| far.has_arrived() || self.intake.has_put_off());
+        let has_more = || self.intake.has_put_off() || self.intake.has_unsent(self) || self.has_lost_relays();
+        let far = || self.far.as_ref().is_some_and(|far| far.has_arrived() || has_more());
         let is_busy = self.lookout.anything(arrived, attached);
         if is_busy || far() { self.enter_engine(is_busy) } else { Some(false) }
     }
@@ -122,6 +123,11 @@ impl Ni {
         unhandled
     }
 
+    /// Whether something was sent on for others, and ranks have ended: perhaps those that it was sent to.
+    fn has_lost_relays(&self) -> bool {
+        !self.relays.is_empty() && self.departures() != 0
+    }
+
     /// Whether packets of far ranks wait for something.
     fn has_put_off(&self) -> bool {
         self.lookout.has_put_off() || self.intake.has_put_off()
@@ -154,12 +160,19 @@ impl Interface for Ni {
 
     fn lose(&self, rank: usize, tried: &str) {
         self.base.lose(rank, Loss::Unreachable(tried.to_owned()));
+        self.go_on();
     }
 
     fn progress(&self) -> bool {
         let _hold = Hold::as_interface();
         Ni::progress(self);
         self.has_put_off()
+    }
+
+    fn go_on(&self) {
+        if self.intake.has_unsent(self) || self.has_lost_relays() {
+            self.intake.go_on(self);
+        }
     }
 
     fn complete(&self, token: Token, end: End) {

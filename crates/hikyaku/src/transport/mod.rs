@@ -54,6 +54,9 @@ pub(crate) trait Interface: Send + Sync {
     /// Does what waits; whether anything still does.
     fn progress(&self) -> bool;
 
+    /// Sends what found no room before.
+    fn go_on(&self);
+
     /// An operation on remote memory has ended: with the word from before, if one was changed.
     fn complete(&self, token: Token, end: End);
 

@@ -98,6 +98,8 @@ pub(crate) mod verb {
     pub const PULL_BLOCKS: u16 = 16;
     /// A pull of marked units.
     pub const PULL_MARKED: u16 = 17;
+    /// Asks for bytes to be sent on to another rank.
+    pub const COPY: u16 = 18;
     /// Beside the verb of an atomic operation: it is about 4 bytes.
     pub const HALF: u16 = 1 << 8;
 
@@ -194,7 +196,7 @@ impl Class {
             (kind::ROUTED, verb::PUSH | verb::PUSH_THEN | verb::PUSH_ADD | verb::PUSH_BLOCKS | verb::PUSH_MARKED) => {
                 Class::Push
             }
-            (kind::ROUTED, verb::PULL | verb::OPEN | verb::PULL_BLOCKS | verb::PULL_MARKED) => Class::Pull,
+            (kind::ROUTED, verb::PULL | verb::OPEN | verb::PULL_BLOCKS | verb::PULL_MARKED | verb::COPY) => Class::Pull,
             (kind::ROUTED, verb::WORD | verb::SETTLE) => Class::Word,
             (kind::ROUTED, _) => Class::Atomic,
             _ => Class::Message,

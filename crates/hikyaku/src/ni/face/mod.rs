@@ -9,6 +9,7 @@
 //! | `partial` | pushes and pulls of some elements of a range |
 //! | `stride`, `bitmap`, `twin` | which elements: blocks at a distance, marked ones, changed ones |
 //! | `multicast` | the same for several ranks at once |
+//! | `copy` | copies between any two ranks |
 //! | `transfer` | pulls and pushes that go on beside the program |
 //! | `any_transfer` | waiting for whichever of several of them ends first |
 //! | `transfer_end` | the end of transfers, by their tokens |
@@ -28,6 +29,7 @@ pub(crate) mod atomic;
 pub(crate) mod bitmap;
 pub(crate) mod block;
 pub(crate) mod library;
+mod copy;
 pub(crate) mod message;
 pub(crate) mod multicast;
 pub(crate) mod operation;

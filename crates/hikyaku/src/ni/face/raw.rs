@@ -266,6 +266,30 @@ pub(super) fn pull_status<T: Pod>(
     unsafe { port.pull_status_into(from, into.as_mut_ptr(), into.len(), status, value) }
 }
 
+/// Pushes what is mapped here, which peers may change meanwhile, and then a word, if one is given.
+pub(super) fn push_span(
+    port: &Port,
+    to: Place<'_, u8>,
+    from: Span<'_>,
+    bytes: usize,
+    word: Option<(Place<'_, u64>, u64)>,
+) -> Result<()> {
+    let from = from.part(0, bytes).start();
+    // SAFETY: so many bytes of mapped memory, which stays while it is borrowed.
+    unsafe {
+        match word {
+            None => port.push_from(to, from, bytes),
+            Some((flag, value)) => port.push_notify_from(to, from, bytes, flag, value),
+        }
+    }
+}
+
+/// Pulls to where memory is mapped here, which peers may change meanwhile.
+pub(super) fn pull_span(port: &Port, from: Place<'_, u8>, into: Span<'_>, bytes: usize) -> Result<()> {
+    // SAFETY: so many bytes of mapped memory, which stays while it is borrowed.
+    unsafe { port.pull_into(from, into.part(0, bytes).start(), bytes) }
+}
+
 /// A word of this rank's own memory, with the name it is rung for by.
 #[inline]
 pub(super) fn own_word<'p>(by: &'p Initiator, word: Place<'_, u64>) -> Result<(&'p AtomicU64, u64)> {

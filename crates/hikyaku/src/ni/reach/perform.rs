@@ -96,7 +96,8 @@ impl Base {
                 // SAFETY: as above; the data are the marks and as many units as are marked.
                 unsafe { parts::unpack_by(data.start(), found.target, packed, unit, units) };
             }
-            Act::Pull { .. } | Act::PullBlocks { .. } | Act::PullMarked { .. } | Act::Open | Act::Settle => {}
+            Act::Pull { .. } | Act::PullBlocks { .. } | Act::PullMarked { .. } | Act::Copy { .. } => {}
+            Act::Open | Act::Settle => {}
         }
         0
     }

@@ -1,6 +1,8 @@
 //! What has become of this rank's own operations and calls: answers, refusals, ends. What a peer says is checked.
 
-use crate::ni::base::Base;
+use super::outbox::{BY_TARGET, Outbox};
+use super::relay;
+use crate::ni::base::{Base, NI_PORT};
 use crate::ni::state::account::Account;
 use crate::ni::state::call::CallSlot;
 use crate::ni::state::direct::Direct;
@@ -17,6 +19,8 @@ enum Addressee<'a> {
     Call(&'a CallSlot),
     Counted(&'a Account, u64),
     Transfer(&'a TransferDesk, usize),
+    /// Whoever has asked this rank to send something on.
+    Relay,
     Key(&'a Direct),
 }
 
@@ -24,13 +28,14 @@ fn addressee(ni: &Base, token: u64) -> Option<Addressee<'_>> {
     match token::asked(token) {
         Asked::Call { port } => ni.calls.get(port).map(Addressee::Call),
         Asked::Key => ni.direct.as_ref().map(Addressee::Key),
+        Asked::Transfer { port: NI_PORT } => Some(Addressee::Relay),
         Asked::Transfer { port } => ni.transfers.get(port).map(|desk| Addressee::Transfer(desk, port)),
         Asked::Counted { port, number } => ni.accounts.get(port).map(|account| Addressee::Counted(account, number)),
     }
 }
 
 /// An answer has come.
-pub(super) fn take_answer(ni: &Base, source: usize, packet: &Packet, payload: &[u8]) {
+pub(super) fn take_answer(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Packet, payload: &[u8]) {
     match addressee(ni, packet.address) {
         Some(Addressee::Call(slot)) => slot.answer(packet.address, &packet.arguments, payload),
         Some(Addressee::Transfer(desk, port)) => {
@@ -40,6 +45,7 @@ pub(super) fn take_answer(ni: &Base, source: usize, packet: &Packet, payload: &[
                 let _ = ni.drive_transfer(port, packet.address);
             }
         }
+        Some(Addressee::Relay) => relay::take_end(ni, outbox, source, packet.address, None),
         Some(Addressee::Counted(account, number)) => {
             account.finish(source, number, |(word, value)| ni.set_status(word, value))
         }
@@ -52,8 +58,8 @@ pub(super) fn take_answer(ni: &Base, source: usize, packet: &Packet, payload: &[
 }
 
 /// An operation or a message was refused.
-pub(super) fn take_refusal(ni: &Base, source: usize, packet: &Packet) {
-    let [reason, original, ..] = packet.arguments;
+pub(super) fn take_refusal(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Packet) {
+    let [reason, original, by_target, ..] = packet.arguments;
     if original != kind::CALL as u64 && original != kind::ROUTED as u64 {
         // A plain message has no token: every port learns of it when it asks.
         ni.accounts.iter().for_each(|account| account.refuse(source, reason));
@@ -61,7 +67,14 @@ pub(super) fn take_refusal(ni: &Base, source: usize, packet: &Packet) {
     }
     match addressee(ni, packet.address) {
         Some(Addressee::Call(slot)) => slot.refuse(packet.address, reason),
-        Some(Addressee::Transfer(desk, _)) => desk.refuse(packet.address, source, reason),
+        Some(Addressee::Transfer(desk, port)) => {
+            // Before the copy counts as ended, so that whoever waits for that hears of it.
+            if let Some(rank) = desk.to_blame(packet.address, source, by_target == BY_TARGET) {
+                ni.accounts[port].refuse(rank, reason);
+            }
+            desk.refuse(packet.address, source, reason);
+        }
+        Some(Addressee::Relay) => relay::take_end(ni, outbox, source, packet.address, Some(reason)),
         Some(Addressee::Counted(account, number)) => {
             account.refuse(source, reason);
             account.drop_status(source, number);

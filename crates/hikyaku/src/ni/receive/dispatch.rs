@@ -1,7 +1,7 @@
 //! What a packet asks for: a handler of the program, or something that the interface does by itself.
 
 use super::outbox::{Outbox, SPILL_MAX, answer as reply_to, answer_bytes as reply_bytes, refuse};
-use super::{answer, serve};
+use super::{answer, relay, serve};
 use crate::error::{Refusal, Result};
 use crate::ni::base::Base;
 use crate::ni::state::failure::Panic;
@@ -127,6 +127,9 @@ pub(super) fn dispatch(
     handlers: &mut [Option<Handler>],
     outbox: &mut Outbox,
 ) -> Done {
+    if relay::must_wait(ni, outbox, packet, payload) {
+        return Done::Later;
+    }
     let is_answered = packet.kind == kind::CALL || packet.kind == kind::ROUTED && token::is_answered(packet.address);
     if is_answered && !outbox.takes_answer(source) {
         // Kept as it is: what was done without being answered would be done again.
@@ -165,11 +168,11 @@ pub(super) fn dispatch(
             Done::Now
         }
         kind::ANSWER => {
-            answer::take_answer(ni, source, packet, payload);
+            answer::take_answer(ni, outbox, source, packet, payload);
             Done::Now
         }
         kind::REFUSED => {
-            answer::take_refusal(ni, source, packet);
+            answer::take_refusal(ni, outbox, source, packet);
             Done::Now
         }
         kind::ASK => Done::Asked,

@@ -3,6 +3,7 @@
 
 use super::dispatch::{Done, dispatch};
 use super::outbox::{Outbox, SPILL_MAX};
+use super::relay::refuse_lost;
 use super::unhandled::Unhandled;
 use crate::ni::base::Base;
 use crate::planted::{Bug, planted};
@@ -11,7 +12,7 @@ use crate::transport::packet::{AWAITED, kind};
 use crate::transport::remote_memory::RemoteFailure;
 use crate::transport::shm::ring::Packet;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// The receiving side of one rank for all far ones.
@@ -22,6 +23,8 @@ pub(crate) struct Intake {
     /// How many of these there are, and of operations that were put off. Every look of the rank reads them.
     message_count: AtomicUsize,
     put_off_count: AtomicUsize,
+    /// Something is to be sent when there is room.
+    unsent: AtomicBool,
 }
 
 /// Held by whoever receives.
@@ -55,6 +58,7 @@ impl Default for Intake {
             messages: Mutex::default(),
             message_count: AtomicUsize::new(0),
             put_off_count: AtomicUsize::new(0),
+            unsent: AtomicBool::new(false),
         }
     }
 }
@@ -72,13 +76,31 @@ impl Intake {
         let mut sink = Receiving { desk: &mut desk, intake: self, ni, worked: false };
         let came = far.poll(&mut sink) || sink.worked;
         // What found no room may have it now, and nothing else may come for long.
-        let sent = desk.has_more() && desk.go_on(ni, self) || sent;
+        let sent = self.send_rest(ni, &mut desk) || sent;
         Some(came || sent || waited)
+    }
+
+    /// Sends what found no room before.
+    fn send_rest(&self, ni: &Base, desk: &mut Desk) -> bool {
+        if !ni.relays.is_empty() && ni.departures() != 0 {
+            refuse_lost(ni, &mut desk.outbox);
+        }
+        let sent = desk.has_more() && desk.go_on(ni, self);
+        ni.drive_stalled();
+        self.unsent.store(desk.outbox.is_waiting(), Ordering::Relaxed);
+        sent
+    }
+
+    /// The same where the transport has room again or a rank was lost, and nobody else receives.
+    pub fn go_on(&self, ni: &Base) {
+        self.send_rest(ni, &mut lock(&self.desk));
     }
 
     /// Takes one packet, where nobody else receives.
     pub fn take(&self, ni: &Base, source: usize, packet: &Packet, payload: &[u8]) {
-        lock(&self.desk).take(ni, self, source, packet, payload);
+        let mut desk = lock(&self.desk);
+        desk.take(ni, self, source, packet, payload);
+        self.unsent.store(desk.outbox.is_waiting(), Ordering::Relaxed);
     }
 
     /// Tells far ranks what is done, before this rank leaves, and how many of their messages were `handled`.
@@ -101,6 +123,11 @@ impl Intake {
     /// Whether something waits that cannot be done now.
     pub fn has_put_off(&self) -> bool {
         self.put_off_count.load(Ordering::Relaxed) > 0 || self.message_count.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether something waits for room to be sent.
+    pub fn has_unsent(&self, ni: &Base) -> bool {
+        self.unsent.load(Ordering::Relaxed) || self.put_off_count.load(Ordering::Relaxed) > 0 || ni.is_stalled()
     }
 
     /// The messages that have come.

@@ -4,9 +4,11 @@ use crate::error::{Error, Refusal, Result};
 use crate::ni::base::Base;
 use crate::ni::state::awaited::By;
 use crate::ni::state::lane::Lane;
+use crate::ni::state::relay::Relay;
 use crate::ni::wire::message::Arguments;
-use crate::ni::wire::operation::Data;
+use crate::ni::wire::operation::{Data, Operation};
 use crate::ni::wire::token;
+use crate::planted::{Bug, planted};
 use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
 use std::collections::{BTreeMap, VecDeque};
@@ -30,10 +32,14 @@ pub(crate) struct Outbox {
     unasked: BTreeMap<(usize, u8), u64>,
 }
 
+/// The third argument of a refusal that came from the rank to which something was to be sent on.
+pub(super) const BY_TARGET: u64 = 1;
 /// Messages of handlers kept per rank.
 pub(super) const SPILL_MAX: usize = 4096;
 /// Answers kept per rank beyond that, so that handlers that send much cannot keep calls from being answered.
 const ANSWER_MAX: usize = 1024;
+/// Operations kept per rank that were to be sent on for others, who are many and may ask for much.
+const ONWARD_MAX: usize = 16;
 
 impl Outbox {
     pub fn new(lane: Option<Lane>) -> Outbox {
@@ -92,6 +98,26 @@ impl Outbox {
         self.spilled += 1;
         self.note(ni);
         Ok(())
+    }
+
+    /// Sends an operation to a far rank, or keeps a copy of it for later.
+    ///
+    /// # Errors
+    /// When the rank cannot be reached any more.
+    pub fn send_on(&mut self, ni: &Base, operation: &Operation<'_>, token: u64) -> Result<()> {
+        let rank = operation.at.rank;
+        if self.waiting(rank) == 0 && ni.post_operation(operation, token)? {
+            return Ok(());
+        }
+        let (packet, payload) = operation.to_private(token);
+        self.spill.entry(rank).or_default().push_back((packet, payload));
+        self.spilled += 1;
+        Ok(())
+    }
+
+    /// Whether so much waits to be sent to a rank that nothing should be sent on for others.
+    pub fn is_crowded(&self, rank: usize) -> bool {
+        self.waiting(rank) >= ONWARD_MAX
     }
 
     /// An operation is done of which nobody has asked yet.
@@ -175,6 +201,23 @@ impl Outbox {
         self.note(ni);
         self.spilled < before
     }
+}
+
+/// Passes on to whoever has asked that something is there which was sent on for it. This is never too much: as many are kept as are under
+/// way, and what they are is limited.
+pub(super) fn pass_on(ni: &Base, outbox: &mut Outbox, relay: Relay) {
+    let packet = Packet { kind: kind::ANSWER, address: relay.token, ..Packet::default() };
+    let _ = outbox.send(ni, relay.initiator, packet, &[], usize::MAX);
+}
+
+/// The same if it was refused, by whom it was sent to.
+pub(super) fn pass_refusal_on(ni: &Base, outbox: &mut Outbox, relay: Relay, reason: u64) {
+    if planted(Bug::RelayRefusalKept) {
+        return pass_on(ni, outbox, relay);
+    }
+    let arguments = [reason, kind::ROUTED as u64, BY_TARGET, 0, 0, 0];
+    let packet = Packet { kind: kind::REFUSED, address: relay.token, arguments, ..Packet::default() };
+    let _ = outbox.send(ni, relay.initiator, packet, &[], usize::MAX);
 }
 
 /// Answers a call or a routed operation.

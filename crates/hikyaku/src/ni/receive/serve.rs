@@ -1,6 +1,7 @@
 //! The owner's side: what a peer asks for is decoded, found, performed and answered. Nothing the peer says is believed.
 
 use super::outbox::{Outbox, answer, refuse};
+use super::relay::send_on;
 use crate::error::Refusal;
 use crate::memory::parts;
 use crate::ni::base::{Base, NI_PORT};
@@ -9,6 +10,7 @@ use crate::ni::wire::operation::{Act, Data, Operation, REACHED};
 use crate::ni::wire::target::{Locals, Target};
 use crate::ni::wire::token;
 use crate::planted::{Bug, planted};
+use crate::transport::packet::verb;
 use crate::transport::shm::layout::AreaKind;
 use crate::transport::shm::ring::Packet;
 
@@ -20,6 +22,9 @@ pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Pack
     let _inside = guard.enter(ni.fences);
     let operation = Operation::decode(ni.rank, packet, payload).ok_or(Refusal::OutOfBounds);
     match operation.and_then(|operation| perform(ni, source, &operation, outbox.scratch())) {
+        Ok((_, data)) if packet.handler == verb::COPY => {
+            send_on(ni, outbox, source, (packet, payload), data, |operation| write_near(ni, operation));
+        }
         // There is room for it: that was asked before.
         Ok((words, data)) if token::is_answered(packet.address) => {
             if token::is_counted(packet.address) {
@@ -117,9 +122,40 @@ fn perform<'a>(
     .map(|position| ([position, 0, 0, 0, 0, 0], unsafe { Data::shared(packed.as_ptr(), packed.len()) }));
     Ok(packed.unwrap_or_else(|| match act {
         // SAFETY: found for as many bytes, in the heap or an area, which stays while the caller holds the guard.
+        Act::Copy { bytes, .. } => ([0; 6], unsafe { Data::shared(target, *bytes as usize) }),
+        // SAFETY: as above.
         Act::Pull { bytes, position } => ([*position, 0, 0, 0, 0, 0], unsafe { Data::shared(target, *bytes as usize) }),
         _ => ([before, 0, 0, 0, 0, 0], Data::EMPTY),
     }))
+}
+
+/// Writes what another rank has asked this one to send on, to memory of this rank, or to the heap of one that is near. The caller holds
+/// the guard of own areas.
+fn write_near(ni: &Base, Operation { at, act, .. }: &Operation<'_>) -> Result<(), Refusal> {
+    // Areas of others are opened by whoever wants to write there, and may be revoked.
+    if at.rank != ni.rank && at.area().is_some() {
+        return Err(Refusal::UnknownArea);
+    }
+    let find = |at: &Target, bytes| match at.rank == ni.rank {
+        true => ni.own_target(at, bytes),
+        false => ni.common_bytes(at, bytes).filter(|_| at.key() == ni.job).ok_or(Refusal::OutOfBounds),
+    };
+    let target = find(at, act.span())?;
+    let then = match act.beside() {
+        Some((then, bytes)) => find(&at.beside(ni.job, then), bytes)?,
+        None => target,
+    };
+    let found = Found { target, then };
+    let from = act.data().map_or(0, |data| data.start().addr());
+    // What is copied must not be what is written.
+    let overlaps = from.abs_diff(target.addr()) < act.span() as usize;
+    if overlaps || !found.is_aligned_for(act) {
+        return Err(Refusal::OutOfBounds);
+    }
+    // SAFETY: found for this operation, in memory of this host, which stays mapped, or in an area, which stays while the caller holds
+    // the guard.
+    unsafe { ni.perform(at.rank, act, found) };
+    Ok(())
 }
 
 /// Writes the same to the heaps of several ranks of this host, if all of them are there.

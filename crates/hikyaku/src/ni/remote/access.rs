@@ -1,7 +1,7 @@
 //! Operations on an area of one rank: by a pointer, by a system call, or by its owner's interface.
 
 use super::initiator::Initiator;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::atomic::Change;
 use crate::memory::copy;
 use crate::ni::reach::opened::Opened;
@@ -71,6 +71,29 @@ impl Initiator {
         drop(inside);
         // SAFETY: the caller's promise.
         unsafe { self.pull_routed(area.target(offset), into, bytes) }.map_err(|error| area.why(error))
+    }
+
+    /// Copies between two areas that both have addresses here; false if one has none.
+    pub fn copy_areas(
+        &self,
+        (from, from_at): (&Opened, usize),
+        (to, to_at): (&Opened, usize),
+        bytes: usize,
+    ) -> Result<bool> {
+        let ni = &*self.ni;
+        let (one, other) = (self.guard_at(from.rank), self.guard_at(to.rank));
+        let _inside = one.enter(ni.fences);
+        // A port has one mark for all areas of others.
+        let _inside_too = (!std::ptr::eq(one, other)).then(|| other.enter(ni.fences));
+        from.check(ni)?;
+        to.check(ni)?;
+        let (Some(source), Some(target)) = (from.pointer(ni, from_at), to.pointer(ni, to_at)) else { return Ok(false) };
+        if source.addr().abs_diff(target.addr()) < bytes {
+            return Err(Error::Invalid("the ranges of a copy overlap".into()));
+        }
+        // SAFETY: in bounds by the resolution, live by the keys checked inside the guards; they do not overlap.
+        unsafe { copy::copy_away(target, source, bytes) };
+        Ok(true)
     }
 
     pub fn word_area(&self, area: &Opened, offset: usize, value: u64) -> Result<()> {

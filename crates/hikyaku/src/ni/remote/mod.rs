@@ -35,10 +35,12 @@
 //! | `initiate` | operations by packets: quiet, counted, asked |
 //! | `loan` | long bytes that the transport reads in place |
 //! | `transfer` | pulls and pushes in pieces, with several requests under way; those that go on beside the program |
+//! | `copy` | copies between two far ranks |
 //! | `access` | operations on areas: by a pointer, by a system call, or by one of the above |
 //! | `partial` | pushes and pulls of some parts of a range |
 
 pub(crate) mod access;
+pub(crate) mod copy;
 pub(crate) mod handled;
 pub(crate) mod initiate;
 pub(crate) mod initiator;

@@ -1,7 +1,7 @@
 //! Waiting until what was started is done.
 
 use super::initiator::Initiator;
-use crate::error::{Error, Refusal, Result};
+use crate::error::{Refusal, Result};
 use crate::ni::state::direct::Direct;
 use crate::ni::wire::operation::{Act, Manner, Operation};
 use crate::ni::wire::target::Target;
@@ -30,7 +30,7 @@ impl Initiator {
     pub fn report_refusal(&self) -> Result<()> {
         match self.ni.accounts[self.index].take_refusal() {
             None => Ok(()),
-            Some((rank, reason)) => Err(Error::Refused { rank, reason: Refusal::from_u64(reason) }),
+            Some((rank, reason)) => Err(self.why_refused(rank, Refusal::from_u64(reason))),
         }
     }
 
@@ -43,6 +43,8 @@ impl Initiator {
 
     /// Waits until everything this port has routed to `rank` is done there.
     pub fn settle(&self, rank: usize) -> Result<()> {
+        self.settle_copies_to(rank)?;
+        self.settle_copies(|source, _| source == rank, rank)?;
         if !self.is_settled(rank) && !planted(Bug::CountUnread) {
             let settled = self.ask_settled(rank).and_then(|()| {
                 let settled = || {

@@ -181,14 +181,7 @@ impl Initiator {
 
     /// Posts what has found no room before. An error of a transfer is for whoever waits for it.
     pub fn drive_transfers(&self) {
-        let mut from = (0, 0);
-        while let Some((token, (rank, index))) = self.desk().unposted(from) {
-            from = match self.ni.drive_transfer(self.index, token) {
-                Ok(true) => (rank, index + 1),
-                // The others with that rank find no room either: thousands of them are not tried one by one.
-                Ok(false) | Err(_) => (rank + 1, 0),
-            };
-        }
+        self.ni.drive_transfers(self.index);
     }
 
     pub fn desk(&self) -> &TransferDesk {

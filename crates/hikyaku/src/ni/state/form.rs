@@ -3,6 +3,7 @@
 use crate::memory::copy;
 use crate::memory::parts::marks::Marks;
 use crate::memory::parts::{copy_blocks, unpack_marked};
+use crate::ni::wire::onward::ONWARD_BYTES;
 use crate::ni::wire::operation::{Act, Data};
 use crate::ni::wire::shape::Blocks;
 use crate::planted::{Bug, planted};
@@ -21,6 +22,9 @@ pub(crate) enum Local {
 pub(crate) enum Form {
     /// So many bytes, in pieces of so many.
     Plain { local: Local, bytes: usize, piece: usize },
+    /// A copy of so many bytes to another rank, which the owner of the bytes sends on, in pieces of so many. Where to is told in as many
+    /// bytes as that takes ([`ONWARD_BYTES`]).
+    Copy { onward: *const u8, bytes: usize, piece: usize },
     /// A pull of blocks, so many in a piece.
     Blocks { into: *mut u8, blocks: Blocks, piece: usize },
     /// A pull of the marked ones of so many units, in pieces of so many units, which is a multiple of 64.
@@ -43,7 +47,7 @@ impl Form {
     /// How many bytes, blocks or units it has, and how many make a piece.
     fn extent(&self) -> (usize, usize) {
         match *self {
-            Form::Plain { bytes, piece, .. } => (bytes, piece),
+            Form::Plain { bytes, piece, .. } | Form::Copy { bytes, piece, .. } => (bytes, piece),
             Form::Blocks { blocks, piece, .. } => (blocks.count, piece),
             Form::Marked { units, piece, .. } => (units, piece),
         }
@@ -70,6 +74,12 @@ impl Form {
                 // SAFETY: they can be read while the transfer is open.
                 let data = unsafe { Data::shared(start.add(first), count) };
                 Cut { act: Act::Push(data), offset: first }
+            }
+            Form::Copy { onward, bytes, .. } => {
+                // SAFETY: as many can be read while the transfer is open.
+                let onward = unsafe { Data::shared(onward, ONWARD_BYTES) };
+                let is_last = if planted(Bug::CopyWordEarly) { first == 0 } else { first + count == bytes };
+                Cut { act: Act::Copy { bytes: count as u64, position, is_last, onward }, offset: first }
             }
             Form::Blocks { blocks: Blocks { block, there, .. }, .. } => {
                 let (block, count, distance) = (block as u32, count as u32, there as u64);
@@ -110,6 +120,9 @@ impl Form {
     pub unsafe fn take(&self, position: u64, bytes: &[u8]) -> bool {
         if let Form::Plain { local: Local::From(_), .. } = self {
             return bytes.is_empty();
+        }
+        if let Form::Copy { .. } = self {
+            return true;
         }
         let (all, piece) = self.extent();
         let first = usize::try_from(position).ok().filter(|first| *first < all && first.is_multiple_of(piece));

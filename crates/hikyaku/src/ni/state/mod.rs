@@ -13,6 +13,7 @@
 //! | `call` | where the answers to a port's calls arrive |
 //! | `form` | what a transfer moves, and how it is cut into pieces |
 //! | `transfer` | a port's pulls and pushes in pieces, and where their answers arrive |
+//! | `relay` | what was sent on for others |
 //! | `direct` | what the network itself does on memory of far ranks: keys, order, ends |
 //! | `under_way` | tables of that |
 //! | `credit` | how many messages may be unhandled at a far rank |
@@ -44,6 +45,7 @@ pub(crate) mod own_areas;
 pub(crate) mod owner;
 pub(crate) mod pace;
 pub(crate) mod random;
+pub(crate) mod relay;
 pub(crate) mod routes;
 pub(crate) mod stay;
 pub(crate) mod transfer;

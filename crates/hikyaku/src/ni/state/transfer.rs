@@ -12,6 +12,7 @@
 
 use super::form::Form;
 use crate::error::{Error, Refusal, Result};
+use crate::ni::wire::onward::{ONWARD_BYTES, Onward};
 use crate::ni::wire::operation::{Manner, Operation};
 use crate::ni::wire::target::Target;
 use crate::ni::wire::token;
@@ -30,8 +31,10 @@ const INDEX_BITS: u32 = 16;
 pub(crate) const AWAITED: u32 = 0;
 /// The scope of transfers by addresses.
 pub(crate) const BY_ADDRESS: u32 = 1;
+/// The scope of copies between other ranks, which end by themselves: who waits for them asks the desk.
+const COPIES: u32 = 2;
 /// The first of the program's scopes.
-pub(crate) const FIRST_SCOPE: u32 = 2;
+pub(crate) const FIRST_SCOPE: u32 = 3;
 
 /// What a port transfers.
 #[derive(Debug, Default)]
@@ -44,6 +47,8 @@ struct Table {
     closed: Vec<usize>,
     /// Orders so far.
     number: u64,
+    /// Copies that are open.
+    copies: usize,
     /// Orders with pieces that are still to be posted after the first look: with which rank, and where.
     unposted: BTreeSet<(usize, usize)>,
 }
@@ -56,6 +61,8 @@ struct Order {
     scope: u32,
     at: Target,
     form: Form,
+    /// Of a copy: where it goes, and in the words that travel.
+    onward: Option<Box<(usize, [u8; ONWARD_BYTES])>>,
     /// Pieces that were posted, and that were answered.
     asked: usize,
     arrived: usize,
@@ -85,6 +92,11 @@ impl Order {
             self.asked += 1;
             self.arrived += 1;
         }
+    }
+
+    /// Of a copy that is under way: to which rank.
+    fn copy_to(&self) -> Option<usize> {
+        if self.token == 0 || self.is_over() { None } else { self.onward.as_ref().map(|onward| onward.0) }
     }
 
     fn is_unposted(&self) -> bool {
@@ -119,6 +131,22 @@ impl Table {
         self.find(token).filter(|order| order.at.rank == source)
     }
 
+    /// A copy that is over makes room for others, once nobody posts a piece of it.
+    fn retire(&mut self, token: u64) {
+        if self.find(token).is_some_and(|order| order.scope == COPIES && order.is_over() && !order.posting) {
+            self.close(token);
+        }
+    }
+
+    fn close(&mut self, token: u64) {
+        let Some(order) = self.find(token) else { return };
+        order.token = 0;
+        let (rank, is_copy) = (order.at.rank, order.onward.take().is_some());
+        self.copies -= usize::from(is_copy);
+        self.strike(token, rank);
+        self.closed.push(index_of(token));
+    }
+
     /// Nothing of an order with `rank` is to be posted any more.
     fn strike(&mut self, token: u64, rank: usize) {
         self.unposted.remove(&(rank, index_of(token)));
@@ -150,8 +178,8 @@ impl TransferDesk {
         }
         table.number += 1;
         let token = token::transferred(port, table.number << INDEX_BITS | index as u64);
-        let (asked, arrived, posting, trouble) = (0, 0, false, None);
-        let mut order = Order { token, scope, at, form, asked, arrived, posting, trouble };
+        let (onward, asked, arrived, posting, trouble) = (None, 0, 0, false, None);
+        let mut order = Order { token, scope, at, form, onward, asked, arrived, posting, trouble };
         order.skip_empty();
         match table.orders.get_mut(index) {
             Some(place) => *place = order,
@@ -194,6 +222,7 @@ impl TransferDesk {
         if order.trouble.is_some() {
             table.strike(token, source);
         }
+        table.retire(token);
     }
 
     /// A request was refused.
@@ -202,6 +231,7 @@ impl TransferDesk {
         if let Some(order) = table.of(token, source) {
             order.trouble.get_or_insert(Trouble::Refused(reason));
             table.strike(token, source);
+            table.retire(token);
         }
     }
 
@@ -251,10 +281,7 @@ impl TransferDesk {
             let mut table = self.table();
             let Some(order) = table.find(token) else { return };
             if !order.posting {
-                order.token = 0;
-                let rank = order.at.rank;
-                table.strike(token, rank);
-                return table.closed.push(index_of(token));
+                return table.close(token);
             }
             // Posting waits for nobody.
             drop(table);
@@ -269,6 +296,45 @@ impl TransferDesk {
             self.close(token);
             from = next;
         }
+    }
+}
+
+/// Copies between other ranks.
+impl TransferDesk {
+    /// A new copy of bytes of one rank to another: its token. It is closed when it is over.
+    pub fn open_copy(&self, port: usize, from: Target, (bytes, piece): (usize, usize), onward: &Onward) -> Result<u64> {
+        let kept = Box::new((onward.to.rank, onward.encode()));
+        let form = Form::Copy { onward: kept.1.as_ptr(), bytes, piece };
+        // SAFETY: what it reads here are the words that the order keeps.
+        let token = unsafe { self.open((port, COPIES), from, form)? };
+        let mut table = self.table();
+        if let Some(order) = table.find(token) {
+            order.onward = Some(kept);
+            table.copies += 1;
+        }
+        Ok(token)
+    }
+
+    /// Whose fault a refusal of a copy is that came from this rank: its own, or that of the rank that the copy is for.
+    pub fn to_blame(&self, token: u64, source: usize, is_target: bool) -> Option<usize> {
+        let mut table = self.table();
+        let to = table.of(token, source)?.copy_to()?;
+        Some(if is_target { to } else { source })
+    }
+
+    /// A copy under way whose ranks, source and target, are such ones.
+    pub fn find_copy(&self, mut is_such: impl FnMut(usize, usize) -> bool) -> Option<(u64, usize, usize)> {
+        let table = self.table();
+        if table.copies == 0 {
+            return None;
+        }
+        let all = table.orders.iter().filter_map(|order| Some((order.token, order.at.rank, order.copy_to()?)));
+        all.into_iter().find(|(_, from, to)| is_such(*from, *to))
+    }
+
+    /// How many copies are open.
+    pub fn copy_count(&self) -> usize {
+        self.table().copies
     }
 }
 
@@ -301,5 +367,6 @@ impl Drop for Piece<'_> {
             true => drop(table.unposted.insert((rank, index_of(self.token)))),
             false => table.strike(self.token, rank),
         }
+        table.retire(self.token);
     }
 }

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `target` | where an operation works: spaces of a rank's memory |
 //! | `operation` | what it does, and its form in a packet |
+//! | `onward` | where a copy between two other ranks goes |
 //! | `shape` | which parts of a range it moves |
 //! | `token` | whom its answer is for |
 //! | `message` | what an active message can carry |
 
 pub(crate) mod message;
+pub(crate) mod onward;
 pub(crate) mod operation;
 pub(crate) mod shape;
 pub(crate) mod target;

@@ -50,6 +50,9 @@ pub(crate) enum Act<'a> {
     PullBlocks { block: u32, count: u32, distance: u64, position: u64 },
     /// Answers the marked ones of some units, one behind the other. The marks are words of 8 bytes.
     PullMarked { marks: Data<'a>, unit: u32, units: u32, position: u64 },
+    /// Sends so many bytes on to another rank, as a part of a copy that begins so far behind its first byte, and answers when they are
+    /// there. Where to is an [`Onward`](super::onward::Onward); its word follows the last part.
+    Copy { bytes: u64, position: u64, is_last: bool, onward: Data<'a> },
     /// Answers what an area is: key, kind (and whether the network reaches it, [`REACHED`]), start, bytes, and by which base and
     /// key it does. Of the heap: base, key, bytes.
     Open,
@@ -150,6 +153,15 @@ impl<'a> Operation<'a> {
         (Packet { handler: verb, kind: kind::ROUTED, payload_bytes, address: token, arguments }, body)
     }
 
+    /// Its packet and a private copy of what goes with that, to be answered to `token`.
+    pub fn to_private(self, token: u64) -> (Packet, Box<[u8]>) {
+        let (packet, body) = self.encode(token);
+        let mut payload = vec![0; body.len()].into_boxed_slice();
+        // SAFETY: the operation's bytes can be read, and there is room for all.
+        unsafe { body.copy(0, &mut payload) };
+        (packet, payload)
+    }
+
     /// What a peer asks of `rank`, which is this one; `None` for what is no operation.
     pub fn decode(rank: usize, packet: &Packet, payload: &'a [u8]) -> Option<Operation<'a>> {
         let [space, key, offset, a, b, c] = packet.arguments;
@@ -181,6 +193,9 @@ impl<'a> Act<'a> {
                 plain(verb, operands)
             }
             Act::Pull { bytes, position } => plain(verb::PULL, [bytes, position]),
+            Act::Copy { bytes, position, is_last, onward } => {
+                with_data(verb::COPY, [bytes, position, u64::from(is_last)], onward)
+            }
             Act::Open => plain(verb::OPEN, [0; 2]),
             Act::Settle => plain(verb::SETTLE, [0; 2]),
         }
@@ -203,6 +218,7 @@ impl<'a> Act<'a> {
             verb::PULL_MARKED => {
                 Act::PullMarked { marks: payload.into(), unit: b as u32, units: (b >> 32) as u32, position: a }
             }
+            verb::COPY => Act::Copy { bytes: a, position: b, is_last: c != 0, onward: payload.into() },
             verb::OPEN => Act::Open,
             verb::SETTLE => Act::Settle,
             verb => Act::Change(verb::change(verb, [a, b])?),
@@ -234,6 +250,8 @@ impl<'a> Act<'a> {
         match *self {
             Act::PullBlocks { block, count, .. } => u64::from(block) * u64::from(count),
             Act::PushBlocks { data, .. } | Act::PushMarked { data, .. } => data.len() as u64,
+            // It travels between others, who look at that.
+            Act::Copy { onward, .. } => onward.len() as u64,
             // At most, and then the marks are few.
             Act::PullMarked { unit, units, .. } => u64::from(unit) * u64::from(units),
             _ => self.span(),
@@ -281,6 +299,7 @@ impl<'a> Act<'a> {
             }
             Act::PushMarked { unit, units, .. } => unit.saturating_mul(*units),
             Act::PullMarked { unit, units, .. } => u64::from(*unit) * u64::from(*units),
+            Act::Copy { bytes, .. } => *bytes,
             Act::Open | Act::Settle => 0,
         }
     }
@@ -335,6 +354,9 @@ mod tests {
             Act::PullMarked { marks, unit, units, position } => {
                 format!("pull {:?} of {units} by {unit} at {position}", bytes(marks))
             }
+            Act::Copy { bytes: count, position, is_last, onward } => {
+                format!("copy {count} at {position} to {:?}, {is_last}", bytes(onward))
+            }
             other => format!("{other:?}"),
         };
         format!("{act} at {:?}", operation.at)
@@ -343,7 +365,7 @@ mod tests {
     proptest! {
         #[test]
         fn operations_survive_a_packet(
-            words in any::<[u64; 2]>(), which in 0usize..18, data in proptest::collection::vec(any::<u8>(), 0..100),
+            words in any::<[u64; 2]>(), which in 0usize..19, data in proptest::collection::vec(any::<u8>(), 0..100),
             tail in proptest::collection::vec(any::<u64>(), 0..=8), (id, key, offset) in any::<(u32, u64, u64)>(),
         ) {
             let [a, b] = words;
@@ -364,6 +386,7 @@ mod tests {
                 Act::PushMarked { data: marked[..].into(), unit: 1, units },
                 Act::PullBlocks { block: a as u32, count: (b % 1000) as u32, distance: b % (1 << 40), position: a },
                 Act::PullMarked { marks: marks.into(), unit: a as u32, units: units as u32, position: b },
+                Act::Copy { bytes: a, position: b, is_last: a % 2 == 0, onward: data },
             ];
             let at = Target::decode(3, [id as u64, key, offset]).unwrap();
             let operation = Operation { at, act: acts[which], manner: Manner::Plain };
@@ -381,7 +404,7 @@ mod tests {
             handler in any::<u16>(), payload in proptest::collection::vec(any::<u8>(), 0..100),
             arguments in proptest::array::uniform6(prop_oneof![any::<u64>(), 0u64..100, Just(1 << 32 | 1), Just(u64::MAX)]),
         ) {
-            let handler = (handler % 18) | (handler & verb::HALF);
+            let handler = (handler % 19) | (handler & verb::HALF);
             let packet = Packet { handler, kind: kind::ROUTED, arguments, ..Packet::default() };
             if let Some(operation) = Operation::decode(0, &packet, &payload) {
                 let act = operation.act;

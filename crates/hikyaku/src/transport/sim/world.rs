@@ -155,6 +155,10 @@ impl World {
             What::Room { rank } => {
                 course.wake(rank, false);
                 course.plan_retry_if_alone(rank);
+                drop(course);
+                if let Some(ni) = self.interface(rank) {
+                    self.act(rank, || ni.go_on());
+                }
             }
             What::Retry { rank } => {
                 course.ranks[rank].retries = false;
