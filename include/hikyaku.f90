@@ -22,8 +22,9 @@
 !
 ! * Ranks are numbered from 0, elements from 1. area%at(rank, index) is element `index` of a rank's part of the area, counted in
 !   elements of the type that the call transfers.
-! * area%word(index) is a word (8 bytes) of the rank that the call is about: of the target in hk_push_notify and
-!   hk_push_notify_add, of this rank in hk_wait and hk_poll.
+! * area%word(index) is a word (8 bytes) of the rank that the call is about: of the target in hk_push_notify,
+!   hk_push_notify_add and hk_bcopy_notify, of this rank in hk_wait and hk_poll.
+! * hk_bcopy(area%at(1, 1), area%at(2, 5), count, 8) copies `count` elements of 8 bytes from rank 1 to rank 2.
 ! * hk_alloc gives this rank's part as a pointer. After hk_free(area) the pointer must not be used.
 ! * Data are integer(4), integer(8), real(4) or real(8), as scalars or arrays of one dimension. For others, use a section
 !   (x(:, j)) or a pointer to them with one dimension. Sections with gaps are copied.
@@ -225,6 +226,18 @@ module hikyaku
                          notify_add_r8_one_short
     end interface
     public :: hk_push_notify_add
+
+    ! Copies elements of any rank to any rank.
+    interface hk_bcopy
+        module procedure copy_long, copy_short
+    end interface
+    public :: hk_bcopy
+
+    ! The same, then a word of the rank that they are copied to.
+    interface hk_bcopy_notify
+        module procedure copy_notify_long, copy_notify_short
+    end interface
+    public :: hk_bcopy_notify
 
     interface hk_word
         module procedure set_long, set_short
@@ -499,6 +512,30 @@ module hikyaku
             integer(c_int), value :: rank
             type(c_area), value :: area
             integer(c_size_t), value :: offset, bytes
+            type(c_area), value :: flag
+            integer(c_size_t), value :: flag_offset
+            integer(c_int64_t), value :: value
+            integer(c_int) :: code
+        end function
+        function c_bcopy(from_rank, from, from_offset, to_rank, to, to_offset, bytes) bind(C, name='hk_bcopy') result(code)
+            import :: c_area, c_int, c_size_t
+            integer(c_int), value :: from_rank
+            type(c_area), value :: from
+            integer(c_size_t), value :: from_offset
+            integer(c_int), value :: to_rank
+            type(c_area), value :: to
+            integer(c_size_t), value :: to_offset, bytes
+            integer(c_int) :: code
+        end function
+        function c_bcopy_notify(from_rank, from, from_offset, to_rank, to, to_offset, bytes, flag, flag_offset, value) &
+            bind(C, name='hk_bcopy_notify') result(code)
+            import :: c_area, c_int, c_int64_t, c_size_t
+            integer(c_int), value :: from_rank
+            type(c_area), value :: from
+            integer(c_size_t), value :: from_offset
+            integer(c_int), value :: to_rank
+            type(c_area), value :: to
+            integer(c_size_t), value :: to_offset, bytes
             type(c_area), value :: flag
             integer(c_size_t), value :: flag_offset
             integer(c_int64_t), value :: value
@@ -1464,6 +1501,46 @@ contains
     end subroutine
 
     ! ---- words
+
+    ! `count` elements of `bytes` bytes: 8 for real(8). The rank of this program may be any.
+    subroutine copy_long(from, to, count, bytes, ierr)
+        type(hk_place), intent(in) :: from, to
+        integer(int64), intent(in) :: count
+        integer, intent(in) :: bytes
+        integer, intent(out), optional :: ierr
+        call give(c_bcopy(from%rank, c_area(from%handle), offset_of(from%index, max(bytes, 1)), to%rank, c_area(to%handle), &
+                  offset_of(to%index, max(bytes, 1)), bytes_of(count, max(bytes, 1))), ierr)
+    end subroutine
+
+    subroutine copy_short(from, to, count, bytes, ierr)
+        type(hk_place), intent(in) :: from, to
+        integer(int32), intent(in) :: count
+        integer, intent(in) :: bytes
+        integer, intent(out), optional :: ierr
+        call copy_long(from, to, int(count, int64), bytes, ierr)
+    end subroutine
+
+    subroutine copy_notify_long(from, to, count, bytes, flag, value, ierr)
+        type(hk_place), intent(in) :: from, to
+        integer(int64), intent(in) :: count
+        integer, intent(in) :: bytes
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_bcopy_notify(from%rank, c_area(from%handle), offset_of(from%index, max(bytes, 1)), to%rank, &
+                  c_area(to%handle), offset_of(to%index, max(bytes, 1)), bytes_of(count, max(bytes, 1)), c_area(flag%handle), &
+                  offset_of(flag%index, 8), value), ierr)
+    end subroutine
+
+    subroutine copy_notify_short(from, to, count, bytes, flag, value, ierr)
+        type(hk_place), intent(in) :: from, to
+        integer(int32), intent(in) :: count
+        integer, intent(in) :: bytes
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call copy_notify_long(from, to, int(count, int64), bytes, flag, int(value, int64), ierr)
+    end subroutine
 
     subroutine set_long(to, value, ierr)
         type(hk_place), intent(in) :: to

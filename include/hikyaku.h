@@ -309,6 +309,18 @@ int hk_flush(int rank);
  * had handled a message. */
 int hk_sync(void);
 
+/* ---- copies between any two ranks ------------------------------------------------------------------------------- */
+
+/* Copies `size` bytes at (from_rank, from, from_offset) to (to_rank, to, to_offset). The caller may be either of the two ranks, both, or a
+ * third, and they need not know of it: between two other hosts the source's network interface sends the bytes to the target. They are there
+ * when hk_flush(to_rank) or hk_sync returns. What this thread has pushed to the source before is copied; otherwise it is not ordered with
+ * pushes and words. Ranges of one rank must not overlap: HK_ERR_INVALID. */
+int hk_bcopy(int from_rank, hk_area from, size_t from_offset, int to_rank, hk_area to, size_t to_offset, size_t size);
+
+/* The same, then the word `value` at (to_rank, flag, flag_offset): whoever sees the word sees the bytes. */
+int hk_bcopy_notify(int from_rank, hk_area from, size_t from_offset, int to_rank, hk_area to, size_t to_offset, size_t size,
+                    hk_area flag, size_t flag_offset, uint64_t value);
+
 /* ---- multicast ------------------------------------------------------------------------------------------------ */
 
 /* Writes the same to the same place of several ranks, in a symmetric area. To another host the data travel once, whatever the number of

@@ -19,6 +19,7 @@
 //! | `collective` | broadcast, reductions and blocks of all ranks |
 //! | `function` | what reductions combine by, in both interfaces |
 //! | `check` | arguments of collective calls, in both interfaces |
+//! | `copy` | copies between any two ranks |
 //! | `multicast` | the same for several ranks |
 //! | `transfer` | pulls and pushes that go on beside the program |
 //! | `lock` | locks |
@@ -34,6 +35,7 @@
 mod area;
 mod check;
 mod collective;
+mod copy;
 mod current;
 mod entry;
 mod error;

@@ -85,6 +85,12 @@ fn partial_transfers() {
 }
 
 #[test]
+fn copies() {
+    alone("bcopy.c");
+    job("bcopy.c", &[2, 3, 4]);
+}
+
+#[test]
 fn multicast() {
     alone("multicast.c");
     job("multicast.c", &[2, 3]);

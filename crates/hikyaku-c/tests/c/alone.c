@@ -44,6 +44,8 @@ static void everything_gives(int code) {
     FAILS(code, hk_word(0, area, 0, 1));
     FAILS(code, hk_push_notify(data, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_push_notify_add(data, 0, area, 0, 8, area, 0, 1));
+    FAILS(code, hk_bcopy(0, area, 0, 0, area, 0, 8));
+    FAILS(code, hk_bcopy_notify(0, area, 0, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_push_status(data, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_pull_status(data, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_push_start(data, 0, area, 0, 8, &transfer));

@@ -22,6 +22,7 @@ program onesided
     call transfers
     call started
     call notifications
+    call copies
     call words
     call atomics
     call reductions
@@ -249,6 +250,37 @@ contains
         call hk_push_notify_add(1d0, area%at(next, 1), flag%word(3), 1_int64)
         call hk_wait(flag%word(3), HK_EQUAL, ranks + 1)
         call all_types(flag)
+        call hk_barrier()
+        call hk_free(area)
+        call hk_free(flag)
+    end subroutine
+
+    ! Each rank has the next one's numbers copied to the one behind that.
+    subroutine copies
+        type(hk_area) :: area, flag
+        real(real64), pointer :: x(:)
+        integer(int64), pointer :: word(:)
+        integer :: after, k, ierr
+
+        after = mod(next + 1, ranks)
+        call hk_alloc(x, 2000, area)
+        call hk_alloc(word, 2, flag)
+        x(:1000) = [(1000d0 * me + k, k = 1, 1000)]
+        call hk_barrier()
+        call hk_bcopy_notify(area%at(next, 11), area%at(after, 1011), 990, 8, flag%word(1), 5)
+        call hk_wait(flag%word(1), HK_EQUAL, 5)
+        call expect(all(x(1011:) == [(1000d0 * previous + k, k = 11, 1000)]), 'copied, and then the word')
+        call hk_barrier()
+        call hk_bcopy(area%at(next, 1), area%at(after, 1001), 10_int64, 8)
+        call hk_sync()
+        call hk_barrier()
+        call expect(all(x(1001:1010) == [(1000d0 * previous + k, k = 1, 10)]), 'copied')
+        call hk_bcopy(area%at(next, 1), area%at(next, 2), 2, 8, ierr)
+        call expect(ierr == HK_ERR_INVALID, 'a copy onto itself')
+        call hk_bcopy(area%at(next, 1), area%at(after, 1), -1, 8, ierr)
+        call expect(ierr == HK_ERR_BOUNDS, 'a copy of less than nothing')
+        call hk_bcopy_notify(area%at(next, 0), area%at(after, 1), 1_int64, 8, flag%word(2), 5_int64, ierr)
+        call expect(ierr == HK_ERR_BOUNDS, 'a copy from before the area')
         call hk_barrier()
         call hk_free(area)
         call hk_free(flag)
