@@ -71,6 +71,9 @@ const BUGS: &[(Bug, Check)] = &[
     (Bug::WithdrawnMessageLost, Chaos),
     (Bug::OfferSlotReused, Chaos),
     (Bug::BudgetIgnored, Case("matching::a_flood_waits_with_its_sender")),
+    (Bug::CopyWordEarly, Chaos),
+    (Bug::RelayAnsweredEarly, Chaos),
+    (Bug::RelayRefusalKept, Case("copies::copies_of_revoked_areas_are_refused")),
     (Bug::PullMisplaced, Chaos),
     (Bug::HearsayForgotten, Case("arguments::mismatched_sizes_are_reported")),
 ];

@@ -33,6 +33,7 @@
 //! | move data | [`Port::push`], [`Port::pull`], [`Port::push_notify`], [`Port::push_notify_add`] |
 //! | move parts of a range: columns, marked or changed elements | [`Port::push_stride`], [`Port::push_bitmap`], [`Port::push_diff`], and their pulls |
 //! | write the same to several ranks | [`Port::recipients`], [`Port::multicast`] |
+//! | copy between two other ranks | [`Port::copy`], [`Port::copy_notify`] |
 //! | move data while computing | [`Port::scope`], [`TransferScope::start_pull`], [`TransferScope::start_push`] |
 //! | set and wait for flags | [`Port::word`], [`Port::wait`], [`Port::wait_any`] |
 //! | change a word atomically | [`Port::atomic`], [`Port::fetch_add`], [`Port::compare_swap`] |

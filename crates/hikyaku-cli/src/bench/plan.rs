@@ -45,6 +45,8 @@ pub enum Kind {
     PushMarked,
     /// A range pushed.
     PushWhole,
+    /// A range of one rank's symmetric memory copied to that of another.
+    CopyBetween,
     /// Limit: memcmp of a range.
     LimitCompare,
     /// A range in which nothing has changed looked through.
@@ -204,7 +206,8 @@ impl Kind {
             Kind::BroadcastBandwidth => Unit::GigabytesPerSecond,
             Kind::BlacsBandwidth | Kind::BlacsSubmatrix | Kind::BlacsTriangle => Unit::GigabytesPerSecond,
             Kind::LimitStride | Kind::PushStride | Kind::LimitMarked | Kind::PushMarked => Unit::GigabytesPerSecond,
-            Kind::PushWhole | Kind::LimitCompare | Kind::DiffScan | Kind::PushDiff => Unit::GigabytesPerSecond,
+            Kind::PushWhole | Kind::CopyBetween => Unit::GigabytesPerSecond,
+            Kind::LimitCompare | Kind::DiffScan | Kind::PushDiff => Unit::GigabytesPerSecond,
             Kind::Rate | Kind::SendRate => Unit::MillionPerSecond,
             Kind::JobBarrier | Kind::Barrier | Kind::Broadcast | Kind::Reduce | Kind::Allreduce => Unit::Microseconds,
             Kind::BarrierTree | Kind::BroadcastTree | Kind::ReduceTree => Unit::Microseconds,
@@ -286,7 +289,9 @@ impl Kind {
             Kind::Eigenvalues => Some(Test::Eigenvalues),
             Kind::LimitFlag | Kind::LimitHandOver | Kind::LimitCopy | Kind::LimitCopyTwo => None,
             Kind::LimitStride | Kind::LimitMarked | Kind::LimitCompare | Kind::LimitAtomic => None,
-            Kind::DiffScan | Kind::PushDiff | Kind::Lock | Kind::TryLock | Kind::LockHandOver => None,
+            Kind::CopyBetween | Kind::DiffScan | Kind::PushDiff | Kind::Lock | Kind::TryLock | Kind::LockHandOver => {
+                None
+            }
             Kind::SendStart | Kind::SendHeaderIn | Kind::SendDataOut => None,
             Kind::ReceiveStart | Kind::ReceiveHeaderOut | Kind::ReceiveDataIn => None,
             Kind::Call | Kind::NullCall | Kind::PullBandwidth => None,

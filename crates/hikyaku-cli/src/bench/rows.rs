@@ -107,6 +107,7 @@ fn partial(rows: &mut Vec<Row>) {
     row("every second word", Kind::PushStride, Some(Limit::Bare(Kind::LimitStride, range)));
     row("marked words, half", Kind::PushMarked, Some(Limit::Bare(Kind::LimitMarked, range)));
     row("all", Kind::PushWhole, None);
+    row("copy between ranks", Kind::CopyBetween, Some(Limit::Bare(Kind::PushWhole, range)));
     row("no change", Kind::DiffScan, Some(Limit::Bare(Kind::LimitCompare, range)));
     row("changed words, 1 %,", Kind::PushDiff, Some(Limit::Bare(Kind::PushWhole, range)));
 }

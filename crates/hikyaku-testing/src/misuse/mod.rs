@@ -7,6 +7,7 @@
 //! | file | what is misused |
 //! |---|---|
 //! | `messages` | sends and receives, in scopes and prepared |
+//! | `copies` | copies between ranks |
 //! | `functions` | functions that combine |
 //! | `groups` | groups and scopes, and their ends |
 //! | `disagreement` | calls that do not fit together |
@@ -23,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod canary;
+mod copies;
 mod disagreement;
 mod functions;
 mod groups;
@@ -91,6 +93,11 @@ macro_rules! for_each_misuse {
                 a_function_waits_in_a_scope: 2,
                 a_function_receives_what_its_rank_waits_for: 2,
                 a_dropped_receive_leaves_the_next_buffer_alone: 2,
+            }
+            copies {
+                areas_are_revoked_in_the_middle_of_copies: 4,
+                ports_end_in_the_middle_of_copies: 4,
+                copies_race_with_everything: 3,
             }
             functions {
                 a_function_calls_its_own_group: 2,

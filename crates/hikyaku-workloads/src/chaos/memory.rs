@@ -3,8 +3,8 @@
 //! In a round each rank writes one part of every memory, another one each round, so the outcome of a round is known
 //! whatever the order; counters, which everyone changes at once, commute. Every rank works out what all do.
 
-use super::started;
 use super::trouble::{Outcome, promise};
+use super::{copied, started};
 use crate::chance::Chance;
 use hikyaku::{Area, Atomic, Job, Place, RemoteArea, Symmetric, Until};
 
@@ -137,6 +137,7 @@ pub fn run(job: &Job, seed: u64) -> Outcome {
         job.barrier()?;
         notified(job, &mut Chance::new(seed, 300 + round as u64))?;
         started::run(job, Chance::new(seed, 400 + round as u64).number())?;
+        copied::run(job, Chance::new(seed, 500 + round as u64).number())?;
     }
     let canaries = [below.to_vec(), above.to_vec()].concat();
     promise!(canaries == [CANARY; 16], "memory: something was written outside an area");

@@ -11,6 +11,7 @@
 //! | `verdict` | whether what the ranks report is what was promised |
 //! | `trouble` | what a rank reports |
 //! | `memory` | pushes, pulls, words and atomic operations against a model |
+//! | `copied` | copies between ranks, started by any |
 //! | `active` | active messages and calls: exactly once, in order |
 //! | `slots` | messages in slots, of all sizes and modes |
 //! | `matched` | messages that are matched by keys |
@@ -21,6 +22,7 @@
 //! | `locks` | locks of remote atomic operations: exclusive and fair |
 
 mod active;
+mod copied;
 mod locks;
 mod matched;
 mod memory;

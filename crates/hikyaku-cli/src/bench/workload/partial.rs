@@ -17,6 +17,8 @@ const ROUNDS: usize = 4;
 pub struct Parts<'a> {
     job: &'a Job,
     area: Symmetric<u64>,
+    /// What is copied between ranks.
+    from: Symmetric<u64>,
     marks: Bitmap,
     buffers: RefCell<Buffers>,
 }
@@ -36,8 +38,10 @@ impl<'a> Parts<'a> {
         // Half of them, as a coin would have it.
         (0..WORDS).filter(|word| limit::pattern(*word) >> 40 & 1 == 1).for_each(|word| marks.set(word));
         let own = limit::large_vector(WORDS);
+        let from = job.symmetric(WORDS)?;
+        from.write(0, &own);
         let twin = Twin::of(&own);
-        Ok(Parts { job, area, marks, buffers: RefCell::new(Buffers { own, into: vec![0; WORDS], twin }) })
+        Ok(Parts { job, area, from, marks, buffers: RefCell::new(Buffers { own, into: vec![0; WORDS], twin }) })
     }
 
     /// One repetition of everything.
@@ -62,6 +66,11 @@ impl<'a> Parts<'a> {
         );
         self.check(own, |word| self.marks.get(word))?;
         round.note(Kind::PushWhole, RANGE, self.rate(|| job.push(area.at(1, 0), own).and_then(|()| job.flush(1)))?);
+        round.note(
+            Kind::CopyBetween,
+            RANGE,
+            self.rate(|| job.copy(self.from.at(0, 0), area.at(1, 0), WORDS).and_then(|()| job.flush(1)))?,
+        );
         into.copy_from_slice(own);
         round.note(Kind::LimitCompare, RANGE, self.rate(|| compare(own, into))?);
         round.note(Kind::DiffScan, RANGE, self.rate(|| job.push_diff(area.at(1, 0), own, twin).map(drop))?);

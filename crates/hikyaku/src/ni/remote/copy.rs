@@ -13,6 +13,9 @@ use crate::ni::wire::target::Target;
 use crate::ni::wire::token;
 use std::time::Duration;
 
+#[cfg(test)]
+mod tests;
+
 /// So many copies of a port may be under way.
 const COPIES_MAX: usize = 256;
 /// How long a copy may stand still before its initiator asks whether everybody is there.
