@@ -70,7 +70,7 @@ pub fn run(job: &Job, seed: u64) -> Outcome {
             true => job.copy_notify(from, to, copy.len, flags.at(target.0, part), 1)?,
             false => job.copy(from, to, copy.len)?,
         }
-        if seed % 3 == 0 && copy.len > 0 {
+        if seed.is_multiple_of(3) && copy.len > 0 {
             job.flush(target.0)?;
             let last = job.pull_one(match target.1 {
                 0 => symmetric.1.at(target.0, part * words + copy.len - 1),
