@@ -91,7 +91,7 @@ fn main() -> ExitCode {
     match result {
         Ok(status) => status,
         Err(message) => {
-            eprintln!("hikyaku: {message}");
+            complain!("hikyaku: {message}");
             ExitCode::FAILURE
         }
     }

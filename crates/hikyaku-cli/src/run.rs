@@ -9,8 +9,9 @@ use std::time::Duration;
 
 /// Start a program as the ranks of a job, on this host or over several.
 ///
-/// Standard input goes to rank 0. The output of all ranks is printed here, whole lines at a time. Signals are passed on; a second
-/// Ctrl-C kills the job. The exit status is that of the rank that failed first, or 0.
+/// Standard input goes to rank 0. The output of all ranks is printed here, whole lines at a time. Signals are passed on, unless this
+/// program was told to ignore them, as by nohup; a second Ctrl-C kills the job. The exit status is that of the rank that failed first, or
+/// 0. A part of the output that cannot be written is a failure, too.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -47,6 +48,10 @@ pub struct Arguments {
     #[arg(short, long)]
     tag: bool,
 
+    /// Let ranks print to a terminal, so that programs which look for one print each line when it is finished
+    #[arg(long)]
+    tty: bool,
+
     /// Write what rank N prints to DIR/rank-N.out and DIR/rank-N.err instead of showing it here; the folder is made if it is missing
     #[arg(short, long, value_name = "DIR", conflicts_with = "tag")]
     output: Option<PathBuf>,
@@ -66,6 +71,10 @@ pub struct Arguments {
     /// End the job after so many seconds, saying who waits for what; the exit status is then 124
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
+
+    /// How long ranks have to end after SIGTERM before they are killed, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    grace: Duration,
 
     /// Address space for symmetric memory per rank, e.g. 4G (default: as much as the machine has memory)
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
@@ -151,6 +160,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         .host_timeout(Duration::from_secs(arguments.host_timeout))
         .config(config)
         .tag(arguments.tag)
+        .tty(arguments.tty)
+        .grace(arguments.grace)
         .supervise(true)
         .bind(match arguments.bind {
             BindChoice::Core => Bind::Core,
@@ -268,12 +279,12 @@ fn describe(launcher: &Launcher, running: &Running, hosts: Option<&Hosts>) {
     for (rank, process) in running.processes().iter().enumerate() {
         if let Some(hosts) = hosts {
             let host = &hosts.names()[hosts.host_of()[rank] as usize];
-            eprintln!("hikyaku: rank {rank} is process {process} on host {host}");
+            complain!("hikyaku: rank {rank} is process {process} on host {host}");
             continue;
         }
         match &cores {
-            Some(cores) => eprintln!("hikyaku: rank {rank} is process {process} on core {}", cores[rank]),
-            None => eprintln!("hikyaku: rank {rank} is process {process}, {unbound}"),
+            Some(cores) => complain!("hikyaku: rank {rank} is process {process} on core {}", cores[rank]),
+            None => complain!("hikyaku: rank {rank} is process {process}, {unbound}"),
         }
     }
 }
@@ -281,18 +292,18 @@ fn describe(launcher: &Launcher, running: &Running, hosts: Option<&Hosts>) {
 /// Says what a user would otherwise have to guess: which rank ended the job, and how; then who followed.
 fn report(outcome: &Outcome, verbose: bool) {
     for remark in &outcome.remarks {
-        eprintln!("hikyaku: {remark}");
+        complain!("hikyaku: {remark}");
     }
     if let Some((first, others)) = outcome.failures.split_first().filter(|_| outcome.stopped.is_none()) {
-        eprintln!("hikyaku: rank {first} {}; the job has ended", past(outcome.endings[*first], false));
+        complain!("hikyaku: rank {first} {}; the job has ended", past(outcome.endings[*first], false));
         for alike in others.chunk_by(|a, b| outcome.endings[*a] == outcome.endings[*b]) {
             let ending = past(outcome.endings[alike[0]], alike.len() > 1);
-            eprintln!("hikyaku: after that {} {ending}", ranks(alike.to_vec()));
+            complain!("hikyaku: after that {} {ending}", ranks(alike.to_vec()));
         }
     }
     if verbose {
         for (rank, ending) in outcome.endings.iter().enumerate() {
-            eprintln!("hikyaku: rank {rank}: {ending:?}");
+            complain!("hikyaku: rank {rank}: {ending:?}");
         }
     }
 }
@@ -301,6 +312,7 @@ fn past(ending: Ending, several: bool) -> String {
     match ending {
         Ending::Exited(status) => format!("exited with status {status}"),
         Ending::Killed(signal) => format!("{} killed by signal {signal}", if several { "were" } else { "was" }),
+        Ending::Unknown => "ended without leaving the job, and the program that had started it does not say how".into(),
     }
 }
 

@@ -28,6 +28,20 @@ fn err(job: &Job, name: &str) -> Result<()> {
         "error" if is_first => job.flush(7),
         "exit" if is_first => std::process::exit(3),
         "panic" | "error" | "exit" => job.barrier(),
+        "none" => job.barrier(),
+        "abort" if !is_first => std::process::abort(),
+        "abort" => job.barrier(),
+        // Ends well, but does not leave its job.
+        "silent" => {
+            job.barrier()?;
+            std::process::exit(0)
+        }
+        "trap" => {
+            println!("ready");
+            job.barrier()?;
+            std::thread::sleep(std::time::Duration::from_secs(1000));
+            Ok(())
+        }
         "operation" => match is_first {
             true => job.world()?.allreduce(&mut [1.0; 10], Sum),
             false => job.world()?.allreduce(&mut [1.0; 10], Max),

@@ -1,4 +1,4 @@
-//! The end of a process that a launcher of another library has started.
+//! The end of a process that a launcher of another library has started, or a wrapper under our own.
 //!
 //! Such a launcher takes a process that ends without a goodbye for a failed one, and ends the others. And no launcher of ours
 //! is there to see that a process which ends without dropping its job ended well. So both is said when the program ends by
@@ -21,16 +21,27 @@ static AT_EXIT: OnceLock<AtExit> = OnceLock::new();
 struct AtExit {
     /// A forked child that exits is not the rank.
     process: u32,
-    launcher: Box<dyn Exchange>,
+    /// Nothing if it is ours, which sees the process end.
+    launcher: Option<Box<dyn Exchange>>,
     part: OnceLock<Weak<Ni>>,
 }
 
 /// Has the launcher told when the process ends properly.
 pub(super) fn say_goodbye_to(launcher: Box<dyn Exchange>) -> Result<&'static dyn Exchange> {
-    let entry = AtExit { process: std::process::id(), launcher, part: OnceLock::new() };
+    let entry = AtExit { process: std::process::id(), launcher: Some(launcher), part: OnceLock::new() };
     let entry = AT_EXIT.get_or_init(|| entry);
     at_exit(run)?;
-    Ok(&*entry.launcher)
+    entry.launcher.as_deref().ok_or(Error::Launcher { reason: "this process has joined a job already".into() })
+}
+
+/// Has our own launcher told when the process ends properly, if a wrapper has started it: the wrapper alone learns its status.
+pub(super) fn note_under_wrapper(ni: &Arc<Ni>, launcher: u64) -> Result<()> {
+    if rustix::process::getppid().is_some_and(|parent| parent.as_raw_nonzero().get() as u64 == launcher) {
+        return Ok(());
+    }
+    AT_EXIT.get_or_init(|| AtExit { process: std::process::id(), launcher: None, part: OnceLock::new() });
+    leave(ni);
+    at_exit(run)
 }
 
 /// Has the peers told as well, when the process is gone, if this rank has not left its job by then.
@@ -46,10 +57,14 @@ extern "C" fn run(status: c_int, _: *mut c_void) {
         && !ni.mine().life.state().is_over()
     {
         ni.mine().life.farewell.store(1, Ordering::SeqCst);
-        // Nobody of this host may be left to tell it. No thread of this process touches memory of other hosts, except by asking them.
-        tell_own_end(&ni, ni.leaves_as());
+        if entry.launcher.is_some() {
+            // Nobody of this host may be left to tell it. No thread of this process touches memory of other hosts, except by asking them.
+            tell_own_end(&ni, ni.leaves_as());
+        }
     }
-    entry.launcher.say_goodbye();
+    if let Some(launcher) = &entry.launcher {
+        launcher.say_goodbye();
+    }
 }
 
 /// Has a function called when the process ends by `exit` or by returning from `main`: with the status, and nothing else. For

@@ -15,6 +15,7 @@ use crate::transport::network::{self, Members, Network, Opened};
 use crate::transport::shm::cross;
 use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, Local, State};
 use rustix::io::FdFlags;
+use rustix::process::PidfdFlags;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -91,7 +92,9 @@ fn join(socket: &str) -> Result<Job> {
     await_welcomed(&socket, &memory.block(Local(welcome.local as u32)).life.welcomed)?;
     end_with_launcher(&socket)?;
     let far = neighborhood.zip(open).map(|(neighborhood, open)| open.connect(welcome.rank as usize, &neighborhood));
-    enter(&welcome, memory, Some(socket), far.transpose()?)
+    let job = enter(&welcome, memory, Some(socket), far.transpose()?)?;
+    exit::note_under_wrapper(&job.ni, welcome.launcher)?;
+    Ok(job)
 }
 
 /// How ranks of several hosts reach each other.
@@ -212,7 +215,9 @@ fn introduce(socket: &OwnedFd, open: Option<&Open>) -> Result<(Welcome, OwnedFd,
         Some(open) => Hello::reached_by(&open.name()?)?,
         None => Hello::new(),
     };
-    wire::send(socket.as_fd(), &hello, None).map_err(|_| gone())?;
+    // A wrapper may have started this process. With a descriptor the launcher sees its end, in whichever namespace it is.
+    let process = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok();
+    wire::send(socket.as_fd(), &hello, process.as_ref().map(AsFd::as_fd)).map_err(|_| gone())?;
     let (welcome, descriptor) = wire::receive::<Welcome>(socket.as_fd())?.ok_or_else(gone)?;
     if !welcome.is_valid() || welcome.format != FORMAT {
         return Err(wire::other_format("the launcher", welcome.format));

@@ -4,6 +4,7 @@
 //!   rank                                   launcher
 //!   Hello (format, process,
 //!          how it is reached)     --->
+//!          + descriptor of the process
 //!                                 <---     Welcome (its place in the job) + descriptor of its host's memory
 //!                                          or Welcome with a refusal
 //!                                 <---     in a job over several hosts: Hosts + descriptor of the `Neighborhood`

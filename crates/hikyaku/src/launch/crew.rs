@@ -199,7 +199,8 @@ impl Crew {
         let Some(open) = pipe.as_ref().filter(|_| room > 0) else { return };
         let mut buffer = [0; PIECE_BYTES_MAX];
         match rustix::io::read(open, &mut buffer[..room]) {
-            Ok(0) => *pipe = None,
+            // The second is how the end of a pseudo-terminal is told.
+            Ok(0) | Err(Errno::IO) => *pipe = None,
             Ok(count) => {
                 self.window -= count;
                 let bytes = buffer[..count].to_vec();

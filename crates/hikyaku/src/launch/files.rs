@@ -1,5 +1,6 @@
 //! Files of what each rank prints: `rank-0.out` and `rank-0.err` for rank 0, and so on, in one folder.
 
+use super::shown::tell;
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::Write;
@@ -33,7 +34,7 @@ impl Files {
         if let Err(error) = file.write_all(bytes) {
             let failure = format!("cannot write {}: {error}; the rest of this output is lost", path.display());
             // If there is no standard error either, the failures below remain.
-            let _ = writeln!(std::io::stderr(), "hikyaku: {failure}");
+            tell(&format!("hikyaku: {failure}\n"));
             self.failures.push(failure);
             *place = None;
         }

@@ -6,6 +6,7 @@ use super::rank::Pipes;
 use crate::error::{Error, Result};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Timespec;
+use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,13 +69,16 @@ fn forward(pipes: Vec<Pipes>, mut display: Display, ended: &AtomicBool) -> Print
             let (pipe, stream) = &mut streams[index];
             let mut buffer = [0; 16 * 1024];
             match rustix::io::read(pipe, &mut buffer) {
-                Ok(0) => streams.swap_remove(index).1.end(&mut display),
+                // The second is how the end of a pseudo-terminal is told.
+                Ok(0) | Err(Errno::IO) => streams.swap_remove(index).1.end(&mut display),
                 // The rank learns that nobody reads as it would without us.
                 Ok(count) if !stream.take(&buffer[..count], &mut display) => drop(streams.swap_remove(index)),
                 Ok(_) | Err(_) => {}
             }
         }
     }
+    // Processes that were left behind hold these open; what came of a line before is not lost.
+    streams.iter_mut().for_each(|(_, stream)| stream.end(&mut display));
     display.finish()
 }
 

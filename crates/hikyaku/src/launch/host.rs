@@ -1,11 +1,11 @@
 //! The ranks of one host: their memory, their processes, their welcome. A job on one host has one of these in its launcher;
 //! over several hosts every agent has one.
 
-use super::Ending;
 use super::claim::Claims;
 use super::rank::{Pipes, Rank};
 use super::sources::{Source, Sources};
 use super::task::{Seats, Task};
+use super::{Ending, exits};
 use crate::error::Result;
 use crate::job::standstill::{self, View};
 use crate::job::topology;
@@ -121,15 +121,20 @@ impl Host {
 
     /// Whether all have ended.
     pub fn is_over(&self) -> bool {
-        self.ranks.iter().all(|rank| rank.ending.is_some())
+        self.ranks.iter().all(Rank::is_over)
     }
 
     /// What to wait for.
     pub fn watch<'a>(&'a self, sources: &mut Sources<'a>) {
-        for (local, rank) in self.ranks.iter().enumerate().filter(|(_, rank)| rank.ending.is_none()) {
-            sources.reads(Source::Process(local), &rank.process);
-            if let Some(socket) = &rank.socket {
-                sources.reads(Source::Socket(local), socket);
+        for (local, rank) in self.ranks.iter().enumerate() {
+            if let Some(program) = &rank.program {
+                sources.reads(Source::Program(local), &program.process);
+            }
+            if rank.ending.is_none() {
+                sources.reads(Source::Process(local), &rank.process);
+                if let Some(socket) = &rank.socket {
+                    sources.reads(Source::Socket(local), socket);
+                }
             }
         }
     }
@@ -138,6 +143,7 @@ impl Host {
     pub fn handle(&mut self, source: Source) -> Option<Event> {
         match source {
             Source::Process(local) => self.look_at(local),
+            Source::Program(local) => self.look_at_program(local),
             Source::Socket(local) => self.hear(local),
             _ => None,
         }
@@ -146,8 +152,8 @@ impl Host {
     /// A rank has introduced itself, or a descendant of it has closed the socket.
     fn hear(&mut self, local: usize) -> Option<Event> {
         let rank = &mut self.ranks[local];
-        let hello = match wire::receive::<Hello>(rank.socket.as_ref()?.as_fd()) {
-            Ok(Some((hello, _))) if hello.is_valid() => hello,
+        let (hello, process) = match wire::receive::<Hello>(rank.socket.as_ref()?.as_fd()) {
+            Ok(Some((hello, process))) if hello.is_valid() => (hello, process),
             _ => {
                 rank.socket = None;
                 return None;
@@ -160,6 +166,7 @@ impl Host {
             return None;
         };
         rank.waits = true;
+        rank.joined_by(hello.process, process);
         if let Admission::Waiting = self.admission {
             return Some(Event::Arrived { rank: self.seats.ranks[local], endpoint: endpoint.into() });
         }
@@ -221,12 +228,47 @@ impl Host {
         (0..self.ranks.len()).for_each(|local| self.admit(local));
     }
 
+    /// The process that was started may have ended.
     fn look_at(&mut self, local: usize) -> Option<Event> {
         let rank = &mut self.ranks[local];
         let ending = rank.look()?;
-        let joined = rank.welcomed;
+        if rank.program.is_some() {
+            // A wrapper has ended before its program, which is still the rank. Nobody looks after it if the wrapper has failed.
+            if ending != Ending::Exited(0) {
+                rank.signal(libc::SIGKILL);
+            }
+            return None;
+        }
         // The socket stays open on this side until the job ends: closing it would end processes that the rank has
         // forked and that still hold the other side.
+        self.tell_end(local, ending)
+    }
+
+    /// The program that a wrapper has run as the rank has ended. Whether it meant to is known from what it has left in the job's memory,
+    /// whatever the wrapper makes of it.
+    fn look_at_program(&mut self, local: usize) -> Option<Event> {
+        let rank = &mut self.ranks[local];
+        let ending = rank.program.take_if(|program| exits::has_ended(&program.process))?.ending();
+        let started = rank.ending;
+        let life = &self.memory.block(Local(local as u32)).life;
+        let has_left = life.state().has_left();
+        if has_left || life.farewell.load(Ordering::Acquire) != 0 || ending == Some(Ending::Exited(0)) {
+            if !has_left {
+                self.memory.mark_departed(Local(local as u32), State::Left);
+            }
+            return self.tell_end(local, started?);
+        }
+        let failed = started.filter(|started| *started != Ending::Exited(0));
+        self.tell_end(local, failed.or(ending).unwrap_or(Ending::Unknown))
+    }
+
+    /// A rank has ended, which is told once.
+    fn tell_end(&mut self, local: usize, ending: Ending) -> Option<Event> {
+        let rank = &mut self.ranks[local];
+        if std::mem::replace(&mut rank.told, true) {
+            return None;
+        }
+        let joined = rank.welcomed;
         let life = &self.memory.block(Local(local as u32)).life;
         let state = if ending == Ending::Exited(0) { State::Left } else { State::Dead };
         if !life.state().has_left() {

@@ -10,6 +10,7 @@
 //! | `task` | what every rank runs |
 //! | `rank` | starting one process as a rank |
 //! | `child` | what it does before it becomes the program |
+//! | `exits` | how a program has ended that a wrapper has started |
 //! | `claim` | which cores are left by other jobs of this machine |
 //! | `host` | the ranks of one host: their memory, their processes, their welcome |
 //! | `watch` | the loop that runs a job to its end |
@@ -17,7 +18,8 @@
 //! | `lookout` | whether it moves, and what is told if it does not |
 //! | `sources` | what loops wait for |
 //! | `signals` | the launcher's own signals, and processes left behind by ranks |
-//! | `output`, `files`, `forwarder`, `relay` | what ranks print: lines; files; from pipes of this host; from other hosts |
+//! | `output`, `files`, `shown` | what ranks print: lines; to files; to the launcher's own output |
+//! | `forwarder`, `relay`, `terminal` | likewise: from pipes of this host; from other hosts; pseudo-terminals |
 //!
 //! Over several hosts:
 //!
@@ -44,6 +46,7 @@ mod child;
 mod claim;
 mod command;
 mod crew;
+mod exits;
 mod files;
 mod fleet;
 mod forwarder;
@@ -59,9 +62,11 @@ mod policy;
 mod rank;
 mod relay;
 mod remote;
+mod shown;
 mod signals;
 mod sources;
 mod task;
+mod terminal;
 mod watch;
 mod words;
 
@@ -97,6 +102,7 @@ pub struct Launcher {
     host_timeout: Duration,
     on_deadlock: OnDeadlock,
     timeout: Option<Duration>,
+    grace: Duration,
 }
 
 /// Whether ranks are bound to cores.
@@ -149,6 +155,8 @@ pub enum Ending {
     Exited(i32),
     /// By this signal.
     Killed(i32),
+    /// Without leaving its job, under a wrapper that has not said how, on a kernel that does not tell.
+    Unknown,
 }
 
 impl Ending {
@@ -157,6 +165,7 @@ impl Ending {
         match self {
             Ending::Exited(status) => status,
             Ending::Killed(signal) => 128 + signal,
+            Ending::Unknown => 1,
         }
     }
 }
@@ -175,7 +184,8 @@ pub struct Outcome {
     pub joined: Vec<bool>,
     /// What each rank printed, if it was captured.
     pub output: Vec<Captured>,
-    /// Files of [`Launcher::output_folder`] that could not be written to their end, and why, in words that the user was told.
+    /// What ranks printed and could not be written to its end, and why, in words: standard output, standard error, or files of
+    /// [`Launcher::output_folder`].
     pub lost_output: Vec<String>,
     /// What else went wrong, in words: hosts that were lost, ranks that did not join.
     pub remarks: Vec<String>,
@@ -203,6 +213,7 @@ impl Launcher {
                 variables: Vec::new(),
                 config: Config::default(),
                 bind: Bind::Core,
+                tty: false,
             },
             ranks: 1,
             on_death: OnDeath::End,
@@ -216,6 +227,7 @@ impl Launcher {
             host_timeout: Duration::from_secs(5),
             on_deadlock: OnDeadlock::Report,
             timeout: None,
+            grace: Duration::from_secs(30),
         }
     }
 
@@ -269,6 +281,19 @@ impl Launcher {
     /// Ends the job after this time.
     pub fn timeout(mut self, timeout: Duration) -> Launcher {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// How long ranks have to end after SIGTERM, if this is a supervisor ([`Launcher::supervise`]), before they are killed; 30 seconds if
+    /// nobody says.
+    pub fn grace(mut self, grace: Duration) -> Launcher {
+        self.grace = grace;
+        self
+    }
+
+    /// Gives each rank a pseudo-terminal for its standard output, so that programs print each line when it is finished.
+    pub fn tty(mut self, tty: bool) -> Launcher {
+        self.task.tty = tty;
         self
     }
 

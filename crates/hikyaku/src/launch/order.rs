@@ -49,7 +49,7 @@ impl Order {
     }
 
     pub fn encode(&self, out: &mut Writer) {
-        let Task { program, arguments, variables, config, bind } = &self.task;
+        let Task { program, arguments, variables, config, bind, tty } = &self.task;
         out.u64(self.job).raw(self.secret.bytes());
         out.count(self.host_of.len());
         self.host_of.iter().for_each(|host| {
@@ -68,7 +68,7 @@ impl Order {
         config.choices.words().iter().for_each(|word| {
             out.u64(*word);
         });
-        out.u8(u8::from(*bind == Bind::Core));
+        out.u8(u8::from(*bind == Bind::Core)).u8(u8::from(*tty));
     }
 
     pub fn decode(from: &mut Reader<'_>) -> Option<Order> {
@@ -94,7 +94,8 @@ impl Order {
             },
         };
         let bind = if from.u8()? != 0 { Bind::Core } else { Bind::None };
-        let task = Task { program, arguments, variables, config, bind };
+        let tty = from.u8()? != 0;
+        let task = Task { program, arguments, variables, config, bind, tty };
         Some(Order { task, job, secret, host_of, host: host as usize, name, folder, has_input })
     }
 }
@@ -119,6 +120,7 @@ pub(super) fn sample() -> Order {
         variables,
         config: Config::default(),
         bind: Bind::Core,
+        tty: true,
     };
     let secret = Secret::from_bytes([5; 32]);
     let (name, folder) = ("b".into(), "/work".into());

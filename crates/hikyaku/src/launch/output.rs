@@ -3,8 +3,9 @@
 
 use super::Launcher;
 use super::files::Files;
+use super::shown::Shown;
 use crate::error::Result;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 /// What one rank printed.
@@ -30,7 +31,7 @@ const UNFINISHED: Duration = Duration::from_secs(2);
 pub(super) struct Printed {
     /// What was kept of each rank.
     pub captured: Vec<Captured>,
-    /// Files that could not be written, in words.
+    /// What could not be written, in words.
     pub lost: Vec<String>,
 }
 
@@ -41,7 +42,7 @@ pub(super) struct Display {
 }
 
 enum Sink {
-    Shown,
+    Shown(Shown),
     Kept(Vec<Captured>),
     Files(Files),
 }
@@ -52,7 +53,7 @@ impl Display {
         let sink = match &launcher.output_folder {
             Some(folder) => Sink::Files(Files::create(folder, ranks)?),
             None if launcher.capture => Sink::Kept(vec![Captured::default(); ranks]),
-            None => Sink::Shown,
+            None => Sink::Shown(Shown::default()),
         };
         Ok(Display { tag: launcher.tag, sink })
     }
@@ -60,7 +61,7 @@ impl Display {
     /// How long an unfinished line waits for its end before it is shown.
     pub fn partial_line(&self) -> Duration {
         match self.sink {
-            Sink::Shown if !std::io::stdout().is_terminal() => UNFINISHED,
+            Sink::Shown(_) if !std::io::stdout().is_terminal() => UNFINISHED,
             _ => PROMPT,
         }
     }
@@ -68,7 +69,7 @@ impl Display {
     /// Nothing more comes.
     pub fn finish(self) -> Printed {
         match self.sink {
-            Sink::Shown => Printed::default(),
+            Sink::Shown(shown) => Printed { captured: Vec::new(), lost: shown.finish() },
             Sink::Kept(captured) => Printed { captured, lost: Vec::new() },
             Sink::Files(files) => Printed { captured: Vec::new(), lost: files.finish() },
         }
@@ -90,17 +91,14 @@ impl Display {
         } else {
             text.extend_from_slice(bytes);
         }
-        if let Sink::Files(files) = &mut self.sink {
-            files.write(rank, is_error, &text);
-            return true;
+        match &mut self.sink {
+            Sink::Shown(shown) => shown.write(is_error, &text),
+            Sink::Files(files) => {
+                files.write(rank, is_error, &text);
+                true
+            }
+            Sink::Kept(_) => true,
         }
-        let written = if is_error {
-            std::io::stderr().lock().write_all(&text)
-        } else {
-            let mut out = std::io::stdout().lock();
-            out.write_all(&text).and_then(|()| out.flush())
-        };
-        !written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe)
     }
 }
 
@@ -146,7 +144,10 @@ impl Stream {
     /// Nothing more comes.
     pub fn end(&mut self, display: &mut Display) {
         let mut line = std::mem::take(&mut self.line);
-        if display.tag && !line.is_empty() {
+        if line.is_empty() {
+            return;
+        }
+        if display.tag {
             line.push(b'\n');
         }
         display.show(self.rank, self.is_error, &line);

@@ -21,7 +21,11 @@ pub(super) struct Policy {
     /// In the order in which they were seen.
     failures: Vec<Failure>,
     stage: Stage,
+    /// How long ranks have to end once the user has asked them to.
+    grace: Duration,
     asked_to_end: bool,
+    /// The user has pressed Ctrl-C.
+    interrupted: bool,
     /// The first cause had more time to end.
     has_waited: bool,
 }
@@ -49,9 +53,28 @@ enum Stage {
     Killed,
 }
 
+/// What is to be done about a user's wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// It is passed on, and is the first.
+    First,
+    /// It is passed on.
+    Again,
+    /// The ranks are killed.
+    Kill,
+}
+
 impl Policy {
-    pub fn new(on_death: OnDeath) -> Policy {
-        Policy { on_death, failures: Vec::new(), stage: Stage::Running, asked_to_end: false, has_waited: false }
+    pub fn new(on_death: OnDeath, grace: Duration) -> Policy {
+        Policy {
+            on_death,
+            failures: Vec::new(),
+            stage: Stage::Running,
+            grace,
+            asked_to_end: false,
+            interrupted: false,
+            has_waited: false,
+        }
     }
 
     /// The ranks that failed: the first cause, then the others in the order in which they ended, if they had not been asked to.
@@ -68,7 +91,12 @@ impl Policy {
         }
         const CRASHES: [i32; 5] = [libc::SIGKILL, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
         let asked = self.asked_to_end || matches!(self.stage, Stage::Asked(_) | Stage::Killed);
-        let crashed = !asked && matches!(ending, Ending::Killed(signal) if CRASHES.contains(&signal));
+        let is_crash = match ending {
+            Ending::Exited(_) => false,
+            Ending::Killed(signal) => CRASHES.contains(&signal),
+            Ending::Unknown => true,
+        };
+        let crashed = !asked && is_crash;
         self.failures.push(Failure { rank, seen: now, crashed, asked, blame });
         if let (OnDeath::End, Stage::Running) = (self.on_death, self.stage) {
             self.stage = Stage::LastWords(now + LAST_WORDS);
@@ -98,9 +126,19 @@ impl Policy {
         blames.any(|blame| blame.was_dead && !has_failed(blame.rank))
     }
 
-    /// The user asks the job to end; false if that was asked before, and is now meant.
-    pub fn asked(&mut self) -> bool {
-        !std::mem::replace(&mut self.asked_to_end, true)
+    /// The user asks the job to end, by this signal. After SIGTERM, ranks have some time to do so. After others they may go on, as
+    /// an interpreter does that is interrupted; a second Ctrl-C is meant.
+    pub fn asked(&mut self, signal: i32, now: Instant) -> Asked {
+        if signal == libc::SIGINT && std::mem::replace(&mut self.interrupted, true) {
+            return Asked::Kill;
+        }
+        if let (libc::SIGTERM, Stage::Running) = (signal, self.stage) {
+            self.stage = Stage::Asked(now + self.grace);
+        }
+        match std::mem::replace(&mut self.asked_to_end, true) {
+            false => Asked::First,
+            true => Asked::Again,
+        }
     }
 
     /// The ranks are asked to end now.
@@ -127,7 +165,7 @@ impl Policy {
                 &[]
             }
             Stage::LastWords(at) if now >= at => {
-                self.stage = Stage::Asked(now + GRACE);
+                self.stage = Stage::Asked(now + if self.asked_to_end { self.grace } else { GRACE });
                 // A stopped process would not hear the first.
                 &[libc::SIGTERM, libc::SIGCONT]
             }
@@ -144,9 +182,11 @@ impl Policy {
 mod tests {
     use super::*;
 
+    const PATIENT: Duration = Duration::from_secs(20);
+
     #[test]
     fn the_others_are_asked_and_then_killed() {
-        let (mut policy, now) = (Policy::new(OnDeath::End), Instant::now());
+        let (mut policy, now) = (Policy::new(OnDeath::End, PATIENT), Instant::now());
         policy.ended(2, Ending::Exited(0), None, now);
         assert_eq!((policy.time_left(now), policy.failures()), (None, vec![]));
         policy.ended(1, Ending::Exited(3), None, now);
@@ -162,42 +202,64 @@ mod tests {
     #[test]
     fn whoever_crashed_came_first_unless_all_were_asked_to_end() {
         let now = Instant::now();
-        let mut policy = Policy::new(OnDeath::Continue);
+        let mut policy = Policy::new(OnDeath::Continue, PATIENT);
         policy.ended(0, Ending::Exited(1), None, now);
         policy.ended(1, Ending::Killed(libc::SIGSEGV), None, now);
         assert_eq!(policy.failures(), [1, 0]);
         assert_eq!(policy.time_left(now), None, "the others go on");
-        let mut policy = Policy::new(OnDeath::End);
-        assert!(policy.asked() && !policy.asked());
+        let mut policy = Policy::new(OnDeath::End, PATIENT);
+        assert_eq!(policy.asked(libc::SIGINT, now), Asked::First);
         policy.ended(0, Ending::Exited(1), None, now);
         policy.ended(1, Ending::Killed(libc::SIGKILL), None, now);
         assert_eq!(policy.failures(), [0]);
     }
 
     #[test]
+    fn only_a_second_ctrl_c_kills_at_once() {
+        let now = Instant::now();
+        let mut policy = Policy::new(OnDeath::End, PATIENT);
+        assert_eq!(policy.asked(libc::SIGTERM, now), Asked::First);
+        assert_eq!(policy.time_left(now), Some(PATIENT));
+        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGINT] {
+            assert_eq!(policy.asked(signal, now + LAST_WORDS), Asked::Again);
+        }
+        policy.ended(0, Ending::Killed(libc::SIGTERM), None, now);
+        assert_eq!(policy.time_left(now), Some(PATIENT), "the end of one leaves the others their time");
+        assert_eq!(policy.due(now + PATIENT), [libc::SIGKILL]);
+        assert_eq!(policy.asked(libc::SIGINT, now), Asked::Kill);
+
+        let mut policy = Policy::new(OnDeath::End, PATIENT);
+        assert_eq!(policy.asked(libc::SIGINT, now), Asked::First);
+        assert_eq!(policy.time_left(now), None, "a program may go on after that");
+        policy.ended(0, Ending::Killed(libc::SIGINT), None, now);
+        assert_eq!(policy.due(now + LAST_WORDS), [libc::SIGTERM, libc::SIGCONT]);
+        assert_eq!(policy.time_left(now + LAST_WORDS), Some(PATIENT));
+    }
+
+    #[test]
     fn whoever_is_blamed_came_first() {
         let now = Instant::now();
         let by = |rank, was_dead| Some(Blame { rank, was_dead });
-        let mut policy = Policy::new(OnDeath::End);
+        let mut policy = Policy::new(OnDeath::End, PATIENT);
         policy.ended(2, Ending::Exited(1), by(1, false), now);
         policy.ended(1, Ending::Exited(1), by(0, true), now);
         policy.ended(0, Ending::Exited(101), None, now);
         assert_eq!(policy.failures(), [0, 2, 1]);
 
-        let mut policy = Policy::new(OnDeath::End);
+        let mut policy = Policy::new(OnDeath::End, PATIENT);
         policy.ended(1, Ending::Exited(1), by(0, false), now);
         policy.due(now + LAST_WORDS);
         policy.ended(0, Ending::Killed(libc::SIGTERM), None, now);
         assert_eq!(policy.failures(), [1], "rank 0 had left, and was asked to end because rank 1 failed");
 
-        let mut policy = Policy::new(OnDeath::End);
+        let mut policy = Policy::new(OnDeath::End, PATIENT);
         policy.ended(1, Ending::Exited(1), by(0, true), now);
         assert!(policy.due(now + LAST_WORDS).is_empty(), "rank 0 panics, which may take its time");
         assert_eq!(policy.due(now + LAST_WORDS + CAUSE), [libc::SIGTERM, libc::SIGCONT]);
         policy.ended(0, Ending::Killed(libc::SIGTERM), None, now);
         assert_eq!(policy.failures(), [0, 1]);
 
-        let mut policy = Policy::new(OnDeath::Continue);
+        let mut policy = Policy::new(OnDeath::Continue, PATIENT);
         policy.ended(0, Ending::Exited(1), by(1, true), now);
         policy.ended(1, Ending::Exited(1), by(0, true), now);
         assert_eq!(policy.failures().len(), 2, "in a circle");

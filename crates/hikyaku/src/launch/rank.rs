@@ -1,7 +1,7 @@
 //! Starting one process as a rank.
 
 use super::task::{Seats, Task};
-use super::{Ending, child};
+use super::{Ending, child, exits, terminal};
 use crate::error::{Error, Result};
 use crate::job::wire::{
     HOST_VARIABLE, HOSTS_VARIABLE, LOCAL_RANK_VARIABLE, LOCAL_SIZE_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE,
@@ -18,6 +18,8 @@ pub(super) struct Rank {
     child: Child,
     /// Readable when it has ended; never names another process.
     pub process: OwnedFd,
+    /// The process that has joined, if it is another one and has not ended.
+    pub program: Option<Program>,
     /// Where it introduces itself; gone once nothing more is expected there.
     pub socket: Option<OwnedFd>,
     /// It has said hello, and waits for its welcome.
@@ -26,6 +28,23 @@ pub(super) struct Rank {
     pub welcomed: bool,
     /// How it ended, once it has.
     pub ending: Option<Ending>,
+    /// Its end was told to the others.
+    pub told: bool,
+}
+
+/// A program that has joined as the rank, and that the process which was started has run: a wrapper.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// Readable when it has ended.
+    pub process: OwnedFd,
+    number: Option<u32>,
+}
+
+impl Program {
+    /// How it has ended, if that is known.
+    pub fn ending(&self) -> Option<Ending> {
+        exits::how(&self.process, self.number)
+    }
 }
 
 /// The launcher's ends of what a rank prints.
@@ -47,7 +66,7 @@ impl Rank {
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(|e| Error::system("socketpair", e))?;
-        let (output, output_end) = pipe()?;
+        let (output, output_end) = if task.tty { terminal::open()? } else { pipe()? };
         let (errors, errors_end) = pipe()?;
         let mut command = Command::new(&task.program);
         command
@@ -70,7 +89,16 @@ impl Rank {
         let pid = Pid::from_child(&child);
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|e| Error::system("pidfd_open", e));
         let rank = match process {
-            Ok(process) => Rank { child, process, socket: Some(ours), waits: false, welcomed: false, ending: None },
+            Ok(process) => Rank {
+                child,
+                process,
+                program: None,
+                socket: Some(ours),
+                waits: false,
+                welcomed: false,
+                ending: None,
+                told: false,
+            },
             Err(error) => {
                 let mut child = child;
                 let _ = child.kill();
@@ -98,10 +126,25 @@ impl Rank {
         self.ending
     }
 
-    /// Sends a signal, if the process has not ended.
+    /// A process has said hello for this rank: its number as it sees itself, and a descriptor of it if it could open one.
+    pub fn joined_by(&mut self, number: u64, process: Option<OwnedFd>) {
+        let Some(process) = process else { return };
+        let seen = exits::number(&process);
+        let is_child = seen.map_or(number == u64::from(self.id()), |seen| seen == self.id());
+        self.program = (!is_child).then_some(Program { process, number: seen });
+    }
+
+    /// Whether nothing of it runs that is known.
+    pub fn is_over(&self) -> bool {
+        self.ending.is_some() && self.program.is_none()
+    }
+
+    /// Sends a signal to what has not ended: the process that was started, and the one that has joined.
     pub fn signal(&self, signal: i32) {
-        if let (None, Some(signal)) = (self.ending, Signal::from_named_raw(signal)) {
-            let _ = rustix::process::pidfd_send_signal(&self.process, signal);
+        let Some(signal) = Signal::from_named_raw(signal) else { return };
+        let started = self.ending.is_none().then_some(&self.process);
+        for process in started.into_iter().chain(self.program.as_ref().map(|program| &program.process)) {
+            let _ = rustix::process::pidfd_send_signal(process, signal);
         }
     }
 

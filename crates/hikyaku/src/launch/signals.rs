@@ -22,13 +22,14 @@ pub(super) struct Received {
 }
 
 impl Signals {
-    /// Takes the signals over, and those of `also`. They stay blocked: the process ends with its job.
+    /// Takes the signals over, and those of `also`, but not those that this process was told to ignore, as by `nohup`: ranks ignore
+    /// them too. They stay blocked: the process ends with its job.
     pub fn take(also: &[libc::c_int]) -> Result<Signals> {
         // SAFETY: libc calls on a local signal set; signalfd gives a fresh descriptor.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut set);
-            for signal in FORWARDED.iter().chain(also) {
+            for signal in FORWARDED.iter().chain(also).filter(|signal| !is_ignored(**signal)) {
                 libc::sigaddset(&mut set, *signal);
             }
             let mut before: libc::sigset_t = std::mem::zeroed();
@@ -59,6 +60,15 @@ impl Signals {
             (read == size as isize)
                 .then_some(Received { signal: info.ssi_signo as i32, from_terminal: info.ssi_code == libc::SI_KERNEL })
         }
+    }
+}
+
+/// Whether this process was started to ignore a signal.
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: asks for the action of a signal, into a local that is plain data.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
     }
 }
 

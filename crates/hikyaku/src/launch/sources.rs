@@ -13,6 +13,8 @@ pub(super) enum Source {
     Signal,
     /// The process of a rank of this host has ended.
     Process(usize),
+    /// The program that a rank of this host runs by a wrapper has ended.
+    Program(usize),
     /// A rank of this host speaks on its socket.
     Socket(usize),
     /// A rank of this host prints: to standard error, if true.

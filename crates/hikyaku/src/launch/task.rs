@@ -15,6 +15,8 @@ pub(super) struct Task {
     pub variables: Vec<(OsString, OsString)>,
     pub config: Config,
     pub bind: Bind,
+    /// Standard output is a pseudo-terminal.
+    pub tty: bool,
 }
 
 impl Task {
@@ -91,6 +93,7 @@ mod tests {
             variables: Vec::new(),
             config: Config::default(),
             bind: Bind::Core,
+            tty: false,
         };
         let last = Seats { machine_ranks: here.len(), machine_ranks_before: here.len() - 1, ..Seats::all(1) };
         assert_eq!(task.cores(&last), here.last().map(|core| vec![*core]));

@@ -6,18 +6,17 @@ use super::host::{Ended, Event, Host};
 use super::lookout::Lookout;
 use super::order::Order;
 use super::output::{Display, Printed};
-use super::policy::Policy;
+use super::policy::{Asked, Policy};
 use super::signals::{Signals, end_orphans, ends, rest};
 use super::sources::{Source, Sources};
 use super::task::Seats;
 use super::words::ToAgent;
-use super::{Ending, Hosts, Launcher, Outcome};
+use super::{Ending, Hosts, Launcher, Outcome, shown};
 use crate::error::{Error, Result};
 use crate::job::neighborhood::Secret;
 use crate::job::standstill::View;
 use crate::ni::random;
 use crate::transport::shm::layout::Layout;
-use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -48,11 +47,6 @@ impl Ranks {
             Ranks::There(fleet) => fleet.views(),
         }
     }
-}
-
-/// On standard error, if there is one.
-fn say(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 impl std::fmt::Debug for Running {
@@ -108,7 +102,7 @@ impl Running {
 
     fn new(launcher: &Launcher, ranks: Ranks, signals: Option<Signals>) -> Running {
         let size = launcher.hosts.as_ref().map_or(launcher.ranks, |hosts| hosts.host_of().len());
-        let policy = Policy::new(launcher.on_death);
+        let policy = Policy::new(launcher.on_death, launcher.grace);
         let lookout = Lookout::new(launcher.on_deadlock, launcher.timeout);
         let told = launcher.capture.then(Vec::new);
         Running { ranks, policy, lookout, told, signals, endings: vec![None; size], joined: vec![false; size] }
@@ -247,11 +241,14 @@ impl Running {
                         received.signal
                     )));
                 }
-                let table = self.lookout.table(&self.ranks.views());
-                if !table.is_empty() {
-                    self.tell(&table);
+                let asked = self.policy.asked(received.signal, Instant::now());
+                if asked != Asked::Again {
+                    let table = self.lookout.table(&self.ranks.views());
+                    if !table.is_empty() {
+                        self.tell(&table);
+                    }
                 }
-                if !self.policy.asked() {
+                if asked == Asked::Kill {
                     self.signal(libc::SIGKILL);
                     continue;
                 }
@@ -276,7 +273,7 @@ impl Running {
     fn tell(&mut self, text: &str) {
         match &mut self.told {
             Some(told) => told.push(text.trim_end().to_owned()),
-            None => say(&format!("hikyaku: {text}")),
+            None => shown::tell(&format!("hikyaku: {text}")),
         }
     }
 

@@ -28,7 +28,7 @@ use crate::transport::shm::waiting::Whom;
 use std::time::Duration;
 
 /// Moves on with every change of this file or of [`Order`].
-pub(super) const PROTOCOL: u32 = 2;
+pub(super) const PROTOCOL: u32 = 3;
 /// Whatever a launcher says fits.
 pub(super) const TO_AGENT_BYTES_MAX: usize = 64 << 20;
 /// Whatever an agent says fits.
@@ -214,6 +214,7 @@ impl ToLauncher {
                 let (how, number) = match ended.ending {
                     Ending::Exited(status) => (0, status),
                     Ending::Killed(signal) => (1, signal),
+                    Ending::Unknown => (2, 0),
                 };
                 out.u8(5).count(ended.rank).u8(how).u32(number as u32).u8(u8::from(ended.joined));
                 encode_departure(&mut out, &ended.departure);
@@ -256,6 +257,7 @@ impl ToLauncher {
                 let ending = match how {
                     0 => Ending::Exited(number),
                     1 => Ending::Killed(number),
+                    2 => Ending::Unknown,
                     _ => return None,
                 };
                 let joined = boolean(&mut from)?;

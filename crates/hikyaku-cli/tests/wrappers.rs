@@ -1,0 +1,154 @@
+//! Ranks under wrappers: shells, `time`, debuggers. What joins is not what was started, and a wrapper may keep its end to itself.
+
+mod support;
+
+use hikyaku_testing::chance::Chance;
+use hikyaku_testing::netns::Network;
+use hikyaku_testing::patience::{assert_prompt, eventually};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+use support::{Trial, err, examples, out, signal};
+
+/// A script for the shell, which stays: `%` is the program that makes a mistake, or none.
+fn script(text: &str) -> String {
+    text.replace('%', &format!("{} processes", examples().join("mistakes").display()))
+}
+
+fn run(options: &[&str], text: &str) -> Output {
+    Trial::with(options).args(&["sh", "-c", &script(text)]).run()
+}
+
+/// How a command ends by the signal of `abort`.
+const ABORTED: Option<i32> = Some(128 + 6);
+
+#[test]
+fn a_crash_is_noticed_at_once_whatever_the_wrapper_makes_of_it() {
+    // The last passes it on, the others do not.
+    for after in ["sleep 1000", "sleep 1000 & wait", "true", "exit $?"] {
+        let begin = Instant::now();
+        let output = run(&["-n", "2"], &format!("% abort; {after}"));
+        assert_eq!(output.status.code(), ABORTED, "{after}: {}", err(&output));
+        let said = err(&output);
+        assert!(said.contains("hikyaku: rank 1 was killed by signal 6; the job has ended\n"), "{after}: {said}");
+        assert!(said.contains("Error: rank 1 died"), "{after}: {said}");
+        assert_prompt(begin.elapsed(), Duration::from_secs(3), after);
+    }
+}
+
+#[test]
+fn a_failure_that_the_wrapper_hides_is_the_status() {
+    let output = run(&["-n", "2"], "% exit; true");
+    assert_eq!(output.status.code(), Some(3), "{}", err(&output));
+    assert!(err(&output).contains("rank 0 exited with status 3"), "{}", err(&output));
+}
+
+#[test]
+fn the_others_and_the_wrapper_go_on_if_asked_to() {
+    let output = run(&["-n", "2", "--on-death", "continue"], "% abort; sleep 0.7; echo after $HIKYAKU_RANK");
+    assert_eq!(output.status.code(), ABORTED, "{}", err(&output));
+    assert_eq!(support::sorted(&out(&output)), ["after 0", "after 1"]);
+}
+
+#[test]
+fn whoever_ends_well_under_a_wrapper_has_not_failed() {
+    for text in ["% none; true", "% silent; true", "% silent; sleep 0.3", "% silent & wait $!; exit 0"] {
+        let output = run(&["-n", "3"], text);
+        assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()), "{text}");
+    }
+    // Its own failures are still the wrapper's.
+    assert_eq!(run(&["-n", "2"], "% none; exit 4").status.code(), Some(4));
+}
+
+#[test]
+fn common_wrappers_do_not_hide_a_crash() {
+    let program = examples().join("mistakes");
+    let program = program.to_str().unwrap();
+    let wrappers: [&[&str]; 3] = [
+        &["time", program],
+        &["gdb", "-nx", "-batch", "-ex", "run", "-ex", "continue", "--args", program],
+        &["setsid", "--wait", program],
+    ];
+    for wrapper in wrappers {
+        if Command::new(wrapper[0]).arg("--version").output().is_err() {
+            continue;
+        }
+        let mut arguments = vec!["-n", "2"];
+        arguments.extend(wrapper);
+        arguments.extend(["processes", "abort"]);
+        let output = Trial::with(&arguments).run();
+        assert_eq!(output.status.code(), ABORTED, "{wrapper:?}: {}{}", out(&output), err(&output));
+    }
+}
+
+#[test]
+fn signals_reach_the_program_and_its_wrapper() {
+    let mut trial =
+        Trial::with(&["-n", "2", "sh", "-c", &script("trap 'echo wrapper' USR1; % trap; echo rank: $?; exit 9")]);
+    let mut job = trial.start();
+    let mut lines = BufReader::new(job.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!([lines.next().unwrap(), lines.next().unwrap()], ["ready", "ready"]);
+    // The wrapper hears it when its program has ended.
+    let launcher = trial.running(&format!("{} run -n 2 sh -c", support::HIKYAKU));
+    let launcher = launcher.first().copied().unwrap_or(job.id());
+    signal(launcher, "-USR1");
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(rest.iter().filter(|line| *line == "wrapper").count(), 2, "{rest:?}");
+    assert_eq!(rest.iter().filter(|line| **line == format!("rank: {}", 128 + 10)).count(), 2, "{rest:?}");
+    assert_eq!(job.wait().unwrap().code(), Some(128 + 10));
+    trial.await_end();
+}
+
+#[test]
+fn a_program_whose_wrapper_is_killed_ends_too() {
+    let mut trial = Trial::with(&["-n", "2", "sh", "-c", &script("% trap; true")]);
+    let mut job = trial.start();
+    let mut lines = BufReader::new(job.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!([lines.next().unwrap(), lines.next().unwrap()], ["ready", "ready"]);
+    let wrappers = trial.running(&format!("sh -c {}", script("% trap; true")));
+    signal(wrappers[0], "-KILL");
+    assert_eq!(eventually("the job stays", || job.try_wait().unwrap()).code(), Some(128 + 9));
+    trial.await_end();
+}
+
+/// Kills one rank's program under its wrapper at some moment of the start; gives whether it was there to be killed.
+fn kill_at_start(chance: &mut Chance) -> bool {
+    // The wrapper says 0 whatever has happened, and the other rank says how its program has ended.
+    let text = script("% trap; status=$?; echo ended $status; [ $HIKYAKU_RANK = 1 ] || exit $status; sleep 1");
+    let mut trial = Trial::with(&["-n", "2", "--start-timeout", "20", "sh", "-c", &text]);
+    let mut job = trial.start();
+    let program = script("% trap");
+    let found = eventually("no program", || {
+        let mut of_rank_1 = trial.running(&program).into_iter().filter(|process| {
+            let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|it| it == b"HIKYAKU_RANK=1")
+        });
+        of_rank_1.next()
+    });
+    std::thread::sleep(Duration::from_micros(chance.below(6000) as u64));
+    signal(found, "-KILL");
+    let status = eventually("the job stays", || job.try_wait().unwrap());
+    trial.await_end();
+    let said = std::io::read_to_string(job.stdout.take().unwrap()).unwrap();
+    let errors = std::io::read_to_string(job.stderr.take().unwrap()).unwrap();
+    assert!(matches!(status.code(), Some(137 | 1)), "{status}: {said}{errors}");
+    said.contains("ended 137") || errors.contains("signal 9")
+}
+
+#[test]
+fn kills_at_any_moment_of_the_start_under_a_wrapper_end_the_job() {
+    let times = std::env::var("HIKYAKU_TEST_KILLS").map_or(15, |times| times.parse().unwrap());
+    let mut chance = Chance::new(22, 0);
+    let killed = (0..times).filter(|_| kill_at_start(&mut chance)).count();
+    assert!(killed > times / 2, "{killed} of {times}");
+}
+
+#[test]
+fn over_hosts_too() {
+    let Some(network) = Network::new(2) else { return };
+    let begin = Instant::now();
+    let output = Trial::new(&network, &[(0, 1), (1, 1)]).args(&["sh", "-c", &script("% abort; sleep 1000")]).run();
+    assert_eq!(output.status.code(), ABORTED, "{}", err(&output));
+    assert!(err(&output).contains("rank 1 was killed by signal 6"), "{}", err(&output));
+    assert_prompt(begin.elapsed(), Duration::from_secs(8), "the job ended");
+}
