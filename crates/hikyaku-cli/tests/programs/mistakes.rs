@@ -36,6 +36,15 @@ fn err(job: &Job, name: &str) -> Result<()> {
             job.barrier()?;
             std::process::exit(0)
         }
+        // Each takes so many megabytes.
+        "greedy" => {
+            let bytes = std::env::var("MEGABYTES").unwrap().parse::<usize>().unwrap() << 20;
+            let taken = job.symmetric::<u8>(bytes)?;
+            println!("taken");
+            job.barrier()?;
+            drop(taken);
+            Ok(())
+        }
         "trap" => {
             println!("ready");
             job.barrier()?;

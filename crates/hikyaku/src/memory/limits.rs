@@ -28,6 +28,11 @@ pub fn check_memory(bytes: usize) -> Result<()> {
     PURSE.spend(bytes as u64, room)
 }
 
+/// Whether so many bytes are to be had, as far as is known.
+pub fn has_room(bytes: u64) -> bool {
+    room().is_none_or(|room| bytes <= room.bytes)
+}
+
 /// What is left of a limit, and which it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Room {

@@ -14,6 +14,7 @@
 //! | `heap` | handing out parts of a segment, the same way on every rank |
 //! | `limits` | what this machine can give, asked before it is taken |
 //! | `cgroup` | what control groups grant |
+//! | `turn` | taking it one after the other, where there may not be enough for all |
 
 pub mod atomic;
 pub mod cache;
@@ -24,3 +25,4 @@ pub mod limits;
 pub mod parts;
 pub mod segment;
 pub mod span;
+mod turn;

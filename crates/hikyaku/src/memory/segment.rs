@@ -6,6 +6,7 @@
 
 use super::limits;
 use super::span::Span;
+use super::turn::Turn;
 use crate::error::{Error, Result};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -149,6 +150,16 @@ impl Segment {
                 other => return other.map_err(|e| limits::explain("fallocate", e, bytes)),
             }
         }
+    }
+
+    /// As [`Segment::commit`], where `ranks` of this host may ask for as much at the same time: if there may not be enough for all, they
+    /// take turns, so that each finds out before it takes anything.
+    pub fn commit_among(&self, start: usize, bytes: usize, ranks: usize) -> Result<()> {
+        /// The margins stand for less.
+        const LARGE: usize = 1 << 20;
+        let is_scarce = || !limits::has_room((bytes as u64).saturating_mul(ranks as u64));
+        let _turn = if ranks > 1 && bytes >= LARGE && is_scarce() { Turn::of(&self.mapping.file) } else { None };
+        self.commit(start, bytes)
     }
 
     /// Gives the whole pages inside `[start, start + bytes)` back; they read as zero afterwards.

@@ -27,7 +27,7 @@ impl Base {
 
     /// Puts memory behind a part of the own heap, so that touching it cannot fail.
     pub(crate) fn commit_heap(&self, start: usize, bytes: usize) -> Result<()> {
-        self.memory.segment.commit(self.own_span(start, bytes), bytes)
+        self.memory.commit(self.own_span(start, bytes), bytes)
     }
 
     /// Gives a part of the own heap back. Not in a forked child, whatever it drops: the memory is its parent's.
@@ -69,7 +69,7 @@ impl Base {
         let span = self.own_span(start, bytes);
         self.memory.segment.release(span, bytes);
         if commit {
-            self.memory.segment.commit(span, bytes)?;
+            self.memory.commit(span, bytes)?;
         }
         if bytes < PAGE_BYTES {
             self.own_memory(start, bytes).copy_in(&vec![0u8; bytes]);

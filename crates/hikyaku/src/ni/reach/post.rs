@@ -58,7 +58,7 @@ impl Lane {
         let source = ni.memory.source(ni.local, self.port);
         let ring = ni.memory.ring(to, source);
         let offset = ring as *const _ as usize - ni.memory.segment.base() as usize;
-        ni.memory.segment.commit(offset, size_of_val(ring))?;
+        ni.memory.commit(offset, size_of_val(ring))?;
         ni.memory.attached(to, source / 64).fetch_or(1 << (source % 64), Ordering::SeqCst);
         Ok(self.enter(to, ni.memory.layout.count))
     }

@@ -353,6 +353,11 @@ impl JobMemory {
         Ok(memory)
     }
 
+    /// Puts memory behind a part of the segment, which other ranks may do at the same time.
+    pub fn commit(&self, start: usize, bytes: usize) -> Result<()> {
+        self.segment.commit_among(start, bytes, self.layout.count)
+    }
+
     /// What all ranks share.
     #[inline]
     pub fn header(&self) -> &Header {
