@@ -1,7 +1,7 @@
 //! What a process does between its fork and the program that it becomes: system calls alone, on values that were copied before.
 
 use rustix::io::FdFlags;
-use rustix::process::Pid;
+use rustix::process::{Pid, Resource, Rlimit};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
@@ -26,23 +26,32 @@ pub(super) fn without_terminal(command: &mut Command, mask: Option<libc::sigset_
     }
 }
 
-/// Starts the command as a rank: it keeps `socket`, ends with this process, sits on `core`, and has the signals of `mask` blocked.
+/// What ranks find as it was before the launcher changed it for itself.
+#[derive(Clone, Copy)]
+pub(super) struct Before {
+    /// The signals that are blocked.
+    pub mask: Option<libc::sigset_t>,
+    /// How many descriptors a process may have.
+    pub descriptors: Option<Rlimit>,
+}
+
+/// Starts the command as a rank: it keeps `socket`, ends with this process, sits on `core`, and finds everything else as it was before.
 pub(super) fn start_rank(
     mut command: Command,
     socket: &OwnedFd,
     core: Option<usize>,
-    mask: Option<libc::sigset_t>,
+    before: Before,
 ) -> std::io::Result<Child> {
     let (parent, socket) = (rustix::process::getpid(), socket.as_raw_fd());
     // SAFETY: only system calls are made, on values captured by copy.
     unsafe {
-        command.pre_exec(move || become_rank(parent, socket, core, mask));
+        command.pre_exec(move || become_rank(parent, socket, core, before));
     }
     command.spawn()
 }
 
-fn become_rank(parent: Pid, socket: i32, core: Option<usize>, mask: Option<libc::sigset_t>) -> std::io::Result<()> {
-    block(mask);
+fn become_rank(parent: Pid, socket: i32, core: Option<usize>, before: Before) -> std::io::Result<()> {
+    block(before.mask);
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     if rustix::process::getppid() != Some(parent) {
         // The launcher died before the line above.
@@ -52,7 +61,12 @@ fn become_rank(parent: Pid, socket: i32, core: Option<usize>, mask: Option<libc:
     let socket = unsafe { BorrowedFd::borrow_raw(socket) };
     rustix::io::fcntl_setfd(socket, FdFlags::empty())?;
     if let Some(core) = core {
-        crate::job::topology::bind(core)?;
+        // Where that is forbidden, as in some containers, the rank is not bound.
+        let _ = crate::job::topology::bind(core);
+    }
+    if let Some(limit) = before.descriptors {
+        // Those above the limit that are open stay open until the program begins.
+        rustix::process::setrlimit(Resource::Nofile, limit)?;
     }
     Ok(())
 }

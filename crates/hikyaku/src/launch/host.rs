@@ -5,7 +5,7 @@ use super::claim::Claims;
 use super::rank::{Pipes, Rank};
 use super::sources::{Source, Sources};
 use super::task::{Seats, Task};
-use super::{Ending, exits};
+use super::{Ending, child, descriptors, exits};
 use crate::error::Result;
 use crate::job::standstill::{self, View};
 use crate::job::topology;
@@ -80,6 +80,7 @@ impl Host {
         mut input: Option<Stdio>,
         mask: Option<libc::sigset_t>,
     ) -> Result<(Host, Vec<Pipes>)> {
+        let before = child::Before { mask, descriptors: descriptors::make_room(layout.count)? };
         let memory = JobMemory::create(layout, task.config.choices.words())?;
         let welcome = Welcome {
             size: seats.size as u64,
@@ -102,7 +103,7 @@ impl Host {
             // On failure those already started end with `host`.
             let input = input.take_if(|_| host.seats.ranks[local] == 0).unwrap_or_else(Stdio::null);
             let core = host.claims.as_ref().map(|claims| claims.cores()[local]);
-            let (rank, output) = Rank::start(task, &host.seats, local, input, core, mask)?;
+            let (rank, output) = Rank::start(task, &host.seats, local, input, core, before)?;
             host.ranks.push(rank);
             pipes.push(output);
         }

@@ -11,6 +11,7 @@
 //! | `rank` | starting one process as a rank |
 //! | `child` | what it does before it becomes the program |
 //! | `exits` | how a program has ended that a wrapper has started |
+//! | `descriptors` | how many of them ranks take |
 //! | `claim` | which cores are left by other jobs of this machine |
 //! | `host` | the ranks of one host: their memory, their processes, their welcome |
 //! | `watch` | the loop that runs a job to its end |
@@ -46,6 +47,7 @@ mod child;
 mod claim;
 mod command;
 mod crew;
+mod descriptors;
 mod exits;
 mod files;
 mod fleet;

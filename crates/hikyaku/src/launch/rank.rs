@@ -54,14 +54,14 @@ pub(super) struct Pipes {
 }
 
 impl Rank {
-    /// Starts a process as one of the ranks of this host, on `core` and with the signals of `mask` blocked, if they are given.
+    /// Starts a process as one of the ranks of this host, on `core` if that is given, which finds the rest as it was `before`.
     pub fn start(
         task: &Task,
         seats: &Seats,
         local: usize,
         input: Stdio,
         core: Option<usize>,
-        mask: Option<libc::sigset_t>,
+        before: child::Before,
     ) -> Result<(Rank, Pipes)> {
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -85,7 +85,7 @@ impl Rank {
             // A job inside a rank of another one has hosts of its own.
             None => command.env_remove(HOST_VARIABLE).env_remove(HOSTS_VARIABLE),
         };
-        let child = child::start_rank(command, &theirs, core, mask).map_err(|error| task.cannot_start(&error))?;
+        let child = child::start_rank(command, &theirs, core, before).map_err(|error| task.cannot_start(&error))?;
         let pid = Pid::from_child(&child);
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|e| Error::system("pidfd_open", e));
         let rank = match process {

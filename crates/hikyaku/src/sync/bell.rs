@@ -66,15 +66,18 @@ impl Bell {
     /// of the job do not reach, so it pays for a full one.
     pub fn ring_all(&self) {
         super::atomic::fence(Ordering::SeqCst);
-        self.wake(self.sleepers.load(Ordering::Relaxed), ANY);
+        let sleepers = self.sleepers.load(Ordering::Relaxed);
+        if sleepers != 0 {
+            self.wake(sleepers, ANY);
+        }
     }
 
     #[cold]
-    fn wake(&self, sleepers: u64, what: u64) {
-        for (index, cell) in self.cells.iter().enumerate() {
-            if sleepers & (1 << index) == 0 {
-                continue;
-            }
+    fn wake(&self, mut sleepers: u64, what: u64) {
+        while sleepers != 0 {
+            // Any rank may have set bits that no cell has.
+            let Some(cell) = self.cells.get(sleepers.trailing_zeros() as usize) else { return };
+            sleepers &= sleepers - 1;
             // Acquire pairs with the sleeper's release of its bit: the watch read here is the one it set.
             super::atomic::fence(Ordering::Acquire);
             let watch = cell.watch.load(Ordering::Relaxed);
