@@ -137,10 +137,50 @@ fn kill_at_start(chance: &mut Chance) -> bool {
 
 #[test]
 fn kills_at_any_moment_of_the_start_under_a_wrapper_end_the_job() {
-    let times = std::env::var("HIKYAKU_TEST_KILLS").map_or(15, |times| times.parse().unwrap());
+    let times = std::env::var("HIKYAKU_TEST_KILLS").map_or(10, |times| times.parse().unwrap());
     let mut chance = Chance::new(22, 0);
     let killed = (0..times).filter(|_| kill_at_start(&mut chance)).count();
     assert!(killed > times / 2, "{killed} of {times}");
+}
+
+#[test]
+fn a_wrapper_may_close_descriptors() {
+    let closes = "for n in $(seq 3 60); do eval \"exec $n>&-\"; done; % none; exit $?";
+    let output = Trial::with(&["-n", "3", "bash", "-c", &script(closes)]).run();
+    assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()));
+    let output = Trial::with(&["-n", "2", "bash", "-c", &script(&closes.replace("none", "abort"))]).run();
+    assert_eq!(output.status.code(), ABORTED, "{}", err(&output));
+    // Without the launcher it says what could be done.
+    let output = run(&[], "exec 3>&-; HIKYAKU_SOCKET=77 HIKYAKU_DOOR=hikyaku/door/none:0 % none");
+    assert!(err(&output).contains("let descriptors be passed on (in Python: close_fds=False)"), "{}", err(&output));
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_wrapper_may_run_one_program_after_the_other() {
+    for text in ["% none && % none", "for i in 1 2 3 4 5; do % none || exit 1; done", "% silent && % none && % silent"]
+    {
+        let output = run(&["-n", "3"], text);
+        assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()), "{text}");
+    }
+    // A crash of the second one is noticed, too.
+    let output = run(&["-n", "2"], "% none; % abort; sleep 1000");
+    assert_eq!(output.status.code(), ABORTED, "{}", err(&output));
+    // Whoever waits for a rank whose wrapper has ended is told.
+    let output = run(&["-n", "2"], "% none; [ $HIKYAKU_RANK = 1 ] || % none");
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    assert!(err(&output).contains("rank 1 has left the job"), "{}", err(&output));
+}
+
+#[test]
+fn two_programs_of_one_rank_at_a_time_are_refused() {
+    let output = run(
+        &["-n", "2"],
+        "pipe=$(mktemp -u); mkfifo $pipe; % trap > $pipe & first=$!; read ready < $pipe; rm $pipe
+        % none; status=$?; kill $first; exit $status",
+    );
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    assert!(err(&output).contains("each rank is one program at a time"), "{}", err(&output));
 }
 
 #[test]

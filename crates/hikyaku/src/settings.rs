@@ -105,7 +105,7 @@ pub const SETTINGS: [Setting; 11] = [
 ];
 
 /// What the launcher tells each rank by its environment; no settings.
-pub const TOLD: [(&str, &str); 7] = [
+pub const TOLD: [(&str, &str); 8] = [
     ("HIKYAKU_RANK", "the number of this rank"),
     ("HIKYAKU_SIZE", "how many ranks the job has"),
     ("HIKYAKU_LOCAL_RANK", "the number of this rank among those of its host"),
@@ -113,6 +113,7 @@ pub const TOLD: [(&str, &str); 7] = [
     ("HIKYAKU_HOST", "the name of its host, as `--hosts` gave it; only over hosts"),
     ("HIKYAKU_HOSTS", "how many hosts the job has; only over hosts"),
     ("HIKYAKU_SOCKET", "the descriptor by which the library finds the launcher"),
+    ("HIKYAKU_DOOR", "the name by which it finds the launcher if a wrapper has closed that descriptor"),
 ];
 
 fn is_switch(text: &str) -> bool {

@@ -31,6 +31,11 @@ fn look(number: i32) -> rustix::io::Result<BorrowedFd<'static>> {
     Ok(socket)
 }
 
+/// Whether a process ends with what is said on this socket: this one, or another that has inherited it too.
+pub(super) fn is_used(socket: &OwnedFd) -> bool {
+    rustix::fs::fcntl_getfl(socket).is_ok_and(|flags| flags.bits() & libc::O_ASYNC as u32 != 0)
+}
+
 /// Has the kernel end this process when the other end of the socket closes, or says anything: the socket's input signal is SIGKILL.
 pub(super) fn end_with(socket: &OwnedFd) -> std::io::Result<()> {
     const F_SETSIG: libc::c_int = 10;

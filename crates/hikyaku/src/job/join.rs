@@ -3,7 +3,7 @@
 use super::neighborhood::Neighborhood;
 use super::pmi::Protocol;
 use super::watch::Watch;
-use super::wire::{self, HOSTS_VARIABLE, Hello, SOCKET_VARIABLE, Welcome};
+use super::wire::{self, DOOR_VARIABLE, HOSTS_VARIABLE, Hello, SOCKET_VARIABLE, Welcome};
 use super::{Config, Job, address, exit, inherited, rendezvous};
 use crate::error::{Error, Result};
 use crate::memory::segment::Segment;
@@ -82,7 +82,7 @@ fn join_once() -> Result<()> {
 /// Joins the job of our own launcher.
 fn join(socket: &str) -> Result<Job> {
     join_once()?;
-    let socket = take_socket(socket)?;
+    let socket = find_launcher(socket)?;
     wire::check_user(&socket)?;
     let over_hosts = std::env::var(HOSTS_VARIABLE).is_ok_and(|hosts| hosts != "1");
     let open = if over_hosts { Some(Open::new()?) } else { None };
@@ -190,6 +190,24 @@ fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>, far: O
     Ok(job)
 }
 
+/// The way to the launcher: the inherited descriptor, or a new one if a wrapper has closed it, or if another program has joined by it
+/// before, which would end with whatever is said there. It is closed to programs this process may start.
+fn find_launcher(number: &str) -> Result<OwnedFd> {
+    let inherited = match take_socket(number) {
+        Ok(socket) if !inherited::is_used(&socket) => return Ok(socket),
+        Ok(_) => Error::Launcher { reason: "another program of this rank has joined the job before".into() },
+        Err(error) => error,
+    };
+    let Ok(door) = std::env::var(DOOR_VARIABLE) else { return Err(inherited) };
+    wire::call(&door).map_err(|error| Error::Launcher {
+        reason: format!(
+            "`hikyaku run` started this program, but whatever stands between them has closed descriptor {number} \
+             ({SOCKET_VARIABLE}) or used it before, and the launcher does not answer at its door ({error}); let descriptors be passed \
+             on (in Python: close_fds=False), or unset {SOCKET_VARIABLE} to run the program alone or under another launcher"
+        ),
+    })
+}
+
 /// The inherited descriptor, if it is one, now closed to programs this process may start.
 fn take_socket(text: &str) -> Result<OwnedFd> {
     let unusable = |why: String| Error::Launcher {
@@ -226,7 +244,11 @@ fn introduce(socket: &OwnedFd, open: Option<&Open>) -> Result<(Welcome, OwnedFd,
         return Err(error);
     }
     let Some(memory) = descriptor else {
-        return Err(Error::Launcher { reason: "another program of this rank has joined the job before".into() });
+        return Err(Error::Launcher {
+            reason: "another program of this rank has joined the job and has not left it, or has died; each rank is one program at a \
+                     time, and over several hosts one program in all"
+                .into(),
+        });
     };
     if welcome.hosts <= 1 {
         return Ok((welcome, memory, None));

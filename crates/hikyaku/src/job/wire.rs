@@ -18,7 +18,8 @@ use bytemuck::{Pod, Zeroable};
 use rustix::event::PollFd;
 use rustix::fs::Timespec;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -27,6 +28,8 @@ use std::time::{Duration, Instant};
 
 /// Names the inherited socket.
 pub const SOCKET_VARIABLE: &str = "HIKYAKU_SOCKET";
+/// Names the launcher's door, and which rank of the host it is, in case a wrapper closes the socket.
+pub const DOOR_VARIABLE: &str = "HIKYAKU_DOOR";
 /// Tells scripts their rank.
 pub const RANK_VARIABLE: &str = "HIKYAKU_RANK";
 /// Tells scripts the number of ranks.
@@ -83,6 +86,37 @@ impl Hello {
     pub fn is_valid(&self) -> bool {
         self.magic == MAGIC
     }
+}
+
+/// The first words of a rank that has come by the launcher's door; [`Hello`] follows.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Call {
+    /// Says that this library speaks.
+    magic: u64,
+    /// The layout it was built for: all messages begin alike.
+    format: u64,
+    local: u64,
+}
+
+impl Call {
+    /// Which rank of the host comes.
+    pub fn local(&self) -> Option<usize> {
+        usize::try_from(self.local).ok().filter(|_| self.magic == MAGIC)
+    }
+}
+
+/// Comes to the launcher by its door, whose name and the rank's number on its host are `address`.
+pub fn call(address: &str) -> Result<OwnedFd> {
+    let wrong = || Error::Launcher { reason: format!("{DOOR_VARIABLE}={address} is no door of a launcher") };
+    let (name, local) = address.rsplit_once(':').ok_or_else(wrong)?;
+    let local = local.parse().map_err(|_| wrong())?;
+    let name = SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(|_| wrong())?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        .map_err(|e| Error::system("socket", e))?;
+    rustix::net::connect(&socket, &name).map_err(|e| Error::system("connect", e))?;
+    send(socket.as_fd(), &Call { magic: MAGIC, format: FORMAT, local }, None)?;
+    Ok(socket)
 }
 
 /// The launcher's answer.

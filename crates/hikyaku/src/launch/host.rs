@@ -2,12 +2,14 @@
 //! over several hosts every agent has one.
 
 use super::claim::Claims;
+use super::door::Door;
 use super::rank::{Pipes, Rank};
+use super::rounds::Rounds;
 use super::sources::{Source, Sources};
 use super::task::{Seats, Task};
 use super::{Ending, child, descriptors, exits};
 use crate::error::Result;
-use crate::job::standstill::{self, View};
+use crate::job::standstill::{self, Presence, View};
 use crate::job::topology;
 use crate::job::wire::{self, Absence, Hello, Welcome};
 use crate::sync::fence::Fences;
@@ -20,7 +22,8 @@ use std::sync::atomic::Ordering;
 pub(super) struct Host {
     seats: Seats,
     ranks: Vec<Rank>,
-    memory: JobMemory,
+    rounds: Rounds,
+    door: Option<Door>,
     welcome: Welcome,
     admission: Admission,
     /// The cores of its ranks, taken from other jobs of this machine.
@@ -81,14 +84,14 @@ impl Host {
         mask: Option<libc::sigset_t>,
     ) -> Result<(Host, Vec<Pipes>)> {
         let before = child::Before { mask, descriptors: descriptors::make_room(layout.count)? };
-        let memory = JobMemory::create(layout, task.config.choices.words())?;
+        let rounds = Rounds::new(layout, task.config.choices.words(), job)?;
+        let door = Door::open();
         let welcome = Welcome {
             size: seats.size as u64,
             near: layout.count as u64,
             hosts: seats.hosts as u64,
             ports: layout.ports as u64,
             heap_half_bytes: layout.heap_half_bytes as u64,
-            job,
             fences: Fences::for_processes() as u64,
             crowded: (seats.machine_ranks > topology::cores().len()) as u64,
             launcher: std::process::id() as u64,
@@ -97,13 +100,14 @@ impl Host {
         };
         let claims = task.claim(&seats);
         let admission = if seats.hosts > 1 { Admission::Waiting } else { Admission::Open };
-        let mut host = Host { seats, ranks: Vec::with_capacity(layout.count), memory, welcome, admission, claims };
+        let mut host =
+            Host { seats, ranks: Vec::with_capacity(layout.count), rounds, door, welcome, admission, claims };
         let mut pipes = Vec::with_capacity(layout.count);
         for local in 0..layout.count {
             // On failure those already started end with `host`.
             let input = input.take_if(|_| host.seats.ranks[local] == 0).unwrap_or_else(Stdio::null);
             let core = host.claims.as_ref().map(|claims| claims.cores()[local]);
-            let (rank, output) = Rank::start(task, &host.seats, local, input, core, before)?;
+            let (rank, output) = Rank::start(task, &host.seats, local, input, core, host.door.as_ref(), before)?;
             host.ranks.push(rank);
             pipes.push(output);
         }
@@ -127,6 +131,10 @@ impl Host {
 
     /// What to wait for.
     pub fn watch<'a>(&'a self, sources: &mut Sources<'a>) {
+        if let Some(door) = &self.door {
+            sources.reads(Source::Door, &door.socket);
+            door.callers().for_each(|(index, caller)| sources.reads(Source::Caller(index), caller));
+        }
         for (local, rank) in self.ranks.iter().enumerate() {
             if let Some(program) = &rank.program {
                 sources.reads(Source::Program(local), &program.process);
@@ -146,6 +154,15 @@ impl Host {
             Source::Process(local) => self.look_at(local),
             Source::Program(local) => self.look_at_program(local),
             Source::Socket(local) => self.hear(local),
+            Source::Door => {
+                self.door.as_mut()?.admit();
+                None
+            }
+            Source::Caller(index) => {
+                let (local, socket) = self.door.as_mut()?.ask(index)?;
+                self.ranks.get_mut(local)?.comes_by(socket);
+                None
+            }
             _ => None,
         }
     }
@@ -160,12 +177,13 @@ impl Host {
                 return None;
             }
         };
-        // Only one program of a rank, and only one built for the same layout, is given the memory.
-        let endpoint = hello.endpoint().filter(|_| hello.format == FORMAT && !rank.welcomed && !rank.waits);
-        let Some(endpoint) = endpoint else {
+        // Only one program of a rank at a time, and only one built for the same layout, is given the memory.
+        let endpoint = hello.endpoint().filter(|_| hello.format == FORMAT && !rank.waits);
+        let Some(endpoint) = endpoint.filter(|_| self.may_join(local)) else {
             self.answer(local, false);
             return None;
         };
+        let rank = &mut self.ranks[local];
         rank.waits = true;
         rank.joined_by(hello.process, process);
         if let Admission::Waiting = self.admission {
@@ -173,6 +191,37 @@ impl Host {
         }
         self.admit(local);
         None
+    }
+
+    /// Whether a program may join as this rank: the first, or on one host the next one after that has left. That one is in the next round.
+    fn may_join(&mut self, local: usize) -> bool {
+        let rank = &self.ranks[local];
+        if !rank.welcomed {
+            return rank.told.is_none();
+        }
+        let round = rank.round + 1;
+        let has_left = self.memory(local).block(Local(local as u32)).life.state().has_left();
+        if !has_left || rank.told.is_some() || !matches!(self.admission, Admission::Open) {
+            return false;
+        }
+        match self.rounds.begin(round) {
+            // It does not begin: the program is told that it cannot join.
+            Err(_) => return false,
+            Ok(Some(memory)) => {
+                let ended = self.ranks.iter().enumerate().filter_map(|(local, rank)| Some((local, rank.told?)));
+                ended.for_each(|(local, state)| memory.mark_departed(Local(local as u32), state));
+            }
+            Ok(None) => {}
+        }
+        self.ranks[local].round = round;
+        let last = self.ranks.iter().filter(|rank| rank.told.is_none()).map(|rank| rank.round).min();
+        self.rounds.forget_before(last.unwrap_or(round));
+        true
+    }
+
+    /// The memory of the program that a rank is at.
+    fn memory(&self, local: usize) -> &JobMemory {
+        &self.rounds.of(self.ranks[local].round).memory
     }
 
     /// Tells a rank that waits what it waits for, if that is known.
@@ -196,13 +245,16 @@ impl Host {
         self.ranks[local].welcomed = true;
         self.answer(local, true);
         // The rank may have read the welcome while the kernel was still about to tell it of that.
-        self.memory.block(Local(local as u32)).life.welcomed.store(1, Ordering::Release);
+        self.memory(local).block(Local(local as u32)).life.welcomed.store(1, Ordering::Release);
     }
 
     /// Sends a welcome, with the memory or without.
     fn answer(&mut self, local: usize, with_memory: bool) {
-        let welcome = Welcome { rank: self.seats.ranks[local] as u64, local: local as u64, ..self.welcome };
-        let file = with_memory.then(|| self.memory.segment.file());
+        // One that is refused may have ended long ago.
+        let round = self.rounds.get(self.ranks[local].round);
+        let job = round.map_or(0, |round| round.job);
+        let welcome = Welcome { rank: self.seats.ranks[local] as u64, local: local as u64, job, ..self.welcome };
+        let file = round.filter(|_| with_memory).map(|round| round.memory.segment.file());
         let sent = self.ranks[local].socket.as_ref().map(|socket| {
             wire::send(socket.as_fd(), &welcome, file)?;
             match &self.admission {
@@ -251,11 +303,12 @@ impl Host {
         let rank = &mut self.ranks[local];
         let ending = rank.program.take_if(|program| exits::has_ended(&program.process))?.ending();
         let started = rank.ending;
-        let life = &self.memory.block(Local(local as u32)).life;
+        let memory = self.memory(local);
+        let life = &memory.block(Local(local as u32)).life;
         let has_left = life.state().has_left();
         if has_left || life.farewell.load(Ordering::Acquire) != 0 || ending == Some(Ending::Exited(0)) {
             if !has_left {
-                self.memory.mark_departed(Local(local as u32), State::Left);
+                memory.mark_departed(Local(local as u32), State::Left);
             }
             return self.tell_end(local, started?);
         }
@@ -265,16 +318,19 @@ impl Host {
 
     /// A rank has ended, which is told once.
     fn tell_end(&mut self, local: usize, ending: Ending) -> Option<Event> {
+        let state = if ending == Ending::Exited(0) { State::Left } else { State::Dead };
         let rank = &mut self.ranks[local];
-        if std::mem::replace(&mut rank.told, true) {
+        if rank.told.replace(state).is_some() {
             return None;
         }
-        let joined = rank.welcomed;
-        let life = &self.memory.block(Local(local as u32)).life;
-        let state = if ending == Ending::Exited(0) { State::Left } else { State::Dead };
-        if !life.state().has_left() {
-            self.memory.mark_departed(Local(local as u32), state);
+        let (round, joined) = (rank.round, rank.welcomed);
+        for round in self.rounds.from(round) {
+            // It does not come to those after its own.
+            if !round.memory.block(Local(local as u32)).life.state().has_left() {
+                round.memory.mark_departed(Local(local as u32), state);
+            }
         }
+        let life = &self.rounds.of(round).memory.block(Local(local as u32)).life;
         let departure = Departure { state: life.state(), arrivals: life.arrivals.load(Ordering::Relaxed) };
         let blame = Blame::from_word(life.blame.load(Ordering::Relaxed), self.seats.size);
         Some(Event::Ended(Ended { rank: self.seats.ranks[local], ending, joined, departure, blame }))
@@ -283,12 +339,21 @@ impl Host {
     /// A rank of another host has ended: those of this one are told.
     pub fn news(&self, rank: usize, departure: Departure) {
         debug_assert!(!self.seats.ranks.contains(&rank), "{departure:?} of a rank of this host");
-        self.memory.tell_of(rank, departure.state, departure.arrivals);
+        // Over several hosts there is one round.
+        self.rounds.from(0).for_each(|round| round.memory.tell_of(rank, departure.state, departure.arrivals));
     }
 
     /// What its ranks wait for.
     pub fn views(&self) -> Vec<View> {
-        standstill::look(&self.memory, &self.seats.ranks)
+        let gone = |rank: &usize| View { presence: Presence::Gone, ..View::unknown(*rank) };
+        let mut views: Vec<View> = self.seats.ranks.iter().map(gone).collect();
+        for (number, round) in self.rounds.iter() {
+            let looked = standstill::look(&round.memory, &self.seats.ranks).into_iter().enumerate();
+            looked
+                .filter(|(local, _)| self.ranks[*local].round == number)
+                .for_each(|(local, view)| views[local] = view);
+        }
+        views
     }
 
     /// Sends a signal to all ranks that have not ended.

@@ -14,6 +14,7 @@
 //! | `descriptors` | how many of them ranks take |
 //! | `claim` | which cores are left by other jobs of this machine |
 //! | `host` | the ranks of one host: their memory, their processes, their welcome |
+//! | `rounds`, `door` | likewise: one program after the other; the way in for those whose wrapper closes descriptors |
 //! | `watch` | the loop that runs a job to its end |
 //! | `policy` | who failed first, and when the others are asked to end |
 //! | `lookout` | whether it moves, and what is told if it does not |
@@ -48,6 +49,7 @@ mod claim;
 mod command;
 mod crew;
 mod descriptors;
+mod door;
 mod exits;
 mod files;
 mod fleet;
@@ -64,6 +66,7 @@ mod policy;
 mod rank;
 mod relay;
 mod remote;
+mod rounds;
 mod shown;
 mod signals;
 mod sources;
@@ -79,8 +82,8 @@ pub use watch::Running;
 
 use crate::error::Result;
 use crate::job::wire::{
-    HOST_VARIABLE, HOSTS_VARIABLE, LOCAL_RANK_VARIABLE, LOCAL_SIZE_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE,
-    SOCKET_VARIABLE,
+    DOOR_VARIABLE, HOST_VARIABLE, HOSTS_VARIABLE, LOCAL_RANK_VARIABLE, LOCAL_SIZE_VARIABLE, RANK_VARIABLE,
+    SIZE_VARIABLE, SOCKET_VARIABLE,
 };
 use crate::job::{Config, topology};
 use std::ffi::{OsStr, OsString};
@@ -361,8 +364,9 @@ impl Launcher {
 
     /// What ranks of other hosts run: with this process's settings of the library, and with its paths, whatever they find there.
     fn task_for_others(&self) -> Task {
-        const OF_ONE_RANK: [&str; 7] = [
+        const OF_ONE_RANK: [&str; 8] = [
             SOCKET_VARIABLE,
+            DOOR_VARIABLE,
             RANK_VARIABLE,
             SIZE_VARIABLE,
             LOCAL_RANK_VARIABLE,

@@ -1,12 +1,14 @@
 //! Starting one process as a rank.
 
+use super::door::Door;
 use super::task::{Seats, Task};
 use super::{Ending, child, exits, terminal};
 use crate::error::{Error, Result};
 use crate::job::wire::{
-    HOST_VARIABLE, HOSTS_VARIABLE, LOCAL_RANK_VARIABLE, LOCAL_SIZE_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE,
-    SOCKET_VARIABLE,
+    DOOR_VARIABLE, HOST_VARIABLE, HOSTS_VARIABLE, LOCAL_RANK_VARIABLE, LOCAL_SIZE_VARIABLE, RANK_VARIABLE,
+    SIZE_VARIABLE, SOCKET_VARIABLE,
 };
+use crate::transport::shm::layout::State;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -28,8 +30,12 @@ pub(super) struct Rank {
     pub welcomed: bool,
     /// How it ended, once it has.
     pub ending: Option<Ending>,
-    /// Its end was told to the others.
-    pub told: bool,
+    /// What it is for the others, once they were told of its end.
+    pub told: Option<State>,
+    /// Which of the programs that its wrapper runs one after the other it is at.
+    pub round: usize,
+    /// Sockets of earlier programs. Processes that those have forked, and that still hold the other side, would end if one were closed.
+    earlier: Vec<OwnedFd>,
 }
 
 /// A program that has joined as the rank, and that the process which was started has run: a wrapper.
@@ -61,6 +67,7 @@ impl Rank {
         local: usize,
         input: Stdio,
         core: Option<usize>,
+        door: Option<&Door>,
         before: child::Before,
     ) -> Result<(Rank, Pipes)> {
         let (ours, theirs) =
@@ -80,6 +87,10 @@ impl Rank {
             .stdin(input)
             .stdout(output_end)
             .stderr(errors_end);
+        match door {
+            Some(door) => command.env(DOOR_VARIABLE, door.address(local)),
+            None => command.env_remove(DOOR_VARIABLE),
+        };
         match &seats.host {
             Some(host) => command.env(HOST_VARIABLE, host).env(HOSTS_VARIABLE, seats.hosts.to_string()),
             // A job inside a rank of another one has hosts of its own.
@@ -97,7 +108,9 @@ impl Rank {
                 waits: false,
                 welcomed: false,
                 ending: None,
-                told: false,
+                told: None,
+                round: 0,
+                earlier: Vec::new(),
             },
             Err(error) => {
                 let mut child = child;
@@ -132,6 +145,11 @@ impl Rank {
         let seen = exits::number(&process);
         let is_child = seen.map_or(number == u64::from(self.id()), |seen| seen == self.id());
         self.program = (!is_child).then_some(Program { process, number: seen });
+    }
+
+    /// Its program has come by another way than the socket that it was given.
+    pub fn comes_by(&mut self, socket: OwnedFd) {
+        self.earlier.extend(self.socket.replace(socket));
     }
 
     /// Whether nothing of it runs that is known.

@@ -17,6 +17,10 @@ pub(super) enum Source {
     Program(usize),
     /// A rank of this host speaks on its socket.
     Socket(usize),
+    /// A process comes by the door.
+    Door,
+    /// One that has come says which rank it is.
+    Caller(usize),
     /// A rank of this host prints: to standard error, if true.
     Output(usize, bool),
     /// Rank 0 of this host takes input.
