@@ -211,7 +211,7 @@ fn code_of(error: &Error) -> c_int {
         Error::NoPort { .. } => HK_ERR_PORTS,
         Error::Invalid(_) | Error::Setting { .. } => HK_ERR_INVALID,
         Error::NoMemory { .. } => HK_ERR_MEMORY,
-        Error::StartTimeout { .. } | Error::Launcher { .. } => HK_ERR_START,
+        Error::StartTimeout { .. } | Error::Launcher { .. } | Error::CannotStart { .. } => HK_ERR_START,
         Error::System { .. } => HK_ERR_SYSTEM,
         // The library may learn to fail in new ways before this file does.
         _ => HK_ERR_INTERNAL,

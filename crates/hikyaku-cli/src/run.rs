@@ -1,5 +1,6 @@
 //! `hikyaku run`: starts a program as the ranks of a job.
 
+use hikyaku::Error;
 use hikyaku::launch::{Bind, Ending, Hosts, Launcher, OnDeadlock, OnDeath, Outcome, Running};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +12,7 @@ use std::time::Duration;
 ///
 /// Standard input goes to rank 0. The output of all ranks is printed here, whole lines at a time. Signals are passed on, unless this
 /// program was told to ignore them, as by nohup; a second Ctrl-C kills the job. The exit status is that of the rank that failed first, or
-/// 0. A part of the output that cannot be written is a failure, too.
+/// 0. A part of the output that cannot be written is a failure, too. A program that cannot be started gives 127 if there is none, else 126.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -56,7 +57,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "DIR", conflicts_with = "tag")]
     output: Option<PathBuf>,
 
-    /// Bind each rank to a core of its own, if enough cores are free; `none` leaves the placement to the system
+    /// Bind each rank to a core of its own, if there are several ranks and enough cores are free; `none` leaves the placement to the system
     #[arg(long, value_enum, default_value = "core")]
     bind: BindChoice,
 
@@ -200,7 +201,18 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
             launcher = launcher.agent(agent);
         }
     }
-    let running = launcher.start().map_err(|error| error.to_string())?;
+    let running = match launcher.start() {
+        Ok(running) => running,
+        Err(error) => {
+            complain!("hikyaku: {error}");
+            return Ok(ExitCode::from(match error {
+                // As shells have it.
+                Error::CannotStart { exists: false, .. } => 127,
+                Error::CannotStart { .. } => 126,
+                _ => 1,
+            }));
+        }
+    };
     if arguments.verbose {
         describe(&launcher, &running, hosts.as_ref());
     }

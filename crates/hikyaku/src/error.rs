@@ -325,6 +325,16 @@ pub enum Error {
         /// What it may be.
         accepted: &'static str,
     },
+    /// The program of a job's ranks cannot be started.
+    #[error("cannot start {program}: {reason}")]
+    CannotStart {
+        /// The program.
+        program: String,
+        /// Why.
+        reason: String,
+        /// Whether there is such a program at all.
+        exists: bool,
+    },
     /// A host of the job does not do its part.
     #[error("host {host}: {reason}")]
     Host {
@@ -451,6 +461,7 @@ impl fmt::Debug for Error {
             StartTimeout { missing, after }
             Launcher { reason }
             Setting { name, value, accepted }
+            CannotStart { program, reason, exists }
             Host { host, reason }
             System { call, errno }
         }

@@ -229,7 +229,7 @@ fn code_of(error: &Error) -> c_int {
         Error::ForkedChild => FMPL_ERR_FORKED,
         Error::Mismatch { .. } => FMPL_ERR_MISMATCH,
         Error::NoMemory { .. } | Error::NoPort { .. } => FMPL_ERR_MEMORY,
-        Error::StartTimeout { .. } | Error::Launcher { .. } => FMPL_ERR_START,
+        Error::StartTimeout { .. } | Error::Launcher { .. } | Error::CannotStart { .. } => FMPL_ERR_START,
         Error::System { .. } => FMPL_ERR_SYSTEM,
         // The library may learn to fail in new ways before this file does.
         _ => FMPL_ERR_INTERNAL,

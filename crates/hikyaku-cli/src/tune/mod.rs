@@ -105,6 +105,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         return Err("at least 2 ranks and 1 round".into());
     }
     let path = Tuned::path().ok_or("no home folder to store the choices in; set HIKYAKU_TUNE to a file")?;
+    let cannot = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    if !arguments.dry_run {
+        Tuned::check_writable(&path).map_err(cannot)?;
+    }
     let findings = measure_all(&arguments)?;
     report::print(&findings);
     if arguments.dry_run {
@@ -116,7 +120,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let tuned = Tuned { machine: Machine::here(), measured: now.as_secs(), choices };
-    tuned.save(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    tuned.save(&path).map_err(cannot)?;
     say!("\nStored in {}; `hikyaku info -n N` explains it.", path.display());
     Ok(ExitCode::SUCCESS)
 }

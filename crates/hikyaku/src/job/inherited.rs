@@ -31,6 +31,21 @@ fn look(number: i32) -> rustix::io::Result<BorrowedFd<'static>> {
     Ok(socket)
 }
 
+/// Who has made a socket's other end: process and user. The process is 0 if it is not in this namespace.
+pub(super) fn peer(socket: BorrowedFd<'_>) -> std::io::Result<(i32, u32)> {
+    // SAFETY: plain integers, which the kernel fills; their size is told and checked.
+    unsafe {
+        let mut credentials: libc::ucred = std::mem::zeroed();
+        let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+        let into = (&raw mut credentials).cast();
+        match libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, into, &mut bytes) {
+            0 if bytes as usize == size_of::<libc::ucred>() => Ok((credentials.pid, credentials.uid)),
+            0 => Err(Errno::INVAL.into()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    }
+}
+
 /// Whether a process ends with what is said on this socket: this one, or another that has inherited it too.
 pub(super) fn is_used(socket: &OwnedFd) -> bool {
     rustix::fs::fcntl_getfl(socket).is_ok_and(|flags| flags.bits() & libc::O_ASYNC as u32 != 0)

@@ -233,8 +233,11 @@ fn introduce(socket: &OwnedFd, open: Option<&Open>) -> Result<(Welcome, OwnedFd,
         Some(open) => Hello::reached_by(&open.name()?)?,
         None => Hello::new(),
     };
-    // A wrapper may have started this process. With a descriptor the launcher sees its end, in whichever namespace it is.
-    let process = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok();
+    // If a wrapper has started this process, the launcher sees its end by a descriptor, in whichever namespace it is.
+    let launcher = inherited::peer(socket.as_fd()).map_or(0, |(process, _)| process);
+    let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
+    let own = || rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok();
+    let process = if parent == Some(launcher) { None } else { own() };
     wire::send(socket.as_fd(), &hello, process.as_ref().map(AsFd::as_fd)).map_err(|_| gone())?;
     let (welcome, descriptor) = wire::receive::<Welcome>(socket.as_fd())?.ok_or_else(gone)?;
     if !welcome.is_valid() || welcome.format != FORMAT {

@@ -30,6 +30,12 @@ pub fn bind(core: usize) -> std::io::Result<()> {
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
+/// Whether threads of this process can be bound, which some containers forbid.
+pub fn may_bind() -> bool {
+    let allowed = rustix::thread::sched_getaffinity(None);
+    allowed.and_then(|allowed| rustix::thread::sched_setaffinity(None, &allowed)).is_ok()
+}
+
 fn is_first_sibling(core: usize) -> bool {
     let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
     let Ok(list) = std::fs::read_to_string(path) else { return true };

@@ -13,6 +13,8 @@
 
 use super::choice::{Call, Choices, Version};
 use super::topology;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
@@ -63,7 +65,10 @@ impl Tuned {
             Ok(all) => all.into_iter().find(|tuned| tuned.machine == Machine::here()),
             Err(problem) => {
                 static WARNED: Once = Once::new();
-                WARNED.call_once(|| eprintln!("hikyaku: {problem}; the built-in choices are used"));
+                WARNED.call_once(|| {
+                    // Without a standard error there is nobody to tell.
+                    let _ = writeln!(std::io::stderr(), "hikyaku: {problem}; the built-in choices are used");
+                });
                 None
             }
         }
@@ -71,11 +76,24 @@ impl Tuned {
 
     /// What a file tells, of all machines; nothing if there is none.
     pub fn load(path: &Path) -> Result<Vec<Tuned>, String> {
-        match std::fs::read_to_string(path) {
+        match read(path) {
             Ok(text) => parse(&text).map_err(|(line, problem)| format!("{}, line {line}: {problem}", path.display())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
         }
+    }
+
+    /// Fails if [`Tuned::save`] could not write the file, which is found out before anything is measured.
+    pub fn check_writable(path: &Path) -> std::io::Result<()> {
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(no_file());
+        }
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let new = new_name(path);
+        std::fs::File::create(&new)?;
+        std::fs::remove_file(new)
     }
 
     /// Writes this into a file, in the place of what it told of the same machine. A file that cannot be understood is
@@ -85,11 +103,10 @@ impl Tuned {
         all.retain(|other| other.machine != self.machine);
         all.push(self.clone());
         let text: String = all.iter().map(Tuned::to_text).collect();
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
+        // What is no file must not be put away for one.
+        Tuned::check_writable(path)?;
         // Whoever reads it meanwhile sees the old one or the new one.
-        let new = path.with_extension(format!("new.{}", std::process::id()));
+        let new = new_name(path);
         std::fs::write(&new, format!("# Which version of a collective is used; written by `hikyaku tune`.\n{text}"))?;
         std::fs::rename(&new, path)
     }
@@ -165,6 +182,33 @@ fn parse_choice(text: &str) -> Option<(Call, usize, usize, Version)> {
     let (ranks, bytes) = (words.next().and_then(limit)?, words.next().and_then(limit)?);
     let version = words.next().and_then(Version::named)?;
     (words.next().is_none() && call.has(version, bytes)).then_some((call, ranks, bytes, version))
+}
+
+/// The longest file that is read: one of some hundred machines.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Reads a file, and nothing else: a device may have no end, and a pipe no writer.
+fn read(path: &Path) -> std::io::Result<String> {
+    // Opening a pipe would wait for a writer without this.
+    let file = std::fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(no_file());
+    }
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+    match text.len() as u64 <= FILE_BYTES_MAX {
+        true => Ok(text),
+        false => Err(std::io::Error::other("it is longer than 1 MB")),
+    }
+}
+
+fn no_file() -> std::io::Error {
+    std::io::Error::other("it is no file")
+}
+
+/// Where a file is written before it takes its place.
+fn new_name(path: &Path) -> PathBuf {
+    path.with_extension(format!("new.{}", std::process::id()))
 }
 
 #[cfg(test)]

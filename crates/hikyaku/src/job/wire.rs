@@ -12,6 +12,7 @@
 //! In a job over several hosts the launcher answers when all ranks have said how they are reached. Who launches is the agent
 //! of the rank's host there. Afterwards nothing more is said. The rank keeps its end: should the launcher die, the kernel ends the rank.
 
+use super::inherited;
 use crate::error::{Error, Result};
 use crate::transport::shm::layout::{FORMAT, Layout};
 use bytemuck::{Pod, Zeroable};
@@ -305,17 +306,13 @@ pub fn await_input(polled: &mut [PollFd<'_>], deadline: Instant) -> Result<bool>
 /// Whether the other end of `socket` belongs to this user.
 pub fn check_user(socket: impl AsFd) -> Result<()> {
     let refused = |reason: String| Error::Launcher { reason };
-    let peer = rustix::net::sockopt::socket_peercred(socket)
+    let (_, user) = inherited::peer(socket.as_fd())
         .map_err(|error| refused(format!("the socket to whoever makes the job's memory is none ({error})")))?;
-    let mine = rustix::process::geteuid();
-    if peer.uid == mine || peer.uid.is_root() {
+    let mine = rustix::process::geteuid().as_raw();
+    if user == mine || user == 0 {
         return Ok(());
     }
-    Err(refused(format!(
-        "whoever makes the job's memory is user {}, this process is of user {}",
-        peer.uid.as_raw(),
-        mine.as_raw()
-    )))
+    Err(refused(format!("whoever makes the job's memory is user {user}, this process is of user {mine}")))
 }
 
 #[cfg(test)]

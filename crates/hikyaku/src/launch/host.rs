@@ -7,7 +7,7 @@ use super::rank::{Pipes, Rank};
 use super::rounds::Rounds;
 use super::sources::{Source, Sources};
 use super::task::{Seats, Task};
-use super::{Ending, child, descriptors, exits};
+use super::{Ending, child, descriptors, exits, program};
 use crate::error::Result;
 use crate::job::standstill::{self, Presence, View};
 use crate::job::topology;
@@ -83,6 +83,7 @@ impl Host {
         mut input: Option<Stdio>,
         mask: Option<libc::sigset_t>,
     ) -> Result<(Host, Vec<Pipes>)> {
+        program::check(&task.program)?;
         let before = child::Before { mask, descriptors: descriptors::make_room(layout.count)? };
         let rounds = Rounds::new(layout, task.config.choices.words(), job)?;
         let door = Door::open();

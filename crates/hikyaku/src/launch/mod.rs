@@ -8,6 +8,7 @@
 //! | file | concept |
 //! |---|---|
 //! | `task` | what every rank runs |
+//! | `program` | whether it can be run on this machine |
 //! | `rank` | starting one process as a rank |
 //! | `child` | what it does before it becomes the program |
 //! | `exits` | how a program has ended that a wrapper has started |
@@ -63,6 +64,7 @@ mod lookout;
 mod order;
 mod output;
 mod policy;
+mod program;
 mod rank;
 mod relay;
 mod remote;
@@ -114,7 +116,7 @@ pub struct Launcher {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Bind {
-    /// One core each, if there are enough that no other job has.
+    /// One core each, if there are enough that no other job has. A rank that is alone on its machine keeps all.
     Core,
     /// Left to the system.
     None,

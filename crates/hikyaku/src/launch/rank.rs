@@ -9,6 +9,7 @@ use crate::job::wire::{
     SIZE_VARIABLE, SOCKET_VARIABLE,
 };
 use crate::transport::shm::layout::State;
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -162,7 +163,13 @@ impl Rank {
         let Some(signal) = Signal::from_named_raw(signal) else { return };
         let started = self.ending.is_none().then_some(&self.process);
         for process in started.into_iter().chain(self.program.as_ref().map(|program| &program.process)) {
-            let _ = rustix::process::pidfd_send_signal(process, signal);
+            let sent = rustix::process::pidfd_send_signal(process, signal);
+            // Some containers forbid it. The number of a process that nobody has waited for is no other's.
+            if sent.is_err_and(|error| error != Errno::SRCH)
+                && let Some(number) = exits::number(process).and_then(|number| Pid::from_raw(number as i32))
+            {
+                let _ = rustix::process::kill_process(number, signal);
+            }
         }
     }
 

@@ -103,8 +103,22 @@ pub(super) fn end_orphans() {
     }
 }
 
+/// Whether there are children that have not ended, found or not.
+fn has_children() -> bool {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::All, options), Ok(None))
+}
+
 fn children() -> Vec<i32> {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+        if has_children() {
+            super::shown::tell(
+                "hikyaku: processes that ranks have left behind run on; without /proc they cannot be found\n",
+            );
+        }
+        return Vec::new();
+    };
     let lists = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
     lists.flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<i32>>()).collect()
 }

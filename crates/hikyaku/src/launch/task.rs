@@ -20,12 +20,13 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// The core of each rank of this host where no other job runs, or nothing if they shall not be bound, or if the ranks of the
-    /// machine do not fit.
+    /// The core of each rank of this host where no other job runs, or nothing if they shall not or cannot be bound, or if the ranks of
+    /// the machine do not fit. A rank that is alone on its machine is not bound: its threads may use all cores.
     pub fn cores(&self, seats: &Seats) -> Option<Vec<usize>> {
         let cores = topology::cores();
         let first = seats.machine_ranks_before;
-        (self.bind == Bind::Core && seats.machine_ranks <= cores.len())
+        let is_bound = self.bind == Bind::Core && seats.machine_ranks > 1 && seats.machine_ranks <= cores.len();
+        (is_bound && topology::may_bind())
             .then(|| cores.get(first..first + seats.ranks.len()).map(<[usize]>::to_vec))
             .flatten()
     }
@@ -51,7 +52,11 @@ impl Task {
             Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN) | None => {
                 Error::System { call: "fork", errno: error.raw_os_error().unwrap_or(libc::EAGAIN) }
             }
-            _ => Error::Invalid(format!("cannot start {program}: {error}{hint}")),
+            _ => Error::CannotStart {
+                program: program.into_owned(),
+                reason: format!("{error}{hint}"),
+                exists: error.kind() != std::io::ErrorKind::NotFound,
+            },
         }
     }
 }
@@ -96,7 +101,8 @@ mod tests {
             tty: false,
         };
         let last = Seats { machine_ranks: here.len(), machine_ranks_before: here.len() - 1, ..Seats::all(1) };
-        assert_eq!(task.cores(&last), here.last().map(|core| vec![*core]));
+        assert_eq!(task.cores(&last), here.last().map(|core| vec![*core]).filter(|_| here.len() > 1));
+        assert_eq!(task.cores(&Seats::all(1)), None, "all cores are for its threads");
         assert_eq!(task.cores(&Seats { machine_ranks: here.len() + 1, ..last.clone() }), None, "too many");
         assert_eq!(task.cores(&Seats { machine_ranks_before: here.len(), ..last.clone() }), None, "impossible");
         task.bind = Bind::None;

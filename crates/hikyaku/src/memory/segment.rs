@@ -80,7 +80,14 @@ impl Segment {
                 0,
             )
         }
-        .map_err(|e| limits::explain("mmap", e, bytes))?;
+        .map_err(|e| match e {
+            // The system itself does not refuse this; whatever runs the program does.
+            rustix::io::Errno::INVAL => Error::Invalid(format!(
+                "the job's memory, {bytes} bytes of address space, cannot be mapped here, as under valgrind; start the job with a \
+                 smaller heap: `hikyaku run --heap 64M`, or HIKYAKU_HEAP=64M"
+            )),
+            other => limits::explain("mmap", other, bytes),
+        })?;
         let base = NonNull::new(base.cast()).expect("mmap never returns null");
         Ok(Segment { mapping: Arc::new(Mapping { file, base, bytes }), start: 0, base, bytes })
     }
