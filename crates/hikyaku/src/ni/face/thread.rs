@@ -161,8 +161,12 @@ fn run_handlers(by: &Initiator, stop: &AtomicBool) {
 fn signal_arrivals(by: &Initiator, stop: &AtomicBool, event: &OwnedFd) {
     let bell = &by.ni.mine().bell;
     bell.arm(by.ni.fences, by.index);
-    while !stop.load(Ordering::SeqCst) {
+    loop {
+        // Before anything is looked at: whoever stops this thread rings after it has said so, and that ring must not be the one seen.
         let seen = bell.sequence(by.index);
+        if stop.load(Ordering::SeqCst) {
+            break;
+        }
         by.ni.progress();
         // Also after a panic: a program that sleeps at the descriptor is to come and raise it.
         let _ = rustix::io::write(event, &1u64.to_ne_bytes());
