@@ -151,7 +151,7 @@ fn a_wrapper_may_close_descriptors() {
     let output = Trial::with(&["-n", "2", "bash", "-c", &script(&closes.replace("none", "abort"))]).run();
     assert_eq!(output.status.code(), ABORTED, "{}", err(&output));
     // Without the launcher it says what could be done.
-    let output = run(&[], "exec 3>&-; HIKYAKU_SOCKET=77 HIKYAKU_DOOR=hikyaku/door/none:0 % none");
+    let output = run(&[], "exec 3>&-; HIKYAKU_SOCKET=77 HIKYAKU_DOOR=hikyaku/door/none:0:1 % none");
     assert!(err(&output).contains("let descriptors be passed on (in Python: close_fds=False)"), "{}", err(&output));
     assert_eq!(output.status.code(), Some(1));
 }
@@ -179,7 +179,8 @@ fn two_programs_of_one_rank_at_a_time_are_refused() {
         "pipe=$(mktemp -u); mkfifo $pipe; % trap > $pipe & first=$!; read ready < $pipe; rm $pipe
         % none; status=$?; kill $first; exit $status",
     );
-    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    // Of the program that was refused, or of the one that was then ended.
+    assert!(matches!(output.status.code(), Some(1 | 143)), "{}", err(&output));
     assert!(err(&output).contains("each rank is one program at a time"), "{}", err(&output));
 }
 

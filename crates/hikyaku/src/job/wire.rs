@@ -98,25 +98,34 @@ pub struct Call {
     /// The layout it was built for: all messages begin alike.
     format: u64,
     local: u64,
+    key: u64,
 }
 
 impl Call {
-    /// Which rank of the host comes.
-    pub fn local(&self) -> Option<usize> {
-        usize::try_from(self.local).ok().filter(|_| self.magic == MAGIC)
+    /// Which rank of the host comes, if it knows the key.
+    pub fn local(&self, key: u64) -> Option<usize> {
+        usize::try_from(self.local).ok().filter(|_| self.magic == MAGIC && self.key == key)
     }
 }
 
-/// Comes to the launcher by its door, whose name and the rank's number on its host are `address`.
+/// How a rank of the host is told of the launcher's door.
+pub fn door_address(name: &str, local: usize, key: u64) -> String {
+    format!("{name}:{local}:{key:x}")
+}
+
+/// Comes to the launcher by its door, of which `address` tells.
 pub fn call(address: &str) -> Result<OwnedFd> {
-    let wrong = || Error::Launcher { reason: format!("{DOOR_VARIABLE}={address} is no door of a launcher") };
-    let (name, local) = address.rsplit_once(':').ok_or_else(wrong)?;
+    // Without the address itself, which holds the key.
+    let wrong = || Error::Launcher { reason: format!("{DOOR_VARIABLE} names no door of a launcher") };
+    let (rest, key) = address.rsplit_once(':').ok_or_else(wrong)?;
+    let (name, local) = rest.rsplit_once(':').ok_or_else(wrong)?;
+    let key = u64::from_str_radix(key, 16).map_err(|_| wrong())?;
     let local = local.parse().map_err(|_| wrong())?;
     let name = SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(|_| wrong())?;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(|e| Error::system("socket", e))?;
     rustix::net::connect(&socket, &name).map_err(|e| Error::system("connect", e))?;
-    send(socket.as_fd(), &Call { magic: MAGIC, format: FORMAT, local }, None)?;
+    send(socket.as_fd(), &Call { magic: MAGIC, format: FORMAT, local, key }, None)?;
     Ok(socket)
 }
 

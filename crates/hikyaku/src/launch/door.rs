@@ -1,5 +1,5 @@
 //! Where a rank finds its launcher if a wrapper has closed the descriptor that it was given, as Python's `subprocess` does: a socket with
-//! a name that is no file. The name is in the rank's environment. Only processes of the same user are let in.
+//! a name that is no file. The name is in the rank's environment, and a key. Only processes of the same user that know it are let in.
 
 use crate::job::wire::{self, Call};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -12,6 +12,8 @@ const CALLERS_MAX: usize = 32;
 pub(super) struct Door {
     pub socket: OwnedFd,
     name: String,
+    /// Only ranks know it: names are no secret.
+    key: u64,
     /// Those who have come and have not said who they are, each at its place.
     callers: [Option<OwnedFd>; CALLERS_MAX],
     next: usize,
@@ -25,12 +27,12 @@ impl Door {
         let name = format!("hikyaku/door/{:016x}", crate::ni::random().ok()?);
         rustix::net::bind(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).ok()?).ok()?;
         rustix::net::listen(&socket, 128).ok()?;
-        Some(Door { socket, name, callers: [const { None }; CALLERS_MAX], next: 0 })
+        Some(Door { socket, name, key: crate::ni::random().ok()?, callers: [const { None }; CALLERS_MAX], next: 0 })
     }
 
-    /// What the environment of a rank says: the name of the door, and which rank of this host it is.
+    /// What the environment of a rank says: the name of the door, which rank of this host it is, and the key.
     pub fn address(&self, local: usize) -> String {
-        format!("{}:{local}", self.name)
+        wire::door_address(&self.name, local, self.key)
     }
 
     /// Lets in whoever stands at the door.
@@ -54,7 +56,7 @@ impl Door {
     pub fn ask(&mut self, index: usize) -> Option<(usize, OwnedFd)> {
         let caller = self.callers.get_mut(index)?.take()?;
         let call = wire::receive::<Call>(caller.as_fd()).ok()??.0;
-        call.local().map(|local| (local, caller))
+        call.local(self.key).map(|local| (local, caller))
     }
 }
 
@@ -74,7 +76,11 @@ mod tests {
         assert!(door.ask(7).is_none() && door.ask(0).is_none() && door.ask(99).is_none());
         assert_eq!(door.callers().map(|(index, _)| index).collect::<Vec<_>>(), [1]);
         drop((rank, stranger));
-        for wrong in ["", "x", "hikyaku/door/none:1", "hikyaku/door/none"] {
+        let without_key = wire::call(&wire::door_address(&door.name, 1, !door.key)).unwrap();
+        door.admit();
+        assert!(door.ask(2).is_none(), "it does not know the key");
+        drop(without_key);
+        for wrong in ["", "x", "hikyaku/door/none:1:a", "hikyaku/door/none", "hikyaku/door/none:1:x", "a:b:1"] {
             assert!(matches!(wire::call(wrong), Err(Error::System { .. } | Error::Launcher { .. })), "{wrong}");
         }
         let waiting: Vec<Result<OwnedFd>> = (0..50).map(|_| wire::call(&door.address(1))).collect();
