@@ -83,7 +83,7 @@ fn by_key(job: &Job, matching: &Matching<'_>, chance: &mut Chance) -> Outcome {
     let data: Vec<_> = sends.iter().map(|letter| letter.content()).collect();
     let mut receives: Vec<_> = all.iter().filter(|letter| letter.to == job.rank()).collect();
     let shift = chance.number();
-    receives.sort_by_key(|letter| (letter.key ^ shift % KEYS as u64, letter.from, letter.number));
+    receives.sort_by_key(|letter| (letter.key ^ (shift % KEYS as u64), letter.from, letter.number));
     let mut rooms: Vec<_> = receives.iter().map(|letter| vec![0xeeu8; letter.bytes + 3]).collect();
     let early = chance.below(receives.len() + 1);
     let mut unused = receives.iter().zip(rooms.iter_mut().map(Vec::as_mut_slice));
@@ -165,8 +165,8 @@ fn given_up(job: &Job, matching: &Matching<'_>, chance: &mut Chance) -> Outcome 
         for data in &data {
             let _ = scope.isend(data, to, 7)?;
         }
-        for number in 0..bytes.len() {
-            let mut room = vec![0xee; bytes[number] + 3];
+        for (number, len) in bytes.iter().enumerate() {
+            let mut room = vec![0xee; len + 3];
             let matched = loop {
                 match matching.recv_for(&mut room, from, 7, Duration::from_nanos(200 * chance.below(20) as u64)) {
                     // What it may have written is no matter.

@@ -1,1 +1,138 @@
-//! Tests.
+//! Matching by labels is what a walk through lists would do.
+
+use super::buffer::Room;
+use super::keys::{Keys, Pattern, Source};
+use super::tables::{Envelope, ReceiveId, Tables};
+use super::wire::Offer;
+use proptest::prelude::*;
+
+/// What happens to the tables.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Message {
+        source: usize,
+        key: u64,
+    },
+    Offer {
+        source: usize,
+        key: u64,
+    },
+    Receive(Pattern),
+    /// One of the receives so far.
+    Withdraw(usize),
+    Probe(Pattern),
+}
+
+fn pattern() -> impl Strategy<Value = Pattern> {
+    let source = prop_oneof![(0usize..3).prop_map(Source::Rank), Just(Source::Any)];
+    let ignored = prop_oneof![4 => Just(0), 2 => Just(u64::MAX), 1 => Just(1), 1 => Just(2), 1 => Just(3)];
+    (source, 0u64..4, ignored).prop_map(|(source, key, ignored)| Pattern::new(source, Keys::with_ignored(key, ignored)))
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0usize..3, 0u64..4).prop_map(|(source, key)| Step::Message { source, key }),
+        2 => (0usize..3, 0u64..4).prop_map(|(source, key)| Step::Offer { source, key }),
+        5 => pattern().prop_map(Step::Receive),
+        2 => any::<usize>().prop_map(Step::Withdraw),
+        1 => pattern().prop_map(Step::Probe),
+    ]
+}
+
+/// Lists that are walked through.
+#[derive(Default)]
+struct Model {
+    /// Messages, in order: their numbers, and whether they are long.
+    messages: Vec<(u64, usize, u64, bool)>,
+    /// Receives, in order: their places, and what they take.
+    waiting: Vec<(usize, Pattern)>,
+    /// What each receive got.
+    got: Vec<Option<(u64, bool)>>,
+}
+
+impl Model {
+    fn arrive(&mut self, message: (u64, usize, u64, bool)) {
+        let (number, source, key, is_long) = message;
+        match self.waiting.iter().position(|(_, pattern)| pattern.matches(source as u32, key)) {
+            Some(at) => self.got[self.waiting.remove(at).0] = Some((number, is_long)),
+            None => {
+                let at = self.messages.iter().position(|(other, ..)| *other > number);
+                self.messages.insert(at.unwrap_or(self.messages.len()), message);
+            }
+        }
+    }
+
+    fn first(&self, pattern: Pattern) -> Option<usize> {
+        self.messages.iter().position(|(_, source, key, _)| pattern.matches(*source as u32, *key))
+    }
+}
+
+proptest! {
+    #[test]
+    fn labels_find_what_lists_would(steps in proptest::collection::vec(step(), 1..150)) {
+        let (mut tables, mut model) = (Tables::new(3, 0), Model::default());
+        let (mut receives, mut sent) = (Vec::<(Pattern, ReceiveId, Box<[u8; 8]>)>::new(), Vec::new());
+        for step in steps {
+            let number = sent.len() as u64;
+            match step {
+                Step::Message { source, key } => {
+                    sent.push((source, key));
+                    tables.bring(source, key, &number.to_le_bytes());
+                    model.arrive((number, source, key, false));
+                }
+                Step::Offer { source, key } => {
+                    sent.push((source, key));
+                    tables.offer(source, key, Offer { bytes: 8, which: number, slot: None });
+                    model.arrive((number, source, key, true));
+                }
+                Step::Receive(pattern) => {
+                    let mut room = Box::new([0xee; 8]);
+                    // SAFETY: the box stays as long as the tables, and is looked at when nobody writes.
+                    let id = tables.post(pattern, unsafe { Room::new(room.as_mut_ptr(), 8) });
+                    receives.push((pattern, id, room));
+                    let found = model.first(pattern).map(|at| model.messages.remove(at));
+                    model.got.push(found.map(|(number, _, _, is_long)| (number, is_long)));
+                    if found.is_none() {
+                        model.waiting.push((receives.len() - 1, pattern));
+                    }
+                }
+                Step::Withdraw(which) if !receives.is_empty() => {
+                    let at = which % receives.len();
+                    let ended = tables.withdraw(receives[at].1, |_| true);
+                    model.waiting.retain(|(other, _)| *other != at);
+                    match model.got[at].take() {
+                        Some((number, true)) => {
+                            prop_assert!(ended.is_none());
+                            let (source, key) = sent[number as usize];
+                            model.arrive((number, source, key, true));
+                        }
+                        Some((number, false)) => {
+                            let (source, key) = sent[number as usize];
+                            prop_assert_eq!(ended.unwrap().unwrap(), Envelope { source, key, bytes: 8 });
+                            prop_assert_eq!(u64::from_le_bytes(*receives[at].2), number);
+                        }
+                        None => prop_assert!(ended.is_none()),
+                    }
+                }
+                Step::Withdraw(_) => {}
+                Step::Probe(pattern) => {
+                    let expected = model.first(pattern).map(|at| model.messages[at]);
+                    let expected = expected.map(|(_, source, key, _)| Envelope { source, key, bytes: 8 });
+                    prop_assert_eq!(tables.probe(pattern), expected);
+                }
+            }
+        }
+        for (at, (_, id, room)) in receives.iter().enumerate() {
+            match model.got[at] {
+                Some((number, true)) => {
+                    prop_assert_eq!(tables.transfer(*id).map(|transfer| transfer.offer.which), Some(number));
+                }
+                Some((number, false)) => {
+                    prop_assert!(tables.ended(*id).is_some());
+                    prop_assert_eq!(u64::from_le_bytes(**room), number);
+                }
+                None => prop_assert!(tables.ended(*id).is_none() && tables.transfer(*id).is_none()),
+            }
+        }
+    }
+}

@@ -122,9 +122,10 @@ mod tests {
             };
             prop_assert_eq!(read(key, &arguments, payload), Some(Told::Message(key, &data)));
             let long = Offer { bytes, which, slot };
-            prop_assert_eq!(read(key, &offer(long), &[]), Some(Told::Offer(key, long)));
-            prop_assert_eq!(read(which, &call(called), &[]), Some(Told::Call { which, slot: called }));
-            prop_assert_eq!(read(which, &credit(), &[]), Some(Told::Credit(which)));
+            let [offered, called_there, credited] = [offer(long), call(called), credit()];
+            prop_assert_eq!(read(key, &offered, &[]), Some(Told::Offer(key, long)));
+            prop_assert_eq!(read(which, &called_there, &[]), Some(Told::Call { which, slot: called }));
+            prop_assert_eq!(read(which, &credited, &[]), Some(Told::Credit(which)));
         }
 
         /// Whatever a peer writes is read, or refused.
