@@ -26,6 +26,10 @@ const LOCKS: &str = "\
 locks: the queue is with rank 1. Limit of a lock that nobody waits for: three bare atomic additions. Peers: MPI_Win_lock, exclusive.
 Goals: at most 1 x limit where nobody waits, at most 3 x limit handed on.";
 
+const MATCHING: &str = "\
+messages by key: as messages; peers match by tags. Limit of many: one. Goals: 8 B at most 0.8 x peer, the last of 10,000 receives at
+most 1.5 x limit.";
+
 const MESSAGES: &str = "\
 messages: half of a ping-pong, buffers of their own on both sides; its limit is both cores copying.
 Prepared: set up once, started many times; peers: persistent requests, and for pushes a put.
@@ -84,6 +88,9 @@ pub fn print(parts: &[Part], compared: bool) {
     }
     if parts.contains(&Part::Messages) {
         say!("{MESSAGES}");
+    }
+    if parts.contains(&Part::Matching) {
+        say!("{MATCHING}");
     }
     if parts.iter().any(|part| matches!(part, Part::Collectives | Part::Scaling)) {
         say!("{COLLECTIVES}");

@@ -14,6 +14,8 @@ pub enum Part {
     Locks,
     /// Send and receive
     Messages,
+    /// Messages that the receiver matches by keys
+    Matching,
     /// Barrier, broadcast, reductions
     Collectives,
     /// Barrier, broadcast and reduce over the number of ranks, by trees too; only if it is asked for
@@ -31,11 +33,12 @@ pub enum Part {
 }
 
 impl Part {
-    pub const ALL: [Part; 11] = [
+    pub const ALL: [Part; 12] = [
         Part::Remote,
         Part::Partial,
         Part::Locks,
         Part::Messages,
+        Part::Matching,
         Part::Collectives,
         Part::Scaling,
         Part::Start,
@@ -52,7 +55,8 @@ impl Part {
 
     /// Whether the ranks of a job of ours measure it, by the library alone.
     pub fn is_native(self) -> bool {
-        matches!(self, Part::Remote | Part::Partial | Part::Locks | Part::Messages | Part::Collectives | Part::Scaling)
+        let of_pairs = matches!(self, Part::Remote | Part::Partial | Part::Locks | Part::Messages | Part::Matching);
+        of_pairs || matches!(self, Part::Collectives | Part::Scaling)
     }
 
     /// The name on the command line.
@@ -62,6 +66,7 @@ impl Part {
             Part::Partial => "partial",
             Part::Locks => "locks",
             Part::Messages => "messages",
+            Part::Matching => "matching",
             Part::Collectives => "collectives",
             Part::Scaling => "scaling",
             Part::Start => "start",
@@ -78,6 +83,7 @@ impl Part {
             Part::Partial => "partial transfers",
             Part::Locks => "locks",
             Part::Messages => "messages",
+            Part::Matching => "messages by key",
             Part::Collectives => "collectives",
             Part::Scaling => "collectives over the ranks",
             Part::Start => "jobs",

@@ -63,6 +63,14 @@ pub enum Kind {
     LockHandOver,
     /// A pull and a push under a lock that both ranks want all the time.
     LockedAdd,
+    /// Messages matched by keys, one way.
+    MatchedSend,
+    /// Ping-pong of messages matched by keys, from private memory to private memory.
+    MatchedBandwidth,
+    /// One way, among so many receives that are posted, the last first; instead of a size, their number.
+    MatchedPosted,
+    /// A receive among so many messages that are there, the last first; instead of a size, their number.
+    MatchedWaiting,
     /// The job's barrier.
     JobBarrier,
     /// Send and receive, standard mode, one way.
@@ -202,7 +210,7 @@ impl Kind {
     pub fn unit(self) -> Unit {
         match self {
             Kind::LimitCopy | Kind::LimitCopyTwo | Kind::Push | Kind::PullBandwidth => Unit::GigabytesPerSecond,
-            Kind::SendBandwidth | Kind::SendBandwidthMapped => Unit::GigabytesPerSecond,
+            Kind::SendBandwidth | Kind::SendBandwidthMapped | Kind::MatchedBandwidth => Unit::GigabytesPerSecond,
             Kind::BroadcastBandwidth => Unit::GigabytesPerSecond,
             Kind::BlacsBandwidth | Kind::BlacsSubmatrix | Kind::BlacsTriangle => Unit::GigabytesPerSecond,
             Kind::LimitStride | Kind::PushStride | Kind::LimitMarked | Kind::PushMarked => Unit::GigabytesPerSecond,
@@ -259,7 +267,8 @@ impl Kind {
             Kind::PushMarked => Some(Test::PutMarked),
             Kind::PushWhole => Some(Test::PutBandwidth),
             Kind::LockedAdd => Some(Test::LockedAdd),
-            Kind::Send => Some(Test::Send),
+            Kind::Send | Kind::MatchedSend => Some(Test::Send),
+            Kind::MatchedBandwidth => Some(Test::Bandwidth),
             Kind::SendSynchronous => Some(Test::SendSynchronous),
             Kind::SendPrepared => Some(Test::SendPrepared),
             Kind::SendBandwidth | Kind::SendBandwidthMapped => Some(Test::Bandwidth),
@@ -292,6 +301,7 @@ impl Kind {
             Kind::CopyBetween | Kind::DiffScan | Kind::PushDiff | Kind::Lock | Kind::TryLock | Kind::LockHandOver => {
                 None
             }
+            Kind::MatchedPosted | Kind::MatchedWaiting => None,
             Kind::SendStart | Kind::SendHeaderIn | Kind::SendDataOut => None,
             Kind::ReceiveStart | Kind::ReceiveHeaderOut | Kind::ReceiveDataIn => None,
             Kind::Call | Kind::NullCall | Kind::PullBandwidth => None,

@@ -55,7 +55,7 @@ fn scaling_ranks(crowd: usize) -> Vec<usize> {
 /// The numbers of ranks of our jobs that measure a part.
 pub fn job_sizes(part: Part, crowd: usize) -> Vec<usize> {
     match part {
-        Part::Remote | Part::Partial | Part::Locks | Part::Messages => vec![2],
+        Part::Remote | Part::Partial | Part::Locks | Part::Messages | Part::Matching => vec![2],
         Part::Collectives => collective_ranks(crowd),
         Part::Scaling => scaling_ranks(crowd),
         Part::Start | Part::Blacs | Part::Scalapack | Part::Hosts | Part::Fabric => Vec::new(),
@@ -70,6 +70,7 @@ pub fn rows(part: Part, crowd: usize) -> Vec<Row> {
         Part::Partial => partial(&mut rows),
         Part::Locks => locks(&mut rows),
         Part::Messages => messages(&mut rows),
+        Part::Matching => matching(&mut rows),
         Part::Collectives => collectives(&mut rows, crowd),
         Part::Scaling => scaling(&mut rows, crowd),
         Part::Start => {
@@ -121,6 +122,25 @@ fn locks(rows: &mut Vec<Row>) {
     row("try_lock and unlock, free", Kind::TryLock, 0, Some(atomics));
     row("handed on", Kind::LockHandOver, 0, Some(Limit::Flag(1.0)));
     row("pull and push under the lock", Kind::LockedAdd, 8, None);
+}
+
+fn matching(rows: &mut Vec<Row>) {
+    let mut row = |name: String, kind, bytes, limit| {
+        rows.push(Row { name, kind, bytes, ranks: 2, limit });
+    };
+    for bytes in workload::MATCHED_SHORT {
+        let limit = if bytes <= 64 { Limit::Flag(1.0) } else { Limit::HandOver(bytes) };
+        row(format!("{}, one way", size(bytes)), Kind::MatchedSend, bytes, Some(limit));
+    }
+    for bytes in workload::MATCHED_LONG {
+        row(format!("{}, there and back", size(bytes)), Kind::MatchedBandwidth, bytes, None);
+    }
+    for (kind, of) in [(Kind::MatchedPosted, "receives"), (Kind::MatchedWaiting, "messages")] {
+        for count in workload::MATCHED_CROWDS {
+            let one = Limit::Bare(kind, 1);
+            row(format!("8 B, the last of {count} {of} first"), kind, count, (count > 1).then_some(one));
+        }
+    }
 }
 
 fn messages(rows: &mut Vec<Row>) {

@@ -20,7 +20,7 @@ pub struct Arguments {
     /// Run only this seed, as printed with a failure.
     #[arg(long, conflicts_with_all = ["seeds", "first"])]
     seed: Option<u64>,
-    /// What the ranks do, instead of what the seed chooses: memory, active, slots, together, revoked, mixture.
+    /// What the ranks do, instead of what the seed chooses: memory, active, slots, together, revoked, locks, mixture, matching.
     #[arg(long, value_parser = workload)]
     workload: Option<Workload>,
     /// How many to run at the same time; as many as there are cores if not given.

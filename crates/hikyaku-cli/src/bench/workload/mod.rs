@@ -6,6 +6,7 @@
 //! | `remote` | pushes, pulls, words, atomic operations, active messages |
 //! | `partial` | parts of a range: stride, bitmap, diff |
 //! | `lock` | locks |
+//! | `matching` | messages that are matched by keys |
 //! | `message` | send and receive |
 //! | `phases` | where the time of a short message goes |
 //! | `prepared` | transfers that are set up once and started many times |
@@ -21,6 +22,7 @@ mod effort;
 mod fabric;
 mod hosts;
 mod lock;
+mod matching;
 mod message;
 mod pair;
 mod partial;
@@ -40,6 +42,7 @@ pub use collective::{BROADCAST_BANDWIDTH_SIZES, BROADCAST_SIZES, SCALING, SLOTS,
 pub use effort::Effort;
 pub use fabric::measure as measure_fabric;
 pub use hosts::measure as measure_hosts;
+pub use matching::{CROWDS as MATCHED_CROWDS, LONG as MATCHED_LONG, SHORT as MATCHED_SHORT};
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
 pub use partial::RANGE as PARTIAL_RANGE;
 
@@ -77,6 +80,7 @@ pub fn measure(job: &Job, parts: &[Part], effort: Effort) -> Result<Figures> {
     let talk = if pair && wanted(Part::Messages) { Some(message::Talk::new(job, effort)?) } else { None };
     let parts_of = if pair && wanted(Part::Partial) { Some(partial::Parts::new(job, effort)?) } else { None };
     let locks = if pair && wanted(Part::Locks) { Some(lock::Locks::new(job, effort)?) } else { None };
+    let matched = if pair && wanted(Part::Matching) { Some(matching::Matched::new(job, effort)?) } else { None };
     let tests = collective::tests(parts, job.size());
     let mut together = if tests.is_empty() { None } else { Some(collective::Together::new(job, tests, effort)?) };
     let handed = job.symmetric(limit::HAND_OVER_AREA)?;
@@ -112,6 +116,9 @@ pub fn measure(job: &Job, parts: &[Part], effort: Effort) -> Result<Figures> {
         }
         if let Some(talk) = &talk {
             talk.measure(&mut round)?;
+        }
+        if let Some(matched) = &matched {
+            matched.measure(&mut round)?;
         }
         if let Some(together) = &mut together {
             together.measure(&mut round)?;
