@@ -240,9 +240,12 @@ impl<'j> Matching<'j> {
         let into: &mut [u8] = bytemuck::cast_slice_mut(into);
         // SAFETY: borrowed for the time of this call, which withdraws it.
         let room = unsafe { Room::new(into.as_mut_ptr(), into.len()) };
-        let id = self.start_receive(room, pattern)?;
+        let (id, has_ended) = self.start_receive(room, pattern)?;
         let withdraws = WithdrawsReceive(&self.mover, id);
-        let ended = self.wait_receive(id, pattern, patience)?;
+        let ended = match has_ended {
+            true => self.wait_receive(id, pattern, patience)?,
+            false => self.await_receive(id, pattern, patience)?,
+        };
         let envelope = match ended {
             Some(envelope) => envelope,
             // It may have come at the last moment.
@@ -339,7 +342,7 @@ impl Matching<'_> {
     }
 
     #[inline]
-    pub(super) fn start_receive(&self, room: Room, pattern: Pattern) -> Result<ReceiveId> {
+    pub(super) fn start_receive(&self, room: Room, pattern: Pattern) -> Result<(ReceiveId, bool)> {
         refuse_in_handler()?;
         self.check(pattern)?;
         self.port().initiator.tick();
@@ -360,11 +363,18 @@ impl Matching<'_> {
         pattern: Pattern,
         patience: Option<Duration>,
     ) -> Result<Option<Envelope>> {
-        let look = || self.mover.shared.tables().ended(id);
-        if let Some(ended) = look() {
+        if let Some(ended) = self.mover.shared.tables().ended(id) {
             return ended.map(Some);
         }
         refuse_in_handler()?;
+        self.await_receive(id, pattern, patience)
+    }
+
+    /// The same for one that has not ended yet.
+    #[inline]
+    #[track_caller]
+    fn await_receive(&self, id: ReceiveId, pattern: Pattern, patience: Option<Duration>) -> Result<Option<Envelope>> {
+        let look = || self.mover.shared.tables().ended(id);
         match self.port().wait_until(self.wait_for(pattern, patience), self.mover.when_news(look)) {
             Ok(ended) => ended.map(Some),
             Err(Error::Timeout { .. }) => Ok(None),

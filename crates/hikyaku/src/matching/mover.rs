@@ -19,11 +19,13 @@ pub(super) struct Shared {
     tables: Mutex<Tables>,
     /// Counts what has come.
     news: AtomicU64,
+    /// Counts what has come that the program's thread must do something about.
+    tasks: AtomicU64,
 }
 
 impl Shared {
     pub fn new(tables: Tables) -> Arc<Shared> {
-        Arc::new(Shared { tables: Mutex::new(tables), news: AtomicU64::new(0) })
+        Arc::new(Shared { tables: Mutex::new(tables), news: AtomicU64::new(0), tasks: AtomicU64::new(0) })
     }
 
     /// Whoever has them must not run handlers.
@@ -49,8 +51,12 @@ impl Shared {
             Told::Call { which, slot } => tables.call(source, which, slot),
             Told::Credit(bytes) => tables.credit(source, bytes),
         }
-        // Only handlers write it, one at a time.
-        self.news.store(self.news.load(Ordering::Relaxed) + 1, Ordering::Release);
+        // Only handlers write these, one at a time.
+        let count = |of: &AtomicU64| of.store(of.load(Ordering::Relaxed) + 1, Ordering::Release);
+        if tables.has_tasks() {
+            count(&self.tasks);
+        }
+        count(&self.news);
     }
 }
 
@@ -60,7 +66,7 @@ pub(super) struct Mover {
     pub handler: LibraryHandler,
     pub shared: Arc<Shared>,
     pub carrier: Carrier,
-    /// The news of which the tasks were taken; `None` if there are others.
+    /// The tasks that were taken; `None` if there are others.
     seen: Cell<Option<u64>>,
     /// Counts what has ended by what this does.
     ended: Cell<u64>,
@@ -100,19 +106,19 @@ impl Mover {
         background::moved();
     }
 
-    /// Begins a receive. If its message is there and long, the next step moves it.
+    /// Begins a receive, and says whether it has ended. If its message is there and long, the next step moves it.
     #[inline]
-    pub fn post(&self, pattern: Pattern, room: Room) -> ReceiveId {
+    pub fn post(&self, pattern: Pattern, room: Room) -> (ReceiveId, bool) {
         let mut tables = self.shared.tables();
-        let id = tables.post(pattern, room);
+        let posted = tables.post(pattern, room);
         self.note_matched(&tables);
-        id
+        posted
     }
 
     /// Receives may have been matched without news.
     #[inline(always)]
     pub(super) fn note_matched(&self, tables: &Tables) {
-        if tables.has_matched() {
+        if tables.has_tasks() {
             self.seen.set(None);
         }
     }
@@ -120,10 +126,10 @@ impl Mover {
     /// Does what can be done now. It runs no handlers and waits for nothing.
     #[inline]
     pub fn step(&self) {
-        let news = self.shared.news();
-        let has_news = Some(news) != self.seen.get();
-        if has_news || !self.is_idle() {
-            self.work(has_news.then_some(news));
+        let tasks = self.shared.tasks.load(Ordering::Acquire);
+        let is_new = Some(tasks) != self.seen.get();
+        if is_new || !self.is_idle() {
+            self.work(is_new.then_some(tasks));
         }
     }
 
@@ -134,7 +140,8 @@ impl Mover {
             && self.tasks.try_borrow().is_ok_and(|tasks| tasks.is_empty())
     }
 
-    fn work(&self, news: Option<u64>) {
+    #[inline(never)]
+    fn work(&self, new: Option<u64>) {
         // Inside another call nothing is begun that has to be waited for, and to a forked child it does not belong.
         if refuse_in_handler().is_err() || self.port.ni().is_forked() {
             return;
@@ -144,9 +151,9 @@ impl Mover {
             // Further up it is at work.
             return;
         }
-        if let Some(news) = news {
-            // Before they are taken: what comes meanwhile is news again.
-            self.seen.set(Some(news));
+        if let Some(new) = new {
+            // Before they are taken: what comes meanwhile is new again.
+            self.seen.set(Some(new));
             self.shared.tables().take_tasks(&mut tasks);
         }
         let Tasks { matched, called, credit, due } = &mut *tasks;

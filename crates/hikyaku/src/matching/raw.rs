@@ -59,7 +59,7 @@ impl RawMatching for Matching<'_> {
         let pattern = Pattern::new(from, keys);
         // SAFETY: the caller's promise.
         let room = unsafe { Room::new(into, bytes) };
-        let id = self.start_receive(room, pattern)?;
+        let (id, _) = self.start_receive(room, pattern)?;
         self.mover.step();
         Ok(Request(Operation::Receive(id, pattern)))
     }

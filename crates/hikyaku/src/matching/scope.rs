@@ -147,7 +147,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let into: &mut [u8] = bytemuck::cast_slice_mut(into);
         // SAFETY: borrowed for longer than the scope, which ends the operation.
         let room = unsafe { Room::new(into.as_mut_ptr(), into.len()) };
-        let id = self.matching.start_receive(room, pattern)?;
+        let (id, _) = self.matching.start_receive(room, pattern)?;
         let place = self.begun(Started::Receive(id, pattern));
         self.matching.mover.step();
         Ok(ReceiveHandle { place, id, pattern, element: size_of::<T>() })

@@ -176,10 +176,10 @@ impl Tables {
         self.listed = vec![Index::new(Shape::EXACT, 1)];
     }
 
-    /// Whether the program's thread has something to move.
+    /// Whether the program's thread has something to do.
     #[inline(always)]
-    pub fn has_matched(&self) -> bool {
-        !self.tasks.matched.is_empty()
+    pub fn has_tasks(&self) -> bool {
+        !self.tasks.is_empty()
     }
 
     pub fn take_tasks(&mut self, into: &mut Tasks) {
@@ -268,6 +268,9 @@ impl Tables {
     /// The first of the receives that take a message.
     #[inline]
     fn first_waiting(&self, source: u32, key: u64) -> Option<u32> {
+        if let [exact] = &self.waiting[..] {
+            return exact.first(exact.shape.label(source, key));
+        }
         let filled = self.waiting.iter().filter(|index| !index.is_empty());
         let found = filled.filter_map(|index| index.first(index.shape.label(source, key)));
         match planted(Bug::LaterReceiveFirst) {
@@ -345,22 +348,27 @@ impl Tables {
 
 /// Receives.
 impl Tables {
-    /// A receive begins; it may have ended when this returns.
+    /// A receive begins; whether it has ended when this returns.
     #[inline]
-    pub fn post(&mut self, pattern: Pattern, room: Room) -> ReceiveId {
+    pub fn post(&mut self, pattern: Pattern, room: Room) -> (ReceiveId, bool) {
         let order = self.order();
         let number = self.receives.add(order, Receive { pattern, room, state: State::Waits });
-        match self.take(pattern) {
-            None => self.list_receive(number, pattern),
-            Some((order, arrival)) => match &arrival.content {
-                Content::Short(bytes, data) => {
-                    self.deliver(number, arrival.source, arrival.key, &data[..*bytes as usize]);
-                }
-                Content::Long(data) => self.deliver(number, arrival.source, arrival.key, data),
-                Content::Offered(_) => self.move_to(number, order, arrival),
-            },
+        let id = ReceiveId { number, order };
+        let Some((order, arrival)) = self.take(pattern) else {
+            self.list_receive(number, pattern);
+            return (id, false);
+        };
+        match &arrival.content {
+            Content::Short(bytes, data) => {
+                self.deliver(number, arrival.source, arrival.key, &data[..*bytes as usize]);
+            }
+            Content::Long(data) => self.deliver(number, arrival.source, arrival.key, data),
+            Content::Offered(_) => {
+                self.move_to(number, order, arrival);
+                return (id, false);
+            }
         }
-        ReceiveId { number, order }
+        (id, true)
     }
 
     #[inline]
