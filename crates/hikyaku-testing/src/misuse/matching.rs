@@ -36,7 +36,8 @@ pub fn a_scope_panics_with_everything_under_way(job: &Job) {
         }));
         assert!(caught.is_err());
         drop(data);
-        // Nobody waits for these any more.
+        // Both have panicked: nobody waits for these any more.
+        job.barrier().unwrap();
         for (key, len) in (0..).zip(SIZES) {
             let data = bytes(turn + 1, len);
             let mut got = vec![0; len];
