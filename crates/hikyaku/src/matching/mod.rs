@@ -21,7 +21,7 @@
 //! is only offered, and put into a slot of its own (`message::Carrier`). Whoever comes later finds the other: if the receive is there, both
 //! sides copy, and if the send was there, the receive pulls. Either way the bytes are copied once, from buffer to buffer.
 //!
-//! **Bounded.** A rank may send another one a megabyte unasked ([`tables::BUDGET`]). What goes beyond is offered, whatever its size,
+//! **Bounded.** A rank may send another one a megabyte unasked (`tables::BUDGET`). What goes beyond is offered, whatever its size,
 //! and waits with its sender. If a sender has no slot left for an offer, the receiver calls the message into one of its own when it
 //! wants it, so messages that nobody wants do not hold up others.
 //!
