@@ -64,7 +64,7 @@ enum {
     HK_ERR_RANK = -6,         /* no such rank, or the area is not of that rank */
     HK_ERR_BOUNDS = -7,       /* the access does not lie within the area */
     HK_ERR_ALIGNMENT = -8,    /* not the place of an aligned word, or of aligned elements */
-    HK_ERR_HANDLE = -9,       /* the handle names no area, lock, recipients or request (any more) */
+    HK_ERR_HANDLE = -9,       /* the handle names no area, lock, barrier, recipients or request (any more) */
     HK_ERR_NOT_MINE = -10,    /* memory of another rank where own memory is needed */
     HK_ERR_UNKNOWN_AREA = -11, /* the rank has no area of that id */
     HK_ERR_REVOKED = -12,     /* the owner has revoked the area */
@@ -381,6 +381,30 @@ int hk_try_lock(hk_mutex mutex, int *owner_died);
 
 /* Releases the lock, after everything that this thread has pushed has arrived. */
 int hk_unlock(hk_mutex mutex);
+
+/* ---- barriers in two halves ------------------------------------------------------------------------------------ */
+
+/* A barrier of all ranks that one of them counts. A rank arrives by hk_counting_post, goes on with what needs nothing of the others, and
+ * waits for them by hk_counting_wait. What it has pushed before it arrived, the others see after they have waited. All calls: init
+ * thread, not in handlers. {0} is no barrier. */
+typedef struct hk_counting {
+    uint64_t handle;
+} hk_counting;
+
+/* Makes a barrier that `manager` counts, whose program does nothing for it. Frees it. Collective: all ranks call them with the same
+ * manager, the same barrier. */
+int hk_counting_create(int manager, hk_counting *out);
+int hk_counting_free(hk_counting barrier);
+
+/* This rank arrives. HK_ERR_INVALID if it has arrived already and not waited yet. */
+int hk_counting_post(hk_counting barrier);
+
+/* Waits until all have arrived; HK_ERR_TIMEOUT after that time, and it can be called again. HK_ERR_INVALID if this rank has not arrived. A
+ * rank that has ended before it has arrived is an error. */
+int hk_counting_wait(hk_counting barrier, int timeout_ms);
+
+/* 1 if all have arrived, and then this rank need not wait any more; else 0. */
+int hk_counting_test(hk_counting barrier);
 
 /* ---- messages by key ------------------------------------------------------------------------------------------ */
 

@@ -32,7 +32,7 @@ codes! {
     HK_ERR_RANK = -6, c"no such rank, or the area is not of that rank";
     HK_ERR_BOUNDS = -7, c"the access passes the end of the area";
     HK_ERR_ALIGNMENT = -8, c"not the place of an aligned word, or of aligned elements";
-    HK_ERR_HANDLE = -9, c"the handle names no area, lock, recipients or request";
+    HK_ERR_HANDLE = -9, c"the handle names no area, lock, barrier, recipients or request";
     HK_ERR_NOT_MINE = -10, c"own memory is needed here";
     HK_ERR_UNKNOWN_AREA = -11, c"the rank has no area of that id";
     HK_ERR_REVOKED = -12, c"the area was revoked by its owner";
@@ -98,6 +98,8 @@ pub enum Failure {
     Mutex(u64),
     /// A number that names no recipients.
     Recipients(u64),
+    /// A number that names no barrier.
+    Barrier(u64),
     /// A number that names no request.
     Request(u64),
     /// The lock is another rank's.
@@ -141,6 +143,7 @@ impl fmt::Display for Failure {
             Failure::Recipients(number) => {
                 write!(f, "{number} names no recipients; they were freed, or never were any")
             }
+            Failure::Barrier(number) => write!(f, "{number} names no barrier; it was freed, or never was one"),
             Failure::Request(number) => {
                 write!(f, "{number} names no request; it has ended, or never was one")
             }
@@ -154,11 +157,8 @@ impl Failure {
     fn code(&self) -> c_int {
         match self {
             Failure::Library(error) => code_of(error),
-            Failure::Handle(_)
-            | Failure::Kind(_)
-            | Failure::Mutex(_)
-            | Failure::Recipients(_)
-            | Failure::Request(_) => HK_ERR_HANDLE,
+            Failure::Handle(_) | Failure::Kind(_) => HK_ERR_HANDLE,
+            Failure::Mutex(_) | Failure::Barrier(_) | Failure::Recipients(_) | Failure::Request(_) => HK_ERR_HANDLE,
             Failure::Held => HK_BUSY,
             Failure::Owner { .. } => HK_ERR_RANK,
             Failure::Misaligned(_) => HK_ERR_ALIGNMENT,

@@ -22,6 +22,7 @@
 //! | `copy` | copies between any two ranks |
 //! | `multicast` | the same for several ranks |
 //! | `transfer` | pulls and pushes that go on beside the program |
+//! | `counting` | barriers that one rank counts |
 //! | `lock` | locks |
 //! | `matching` | messages that are matched by keys |
 //! | `message` | active messages |
@@ -36,6 +37,7 @@ mod area;
 mod check;
 mod collective;
 mod copy;
+mod counting;
 mod current;
 mod entry;
 mod error;

@@ -211,6 +211,7 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
             drop(threads);
             handle::clear();
             crate::lock::clear();
+            crate::counting::clear();
             crate::matching::clear();
             crate::multicast::clear();
             return Ok(());
@@ -223,6 +224,7 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
     drop((running.ni_thread, running.events));
     handle::clear();
     crate::lock::clear();
+    crate::counting::clear();
     crate::matching::clear();
     crate::multicast::clear();
     thread::forsake(epoch);

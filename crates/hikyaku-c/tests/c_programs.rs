@@ -103,6 +103,12 @@ fn locks() {
 }
 
 #[test]
+fn barriers_in_two_halves() {
+    alone("counting.c");
+    job("counting.c", &[2, 3]);
+}
+
+#[test]
 fn messages_by_key() {
     alone("matching.c");
     job("matching.c", &[2, 3]);

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use support::*;
 
 /// What Fortran programs do without: areas of one rank, addresses, status words, blocks, threads that serve.
-const NOT_IN_FORTRAN: [&str; 47] = [
+const NOT_IN_FORTRAN: [&str; 52] = [
     "hk_address",
     "hk_allgather",
     "hk_alltoall",
@@ -48,6 +48,11 @@ const NOT_IN_FORTRAN: [&str; 47] = [
     "hk_mcast_b_stride",
     "hk_recipients_create",
     "hk_recipients_free",
+    "hk_counting_create",
+    "hk_counting_free",
+    "hk_counting_post",
+    "hk_counting_test",
+    "hk_counting_wait",
     "hk_iprobe",
     "hk_irecv",
     "hk_isend",

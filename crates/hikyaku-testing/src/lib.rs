@@ -247,6 +247,12 @@ macro_rules! for_each_case {
                 matching_is_freed: 3,
                 what_a_rank_sent_before_it_left_is_received: 3,
             }
+            counting {
+                nobody_passes_before_all_have_arrived: 5,
+                a_late_rank_is_waited_for: 3,
+                a_rank_leaves_that_was_counted: 3,
+                wrong_uses_of_counted_barriers_are_refused: 2,
+            }
             locks {
                 ranks_count_one_at_a_time: 4,
                 a_lock_that_is_held_is_not_taken: 3,

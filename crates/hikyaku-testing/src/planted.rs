@@ -67,6 +67,7 @@ const BUGS: &[(Bug, Check)] = &[
     (Bug::EndpointsShared, Chaos),
     (Bug::TransfersEndEarly, Chaos),
     (Bug::LastOfSeveralForgotten, Case("multicast::every_rank_tells_all_others")),
+    (Bug::ArrivalsMiscounted, Case("counting::nobody_passes_before_all_have_arrived")),
     (Bug::LaterReceiveFirst, Chaos),
     (Bug::WithdrawnMessageLost, Chaos),
     (Bug::OfferSlotReused, Chaos),

@@ -42,7 +42,7 @@
 //! | communicate from several threads | [`Port::open`] |
 //! | send to whoever receives by key, as MPI does by tag | [`Job::matching`], [`matching::Matching`] |
 //! | let one rank at a time do something | [`Job::mutex`] |
-//! | wait for everyone | [`Job::barrier`], [`Group::barrier`] |
+//! | wait for everyone | [`Job::barrier`], [`Group::barrier`], [`Job::counting_barrier`] |
 //! | do something together with some or all ranks | [`Job::world`], [`Job::new_world`], [`Job::group`], [`Group`] |
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
@@ -71,6 +71,8 @@ extern crate self as hikyaku;
 
 #[cfg(not(loom))]
 pub mod collective;
+#[cfg(not(loom))]
+mod counting;
 #[cfg(not(loom))]
 mod error;
 #[cfg(all(test, not(loom)))]
@@ -120,6 +122,7 @@ pub mod sim {
 pub mod ffi {
     pub use crate::collective::open_endpoint::OpenEndpoint;
     pub use crate::collective::pending::open_scope;
+    pub use crate::counting::RawCountingBarrier;
     pub use crate::lock::RawMutex;
     pub use crate::matching::{RawMatching, Request};
     pub use crate::memory::copy::copy_out;
@@ -188,6 +191,7 @@ pub use bytemuck;
 #[cfg(not(loom))]
 pub use self::{
     collective::Group,
+    counting::CountingBarrier,
     error::{Error, Refusal, Result},
     job::{Config, Job, at_exit, local, local_with, parse_bytes},
     lock::{Mutex, MutexGuard},

@@ -169,6 +169,8 @@ pub enum Bug {
     UnreachablePassed,
     /// A lock is passed over to the next, but that an owner has died is not told.
     OwnersDeathUntold,
+    /// The last but one to arrive at a counted barrier tells that all have.
+    ArrivalsMiscounted,
     /// Of several receives that take a message the last one gets it.
     LaterReceiveFirst,
     /// A long message is dropped with the receive that is withdrawn from it.

@@ -21,6 +21,7 @@ static void everything_gives(int code) {
     char data[8] = {0};
     hk_transfer transfer = {0};
     hk_request request = {0};
+    hk_counting counting = {0};
     hk_event event = {HK_EVENT_HANDLER, HK_EQUAL, {0}, 0, 1, 1};
     FAILS(code, hk_rank());
     FAILS(code, hk_size());
@@ -54,6 +55,11 @@ static void everything_gives(int code) {
     FAILS(code, hk_transfer_wait(&transfer, 1));
     FAILS(code, hk_transfer_wait_any(&transfer, 1, 1, &bytes));
     FAILS(code, hk_transfer_wait_all());
+    FAILS(code, hk_counting_create(0, &counting));
+    FAILS(code, hk_counting_free(counting));
+    FAILS(code, hk_counting_post(counting));
+    FAILS(code, hk_counting_wait(counting, 1));
+    FAILS(code, hk_counting_test(counting));
     FAILS(code, hk_matching_open());
     FAILS(code, hk_matching_close());
     FAILS(code, hk_isend(data, 8, 0, 1, &request));

@@ -24,7 +24,8 @@ words at least 2 x peer and 0.6 x limit; no change at least 0.8 x limit; a copy 
 
 const LOCKS: &str = "\
 locks: the queue is with rank 1. Limit of a lock that nobody waits for: three bare atomic additions. Peers: MPI_Win_lock, exclusive.
-Goals: at most 1 x limit where nobody waits, at most 3 x limit handed on.";
+Goals: at most 1 x limit where nobody waits, at most 3 x limit handed on. The limit of a barrier's halves with work between them is a
+tenth of the barrier.";
 
 const MATCHING: &str = "\
 messages by key: as messages; peers match by tags. Limit of many: one. Goals: 8 B at most 0.8 x peer, the last of 10,000 receives at

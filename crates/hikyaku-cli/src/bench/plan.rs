@@ -63,6 +63,10 @@ pub enum Kind {
     LockHandOver,
     /// A pull and a push under a lock that both ranks want all the time.
     LockedAdd,
+    /// A barrier that one rank counts, both halves at once.
+    CountingBarrier,
+    /// What its halves take beside enough work between them.
+    FuzzyBarrier,
     /// Messages matched by keys, one way.
     MatchedSend,
     /// Ping-pong of messages matched by keys, from private memory to private memory.
@@ -301,7 +305,7 @@ impl Kind {
             Kind::CopyBetween | Kind::DiffScan | Kind::PushDiff | Kind::Lock | Kind::TryLock | Kind::LockHandOver => {
                 None
             }
-            Kind::MatchedPosted | Kind::MatchedWaiting => None,
+            Kind::MatchedPosted | Kind::MatchedWaiting | Kind::CountingBarrier | Kind::FuzzyBarrier => None,
             Kind::SendStart | Kind::SendHeaderIn | Kind::SendDataOut => None,
             Kind::ReceiveStart | Kind::ReceiveHeaderOut | Kind::ReceiveDataIn => None,
             Kind::Call | Kind::NullCall | Kind::PullBandwidth => None,

@@ -122,6 +122,8 @@ fn locks(rows: &mut Vec<Row>) {
     row("try_lock and unlock, free", Kind::TryLock, 0, Some(atomics));
     row("handed on", Kind::LockHandOver, 0, Some(Limit::Flag(1.0)));
     row("pull and push under the lock", Kind::LockedAdd, 8, None);
+    row("counted barrier", Kind::CountingBarrier, 0, None);
+    row("its halves, with work between", Kind::FuzzyBarrier, 0, Some(Limit::BareTimes(Kind::CountingBarrier, 0, 0.1)));
 }
 
 fn matching(rows: &mut Vec<Row>) {

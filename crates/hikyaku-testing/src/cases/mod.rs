@@ -8,6 +8,7 @@ pub mod calls;
 pub mod collective;
 pub mod columns;
 pub mod copies;
+pub mod counting;
 pub mod endpoints;
 pub mod event;
 pub mod fork;

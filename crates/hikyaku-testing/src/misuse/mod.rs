@@ -13,6 +13,7 @@
 //! | `disagreement` | calls that do not fit together |
 //! | `handlers` | active messages, the interface's thread |
 //! | `hosts` | jobs over several hosts, simulated ones |
+//! | `counting` | barriers in two halves |
 //! | `locks` | locks and their guards |
 //! | `matching` | messages that are matched by keys |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
@@ -25,6 +26,7 @@
 
 pub mod canary;
 mod copies;
+mod counting;
 mod disagreement;
 mod functions;
 mod groups;
@@ -175,6 +177,11 @@ macro_rules! for_each_misuse {
                 transfers_by_address_are_waited_for_beside_a_call: 2,
                 a_handler_panics_in_the_wait_for_any_transfer: 2,
                 a_scope_fails_with_transfers_under_way: 2,
+            }
+            counting {
+                a_barrier_is_forgotten_between_its_halves: 2,
+                a_panic_between_the_halves: 2,
+                a_function_uses_a_counted_barrier: 2,
             }
             locks {
                 a_guard_is_forgotten: 3,

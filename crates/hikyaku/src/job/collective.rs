@@ -24,6 +24,7 @@ pub(super) enum Operation {
     Endpoint = 6,
     Mutex = 7,
     Matching = 8,
+    Counter = 9,
 }
 
 /// In place of bytes, of a rank that has no port left for an endpoint.
@@ -41,13 +42,14 @@ impl Operation {
             Operation::Endpoint => "endpoints",
             Operation::Mutex => "mutex",
             Operation::Matching => "matching",
+            Operation::Counter => "counting_barrier",
         }
     }
 
     /// The one behind a number that came from a peer.
     fn from_u8(code: u8) -> Option<Operation> {
         use Operation::*;
-        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex, Matching]
+        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex, Matching, Counter]
             .into_iter()
             .find(|it| *it as u8 == code)
     }
@@ -61,6 +63,7 @@ impl Operation {
                 "endpoints without a port left for them (HIKYAKU_PORTS)".into()
             }
             Operation::Mutex => format!("mutex(manager {argument})"),
+            Operation::Counter => format!("counting_barrier(manager {argument})"),
             Operation::Matching if argument == NO_PORT => "matching without a port left for it (HIKYAKU_PORTS)".into(),
             Operation::Matching => format!("matching (number {argument} of this rank)"),
             _ if argument == u64::MAX => format!("{} of an impossible size", self.name()),
@@ -216,6 +219,13 @@ impl Job {
         refuse_in_handler()?;
         self.ni.check_rank(self.ni.rank)?;
         self.agree(Operation::Mutex, manager as u64, self.ni.check_rank(manager))
+    }
+
+    /// All ranks make a barrier that one counts, with the same manager.
+    pub(crate) fn agree_on_counter(&self, manager: usize) -> Result<()> {
+        refuse_in_handler()?;
+        self.ni.check_rank(self.ni.rank)?;
+        self.agree(Operation::Counter, manager as u64, self.ni.check_rank(manager))
     }
 
     /// All ranks prepare matched messages, under the same number; `None` if this rank has failed to.

@@ -3,7 +3,7 @@
 use super::{Effort, Round};
 use crate::bench::plan::Kind;
 use hikyaku::ffi::RawPort;
-use hikyaku::{Job, Mutex, Result, Symmetric};
+use hikyaku::{CountingBarrier, Job, Mutex, Result, Symmetric};
 use std::sync::atomic::Ordering;
 
 /// The lock and what it protects, both with rank 1.
@@ -12,11 +12,12 @@ pub struct Locks<'a> {
     effort: Effort,
     mutex: Mutex<'a>,
     counter: Symmetric<u64>,
+    barrier: CountingBarrier<'a>,
 }
 
 impl<'a> Locks<'a> {
     pub fn new(job: &'a Job, effort: Effort) -> Result<Locks<'a>> {
-        Ok(Locks { job, effort, mutex: job.mutex(1)?, counter: job.symmetric(1)? })
+        Ok(Locks { job, effort, mutex: job.mutex(1)?, counter: job.symmetric(1)?, barrier: job.counting_barrier(1)? })
     }
 
     /// One repetition of everything.
@@ -26,6 +27,16 @@ impl<'a> Locks<'a> {
         round.note(Kind::TryLock, 0, self.by_one(|| self.mutex.try_lock()?.expect("it is free").unlock())?);
         round.note(Kind::LockHandOver, 0, self.in_turn(|| self.mutex.lock()?.unlock())?);
         round.note(Kind::LockedAdd, 8, self.locked_add()?);
+        let plain = self.barriers(|| Ok(()))?;
+        round.note(Kind::CountingBarrier, 0, plain);
+        // Work that takes some barriers.
+        let work = || {
+            let begin = self.job.now();
+            while (self.job.now() - begin).as_nanos() < 4 * plain as u128 {}
+            Ok(())
+        };
+        let alone = self.both(work)?;
+        round.note(Kind::FuzzyBarrier, 0, (self.barriers(work)? - alone).max(0.0));
         Ok(())
     }
 
@@ -59,6 +70,26 @@ impl<'a> Locks<'a> {
         (0..turns).try_for_each(|_| work())?;
         job.barrier()?;
         Ok((job.now() - begin).as_nanos() as f64 / (2 * turns) as f64)
+    }
+
+    /// A barrier with something between its halves, ns.
+    fn barriers(&self, work: impl Fn() -> Result<()>) -> Result<f64> {
+        self.both(|| {
+            self.barrier.post()?;
+            work()?;
+            self.barrier.wait()
+        })
+    }
+
+    /// What both ranks do at the same time, ns each.
+    fn both(&self, work: impl Fn() -> Result<()>) -> Result<f64> {
+        let (job, turns) = (self.job, self.effort.round_trips);
+        job.barrier()?;
+        let begin = job.now();
+        (0..turns).try_for_each(|_| work())?;
+        let time = job.now() - begin;
+        job.barrier()?;
+        Ok(time.as_nanos() as f64 / turns as f64)
     }
 
     /// Both ranks add to a counter of rank 1 by a pull and a push under the lock, ns each.
