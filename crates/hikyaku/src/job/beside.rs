@@ -198,17 +198,22 @@ fn news_are_believed_of_the_host_they_come_from() {
 /// Whoever has seen the end of a neighbour may leave before it has told of it, and nobody else of its host is left to.
 #[test]
 fn who_leaves_tells_of_its_neighbours_end_too() {
-    let has_told = AtomicBool::new(false);
+    let (has_told, has_passed) = (AtomicBool::new(false), AtomicBool::new(false));
     run_on(&[0, 1, 1], memory_endpoints(3).unwrap(), false, |job| {
         let word = job.symmetric::<u64>(1)?;
         job.barrier()?;
         match job.rank() {
             0 => {
+                has_passed.store(true, Ordering::SeqCst);
                 let patience = Some(Duration::from_secs(60));
                 let waited = job.wait_for(crate::By::Rank(2), word.here(0), Until::Equal(1), patience);
                 assert!(matches!(waited, Err(Error::PeerDead { rank: 2 })), "{waited:?}");
             }
             1 => {
+                // Rank 0 is out of the barrier, for which rank 2 was still alive.
+                while !has_passed.load(Ordering::SeqCst) {
+                    job.progress();
+                }
                 job.ni.memory.mark_departed(job.ni.local_of(2), State::Dead);
                 tell_own_end(&job.ni, State::Left);
                 has_told.store(true, Ordering::SeqCst);
