@@ -68,7 +68,7 @@ const BUGS: &[(Bug, Check)] = &[
     (Bug::TransfersEndEarly, Chaos),
     (Bug::LastOfSeveralForgotten, Case("multicast::every_rank_tells_all_others")),
     (Bug::ArrivalsMiscounted, Case("counting::nobody_passes_before_all_have_arrived")),
-    (Bug::LaterReceiveFirst, Chaos),
+    (Bug::LaterReceiveFirst, Case("matching::order_is_kept")),
     (Bug::WithdrawnMessageLost, Chaos),
     (Bug::OfferSlotReused, Chaos),
     (Bug::BudgetIgnored, Case("matching::a_flood_waits_with_its_sender")),
