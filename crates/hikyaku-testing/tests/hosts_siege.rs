@@ -114,7 +114,7 @@ fn connect(captured: &Captured) -> usize {
 }
 
 /// Sockets on which somebody on this host waits for connections, but for the doors of launchers: no other host reaches those, and whoever
-/// comes there must be of the same user and know the job's key (`docs/launcher.md`).
+/// comes there must be of the same user and know the job's key (ARCHITECTURE.md).
 fn listening() -> Vec<String> {
     const LISTENS: &str = "0A";
     const ACCEPTS: u32 = 1 << 16;
