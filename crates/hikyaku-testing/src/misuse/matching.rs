@@ -4,7 +4,7 @@ use super::canary::Guarded;
 use super::check_refused;
 use crate::support::{bytes, expect_error, other};
 use hikyaku::matching::{Keys, Source};
-use hikyaku::{Error, Job};
+use hikyaku::{Error, Job, Until};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
@@ -60,29 +60,34 @@ pub fn a_scope_panics_with_everything_under_way(job: &Job) {
     matching.free().unwrap();
 }
 
+/// The receive is withdrawn, and the message that follows goes to the next one.
 pub fn a_handler_panics_in_a_receive(job: &Job) {
     const HANDLER: u16 = 1;
     let (matching, peer) = (job.matching().unwrap(), other(job));
+    let turns = job.symmetric::<u64>(1).unwrap();
     job.register_handler(HANDLER, |_, _| resume_unwind(Box::new("on purpose"))).unwrap();
     job.barrier().unwrap();
-    for len in SIZES {
+    for (turn, len) in (1..).zip(SIZES) {
         if job.rank() == 0 {
             let mut room = Guarded::new(len);
-            let caught = catch_unwind(AssertUnwindSafe(|| matching.recv(room.inside(), peer, 3)));
-            let (mut last, has_come) = (vec![0; len], caught.is_ok());
-            // The message that follows the panic goes to the next receive.
-            if !has_come {
-                matching.recv(&mut last, peer, 3).unwrap();
-                room.check_untouched();
-                assert!(last == bytes(3, len));
-            }
-            job.barrier().unwrap();
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                job.word(turns.at(1, 0), 2 * turn).unwrap();
+                matching.recv(room.inside(), peer, 3)
+            }));
+            assert!(caught.is_err());
+            job.word(turns.at(1, 0), 2 * turn + 1).unwrap();
+            let mut last = vec![0; len];
+            matching.recv(&mut last, peer, 3).unwrap();
+            room.check_untouched();
+            assert!(last == bytes(3, len));
         } else {
+            job.wait(turns.here(0), Until::AtLeast(2 * turn)).unwrap();
             job.send(0, HANDLER, 0, [0; 6], &[]).unwrap();
+            job.wait(turns.here(0), Until::AtLeast(2 * turn + 1)).unwrap();
             matching.send(&bytes(3, len), 0, 3).unwrap();
-            job.barrier().unwrap();
         }
     }
+    job.barrier().unwrap();
     matching.free().unwrap();
 }
 
