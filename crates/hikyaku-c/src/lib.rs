@@ -23,6 +23,7 @@
 //! | `multicast` | the same for several ranks |
 //! | `transfer` | pulls and pushes that go on beside the program |
 //! | `counting` | barriers that one rank counts |
+//! | `numbered` | what C names by numbers |
 //! | `lock` | locks |
 //! | `matching` | messages that are matched by keys |
 //! | `message` | active messages |
@@ -49,6 +50,7 @@ mod lock;
 mod matching;
 mod message;
 mod multicast;
+mod numbered;
 mod operation;
 mod partial;
 mod process;
