@@ -13,6 +13,7 @@
 //! | `outgoing` | sends |
 //! | `incoming` | long messages into their receives |
 //! | `messages` | what the program sees: [`Matching`] |
+//! | `under_way` | beginning operations, waiting for them, taking them back |
 //! | `scope` | operations under way in safe code |
 //! | `raw` | operations under way for other languages |
 //!
@@ -23,7 +24,7 @@
 //!
 //! **Bounded.** A rank may send another one a megabyte unasked (`tables::BUDGET`). What goes beyond is offered, whatever its size,
 //! and waits with its sender. If a sender has no slot left for an offer, the receiver calls the message into one of its own when it
-//! wants it, so messages that nobody wants do not hold up others.
+//! wants it, so messages that nobody wants do not hold up others, unless 16 of a sender were called and then given up by their receives.
 //!
 //! **Order.** Active messages of a port arrive in order, and a slot is for one message at a time. So messages of one sender that a
 //! receive takes are taken in the order in which they were sent, and receives that take a message get it in the order in which they
@@ -42,6 +43,7 @@ mod scope;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod under_way;
 mod wire;
 
 pub use keys::{Keys, Source};
