@@ -1,7 +1,8 @@
 //! Long messages on their way into the receives that they have matched.
 
+use super::arrival::Envelope;
 use super::mover::Mover;
-use super::tables::{Envelope, ReceiveId, Transfer};
+use super::tables::{ReceiveId, Transfer};
 use super::wire::{self, CALL_SLOTS, OFFER_SLOTS};
 use crate::error::Result;
 use std::collections::BTreeMap;

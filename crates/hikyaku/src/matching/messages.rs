@@ -1,9 +1,10 @@
 //! What the program sees of matched messages.
 
+use super::arrival::Envelope;
 use super::buffer::{Data, Room};
 use super::keys::{Keys, Pattern, Source};
 use super::mover::{Mover, Shared};
-use super::tables::{Envelope, Tables};
+use super::tables::Tables;
 use super::under_way::{WithdrawsReceive, WithdrawsSend, by};
 use super::wire::SLOTS;
 use crate::error::{Error, Result};

@@ -8,6 +8,7 @@
 //! | `buffer` | buffers of operations under way |
 //! | `chains`, `index` | values by label, in order |
 //! | `wire` | what ranks tell each other |
+//! | `arrival` | messages that wait for their receives |
 //! | `tables` | receives that wait for messages, messages that wait for receives |
 //! | `mover` | what handlers do when something comes, and the program's thread when it has time |
 //! | `outgoing` | sends |
@@ -30,6 +31,7 @@
 //! receive takes are taken in the order in which they were sent, and receives that take a message get it in the order in which they
 //! were begun.
 
+mod arrival;
 mod buffer;
 mod chains;
 mod incoming;

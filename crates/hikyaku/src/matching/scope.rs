@@ -1,10 +1,11 @@
 //! Operations under way in safe code: they borrow their buffers, so they live in a scope, which ends only when all of them have ended.
 
+use super::arrival::Envelope;
 use super::buffer::{Data, Room};
 use super::keys::{Keys, Pattern, Source};
 use super::messages::{Matched, Matching};
 use super::outgoing::SendId;
-use super::tables::{Envelope, ReceiveId};
+use super::tables::ReceiveId;
 use crate::error::{Error, Result};
 use crate::ni::refuse_in_handler;
 use bytemuck::Pod;

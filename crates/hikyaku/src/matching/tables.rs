@@ -3,6 +3,7 @@
 //! Both sides are found by labels, so it does not matter how many there are. A receive is listed once, under the label of its pattern.
 //! A message is listed under its label for every shape of pattern that receives have had, and besides in the order of its coming.
 
+use super::arrival::{Arrival, Content, Envelope};
 use super::buffer::Room;
 use super::chains::{Chain, Chains};
 use super::index::Index;
@@ -71,53 +72,6 @@ enum State {
         order: u64,
     },
     Ended(Result<Envelope>),
-}
-
-/// What is known of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Envelope {
-    pub source: usize,
-    pub key: u64,
-    pub bytes: usize,
-}
-
-/// A message that waits for its receive.
-#[derive(Debug)]
-struct Arrival {
-    source: u32,
-    key: u64,
-    content: Content,
-}
-
-#[derive(Debug)]
-enum Content {
-    Short(u8, [u8; SHORT_MAX]),
-    Long(Box<[u8]>),
-    Offered(Offer),
-}
-
-const SHORT_MAX: usize = 32;
-
-impl Content {
-    fn of(data: &[u8]) -> Content {
-        if data.len() > SHORT_MAX {
-            return Content::Long(data.into());
-        }
-        let mut bytes = [0; SHORT_MAX];
-        bytes[..data.len()].copy_from_slice(data);
-        Content::Short(data.len() as u8, bytes)
-    }
-}
-
-impl Arrival {
-    fn envelope(&self) -> Envelope {
-        let bytes = match &self.content {
-            Content::Short(bytes, _) => *bytes as usize,
-            Content::Long(data) => data.len(),
-            Content::Offered(offer) => offer.bytes,
-        };
-        Envelope { source: self.source as usize, key: self.key, bytes }
-    }
 }
 
 /// What only the program's own thread can do.

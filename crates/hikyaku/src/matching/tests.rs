@@ -1,8 +1,9 @@
 //! Matching by labels is what a walk through lists would do.
 
+use super::arrival::Envelope;
 use super::buffer::Room;
 use super::keys::{Keys, Pattern, Source};
-use super::tables::{Envelope, ReceiveId, Tables};
+use super::tables::{ReceiveId, Tables};
 use super::wire::Offer;
 use proptest::prelude::*;
 

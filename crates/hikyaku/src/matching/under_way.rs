@@ -1,11 +1,12 @@
 //! Operations under way: beginning them, waiting for them, looking at them, taking them back.
 
+use super::arrival::Envelope;
 use super::buffer::{Data, Room};
 use super::keys::{Pattern, Source};
 use super::messages::Matching;
 use super::mover::Mover;
 use super::outgoing::SendId;
-use super::tables::{Envelope, ReceiveId};
+use super::tables::ReceiveId;
 use crate::error::{Error, Result};
 use crate::ni::{Awaited, By, Wait, refuse_in_handler};
 use std::time::Duration;
