@@ -97,6 +97,8 @@ mod ni;
 pub mod planted;
 #[cfg(not(hikyaku_planted))]
 mod planted;
+#[cfg(not(loom))]
+mod region;
 /// What the environment can say.
 #[cfg(not(loom))]
 pub mod settings;
@@ -128,6 +130,7 @@ pub mod ffi {
     pub use crate::memory::copy::copy_out;
     pub use crate::message::operation::raw::RawMessages;
     pub use crate::ni::{Namer, RawMulticast, RawParts, RawPort, RawTransfers, Units, name_calls_by, stand_by};
+    pub use crate::region::RawRegion;
 }
 
 /// What a transport between hosts must do, and those there are. Not yet in its final form.
@@ -201,4 +204,5 @@ pub use self::{
         PAYLOAD_MAX, Place, Port, PreparedPush, Recipients, RemoteArea, Stride, Symmetric, Transfer, TransferScope,
         Twin, Until,
     },
+    region::{Region, Subscription},
 };

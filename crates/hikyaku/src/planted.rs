@@ -169,6 +169,12 @@ pub enum Bug {
     UnreachablePassed,
     /// A lock is passed over to the next, but that an owner has died is not told.
     OwnersDeathUntold,
+    /// A rank that joins a region does not look whether something was written meanwhile.
+    JoinedBlindly,
+    /// Whoever writes to a region does not notice that others have joined.
+    DirectoryKept,
+    /// What a rank wrote to some before it died stays different.
+    HalfUpdateKept,
     /// The last but one to arrive at a counted barrier tells that all have.
     ArrivalsMiscounted,
     /// Of several receives that take a message the last one gets it.

@@ -3,8 +3,20 @@
 use std::path::Path;
 
 /// From the top of that list on.
-const LAYERS: [&str; 11] =
-    ["sync", "memory", "transport", "ni", "job", "lock", "counting", "message", "matching", "collective", "launch"];
+const LAYERS: [&str; 11] = [
+    "sync",
+    "memory",
+    "transport",
+    "ni",
+    "job",
+    "lock",
+    "counting",
+    "region",
+    "message",
+    "matching",
+    "collective",
+    "launch",
+];
 
 fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {

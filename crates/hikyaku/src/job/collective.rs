@@ -25,6 +25,7 @@ pub(super) enum Operation {
     Mutex = 7,
     Matching = 8,
     Counter = 9,
+    Region = 10,
 }
 
 /// In place of bytes, of a rank that has no port left for an endpoint.
@@ -43,13 +44,14 @@ impl Operation {
             Operation::Mutex => "mutex",
             Operation::Matching => "matching",
             Operation::Counter => "counting_barrier",
+            Operation::Region => "region",
         }
     }
 
     /// The one behind a number that came from a peer.
     fn from_u8(code: u8) -> Option<Operation> {
         use Operation::*;
-        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex, Matching, Counter]
+        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex, Matching, Counter, Region]
             .into_iter()
             .find(|it| *it as u8 == code)
     }
@@ -64,6 +66,7 @@ impl Operation {
             }
             Operation::Mutex => format!("mutex(manager {argument})"),
             Operation::Counter => format!("counting_barrier(manager {argument})"),
+            Operation::Region => format!("region(home {argument})"),
             Operation::Matching if argument == NO_PORT => "matching without a port left for it (HIKYAKU_PORTS)".into(),
             Operation::Matching => format!("matching (number {argument} of this rank)"),
             _ if argument == u64::MAX => format!("{} of an impossible size", self.name()),
@@ -226,6 +229,13 @@ impl Job {
         refuse_in_handler()?;
         self.ni.check_rank(self.ni.rank)?;
         self.agree(Operation::Counter, manager as u64, self.ni.check_rank(manager))
+    }
+
+    /// All ranks make a region, with the same home.
+    pub(crate) fn agree_on_home(&self, home: usize) -> Result<()> {
+        refuse_in_handler()?;
+        self.ni.check_rank(self.ni.rank)?;
+        self.agree(Operation::Region, home as u64, self.ni.check_rank(home))
     }
 
     /// All ranks prepare matched messages, under the same number; `None` if this rank has failed to.

@@ -3,7 +3,7 @@
 //! Ranks of this host get them by a copy each. To each other host with several of them the bytes travel once: one of the ranks there
 //! writes them for all, since it has the memory of the others mapped.
 
-use super::partial::{Units, push_changes, push_changes_at, push_parts};
+use super::partial::{Units, check_local, push_changes, push_changes_at, push_parts};
 use super::port::Port;
 use super::raw::RawPort;
 use super::symmetric::Symmetric;
@@ -167,9 +167,7 @@ impl Port {
         data: &[T],
         marked: &Bitmap,
     ) -> Result<()> {
-        if marked.len() > data.len() {
-            return Err(Error::OutOfBounds { index: 0, count: marked.len(), len: data.len() });
-        }
+        check_local(marked.len(), data.len())?;
         let shape = Shape::Marked { unit: size_of::<T>(), marks: marked.marks() };
         // SAFETY: all elements are in a live slice.
         unsafe { multicast_parts(self, to, |rank| area.at(rank, index), marked.len(), &shape, data.as_ptr().cast()) }
@@ -218,6 +216,21 @@ impl Port {
             // SAFETY: all units are in a live slice.
             unsafe { multicast_parts(self, to, at, now.len(), shape, now.as_ptr()) }
         })
+    }
+}
+
+impl Port {
+    /// [`Port::multicast_bitmap`] of units of any size.
+    pub(crate) fn multicast_units(
+        &self,
+        to: &Recipients,
+        area: (&Symmetric<u8>, usize),
+        data: &[u8],
+        marked: Units<'_>,
+    ) -> Result<()> {
+        check_local(marked.shape()?.1, data.len())?;
+        // SAFETY: all units are in a live slice.
+        unsafe { self.multicast_marked_from(to, area, data.as_ptr(), marked) }
     }
 }
 

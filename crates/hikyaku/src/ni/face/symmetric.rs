@@ -122,6 +122,16 @@ impl<T: Pod> Symmetric<T> {
         self.own(0, 0).start().cast()
     }
 
+    /// `bytes` bytes of every rank's part, from an element on. The whole is freed, not its parts.
+    ///
+    /// # Panics
+    /// If they go past the end.
+    pub(crate) fn part(&self, index: usize, bytes: usize) -> Symmetric<u8> {
+        let skipped = index * size_of::<T>();
+        assert!(skipped + bytes <= self.len * size_of::<T>());
+        Symmetric { ni: self.ni.clone(), start: self.start + skipped, len: bytes, element: PhantomData }
+    }
+
     #[inline]
     fn own(&self, index: usize, count: usize) -> Span<'_> {
         self.ni.look();

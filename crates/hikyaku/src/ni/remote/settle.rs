@@ -99,6 +99,18 @@ impl Initiator {
         unsettled.into_iter().map(|rank| self.settle(rank)).fold(Ok(()), Result::and)
     }
 
+    /// Waits until everything this port has routed to these ranks is done there; fails for the first that has ended.
+    pub fn settle_each(&self, ranks: impl Iterator<Item = usize> + Clone) -> Result<()> {
+        if !self.has_routed() {
+            return Ok(());
+        }
+        // As above.
+        for rank in ranks.clone().filter(|rank| !self.is_settled(*rank)) {
+            let _ = self.ask_settled(rank);
+        }
+        ranks.map(|rank| self.settle(rank)).fold(Ok(()), Result::and)
+    }
+
     /// Asks to be told when everything up to now is done at `rank`.
     fn ask_settled(&self, rank: usize) -> Result<()> {
         let account = &self.ni.accounts[self.index];

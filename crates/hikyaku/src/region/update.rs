@@ -1,0 +1,141 @@
+//! Writing to a region.
+
+use super::share::RawRegion;
+use super::words::{ASK, STANDING, Stage, Standing, VERSION, update_of};
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::memory::atomic::Atomic;
+use crate::ni::{Hold, RawMulticast, Recipients, Units, Wait};
+use crate::planted::{Bug, planted};
+use std::cell::Ref;
+use std::time::Duration;
+
+/// How often a writer looks whether a rank that joins has its copy.
+const SOON: Duration = Duration::from_micros(50);
+
+impl RawRegion {
+    /// Writes bytes to all copies. They are there when the call returns.
+    pub fn write(&self, job: &Job, offset: usize, data: &[u8]) -> Result<()> {
+        self.check_range(offset, data.len())?;
+        self.update(job, |to| job.multicast(to, &self.copies, offset, data))
+    }
+
+    /// [`RawRegion::write`] of memory that no slice can stand for, since peers may change it meanwhile.
+    ///
+    /// # Safety
+    /// As many bytes can be read.
+    pub unsafe fn write_from(&self, job: &Job, offset: usize, data: *const u8, bytes: usize) -> Result<()> {
+        self.check_range(offset, bytes)?;
+        // SAFETY: the caller's promise.
+        self.update(job, |to| unsafe { job.multicast_from(to, (&self.copies, offset), data, bytes, None) })
+    }
+
+    /// Writes the marked units to all copies.
+    pub fn write_marked(&self, job: &Job, offset: usize, data: &[u8], marked: Units<'_>) -> Result<()> {
+        self.check_range(offset, data.len())?;
+        self.update(job, |to| job.multicast_units(to, (&self.copies, offset), data, marked))
+    }
+
+    /// Has `send` write to all copies, the home's first.
+    fn update(&self, job: &Job, send: impl Fn(&Recipients) -> Result<()>) -> Result<()> {
+        self.begin(job)?;
+        self.check_sharer()?;
+        // A handler that panics meanwhile must not leave it half done.
+        let _hold = Hold::enter();
+        let updated = self.mark_update(job).and_then(|()| {
+            let updated = self.update_all(job, send);
+            // Also if it has failed: whoever did not get it was named by the error.
+            updated.and(self.mark_update(job))
+        });
+        updated.map_err(|error| job.ni.failing(error))
+    }
+
+    /// Says at the home that an update begins, or that it is done.
+    fn mark_update(&self, job: &Job) -> Result<()> {
+        self.updates.set(self.updates.get() + 1);
+        job.write_silently(self.at_home(update_of(job.rank(), self.size)), self.updates.get())
+    }
+
+    fn update_all(&self, job: &Job, send: impl Fn(&Recipients) -> Result<()>) -> Result<()> {
+        send(&self.home_alone)?;
+        // After the data, in one order with the changes of those who join: who does not see them has written before they copy.
+        let version = job.change_silently(self.at_home(VERSION), Atomic::Add(0))?;
+        let (mut lost, mut result) = (Vec::new(), Ok(()));
+        loop {
+            let failed = match self.others(job, version, &lost) {
+                Ok(others) => match send(&others).and_then(|()| job.initiator.settle_each(self.with_home(&others))) {
+                    Ok(()) => break,
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            let rank = failed.rank().filter(|rank| *rank != self.home && failed.is_end_of_peer());
+            let Some(rank) = rank.filter(|rank| !lost.contains(rank)) else { return Err(failed) };
+            // It may have been the one that writes for others, so all of them get it once more.
+            lost.push(rank);
+            if let Error::Unreachable { .. } = failed {
+                result = Err(failed);
+            }
+        }
+        job.initiator.report_refusal().and(result)
+    }
+
+    fn with_home<'a>(&self, others: &'a Recipients) -> impl Iterator<Item = usize> + Clone + 'a {
+        std::iter::once(self.home).chain(others.ranks().iter().copied())
+    }
+
+    /// The sharers that have a copy, but the home and those that were lost.
+    fn others(&self, job: &Job, version: u64, lost: &[usize]) -> Result<Ref<'_, Recipients>> {
+        let is_known = self.directory.borrow().version == Some(version) || planted(Bug::DirectoryKept);
+        if !is_known || !lost.is_empty() {
+            self.look_up(job, version, lost)?;
+        }
+        Ok(Ref::map(self.directory.borrow(), |directory| &directory.others))
+    }
+
+    fn look_up(&self, job: &Job, version: u64, lost: &[usize]) -> Result<()> {
+        let entries = self.entries(job)?;
+        let mut directory = self.directory.borrow_mut();
+        directory.version = None;
+        let (mut others, mut is_complete) = (Vec::new(), lost.is_empty());
+        for (rank, entry) in entries.into_iter().enumerate() {
+            if rank == self.home || entry == 0 {
+                continue;
+            }
+            if let Some(Error::PeerDead { .. } | Error::PeerLeft { .. }) = job.ni.end_of(rank) {
+                self.strike_out(job, rank, entry)?;
+                is_complete = false;
+                continue;
+            }
+            if lost.contains(&rank) {
+                continue;
+            }
+            if directory.has_copy[rank] != entry {
+                if !self.has_copy(job, rank)? {
+                    is_complete = false;
+                    continue;
+                }
+                directory.has_copy[rank] = entry;
+            }
+            others.push(rank);
+        }
+        directory.others = job.recipients(&others)?;
+        directory.version = is_complete.then_some(version);
+        Ok(())
+    }
+
+    /// Whether a rank has a copy already. If not, it gets what is at the home by itself.
+    fn has_copy(&self, job: &Job, rank: usize) -> Result<bool> {
+        let standing = self.words.at(rank, STANDING);
+        let mut stage = Standing(job.change_silently(standing, Atomic::Add(ASK))?).stage();
+        while stage == Stage::Holding {
+            // It copies again, and would not see that it has to do so once more.
+            match job.wait_until(Wait::on_rank(rank).at_most(Some(SOON)), || None::<()>) {
+                Ok(()) | Err(Error::Timeout { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            stage = Standing(job.read_silently(standing)?).stage();
+        }
+        Ok(stage == Stage::Joined)
+    }
+}
