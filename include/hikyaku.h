@@ -406,6 +406,45 @@ int hk_counting_wait(hk_counting barrier, int timeout_ms);
 /* 1 if all have arrived, and then this rank need not wait any more; else 0. */
 int hk_counting_test(hk_counting barrier);
 
+/* ---- shared regions -------------------------------------------------------------------------------------------- */
+
+/* Memory of which every rank that subscribes has a copy. Writes go to all copies, and are there when they return. Ranks may write
+ * different units at the same time; if several write the same one without a lock or a barrier between them, copies may end up
+ * with different values. If a rank dies in the middle of a write, the others find out when they next read, and take over from the home
+ * what it had written there. If the home dies, writes fail, and everyone keeps the copy it has. All calls: init thread, not in handlers.
+ * {0} is no region. `my_addr` and `twin` are memory that no other rank writes meanwhile, and do not overlap. */
+typedef struct hk_region {
+    uint64_t handle;
+} hk_region;
+
+/* Makes a region of `size` bytes, which begin as zeros, with its first copy at `home`, whose program does nothing for it. Frees it.
+ * Collective: all ranks call them with the same arguments, the same region. */
+int hk_region_create(int home, size_t size, hk_region *out);
+int hk_region_free(hk_region region);
+
+/* This rank gets a copy of what the region has now, and from then on what others write; it gives the copy up. At any time, whatever the
+ * others do. HK_ERR_INVALID if this rank has subscribed already, or has not. */
+int hk_subscribe(hk_region region);
+int hk_unsubscribe(hk_region region);
+
+/* Copies `size` bytes of this rank's copy out, from `offset` on. The second copies all of them out, and keeps a twin of what was
+ * read. HK_ERR_INVALID if this rank has not subscribed, here and below. */
+int hk_region_read(void *my_addr, hk_region region, size_t offset, size_t size);
+int hk_region_read_twin(void *my_addr, hk_region region, void *twin);
+
+/* Writes `size` bytes to all copies, from `offset` on. HK_ERR_UNREACHABLE if a sharer cannot be reached, which may live on and has not
+ * got them; all others have. */
+int hk_region_write(const void *my_addr, hk_region region, size_t offset, size_t size);
+
+/* Writes those units of `unit` bytes that differ from the twin to all copies; `written`, if not null, gets how many they were. Both are as
+ * long as the region. Then the twin is as the data. */
+int hk_region_write_diff(const void *my_addr, hk_region region, void *twin, size_t unit, size_t *written);
+
+/* Takes over what others have written: where units of this rank's copy differ from the twin, the twin and the data become as it is.
+ * `changed`, if not null, gets how many they were. What this rank has changed and not written yet stays, unless others have written the
+ * same units. */
+int hk_region_refresh(void *my_addr, hk_region region, void *twin, size_t unit, size_t *changed);
+
 /* ---- messages by key ------------------------------------------------------------------------------------------ */
 
 /* A send has a key, and a receive takes the first message of a rank, or of any, under a key, or any of several, as with the tags of

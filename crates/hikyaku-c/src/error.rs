@@ -100,6 +100,8 @@ pub enum Failure {
     Recipients(u64),
     /// A number that names no barrier.
     Barrier(u64),
+    /// A number that names no region.
+    Region(u64),
     /// A number that names no request.
     Request(u64),
     /// The lock is another rank's.
@@ -144,6 +146,7 @@ impl fmt::Display for Failure {
                 write!(f, "{number} names no recipients; they were freed, or never were any")
             }
             Failure::Barrier(number) => write!(f, "{number} names no barrier; it was freed, or never was one"),
+            Failure::Region(number) => write!(f, "{number} names no region; it was freed, or never was one"),
             Failure::Request(number) => {
                 write!(f, "{number} names no request; it has ended, or never was one")
             }
@@ -158,7 +161,11 @@ impl Failure {
         match self {
             Failure::Library(error) => code_of(error),
             Failure::Handle(_) | Failure::Kind(_) => HK_ERR_HANDLE,
-            Failure::Mutex(_) | Failure::Barrier(_) | Failure::Recipients(_) | Failure::Request(_) => HK_ERR_HANDLE,
+            Failure::Mutex(_)
+            | Failure::Barrier(_)
+            | Failure::Recipients(_)
+            | Failure::Region(_)
+            | Failure::Request(_) => HK_ERR_HANDLE,
             Failure::Held => HK_BUSY,
             Failure::Owner { .. } => HK_ERR_RANK,
             Failure::Misaligned(_) => HK_ERR_ALIGNMENT,

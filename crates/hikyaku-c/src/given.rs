@@ -326,7 +326,7 @@ impl<'a> Target<'a> {
     }
 
     /// The twin of as many bytes elsewhere, which peers may change meanwhile.
-    fn twin_of(self, data: *const u8, size: usize) -> Result<&'a mut [u8], Failure> {
+    pub fn twin_of(self, data: *const u8, size: usize) -> Result<&'a mut [u8], Failure> {
         if self.overlaps(size, data, size) { Err(Failure::Overlap) } else { self.bytes(size) }
     }
 

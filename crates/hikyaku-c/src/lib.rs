@@ -26,6 +26,7 @@
 //! | `numbered` | what C names by numbers |
 //! | `lock` | locks |
 //! | `matching` | messages that are matched by keys |
+//! | `region` | shared regions |
 //! | `message` | active messages |
 //! | `wait` | waiting for words and handlers |
 //! | `progress` | threads and a descriptor that serve peers |
@@ -55,6 +56,7 @@ mod operation;
 mod partial;
 mod process;
 mod progress;
+mod region;
 mod thread;
 mod transfer;
 mod wait;

@@ -214,6 +214,7 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
             crate::counting::clear();
             crate::matching::clear();
             crate::multicast::clear();
+            crate::region::clear();
             return Ok(());
         }
     }
@@ -227,6 +228,7 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
     crate::counting::clear();
     crate::matching::clear();
     crate::multicast::clear();
+    crate::region::clear();
     thread::forsake(epoch);
     drop(running.door);
     // SAFETY: leaked by `start`; the init thread was the only one to use it, and has just let go of it.

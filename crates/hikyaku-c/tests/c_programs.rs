@@ -103,6 +103,12 @@ fn locks() {
 }
 
 #[test]
+fn regions() {
+    alone("regions.c");
+    job("regions.c", &[2, 4]);
+}
+
+#[test]
 fn barriers_in_two_halves() {
     alone("counting.c");
     job("counting.c", &[2, 3]);

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use support::*;
 
 /// What Fortran programs do without: areas of one rank, addresses, status words, blocks, threads that serve.
-const NOT_IN_FORTRAN: [&str; 52] = [
+const NOT_IN_FORTRAN: [&str; 61] = [
     "hk_address",
     "hk_allgather",
     "hk_alltoall",
@@ -61,6 +61,15 @@ const NOT_IN_FORTRAN: [&str; 52] = [
     "hk_request_cancel",
     "hk_request_test",
     "hk_request_wait",
+    "hk_region_create",
+    "hk_region_free",
+    "hk_region_read",
+    "hk_region_read_twin",
+    "hk_region_refresh",
+    "hk_region_write",
+    "hk_region_write_diff",
+    "hk_subscribe",
+    "hk_unsubscribe",
 ];
 
 fn module() -> &'static Path {

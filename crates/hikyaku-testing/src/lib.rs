@@ -247,6 +247,12 @@ macro_rules! for_each_case {
                 matching_is_freed: 3,
                 what_a_rank_sent_before_it_left_is_received: 3,
             }
+            regions {
+                all_copies_get_what_anyone_writes: 4,
+                who_joins_misses_nothing: 3,
+                sharers_and_the_home_leave: 3,
+                wrong_uses_of_regions_are_refused: 2,
+            }
             counting {
                 nobody_passes_before_all_have_arrived: 5,
                 a_late_rank_is_waited_for: 3,

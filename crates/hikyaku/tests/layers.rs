@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// From the top of that list on.
-const LAYERS: [&str; 11] = [
+const LAYERS: [&str; 12] = [
     "sync",
     "memory",
     "transport",

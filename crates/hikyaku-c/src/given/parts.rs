@@ -2,8 +2,8 @@
 
 use super::{Source, Target};
 use crate::error::Failure;
-use core_hikyaku::ffi::{RawMulticast, RawParts, Units, copy_out};
-use core_hikyaku::{Place, Port, Recipients, Stride, Symmetric};
+use core_hikyaku::ffi::{RawMulticast, RawParts, RawRegion, Units, copy_out};
+use core_hikyaku::{Job, Place, Port, Recipients, Stride, Symmetric};
 
 impl Source<'_> {
     /// Pushes blocks.
@@ -118,5 +118,33 @@ impl Target<'_> {
         let into = self.address(marked.unit.saturating_mul(marked.units))?;
         // SAFETY: the caller's to write.
         Ok(unsafe { port.pull_marked_into(from, into, marked) }?)
+    }
+}
+
+/// All of a region, or a part of it.
+impl Source<'_> {
+    /// Writes `size` bytes to all copies, from an offset on.
+    pub fn write_region(&self, job: &Job, region: &RawRegion, offset: usize, size: usize) -> Result<(), Failure> {
+        let data = self.address(size)?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { region.write_from(job, offset, data, size) }?)
+    }
+
+    /// Writes those bytes that differ from the twin to all copies, in units of so many bytes; how many units.
+    pub fn write_region_diff(
+        &self,
+        job: &Job,
+        region: &RawRegion,
+        twin: Target<'_>,
+        unit: usize,
+    ) -> Result<usize, Failure> {
+        let size = region.bytes();
+        let start = self.address(size)?;
+        let twin = twin.twin_of(start, size)?;
+        // What is compared and written is the same, whatever peers do to it meanwhile.
+        let mut data = vec![0; size];
+        // SAFETY: the caller's to read.
+        unsafe { copy_out(start, &mut data) };
+        Ok(region.write_diff(job, &data, twin, unit)?)
     }
 }

@@ -22,6 +22,7 @@ static void everything_gives(int code) {
     hk_transfer transfer = {0};
     hk_request request = {0};
     hk_counting counting = {0};
+    hk_region region = {0};
     hk_event event = {HK_EVENT_HANDLER, HK_EQUAL, {0}, 0, 1, 1};
     FAILS(code, hk_rank());
     FAILS(code, hk_size());
@@ -60,6 +61,15 @@ static void everything_gives(int code) {
     FAILS(code, hk_counting_post(counting));
     FAILS(code, hk_counting_wait(counting, 1));
     FAILS(code, hk_counting_test(counting));
+    FAILS(code, hk_region_create(0, 64, &region));
+    FAILS(code, hk_region_free(region));
+    FAILS(code, hk_subscribe(region));
+    FAILS(code, hk_unsubscribe(region));
+    FAILS(code, hk_region_read(NULL, region, 0, 0));
+    FAILS(code, hk_region_read_twin(NULL, region, NULL));
+    FAILS(code, hk_region_write(NULL, region, 0, 0));
+    FAILS(code, hk_region_write_diff(NULL, region, NULL, 1, NULL));
+    FAILS(code, hk_region_refresh(NULL, region, NULL, 1, NULL));
     FAILS(code, hk_matching_open());
     FAILS(code, hk_matching_close());
     FAILS(code, hk_isend(data, 8, 0, 1, &request));

@@ -27,6 +27,7 @@ pub mod operations;
 pub mod partial;
 pub mod ports;
 pub mod pressure;
+pub mod regions;
 pub mod registered;
 pub mod status;
 pub mod transfers;

@@ -14,6 +14,7 @@
 //! | `handlers` | active messages, the interface's thread |
 //! | `hosts` | jobs over several hosts, simulated ones |
 //! | `counting` | barriers in two halves |
+//! | `regions` | shared regions |
 //! | `locks` | locks and their guards |
 //! | `matching` | messages that are matched by keys |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
@@ -37,6 +38,7 @@ mod locks;
 mod matching;
 mod memory;
 mod messages;
+mod regions;
 mod transfers;
 mod workers;
 
@@ -177,6 +179,11 @@ macro_rules! for_each_misuse {
                 transfers_by_address_are_waited_for_beside_a_call: 2,
                 a_handler_panics_in_the_wait_for_any_transfer: 2,
                 a_scope_fails_with_transfers_under_way: 2,
+            }
+            regions {
+                a_subscription_is_forgotten: 3,
+                a_panic_drops_a_subscription: 3,
+                a_function_uses_a_region: 2,
             }
             counting {
                 a_barrier_is_forgotten_between_its_halves: 2,

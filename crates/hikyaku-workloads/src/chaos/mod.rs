@@ -19,6 +19,8 @@
 //! | `revoked` | areas that come and go: nobody writes after a revocation |
 //! | `started` | pushes and pulls that go on beside the program |
 //! | `workers` | endpoints: messages and groups of several threads' own |
+//! | `regions` | regions that ranks join and leave while others write |
+//! | `multicast` | parts of memory, for one rank or several: strides, bitmaps, changes |
 //! | `locks` | locks of remote atomic operations: exclusive and fair |
 
 mod active;
@@ -26,7 +28,9 @@ mod copied;
 mod locks;
 mod matched;
 mod memory;
+mod multicast;
 mod plan;
+mod regions;
 mod revoked;
 mod slots;
 mod started;

@@ -1,7 +1,7 @@
 //! What a seed stands for.
 
 use super::trouble::{Outcome, promise};
-use super::{active, locks, matched, memory, revoked, slots, together, workers};
+use super::{active, locks, matched, memory, multicast, regions, revoked, slots, together, workers};
 use crate::chance::Chance;
 use hikyaku::sim::{
     Crash, Faults, Hardware, HardwareBarrier, HardwareBroadcast, Machine, NicOrder, Partition, Shape, Slow,
@@ -27,13 +27,17 @@ pub enum Workload {
     Locks,
     /// Messages that are matched by keys: a part of `Slots`, too.
     Matching,
+    /// Shared regions: a part of `Memory`, too.
+    Regions,
+    /// Parts of memory, for one rank or several: a part of `Memory`, too.
+    Multicast,
     /// Some of the above, one after the other.
     Mixture,
 }
 
 impl Workload {
     /// All of them.
-    pub const ALL: [Workload; 8] = [
+    pub const ALL: [Workload; 10] = [
         Workload::Memory,
         Workload::Active,
         Workload::Slots,
@@ -42,6 +46,8 @@ impl Workload {
         Workload::Locks,
         Workload::Mixture,
         Workload::Matching,
+        Workload::Regions,
+        Workload::Multicast,
     ];
 
     /// Those of which a seed chooses.
@@ -59,6 +65,8 @@ impl Workload {
             Workload::Revoked => "revoked",
             Workload::Locks => "locks",
             Workload::Matching => "matching",
+            Workload::Regions => "regions",
+            Workload::Multicast => "multicast",
             Workload::Mixture => "mixture",
         }
     }
@@ -83,6 +91,12 @@ impl Workload {
         if self == Workload::Together && seed.is_multiple_of(4) {
             together::disagreement(job, seed)?;
         }
+        if self == Workload::Memory && seed.is_multiple_of(2) {
+            regions::run(job, seed)?;
+        }
+        if self == Workload::Memory && seed.is_multiple_of(3) {
+            multicast::run(job, seed)?;
+        }
         if self == Workload::Slots && seed.is_multiple_of(2) {
             matched::run(job, seed)?;
         }
@@ -101,6 +115,8 @@ impl Workload {
             Workload::Revoked => revoked::run(job, seed),
             Workload::Locks => locks::run(job, seed),
             Workload::Matching => matched::run(job, seed),
+            Workload::Regions => regions::run(job, seed),
+            Workload::Multicast => multicast::run(job, seed),
             Workload::Mixture => unreachable!("a mixture of others"),
         }
     }

@@ -52,6 +52,7 @@ pub use wire::message::{ARGUMENT_COUNT, Arguments, HANDLER_COUNT, PAYLOAD_MAX};
 // For the layers above.
 pub(crate) use base::Settings;
 pub(crate) use face::library::LibraryHandler;
+pub(crate) use face::partial::{changed_units, copy_units};
 pub(crate) use interface::Ni;
 pub(crate) use progress::rest::Rest;
 pub(crate) use progress::service::Service;

@@ -8,7 +8,7 @@
 //! | `words` | the words of a region: the directory of its sharers, and how each rank takes part |
 //! | `share` | one rank's part in it, and joining and leaving |
 //! | `update` | writing: to the home, then to all that the directory has |
-//! | `region` | what the program sees: [`Region`], [`Subscription`] |
+//! | `subscription` | what the program sees: [`Region`], [`Subscription`] |
 //!
 //! **How it works.** One rank, the home, has a copy from the beginning, and a directory: a word for each rank that shares the region, and a
 //! number that moves on whenever one of them changes. Every sharer keeps the directory too. Whoever writes does so at the home first, then
@@ -25,12 +25,12 @@
 //! and not others, so each writer says at the home that it is in the middle of it, and if it never says that it is done, the others join
 //! anew. Without the home nothing can be written, and everyone keeps the copy it has.
 
-mod region;
 mod share;
+mod subscription;
 #[cfg(test)]
 mod tests;
 mod update;
 mod words;
 
-pub use region::{Region, Subscription};
 pub use share::RawRegion;
+pub use subscription::{Region, Subscription};

@@ -5,13 +5,16 @@ use super::words::{ASK, STANDING, Stage, Standing, VERSION, update_of};
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::memory::atomic::Atomic;
-use crate::ni::{Hold, RawMulticast, Recipients, Units, Wait};
+use crate::ni::{Hold, RawMulticast, Recipients, Units, Wait, changed_units, copy_units};
 use crate::planted::{Bug, planted};
 use std::cell::Ref;
 use std::time::Duration;
 
 /// How often a writer looks whether a rank that joins has its copy.
 const SOON: Duration = Duration::from_micros(50);
+
+/// Units that are compared at a time when a copy is refreshed.
+const COMPARED: usize = 4096;
 
 impl RawRegion {
     /// Writes bytes to all copies. They are there when the call returns.
@@ -34,6 +37,51 @@ impl RawRegion {
     pub fn write_marked(&self, job: &Job, offset: usize, data: &[u8], marked: Units<'_>) -> Result<()> {
         self.check_range(offset, data.len())?;
         self.update(job, |to| job.multicast_units(to, (&self.copies, offset), data, marked))
+    }
+
+    /// Writes the units of the whole region that differ from a twin to all copies; how many they were. Then the twin is as `data`.
+    pub fn write_diff(&self, job: &Job, data: &[u8], twin: &mut [u8], unit: usize) -> Result<usize> {
+        self.check_units(data.len(), unit)?;
+        self.check_units(twin.len(), unit)?;
+        let (words, changed) = changed_units(data, twin, unit);
+        if changed > 0 {
+            let marked = Units { unit, units: data.len() / unit, words: &words };
+            self.write_marked(job, 0, data, marked)?;
+            copy_units(twin, data, unit, &words);
+        } else {
+            self.check_sharer()?;
+        }
+        Ok(changed)
+    }
+
+    /// Takes over what others have written: where units of this rank's copy differ from the twin, the twin and `data` become as it is. How
+    /// many they were.
+    pub fn refresh(&self, job: &Job, data: &mut [u8], twin: &mut [u8], unit: usize) -> Result<usize> {
+        self.check_units(data.len(), unit)?;
+        self.check_units(twin.len(), unit)?;
+        let most = COMPARED.saturating_mul(unit);
+        let (mut seen, mut count) = (vec![0; data.len().min(most)], 0);
+        for (number, (data, twin)) in data.chunks_mut(most).zip(twin.chunks_mut(most)).enumerate() {
+            let seen = &mut seen[..data.len()];
+            self.read(job, number * most, seen)?;
+            let (words, changed) = changed_units(seen, twin, unit);
+            if changed > 0 {
+                copy_units(twin, seen, unit, &words);
+                copy_units(data, seen, unit, &words);
+                count += changed;
+            }
+        }
+        Ok(count)
+    }
+
+    fn check_units(&self, bytes: usize, unit: usize) -> Result<()> {
+        if bytes != self.bytes() {
+            return Err(Error::Invalid(format!("{bytes} bytes are no copy of a region of {}", self.bytes())));
+        }
+        match unit > 0 && bytes.is_multiple_of(unit) {
+            true => Ok(()),
+            false => Err(Error::Invalid(format!("{bytes} bytes are no whole number of units of {unit} bytes"))),
+        }
     }
 
     /// Has `send` write to all copies, the home's first.

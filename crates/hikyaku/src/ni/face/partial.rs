@@ -314,26 +314,25 @@ fn push_changed(
     Ok(changed)
 }
 
-/// A bit for each unit, which is set if the two differ there.
-pub(super) fn changed_units(now: &[u8], before: &[u8], unit: usize, units: usize) -> Vec<u64> {
-    let mut words = vec![0; units.div_ceil(64)];
-    if unit > 0 {
-        mark_changed(&mut words, now, before, unit);
-    }
-    words
+/// A bit for each unit, which is set if the two differ there, and how many do.
+///
+/// # Panics
+/// If the two are not as long, or no whole number of units.
+pub(crate) fn changed_units(now: &[u8], before: &[u8], unit: usize) -> (Vec<u64>, usize) {
+    let mut words = vec![0; (now.len() / unit).div_ceil(64)];
+    let changed = mark_changed(&mut words, now, before, unit);
+    (words, changed)
 }
 
 /// Copies the marked units to the same places.
 ///
 /// # Panics
-/// If the two are not as long.
-pub(super) fn copy_units(into: &mut [u8], from: &[u8], unit: usize, words: &[u64]) {
-    assert_eq!(into.len(), from.len());
-    if unit > 0 {
-        let units = (from.len() / unit).min(words.len() * 64);
-        // SAFETY: both are live slices of as many units, and not the same.
-        unsafe { copy_marked(into.as_mut_ptr(), from.as_ptr(), unit, Marks::new(words, units)) };
-    }
+/// If the two are not as long, or there are too few marks.
+pub(crate) fn copy_units(into: &mut [u8], from: &[u8], unit: usize, words: &[u64]) {
+    let units = from.len() / unit;
+    assert!(into.len() == from.len() && units <= words.len() * 64);
+    // SAFETY: both are live slices of as many units, and not the same.
+    unsafe { copy_marked(into.as_mut_ptr(), from.as_ptr(), unit, Marks::new(words, units)) };
 }
 
 /// Whether so many elements are in a slice of this rank.

@@ -1,7 +1,5 @@
 //! What some memory was when it was pulled, to know later what has changed.
 
-use super::bitmap::Bitmap;
-use super::partial::{changed_units, copy_units};
 use crate::error::{Error, Result};
 use bytemuck::Pod;
 
@@ -40,48 +38,8 @@ impl<T: Pod> Twin<T> {
         }
     }
 
-    /// The elements of `data` that differ from it.
-    ///
-    /// ```
-    /// let changed = hikyaku::Twin::of(&[1, 2, 3]).changes(&[1, 7, 3])?;
-    /// assert_eq!((changed.count(), changed.get(1)), (1, true));
-    /// # hikyaku::Result::Ok(())
-    /// ```
-    ///
-    /// # Errors
-    /// When it has not as many elements as `data`.
-    pub fn changes(&self, data: &[T]) -> Result<Bitmap> {
-        self.check_of(data)?;
-        let (now, before) = (bytemuck::cast_slice(data), bytemuck::cast_slice(&self.elements));
-        Ok(Bitmap::from_words(&changed_units(now, before, size_of::<T>(), self.len()), self.len()))
-    }
-
-    /// It becomes as `data` is, where the bitmap is set.
-    ///
-    /// # Errors
-    /// When it has not as many elements as `data` and as the bitmap.
-    pub fn take_over(&mut self, data: &[T], marked: &Bitmap) -> Result<()> {
-        self.check_of(data)?;
-        if marked.len() != data.len() {
-            return Err(Error::OutOfBounds { index: 0, count: marked.len(), len: data.len() });
-        }
-        let (into, from) = (bytemuck::cast_slice_mut(&mut self.elements), bytemuck::cast_slice(data));
-        copy_units(into, from, size_of::<T>(), marked.words());
-        Ok(())
-    }
-
-    /// Where elements from `first` on differ from what others have now, both `data` and the twin become as it is; how many differ.
-    pub(crate) fn replace(&mut self, first: usize, now: &[T], data: &mut [T]) -> usize {
-        let range = first..first + now.len();
-        let (unit, now_bytes) = (size_of::<T>(), bytemuck::cast_slice(now));
-        let before = &mut self.elements[range.clone()];
-        let words = changed_units(now_bytes, bytemuck::cast_slice(before), unit, now.len());
-        let changed = words.iter().map(|word| word.count_ones() as usize).sum();
-        if changed > 0 {
-            copy_units(bytemuck::cast_slice_mut(before), now_bytes, unit, &words);
-            copy_units(bytemuck::cast_slice_mut(&mut data[range]), now_bytes, unit, &words);
-        }
-        changed
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.elements)
     }
 
     pub(super) fn elements(&mut self) -> &mut [T] {

@@ -7,9 +7,6 @@ use crate::ni::{Bitmap, Twin, Units};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
-/// Elements that are compared at a time when a copy is refreshed.
-const COMPARED: usize = 4096;
-
 /// Memory of which every rank that subscribes has a copy, kept up to date by those who write. Made by [`Job::region`].
 ///
 /// ```
@@ -46,9 +43,15 @@ impl Job {
     #[track_caller]
     pub fn region<T: Pod>(&self, home: usize, len: usize) -> Result<Region<'_, T>> {
         self.enter(&"region");
-        // What cannot be counted cannot be allocated, which all ranks are told together.
-        let bytes = if size_of::<T>() == 0 { usize::MAX } else { len.saturating_mul(size_of::<T>()) };
-        Ok(Region { job: self, raw: RawRegion::new(self, home, bytes)?, element: PhantomData })
+        let bytes = len.checked_mul(size_of::<T>()).filter(|_| size_of::<T>() > 0);
+        // What cannot be counted cannot be allocated, and all ranks find out together.
+        let raw = RawRegion::new(self, home, bytes.unwrap_or(usize::MAX)).map_err(|error| match (error, bytes) {
+            (Error::Invalid(_), None) => {
+                Error::Invalid(format!("{len} elements of {} bytes make no region", size_of::<T>()))
+            }
+            (error, _) => error,
+        })?;
+        Ok(Region { job: self, raw, element: PhantomData })
     }
 }
 
@@ -200,14 +203,11 @@ impl<T: Pod> Subscription<'_, T> {
     /// When `data` or the twin have not as many elements as the region, and as [`Subscription::write`]; then the twin is as it was.
     #[track_caller]
     pub fn write_diff(&self, data: &[T], twin: &mut Twin<T>) -> Result<usize> {
+        let (raw, job) = self.parts();
         self.check_whole(data.len())?;
-        let changed = twin.changes(data)?;
-        let count = changed.count();
-        if count > 0 {
-            self.write_bitmap(data, &changed)?;
-            twin.take_over(data, &changed)?;
-        }
-        Ok(count)
+        self.check_whole(twin.len())?;
+        job.enter(&"write_diff");
+        raw.write_diff(job, bytemuck::cast_slice(data), twin.bytes(), size_of::<T>())
     }
 
     /// Takes over what others have written since: into `data`, and into its twin; how many elements have changed. What this rank has
@@ -216,16 +216,10 @@ impl<T: Pod> Subscription<'_, T> {
     /// # Errors
     /// When `data` or the twin have not as many elements as the region, and as [`Subscription::read`].
     pub fn refresh(&self, data: &mut [T], twin: &mut Twin<T>) -> Result<usize> {
-        let len = data.len();
-        self.check_whole(len)?;
+        let (raw, job) = self.parts();
+        self.check_whole(data.len())?;
         self.check_whole(twin.len())?;
-        let (mut seen, mut count) = (vec![T::zeroed(); len.min(COMPARED)], 0);
-        for first in (0..len).step_by(COMPARED) {
-            let seen = &mut seen[..COMPARED.min(len - first)];
-            self.read(first, seen)?;
-            count += twin.replace(first, seen, data);
-        }
-        Ok(count)
+        raw.refresh(job, bytemuck::cast_slice_mut(data), twin.bytes(), size_of::<T>())
     }
 
     /// This rank has no copy any more. It can subscribe again.
