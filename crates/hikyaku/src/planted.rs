@@ -173,6 +173,8 @@ pub enum Bug {
     JoinedBlindly,
     /// Whoever writes to a region does not notice that others have joined.
     DirectoryKept,
+    /// That an update begins may come to the home after some of it.
+    UpdateUnannounced,
     /// What a rank wrote to some before it died stays different.
     HalfUpdateKept,
     /// The last but one to arrive at a counted barrier tells that all have.

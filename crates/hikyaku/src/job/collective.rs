@@ -26,6 +26,7 @@ pub(super) enum Operation {
     Matching = 8,
     Counter = 9,
     Region = 10,
+    RegionMemory = 11,
 }
 
 /// In place of bytes, of a rank that has no port left for an endpoint.
@@ -44,14 +45,14 @@ impl Operation {
             Operation::Mutex => "mutex",
             Operation::Matching => "matching",
             Operation::Counter => "counting_barrier",
-            Operation::Region => "region",
+            Operation::Region | Operation::RegionMemory => "region",
         }
     }
 
     /// The one behind a number that came from a peer.
     fn from_u8(code: u8) -> Option<Operation> {
         use Operation::*;
-        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex, Matching, Counter, Region]
+        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex, Matching, Counter, Region, RegionMemory]
             .into_iter()
             .find(|it| *it as u8 == code)
     }
@@ -67,6 +68,9 @@ impl Operation {
             Operation::Mutex => format!("mutex(manager {argument})"),
             Operation::Counter => format!("counting_barrier(manager {argument})"),
             Operation::Region => format!("region(home {argument})"),
+            Operation::RegionMemory if argument != u64::MAX => {
+                format!("region of {argument} bytes, with its directory")
+            }
             Operation::Matching if argument == NO_PORT => "matching without a port left for it (HIKYAKU_PORTS)".into(),
             Operation::Matching => format!("matching (number {argument} of this rank)"),
             _ if argument == u64::MAX => format!("{} of an impossible size", self.name()),

@@ -45,6 +45,11 @@ impl Job {
         self.allocate(Operation::Group, len)
     }
 
+    /// Allocates bytes on every rank for a region.
+    pub(crate) fn symmetric_for_region(&self, bytes: usize) -> Result<Symmetric<u8>> {
+        self.allocate(Operation::RegionMemory, bytes)
+    }
+
     fn allocate<T: Pod>(&self, operation: Operation, len: usize) -> Result<Symmetric<T>> {
         crate::ni::refuse_in_handler()?;
         self.check_uninterrupted()?;

@@ -8,12 +8,14 @@ use crate::ni::{Hold, Place, Recipients, Symmetric, refuse_in_handler};
 use crate::planted::{Bug, planted};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// A region without a lifetime or a type, for interfaces to other languages; programs in Rust use [`crate::Region`]. All lengths are in
 /// bytes.
 #[derive(Debug)]
 pub struct RawRegion {
     /// The words, and behind them the copy.
+    memory: Symmetric<u8>,
     pub(super) words: Symmetric<u64>,
     pub(super) copies: Symmetric<u8>,
     pub(super) home: usize,
@@ -25,17 +27,42 @@ pub struct RawRegion {
     pub(super) updates: Cell<u64>,
     pub(super) directory: RefCell<Directory>,
     pub(super) home_alone: Recipients,
-    /// The ranks that are known to have died, and of whose updates this rank has what there is.
-    dead: RefCell<Vec<bool>>,
+    ends: RefCell<Ends>,
 }
+
+/// Whose ends this rank has dealt with.
+#[derive(Debug)]
+struct Ends {
+    /// How many there were when it last looked, and when it first saw that many.
+    departures: u64,
+    since: Instant,
+    looks: Vec<Look>,
+}
+
+/// Whether this rank has looked for what another one left half done when it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    None,
+    /// When it was seen to have ended. What it had under way may still have come to the home after that.
+    First(Instant),
+    /// Nothing comes any more.
+    Last,
+}
+
+/// How long what a rank had under way when it died may take to come to the home.
+const UNDER_WAY: Duration = Duration::from_secs(1);
 
 /// What a writer knows of the others.
 #[derive(Debug)]
 pub(super) struct Directory {
     /// For which number of the home's directory this is right.
     pub version: Option<u64>,
+    /// For each rank its entry, as it was read last.
+    pub entries: Vec<u64>,
     /// For each rank the entry with which it had a copy.
     pub has_copy: Vec<u64>,
+    /// For each rank the entry with which it could not be reached, which was told: it is left out.
+    pub missed: Vec<u64>,
     /// All sharers but the home.
     pub others: Recipients,
 }
@@ -46,13 +73,16 @@ impl RawRegion {
         job.agree_on_home(home)?;
         let words = words_of(job.size());
         // One allocation, so that it succeeds or fails as a whole. What cannot be counted is too much.
-        let memory = job.symmetric_for_group::<u64>(bytes.div_ceil(size_of::<u64>()).saturating_add(words))?;
-        let copies = memory.part(words, bytes);
+        let memory = job.symmetric_for_region(bytes.saturating_add(words * size_of::<u64>()))?;
+        let (words, copies) = (memory.part(0, words), memory.part(words * size_of::<u64>(), bytes));
         let size = job.size();
-        let directory = Directory { version: None, has_copy: vec![0; size], others: job.recipients(&[])? };
+        let nothing = vec![0; size];
+        let (entries, has_copy, missed) = (nothing.clone(), nothing.clone(), nothing);
+        let directory = Directory { version: None, entries, has_copy, missed, others: job.recipients(&[])? };
         Ok(RawRegion {
+            memory,
+            words,
             copies,
-            words: memory,
             home,
             size,
             is_sharer: Cell::new(false),
@@ -60,13 +90,13 @@ impl RawRegion {
             updates: Cell::new(0),
             directory: RefCell::new(directory),
             home_alone: job.recipients(&[home])?,
-            dead: RefCell::new(vec![false; size]),
+            ends: RefCell::new(Ends { departures: 0, since: job.ni.now(), looks: vec![Look::None; size] }),
         })
     }
 
     /// Frees its memory. All ranks call it together; none need have unsubscribed.
     pub fn free(self, job: &Job) -> Result<()> {
-        job.free(self.words)
+        job.free(self.memory)
     }
 
     /// The rank that has the first copy.
@@ -102,6 +132,10 @@ impl RawRegion {
 
     /// This rank's copy is left as it is from now on, or rather is not looked after any more.
     pub fn unsubscribe(&self, job: &Job) -> Result<()> {
+        self.leave(job).map_err(|error| job.ni.failing(error))
+    }
+
+    fn leave(&self, job: &Job) -> Result<()> {
         refuse_in_handler()?;
         job.ni.check_rank(job.rank())?;
         self.check_sharer()?;
@@ -112,15 +146,15 @@ impl RawRegion {
         let _hold = Hold::enter();
         self.set_stage(self.own_standing(job)?, Stage::Away);
         // Who writes to it all the same, because it does not know yet, does no harm: the memory is there until all ranks free it.
-        let left = job.initiator.check_peer(self.home).and_then(|()| self.change_entry(job, job.rank(), 0));
-        left.map_err(|error| job.ni.failing(error))
+        job.initiator.check_peer(self.home)?;
+        self.change_entry(job, job.rank(), 0)
     }
 
     /// [`RawRegion::unsubscribe`] where nobody hears of errors. If it cannot be done now, the others go on to write to this rank's memory,
     /// which does no harm.
     pub fn abandon(&self, job: &Job) {
         if self.is_sharer.get() {
-            let _ = self.unsubscribe(job);
+            let _ = self.leave(job);
             self.is_sharer.set(false);
         }
     }
@@ -243,35 +277,52 @@ impl RawRegion {
         }
     }
 
-    /// Joins anew if a rank has ended in the middle of an update, which this rank may not have got.
+    /// Joins anew if a rank has ended in the middle of an update, which this rank may not have got. Nothing is done if the home has ended:
+    /// nobody can have more.
     pub(super) fn catch_up(&self, job: &Job) -> Result<()> {
-        if job.ni.departures() == 0 || self.home == job.rank() {
+        if job.ni.departures() == 0 || self.home == job.rank() || planted(Bug::HalfUpdateKept) {
             return Ok(());
         }
-        self.catch_up_with_deaths(job).map_err(|error| job.ni.failing(error))
+        match self.catch_up_with_ends(job) {
+            Err(error) if error.is_end_of_peer() && error.rank() == Some(self.home) => Ok(()),
+            result => result.map_err(|error| job.ni.failing(error)),
+        }
     }
 
     #[cold]
-    fn catch_up_with_deaths(&self, job: &Job) -> Result<()> {
-        // One that leaves does so between two updates.
-        let is_dead = |rank| matches!(job.ni.end_of(rank), Some(Error::PeerDead { .. }));
-        let dead: Vec<usize> = {
-            let known = self.dead.borrow();
-            (0..self.size).filter(|rank| !known[*rank] && *rank != self.home && is_dead(*rank)).collect()
+    fn catch_up_with_ends(&self, job: &Job) -> Result<()> {
+        let (now, departures) = (job.ni.now(), job.ni.departures());
+        let is_late = |since| now.saturating_duration_since(since) > UNDER_WAY;
+        let looks: Vec<(usize, Look)> = {
+            let mut ends = self.ends.borrow_mut();
+            if ends.departures != departures {
+                (ends.departures, ends.since) = (departures, now);
+            }
+            // An end is counted before it can be seen.
+            if is_late(ends.since) && !ends.looks.iter().any(|look| matches!(look, Look::First(_))) {
+                return Ok(());
+            }
+            let look = |(rank, look): (usize, &Look)| match look {
+                Look::None => job.ni.end_of(rank).map(|_| (rank, Look::First(now))),
+                Look::First(since) => is_late(*since).then_some((rank, Look::Last)),
+                Look::Last => None,
+            };
+            ends.looks.iter().enumerate().filter(|(rank, _)| *rank != self.home).filter_map(look).collect()
         };
-        if dead.is_empty() || planted(Bug::HalfUpdateKept) {
+        if looks.is_empty() {
             return Ok(());
         }
         refuse_in_handler()?;
+        job.initiator.check_peer(self.home)?;
         let mut is_half = false;
-        for rank in &dead {
+        for (rank, _) in &looks {
             is_half |= !job.read_silently(self.at_home(update_of(*rank, self.size)))?.is_multiple_of(2);
         }
         if is_half {
             self.join(job)?;
         }
-        let mut known = self.dead.borrow_mut();
-        dead.into_iter().for_each(|rank| known[rank] = true);
+        let mut ends = self.ends.borrow_mut();
+        looks.into_iter().for_each(|(rank, look)| ends.looks[rank] = look);
         Ok(())
     }
 }

@@ -47,7 +47,7 @@ impl Job {
         // What cannot be counted cannot be allocated, and all ranks find out together.
         let raw = RawRegion::new(self, home, bytes.unwrap_or(usize::MAX)).map_err(|error| match (error, bytes) {
             (Error::Invalid(_), None) => {
-                Error::Invalid(format!("{len} elements of {} bytes make no region", size_of::<T>()))
+                Error::Invalid(format!("{len} elements of {} bytes make no region: too many, or none", size_of::<T>()))
             }
             (error, _) => error,
         })?;
@@ -76,7 +76,8 @@ impl<T: Pod> Region<'_, T> {
         self.raw.sharers(self.job)
     }
 
-    /// This rank gets a copy of what the region has now, and from then on what others write. At any time, whatever the others do.
+    /// This rank gets a copy of what the region has now, and from then on what others write. At any time, whatever the others do; who
+    /// writes at that moment may have to wait until this rank has its copy. The home subscribes too if it wants to read and write.
     ///
     /// # Errors
     /// When this rank has subscribed already, or the home has ended.
@@ -97,12 +98,13 @@ impl<T: Pod> Region<'_, T> {
 
 /// A rank's copy of a [`Region`]. Others write to it at any moment, so there is no `&[T]` into it: reads copy out.
 ///
-/// Writes are there, in all copies, when they return. Ranks may write different elements at the same time. If several write the same one
-/// without a lock or a barrier between them, copies may end up with different values.
+/// Writes are there, in all copies, when they return; a read beside a write may see a part of it. Ranks may write different elements at
+/// the same time. If several write the same one without a lock or a barrier between them, copies may end up with different values.
 ///
-/// If a rank dies in the middle of a write, the others find out when they next read, and take over from the home what it had written
-/// there. A rank that dies otherwise is no sharer any more. If the home dies, writes fail with its error, and everyone keeps the copy it
-/// has.
+/// A rank that ends is no sharer any more. If it was in the middle of a write, the others take over from the home what it had written
+/// there, when they next read after they have heard of its end. A sharer that a writer cannot reach is left out from then on: the write
+/// that found out fails with [`Error::Unreachable`], all other sharers have it, and the one that was missed reads old elements until it
+/// subscribes again. If the home ends, writes fail with its error, and everyone keeps the copy it has.
 #[derive(Debug)]
 pub struct Subscription<'r, T: Pod> {
     region: &'r Region<'r, T>,
@@ -116,7 +118,7 @@ impl<T: Pod> Subscription<'_, T> {
     /// Copies elements out, from `index` on.
     ///
     /// # Errors
-    /// When there are not as many, or a rank has died in the middle of a write and the home has ended too.
+    /// When there are not as many.
     pub fn read(&self, index: usize, into: &mut [T]) -> Result<()> {
         let (raw, job) = self.parts();
         self.check(index, into.len())?;
@@ -171,8 +173,8 @@ impl<T: Pod> Subscription<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// When there are not as many elements, or the home has ended, or a sharer cannot be reached, which may live on and has not got them;
-    /// all others have.
+    /// When there are not as many elements, or the home has ended, or a sharer cannot be reached: all others have them then, and later
+    /// writes do without it.
     #[track_caller]
     pub fn write(&self, index: usize, data: &[T]) -> Result<()> {
         let (raw, job) = self.parts();
@@ -200,7 +202,8 @@ impl<T: Pod> Subscription<'_, T> {
     /// Writes those elements that differ from the twin to all copies; how many they were. Then the twin is as `data`.
     ///
     /// # Errors
-    /// When `data` or the twin have not as many elements as the region, and as [`Subscription::write`]; then the twin is as it was.
+    /// When `data` or the twin have not as many elements as the region, and as [`Subscription::write`]. The twin is as it was, unless all
+    /// but a sharer that cannot be reached have the elements.
     #[track_caller]
     pub fn write_diff(&self, data: &[T], twin: &mut Twin<T>) -> Result<usize> {
         let (raw, job) = self.parts();
@@ -244,7 +247,7 @@ impl<T: Pod> Subscription<'_, T> {
     fn check_whole(&self, count: usize) -> Result<()> {
         match self.region.len() {
             len if len == count => Ok(()),
-            len => Err(Error::Invalid(format!("{count} elements are no copy of a region of {len}"))),
+            len => Err(Error::Invalid(format!("the slice or twin has {count} elements, the region {len}"))),
         }
     }
 }

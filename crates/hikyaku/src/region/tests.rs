@@ -1,7 +1,7 @@
 //! Regions in virtual time: ranks join, leave, write and are killed between any two steps; networks lose frames.
 
 use crate::planted::{Bug, with_bug};
-use crate::sim::{Crash, Faults, Machine, Sim};
+use crate::sim::{Crash, Faults, Machine, NicOrder, Sim};
 use crate::{By, Job, Result, Until};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -61,22 +61,33 @@ fn work(job: &Job, seed: u64, home: usize) -> Result<Seen> {
     }
     let shared = shared.expect("there were rounds");
     // No barrier, which would fail: who is gone keeps nobody here.
-    for rank in 0..size {
-        let _ = job.word(done.at(rank, me), 1);
-    }
-    for rank in (0..size).filter(|rank| *rank != me) {
-        match job.wait_from(By::Rank(rank), done.here(rank), Until::Equal(1)) {
-            Err(error) if !error.is_end_of_peer() => return Err(error),
-            _ => {}
+    let meet = |stage: u64| {
+        for rank in 0..size {
+            let _ = job.word(done.at(rank, me), stage);
         }
-    }
+        for rank in (0..size).filter(|rank| *rank != me) {
+            match job.wait_from(By::Rank(rank), done.here(rank), Until::AtLeast(stage)) {
+                Err(error) if !error.is_end_of_peer() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    };
+    meet(1)?;
     let all = shared.to_vec()?;
+    // The home is there as long as somebody may need it.
+    meet(2)?;
     Ok(Seen { all, own })
 }
 
 fn sim(seed: u64, faults: Faults) -> (Sim, usize) {
     let (size, hosts) = (2 + seed as usize % 5, 1 + seed as usize % 3);
     let sim = Sim::new(Machine::plain(), size, seed).hosts(move |rank| rank % hosts);
+    let sim = match chance(seed, 3) % 5 {
+        0 => sim.remote_memory(NicOrder::AnyOrder),
+        1 => sim.remote_memory(NicOrder::InOrder),
+        _ => sim,
+    };
     (sim.faults(faults).time_limit(Duration::from_secs(20)), size)
 }
 
@@ -137,10 +148,11 @@ fn those_who_are_left_agree() {
 #[test]
 fn planted_bugs_are_caught() {
     let catches = |bug, run: fn(u64)| {
-        let caught = with_bug(bug, || (0..100).any(|seed| catch_unwind(AssertUnwindSafe(|| run(seed))).is_err()));
+        let caught = with_bug(bug, || (0..1000).any(|seed| catch_unwind(AssertUnwindSafe(|| run(seed))).is_err()));
         assert!(caught, "{bug:?} was not noticed");
     };
     catches(Bug::JoinedBlindly, run);
     catches(Bug::DirectoryKept, run);
     catches(Bug::HalfUpdateKept, run_with_a_death);
+    catches(Bug::UpdateUnannounced, run_with_a_death);
 }

@@ -46,8 +46,12 @@ impl RawRegion {
         let (words, changed) = changed_units(data, twin, unit);
         if changed > 0 {
             let marked = Units { unit, units: data.len() / unit, words: &words };
-            self.write_marked(job, 0, data, marked)?;
-            copy_units(twin, data, unit, &words);
+            let written = self.write_marked(job, 0, data, marked);
+            // Also if a sharer was missed: all others have it.
+            if written.as_ref().err().is_none_or(|error| self.is_missed(error)) {
+                copy_units(twin, data, unit, &words);
+            }
+            written?;
         } else {
             self.check_sharer()?;
         }
@@ -90,18 +94,38 @@ impl RawRegion {
         self.check_sharer()?;
         // A handler that panics meanwhile must not leave it half done.
         let _hold = Hold::enter();
-        let updated = self.mark_update(job).and_then(|()| {
+        let updated = self.begin_update(job).and_then(|()| {
             let updated = self.update_all(job, send);
-            // Also if it has failed: whoever did not get it was named by the error.
-            updated.and(self.mark_update(job))
+            match &updated {
+                // The home may not have it, or others: if this rank ends, they look.
+                Err(error) if !self.is_missed(error) => updated,
+                _ => updated.and(self.end_update(job)),
+            }
         });
         updated.map_err(|error| job.ni.failing(error))
     }
 
-    /// Says at the home that an update begins, or that it is done.
-    fn mark_update(&self, job: &Job) -> Result<()> {
+    /// Says at the home that an update begins, before any of it is there.
+    fn begin_update(&self, job: &Job) -> Result<()> {
+        // After one that has failed it is still odd.
+        self.updates.set((self.updates.get() + 1) | 1);
+        let (word, value) = (self.at_home(update_of(job.rank(), self.size)), self.updates.get());
+        // Where memory is written in any order, an answer says that it is there.
+        match job.ni.direct.is_some() && !planted(Bug::UpdateUnannounced) {
+            true => job.change_silently(word, Atomic::Swap(value)).map(drop),
+            false => job.write_silently(word, value),
+        }
+    }
+
+    /// Says that it is done.
+    fn end_update(&self, job: &Job) -> Result<()> {
         self.updates.set(self.updates.get() + 1);
         job.write_silently(self.at_home(update_of(job.rank(), self.size)), self.updates.get())
+    }
+
+    /// Whether an update is done but for a sharer that could not be reached.
+    fn is_missed(&self, error: &Error) -> bool {
+        matches!(error, Error::Unreachable { rank, .. } if *rank != self.home)
     }
 
     fn update_all(&self, job: &Job, send: impl Fn(&Recipients) -> Result<()>) -> Result<()> {
@@ -117,15 +141,21 @@ impl RawRegion {
                 },
                 Err(error) => error,
             };
-            let rank = failed.rank().filter(|rank| *rank != self.home && failed.is_end_of_peer());
+            let rank = failed.rank().filter(|rank| *rank != self.home && failed.is_peer_fault());
             let Some(rank) = rank.filter(|rank| !lost.contains(rank)) else { return Err(failed) };
             // It may have been the one that writes for others, so all of them get it once more.
             lost.push(rank);
-            if let Error::Unreachable { .. } = failed {
-                result = Err(failed);
+            if let Error::Unreachable { .. } | Error::PeerMisbehaved { .. } = failed {
+                result = result.and(Err(failed));
             }
         }
-        job.initiator.report_refusal().and(result)
+        let mut directory = self.directory.borrow_mut();
+        for rank in lost {
+            directory.missed[rank] = directory.entries[rank];
+            // From now on it is left out by a look, not by a failure.
+            directory.version = None;
+        }
+        result
     }
 
     fn with_home<'a>(&self, others: &'a Recipients) -> impl Iterator<Item = usize> + Clone + 'a {
@@ -145,6 +175,7 @@ impl RawRegion {
         let entries = self.entries(job)?;
         let mut directory = self.directory.borrow_mut();
         directory.version = None;
+        directory.entries.clone_from(&entries);
         let (mut others, mut is_complete) = (Vec::new(), lost.is_empty());
         for (rank, entry) in entries.into_iter().enumerate() {
             if rank == self.home || entry == 0 {
@@ -155,11 +186,16 @@ impl RawRegion {
                 is_complete = false;
                 continue;
             }
-            if lost.contains(&rank) {
+            if lost.contains(&rank) || directory.missed[rank] == entry {
                 continue;
             }
             if directory.has_copy[rank] != entry {
-                if !self.has_copy(job, rank)? {
+                let stage = self.ask(job, rank)?;
+                if stage == Stage::Away {
+                    // It has left, or has failed to join, and could not say so.
+                    self.strike_out(job, rank, entry)?;
+                }
+                if stage != Stage::Joined {
                     is_complete = false;
                     continue;
                 }
@@ -172,8 +208,8 @@ impl RawRegion {
         Ok(())
     }
 
-    /// Whether a rank has a copy already. If not, it gets what is at the home by itself.
-    fn has_copy(&self, job: &Job, rank: usize) -> Result<bool> {
+    /// How far a rank is with joining. If it has no copy yet, it gets what is at the home by itself.
+    fn ask(&self, job: &Job, rank: usize) -> Result<Stage> {
         let standing = self.words.at(rank, STANDING);
         let mut stage = Standing(job.change_silently(standing, Atomic::Add(ASK))?).stage();
         while stage == Stage::Holding {
@@ -184,6 +220,6 @@ impl RawRegion {
             }
             stage = Standing(job.read_silently(standing)?).stage();
         }
-        Ok(stage == Stage::Joined)
+        Ok(stage)
     }
 }

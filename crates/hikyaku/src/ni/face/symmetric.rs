@@ -122,14 +122,14 @@ impl<T: Pod> Symmetric<T> {
         self.own(0, 0).start().cast()
     }
 
-    /// `bytes` bytes of every rank's part, from an element on. The whole is freed, not its parts.
+    /// `len` elements of another type in every rank's part, `skipped` bytes after its first. The whole is freed, not its parts.
     ///
     /// # Panics
-    /// If they go past the end.
-    pub(crate) fn part(&self, index: usize, bytes: usize) -> Symmetric<u8> {
-        let skipped = index * size_of::<T>();
-        assert!(skipped + bytes <= self.len * size_of::<T>());
-        Symmetric { ni: self.ni.clone(), start: self.start + skipped, len: bytes, element: PhantomData }
+    /// If they go past the end, or begin where no such element can.
+    pub(crate) fn part<U>(&self, skipped: usize, len: usize) -> Symmetric<U> {
+        assert!(skipped + len * size_of::<U>() <= self.len * size_of::<T>());
+        assert!((self.start + skipped).is_multiple_of(align_of::<U>()));
+        Symmetric { ni: self.ni.clone(), start: self.start + skipped, len, element: PhantomData }
     }
 
     #[inline]
