@@ -247,6 +247,10 @@ macro_rules! for_each_case {
                 matching_is_freed: 3,
                 what_a_rank_sent_before_it_left_is_received: 3,
             }
+            matched_parts {
+                parts_are_sent_and_received: 3,
+                wrong_parts_of_messages_are_refused: 1,
+            }
             regions {
                 all_copies_get_what_anyone_writes: 4,
                 who_joins_misses_nothing: 3,

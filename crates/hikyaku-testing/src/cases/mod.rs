@@ -16,6 +16,7 @@ pub mod handled;
 pub mod handlers;
 pub mod layers;
 pub mod locks;
+pub mod matched_parts;
 pub mod matching;
 pub mod memory;
 pub mod message;

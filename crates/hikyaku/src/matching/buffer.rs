@@ -1,5 +1,7 @@
 //! Buffers of the program that an operation uses while it is under way, as addresses.
 
+use super::parts::Parts;
+use crate::error::Result;
 use crate::memory::copy;
 
 /// Where a receive puts its message.
@@ -7,6 +9,16 @@ use crate::memory::copy;
 pub(super) struct Room {
     start: *mut u8,
     bytes: usize,
+    then: Option<Box<Then>>,
+}
+
+/// What becomes of a message that has come.
+#[derive(Debug)]
+enum Then {
+    /// Its parts are put in their places, from a range's begin on. It is in this buffer if it is long.
+    Unpack { parts: Parts, into: *mut u8, packed: Box<[u8]> },
+    /// It is copied to here, too.
+    Copy(*mut u8),
 }
 
 // SAFETY: whoever has it may write there, whatever the thread.
@@ -16,7 +28,25 @@ impl Room {
     /// # Safety
     /// The memory stays, and nobody else uses it, until this is dropped and every transfer that was told of it has ended.
     pub unsafe fn new(start: *mut u8, bytes: usize) -> Room {
-        Room { start, bytes }
+        Room { start, bytes, then: None }
+    }
+
+    /// For a message that is put in parts of a range.
+    ///
+    /// # Safety
+    /// As for [`Room::new`], for all parts from `into` on.
+    pub unsafe fn of_parts(parts: Parts, into: *mut u8) -> Room {
+        let mut packed = vec![0; parts.bytes()].into_boxed_slice();
+        let (start, bytes) = (packed.as_mut_ptr(), packed.len());
+        Room { start, bytes, then: Some(Box::new(Then::Unpack { parts, into, packed })) }
+    }
+
+    /// For a message of which a twin is kept.
+    ///
+    /// # Safety
+    /// As for [`Room::new`], for both.
+    pub unsafe fn with_twin(start: *mut u8, twin: *mut u8, bytes: usize) -> Room {
+        Room { start, bytes, then: Some(Box::new(Then::Copy(twin))) }
     }
 
     pub fn start(&self) -> *mut u8 {
@@ -29,13 +59,36 @@ impl Room {
 
     /// Writes a message; false if it does not fit.
     #[inline]
-    pub fn fill(&mut self, data: &[u8]) -> bool {
-        let fits = data.len() <= self.bytes;
-        if fits && !data.is_empty() {
+    pub fn fill(&mut self, data: &[u8]) -> Result<bool> {
+        if data.len() > self.bytes {
+            return Ok(false);
+        }
+        if let Some(then) = &self.then
+            && let Then::Unpack { parts, into, .. } = &**then
+        {
+            // SAFETY: it fits, and the memory is this one's.
+            return unsafe { parts.unpack(data, *into) }.map(|()| true);
+        }
+        if !data.is_empty() {
             // SAFETY: it fits, and the memory is this one's.
             unsafe { copy::copy(self.start, data.as_ptr(), data.len()) };
         }
-        fits
+        self.finish(data.len()).map(|()| true)
+    }
+
+    /// A message of so many bytes, which is where it was to come, is put where it belongs.
+    #[inline]
+    pub fn finish(&mut self, bytes: usize) -> Result<()> {
+        match self.then.as_deref() {
+            None => Ok(()),
+            // SAFETY: no message is longer than the buffer, and the memory is this one's.
+            Some(Then::Unpack { parts, into, packed }) => unsafe { parts.unpack(&packed[..bytes], *into) },
+            Some(Then::Copy(twin)) => {
+                // SAFETY: as above.
+                unsafe { copy::copy(*twin, self.start, bytes) };
+                Ok(())
+            }
+        }
     }
 }
 

@@ -188,6 +188,12 @@ impl<'j> Matching<'j> {
         let data: &[u8] = bytemuck::cast_slice(data);
         // SAFETY: borrowed for the time of this call, which withdraws it.
         let data = unsafe { Data::lent(data.as_ptr(), data.len()) };
+        self.send_data(data, rank, key)
+    }
+
+    #[inline]
+    #[track_caller]
+    pub(super) fn send_data(&self, data: Data, rank: usize, key: u64) -> Result<()> {
         let Some(id) = self.start_send(data, rank, key)? else { return Ok(()) };
         let withdraws = WithdrawsSend(&self.mover, id);
         let ended = self.wait_send(id, rank, None);
@@ -241,6 +247,13 @@ impl<'j> Matching<'j> {
         let into: &mut [u8] = bytemuck::cast_slice_mut(into);
         // SAFETY: borrowed for the time of this call, which withdraws it.
         let room = unsafe { Room::new(into.as_mut_ptr(), into.len()) };
+        Matched::of(self.receive(room, pattern, patience)?, size_of::<T>())
+    }
+
+    /// Receives a message into memory that is borrowed for the time of the call.
+    #[inline]
+    #[track_caller]
+    pub(super) fn receive(&self, room: Room, pattern: Pattern, patience: Option<Duration>) -> Result<Envelope> {
         let (id, has_ended) = self.start_receive(room, pattern)?;
         let withdraws = WithdrawsReceive(&self.mover, id);
         let ended = match has_ended {
@@ -256,7 +269,7 @@ impl<'j> Matching<'j> {
             },
         };
         std::mem::forget(withdraws);
-        Matched::of(envelope, size_of::<T>())
+        Ok(envelope)
     }
 
     /// Waits for a message, and tells of it: who has sent it, its key and its bytes. It stays, and the next receive that takes it gets

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `keys` | which messages a receive takes |
 //! | `buffer` | buffers of operations under way |
+//! | `parts` | parts of a range as one message |
 //! | `chains`, `index` | values by label, in order |
 //! | `wire` | what ranks tell each other |
 //! | `arrival` | messages that wait for their receives |
@@ -16,6 +17,7 @@
 //! | `messages` | what the program sees: [`Matching`] |
 //! | `under_way` | beginning operations, waiting for them, taking them back |
 //! | `scope` | operations under way in safe code |
+//! | `forms` | both, with parts of a range |
 //! | `raw` | operations under way for other languages |
 //!
 //! **How it works.** A send is an active message to the receiver, whose handler looks for a receive that takes it. A short message comes
@@ -34,12 +36,14 @@
 mod arrival;
 mod buffer;
 mod chains;
+mod forms;
 mod incoming;
 mod index;
 mod keys;
 mod messages;
 mod mover;
 mod outgoing;
+mod parts;
 mod raw;
 mod scope;
 mod tables;
@@ -50,5 +54,6 @@ mod wire;
 
 pub use keys::{Keys, Source};
 pub use messages::{Matched, Matching};
+pub use parts::{Parts, pack_changes};
 pub use raw::{RawMatching, Request};
 pub use scope::{ReceiveHandle, Scope, SendHandle};

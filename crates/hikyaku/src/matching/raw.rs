@@ -4,6 +4,7 @@ use super::buffer::{Data, Room};
 use super::keys::{Keys, Pattern, Source};
 use super::messages::{Matched, Matching};
 use super::outgoing::SendId;
+use super::parts::Parts;
 use super::tables::ReceiveId;
 use crate::error::{Error, Result};
 use std::time::Duration;
@@ -35,6 +36,28 @@ pub trait RawMatching: sealed::Sealed {
     /// The `bytes` bytes at `into` stay, and nobody else uses them, as above.
     unsafe fn irecv(&self, into: *mut u8, bytes: usize, from: Source, keys: Keys) -> Result<Request>;
 
+    /// Starts a send of a message that was packed.
+    fn isend_packed(&self, packed: Box<[u8]>, rank: usize, key: u64) -> Result<Request>;
+
+    /// Starts a receive of parts of a range. What it says of its length is that of the message.
+    ///
+    /// # Safety
+    /// All parts from `into` on stay, and nobody else uses them, as above.
+    unsafe fn irecv_parts(&self, into: *mut u8, parts: Parts, from: Source, keys: Keys) -> Result<Request>;
+
+    /// Starts a receive of which a twin is kept.
+    ///
+    /// # Safety
+    /// The `bytes` bytes at both stay, and nobody else uses them, as above. They do not overlap.
+    unsafe fn irecv_twin(
+        &self,
+        into: *mut u8,
+        twin: *mut u8,
+        bytes: usize,
+        from: Source,
+        keys: Keys,
+    ) -> Result<Request>;
+
     /// Waits until a request has ended: what was received, in bytes. Fails with [`Error::Timeout`] when the time is over, and then it is
     /// under way as before. Any other error has ended it, except where nothing can be waited for.
     fn wait(&self, request: Request, timeout: Option<Duration>) -> Result<Option<Matched>>;
@@ -46,22 +69,51 @@ pub trait RawMatching: sealed::Sealed {
     fn withdraw(&self, request: Request) -> Result<Option<Matched>>;
 }
 
-impl RawMatching for Matching<'_> {
-    unsafe fn isend(&self, data: *const u8, bytes: usize, rank: usize, key: u64) -> Result<Request> {
-        // SAFETY: the caller's promise.
-        let data = unsafe { Data::lent(data, bytes) };
+impl Matching<'_> {
+    fn begin_send(&self, data: Data, rank: usize, key: u64) -> Result<Request> {
         let id = self.start_send(data, rank, key)?;
         self.mover.step();
         Ok(Request(id.map_or(Operation::Sent, |id| Operation::Send(id, rank))))
     }
 
-    unsafe fn irecv(&self, into: *mut u8, bytes: usize, from: Source, keys: Keys) -> Result<Request> {
+    fn begin_receive(&self, room: Room, from: Source, keys: Keys) -> Result<Request> {
         let pattern = Pattern::new(from, keys);
-        // SAFETY: the caller's promise.
-        let room = unsafe { Room::new(into, bytes) };
         let (id, _) = self.start_receive(room, pattern)?;
         self.mover.step();
         Ok(Request(Operation::Receive(id, pattern)))
+    }
+}
+
+impl RawMatching for Matching<'_> {
+    unsafe fn isend(&self, data: *const u8, bytes: usize, rank: usize, key: u64) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        self.begin_send(unsafe { Data::lent(data, bytes) }, rank, key)
+    }
+
+    fn isend_packed(&self, packed: Box<[u8]>, rank: usize, key: u64) -> Result<Request> {
+        self.begin_send(Data::Own(packed), rank, key)
+    }
+
+    unsafe fn irecv_parts(&self, into: *mut u8, parts: Parts, from: Source, keys: Keys) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        self.begin_receive(unsafe { Room::of_parts(parts, into) }, from, keys)
+    }
+
+    unsafe fn irecv_twin(
+        &self,
+        into: *mut u8,
+        twin: *mut u8,
+        bytes: usize,
+        from: Source,
+        keys: Keys,
+    ) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        self.begin_receive(unsafe { Room::with_twin(into, twin, bytes) }, from, keys)
+    }
+
+    unsafe fn irecv(&self, into: *mut u8, bytes: usize, from: Source, keys: Keys) -> Result<Request> {
+        // SAFETY: the caller's promise.
+        self.begin_receive(unsafe { Room::new(into, bytes) }, from, keys)
     }
 
     fn wait(&self, request: Request, timeout: Option<Duration>) -> Result<Option<Matched>> {

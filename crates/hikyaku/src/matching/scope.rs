@@ -5,6 +5,7 @@ use super::buffer::{Data, Room};
 use super::keys::{Keys, Pattern, Source};
 use super::messages::{Matched, Matching};
 use super::outgoing::SendId;
+use super::parts::changes_in;
 use super::tables::ReceiveId;
 use crate::error::{Error, Result};
 use crate::ni::refuse_in_handler;
@@ -42,8 +43,28 @@ pub struct ReceiveHandle {
     place: usize,
     id: ReceiveId,
     pattern: Pattern,
-    /// Bytes of an element of its buffer.
-    element: usize,
+    unit: Unit,
+}
+
+/// How the length of a message is counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unit {
+    /// Elements of so many bytes.
+    Element(usize),
+    /// Changed ones, of so many bytes, and of how many.
+    Changed(usize, usize),
+}
+
+impl Unit {
+    pub fn matched(self, envelope: Envelope) -> Result<Matched> {
+        match self {
+            Unit::Element(element) => Matched::of(envelope, element),
+            Unit::Changed(unit, units) => {
+                let Envelope { source: rank, key, bytes } = envelope;
+                Ok(Matched { rank, key, len: changes_in(bytes, unit, units) })
+            }
+        }
+    }
 }
 
 impl Matching<'_> {
@@ -130,6 +151,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let data: &[u8] = bytemuck::cast_slice(data);
         // SAFETY: borrowed for longer than the scope, which ends the operation.
         let data = unsafe { Data::lent(data.as_ptr(), data.len()) };
+        self.begin_send(data, rank, key)
+    }
+
+    pub(super) fn begin_send(&'scope self, data: Data, rank: usize, key: u64) -> Result<SendHandle> {
         let id = self.matching.start_send(data, rank, key)?;
         let begun = id.map(|id| (self.begun(Started::Send(id, rank)), id, rank));
         self.matching.mover.step();
@@ -148,10 +173,15 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let into: &mut [u8] = bytemuck::cast_slice_mut(into);
         // SAFETY: borrowed for longer than the scope, which ends the operation.
         let room = unsafe { Room::new(into.as_mut_ptr(), into.len()) };
+        self.begin_receive(room, pattern, Unit::Element(size_of::<T>()))
+    }
+
+    /// Starts a receive into memory that is borrowed for longer than the scope.
+    pub(super) fn begin_receive(&'scope self, room: Room, pattern: Pattern, unit: Unit) -> Result<ReceiveHandle> {
         let (id, _) = self.matching.start_receive(room, pattern)?;
         let place = self.begun(Started::Receive(id, pattern));
         self.matching.mover.step();
-        Ok(ReceiveHandle { place, id, pattern, element: size_of::<T>() })
+        Ok(ReceiveHandle { place, id, pattern, unit })
     }
 
     /// Waits for a send.
@@ -166,7 +196,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn wait_receive(&self, handle: ReceiveHandle) -> Result<Matched> {
         self.matching.port().enter(&"wait_receive");
         match self.wait_receive_within(&handle, None)? {
-            Some(envelope) => Matched::of(envelope, handle.element),
+            Some(envelope) => handle.unit.matched(envelope),
             // Without a timeout there is an end.
             None => Err(Error::Timeout { after: Duration::ZERO }),
         }
@@ -188,7 +218,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<std::result::Result<Matched, ReceiveHandle>> {
         self.matching.port().enter(&"wait_receive_for");
         match self.wait_receive_within(&handle, Some(timeout))? {
-            Some(envelope) => Matched::of(envelope, handle.element).map(Ok),
+            Some(envelope) => handle.unit.matched(envelope).map(Ok),
             None => Ok(Err(handle)),
         }
     }
@@ -208,7 +238,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let ended = self.matching.test_receive(handle.id, handle.pattern);
         self.forget_unless(handle.place, matches!(ended, Ok(None) | Err(Error::InHandler | Error::InFunction)));
         match ended? {
-            Some(envelope) => Matched::of(envelope, handle.element).map(Ok),
+            Some(envelope) => handle.unit.matched(envelope).map(Ok),
             None => Ok(Err(handle)),
         }
     }
@@ -231,7 +261,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.check(handle.place, Started::Receive(handle.id, handle.pattern))?;
         let ended = self.matching.withdraw_receive(handle.id);
         self.forget_unless(handle.place, false);
-        ended.transpose()?.map(|envelope| Matched::of(envelope, handle.element)).transpose()
+        ended.transpose()?.map(|envelope| handle.unit.matched(envelope)).transpose()
     }
 
     fn begun(&self, operation: Started) -> usize {

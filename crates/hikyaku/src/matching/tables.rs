@@ -350,7 +350,10 @@ impl Tables {
         self.owe(source, data.len());
         let Some(receive) = self.receives.get_mut(number) else { return };
         let envelope = Envelope { source: source as usize, key, bytes: data.len() };
-        let ended = if receive.room.fill(data) { Ok(envelope) } else { Err(overlong(envelope, receive.room.bytes())) };
+        let ended = receive.room.fill(data).and_then(|fits| match fits {
+            true => Ok(envelope),
+            false => Err(overlong(envelope, receive.room.bytes())),
+        });
         receive.state = State::Ended(ended);
     }
 
@@ -389,7 +392,7 @@ impl Tables {
         let State::Moves { arrival, .. } = &receive.state else { return };
         let envelope = arrival.envelope();
         receive.state = State::Ended(match result {
-            Ok(bytes) => Ok(Envelope { bytes, ..envelope }),
+            Ok(bytes) => receive.room.finish(bytes).map(|()| Envelope { bytes, ..envelope }),
             Err(Error::Truncated { .. }) => Err(overlong(envelope, receive.room.bytes())),
             Err(error) => Err(error),
         });

@@ -76,6 +76,12 @@ impl Stride {
         }
     }
 
+    /// Elements of a block, from one to the next in a slice of this rank, and how many there are. Fails as above.
+    pub(crate) fn checked_here<T>(&self, local: &[T]) -> Result<(usize, usize, usize)> {
+        self.checked_shape(local)?;
+        Ok((self.block, self.here, self.count))
+    }
+
     /// Whether its blocks lie apart.
     pub(super) fn check(&self) -> Result<()> {
         let Stride { block, count, here, there } = *self;

@@ -27,7 +27,7 @@ impl<T: Pod> Twin<T> {
     }
 
     /// Fails unless it has as many elements as `data`.
-    pub(super) fn check_of(&self, data: &[T]) -> Result<()> {
+    pub(crate) fn check_of(&self, data: &[T]) -> Result<()> {
         match self.len() == data.len() {
             true => Ok(()),
             false => Err(Error::Invalid(format!(
