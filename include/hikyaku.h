@@ -480,6 +480,22 @@ int hk_isend(const void *data, size_t size, int rank, uint64_t key, hk_request *
  * ends with HK_ERR_TRUNCATED, nothing is written, and the message is lost. */
 int hk_irecv(void *into, size_t size, int rank, uint64_t key, uint64_t ignored, hk_request *request);
 
+/* Sends of some bytes of a range, as one message: blocks (of the stride only `block`, `count` and `here` count), marked units as in
+ * hk_push_bitmap, or those units that differ from a twin as in hk_push_diff; `sent`, if not null, gets how many. They are packed at once, so
+ * the range may change when the call returns. */
+int hk_isend_stride(const void *data, hk_stride stride, int rank, uint64_t key, hk_request *request);
+int hk_isend_bitmap(const void *data, const uint64_t *bitmap, size_t unit, size_t units, int rank, uint64_t key, hk_request *request);
+int hk_isend_diff(const void *data, size_t size, void *twin, size_t unit, int rank, uint64_t key, size_t *sent, hk_request *request);
+
+/* Receives into some bytes of a range, which the program leaves alone until the request has ended: blocks, marked units, all of it
+ * and a twin, or those units that hk_isend_diff has sent from as many, to the same places. A message that is shorter fills the first
+ * blocks or units. Which parts those are, each side says for itself. `matched` tells the size of the message, which with hk_isend_diff
+ * says besides which units they are. */
+int hk_irecv_stride(void *into, hk_stride stride, int rank, uint64_t key, uint64_t ignored, hk_request *request);
+int hk_irecv_bitmap(void *into, const uint64_t *bitmap, size_t unit, size_t units, int rank, uint64_t key, uint64_t ignored, hk_request *request);
+int hk_irecv_twin(void *into, size_t size, void *twin, int rank, uint64_t key, uint64_t ignored, hk_request *request);
+int hk_irecv_diff(void *into, size_t size, size_t unit, int rank, uint64_t key, uint64_t ignored, hk_request *request);
+
 /* 1 if there is such a message, and then `matched`, if not null, tells of it; else 0. It stays there. */
 int hk_iprobe(int rank, uint64_t key, uint64_t ignored, hk_matched *matched);
 

@@ -9,6 +9,8 @@
 
 mod parts;
 
+pub use parts::check_units;
+
 use crate::error::Failure;
 use crate::message::CMessage;
 use core_hikyaku::ffi::{RawMatching, RawPort, RawTransfers, Request, copy_out};

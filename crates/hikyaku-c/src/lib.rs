@@ -26,6 +26,7 @@
 //! | `numbered` | what C names by numbers |
 //! | `lock` | locks |
 //! | `matching` | messages that are matched by keys |
+//! | `matched_parts` | such messages of some bytes of a range |
 //! | `region` | shared regions |
 //! | `message` | active messages |
 //! | `wait` | waiting for words and handlers |
@@ -48,6 +49,7 @@ mod function;
 mod given;
 mod handle;
 mod lock;
+mod matched_parts;
 mod matching;
 mod message;
 mod multicast;

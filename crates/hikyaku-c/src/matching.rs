@@ -56,13 +56,13 @@ pub fn clear() {
     }
 }
 
-fn matching() -> Result<Rc<Matching<'static>>, Failure> {
+pub fn matching() -> Result<Rc<Matching<'static>>, Failure> {
     let found = TABLE.with_borrow(|table| table.matching.clone());
     found.ok_or_else(|| Error::Invalid("call hk_matching_open first, on all ranks".into()).into())
 }
 
 /// Keeps an operation under a new number.
-fn keep(request: &Out<'_, Request>, operation: Operation) {
+pub fn keep(request: &Out<'_, Request>, operation: Operation) {
     let number = TABLE.with_borrow_mut(|table| {
         table.last += 1;
         table.requests.insert(table.last, operation);
@@ -72,7 +72,7 @@ fn keep(request: &Out<'_, Request>, operation: Operation) {
 }
 
 /// Whose messages, in C.
-fn source(rank: c_int) -> Source {
+pub fn source(rank: c_int) -> Source {
     if rank == ANYONE { Source::Any } else { Source::Rank(rank as usize) }
 }
 

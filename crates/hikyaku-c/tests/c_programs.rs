@@ -103,6 +103,12 @@ fn locks() {
 }
 
 #[test]
+fn messages_of_parts() {
+    alone("matched_parts.c");
+    job("matched_parts.c", &[2, 3]);
+}
+
+#[test]
 fn regions() {
     alone("regions.c");
     job("regions.c", &[2, 4]);

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use support::*;
 
 /// What Fortran programs do without: areas of one rank, addresses, status words, blocks, threads that serve.
-const NOT_IN_FORTRAN: [&str; 61] = [
+const NOT_IN_FORTRAN: [&str; 68] = [
     "hk_address",
     "hk_allgather",
     "hk_alltoall",
@@ -61,6 +61,13 @@ const NOT_IN_FORTRAN: [&str; 61] = [
     "hk_request_cancel",
     "hk_request_test",
     "hk_request_wait",
+    "hk_irecv_bitmap",
+    "hk_irecv_diff",
+    "hk_irecv_stride",
+    "hk_irecv_twin",
+    "hk_isend_bitmap",
+    "hk_isend_diff",
+    "hk_isend_stride",
     "hk_region_create",
     "hk_region_free",
     "hk_region_read",

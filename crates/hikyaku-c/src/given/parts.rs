@@ -1,9 +1,12 @@
 //! Parts of a range, and the same for several ranks, from and to what C gives.
 
-use super::{Source, Target};
+use super::{Lasting, Source, Target, check};
 use crate::error::Failure;
-use core_hikyaku::ffi::{RawMulticast, RawParts, RawRegion, Units, copy_out};
-use core_hikyaku::{Job, Place, Port, Recipients, Stride, Symmetric};
+use core_hikyaku::ffi::{
+    Parts, RawMatching, RawMulticast, RawParts, RawRegion, Request, Units, copy_out, pack_changes,
+};
+use core_hikyaku::matching::{self, Keys, Matching};
+use core_hikyaku::{Error, Job, Place, Port, Recipients, Stride, Symmetric};
 
 impl Source<'_> {
     /// Pushes blocks.
@@ -146,5 +149,67 @@ impl Source<'_> {
         // SAFETY: the caller's to read.
         unsafe { copy_out(start, &mut data) };
         Ok(region.write_diff(job, &data, twin, unit)?)
+    }
+}
+
+/// Messages of parts.
+impl Source<'_> {
+    /// The message of these parts.
+    pub fn pack(&self, parts: &Parts) -> Result<Box<[u8]>, Failure> {
+        let data = self.address(parts.span())?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { parts.pack(data) })
+    }
+
+    /// The message of those of `size` bytes that differ from the twin, in units of so many bytes; how many units.
+    pub fn pack_changes(&self, size: usize, twin: Target<'_>, unit: usize) -> Result<(Box<[u8]>, usize), Failure> {
+        let start = self.address(size)?;
+        let twin = twin.twin_of(start, size)?;
+        check_units(size, unit)?;
+        let mut data = vec![0; size];
+        // SAFETY: the caller's to read.
+        unsafe { copy_out(start, &mut data) };
+        Ok(pack_changes(&data, twin, unit))
+    }
+}
+
+impl Lasting {
+    /// Starts to receive parts.
+    pub fn start_receive_parts(
+        &self,
+        matching: &Matching<'_>,
+        parts: Parts,
+        from: matching::Source,
+        keys: Keys,
+    ) -> Result<Request, Failure> {
+        check(self.0, parts.span())?;
+        // SAFETY: the caller's to write until it has ended, as the header demands.
+        Ok(unsafe { matching.irecv_parts(self.0.cast(), parts, from, keys) }?)
+    }
+
+    /// Starts to receive at most `size` bytes, and keeps a twin.
+    pub fn start_receive_twin(
+        &self,
+        matching: &Matching<'_>,
+        size: usize,
+        twin: Lasting,
+        from: matching::Source,
+        keys: Keys,
+    ) -> Result<Request, Failure> {
+        check(self.0, size)?;
+        check(twin.0, size)?;
+        if self.0.addr().abs_diff(twin.0.addr()) < size {
+            return Err(Failure::Overlap);
+        }
+        // SAFETY: the caller's to write until it has ended, as the header demands.
+        Ok(unsafe { matching.irecv_twin(self.0.cast(), twin.0.cast(), size, from, keys) }?)
+    }
+}
+
+/// Whether so many bytes are a whole number of units.
+pub fn check_units(size: usize, unit: usize) -> Result<(), Failure> {
+    match unit > 0 && size.is_multiple_of(unit) {
+        true => Ok(()),
+        false => Err(Error::Invalid(format!("{size} bytes are no whole number of units of {unit} bytes")).into()),
     }
 }

@@ -23,6 +23,8 @@ static void everything_gives(int code) {
     hk_request request = {0};
     hk_counting counting = {0};
     hk_region region = {0};
+    hk_stride blocks = {1, 1, 1, 1};
+    uint64_t bits = 1;
     hk_event event = {HK_EVENT_HANDLER, HK_EQUAL, {0}, 0, 1, 1};
     FAILS(code, hk_rank());
     FAILS(code, hk_size());
@@ -74,6 +76,13 @@ static void everything_gives(int code) {
     FAILS(code, hk_matching_close());
     FAILS(code, hk_isend(data, 8, 0, 1, &request));
     FAILS(code, hk_irecv(data, 8, 0, 1, 0, &request));
+    FAILS(code, hk_isend_stride(data, blocks, 0, 1, &request));
+    FAILS(code, hk_isend_bitmap(data, &bits, 8, 1, 0, 1, &request));
+    FAILS(code, hk_isend_diff(data, 8, NULL, 8, 0, 1, NULL, &request));
+    FAILS(code, hk_irecv_stride(data, blocks, 0, 1, 0, &request));
+    FAILS(code, hk_irecv_bitmap(data, &bits, 8, 1, 0, 1, 0, &request));
+    FAILS(code, hk_irecv_twin(data, 8, NULL, 0, 1, 0, &request));
+    FAILS(code, hk_irecv_diff(data, 8, 8, 0, 1, 0, &request));
     FAILS(code, hk_iprobe(0, 1, 0, NULL));
     FAILS(code, hk_request_test(&request, NULL));
     FAILS(code, hk_request_wait(&request, 1, NULL));

@@ -12,6 +12,14 @@ use crate::error::{Error, Result};
 use crate::{Bitmap, Stride, Twin};
 use bytemuck::Pod;
 
+impl Parts {
+    /// The blocks of memory of this rank, with every length in bytes. Fails if they overlap.
+    pub fn of_stride(stride: Stride) -> Result<Parts> {
+        let (block, distance, count) = stride.here_anywhere()?;
+        Ok(Parts::Blocks { block, distance, count })
+    }
+}
+
 /// The blocks of a slice.
 fn blocks<T: Pod>(data: &[T], stride: Stride) -> Result<Parts> {
     let (block, distance, count) = stride.checked_here(data)?;

@@ -82,6 +82,12 @@ impl Stride {
         Ok((self.block, self.here, self.count))
     }
 
+    /// The same of memory whose length nobody knows. Fails if blocks overlap.
+    pub(crate) fn here_anywhere(&self) -> Result<(usize, usize, usize)> {
+        self.check()?;
+        Ok((self.block, self.here, self.count))
+    }
+
     /// Whether its blocks lie apart.
     pub(super) fn check(&self) -> Result<()> {
         let Stride { block, count, here, there } = *self;
