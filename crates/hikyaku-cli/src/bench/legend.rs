@@ -19,8 +19,9 @@ Pushes into a ring: peers have no notified put, so they send messages, 64 outsta
 
 const PARTIAL: &str = "\
 partial transfers: rates count the whole range. Limits are plain loops of one rank from own to own memory; that of unchanged words is
-memcmp, that of changed ones and of a copy from symmetric memory of a rank to that of another a push of everything. Peers: MPI_Put with vector and indexed datatypes. Goals: every second and marked
-words at least 2 x peer and 0.6 x limit; no change at least 0.8 x limit; a copy at least 0.9 x limit.";
+memcmp, that of changed ones and of a copy from symmetric memory of a rank to that of another a push of everything, that of a multicast and
+of a region a push of everything to each of two ranks. Peers: MPI_Put with vector and indexed datatypes. Goals: every second and
+marked words at least 2 x peer and 0.6 x limit; no change at least 0.8 x limit; a copy at least 0.9 x limit; a multicast 1 x limit.";
 
 const LOCKS: &str = "\
 locks: the queue is with rank 1. Limit of a lock that nobody waits for: three bare atomic additions. Peers: MPI_Win_lock, exclusive.

@@ -47,6 +47,12 @@ pub enum Kind {
     PushWhole,
     /// A range of one rank's symmetric memory copied to that of another.
     CopyBetween,
+    /// Limit: a range pushed to each of two ranks.
+    LimitPushes,
+    /// A range for two ranks by one multicast.
+    Multicast,
+    /// Changed words of a shared region written to its two copies.
+    RegionDiff,
     /// Limit: memcmp of a range.
     LimitCompare,
     /// A range in which nothing has changed looked through.
@@ -219,6 +225,7 @@ impl Kind {
             Kind::BlacsBandwidth | Kind::BlacsSubmatrix | Kind::BlacsTriangle => Unit::GigabytesPerSecond,
             Kind::LimitStride | Kind::PushStride | Kind::LimitMarked | Kind::PushMarked => Unit::GigabytesPerSecond,
             Kind::PushWhole | Kind::CopyBetween => Unit::GigabytesPerSecond,
+            Kind::LimitPushes | Kind::Multicast | Kind::RegionDiff => Unit::GigabytesPerSecond,
             Kind::LimitCompare | Kind::DiffScan | Kind::PushDiff => Unit::GigabytesPerSecond,
             Kind::Rate | Kind::SendRate => Unit::MillionPerSecond,
             Kind::JobBarrier | Kind::Barrier | Kind::Broadcast | Kind::Reduce | Kind::Allreduce => Unit::Microseconds,
@@ -302,6 +309,7 @@ impl Kind {
             Kind::Eigenvalues => Some(Test::Eigenvalues),
             Kind::LimitFlag | Kind::LimitHandOver | Kind::LimitCopy | Kind::LimitCopyTwo => None,
             Kind::LimitStride | Kind::LimitMarked | Kind::LimitCompare | Kind::LimitAtomic => None,
+            Kind::LimitPushes | Kind::Multicast | Kind::RegionDiff => None,
             Kind::CopyBetween | Kind::DiffScan | Kind::PushDiff | Kind::Lock | Kind::TryLock | Kind::LockHandOver => {
                 None
             }

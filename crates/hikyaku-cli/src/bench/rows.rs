@@ -109,8 +109,10 @@ fn partial(rows: &mut Vec<Row>) {
     row("marked words, half", Kind::PushMarked, Some(Limit::Bare(Kind::LimitMarked, range)));
     row("all", Kind::PushWhole, None);
     row("copy between ranks", Kind::CopyBetween, Some(Limit::Bare(Kind::PushWhole, range)));
+    row("multicast to two ranks", Kind::Multicast, Some(Limit::Bare(Kind::LimitPushes, range)));
     row("no change", Kind::DiffScan, Some(Limit::Bare(Kind::LimitCompare, range)));
     row("changed words, 1 %,", Kind::PushDiff, Some(Limit::Bare(Kind::PushWhole, range)));
+    row("changed words, 1 %, of a region", Kind::RegionDiff, Some(Limit::Bare(Kind::LimitPushes, range)));
 }
 
 fn locks(rows: &mut Vec<Row>) {

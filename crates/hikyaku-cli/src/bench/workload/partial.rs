@@ -4,7 +4,7 @@
 use super::{Effort, Round};
 use crate::bench::limit;
 use crate::bench::plan::Kind;
-use hikyaku::{Bitmap, Job, Result, Stride, Symmetric, Twin};
+use hikyaku::{Bitmap, Job, Region, Result, Stride, Symmetric, Twin};
 use std::cell::RefCell;
 
 /// The range, in bytes.
@@ -20,6 +20,7 @@ pub struct Parts<'a> {
     /// What is copied between ranks.
     from: Symmetric<u64>,
     marks: Bitmap,
+    region: Region<'a, u64>,
     buffers: RefCell<Buffers>,
 }
 
@@ -41,7 +42,8 @@ impl<'a> Parts<'a> {
         let from = job.symmetric(WORDS)?;
         from.write(0, &own);
         let twin = Twin::of(&own);
-        Ok(Parts { job, area, from, marks, buffers: RefCell::new(Buffers { own, into: vec![0; WORDS], twin }) })
+        let region = job.region(1, WORDS)?;
+        Ok(Parts { job, area, from, marks, region, buffers: RefCell::new(Buffers { own, into: vec![0; WORDS], twin }) })
     }
 
     /// One repetition of everything.
@@ -71,6 +73,14 @@ impl<'a> Parts<'a> {
             RANGE,
             self.rate(|| job.copy(self.from.at(0, 0), area.at(1, 0), WORDS).and_then(|()| job.flush(1)))?,
         );
+        let pushes = self.rate(|| {
+            (0..2).try_for_each(|rank| job.push(area.at(rank, 0), own))?;
+            job.flush(1)
+        })?;
+        round.note(Kind::LimitPushes, RANGE, pushes);
+        let both = job.recipients(&[0, 1])?;
+        let multicast = self.rate(|| job.multicast(&both, area, 0, own).and_then(|()| job.flush(1)))?;
+        round.note(Kind::Multicast, RANGE, multicast);
         into.copy_from_slice(own);
         round.note(Kind::LimitCompare, RANGE, self.rate(|| compare(own, into))?);
         round.note(Kind::DiffScan, RANGE, self.rate(|| job.push_diff(area.at(1, 0), own, twin).map(drop))?);
@@ -83,6 +93,18 @@ impl<'a> Parts<'a> {
             job.flush(1)
         })?;
         round.note(Kind::PushDiff, RANGE, changes);
+        let shared = self.region.subscribe()?;
+        job.barrier()?;
+        let mut region_twin = shared.read_twin(into)?;
+        let mut turn = 0;
+        let changes = self.rate(|| {
+            turn += 1;
+            into.iter_mut().skip(turn).step_by(CHANGED).for_each(|word| *word ^= 1 << 50);
+            let written = shared.write_diff(into, &mut region_twin)?;
+            assert!(written.abs_diff(WORDS / CHANGED) < 2, "what was changed");
+            Ok(())
+        })?;
+        round.note(Kind::RegionDiff, RANGE, changes);
         own.iter_mut().enumerate().for_each(|(word, value)| *value = limit::pattern(word));
         *twin = Twin::of(own);
         Ok(())
