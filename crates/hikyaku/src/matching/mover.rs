@@ -10,9 +10,10 @@ use super::wire::{self, Told};
 use crate::error::Result;
 use crate::message::Carrier;
 use crate::ni::{Background, LibraryHandler, Message, Port, background, refuse_in_handler};
+use crate::sync::brief::lock_briefly;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What handlers and the program share.
 pub(super) struct Shared {
@@ -31,24 +32,7 @@ impl Shared {
     /// Whoever has them must not run handlers.
     #[inline]
     pub fn tables(&self) -> MutexGuard<'_, Tables> {
-        match self.tables.try_lock() {
-            Ok(tables) => tables,
-            Err(_) => self.await_tables(),
-        }
-    }
-
-    /// Another thread of this rank has them, for some instructions.
-    #[cold]
-    fn await_tables(&self) -> MutexGuard<'_, Tables> {
-        for turn in 0..10_000 {
-            match self.tables.try_lock() {
-                Ok(tables) => return tables,
-                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) if turn < 100 => std::hint::spin_loop(),
-                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-            }
-        }
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        lock_briefly(&self.tables)
     }
 
     #[inline(always)]

@@ -11,6 +11,7 @@
 //! | `fence` | the asymmetric fence: free for the frequent side, a system call for the rare side |
 //! | `futex` | sleeping on a word shared between processes |
 //! | `bell` | waking a sleeper at no cost to the sender when nobody sleeps |
+//! | `brief` | locks that threads of one rank have for some instructions |
 //! | `barrier` | flags in a butterfly, and one counter for crowded cores |
 //! | `departure` | telling everybody that a rank has ended |
 //! | `entry` | a few words described under a key that changes |
@@ -21,6 +22,8 @@
 pub mod atomic;
 pub mod barrier;
 pub mod bell;
+#[cfg(not(loom))]
+pub mod brief;
 pub mod departure;
 pub mod entry;
 pub mod fence;

@@ -3,9 +3,10 @@
 //! A thread's layers above register here what they have under way (sends in a spare buffer, say); every wait of the
 //! thread moves it on. The list belongs to the thread, like the ports it uses.
 
+use crate::sync::brief::lock_briefly;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread::ThreadId;
 
 /// Something that can be moved on.
@@ -38,7 +39,7 @@ pub(crate) fn register<W: Background + 'static>(of: &Workplaces, work: &Rc<W>) {
         list.retain(|entry| entry.work.strong_count() > 0);
         list.push(Entry { of, work });
     });
-    let mut threads = of.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut threads = lock_briefly(&of.0);
     let this = std::thread::current().id();
     if !threads.contains(&this) {
         threads.push(this);
@@ -58,7 +59,7 @@ pub(crate) fn ensure<W: Background + 'static>(of: &Workplaces, work: &Rc<W>) {
 pub(crate) fn retire(of: &Workplaces) -> bool {
     // A thread that ends has no list any more, and moves nothing on.
     let _ = UNDER_WAY.try_with(|list| list.borrow_mut().retain(|entry| !std::ptr::eq(entry.of, of)));
-    let threads = of.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let threads = lock_briefly(&of.0);
     let this = std::thread::current().id();
     threads.iter().all(|thread| *thread == this)
 }
@@ -71,7 +72,7 @@ pub(crate) fn vacate(of: &Workplaces) {
     // A thread that ends has no list any more, and moves nothing on.
     if !UNDER_WAY.try_with(is_left).unwrap_or(false) {
         let this = std::thread::current().id();
-        of.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|thread| *thread != this);
+        lock_briefly(&of.0).retain(|thread| *thread != this);
     }
 }
 
