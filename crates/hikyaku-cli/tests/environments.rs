@@ -129,13 +129,6 @@ fn settings_that_cannot_be_read_are_told() {
 }
 
 #[test]
-fn a_rank_that_is_alone_keeps_all_cores() {
-    let cores = |count: &str| out(&Trial::with(&["-n", count, "nproc"]).run());
-    let all = String::from_utf8(Command::new("nproc").output().unwrap().stdout).unwrap();
-    assert_eq!(cores("1"), all);
-}
-
-#[test]
 fn files_of_choices_that_are_none_are_refused_before_anything_is_measured() {
     let tune = |file: &str| {
         let mut command = Command::new(support::HIKYAKU);

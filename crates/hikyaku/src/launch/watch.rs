@@ -133,9 +133,9 @@ impl Running {
         }
     }
 
-    /// The core that each rank is bound to; `None` if ranks are not bound, because that was not asked for, or there are too few cores, or
+    /// The cores that each rank is bound to; `None` if ranks are not bound, because that was not asked for, or there are too few cores, or
     /// other jobs use them. It is also `None` for jobs on other hosts.
-    pub fn cores(&self) -> Option<Vec<usize>> {
+    pub fn cores(&self) -> Option<Vec<Vec<usize>>> {
         match &self.ranks {
             Ranks::Here(host, _) => host.cores(),
             Ranks::There(_) => None,
