@@ -21,7 +21,7 @@
 //! | `policy` | who failed first, and when the others are asked to end |
 //! | `lookout` | whether it moves, and what is told if it does not |
 //! | `sources` | what loops wait for |
-//! | `signals` | the launcher's own signals, and processes left behind by ranks |
+//! | `signals`, `orphans` | the launcher's own signals; processes that ranks have left behind |
 //! | `output`, `files`, `shown` | what ranks print: lines; to files; to the launcher's own output |
 //! | `forwarder`, `relay`, `terminal` | likewise: from pipes of this host; from other hosts; pseudo-terminals |
 //!
@@ -63,6 +63,7 @@ mod hosts;
 mod input;
 mod lookout;
 mod order;
+mod orphans;
 mod outcome;
 mod output;
 mod places;
