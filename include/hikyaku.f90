@@ -37,7 +37,13 @@
 !   hk_words(a, b, ...): up to six integers, all of 4 or all of 8 bytes. In a handler, hk_payload(message, x) copies the payload
 !   to an allocatable array x. A payload that is no whole number of elements is HK_ERR_INVALID. hk_try_send and hk_context_send may
 !   give HK_BUSY, so their ierr cannot be left out.
-! * Areas of one rank, status words, parts of a range, multicast, threads that serve and collective calls on blocks are only in C.
+! * Parts of a range are told in elements: hk_stride(block, count, here, there), and hk_bitmap(mask) for those elements of an array for
+!   which a logical mask is true.
+! * area%each(index) is element `index` of the part of every recipient of a multicast. Recipients are a list of ranks, or named once by
+!   hk_recipients_create.
+! * hk_isend and hk_irecv go on while the program computes, too. Their keys are integers of 4 or 8 bytes; hk_matched has the size of
+!   a message in bytes.
+! * Areas of one rank, status words, threads that serve and collective calls on blocks are only in C.
 !   Messages by slots and groups are in fmpl.f90; a program may use both modules.
 
 module hikyaku
@@ -106,6 +112,9 @@ module hikyaku
     integer, parameter, public :: HK_ANYONE = -1
     integer, parameter, public :: HK_FOREVER = -1
 
+    ! Messages by key: in place of `ignored`, any key.
+    integer(int64), parameter, public :: HK_ANY_KEY = -1_int64
+
     ! Active messages: words of each, handlers of a rank, bytes of a payload.
     integer, parameter, public :: HK_ARGUMENT_COUNT = 6
     integer, parameter, public :: HK_HANDLER_COUNT = 256
@@ -122,9 +131,10 @@ module hikyaku
         private
         integer(c_int64_t) :: handle = 0
     contains
-        procedure, private :: at_short, at_long, word_short, word_long
+        procedure, private :: at_short, at_long, word_short, word_long, each_short, each_long
         generic :: at => at_short, at_long
         generic :: word => word_short, word_long
+        generic :: each => each_short, each_long
     end type
 
     ! An element of a rank's part of an area.
@@ -140,6 +150,19 @@ module hikyaku
         private
         integer(c_int64_t) :: handle = 0
         integer(int64) :: index = 0
+    end type
+
+    ! An element of the part of every recipient of a multicast.
+    type, public :: hk_area_each
+        private
+        integer(c_int64_t) :: handle = 0
+        integer(int64) :: index = 0
+    end type
+
+    ! Blocks at equal distances: `count` blocks of `block` elements; in the array one begins `here` elements after the one before, in the
+    ! area `there` elements.
+    type, public :: hk_stride
+        integer(int64) :: block, count, here, there
     end type
 
     ! A push or a pull that goes on while the program computes.
@@ -174,6 +197,33 @@ module hikyaku
         integer(c_int64_t) :: handle = 0
     end type
 
+    ! A barrier of all ranks in two halves.
+    type, bind(C), public :: hk_counting
+        integer(c_int64_t) :: handle = 0
+    end type
+
+    ! Recipients of multicasts.
+    type, bind(C), public :: hk_recipients
+        integer(c_int64_t) :: handle = 0
+    end type
+
+    ! A send or a receive under way, of messages by key.
+    type, bind(C), public :: hk_request
+        integer(c_int64_t) :: handle = 0
+    end type
+
+    ! A message: who has sent it, its key, its bytes.
+    type, bind(C), public :: hk_matched
+        integer(c_int) :: rank = -1
+        integer(c_int64_t) :: key = 0
+        integer(c_size_t) :: size = 0
+    end type
+
+    ! Blocks as C takes them: in bytes.
+    type, bind(C) :: c_stride
+        integer(c_size_t) :: block, count, here, there
+    end type
+
     ! The handle as C takes it.
     type, bind(C) :: c_area
         integer(c_int64_t) :: handle
@@ -182,7 +232,10 @@ module hikyaku
     public :: hk_init, hk_finalize, hk_rank, hk_size, hk_error_rank, hk_barrier, hk_barrier_for, hk_is_present, hk_is_crowded, &
               hk_free, hk_flush, hk_sync, hk_transfer_wait, hk_transfer_test, hk_transfer_wait_any, hk_transfer_wait_all, &
               hk_progress, hk_poll, hk_last_error, hk_strerror, hk_version, hk_handler_register, hk_handler_remove, hk_handled, &
-              hk_context_reply, hk_context_retry, hk_mutex_create, hk_mutex_free, hk_lock, hk_try_lock, hk_unlock
+              hk_context_reply, hk_context_retry, hk_mutex_create, hk_mutex_free, hk_lock, hk_try_lock, hk_unlock, &
+              hk_counting_create, hk_counting_free, hk_counting_post, hk_counting_wait, hk_counting_test, hk_bitmap, &
+              hk_recipients_create, hk_recipients_free, hk_matching_open, hk_matching_close, hk_request_test, hk_request_wait, &
+              hk_request_cancel
 
     interface hk_alloc
         module procedure alloc_i4_short, alloc_i4_long, alloc_i8_short, alloc_i8_long, alloc_r4_short, alloc_r4_long, &
@@ -226,6 +279,88 @@ module hikyaku
                          notify_add_r8_one_short
     end interface
     public :: hk_push_notify_add
+
+    ! Blocks, those that are marked, those that have changed since the twin was taken.
+    interface hk_push_stride
+        module procedure push_stride_i4, push_stride_i8, push_stride_r4, push_stride_r8
+    end interface
+    public :: hk_push_stride
+
+    interface hk_pull_stride
+        module procedure pull_stride_i4, pull_stride_i8, pull_stride_r4, pull_stride_r8
+    end interface
+    public :: hk_pull_stride
+
+    interface hk_push_bitmap
+        module procedure push_bitmap_i4, push_bitmap_i8, push_bitmap_r4, push_bitmap_r8
+    end interface
+    public :: hk_push_bitmap
+
+    interface hk_pull_bitmap
+        module procedure pull_bitmap_i4, pull_bitmap_i8, pull_bitmap_r4, pull_bitmap_r8
+    end interface
+    public :: hk_pull_bitmap
+
+    interface hk_pull_twin
+        module procedure pull_twin_i4, pull_twin_i8, pull_twin_r4, pull_twin_r8
+    end interface
+    public :: hk_pull_twin
+
+    interface hk_push_diff
+        module procedure push_diff_i4, push_diff_i8, push_diff_r4, push_diff_r8
+    end interface
+    public :: hk_push_diff
+
+    ! To several ranks at once: whole, with a word of each, or parts.
+    interface hk_mcast
+        module procedure mcast_a_i4, mcast_b_i4, mcast_a_i8, mcast_b_i8, mcast_a_r4, mcast_b_r4, mcast_a_r8, &
+                         mcast_b_r8
+    end interface
+    public :: hk_mcast
+
+    interface hk_mcast_notify
+        module procedure mcast_a_notify_i4, mcast_a_notify_i4_short, mcast_b_notify_i4, mcast_b_notify_i4_short, &
+                         mcast_a_notify_i8, mcast_a_notify_i8_short, mcast_b_notify_i8, mcast_b_notify_i8_short, &
+                         mcast_a_notify_r4, mcast_a_notify_r4_short, mcast_b_notify_r4, mcast_b_notify_r4_short, &
+                         mcast_a_notify_r8, mcast_a_notify_r8_short, mcast_b_notify_r8, mcast_b_notify_r8_short
+    end interface
+    public :: hk_mcast_notify
+
+    interface hk_mcast_stride
+        module procedure mcast_a_stride_i4, mcast_b_stride_i4, mcast_a_stride_i8, mcast_b_stride_i8, &
+                         mcast_a_stride_r4, mcast_b_stride_r4, mcast_a_stride_r8, mcast_b_stride_r8
+    end interface
+    public :: hk_mcast_stride
+
+    interface hk_mcast_bitmap
+        module procedure mcast_a_bitmap_i4, mcast_b_bitmap_i4, mcast_a_bitmap_i8, mcast_b_bitmap_i8, &
+                         mcast_a_bitmap_r4, mcast_b_bitmap_r4, mcast_a_bitmap_r8, mcast_b_bitmap_r8
+    end interface
+    public :: hk_mcast_bitmap
+
+    interface hk_mcast_diff
+        module procedure mcast_a_diff_i4, mcast_b_diff_i4, mcast_a_diff_i8, mcast_b_diff_i8, mcast_a_diff_r4, &
+                         mcast_b_diff_r4, mcast_a_diff_r8, mcast_b_diff_r8
+    end interface
+    public :: hk_mcast_diff
+
+    ! Messages by key.
+    interface hk_isend
+        module procedure isend_i4, isend_i4_short, isend_i8, isend_i8_short, isend_r4, isend_r4_short, isend_r8, &
+                         isend_r8_short
+    end interface
+    public :: hk_isend
+
+    interface hk_irecv
+        module procedure irecv_i4, irecv_i4_short, irecv_i8, irecv_i8_short, irecv_r4, irecv_r4_short, irecv_r8, &
+                         irecv_r8_short
+    end interface
+    public :: hk_irecv
+
+    interface hk_iprobe
+        module procedure iprobe_long, iprobe_short
+    end interface
+    public :: hk_iprobe
 
     ! Copies elements of any rank to any rank.
     interface hk_bcopy
@@ -515,6 +650,272 @@ module hikyaku
             type(c_area), value :: flag
             integer(c_size_t), value :: flag_offset
             integer(c_int64_t), value :: value
+            integer(c_int) :: code
+        end function
+        function c_push_stride(data, rank, area, offset, stride) bind(C, name='hk_push_stride') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t, c_stride
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_stride), value :: stride
+            integer(c_int) :: code
+        end function
+        function c_push_bitmap(data, rank, area, offset, bitmap, unit, units) bind(C, name='hk_push_bitmap') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_ptr), value :: bitmap
+            integer(c_size_t), value :: unit, units
+            integer(c_int) :: code
+        end function
+        function c_pull_stride(data, rank, area, offset, stride) bind(C, name='hk_pull_stride') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t, c_stride
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_stride), value :: stride
+            integer(c_int) :: code
+        end function
+        function c_pull_bitmap(data, rank, area, offset, bitmap, unit, units) bind(C, name='hk_pull_bitmap') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_ptr), value :: bitmap
+            integer(c_size_t), value :: unit, units
+            integer(c_int) :: code
+        end function
+        function c_pull_twin(data, rank, area, offset, bytes, twin) bind(C, name='hk_pull_twin') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_size_t), value :: bytes
+            type(c_ptr), value :: twin
+            integer(c_int) :: code
+        end function
+        function c_push_diff(data, rank, area, offset, bytes, twin, unit, pushed) bind(C, name='hk_push_diff') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_size_t), value :: bytes
+            type(c_ptr), value :: twin
+            integer(c_size_t), value :: unit
+            integer(c_size_t), intent(inout) :: pushed
+            integer(c_int) :: code
+        end function
+        function c_recipients_create(ranks, count, recipients) bind(C, name='hk_recipients_create') result(code)
+            import :: c_int, c_size_t, hk_recipients
+            integer(c_int), intent(in) :: ranks(*)
+            integer(c_size_t), value :: count
+            type(hk_recipients), intent(inout) :: recipients
+            integer(c_int) :: code
+        end function
+        function c_recipients_free(recipients) bind(C, name='hk_recipients_free') result(code)
+            import :: c_int, hk_recipients
+            type(hk_recipients), value :: recipients
+            integer(c_int) :: code
+        end function
+        function c_mcast_a(data, to, area, offset, bytes) bind(C, name='hk_mcast_a') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t, hk_recipients
+            type(c_ptr), value :: data
+            type(hk_recipients), value :: to
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_size_t), value :: bytes
+            integer(c_int) :: code
+        end function
+        function c_mcast_a_notify(data, to, area, offset, bytes, flag, flag_offset, value) &
+            bind(C, name='hk_mcast_a_notify') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t, hk_recipients
+            type(c_ptr), value :: data
+            type(hk_recipients), value :: to
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_size_t), value :: bytes
+            type(c_area), value :: flag
+            integer(c_size_t), value :: flag_offset
+            integer(c_int64_t), value :: value
+            integer(c_int) :: code
+        end function
+        function c_mcast_a_stride(data, to, area, offset, stride) bind(C, name='hk_mcast_a_stride') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t, c_stride, hk_recipients
+            type(c_ptr), value :: data
+            type(hk_recipients), value :: to
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_stride), value :: stride
+            integer(c_int) :: code
+        end function
+        function c_mcast_a_bitmap(data, to, area, offset, bitmap, unit, units) &
+            bind(C, name='hk_mcast_a_bitmap') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t, hk_recipients
+            type(c_ptr), value :: data
+            type(hk_recipients), value :: to
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_ptr), value :: bitmap
+            integer(c_size_t), value :: unit, units
+            integer(c_int) :: code
+        end function
+        function c_mcast_a_diff(data, to, area, offset, bytes, twin, unit, pushed) &
+            bind(C, name='hk_mcast_a_diff') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t, hk_recipients
+            type(c_ptr), value :: data
+            type(hk_recipients), value :: to
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_size_t), value :: bytes
+            type(c_ptr), value :: twin
+            integer(c_size_t), value :: unit
+            integer(c_size_t), intent(inout) :: pushed
+            integer(c_int) :: code
+        end function
+        function c_mcast_b(data, ranks, count, area, offset, bytes) bind(C, name='hk_mcast_b') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), intent(in) :: ranks(*)
+            integer(c_size_t), value :: count
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_size_t), value :: bytes
+            integer(c_int) :: code
+        end function
+        function c_mcast_b_notify(data, ranks, count, area, offset, bytes, flag, flag_offset, value) &
+            bind(C, name='hk_mcast_b_notify') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), intent(in) :: ranks(*)
+            integer(c_size_t), value :: count
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_size_t), value :: bytes
+            type(c_area), value :: flag
+            integer(c_size_t), value :: flag_offset
+            integer(c_int64_t), value :: value
+            integer(c_int) :: code
+        end function
+        function c_mcast_b_stride(data, ranks, count, area, offset, stride) bind(C, name='hk_mcast_b_stride') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t, c_stride
+            type(c_ptr), value :: data
+            integer(c_int), intent(in) :: ranks(*)
+            integer(c_size_t), value :: count
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_stride), value :: stride
+            integer(c_int) :: code
+        end function
+        function c_mcast_b_bitmap(data, ranks, count, area, offset, bitmap, unit, units) &
+            bind(C, name='hk_mcast_b_bitmap') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), intent(in) :: ranks(*)
+            integer(c_size_t), value :: count
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_ptr), value :: bitmap
+            integer(c_size_t), value :: unit, units
+            integer(c_int) :: code
+        end function
+        function c_mcast_b_diff(data, ranks, count, area, offset, bytes, twin, unit, pushed) &
+            bind(C, name='hk_mcast_b_diff') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), intent(in) :: ranks(*)
+            integer(c_size_t), value :: count
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            integer(c_size_t), value :: bytes
+            type(c_ptr), value :: twin
+            integer(c_size_t), value :: unit
+            integer(c_size_t), intent(inout) :: pushed
+            integer(c_int) :: code
+        end function
+        function c_counting_create(manager, barrier) bind(C, name='hk_counting_create') result(code)
+            import :: c_int, hk_counting
+            integer(c_int), value :: manager
+            type(hk_counting), intent(out) :: barrier
+            integer(c_int) :: code
+        end function
+        function c_counting_free(barrier) bind(C, name='hk_counting_free') result(code)
+            import :: c_int, hk_counting
+            type(hk_counting), value :: barrier
+            integer(c_int) :: code
+        end function
+        function c_counting_post(barrier) bind(C, name='hk_counting_post') result(code)
+            import :: c_int, hk_counting
+            type(hk_counting), value :: barrier
+            integer(c_int) :: code
+        end function
+        function c_counting_test(barrier) bind(C, name='hk_counting_test') result(code)
+            import :: c_int, hk_counting
+            type(hk_counting), value :: barrier
+            integer(c_int) :: code
+        end function
+        function c_counting_wait(barrier, timeout_ms) bind(C, name='hk_counting_wait') result(code)
+            import :: c_int, hk_counting
+            type(hk_counting), value :: barrier
+            integer(c_int), value :: timeout_ms
+            integer(c_int) :: code
+        end function
+        function c_matching_open() bind(C, name='hk_matching_open') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function c_matching_close() bind(C, name='hk_matching_close') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function c_isend(data, bytes, rank, key, request) bind(C, name='hk_isend') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t, hk_request
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: bytes
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: key
+            type(hk_request), intent(inout) :: request
+            integer(c_int) :: code
+        end function
+        function c_irecv(data, bytes, rank, key, ignored, request) bind(C, name='hk_irecv') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t, hk_request
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: bytes
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: key, ignored
+            type(hk_request), intent(inout) :: request
+            integer(c_int) :: code
+        end function
+        function c_iprobe(rank, key, ignored, matched) bind(C, name='hk_iprobe') result(code)
+            import :: c_int, c_int64_t, hk_matched
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: key, ignored
+            type(hk_matched), intent(inout) :: matched
+            integer(c_int) :: code
+        end function
+        function c_request_test(request, matched) bind(C, name='hk_request_test') result(code)
+            import :: c_int, hk_matched, hk_request
+            type(hk_request), intent(inout) :: request
+            type(hk_matched), intent(inout) :: matched
+            integer(c_int) :: code
+        end function
+        function c_request_wait(request, timeout_ms, matched) bind(C, name='hk_request_wait') result(code)
+            import :: c_int, hk_matched, hk_request
+            type(hk_request), intent(inout) :: request
+            integer(c_int), value :: timeout_ms
+            type(hk_matched), intent(inout) :: matched
+            integer(c_int) :: code
+        end function
+        function c_request_cancel(request, matched) bind(C, name='hk_request_cancel') result(code)
+            import :: c_int, hk_matched, hk_request
+            type(hk_request), intent(inout) :: request
+            type(hk_matched), intent(inout) :: matched
             integer(c_int) :: code
         end function
         function c_bcopy(from_rank, from, from_offset, to_rank, to, to_offset, bytes) bind(C, name='hk_bcopy') result(code)
@@ -889,6 +1290,21 @@ contains
         place%handle = area%handle
         place%rank = rank
         place%index = index
+    end function
+
+    pure function each_short(area, index) result(each)
+        class(hk_area), intent(in) :: area
+        integer(int32), intent(in) :: index
+        type(hk_area_each) :: each
+        each = area%each_long(int(index, int64))
+    end function
+
+    pure function each_long(area, index) result(each)
+        class(hk_area), intent(in) :: area
+        integer(int64), intent(in) :: index
+        type(hk_area_each) :: each
+        each%handle = area%handle
+        each%index = index
     end function
 
     pure function word_short(area, index) result(word)
@@ -2684,6 +3100,1182 @@ contains
         call whole(message%payload_bytes, 8, count, ierr)
         allocate (data(count))
         if (count > 0) data = transfer(bytes_at(message), data, count)
+    end subroutine
+
+    ! ---- parts of a range
+
+    ! The bitmap of a mask: bit n - 1, counted through the words, is set if element n of the mask is true.
+    pure function hk_bitmap(mask) result(bitmap)
+        logical, intent(in) :: mask(:)
+        integer(int64), allocatable :: bitmap(:)
+        integer(int64) :: n
+        allocate (bitmap((size(mask, kind=int64) + 63) / 64))
+        bitmap = 0
+        do n = 1, size(mask, kind=int64)
+            if (mask(n)) bitmap((n + 63) / 64) = ibset(bitmap((n + 63) / 64), mod(n - 1, 64_int64))
+        end do
+    end function
+
+    ! Whether blocks fit an array of `count` elements; a number that cannot be is left to the library.
+    pure function fits(stride, count) result(is_inside)
+        type(hk_stride), intent(in) :: stride
+        integer(int64), intent(in) :: count
+        logical :: is_inside
+        is_inside = stride%block <= count .or. stride%count < 1
+        ! Several that overlap are refused there, too.
+        if (stride%count < 2 .or. stride%here < max(stride%block, 1_int64) .or. .not. is_inside) return
+        is_inside = stride%count - 1 <= (count - stride%block) / stride%here
+    end function
+
+    pure function in_bytes(stride, bytes) result(blocks)
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: bytes
+        type(c_stride) :: blocks
+        blocks = c_stride(bytes_of(stride%block, bytes), int(stride%count, c_size_t), bytes_of(stride%here, bytes), &
+                          bytes_of(stride%there, bytes))
+    end function
+
+    ! Gives HK_ERR_INVALID for arrays that are too small, and says so if nobody asks.
+    subroutine refuse(text, ierr)
+        character(len=*), intent(in) :: text
+        integer, intent(out), optional :: ierr
+        if (present(ierr)) then
+            ierr = HK_ERR_INVALID
+        else
+            write (error_unit, '(a, i0, 2a)') 'hikyaku: rank ', hk_rank(), ': ', text
+            error stop 1
+        end if
+    end subroutine
+
+    ! The words of a bitmap for so many elements are there; else an error is given.
+    function has_bits(bitmap, count, ierr) result(enough)
+        integer(int64), intent(in) :: bitmap(:), count
+        integer, intent(out), optional :: ierr
+        logical :: enough
+        enough = size(bitmap, kind=int64) >= (count + 63) / 64
+        if (.not. enough) call refuse('the bitmap is shorter than the array', ierr)
+    end function
+
+    ! Likewise, a twin is as long as its array.
+    function are_twins(count, other, ierr) result(equal)
+        integer(int64), intent(in) :: count, other
+        integer, intent(out), optional :: ierr
+        logical :: equal
+        equal = count == other
+        if (.not. equal) call refuse('the twin is not as long as the array', ierr)
+    end function
+
+    ! Likewise, blocks lie inside their array.
+    function has_blocks(stride, count, ierr) result(inside)
+        type(hk_stride), intent(in) :: stride
+        integer(int64), intent(in) :: count
+        integer, intent(out), optional :: ierr
+        logical :: inside
+        inside = fits(stride, count)
+        if (.not. inside) call refuse('the blocks reach beyond the array', ierr)
+    end function
+
+    subroutine push_stride_i4(data, to, stride, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_push_stride(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 4), in_bytes(stride, 4)), ierr)
+    end subroutine
+
+    subroutine push_bitmap_i4(data, to, bitmap, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_push_bitmap(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 4), &
+                               c_loc(bitmap), 4_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine pull_stride_i4(data, from, stride, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_pull_stride(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 4), in_bytes(stride, 4)), ierr)
+    end subroutine
+
+    subroutine pull_bitmap_i4(data, from, bitmap, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_pull_bitmap(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 4), &
+                               c_loc(bitmap), 4_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine pull_twin_i4(data, from, twin, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer(int32), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(out), optional :: ierr
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_pull_twin(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 4), &
+                              size(data, kind=c_size_t) * 4, c_loc(twin)), ierr)
+    end subroutine
+
+    subroutine push_diff_i4(data, to, twin, pushed, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int32), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_push_diff(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 4), &
+                              size(data, kind=c_size_t) * 4, c_loc(twin), 4_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    subroutine push_stride_i8(data, to, stride, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_push_stride(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 8), in_bytes(stride, 8)), ierr)
+    end subroutine
+
+    subroutine push_bitmap_i8(data, to, bitmap, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_push_bitmap(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 8), &
+                               c_loc(bitmap), 8_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine pull_stride_i8(data, from, stride, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_pull_stride(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 8), in_bytes(stride, 8)), ierr)
+    end subroutine
+
+    subroutine pull_bitmap_i8(data, from, bitmap, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_pull_bitmap(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 8), &
+                               c_loc(bitmap), 8_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine pull_twin_i8(data, from, twin, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer(int64), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(out), optional :: ierr
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_pull_twin(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 8), &
+                              size(data, kind=c_size_t) * 8, c_loc(twin)), ierr)
+    end subroutine
+
+    subroutine push_diff_i8(data, to, twin, pushed, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_push_diff(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 8), &
+                              size(data, kind=c_size_t) * 8, c_loc(twin), 8_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    subroutine push_stride_r4(data, to, stride, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_push_stride(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 4), in_bytes(stride, 4)), ierr)
+    end subroutine
+
+    subroutine push_bitmap_r4(data, to, bitmap, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_push_bitmap(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 4), &
+                               c_loc(bitmap), 4_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine pull_stride_r4(data, from, stride, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_pull_stride(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 4), in_bytes(stride, 4)), ierr)
+    end subroutine
+
+    subroutine pull_bitmap_r4(data, from, bitmap, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_pull_bitmap(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 4), &
+                               c_loc(bitmap), 4_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine pull_twin_r4(data, from, twin, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        real(real32), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(out), optional :: ierr
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_pull_twin(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 4), &
+                              size(data, kind=c_size_t) * 4, c_loc(twin)), ierr)
+    end subroutine
+
+    subroutine push_diff_r4(data, to, twin, pushed, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        real(real32), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_push_diff(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 4), &
+                              size(data, kind=c_size_t) * 4, c_loc(twin), 4_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    subroutine push_stride_r8(data, to, stride, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_push_stride(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 8), in_bytes(stride, 8)), ierr)
+    end subroutine
+
+    subroutine push_bitmap_r8(data, to, bitmap, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_push_bitmap(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 8), &
+                               c_loc(bitmap), 8_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine pull_stride_r8(data, from, stride, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_pull_stride(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 8), in_bytes(stride, 8)), ierr)
+    end subroutine
+
+    subroutine pull_bitmap_r8(data, from, bitmap, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_pull_bitmap(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 8), &
+                               c_loc(bitmap), 8_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine pull_twin_r8(data, from, twin, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        real(real64), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(out), optional :: ierr
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_pull_twin(c_loc(data), from%rank, c_area(from%handle), offset_of(from%index, 8), &
+                              size(data, kind=c_size_t) * 8, c_loc(twin)), ierr)
+    end subroutine
+
+    subroutine push_diff_r8(data, to, twin, pushed, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        real(real64), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_push_diff(c_loc(data), to%rank, c_area(to%handle), offset_of(to%index, 8), &
+                              size(data, kind=c_size_t) * 8, c_loc(twin), 8_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    ! ---- multicast
+
+    ! Names recipients, each once.
+    subroutine hk_recipients_create(ranks, recipients, ierr)
+        integer, intent(in) :: ranks(:)
+        type(hk_recipients), intent(out) :: recipients
+        integer, intent(out), optional :: ierr
+        call give(c_recipients_create(ranks, size(ranks, kind=c_size_t), recipients), ierr)
+    end subroutine
+
+    subroutine hk_recipients_free(recipients, ierr)
+        type(hk_recipients), intent(inout) :: recipients
+        integer, intent(out), optional :: ierr
+        call give(c_recipients_free(recipients), ierr)
+        recipients = hk_recipients()
+    end subroutine
+
+    subroutine mcast_a_i4(data, to, at, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_a(c_loc(data), to, c_area(at%handle), offset_of(at%index, 4), &
+                          size(data, kind=c_size_t) * 4), ierr)
+    end subroutine
+
+    subroutine mcast_a_notify_i4(data, to, at, flag, value, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_a_notify(c_loc(data), to, c_area(at%handle), offset_of(at%index, 4), &
+                                 size(data, kind=c_size_t) * 4, c_area(flag%handle), offset_of(flag%index, 8), value), ierr)
+    end subroutine
+
+    subroutine mcast_a_notify_i4_short(data, to, at, flag, value, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call mcast_a_notify_i4(data, to, at, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine mcast_a_stride_i4(data, to, at, stride, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_mcast_a_stride(c_loc(data), to, c_area(at%handle), offset_of(at%index, 4), &
+                                 in_bytes(stride, 4)), ierr)
+    end subroutine
+
+    subroutine mcast_a_bitmap_i4(data, to, at, bitmap, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_mcast_a_bitmap(c_loc(data), to, c_area(at%handle), offset_of(at%index, 4), &
+                                 c_loc(bitmap), 4_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine mcast_a_diff_i4(data, to, at, twin, pushed, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        integer(int32), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_mcast_a_diff(c_loc(data), to, c_area(at%handle), offset_of(at%index, 4), &
+                               size(data, kind=c_size_t) * 4, c_loc(twin), 4_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    subroutine mcast_b_i4(data, to, at, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_b(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 4), &
+                          size(data, kind=c_size_t) * 4), ierr)
+    end subroutine
+
+    subroutine mcast_b_notify_i4(data, to, at, flag, value, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_b_notify(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 4), &
+                                 size(data, kind=c_size_t) * 4, c_area(flag%handle), offset_of(flag%index, 8), value), ierr)
+    end subroutine
+
+    subroutine mcast_b_notify_i4_short(data, to, at, flag, value, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call mcast_b_notify_i4(data, to, at, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine mcast_b_stride_i4(data, to, at, stride, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_mcast_b_stride(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 4), &
+                                 in_bytes(stride, 4)), ierr)
+    end subroutine
+
+    subroutine mcast_b_bitmap_i4(data, to, at, bitmap, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_mcast_b_bitmap(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 4), &
+                                 c_loc(bitmap), 4_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine mcast_b_diff_i4(data, to, at, twin, pushed, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        integer(int32), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_mcast_b_diff(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 4), &
+                               size(data, kind=c_size_t) * 4, c_loc(twin), 4_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    subroutine mcast_a_i8(data, to, at, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_a(c_loc(data), to, c_area(at%handle), offset_of(at%index, 8), &
+                          size(data, kind=c_size_t) * 8), ierr)
+    end subroutine
+
+    subroutine mcast_a_notify_i8(data, to, at, flag, value, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_a_notify(c_loc(data), to, c_area(at%handle), offset_of(at%index, 8), &
+                                 size(data, kind=c_size_t) * 8, c_area(flag%handle), offset_of(flag%index, 8), value), ierr)
+    end subroutine
+
+    subroutine mcast_a_notify_i8_short(data, to, at, flag, value, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call mcast_a_notify_i8(data, to, at, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine mcast_a_stride_i8(data, to, at, stride, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_mcast_a_stride(c_loc(data), to, c_area(at%handle), offset_of(at%index, 8), &
+                                 in_bytes(stride, 8)), ierr)
+    end subroutine
+
+    subroutine mcast_a_bitmap_i8(data, to, at, bitmap, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_mcast_a_bitmap(c_loc(data), to, c_area(at%handle), offset_of(at%index, 8), &
+                                 c_loc(bitmap), 8_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine mcast_a_diff_i8(data, to, at, twin, pushed, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        integer(int64), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_mcast_a_diff(c_loc(data), to, c_area(at%handle), offset_of(at%index, 8), &
+                               size(data, kind=c_size_t) * 8, c_loc(twin), 8_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    subroutine mcast_b_i8(data, to, at, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_b(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 8), &
+                          size(data, kind=c_size_t) * 8), ierr)
+    end subroutine
+
+    subroutine mcast_b_notify_i8(data, to, at, flag, value, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_b_notify(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 8), &
+                                 size(data, kind=c_size_t) * 8, c_area(flag%handle), offset_of(flag%index, 8), value), ierr)
+    end subroutine
+
+    subroutine mcast_b_notify_i8_short(data, to, at, flag, value, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call mcast_b_notify_i8(data, to, at, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine mcast_b_stride_i8(data, to, at, stride, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_mcast_b_stride(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 8), &
+                                 in_bytes(stride, 8)), ierr)
+    end subroutine
+
+    subroutine mcast_b_bitmap_i8(data, to, at, bitmap, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_mcast_b_bitmap(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 8), &
+                                 c_loc(bitmap), 8_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine mcast_b_diff_i8(data, to, at, twin, pushed, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        integer(int64), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_mcast_b_diff(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 8), &
+                               size(data, kind=c_size_t) * 8, c_loc(twin), 8_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    subroutine mcast_a_r4(data, to, at, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_a(c_loc(data), to, c_area(at%handle), offset_of(at%index, 4), &
+                          size(data, kind=c_size_t) * 4), ierr)
+    end subroutine
+
+    subroutine mcast_a_notify_r4(data, to, at, flag, value, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_a_notify(c_loc(data), to, c_area(at%handle), offset_of(at%index, 4), &
+                                 size(data, kind=c_size_t) * 4, c_area(flag%handle), offset_of(flag%index, 8), value), ierr)
+    end subroutine
+
+    subroutine mcast_a_notify_r4_short(data, to, at, flag, value, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call mcast_a_notify_r4(data, to, at, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine mcast_a_stride_r4(data, to, at, stride, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_mcast_a_stride(c_loc(data), to, c_area(at%handle), offset_of(at%index, 4), &
+                                 in_bytes(stride, 4)), ierr)
+    end subroutine
+
+    subroutine mcast_a_bitmap_r4(data, to, at, bitmap, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_mcast_a_bitmap(c_loc(data), to, c_area(at%handle), offset_of(at%index, 4), &
+                                 c_loc(bitmap), 4_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine mcast_a_diff_r4(data, to, at, twin, pushed, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        real(real32), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_mcast_a_diff(c_loc(data), to, c_area(at%handle), offset_of(at%index, 4), &
+                               size(data, kind=c_size_t) * 4, c_loc(twin), 4_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    subroutine mcast_b_r4(data, to, at, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_b(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 4), &
+                          size(data, kind=c_size_t) * 4), ierr)
+    end subroutine
+
+    subroutine mcast_b_notify_r4(data, to, at, flag, value, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_b_notify(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 4), &
+                                 size(data, kind=c_size_t) * 4, c_area(flag%handle), offset_of(flag%index, 8), value), ierr)
+    end subroutine
+
+    subroutine mcast_b_notify_r4_short(data, to, at, flag, value, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call mcast_b_notify_r4(data, to, at, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine mcast_b_stride_r4(data, to, at, stride, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_mcast_b_stride(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 4), &
+                                 in_bytes(stride, 4)), ierr)
+    end subroutine
+
+    subroutine mcast_b_bitmap_r4(data, to, at, bitmap, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_mcast_b_bitmap(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 4), &
+                                 c_loc(bitmap), 4_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine mcast_b_diff_r4(data, to, at, twin, pushed, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        real(real32), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_mcast_b_diff(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 4), &
+                               size(data, kind=c_size_t) * 4, c_loc(twin), 4_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    subroutine mcast_a_r8(data, to, at, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_a(c_loc(data), to, c_area(at%handle), offset_of(at%index, 8), &
+                          size(data, kind=c_size_t) * 8), ierr)
+    end subroutine
+
+    subroutine mcast_a_notify_r8(data, to, at, flag, value, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_a_notify(c_loc(data), to, c_area(at%handle), offset_of(at%index, 8), &
+                                 size(data, kind=c_size_t) * 8, c_area(flag%handle), offset_of(flag%index, 8), value), ierr)
+    end subroutine
+
+    subroutine mcast_a_notify_r8_short(data, to, at, flag, value, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call mcast_a_notify_r8(data, to, at, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine mcast_a_stride_r8(data, to, at, stride, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_mcast_a_stride(c_loc(data), to, c_area(at%handle), offset_of(at%index, 8), &
+                                 in_bytes(stride, 8)), ierr)
+    end subroutine
+
+    subroutine mcast_a_bitmap_r8(data, to, at, bitmap, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_mcast_a_bitmap(c_loc(data), to, c_area(at%handle), offset_of(at%index, 8), &
+                                 c_loc(bitmap), 8_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine mcast_a_diff_r8(data, to, at, twin, pushed, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_recipients), intent(in) :: to
+        type(hk_area_each), intent(in) :: at
+        real(real64), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_mcast_a_diff(c_loc(data), to, c_area(at%handle), offset_of(at%index, 8), &
+                               size(data, kind=c_size_t) * 8, c_loc(twin), 8_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    subroutine mcast_b_r8(data, to, at, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_b(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 8), &
+                          size(data, kind=c_size_t) * 8), ierr)
+    end subroutine
+
+    subroutine mcast_b_notify_r8(data, to, at, flag, value, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int64), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call give(c_mcast_b_notify(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 8), &
+                                 size(data, kind=c_size_t) * 8, c_area(flag%handle), offset_of(flag%index, 8), value), ierr)
+    end subroutine
+
+    subroutine mcast_b_notify_r8_short(data, to, at, flag, value, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_area_word), intent(in) :: flag
+        integer(int32), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call mcast_b_notify_r8(data, to, at, flag, int(value, int64), ierr)
+    end subroutine
+
+    subroutine mcast_b_stride_r8(data, to, at, stride, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        type(hk_stride), intent(in) :: stride
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, size(data, kind=int64), ierr)) return
+        call give(c_mcast_b_stride(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 8), &
+                                 in_bytes(stride, 8)), ierr)
+    end subroutine
+
+    subroutine mcast_b_bitmap_r8(data, to, at, bitmap, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, size(data, kind=int64), ierr)) return
+        call give(c_mcast_b_bitmap(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 8), &
+                                 c_loc(bitmap), 8_c_size_t, size(data, kind=c_size_t)), ierr)
+    end subroutine
+
+    subroutine mcast_b_diff_r8(data, to, at, twin, pushed, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: to(:)
+        type(hk_area_each), intent(in) :: at
+        real(real64), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        if (present(pushed)) pushed = 0
+        if (.not. are_twins(size(data, kind=int64), size(twin, kind=int64), ierr)) return
+        call give(c_mcast_b_diff(c_loc(data), to, size(to, kind=c_size_t), c_area(at%handle), offset_of(at%index, 8), &
+                               size(data, kind=c_size_t) * 8, c_loc(twin), 8_c_size_t, changed), ierr)
+        if (present(pushed)) pushed = changed
+    end subroutine
+
+    ! ---- barriers in two halves
+
+    ! Makes a barrier that `manager` counts. All ranks call it together.
+    subroutine hk_counting_create(manager, barrier, ierr)
+        integer, intent(in) :: manager
+        type(hk_counting), intent(out) :: barrier
+        integer, intent(out), optional :: ierr
+        call give(c_counting_create(manager, barrier), ierr)
+    end subroutine
+
+    ! Frees a barrier. All ranks call it together.
+    subroutine hk_counting_free(barrier, ierr)
+        type(hk_counting), intent(inout) :: barrier
+        integer, intent(out), optional :: ierr
+        call give(c_counting_free(barrier), ierr)
+        barrier = hk_counting()
+    end subroutine
+
+    ! This rank arrives.
+    subroutine hk_counting_post(barrier, ierr)
+        type(hk_counting), intent(in) :: barrier
+        integer, intent(out), optional :: ierr
+        call give(c_counting_post(barrier), ierr)
+    end subroutine
+
+    ! Waits until all have arrived, for timeout_ms at most (HK_FOREVER).
+    subroutine hk_counting_wait(barrier, timeout_ms, ierr)
+        type(hk_counting), intent(in) :: barrier
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        integer(c_int) :: patience
+        patience = HK_FOREVER
+        if (present(timeout_ms)) patience = timeout_ms
+        call give(c_counting_wait(barrier, patience), ierr)
+    end subroutine
+
+    ! Whether all have arrived, and then this rank need not wait any more.
+    subroutine hk_counting_test(barrier, complete, ierr)
+        type(hk_counting), intent(in) :: barrier
+        logical, intent(out) :: complete
+        integer, intent(out), optional :: ierr
+        integer(c_int) :: code
+        code = c_counting_test(barrier)
+        complete = code == 1
+        call give(min(code, 0), ierr)
+    end subroutine
+
+    ! ---- messages by key
+
+    ! Prepares them. All ranks call it together.
+    subroutine hk_matching_open(ierr)
+        integer, intent(out), optional :: ierr
+        call give(c_matching_open(), ierr)
+    end subroutine
+
+    ! Ends them, when all requests have ended. All ranks call it together.
+    subroutine hk_matching_close(ierr)
+        integer, intent(out), optional :: ierr
+        call give(c_matching_close(), ierr)
+    end subroutine
+
+    ! Whether there is a message of `rank`, or of HK_ANYONE, under the key but for the bits of `ignored`. It stays there.
+    subroutine iprobe_long(rank, key, found, matched, ignored, ierr)
+        integer, intent(in) :: rank
+        integer(int64), intent(in) :: key
+        logical, intent(out) :: found
+        type(hk_matched), intent(out), optional :: matched
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        type(hk_matched) :: seen
+        integer(c_int) :: code
+        code = c_iprobe(rank, key, bits(ignored), seen)
+        found = code == 1
+        if (present(matched)) matched = seen
+        call give(min(code, 0), ierr)
+    end subroutine
+
+    subroutine iprobe_short(rank, key, found, matched, ignored, ierr)
+        integer, intent(in) :: rank
+        integer(int32), intent(in) :: key
+        logical, intent(out) :: found
+        type(hk_matched), intent(out), optional :: matched
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call iprobe_long(rank, int(key, int64), found, matched, ignored, ierr)
+    end subroutine
+
+    ! The bits of a key that do not count: none, if nothing is said.
+    pure function bits(ignored) result(word)
+        integer(int64), intent(in), optional :: ignored
+        integer(int64) :: word
+        word = 0
+        if (present(ignored)) word = ignored
+    end function
+
+    ! Whether a request has ended. An error ends it too. `matched` tells what a receive got.
+    subroutine hk_request_test(request, ended, matched, ierr)
+        type(hk_request), intent(inout) :: request
+        logical, intent(out) :: ended
+        type(hk_matched), intent(out), optional :: matched
+        integer, intent(out), optional :: ierr
+        type(hk_matched) :: got
+        integer(c_int) :: code
+        code = c_request_test(request, got)
+        ended = code /= 0
+        if (present(matched)) matched = got
+        call give(min(code, 0), ierr)
+    end subroutine
+
+    ! Waits for a request, for timeout_ms at most (HK_FOREVER). Every error but HK_ERR_TIMEOUT ends it.
+    subroutine hk_request_wait(request, timeout_ms, matched, ierr)
+        type(hk_request), intent(inout) :: request
+        integer, intent(in), optional :: timeout_ms
+        type(hk_matched), intent(out), optional :: matched
+        integer, intent(out), optional :: ierr
+        type(hk_matched) :: got
+        integer(c_int) :: patience, code
+        patience = HK_FOREVER
+        if (present(timeout_ms)) patience = timeout_ms
+        code = c_request_wait(request, patience, got)
+        if (present(matched)) matched = got
+        call give(code, ierr)
+    end subroutine
+
+    ! Ends a request, so that its array can be used. `received`: the message of a receive had come already, and `matched` tells of it.
+    subroutine hk_request_cancel(request, received, matched, ierr)
+        type(hk_request), intent(inout) :: request
+        logical, intent(out), optional :: received
+        type(hk_matched), intent(out), optional :: matched
+        integer, intent(out), optional :: ierr
+        type(hk_matched) :: got
+        integer(c_int) :: code
+        code = c_request_cancel(request, got)
+        if (present(received)) received = code == 1
+        if (present(matched)) matched = got
+        call give(min(code, 0), ierr)
+    end subroutine
+
+    subroutine isend_i4(data, rank, key, request, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        integer(int64), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call give(c_isend(c_loc(data), size(data, kind=c_size_t) * 4, rank, key, request), ierr)
+    end subroutine
+
+    subroutine isend_i4_short(data, rank, key, request, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        integer(int32), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call give(c_isend(c_loc(data), size(data, kind=c_size_t) * 4, rank, int(key, int64), request), ierr)
+    end subroutine
+
+    subroutine irecv_i4(data, rank, key, request, ignored, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        integer(int64), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call give(c_irecv(c_loc(data), size(data, kind=c_size_t) * 4, rank, key, bits(ignored), request), ierr)
+    end subroutine
+
+    subroutine irecv_i4_short(data, rank, key, request, ignored, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        integer(int32), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call give(c_irecv(c_loc(data), size(data, kind=c_size_t) * 4, rank, int(key, int64), bits(ignored), request), ierr)
+    end subroutine
+
+    subroutine isend_i8(data, rank, key, request, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        integer(int64), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call give(c_isend(c_loc(data), size(data, kind=c_size_t) * 8, rank, key, request), ierr)
+    end subroutine
+
+    subroutine isend_i8_short(data, rank, key, request, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        integer(int32), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call give(c_isend(c_loc(data), size(data, kind=c_size_t) * 8, rank, int(key, int64), request), ierr)
+    end subroutine
+
+    subroutine irecv_i8(data, rank, key, request, ignored, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        integer(int64), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call give(c_irecv(c_loc(data), size(data, kind=c_size_t) * 8, rank, key, bits(ignored), request), ierr)
+    end subroutine
+
+    subroutine irecv_i8_short(data, rank, key, request, ignored, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        integer(int32), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call give(c_irecv(c_loc(data), size(data, kind=c_size_t) * 8, rank, int(key, int64), bits(ignored), request), ierr)
+    end subroutine
+
+    subroutine isend_r4(data, rank, key, request, ierr)
+        real(real32), target, contiguous, asynchronous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        integer(int64), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call give(c_isend(c_loc(data), size(data, kind=c_size_t) * 4, rank, key, request), ierr)
+    end subroutine
+
+    subroutine isend_r4_short(data, rank, key, request, ierr)
+        real(real32), target, contiguous, asynchronous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        integer(int32), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call give(c_isend(c_loc(data), size(data, kind=c_size_t) * 4, rank, int(key, int64), request), ierr)
+    end subroutine
+
+    subroutine irecv_r4(data, rank, key, request, ignored, ierr)
+        real(real32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        integer(int64), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call give(c_irecv(c_loc(data), size(data, kind=c_size_t) * 4, rank, key, bits(ignored), request), ierr)
+    end subroutine
+
+    subroutine irecv_r4_short(data, rank, key, request, ignored, ierr)
+        real(real32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        integer(int32), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call give(c_irecv(c_loc(data), size(data, kind=c_size_t) * 4, rank, int(key, int64), bits(ignored), request), ierr)
+    end subroutine
+
+    subroutine isend_r8(data, rank, key, request, ierr)
+        real(real64), target, contiguous, asynchronous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        integer(int64), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call give(c_isend(c_loc(data), size(data, kind=c_size_t) * 8, rank, key, request), ierr)
+    end subroutine
+
+    subroutine isend_r8_short(data, rank, key, request, ierr)
+        real(real64), target, contiguous, asynchronous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        integer(int32), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call give(c_isend(c_loc(data), size(data, kind=c_size_t) * 8, rank, int(key, int64), request), ierr)
+    end subroutine
+
+    subroutine irecv_r8(data, rank, key, request, ignored, ierr)
+        real(real64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        integer(int64), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call give(c_irecv(c_loc(data), size(data, kind=c_size_t) * 8, rank, key, bits(ignored), request), ierr)
+    end subroutine
+
+    subroutine irecv_r8_short(data, rank, key, request, ignored, ierr)
+        real(real64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        integer(int32), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call give(c_irecv(c_loc(data), size(data, kind=c_size_t) * 8, rank, int(key, int64), bits(ignored), request), ierr)
     end subroutine
 
 end module

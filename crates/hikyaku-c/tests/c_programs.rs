@@ -4,6 +4,7 @@
 mod support;
 
 use hikyaku_testing::watchdog;
+use std::path::Path;
 use std::process::{Command, Output};
 use support::*;
 
@@ -144,6 +145,30 @@ fn areas_by_id_through_the_network_interface() {
     succeed(
         patiently(&built().join("hikyaku")).args(["run", "-n", "2", "--"]).arg(&program).env("HIKYAKU_CROSS", "off"),
     );
+}
+
+/// valgrind runs a program whose buffers nobody but peers has written; without valgrind there is nothing to see.
+#[test]
+fn what_peers_write_is_defined_for_valgrind() {
+    if !Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("not run: there is no valgrind");
+        return;
+    }
+    let program = compile_shared(&source("undefined.c"), "-valgrind");
+    // It reads all that it finds of lines and types, which takes most of the time, unless there is nothing.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("valgrind");
+    std::fs::create_dir_all(&folder).unwrap();
+    let library = folder.join("libhikyaku.so.0");
+    succeed(Command::new("strip").arg("-g").arg("-o").arg(library).arg(built().join("libhikyaku.so")));
+    let checked = |command: &mut Command, arguments: &[&str]| {
+        let command = command.args(["valgrind", "-q", "--error-exitcode=9"]).arg(&program).args(arguments);
+        let output = watchdog::output(command.env("LD_LIBRARY_PATH", &folder));
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let mut job = patiently(&built().join("hikyaku"));
+    assert_eq!(checked(job.args(["run", "-n", "2", "--heap", "8M"]), &[]), (Some(0), String::new()));
+    // It would notice.
+    assert_eq!(checked(&mut patiently(Path::new("env")), &["nothing"]).0, Some(9));
 }
 
 #[test]

@@ -50,7 +50,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     explain_networks();
     say!("\nA job of {} ranks here", arguments.ranks);
     match launcher.bind(Bind::Core).cores() {
-        Some(cores) => line("binding", &format!("one core each: {}", join(&cores))),
+        Some(cores) => line("binding", &format!("one core each: {}", join(&cores.concat()))),
+        None if arguments.ranks == 1 => line("binding", "none: one rank has all cores"),
         None => line("binding", &format!("none: {} ranks do not fit {} cores", arguments.ranks, facts.cores.len())),
     }
     line(

@@ -57,7 +57,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "DIR", conflicts_with = "tag")]
     output: Option<PathBuf>,
 
-    /// Bind each rank to a core of its own, if there are several ranks and enough cores are free; `none` leaves the placement to the system
+    /// How ranks are bound to cores that no other job has, if there are several ranks and enough cores
     #[arg(long, value_enum, default_value = "core")]
     bind: BindChoice,
 
@@ -119,7 +119,11 @@ Ranks find HIKYAKU_RANK, HIKYAKU_SIZE, HIKYAKU_LOCAL_RANK, HIKYAKU_LOCAL_SIZE an
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum BindChoice {
+    /// One core each
     Core,
+    /// An equal share of the cores each, for programs with threads: with 2 ranks on 8 cores, 4 each
+    Share,
+    /// Leave the placement to the system
     None,
 }
 
@@ -166,6 +170,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         .supervise(true)
         .bind(match arguments.bind {
             BindChoice::Core => Bind::Core,
+            BindChoice::Share => Bind::Share,
             BindChoice::None => Bind::None,
         })
         .on_death(match arguments.on_death {
@@ -295,10 +300,16 @@ fn describe(launcher: &Launcher, running: &Running, hosts: Option<&Hosts>) {
             continue;
         }
         match &cores {
-            Some(cores) => complain!("hikyaku: rank {rank} is process {process} on core {}", cores[rank]),
+            Some(cores) => complain!("hikyaku: rank {rank} is process {process} on {}", names(&cores[rank])),
             None => complain!("hikyaku: rank {rank} is process {process}, {unbound}"),
         }
     }
+}
+
+/// Some cores by their numbers.
+fn names(cores: &[usize]) -> String {
+    let numbers: Vec<String> = cores.iter().map(usize::to_string).collect();
+    format!("{} {}", if cores.len() == 1 { "core" } else { "cores" }, numbers.join(", "))
 }
 
 /// Says what a user would otherwise have to guess: which rank ended the job, and how; then who followed.

@@ -7,7 +7,7 @@ use hikyaku_testing::seccomp;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use support::{Trial, err, examples, out, signal};
+use support::{HIKYAKU, Trial, err, examples, out, script, signal};
 
 fn mistakes() -> String {
     examples().join("mistakes").display().to_string()
@@ -64,6 +64,25 @@ fn ranks_may_have_namespaces_of_processes_of_their_own() {
     let output = run("abort");
     // The first process of a namespace does not die of every signal, so `abort` has to try another one.
     assert!(matches!(output.status.code(), Some(134 | 139)), "{}", err(&output));
+}
+
+#[test]
+fn what_ranks_leave_behind_is_ended_without_proc_too() {
+    if !has("unshare", &["-m", "mount", "-t", "tmpfs", "none", "/proc"]) {
+        return;
+    }
+    let without = "mount -t tmpfs none /proc && ! [ -e /proc/self ] && exec \"$0\" \"$@\"";
+    let program = script("without-proc", &format!("exec unshare -m sh -c '{without}' {HIKYAKU} \"$@\""));
+    // Some in a session of their own, some with children of their own, which appear when these have ended.
+    let leaves = "sleep 1000 & setsid sleep 1000 & sh -c 'sh -c \"sleep 1000 & sleep 1000\" & sleep 1000' &";
+    for options in [&["-n", "2"][..], &["-n", "1", "--on-death", "continue"]] {
+        // `run` looks that nothing is left.
+        let output = Trial::of_program(&program, options).args(&["sh", "-c", &format!("({leaves}) >&- 2>&-")]).run();
+        assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()));
+    }
+    let output = Trial::of_program(&program, &["-n", "2", &mistakes(), "processes", "abort"]).run();
+    assert_eq!(output.status.code(), Some(128 + 6), "{}", err(&output));
+    std::fs::remove_file(program).unwrap();
 }
 
 #[test]
@@ -126,13 +145,6 @@ fn settings_that_cannot_be_read_are_told() {
         assert_eq!(output.status.code(), Some(1));
         assert!(err(&output).contains(&format!("{name}={value} cannot be read; accepted is ")), "{}", err(&output));
     }
-}
-
-#[test]
-fn a_rank_that_is_alone_keeps_all_cores() {
-    let cores = |count: &str| out(&Trial::with(&["-n", count, "nproc"]).run());
-    let all = String::from_utf8(Command::new("nproc").output().unwrap().stdout).unwrap();
-    assert_eq!(cores("1"), all);
 }
 
 #[test]

@@ -113,6 +113,23 @@ fn a_reader_that_goes_away_is_told_of_even_by_ranks_that_print_no_more() {
 }
 
 #[test]
+fn of_100_mb_a_reader_gets_all_until_it_goes_away_and_the_status_says_that_it_has() {
+    let mut command = run(&["-n", "2", "sh", "-c", PRINTS]);
+    let mut job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut next = [1, 1];
+    for line in BufReader::new(job.stdout.take().unwrap()).lines().take(10_000).map(Result::unwrap) {
+        let (rank, number) = line.split_once(' ').unwrap();
+        let next = &mut next[rank.parse::<usize>().unwrap()];
+        assert_eq!(number.parse(), Ok(*next));
+        *next += 1;
+    }
+    let output = job.wait_with_output().unwrap();
+    assert!(err(&output).contains("nobody reads standard output any more; what was printed after that is lost"));
+    // Of the signal that whoever prints gets, or of a shell that has told of it.
+    assert_eq!(output.status.code(), Some(128 + 13), "{}", err(&output));
+}
+
+#[test]
 fn the_beginning_of_a_line_is_not_lost_though_another_process_holds_the_output() {
     // What is left behind ignores being asked, and holds the output until it is killed.
     let script = "(trap '' TERM; sleep 1000) & printf unfinished";

@@ -2,11 +2,9 @@
 
 mod support;
 
-use hikyaku_testing::patience::eventually;
 use hikyaku_testing::watchdog;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
-use support::{HIKYAKU, err, examples, signal};
+use std::process::{Command, Output, Stdio};
+use support::{HIKYAKU, err, examples};
 
 /// Runs the program that makes this mistake as two processes.
 fn mistake(name: &str) -> Output {
@@ -95,38 +93,4 @@ fn a_setting_that_cannot_be_read_is_an_error() {
         let output = watchdog::output(command.args([place, "panic"]).env("HIKYAKU_PORTS", "abc"));
         assert_eq!((output.status.code(), err(&output)), (Some(1), format!("Error: {said}")));
     }
-}
-
-/// Starts a rank that stays, which may run on the first core alone; gives where it was bound.
-fn bound() -> (Child, String) {
-    let mut command = Command::new("taskset");
-    command.args(["-c", "0", HIKYAKU, "run", "-n", "1", "--verbose", "sleep", "1000"]);
-    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    let place = line.split("is process ").nth(1).unwrap().trim_start_matches(char::is_numeric);
-    (child, place.trim().to_owned())
-}
-
-fn end(mut child: Child) {
-    signal(child.id(), "-KILL");
-    child.wait().unwrap();
-}
-
-#[test]
-fn jobs_side_by_side_do_not_share_a_core() {
-    let (first, place) = bound();
-    if place != "on core 0" {
-        // Somebody else's job has it.
-        return end(first);
-    }
-    let (second, place) = bound();
-    end(second);
-    assert_eq!(place, ", not bound: other jobs have the cores");
-    end(first);
-    eventually("the core stays taken", || {
-        let (third, place) = bound();
-        end(third);
-        (place == "on core 0").then_some(())
-    });
 }

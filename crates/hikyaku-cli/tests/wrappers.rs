@@ -19,6 +19,9 @@ fn run(options: &[&str], text: &str) -> Output {
     Trial::with(options).args(&["sh", "-c", &script(text)]).run()
 }
 
+/// Runs its arguments as Python does if nobody says more: without the descriptors of the launcher, and whatever becomes of it.
+const PYTHON: &str = "import subprocess, sys; subprocess.run(sys.argv[1:])";
+
 /// How a command ends by the signal of `abort`.
 const ABORTED: Option<i32> = Some(128 + 6);
 
@@ -64,20 +67,67 @@ fn whoever_ends_well_under_a_wrapper_has_not_failed() {
 fn common_wrappers_do_not_hide_a_crash() {
     let program = examples().join("mistakes");
     let program = program.to_str().unwrap();
-    let wrappers: [&[&str]; 3] = [
+    let wrappers: [&[&str]; 6] = [
         &["time", program],
         &["gdb", "-nx", "-batch", "-ex", "run", "-ex", "continue", "--args", program],
         &["setsid", "--wait", program],
+        &["numactl", "--localalloc", program],
+        &["valgrind", "-q", "--tool=none", program],
+        &["python3", "-c", PYTHON, program],
     ];
     for wrapper in wrappers {
         if Command::new(wrapper[0]).arg("--version").output().is_err() {
+            eprintln!("not run: there is no {}", wrapper[0]);
             continue;
         }
-        let mut arguments = vec!["-n", "2"];
-        arguments.extend(wrapper);
-        arguments.extend(["processes", "abort"]);
-        let output = Trial::with(&arguments).run();
+        let run =
+            |mistake| Trial::with(&["-n", "2", "--heap", "64M"]).args(wrapper).args(&["processes", mistake]).run();
+        let output = run("abort");
         assert_eq!(output.status.code(), ABORTED, "{wrapper:?}: {}{}", out(&output), err(&output));
+        // A debugger that is to continue what has ended complains, and valgrind takes its time.
+        if !["gdb", "valgrind"].contains(&wrapper[0]) {
+            let output = run("none");
+            assert_eq!(output.status.code(), Some(0), "{wrapper:?}: {}{}", out(&output), err(&output));
+        }
+    }
+}
+
+#[test]
+fn python_may_pass_descriptors_on_or_not_and_catch_what_it_runs() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("not run: there is no python3");
+        return;
+    }
+    let program = examples().join("mistakes").display().to_string();
+    let python = |text: &str, mistake: &str| {
+        let text = format!("import os, subprocess, sys, threading\n{text}");
+        Trial::with(&["-n", "2", "python3", "-c", &text, &program, "processes", mistake]).run()
+    };
+    for passes in [
+        "subprocess.run(sys.argv[1:], check=True)",
+        "subprocess.run(sys.argv[1:], check=True, close_fds=False)",
+        "subprocess.run(sys.argv[1:], check=True, start_new_session=True)",
+        "print(subprocess.check_output(sys.argv[1:]).decode())",
+        "os.execv(sys.argv[1], sys.argv[1:])",
+        // One after the other.
+        "[subprocess.run(sys.argv[1:], check=True) for _ in range(3)]",
+        // From a thread that ends before the program does.
+        "started = []\n\
+         thread = threading.Thread(target=lambda: started.append(subprocess.Popen(sys.argv[1:])))\n\
+         thread.start(); thread.join()\n\
+         sys.exit(started[0].wait())",
+    ] {
+        let output = python(passes, "none");
+        assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()), "{passes}");
+    }
+    // What Python makes of the end of its program does not count.
+    for hides in
+        ["subprocess.run(sys.argv[1:])", "subprocess.run(sys.argv[1:], close_fds=False); import time; time.sleep(1000)"]
+    {
+        let begin = Instant::now();
+        let output = python(hides, "abort");
+        assert_eq!(output.status.code(), ABORTED, "{hides}: {}", err(&output));
+        assert_prompt(begin.elapsed(), Duration::from_secs(5), hides);
     }
 }
 

@@ -1,14 +1,24 @@
-//! Which cores this process may use, and in which order ranks should take them.
+//! Which cores this process may use, and which of them are one.
 
 use rustix::thread::CpuSet;
+use std::collections::BTreeMap;
 
-/// The cores this process may run on, those of different physical cores first.
+/// The cores this process may run on, in the order of their numbers. What Linux calls a CPU is a core here, too, if it is a thread
+/// of one.
 pub fn cores() -> Vec<usize> {
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return vec![0] };
-    let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
-    // A core that is not the first of its siblings is a second thread of a core already in the list.
-    let (first, second): (Vec<usize>, Vec<usize>) = allowed.into_iter().partition(|core| is_first_sibling(*core));
-    first.into_iter().chain(second).collect()
+    (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect()
+}
+
+/// The same, with those together that are threads of one core; cores of one processor, which share a cache, follow each other.
+pub fn machine() -> Vec<Vec<usize>> {
+    let mut machine = BTreeMap::<_, Vec<usize>>::new();
+    for core in cores() {
+        let first = topology_of(core, "thread_siblings_list").unwrap_or(core);
+        let processor = topology_of(core, "physical_package_id").unwrap_or(0);
+        machine.entry((processor, first)).or_default().push(core);
+    }
+    machine.into_values().collect()
 }
 
 /// A set of cores, one bit each.
@@ -23,11 +33,16 @@ pub fn allowed() -> Cores {
     bits
 }
 
-/// Binds a thread of this process (`None`: the calling one) to a core.
-pub fn bind(core: usize) -> std::io::Result<()> {
+/// Some cores, as the system takes them.
+pub fn set_of(cores: &[usize]) -> CpuSet {
     let mut set = CpuSet::new();
-    set.set(core);
-    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+    cores.iter().for_each(|core| set.set(*core));
+    set
+}
+
+/// Binds the calling thread to some cores.
+pub fn bind(cores: &CpuSet) -> std::io::Result<()> {
+    Ok(rustix::thread::sched_setaffinity(None, cores)?)
 }
 
 /// Whether threads of this process can be bound, which some containers forbid.
@@ -36,9 +51,20 @@ pub fn may_bind() -> bool {
     allowed.and_then(|allowed| rustix::thread::sched_setaffinity(None, &allowed)).is_ok()
 }
 
-fn is_first_sibling(core: usize) -> bool {
-    let path = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
-    let Ok(list) = std::fs::read_to_string(path) else { return true };
-    let first: String = list.trim().chars().take_while(char::is_ascii_digit).collect();
-    first.parse() != Ok(core) && first.is_empty() || first.parse() == Ok(core)
+/// The first number in what the system says of a core; nothing if it says none.
+fn topology_of(core: usize, what: &str) -> Option<usize> {
+    let said = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu{core}/topology/{what}")).ok()?;
+    said.trim().split(|other: char| !other.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_core_of_the_machine_is_in_it_once() {
+        let mut all = machine().concat();
+        all.sort();
+        assert_eq!(all, cores());
+    }
 }

@@ -5,7 +5,8 @@
 use super::crew::Crew;
 use super::frame::{Inbox, Outbox, Read, set_nonblocking};
 use super::order::Order;
-use super::signals::{Signals, end_orphans, ends};
+use super::orphans::end_orphans;
+use super::signals::{Signals, ends};
 use super::sources::{Source, Sources};
 use super::words::{Hi, MACHINE_BYTES_MAX, TO_AGENT_BYTES_MAX, ToAgent, ToLauncher};
 use crate::error::{Error, Result};

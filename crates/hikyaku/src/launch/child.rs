@@ -2,6 +2,7 @@
 
 use rustix::io::FdFlags;
 use rustix::process::{Pid, Resource, Rlimit};
+use rustix::thread::CpuSet;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
@@ -35,22 +36,22 @@ pub(super) struct Before {
     pub descriptors: Option<Rlimit>,
 }
 
-/// Starts the command as a rank: it keeps `socket`, ends with this process, sits on `core`, and finds everything else as it was before.
+/// Starts the command as a rank: it keeps `socket`, ends with this process, runs on `cores`, and finds everything else as it was before.
 pub(super) fn start_rank(
     mut command: Command,
     socket: &OwnedFd,
-    core: Option<usize>,
+    cores: Option<CpuSet>,
     before: Before,
 ) -> std::io::Result<Child> {
     let (parent, socket) = (rustix::process::getpid(), socket.as_raw_fd());
     // SAFETY: only system calls are made, on values captured by copy.
     unsafe {
-        command.pre_exec(move || become_rank(parent, socket, core, before));
+        command.pre_exec(move || become_rank(parent, socket, cores.as_ref(), before));
     }
     command.spawn()
 }
 
-fn become_rank(parent: Pid, socket: i32, core: Option<usize>, before: Before) -> std::io::Result<()> {
+fn become_rank(parent: Pid, socket: i32, cores: Option<&CpuSet>, before: Before) -> std::io::Result<()> {
     block(before.mask);
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     if rustix::process::getppid() != Some(parent) {
@@ -60,9 +61,9 @@ fn become_rank(parent: Pid, socket: i32, core: Option<usize>, before: Before) ->
     // SAFETY: open in the child, since it is in the parent until this child was started.
     let socket = unsafe { BorrowedFd::borrow_raw(socket) };
     rustix::io::fcntl_setfd(socket, FdFlags::empty())?;
-    if let Some(core) = core {
+    if let Some(cores) = cores {
         // Where that is forbidden, as in some containers, the rank is not bound.
-        let _ = crate::job::topology::bind(core);
+        let _ = crate::job::topology::bind(cores);
     }
     if let Some(limit) = before.descriptors {
         // Those above the limit that are open stay open until the program begins.

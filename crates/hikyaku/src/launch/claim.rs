@@ -11,8 +11,8 @@ use std::os::fd::OwnedFd;
 /// Cores that are this job's as long as this exists.
 #[derive(Debug)]
 pub(super) struct Claims {
-    cores: Vec<usize>,
-    _names: Vec<OwnedFd>,
+    /// The core, and its name.
+    claimed: Vec<(usize, OwnedFd)>,
 }
 
 impl Claims {
@@ -20,13 +20,22 @@ impl Claims {
     /// moment and do not both fit, each may find too few.
     pub fn take(cores: &[usize], count: usize) -> Option<Claims> {
         let free = cores.iter().filter_map(|core| Some((*core, claim(*core)?)));
-        let (cores, names): (Vec<usize>, Vec<OwnedFd>) = free.take(count).unzip();
-        (cores.len() == count).then_some(Claims { cores, _names: names })
+        let claimed: Vec<_> = free.take(count).collect();
+        (claimed.len() == count).then_some(Claims { claimed })
     }
 
-    /// One for each rank.
-    pub fn cores(&self) -> &[usize] {
-        &self.cores
+    /// Takes all of these cores that nobody has.
+    pub fn take_free(cores: &[usize]) -> Claims {
+        Claims { claimed: cores.iter().filter_map(|core| Some((*core, claim(*core)?))).collect() }
+    }
+
+    /// Gives all free but these.
+    pub fn keep(&mut self, cores: &[usize]) {
+        self.claimed.retain(|(core, _)| cores.contains(core));
+    }
+
+    pub fn cores(&self) -> Vec<usize> {
+        self.claimed.iter().map(|(core, _)| *core).collect()
     }
 }
 
@@ -49,7 +58,12 @@ mod tests {
         assert_eq!(first.cores(), [70_001, 70_002]);
         assert!(Claims::take(&cores, 2).is_none(), "one is left");
         assert_eq!(Claims::take(&cores, 1).unwrap().cores(), [70_003]);
+        assert_eq!(Claims::take_free(&cores).cores(), [70_003]);
         drop(first);
+        let mut all = Claims::take_free(&cores);
+        all.keep(&[70_001, 70_003]);
+        assert_eq!((all.cores(), Claims::take_free(&cores).cores()), (vec![70_001, 70_003], vec![70_002]));
+        drop(all);
         assert_eq!(Claims::take(&cores, 3).unwrap().cores(), cores);
     }
 }

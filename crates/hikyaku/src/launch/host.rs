@@ -1,12 +1,11 @@
 //! The ranks of one host: their memory, their processes, their welcome. A job on one host has one of these in its launcher;
 //! over several hosts every agent has one.
 
-use super::claim::Claims;
 use super::door::Door;
 use super::rank::{Pipes, Rank};
 use super::rounds::Rounds;
 use super::sources::{Source, Sources};
-use super::task::{Seats, Task};
+use super::task::{Places, Seats, Task};
 use super::{Ending, child, descriptors, exits, program};
 use crate::error::Result;
 use crate::job::standstill::{self, Presence, View};
@@ -27,7 +26,7 @@ pub(super) struct Host {
     welcome: Welcome,
     admission: Admission,
     /// The cores of its ranks, taken from other jobs of this machine.
-    claims: Option<Claims>,
+    places: Option<Places>,
 }
 
 /// What a rank hears that has said hello.
@@ -99,16 +98,16 @@ impl Host {
             start_timeout_ms: task.config.start_patience().as_millis() as u64,
             ..Welcome::new()
         };
-        let claims = task.claim(&seats);
+        let places = task.claim(&seats);
         let admission = if seats.hosts > 1 { Admission::Waiting } else { Admission::Open };
         let mut host =
-            Host { seats, ranks: Vec::with_capacity(layout.count), rounds, door, welcome, admission, claims };
+            Host { seats, ranks: Vec::with_capacity(layout.count), rounds, door, welcome, admission, places };
         let mut pipes = Vec::with_capacity(layout.count);
         for local in 0..layout.count {
             // On failure those already started end with `host`.
             let input = input.take_if(|_| host.seats.ranks[local] == 0).unwrap_or_else(Stdio::null);
-            let core = host.claims.as_ref().map(|claims| claims.cores()[local]);
-            let (rank, output) = Rank::start(task, &host.seats, local, input, core, host.door.as_ref(), before)?;
+            let cores = host.places.as_ref().map(|places| &*places.cores[local]);
+            let (rank, output) = Rank::start(task, &host.seats, local, input, cores, host.door.as_ref(), before)?;
             host.ranks.push(rank);
             pipes.push(output);
         }
@@ -120,9 +119,9 @@ impl Host {
         self.ranks.iter().map(Rank::id).collect()
     }
 
-    /// The core of each rank, if they are bound.
-    pub fn cores(&self) -> Option<Vec<usize>> {
-        self.claims.as_ref().map(|claims| claims.cores().to_vec())
+    /// The cores of each rank, if they are bound.
+    pub fn cores(&self) -> Option<Vec<Vec<usize>>> {
+        self.places.as_ref().map(|places| places.cores.clone())
     }
 
     /// Whether all have ended.

@@ -14,14 +14,14 @@
 //! | `child` | what it does before it becomes the program |
 //! | `exits` | how a program has ended that a wrapper has started |
 //! | `descriptors` | how many of them ranks take |
-//! | `claim` | which cores are left by other jobs of this machine |
+//! | `places`, `claim` | which cores each rank gets; which are left by other jobs of this machine |
 //! | `host` | the ranks of one host: their memory, their processes, their welcome |
 //! | `rounds`, `door` | likewise: one program after the other; the way in for those whose wrapper closes descriptors |
 //! | `watch` | the loop that runs a job to its end |
 //! | `policy` | who failed first, and when the others are asked to end |
 //! | `lookout` | whether it moves, and what is told if it does not |
 //! | `sources` | what loops wait for |
-//! | `signals` | the launcher's own signals, and processes left behind by ranks |
+//! | `signals`, `orphans` | the launcher's own signals; processes that ranks have left behind |
 //! | `output`, `files`, `shown` | what ranks print: lines; to files; to the launcher's own output |
 //! | `forwarder`, `relay`, `terminal` | likewise: from pipes of this host; from other hosts; pseudo-terminals |
 //!
@@ -63,8 +63,10 @@ mod hosts;
 mod input;
 mod lookout;
 mod order;
+mod orphans;
 mod outcome;
 mod output;
+mod places;
 mod policy;
 mod program;
 mod rank;
@@ -121,6 +123,8 @@ pub struct Launcher {
 pub enum Bind {
     /// One core each, if there are enough that no other job has. A rank that is alone on its machine keeps all.
     Core,
+    /// An equal share of the cores each, of those that no other job has: for programs with threads.
+    Share,
     /// Left to the system.
     None,
 }
@@ -296,9 +300,9 @@ impl Launcher {
         self
     }
 
-    /// The core that each rank would be bound to if no other job ran; `None` if ranks do not fit or are not to be bound, and for jobs on
+    /// The cores that each rank would be bound to if no other job ran; `None` if ranks do not fit or are not to be bound, and for jobs on
     /// other hosts. [`Running::cores`] tells what a started job really uses.
-    pub fn cores(&self) -> Option<Vec<usize>> {
+    pub fn cores(&self) -> Option<Vec<Vec<usize>>> {
         if self.hosts.is_some() { None } else { self.task.cores(&Seats::all(self.ranks)) }
     }
 
@@ -356,7 +360,7 @@ pub struct Facts {
 /// What a launcher finds out about this machine before it starts a job.
 pub fn facts() -> Facts {
     Facts {
-        cores: topology::cores(),
+        cores: places::one_by_one(&topology::machine()),
         memory_bytes: crate::memory::limits::machine_total(),
         asymmetric_fence: crate::sync::fence::Fences::for_processes() != crate::sync::fence::Fences::Symmetric,
         copies: crate::memory::copy::ways(),

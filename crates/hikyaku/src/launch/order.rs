@@ -15,6 +15,9 @@ use std::time::Duration;
 const WORD_BYTES_MAX: usize = 128 * 1024;
 const WORD_COUNT_MAX: usize = 64 * 1024;
 
+/// How ranks may be bound, by number.
+const BINDS: [Bind; 3] = [Bind::None, Bind::Core, Bind::Share];
+
 /// The job, and the part of a host in it.
 #[derive(Debug)]
 pub(super) struct Order {
@@ -68,7 +71,7 @@ impl Order {
         config.choices.words().iter().for_each(|word| {
             out.u64(*word);
         });
-        out.u8(u8::from(*bind == Bind::Core)).u8(u8::from(*tty));
+        out.u8(BINDS.iter().position(|it| it == bind).unwrap_or(0) as u8).u8(u8::from(*tty));
     }
 
     pub fn decode(from: &mut Reader<'_>) -> Option<Order> {
@@ -93,7 +96,7 @@ impl Order {
                 Choices::from_words(words)
             },
         };
-        let bind = if from.u8()? != 0 { Bind::Core } else { Bind::None };
+        let bind = *BINDS.get(from.u8()? as usize)?;
         let tty = from.u8()? != 0;
         let task = Task { program, arguments, variables, config, bind, tty };
         Some(Order { task, job, secret, host_of, host: host as usize, name, folder, has_input })

@@ -4,6 +4,7 @@ use super::door::Door;
 use super::task::{Seats, Task};
 use super::{Ending, child, exits, terminal};
 use crate::error::{Error, Result};
+use crate::job::topology;
 use crate::job::wire::{
     DOOR_VARIABLE, HOST_VARIABLE, HOSTS_VARIABLE, LOCAL_RANK_VARIABLE, LOCAL_SIZE_VARIABLE, RANK_VARIABLE,
     SIZE_VARIABLE, SOCKET_VARIABLE,
@@ -61,13 +62,13 @@ pub(super) struct Pipes {
 }
 
 impl Rank {
-    /// Starts a process as one of the ranks of this host, on `core` if that is given, which finds the rest as it was `before`.
+    /// Starts a process as one of the ranks of this host, on `cores` if they are given, which finds the rest as it was `before`.
     pub fn start(
         task: &Task,
         seats: &Seats,
         local: usize,
         input: Stdio,
-        core: Option<usize>,
+        cores: Option<&[usize]>,
         door: Option<&Door>,
         before: child::Before,
     ) -> Result<(Rank, Pipes)> {
@@ -97,7 +98,8 @@ impl Rank {
             // A job inside a rank of another one has hosts of its own.
             None => command.env_remove(HOST_VARIABLE).env_remove(HOSTS_VARIABLE),
         };
-        let child = child::start_rank(command, &theirs, core, before).map_err(|error| task.cannot_start(&error))?;
+        let cores = cores.map(topology::set_of);
+        let child = child::start_rank(command, &theirs, cores, before).map_err(|error| task.cannot_start(&error))?;
         let pid = Pid::from_child(&child);
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|e| Error::system("pidfd_open", e));
         let rank = match process {

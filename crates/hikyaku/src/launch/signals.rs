@@ -1,4 +1,4 @@
-//! The launcher's own signals, and processes left behind by ranks: for a program that is nothing but a launcher.
+//! The launcher's own signals: for a program that is nothing but a launcher.
 
 use crate::error::{Error, Result};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -39,7 +39,7 @@ impl Signals {
                 let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
                 return Err(Error::System { call: "signalfd", errno });
             }
-            // Orphans of ranks become children of the launcher, which ends them at the end of the job.
+            // Orphans of ranks become children of the launcher, which ends them at the end of the job (`orphans`).
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
             Ok(Signals { descriptor: OwnedFd::from_raw_fd(descriptor), before })
         }
@@ -81,44 +81,4 @@ pub(super) fn ends(signal: i32) -> bool {
 pub(super) fn rest() {
     // SAFETY: a signal to this process, whose action no handler can change.
     unsafe { libc::kill(libc::getpid(), libc::SIGSTOP) };
-}
-
-/// Ends every process that ranks have left behind.
-pub(super) fn end_orphans() {
-    // Orphans of orphans appear when their parents end, so look again until there are none; a process that cannot
-    // be ended (stuck in the kernel) must not keep the launcher.
-    for _ in 0..50 {
-        let orphans = children();
-        if orphans.is_empty() {
-            return;
-        }
-        for orphan in orphans {
-            // SAFETY: signals and reaps a child of this process.
-            unsafe {
-                libc::kill(orphan, libc::SIGKILL);
-                libc::waitpid(orphan, std::ptr::null_mut(), libc::WNOHANG);
-            }
-        }
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-}
-
-/// Whether there are children that have not ended, found or not.
-fn has_children() -> bool {
-    use rustix::process::{WaitId, WaitIdOptions, waitid};
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    matches!(waitid(WaitId::All, options), Ok(None))
-}
-
-fn children() -> Vec<i32> {
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
-        if has_children() {
-            super::shown::tell(
-                "hikyaku: processes that ranks have left behind run on; without /proc they cannot be found\n",
-            );
-        }
-        return Vec::new();
-    };
-    let lists = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    lists.flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<i32>>()).collect()
 }

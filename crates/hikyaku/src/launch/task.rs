@@ -2,6 +2,7 @@
 
 use super::Bind;
 use super::claim::Claims;
+use super::places::{one_by_one, places};
 use crate::error::Error;
 use crate::job::{Config, topology};
 use std::ffi::OsString;
@@ -20,23 +21,37 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// The core of each rank of this host where no other job runs, or nothing if they shall not or cannot be bound, or if the ranks of
-    /// the machine do not fit. A rank that is alone on its machine is not bound: its threads may use all cores.
-    pub fn cores(&self, seats: &Seats) -> Option<Vec<usize>> {
-        let cores = topology::cores();
+    /// The cores of each rank of this host where no other job runs, or nothing if they shall not or cannot be bound, or if the ranks of
+    /// the machine do not fit.
+    pub fn cores(&self, seats: &Seats) -> Option<Vec<Vec<usize>>> {
+        let all = places(self.bind, &topology::machine(), seats.machine_ranks).filter(|_| topology::may_bind())?;
         let first = seats.machine_ranks_before;
-        let is_bound = self.bind == Bind::Core && seats.machine_ranks > 1 && seats.machine_ranks <= cores.len();
-        (is_bound && topology::may_bind())
-            .then(|| cores.get(first..first + seats.ranks.len()).map(<[usize]>::to_vec))
-            .flatten()
+        all.get(first..first + seats.ranks.len()).map(<[_]>::to_vec)
     }
 
-    /// A core for each rank of this host that no other job has, or nothing as above, or if others have left too few. Where
-    /// several hosts are parts of this machine, each has its share of the cores, and no other.
-    pub fn claim(&self, seats: &Seats) -> Option<Claims> {
-        let share = self.cores(seats)?;
-        let is_alone = seats.machine_ranks == seats.ranks.len();
-        Claims::take(&if is_alone { topology::cores() } else { share }, seats.ranks.len())
+    /// Cores for each rank of this host that no other job has, or nothing as above, or if others have left too few. Where
+    /// several hosts are parts of this machine, each has its part of the cores, and no other.
+    pub fn claim(&self, seats: &Seats) -> Option<Places> {
+        let cores = self.cores(seats)?;
+        let ranks = seats.ranks.len();
+        if seats.machine_ranks > ranks {
+            let needed = cores.concat();
+            let claims = Claims::take(&needed, needed.len())?;
+            return Some(Places { cores, _claims: claims });
+        }
+        let machine = topology::machine();
+        if self.bind == Bind::Core {
+            // Not more than it needs, not even for a moment: another job may start now.
+            let claims = Claims::take(&one_by_one(&machine), ranks)?;
+            let cores = claims.cores().into_iter().map(|core| vec![core]).collect();
+            return Some(Places { cores, _claims: claims });
+        }
+        let mut claims = Claims::take_free(&machine.concat());
+        let free = claims.cores();
+        let whole: Vec<_> = machine.into_iter().filter(|core| core.iter().all(|it| free.contains(it))).collect();
+        let cores = places(self.bind, &whole, ranks)?;
+        claims.keep(&cores.concat());
+        Some(Places { cores, _claims: claims })
     }
 
     /// Why the program could not be started.
@@ -59,6 +74,13 @@ impl Task {
             },
         }
     }
+}
+
+/// The cores of each rank of a host, which no other job takes as long as this exists.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub cores: Vec<Vec<usize>>,
+    _claims: Claims,
 }
 
 /// Who the ranks of one host are among those of the job.
@@ -91,7 +113,7 @@ mod tests {
 
     #[test]
     fn hosts_of_one_machine_share_its_cores() {
-        let here = topology::cores();
+        let here = one_by_one(&topology::machine());
         let mut task = Task {
             program: "x".into(),
             arguments: Vec::new(),
@@ -101,10 +123,15 @@ mod tests {
             tty: false,
         };
         let last = Seats { machine_ranks: here.len(), machine_ranks_before: here.len() - 1, ..Seats::all(1) };
-        assert_eq!(task.cores(&last), here.last().map(|core| vec![*core]).filter(|_| here.len() > 1));
+        assert_eq!(task.cores(&last), here.last().map(|core| vec![vec![*core]]).filter(|_| here.len() > 1));
         assert_eq!(task.cores(&Seats::all(1)), None, "all cores are for its threads");
         assert_eq!(task.cores(&Seats { machine_ranks: here.len() + 1, ..last.clone() }), None, "too many");
         assert_eq!(task.cores(&Seats { machine_ranks_before: here.len(), ..last.clone() }), None, "impossible");
+        task.bind = Bind::Share;
+        let half = |before| Seats { machine_ranks: 2, machine_ranks_before: before, ..Seats::all(1) };
+        let halves = [0, 1].map(|before| task.cores(&half(before)));
+        assert!(here.len() < 2 || halves[0] != halves[1]);
+        assert_eq!(halves[0].as_ref().map(|it| it[0].len()), halves[1].as_ref().map(|it| it[0].len()));
         task.bind = Bind::None;
         assert_eq!(task.cores(&last), None);
     }

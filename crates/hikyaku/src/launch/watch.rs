@@ -5,9 +5,10 @@ use super::forwarder::Forwarder;
 use super::host::{Ended, Event, Host};
 use super::lookout::Lookout;
 use super::order::Order;
+use super::orphans::end_orphans;
 use super::output::{Display, Printed};
 use super::policy::{Asked, Policy};
-use super::signals::{Signals, end_orphans, ends, rest};
+use super::signals::{Signals, ends, rest};
 use super::sources::{Source, Sources};
 use super::task::Seats;
 use super::words::ToAgent;
@@ -133,9 +134,9 @@ impl Running {
         }
     }
 
-    /// The core that each rank is bound to; `None` if ranks are not bound, because that was not asked for, or there are too few cores, or
+    /// The cores that each rank is bound to; `None` if ranks are not bound, because that was not asked for, or there are too few cores, or
     /// other jobs use them. It is also `None` for jobs on other hosts.
-    pub fn cores(&self) -> Option<Vec<usize>> {
+    pub fn cores(&self) -> Option<Vec<Vec<usize>>> {
         match &self.ranks {
             Ranks::Here(host, _) => host.cores(),
             Ranks::There(_) => None,

@@ -28,7 +28,7 @@ use crate::transport::shm::waiting::Whom;
 use std::time::Duration;
 
 /// Moves on with every change of this file or of [`Order`].
-pub(super) const PROTOCOL: u32 = 3;
+pub(super) const PROTOCOL: u32 = 4;
 /// Whatever a launcher says fits.
 pub(super) const TO_AGENT_BYTES_MAX: usize = 64 << 20;
 /// Whatever an agent says fits.

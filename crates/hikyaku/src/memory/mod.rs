@@ -9,6 +9,7 @@
 //! | `cache` | how much the caches hold |
 //! | `copy` | moving bytes that a peer may be writing at the same moment |
 //! | `parts/` | copying some of many units: blocks, marked units, changed ones |
+//! | `memcheck` | what valgrind is told of it |
 //! | `segment` | an unnamed, sealed, mapped file |
 //! | `span` | some bytes of a segment, checked to be inside |
 //! | `heap` | handing out parts of a segment, the same way on every rank |
@@ -22,6 +23,7 @@ mod cgroup;
 pub mod copy;
 pub mod heap;
 pub mod limits;
+pub mod memcheck;
 pub mod parts;
 pub mod segment;
 pub mod span;

@@ -19,6 +19,7 @@ use super::source::Source;
 use crate::collective::label::Label;
 use crate::collective::round::Round;
 use crate::error::{Error, Refusal, Result};
+use crate::memory::memcheck;
 use crate::message::buffer::chunk::Chunks;
 use crate::ni::{By, Wait};
 use std::sync::atomic::{Ordering, fence};
@@ -126,6 +127,7 @@ impl NearGroup<'_, '_> {
         let read = self.read_chunks(&round, label.root, source, chunks, start);
         let copied = self.await_helper(&round, label.root, chunks);
         std::mem::forget(leaves);
+        memcheck::written_by_another(start, chunks.bytes);
         // Also after an error: the root waits for readers, not for their success.
         self.finish(&round);
         read.and(copied).map_err(|error| self.fail(error))

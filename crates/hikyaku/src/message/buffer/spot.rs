@@ -3,7 +3,7 @@
 use super::shape::{Run, Shape, runs};
 use crate::error::{Error, Result};
 use crate::memory::cache;
-use crate::memory::copy;
+use crate::memory::{copy, memcheck};
 use crate::message::wire::slot::Spot;
 use crate::ni::Ni;
 use crate::transport::shm::cross::{Direction, Pieces};
@@ -84,6 +84,14 @@ impl Buffer {
         for run in runs(at..at + bytes, [self.shape, Shape::WHOLE]) {
             // SAFETY: the caller's promise.
             unsafe { copy::copy(self.start.add(run.starts[0]), from.add(run.starts[1] - at), run.bytes) };
+        }
+    }
+
+    /// Peers have written its first `bytes`.
+    pub fn was_written(&self, bytes: usize) {
+        if memcheck::is_running() {
+            let runs = runs(0..bytes, [self.shape, Shape::WHOLE]);
+            runs.for_each(|run| memcheck::written_by_another(self.start.wrapping_add(run.starts[0]), run.bytes));
         }
     }
 

@@ -151,6 +151,8 @@ impl NearPair<'_> {
         if let Some(staged) = op.staged.take() {
             // SAFETY: both hold the message, whose size was compared with the buffer's.
             unsafe { op.buffer.fill(0, staged.buffer().start, chunks.bytes) };
+        } else {
+            op.buffer.was_written(chunks.bytes);
         }
         Ok(Some(chunks.bytes))
     }

@@ -2,7 +2,7 @@
 
 use super::port::Port;
 use crate::error::{Error, Refusal, Result};
-use crate::memory::copy;
+use crate::memory::{copy, memcheck};
 use crate::ni::interface::Ni;
 use crate::ni::reach::opened::Opened;
 use crate::ni::reach::place::Place;
@@ -132,6 +132,8 @@ impl Port {
             return Err(Error::WrongElement { bytes, element: size_of::<T>() });
         }
         let opened = self.initiator.ni.publish(id, AreaKind::Private, start as u64, bytes)?;
+        // Peers may write there at any time, and nobody is told when.
+        memcheck::written_by_another(start.cast(), bytes);
         Ok(Area { opened, ni: self.initiator.ni.clone(), memory: Backing::Borrowed })
     }
 
