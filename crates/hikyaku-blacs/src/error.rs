@@ -54,6 +54,13 @@ pub enum Trouble {
     },
     /// Calls from a thread other than that of the first call.
     Thread,
+    /// The BLACS of a library that the program has opened cannot be replaced.
+    Takeover {
+        /// The library.
+        library: String,
+        /// What prevents it.
+        why: String,
+    },
     /// What the library says.
     Library(Error),
 }
@@ -94,6 +101,10 @@ impl fmt::Display for Trouble {
                 write!(f, "A message is longer than the {room} bytes it is received into")
             }
             Trouble::Thread => write!(f, "One thread of a process calls the BLACS, the one that called them first"),
+            Trouble::Takeover { library, why } => write!(
+                f,
+                "The BLACS in {library} cannot be replaced ({why}); link the program with -lhikyaku_blacs and ScaLAPACK instead of opening it"
+            ),
             Trouble::Library(error) => write!(f, "{error}"),
         }
     }

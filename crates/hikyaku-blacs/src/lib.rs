@@ -22,6 +22,9 @@
 //! | `combine` | sums and extremes |
 //! | `element` | the five types |
 //! | `settings` | what a program can ask for and set by number |
+//! | `takeover` | the BLACS that a program opens while it runs lead here |
+//! | `object` | which functions a loaded library has |
+//! | `jump` | a jump in the place of a function |
 //! | `error` | what can go wrong |
 
 mod abort;
@@ -33,13 +36,16 @@ mod element;
 mod error;
 mod grid;
 mod handle;
+mod jump;
 mod matrix;
 mod mpi;
+mod object;
 mod point;
 mod process;
 mod scope;
 mod settings;
 mod symbols;
+mod takeover;
 mod topology;
 
 pub use blacs::{Blacs, NOT_IN_CONTEXT, Order};
