@@ -1,6 +1,6 @@
 //! A grid: processes in rows and columns, and what they talk through.
 
-use crate::channel::{CHANNELS, Channel, SLOTS};
+use crate::channel::{CHANNELS, Channel, SLOTS, Scratch};
 use crate::error::{Outcome, Trouble};
 use crate::scope::{Circle, Scope};
 use crate::settings::MESSAGE_NUMBER_MAX;
@@ -54,6 +54,7 @@ impl<'j> Grid<'j> {
         ranks: Rc<[usize]>,
         rows: usize,
         columns: usize,
+        scratch: &Scratch,
     ) -> Outcome<Grid<'j>> {
         let rank = world.port().rank();
         let me = ranks.iter().position(|other| *other == rank).expect("only members form a grid");
@@ -66,7 +67,7 @@ impl<'j> Grid<'j> {
         let default = Settings { rings: 1, branches: 1 };
         Ok(Grid {
             position,
-            channels: std::array::from_fn(|number| Channel::new(number, ranks.len())),
+            channels: std::array::from_fn(|number| Channel::new(number, ranks.len(), scratch.clone())),
             ranks,
             formation,
             broadcasts: Cell::new(default),

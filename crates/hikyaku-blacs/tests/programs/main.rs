@@ -85,6 +85,11 @@ fn grids() {
 }
 
 #[test]
+fn many_grids() {
+    runs("c/many.c", &[1, 4]);
+}
+
+#[test]
 fn messages() {
     runs("c/messages.c", &[1, 2, 3, 5]);
 }
