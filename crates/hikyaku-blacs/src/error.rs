@@ -30,6 +30,27 @@ pub enum Trouble {
     Handle(i32),
     /// A system handle made of a communicator that cannot be used.
     Communicator(&'static str),
+    /// Another process makes a grid of another shape.
+    Shape {
+        /// Its rank in the job.
+        rank: usize,
+        /// Rows and columns that this process asks for.
+        mine: (u32, u32),
+        /// Those that the other one asks for.
+        theirs: (u32, u32),
+    },
+    /// Another process makes a grid of other processes.
+    Members {
+        /// Its rank in the job.
+        rank: usize,
+    },
+    /// A matrix that cannot be.
+    Dimensions {
+        /// Its rows.
+        m: i32,
+        /// Its columns.
+        n: i32,
+    },
     /// A scope other than row, column and all.
     Scope(u8),
     /// A topology there is not.
@@ -87,6 +108,18 @@ impl fmt::Display for Trouble {
                 write!(f, "No system context corresponding to BLACS system context handle {handle}")
             }
             Trouble::Communicator(why) => write!(f, "Cannot define a BLACS system handle: {why}"),
+            Trouble::Shape { rank, mine, theirs } => write!(
+                f,
+                "Process {rank} makes this grid with {} x {} processes, and this process with {} x {}",
+                theirs.0, theirs.1, mine.0, mine.1
+            ),
+            Trouble::Members { rank } => {
+                write!(
+                    f,
+                    "Process {rank} makes this grid of other processes than this process does, or in another order"
+                )
+            }
+            Trouble::Dimensions { m, n } => write!(f, "Illegal dimensions of a matrix: M={m}, N={n}"),
             Trouble::Scope(scope) => write!(f, "Unknown scope '{}'", *scope as char),
             Trouble::Topology(topology) => write!(f, "Unknown topology '{}'", *topology as char),
             Trouble::Place { what, value, limit } => {

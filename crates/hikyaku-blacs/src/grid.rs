@@ -5,9 +5,9 @@ use crate::error::{Outcome, Trouble};
 use crate::scope::{Circle, Scope};
 use crate::settings::MESSAGE_NUMBER_MAX;
 use crate::topology::Settings;
-use hikyaku::Group;
 use hikyaku::collective::{Formation, FormationChannel, Retired};
 use hikyaku::message::{Messages, Mode};
+use hikyaku::{Error, Group};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -61,7 +61,9 @@ impl<'j> Grid<'j> {
         let position = Position { rows, columns, row: me / columns, column: me % columns };
         let circle = |scope| position.circle(scope).members();
         let (row, column) = (circle(Scope::Row), circle(Scope::Column));
-        let formation = Formation::new(world, slot, &ranks, &[&row, &column], SLOTS)?;
+        // Both fit: no job has more processes than a number of a C program counts.
+        let shape = (rows as u64) << 32 | columns as u64;
+        let formation = Formation::noted(world, slot, &ranks, &[&row, &column], SLOTS, shape).map_err(disagreement)?;
         formation.messages().set_spare(usize::MAX)?;
         formation.messages().set_mode(Mode::Spool(Duration::ZERO));
         let default = Settings { rings: 1, branches: 1 };
@@ -144,6 +146,18 @@ impl<'j> Grid<'j> {
     /// Gives the grid up.
     pub fn retire(self) -> Retired<'j> {
         self.formation.retire()
+    }
+}
+
+/// Processes that mean different grids, in their words.
+fn disagreement(error: Error) -> Trouble {
+    let shape = |note: u64| ((note >> 32) as u32, note as u32);
+    match error {
+        Error::Mismatch { operation: Formation::NOTE, rank, mine, theirs, .. } => {
+            Trouble::Shape { rank, mine: shape(mine), theirs: shape(theirs) }
+        }
+        Error::Mismatch { rank, .. } => Trouble::Members { rank },
+        other => other.into(),
     }
 }
 

@@ -138,6 +138,16 @@ fn misuse_ends_the_job_and_says_why() {
         ("map", 1, "BLACS ERROR 'Illegal process 3 in the map"),
         ("handle", 1, "BLACS ERROR 'No system context corresponding to BLACS system context handle 12345'"),
         ("long", 1, "BLACS ERROR 'A message of 40 bytes is longer than the 12 bytes it is received into'\nfrom {0,1}"),
+        (
+            "rows",
+            1,
+            "BLACS ERROR 'Illegal dimensions of a matrix: M=-1, N=3'\nfrom {0,0}, pnum=0, Contxt=0, in igesd2d.",
+        ),
+        ("columns", 1, "BLACS ERROR 'Illegal dimensions of a matrix: M=1, N=-3'"),
+        ("shape", 1, "3 x 1"),
+        ("shape", 1, "makes this grid with"),
+        ("smaller", 1, "makes this grid with"),
+        ("order", 1, "makes this grid of other processes than this process does, or in another order'"),
         ("abort", 42, "{0,0}, pnum=0, Contxt=0, killed other procs, exiting with error #42."),
         ("exit", 7, ""),
     ] {
@@ -146,8 +156,13 @@ fn misuse_ends_the_job_and_says_why() {
         assert_eq!(output.status.code(), Some(status), "{what}: {out}{err}");
         assert!(err.contains(says), "{what}: {err}");
         // What the rank that ended the job had printed is not lost.
-        let ended = if what == "long" { 1 } else { 0 };
-        assert!(out.contains(&format!("rank {ended} was here")), "{what}: {out}");
+        let ended = match what {
+            "long" => "rank 1",
+            // Whoever finds it out first.
+            "shape" | "smaller" | "order" => "rank ",
+            _ => "rank 0",
+        };
+        assert!(out.contains(ended) && out.contains("was here"), "{what}: {out}");
     }
 }
 

@@ -78,6 +78,8 @@ pub struct Retired<'j> {
 struct Parts {
     /// A checksum of what is formed, so that members who mean different things find out.
     plan: u64,
+    /// What the program says about it.
+    note: u64,
     /// Where its memory begins; 0 if it has none.
     start: u64,
     /// Of each team, a checksum of its list: members of a team that number themselves differently would be in each other's way.
@@ -85,6 +87,9 @@ struct Parts {
 }
 
 impl<'j> Formation<'j> {
+    /// The operation of an [`Error::Mismatch`] about what members note.
+    pub const NOTE: &'static str = "note of a formation";
+
     /// Forms groups of `members`, given by their ranks in the job, who all call this with the same list, and nobody else. They
     /// talk in `slot` of `channel`.
     ///
@@ -115,11 +120,40 @@ impl<'j> Formation<'j> {
     /// .unwrap();
     /// ```
     pub fn new(
+        channel: &FormationChannel<'j>,
+        slot: usize,
+        members: &[usize],
+        teams: &[&[usize]],
+        slots: usize,
+    ) -> Result<Formation<'j>> {
+        Formation::noted(channel, slot, members, teams, slots, 0)
+    }
+
+    /// Likewise with a number that shall be the same at all members: where it is not, [`Error::Mismatch`] of the operation
+    /// [`Formation::NOTE`] has that of this rank and that of the other.
+    ///
+    /// ```
+    /// use hikyaku::Error;
+    /// use hikyaku::collective::{Formation, FormationChannel};
+    ///
+    /// hikyaku::local(2, |job| {
+    ///     let channel = FormationChannel::new(job, 1)?;
+    ///     let note = 70 + job.rank() as u64;
+    ///     match Formation::noted(&channel, 0, &[0, 1], &[], 1, note) {
+    ///         Err(Error::Mismatch { operation: Formation::NOTE, mine, theirs, .. }) => assert_eq!((mine, theirs), (note, 141 - note)),
+    ///         other => panic!("{other:?}"),
+    ///     }
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn noted(
         FormationChannel { messages: channel, spares }: &FormationChannel<'j>,
         slot: usize,
         members: &[usize],
         teams: &[&[usize]],
         slots: usize,
+        note: u64,
     ) -> Result<Formation<'j>> {
         let port = channel.port();
         let ranks = members.iter().map(|member| channel.rank_of(*member)).collect::<Result<Vec<usize>>>()?;
@@ -129,7 +163,7 @@ impl<'j> Formation<'j> {
         refuse_in_handler()?;
         channel.check_slot(slot)?;
         let memory = Memory::take(spares, plan).ok();
-        let own = Parts::new(members, teams, slots, memory.as_ref());
+        let own = Parts { note, ..Parts::new(members, teams, slots, memory.as_ref()) };
         // On an error the memory stays taken: others may know of it.
         let mut all = own.exchange(channel, slot, members)?;
         // Of itself it believes nothing that it reads where others may write.
@@ -242,7 +276,8 @@ impl Parts {
     fn new(members: &[usize], teams: &[&[usize]], slots: usize, memory: Option<&Memory>) -> Parts {
         // Those who ask for other teams would look for what they share elsewhere.
         let plan = checksum(members, slots * (TEAMS_MAX + 1) + teams.len());
-        let mut parts = Parts { plan, start: memory.map_or(0, |memory| memory.start as u64), lists: [0; TEAMS_MAX] };
+        let mut parts =
+            Parts { plan, note: 0, start: memory.map_or(0, |memory| memory.start as u64), lists: [0; TEAMS_MAX] };
         for (list, team) in parts.lists.iter_mut().zip(teams) {
             *list = checksum(team, team.len());
         }
@@ -261,6 +296,9 @@ impl Parts {
             channel.recv(bytemuck::bytes_of_mut(theirs), *member, slot)?;
         }
         // All were heard, so nothing is left in the slot whatever they said.
+        if let Some((theirs, member)) = all.iter().zip(members).find(|(theirs, _)| theirs.note != self.note) {
+            return Err(unlike(Formation::NOTE, channel.rank_of(*member)?, self.note, theirs.note));
+        }
         match all.iter().zip(members).find(|(theirs, _)| theirs.plan != self.plan) {
             None => Ok(all),
             Some((&Parts { plan: theirs, .. }, member)) => {
