@@ -201,10 +201,14 @@ impl<'j> Blacs<'j> {
         Ok(left)
     }
 
-    /// A handle of the processes of a grid, ranked row by row.
+    /// A handle of the processes of a grid, ranked row by row: where MPI has started them its communicator, which is made when it is
+    /// first asked for, so all processes of the grid ask.
     pub fn handle_of(&self, context: i32) -> Outcome<i32> {
-        let ranks = self.grid(context)?.ranks.clone();
-        Ok(self.handles.add(ranks))
+        let grid = self.grid(context)?;
+        match self.handles.mpi_of_all() {
+            Some(mpi) => Ok(mpi.number_of(grid.communicator(&mpi)?)),
+            None => Ok(self.handles.add(grid.ranks.clone())),
+        }
     }
 
     /// Gives back the memory of grids that nobody uses any more, after a look at so many.

@@ -2,6 +2,7 @@
 
 use crate::channel::{CHANNELS, Channel, SLOTS, Scratch};
 use crate::error::{Outcome, Trouble};
+use crate::mpi::{self, Mpi};
 use crate::scope::{Circle, Scope};
 use crate::settings::MESSAGE_NUMBER_MAX;
 use crate::topology::Settings;
@@ -41,6 +42,8 @@ pub struct Grid<'j> {
     pub repeatable: Cell<i32>,
     /// They shall be the same at every process. They are.
     pub coherent: Cell<i32>,
+    /// Its MPI communicator, once it was asked for.
+    communicator: Cell<Option<usize>>,
     /// The next message numbers that a program may ask for, of each scope.
     message_numbers: [Cell<i32>; 3],
 }
@@ -76,6 +79,7 @@ impl<'j> Grid<'j> {
             combines: Cell::new(default),
             repeatable: Cell::new(0),
             coherent: Cell::new(0),
+            communicator: Cell::new(None),
             message_numbers: Default::default(),
         })
     }
@@ -143,8 +147,21 @@ impl<'j> Grid<'j> {
         Ok(number)
     }
 
+    /// The MPI communicator of its processes, row by row. The first call is one of all of them.
+    pub fn communicator(&self, mpi: &Mpi) -> Outcome<usize> {
+        if let Some(communicator) = self.communicator.get() {
+            return Ok(communicator);
+        }
+        let made = mpi.communicator(&self.ranks)?;
+        self.communicator.set(Some(made));
+        Ok(made)
+    }
+
     /// Gives the grid up.
     pub fn retire(self) -> Retired<'j> {
+        if let (Some(communicator), Some(mpi)) = (self.communicator.get(), mpi::find()) {
+            mpi.free(communicator);
+        }
         self.formation.retire()
     }
 }

@@ -144,6 +144,13 @@ impl Object {
         self.hashes.candidates(hash).filter_map(|index| self.function(index)).find(|function| function.name == name)
     }
 
+    /// Where the function or variable is that others find by a name.
+    pub fn address(&self, name: &CStr) -> Option<usize> {
+        let mut found = self.hashes.candidates(hash(name)).map(|index| self.symbol(index));
+        let found = found.find(|symbol| symbol.section != UNDEFINED && self.name_of(symbol) == name);
+        found.map(|symbol| self.base + symbol.value as usize)
+    }
+
     /// All functions that others can find.
     pub fn functions(&self) -> impl Iterator<Item = Function> + use<> {
         let object = *self;
@@ -151,16 +158,23 @@ impl Object {
     }
 
     fn function(&self, index: u32) -> Option<Function> {
-        // SAFETY: indices come from the table of hashes, which has them of this table.
-        let symbol = unsafe { *self.symbols.add(index as usize) };
+        let symbol = self.symbol(index);
         let is_function = symbol.info & 0xf == IS_FUNCTION && symbol.section != UNDEFINED;
-        // SAFETY: names are terminated strings in the table of strings.
-        let name = || unsafe { CStr::from_ptr(self.strings.add(symbol.name as usize)) };
         is_function.then(|| Function {
-            name: name(),
+            name: self.name_of(&symbol),
             address: self.base + symbol.value as usize,
             size: symbol.size as usize,
         })
+    }
+
+    fn symbol(&self, index: u32) -> Symbol {
+        // SAFETY: indices come from the table of hashes, which has them of this table.
+        unsafe { *self.symbols.add(index as usize) }
+    }
+
+    fn name_of(&self, symbol: &Symbol) -> &'static CStr {
+        // SAFETY: names are terminated strings in the table of strings.
+        unsafe { CStr::from_ptr(self.strings.add(symbol.name as usize)) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Compiles the programs of `tests/c` and `tests/fortran` against the library and runs them as the ranks of jobs. They
 //! check themselves.
 
+mod communicators;
 mod ends;
 mod opened;
 mod scalapack;
@@ -102,19 +103,6 @@ fn combines() {
 #[test]
 fn fortran() {
     runs("fortran/interface.f", &[1, 2, 4]);
-}
-
-#[test]
-fn communicators_are_handles_where_mpi_has_started_the_ranks() {
-    let program = compile_by("mpicc.openmpi", "c/communicators.c");
-    let mut mpirun = Command::new("timeout");
-    mpirun.args(["--kill-after=10", PATIENCE_SECONDS, "mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]);
-    mpirun.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    succeed(mpirun.args(["-n", "3"]).arg(&program));
-    // To MPI each of these ranks is alone in the world.
-    let output = hikyaku_testing::watchdog::output(&mut job(&program, 2));
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("MPI has not started these processes as one job"), "{output:?}");
 }
 
 #[test]
