@@ -23,6 +23,7 @@
 //! | `element` | the five types |
 //! | `settings` | what a program can ask for and set by number |
 //! | `takeover` | the BLACS that a program opens while it runs lead here |
+//! | `unused` | programs that have BLACS of their own |
 //! | `object` | which functions a loaded library has |
 //! | `jump` | a jump in the place of a function |
 //! | `error` | what can go wrong |
@@ -47,6 +48,7 @@ mod settings;
 mod symbols;
 mod takeover;
 mod topology;
+mod unused;
 
 pub use blacs::{Blacs, NOT_IN_CONTEXT, Order};
 pub use combine::{Coordinates, Operation};

@@ -84,6 +84,17 @@ pub fn find() -> Option<Mpi> {
     (is(mpi.initialized) && !is(mpi.finalized)).then_some(mpi)
 }
 
+/// Whether the process has ever initialised an MPI library.
+#[allow(clippy::missing_transmute_annotations)]
+pub fn was_initialized() -> bool {
+    let Some(ask) = lookup().and_then(|symbol| symbol(SIGN)) else { return false };
+    // SAFETY: a function of that name has this type, as the standard says.
+    let ask: unsafe extern "C" fn(*mut c_int) -> c_int = unsafe { std::mem::transmute(ask) };
+    let mut flag = 0;
+    // SAFETY: it may be called at any time.
+    (unsafe { ask(&mut flag) }) == 0 && flag != 0
+}
+
 /// How names of the library are looked up. A program in Python, say, opens it without showing its names to other libraries.
 fn lookup() -> Option<impl Fn(&CStr) -> Option<*mut c_void>> {
     let shown = |name: &CStr| {

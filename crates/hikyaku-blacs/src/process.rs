@@ -33,6 +33,11 @@ pub fn known() -> Option<&'static Blacs<'static>> {
     (THREAD.load(Ordering::Relaxed) == thread() && !blacs.is_null()).then(|| unsafe { &*blacs })
 }
 
+/// Whether any thread has called them.
+pub fn was_called() -> bool {
+    THREAD.load(Ordering::Relaxed) != 0
+}
+
 #[cold]
 fn join() {
     if THREAD.compare_exchange(0, thread(), Ordering::AcqRel, Ordering::Acquire).is_err() {

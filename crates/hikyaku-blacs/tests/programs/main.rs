@@ -5,6 +5,7 @@ mod communicators;
 mod ends;
 mod opened;
 mod scalapack;
+mod silent;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
