@@ -18,8 +18,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Formations whose memory is kept for the next one like it.
-const SPARES_MAX: usize = 4;
+/// Formations whose memory is kept for the next one like it. When there are more, most of them are given back at once: what lies side
+/// by side goes by one call to the system.
+const SPARES_MAX: usize = 64;
+/// Of those that stay then, and of those whose buffers are there.
+const SPARES_WARM: usize = 4;
 
 /// What lies where in it. The same at all members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +67,7 @@ const LEFT_USED: u64 = 2;
 impl Plan {
     /// For `size` members, groups of all and of `teams` teams, and so many slots.
     pub fn new(port: &Port, size: usize, teams: usize, slots: usize) -> Result<Plan> {
-        let part_bytes = part_bytes(port, size)?;
+        let part_bytes = part_bytes(port, size)?.next_multiple_of(PAGE_BYTES);
         // Members of other hosts are found out later, and use parts in another way.
         let present_bytes = if port.ni().spans_hosts() { PART_BYTES } else { WORD_BYTES };
         Ok(Plan {
@@ -100,8 +103,10 @@ impl Memory {
     /// Takes memory for a formation, zeroed as far as its members expect it.
     pub fn take(spares: &Rc<Spares>, plan: Plan) -> Result<Memory> {
         let mut list = spares.list.borrow_mut();
-        if let Some(index) = list.iter().position(|spare| spare.plan == plan) {
-            let Spare { start, buffered, .. } = list.swap_remove(index);
+        if let Some(index) = list.iter().rposition(|spare| spare.plan == plan) {
+            let Spare { start, buffered, .. } = list.remove(index);
+            clear(&spares.ni, start, plan.group(0));
+            (0..plan.groups).for_each(|number| clear(&spares.ni, start + plan.group(number), WORD_BYTES));
             return Ok(Memory { plan, start, buffered, spares: spares.clone() });
         }
         let (ni, bytes) = (&spares.ni, plan.bytes());
@@ -152,19 +157,15 @@ impl Memory {
     pub fn give_up(self, me: usize, used: bool) {
         let Memory { plan, start, buffered, ref spares } = self;
         let ni = &spares.ni;
-        let mut list = spares.list.borrow_mut();
-        if list.len() == SPARES_MAX || ni.is_forked() {
+        let is_warm = buffered != 0 && spares.list.borrow().len() >= SPARES_WARM;
+        if is_warm || ni.is_forked() {
             return ni.give_heap(start, plan.bytes());
         }
         // Whoever has ended without a word may have used them too.
         if used || (0..plan.size).any(|member| member != me && self.mark(member) != LEFT) {
             ni.release_heap(start + plan.messages(), plan.message_bytes);
         }
-        clear(ni, start, plan.group(0));
-        for number in 0..plan.groups {
-            clear(ni, start + plan.group(number), WORD_BYTES);
-        }
-        list.push(Spare { plan, start, buffered });
+        spares.add(Spare { plan, start, buffered });
     }
 }
 
@@ -180,13 +181,28 @@ impl Spares {
     pub fn new(ni: &Arc<Ni>) -> Rc<Spares> {
         Rc::new(Spares { ni: ni.clone(), list: RefCell::default() })
     }
+
+    fn add(&self, spare: Spare) {
+        let mut list = self.list.borrow_mut();
+        list.push(spare);
+        if list.len() > SPARES_MAX {
+            let stays = list.split_off(SPARES_MAX - SPARES_WARM);
+            self.give(std::mem::replace(&mut *list, stays));
+        }
+    }
+
+    /// Gives memory back, of neighbours together.
+    fn give(&self, mut list: Vec<Spare>) {
+        list.sort_by_key(|spare| spare.start);
+        for row in list.chunk_by(|one, next| one.start + one.plan.bytes() == next.start) {
+            self.ni.give_heap(row[0].start, row.iter().map(|spare| spare.plan.bytes()).sum());
+        }
+    }
 }
 
 impl Drop for Spares {
     fn drop(&mut self) {
-        for Spare { plan, start, .. } in self.list.take() {
-            self.ni.give_heap(start, plan.bytes());
-        }
+        self.give(self.list.take());
     }
 }
 
