@@ -161,9 +161,15 @@ fn the_benchmark_measures_the_library() {
     let mut bench = Command::new("timeout");
     bench.args(["--kill-after=10", PATIENCE_SECONDS]).arg(built().join("hikyaku"));
     let said = text(&succeed(bench.args(["bench", "--only", "blacs", "--no-peers"])).stdout);
-    for row in
-        ["8 B, one way", "16 MB in one piece", "a sub-matrix", "an upper triangle", "gridinfo", "sum) 8 KB, 4 ranks"]
-    {
+    for row in [
+        "8 B, one way",
+        "16 MB in one piece",
+        "a sub-matrix",
+        "an upper triangle",
+        "gridinfo",
+        "gridinit",
+        "sum) 8 KB, 4 ranks",
+    ] {
         assert!(said.contains(row), "{row}: {said}");
     }
     assert!(!said.contains("note:"), "{said}");
