@@ -1,11 +1,14 @@
 //! The BLACS of one process: its contexts, and the processes there are.
 
+use crate::channel::{self, Scratch};
 use crate::error::{Outcome, Trouble};
 use crate::grid::Grid;
 use crate::handle::Handles;
 use hikyaku::Job;
 use hikyaku::collective::{FormationChannel, Retired};
 use std::cell::{Cell, Ref, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -18,10 +21,13 @@ pub struct Blacs<'j> {
     /// Where grids are formed.
     world: FormationChannel<'j>,
     contexts: RefCell<Vec<Option<Grid<'j>>>>,
+    /// Those that were left, of which the lowest is used next.
+    free: RefCell<BinaryHeap<Reverse<usize>>>,
     /// Where this process is in each: programs ask all the time.
     positions: Cell<&'static [Cell<[i32; 4]>]>,
     /// Grids that were left, while others may still need something of them.
-    retired: RefCell<Vec<Retired<'j>>>,
+    retired: RefCell<VecDeque<Retired<'j>>>,
+    scratch: Scratch,
     /// What grids are made of.
     pub handles: Handles,
 }
@@ -31,6 +37,10 @@ const NOWHERE: [i32; 4] = [-1; 4];
 
 /// Between two looks at whether all messages were taken.
 const SETTLE_PAUSE: Duration = Duration::from_micros(50);
+
+/// Grids that were left at which making or leaving one looks: more than one, so that all come to their end, and not all, of which
+/// there may be thousands.
+const LOOKS: usize = 4;
 
 /// The slot grids are formed in.
 const FORMING: usize = 0;
@@ -51,8 +61,10 @@ impl<'j> Blacs<'j> {
             job,
             world: FormationChannel::new(job, 1)?,
             contexts: RefCell::default(),
+            free: RefCell::default(),
             positions: Cell::default(),
             retired: RefCell::default(),
+            scratch: channel::scratch(),
             handles: Handles::new(job.rank(), job.size()),
         })
     }
@@ -108,17 +120,17 @@ impl<'j> Blacs<'j> {
                 ranks.push(*rank.ok_or(Trouble::Map { entry, size })?);
             }
         }
-        self.free_retired()?;
+        self.free_retired(LOOKS)?;
         if !ranks.contains(&self.rank()) {
             return Ok(NOT_IN_CONTEXT);
         }
         let ranks: Rc<[usize]> = ranks.into();
-        let grid = Grid::form(&self.world, FORMING, ranks, rows as usize, columns as usize)?;
+        let grid = Grid::form(&self.world, FORMING, ranks, rows as usize, columns as usize, &self.scratch)?;
         let mut contexts = self.contexts.borrow_mut();
-        let free = contexts.iter().position(Option::is_none).unwrap_or_else(|| {
+        let free = self.free.borrow_mut().pop().map_or(contexts.len(), |Reverse(free)| free);
+        if free == contexts.len() {
             contexts.push(None);
-            contexts.len() - 1
-        });
+        }
         let at = grid.position;
         self.set_position(free, [at.rows, at.columns, at.row, at.column].map(|number| number as i32));
         contexts[free] = Some(grid);
@@ -145,8 +157,11 @@ impl<'j> Blacs<'j> {
             return Err(Trouble::Exit(context));
         }
         self.set_position(context as usize, NOWHERE);
-        self.retired.borrow_mut().extend(grid.map(Grid::retire));
-        self.free_retired()
+        if let Some(grid) = grid {
+            self.free.borrow_mut().push(Reverse(context as usize));
+            self.retired.borrow_mut().push_back(grid.retire());
+        }
+        self.free_retired(LOOKS)
     }
 
     /// Gives all grids up, and waits until all messages were taken that somebody may still receive.
@@ -158,10 +173,11 @@ impl<'j> Blacs<'j> {
 
     /// Gives all grids up at the end of the process. The contexts can still be left: what a program does at its end may come later.
     pub fn end(&self) -> Outcome<()> {
-        let grids = std::mem::take(&mut *self.contexts.borrow_mut());
+        let grids = self.contexts.take();
+        self.free.take();
         self.retired.borrow_mut().extend(grids.into_iter().flatten().map(Grid::retire));
         self.settle()?;
-        self.free_retired()
+        self.free_retired(usize::MAX)
     }
 
     /// Waits until all messages to others were taken, or their receivers have left the grid or ended. While the process ends
@@ -185,20 +201,23 @@ impl<'j> Blacs<'j> {
         Ok(left)
     }
 
-    /// A handle of the processes of a grid, ranked row by row.
+    /// A handle of the processes of a grid, ranked row by row: where MPI has started them its communicator, which is made when it is
+    /// first asked for, so all processes of the grid ask.
     pub fn handle_of(&self, context: i32) -> Outcome<i32> {
-        let ranks = self.grid(context)?.ranks.clone();
-        Ok(self.handles.add(ranks))
+        let grid = self.grid(context)?;
+        match self.handles.mpi_of_all() {
+            Some(mpi) => Ok(mpi.number_of(grid.communicator(&mpi)?)),
+            None => Ok(self.handles.add(grid.ranks.clone())),
+        }
     }
 
-    /// Gives back the memory of grids that nobody uses any more.
-    fn free_retired(&self) -> Outcome<()> {
+    /// Gives back the memory of grids that nobody uses any more, after a look at so many.
+    fn free_retired(&self, looks: usize) -> Outcome<()> {
         let mut retired = self.retired.borrow_mut();
-        let mut index = 0;
-        while index < retired.len() {
-            match retired[index].try_free()? {
-                true => drop(retired.swap_remove(index)),
-                false => index += 1,
+        for _ in 0..looks.min(retired.len()) {
+            let Some(mut first) = retired.pop_front() else { break };
+            if !first.try_free()? {
+                retired.push_back(first);
             }
         }
         Ok(())

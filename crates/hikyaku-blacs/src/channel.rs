@@ -21,6 +21,7 @@ use bytemuck::{Pod, Zeroable};
 use hikyaku::Error;
 use hikyaku::message::{Columns, EAGER_MAX, Messages, Mode};
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Channels of a grid: point to point, and one for each scope.
@@ -66,18 +67,27 @@ pub struct Channel {
     /// Whose turn it is, per member.
     sent: Vec<Cell<usize>>,
     received: Vec<Cell<usize>>,
-    scratch: RefCell<Box<[u8]>>,
+    scratch: Scratch,
+}
+
+/// Where matrices are copied together and apart that do not lie in one piece: one for all channels of a process, of which one at a time
+/// does so.
+pub type Scratch = Rc<RefCell<Box<[u8]>>>;
+
+/// Room for the longest message that needs no receive.
+pub fn scratch() -> Scratch {
+    Rc::new(RefCell::new(vec![0; EAGER_MAX].into()))
 }
 
 impl Channel {
     /// Channel `number` of a grid of `size` members.
-    pub fn new(number: usize, size: usize) -> Channel {
+    pub fn new(number: usize, size: usize, scratch: Scratch) -> Channel {
         Channel {
             first_slot: first_slot(number),
             depth: DEPTHS[number],
             sent: vec![Cell::new(0); size],
             received: vec![Cell::new(0); size],
-            scratch: RefCell::new(vec![0; EAGER_MAX].into()),
+            scratch,
         }
     }
 

@@ -30,6 +30,27 @@ pub enum Trouble {
     Handle(i32),
     /// A system handle made of a communicator that cannot be used.
     Communicator(&'static str),
+    /// Another process makes a grid of another shape.
+    Shape {
+        /// Its rank in the job.
+        rank: usize,
+        /// Rows and columns that this process asks for.
+        mine: (u32, u32),
+        /// Those that the other one asks for.
+        theirs: (u32, u32),
+    },
+    /// Another process makes a grid of other processes.
+    Members {
+        /// Its rank in the job.
+        rank: usize,
+    },
+    /// A matrix that cannot be.
+    Dimensions {
+        /// Its rows.
+        m: i32,
+        /// Its columns.
+        n: i32,
+    },
     /// A scope other than row, column and all.
     Scope(u8),
     /// A topology there is not.
@@ -54,6 +75,13 @@ pub enum Trouble {
     },
     /// Calls from a thread other than that of the first call.
     Thread,
+    /// The BLACS of a library that the program has opened cannot be replaced.
+    Takeover {
+        /// The library.
+        library: String,
+        /// What prevents it.
+        why: String,
+    },
     /// What the library says.
     Library(Error),
 }
@@ -80,6 +108,18 @@ impl fmt::Display for Trouble {
                 write!(f, "No system context corresponding to BLACS system context handle {handle}")
             }
             Trouble::Communicator(why) => write!(f, "Cannot define a BLACS system handle: {why}"),
+            Trouble::Shape { rank, mine, theirs } => write!(
+                f,
+                "Process {rank} makes this grid with {} x {} processes, and this process with {} x {}",
+                theirs.0, theirs.1, mine.0, mine.1
+            ),
+            Trouble::Members { rank } => {
+                write!(
+                    f,
+                    "Process {rank} makes this grid of other processes than this process does, or in another order"
+                )
+            }
+            Trouble::Dimensions { m, n } => write!(f, "Illegal dimensions of a matrix: M={m}, N={n}"),
             Trouble::Scope(scope) => write!(f, "Unknown scope '{}'", *scope as char),
             Trouble::Topology(topology) => write!(f, "Unknown topology '{}'", *topology as char),
             Trouble::Place { what, value, limit } => {
@@ -94,6 +134,10 @@ impl fmt::Display for Trouble {
                 write!(f, "A message is longer than the {room} bytes it is received into")
             }
             Trouble::Thread => write!(f, "One thread of a process calls the BLACS, the one that called them first"),
+            Trouble::Takeover { library, why } => write!(
+                f,
+                "The BLACS in {library} cannot be replaced ({why}); link the program with -lhikyaku_blacs and ScaLAPACK instead of opening it"
+            ),
             Trouble::Library(error) => write!(f, "{error}"),
         }
     }

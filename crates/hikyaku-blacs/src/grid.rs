@@ -1,13 +1,14 @@
 //! A grid: processes in rows and columns, and what they talk through.
 
-use crate::channel::{CHANNELS, Channel, SLOTS};
+use crate::channel::{CHANNELS, Channel, SLOTS, Scratch};
 use crate::error::{Outcome, Trouble};
+use crate::mpi::{self, Mpi};
 use crate::scope::{Circle, Scope};
 use crate::settings::MESSAGE_NUMBER_MAX;
 use crate::topology::Settings;
-use hikyaku::Group;
 use hikyaku::collective::{Formation, FormationChannel, Retired};
 use hikyaku::message::{Messages, Mode};
+use hikyaku::{Error, Group};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -41,6 +42,8 @@ pub struct Grid<'j> {
     pub repeatable: Cell<i32>,
     /// They shall be the same at every process. They are.
     pub coherent: Cell<i32>,
+    /// Its MPI communicator, once it was asked for.
+    communicator: Cell<Option<usize>>,
     /// The next message numbers that a program may ask for, of each scope.
     message_numbers: [Cell<i32>; 3],
 }
@@ -54,25 +57,29 @@ impl<'j> Grid<'j> {
         ranks: Rc<[usize]>,
         rows: usize,
         columns: usize,
+        scratch: &Scratch,
     ) -> Outcome<Grid<'j>> {
         let rank = world.port().rank();
         let me = ranks.iter().position(|other| *other == rank).expect("only members form a grid");
         let position = Position { rows, columns, row: me / columns, column: me % columns };
         let circle = |scope| position.circle(scope).members();
         let (row, column) = (circle(Scope::Row), circle(Scope::Column));
-        let formation = Formation::new(world, slot, &ranks, &[&row, &column], SLOTS)?;
+        // Both fit: no job has more processes than a number of a C program counts.
+        let shape = (rows as u64) << 32 | columns as u64;
+        let formation = Formation::noted(world, slot, &ranks, &[&row, &column], SLOTS, shape).map_err(disagreement)?;
         formation.messages().set_spare(usize::MAX)?;
         formation.messages().set_mode(Mode::Spool(Duration::ZERO));
         let default = Settings { rings: 1, branches: 1 };
         Ok(Grid {
             position,
-            channels: std::array::from_fn(|number| Channel::new(number, ranks.len())),
+            channels: std::array::from_fn(|number| Channel::new(number, ranks.len(), scratch.clone())),
             ranks,
             formation,
             broadcasts: Cell::new(default),
             combines: Cell::new(default),
             repeatable: Cell::new(0),
             coherent: Cell::new(0),
+            communicator: Cell::new(None),
             message_numbers: Default::default(),
         })
     }
@@ -140,9 +147,34 @@ impl<'j> Grid<'j> {
         Ok(number)
     }
 
+    /// The MPI communicator of its processes, row by row. The first call is one of all of them.
+    pub fn communicator(&self, mpi: &Mpi) -> Outcome<usize> {
+        if let Some(communicator) = self.communicator.get() {
+            return Ok(communicator);
+        }
+        let made = mpi.communicator(&self.ranks)?;
+        self.communicator.set(Some(made));
+        Ok(made)
+    }
+
     /// Gives the grid up.
     pub fn retire(self) -> Retired<'j> {
+        if let (Some(communicator), Some(mpi)) = (self.communicator.get(), mpi::find()) {
+            mpi.free(communicator);
+        }
         self.formation.retire()
+    }
+}
+
+/// Processes that mean different grids, in their words.
+fn disagreement(error: Error) -> Trouble {
+    let shape = |note: u64| ((note >> 32) as u32, note as u32);
+    match error {
+        Error::Mismatch { operation: Formation::NOTE, rank, mine, theirs, .. } => {
+            Trouble::Shape { rank, mine: shape(mine), theirs: shape(theirs) }
+        }
+        Error::Mismatch { rank, .. } => Trouble::Members { rank },
+        other => other.into(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! System handles: lists of processes that grids are made of.
 //!
-//! Number 0 is all processes. Others are numbered so that none is a number by which an MPI library names a communicator to
-//! Fortran: Open MPI counts from 0, MPICH sets the highest bits but one.
+//! Number 0 is all processes. Where MPI has started the processes, the number by which Fortran knows a communicator is a handle of
+//! its processes. Other lists are numbered so that none is such a number: Open MPI counts from 0, MPICH sets the highest bits but one.
 
 use crate::error::{Outcome, Trouble};
 use crate::mpi::{self, Mpi};
@@ -71,29 +71,40 @@ impl Handles {
     pub fn of_communicator(&self, communicator: usize) -> Outcome<i32> {
         match self.mpi()? {
             None => Ok(0),
-            Some(mpi) => Ok(self.add(mpi.ranks(communicator)?.into())),
+            Some(mpi) => mpi.ranks(communicator).map(|_| mpi.number_of(communicator)),
         }
     }
 
-    /// The MPI communicator of all processes, which is the only one of which it is known that it has not been freed since;
-    /// 0 without an MPI library.
+    /// The MPI communicator that a handle was made of; that of all processes for 0. 0 without an MPI library.
     pub fn communicator(&self, handle: i32) -> Outcome<usize> {
-        match self.ranks(handle)? == self.world {
-            true => Ok(self.mpi()?.map_or(0, |mpi| mpi.world())),
-            false => Err(Trouble::Handle(handle)),
+        match (self.mpi()?, index(handle)) {
+            (Some(mpi), None) if handle == 0 => Ok(mpi.world()),
+            (Some(mpi), None) => {
+                let communicator = mpi.communicator_of(handle);
+                mpi.ranks(communicator).map(|_| communicator)
+            }
+            // Lists of this process alone have none.
+            (Some(_), Some(_)) => Err(Trouble::Handle(handle)),
+            (None, _) => self.ranks(handle).map(|_| 0),
         }
     }
 
-    /// Forgets a handle that was added as often as it is removed; false if there is none. That of all processes stays.
+    /// Forgets a handle that was added as often as it is removed; false if there is none. That of all processes stays, and
+    /// communicators are the program's.
     pub fn remove(&self, handle: i32) -> bool {
         let mut others = self.others.borrow_mut();
         let place = index(handle).and_then(|index| others.get_mut(index)).filter(|place| place.is_some());
-        let Some(place) = place else { return handle == 0 };
+        let Some(place) = place else { return handle == 0 || index(handle).is_none() && mpi::find().is_some() };
         place.take_if(|handle| {
             handle.uses -= 1;
             handle.uses == 0
         });
         true
+    }
+
+    /// The MPI library that has started all processes, if one has.
+    pub fn mpi_of_all(&self) -> Option<Mpi> {
+        self.mpi().ok().flatten()
     }
 
     /// The MPI library of the process, if there is one. Its ranks must be the ranks here: a process that another launcher has

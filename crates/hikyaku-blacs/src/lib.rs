@@ -22,6 +22,10 @@
 //! | `combine` | sums and extremes |
 //! | `element` | the five types |
 //! | `settings` | what a program can ask for and set by number |
+//! | `takeover` | the BLACS that a program opens while it runs lead here |
+//! | `unused` | programs that have BLACS of their own |
+//! | `object` | which functions a loaded library has |
+//! | `jump` | a jump in the place of a function |
 //! | `error` | what can go wrong |
 
 mod abort;
@@ -33,14 +37,18 @@ mod element;
 mod error;
 mod grid;
 mod handle;
+mod jump;
 mod matrix;
 mod mpi;
+mod object;
 mod point;
 mod process;
 mod scope;
 mod settings;
 mod symbols;
+mod takeover;
 mod topology;
+mod unused;
 
 pub use blacs::{Blacs, NOT_IN_CONTEXT, Order};
 pub use combine::{Coordinates, Operation};

@@ -5,6 +5,7 @@
 use crate::abort;
 use crate::blacs::Blacs;
 use crate::error::{Outcome, Trouble};
+use crate::takeover;
 use hikyaku::Job;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -32,11 +33,17 @@ pub fn known() -> Option<&'static Blacs<'static>> {
     (THREAD.load(Ordering::Relaxed) == thread() && !blacs.is_null()).then(|| unsafe { &*blacs })
 }
 
+/// Whether any thread has called them.
+pub fn was_called() -> bool {
+    THREAD.load(Ordering::Relaxed) != 0
+}
+
 #[cold]
 fn join() {
     if THREAD.compare_exchange(0, thread(), Ordering::AcqRel, Ordering::Acquire).is_err() {
         abort::fail(&Trouble::Thread, None, "BLACS");
     }
+    takeover::take_over();
     let joined = || -> Outcome<Blacs<'static>> {
         hikyaku_ofi::install();
         let blacs = Blacs::new(Box::leak(Box::new(Job::start()?)))?;

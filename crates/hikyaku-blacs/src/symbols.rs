@@ -8,7 +8,7 @@ use crate::abort::{abort, fail, warn};
 use crate::blacs::{NOT_IN_CONTEXT, Order};
 use crate::combine::{Coordinates, Operation};
 use crate::element::Element;
-use crate::error::Outcome;
+use crate::error::{Outcome, Trouble};
 use crate::grid::Grid;
 use crate::matrix::{Matrix, Shape};
 use crate::mpi;
@@ -308,8 +308,8 @@ macro_rules! typed {
                 (context: number, scope: letter, top: letter, m: number, n: number, a: elements, lda: number,
                  row: number, column: number)
             {
-                let matrix = matrix::<$type>(a, m, n, lda, Shape::General);
                 on_grid(context, concat!($letter, "gsum2d"), |grid| {
+                    let matrix = matrix::<$type>(a, m, n, lda, Shape::General)?;
                     // SAFETY: no coordinates are wanted.
                     unsafe { grid.combine::<$type>(Operation::Sum, scope, top, &matrix, None, row, column) }
                 })
@@ -328,29 +328,35 @@ macro_rules! moving {
                 (context: number, $($told: letter,)* m: number, n: number, a: elements, lda: number,
                  row: number, column: number)
             {
-                let matrix = matrix::<$type>(a, m, n, lda, $shape);
-                on_grid(context, concat!($letter, $kind, "sd2d"), |grid| grid.send(&matrix, row, column))
+                on_grid(context, concat!($letter, $kind, "sd2d"), |grid| {
+                    let matrix = matrix::<$type>(a, m, n, lda, $shape)?;
+                    grid.send(&matrix, row, column)
+                })
             }
             concat!("C", $letter, $kind, "rv2d"), concat!($letter, $kind, "rv2d_") =>
                 (context: number, $($told: letter,)* m: number, n: number, a: elements, lda: number,
                  row: number, column: number)
             {
-                let matrix = matrix::<$type>(a, m, n, lda, $shape);
-                on_grid(context, concat!($letter, $kind, "rv2d"), |grid| grid.receive(&matrix, row, column))
+                on_grid(context, concat!($letter, $kind, "rv2d"), |grid| {
+                    let matrix = matrix::<$type>(a, m, n, lda, $shape)?;
+                    grid.receive(&matrix, row, column)
+                })
             }
             concat!("C", $letter, $kind, "bs2d"), concat!($letter, $kind, "bs2d_") =>
                 (context: number, scope: letter, top: letter, $($told: letter,)* m: number, n: number, a: elements,
                  lda: number)
             {
-                let matrix = matrix::<$type>(a, m, n, lda, $shape);
-                on_grid(context, concat!($letter, $kind, "bs2d"), |grid| grid.broadcast(scope, top, &matrix))
+                on_grid(context, concat!($letter, $kind, "bs2d"), |grid| {
+                    let matrix = matrix::<$type>(a, m, n, lda, $shape)?;
+                    grid.broadcast(scope, top, &matrix)
+                })
             }
             concat!("C", $letter, $kind, "br2d"), concat!($letter, $kind, "br2d_") =>
                 (context: number, scope: letter, top: letter, $($told: letter,)* m: number, n: number, a: elements,
                  lda: number, row: number, column: number)
             {
-                let matrix = matrix::<$type>(a, m, n, lda, $shape);
                 on_grid(context, concat!($letter, $kind, "br2d"), |grid| {
+                    let matrix = matrix::<$type>(a, m, n, lda, $shape)?;
                     grid.receive_broadcast(scope, top, &matrix, row, column)
                 })
             }
@@ -366,9 +372,9 @@ macro_rules! extreme {
                 (context: number, scope: letter, top: letter, m: number, n: number, a: elements, lda: number,
                  ra: numbers, ca: numbers, stride: number, row: number, column: number)
             {
-                let matrix = matrix::<$type>(a, m, n, lda, Shape::General);
                 let coordinates = coordinates(ra, ca, stride);
                 on_grid(context, concat!($letter, $name), |grid| {
+                    let matrix = matrix::<$type>(a, m, n, lda, Shape::General)?;
                     // SAFETY: the program's to write, if they are wanted.
                     unsafe { grid.combine::<$type>($operation, scope, top, &matrix, coordinates, row, column) }
                 })
@@ -384,9 +390,12 @@ typed!(Complex32, "c");
 typed!(Complex64, "z");
 
 #[inline(always)]
-fn matrix<T: Element>(a: *mut c_void, m: c_int, n: c_int, lda: c_int, shape: Shape) -> Matrix {
+fn matrix<T: Element>(a: *mut c_void, m: c_int, n: c_int, lda: c_int, shape: Shape) -> Outcome<Matrix> {
+    if m < 0 || n < 0 {
+        return Err(Trouble::Dimensions { m, n });
+    }
     // SAFETY: the program passes a matrix as large as it says, which nobody else uses during the call.
-    unsafe { Matrix::new(a.cast(), size_of::<T>(), m, n, lda, shape) }
+    Ok(unsafe { Matrix::new(a.cast(), size_of::<T>(), m, n, lda, shape) })
 }
 
 /// Where coordinates are wanted, if they are.

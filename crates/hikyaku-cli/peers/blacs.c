@@ -8,6 +8,7 @@
  *     blacs_submatrix   columns of 8 KB out of a matrix with twice as many rows        GB/s
  *     blacs_triangle    the upper triangle of a square matrix, of about so many bytes  GB/s
  *     blacs_gridinfo    Cblacs_gridinfo                                                ns
+ *     blacs_grid        Cblacs_gridinit and Cblacs_gridexit, all processes             us
  *     blacs_broadcast   Cdgebs2d and Cdgebr2d to all, topology ' '                     us
  *     blacs_combine     Cdgsum2d of all for all, topology ' '                          us
  *
@@ -15,7 +16,7 @@
  */
 #include "blacs.h"
 
-enum { ROWS = 1024, GRIDINFOS = 50000 };
+enum { ROWS = 1024, GRIDINFOS = 50000, GRIDS = 20 };
 /* Short, so that some are left undisturbed where others use the machine too. */
 static const double REPETITION_S = 0.001;
 
@@ -105,6 +106,23 @@ static void gridinfo(int repetitions) {
     }
 }
 
+static void grid(int repetitions) {
+    for (int i = 0; i < repetitions; i++) {
+        Cblacs_barrier(context, "A");
+        double begin = now();
+        for (int k = 0; k < GRIDS; k++) {
+            int made, r, c, mr, mc;
+            Cblacs_get(-1, 0, &made);
+            Cblacs_gridinit(&made, "R", 1, ranks);
+            Cblacs_gridinfo(made, &r, &c, &mr, &mc);
+            if (r != 1 || c != ranks || mr != 0 || mc != rank) die("wrong grid");
+            Cblacs_gridexit(made);
+        }
+        Cblacs_barrier(context, "A");
+        report("blacs_grid", 0, (now() - begin) * 1e6 / GRIDS, "us");
+    }
+}
+
 static double together(const char *test, double *data, int count, long rounds) {
     Cblacs_barrier(context, "A");
     double begin = now();
@@ -142,6 +160,7 @@ static void collective(const char *test, long bytes, int repetitions) {
 
 static void run(const char *test, long bytes, int repetitions) {
     if (!strcmp(test, "blacs_gridinfo")) gridinfo(repetitions);
+    else if (!strcmp(test, "blacs_grid")) grid(repetitions);
     else if (!strcmp(test, "blacs_broadcast") || !strcmp(test, "blacs_combine")) collective(test, bytes, repetitions);
     else messages(test, bytes, repetitions);
 }

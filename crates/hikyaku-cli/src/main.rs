@@ -4,6 +4,7 @@
 mod say;
 
 mod bench;
+mod elf;
 mod info;
 mod manual;
 mod run;

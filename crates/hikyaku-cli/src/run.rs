@@ -1,5 +1,6 @@
 //! `hikyaku run`: starts a program as the ranks of a job.
 
+use crate::elf::{self, Elf};
 use hikyaku::Error;
 use hikyaku::launch::{Bind, Ending, Hosts, Launcher, OnDeadlock, OnDeath, Outcome, Running};
 use std::ffi::{OsStr, OsString};
@@ -223,8 +224,12 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     }
     let outcome = running.wait().map_err(|error| error.to_string())?;
     report(&outcome, arguments.verbose);
-    if arguments.blacs && outcome.status() == 0 && !outcome.joined.contains(&true) {
-        return Err("no rank has called hikyaku's BLACS: is the program linked with a shared ScaLAPACK?".into());
+    if arguments.blacs
+        && outcome.status() == 0
+        && !outcome.joined.contains(&true)
+        && is_static(Path::new(&arguments.program[0]))
+    {
+        return Err("hikyaku's BLACS cannot be loaded into a static program: link it with shared libraries".into());
     }
     if outcome.status() == 0 && !outcome.lost_output.is_empty() {
         return Err("the job has succeeded, but a part of its output is lost (see above)".into());
@@ -242,12 +247,23 @@ pub fn blacs_library() -> Result<PathBuf, String> {
     found.cloned().ok_or_else(|| format!("there is no {NAME} in {} or in ../lib from there", folder.display()))
 }
 
+/// Whether nothing can be loaded into a program.
+fn is_static(program: &Path) -> bool {
+    let file = elf::find(program, &std::env::var_os("PATH").unwrap_or_default());
+    file.and_then(|file| Elf::of(&file)).is_some_and(|program| !program.is_loaded)
+}
+
 /// What is to be loaded before everything else: `library`, and what was to be before. Of a path with one of the characters
 /// that separate them there, the system would load nothing, and the program would run as many jobs of one rank.
 fn preloaded(library: &Path) -> Result<OsString, String> {
     let mut all = library.as_os_str().to_owned();
     if all.as_encoded_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
         return Err(format!("{} cannot be preloaded: its path has a space or a colon", library.display()));
+    }
+    // It would be left out with a word of warning.
+    let machine = |file: &Path| Elf::of(file).filter(|it| it.is_loaded).map(|it| it.machine);
+    if machine(library).is_none() || machine(library) != machine(&crate::this_program()?) {
+        return Err(format!("{} is no library for this machine", library.display()));
     }
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         all.push(":");

@@ -11,11 +11,20 @@ int main(int count, char **arguments) {
         if (rank == 0) Cigesd2d(context, 10, 1, a, 10, 0, 1);
         if (rank == 1) Cigerv2d(context, 3, 1, a, 3, 0, 0);
     }
+    if (!strcmp(what, "shape")) rank == 0 ? grid(1, size) : grid(size, 1);
+    if (!strcmp(what, "smaller")) rank == 0 ? grid(1, 2) : grid(1, size);
+    if (!strcmp(what, "order")) {
+        int map[3] = {0, 1, 2}, other[3] = {2, 1, 0};
+        Cblacs_get(-1, 0, &context);
+        Cblacs_gridmap(&context, rank == 0 ? map : other, 1, 1, 3);
+    }
     if (rank != 0) for (;;) {}
     if (!strcmp(what, "topology")) Cigebs2d(context, "A", "X", 1, 1, a, 1);
     if (!strcmp(what, "scope")) Cigebs2d(context, "Q", " ", 1, 1, a, 1);
     if (!strcmp(what, "number")) Ckbrid(context, "Q", 0, 0);
     if (!strcmp(what, "gridexit")) Cblacs_gridexit(-1);
+    if (!strcmp(what, "rows")) Cigesd2d(context, -1, 3, a, 1, 0, 0);
+    if (!strcmp(what, "columns")) Citrsd2d(context, "U", "N", 1, -3, a, 1, 0, 0);
     if (!strcmp(what, "context")) Cblacs_barrier(77, "A");
     if (!strcmp(what, "destination")) Cigesd2d(context, 1, 1, a, 1, 0, size);
     if (!strcmp(what, "source")) Cigerv2d(context, 1, 1, a, 1, -1, 0);

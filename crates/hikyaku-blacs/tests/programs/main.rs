@@ -1,8 +1,11 @@
 //! Compiles the programs of `tests/c` and `tests/fortran` against the library and runs them as the ranks of jobs. They
 //! check themselves.
 
+mod communicators;
 mod ends;
+mod opened;
 mod scalapack;
+mod silent;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -84,6 +87,11 @@ fn grids() {
 }
 
 #[test]
+fn many_grids() {
+    runs("c/many.c", &[1, 4]);
+}
+
+#[test]
 fn messages() {
     runs("c/messages.c", &[1, 2, 3, 5]);
 }
@@ -96,19 +104,6 @@ fn combines() {
 #[test]
 fn fortran() {
     runs("fortran/interface.f", &[1, 2, 4]);
-}
-
-#[test]
-fn communicators_are_handles_where_mpi_has_started_the_ranks() {
-    let program = compile_by("mpicc.openmpi", "c/communicators.c");
-    let mut mpirun = Command::new("timeout");
-    mpirun.args(["--kill-after=10", PATIENCE_SECONDS, "mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]);
-    mpirun.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    succeed(mpirun.args(["-n", "3"]).arg(&program));
-    // To MPI each of these ranks is alone in the world.
-    let output = hikyaku_testing::watchdog::output(&mut job(&program, 2));
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("MPI has not started these processes as one job"), "{output:?}");
 }
 
 #[test]
@@ -132,6 +127,16 @@ fn misuse_ends_the_job_and_says_why() {
         ("map", 1, "BLACS ERROR 'Illegal process 3 in the map"),
         ("handle", 1, "BLACS ERROR 'No system context corresponding to BLACS system context handle 12345'"),
         ("long", 1, "BLACS ERROR 'A message of 40 bytes is longer than the 12 bytes it is received into'\nfrom {0,1}"),
+        (
+            "rows",
+            1,
+            "BLACS ERROR 'Illegal dimensions of a matrix: M=-1, N=3'\nfrom {0,0}, pnum=0, Contxt=0, in igesd2d.",
+        ),
+        ("columns", 1, "BLACS ERROR 'Illegal dimensions of a matrix: M=1, N=-3'"),
+        ("shape", 1, "3 x 1"),
+        ("shape", 1, "makes this grid with"),
+        ("smaller", 1, "makes this grid with"),
+        ("order", 1, "makes this grid of other processes than this process does, or in another order'"),
         ("abort", 42, "{0,0}, pnum=0, Contxt=0, killed other procs, exiting with error #42."),
         ("exit", 7, ""),
     ] {
@@ -140,8 +145,13 @@ fn misuse_ends_the_job_and_says_why() {
         assert_eq!(output.status.code(), Some(status), "{what}: {out}{err}");
         assert!(err.contains(says), "{what}: {err}");
         // What the rank that ended the job had printed is not lost.
-        let ended = if what == "long" { 1 } else { 0 };
-        assert!(out.contains(&format!("rank {ended} was here")), "{what}: {out}");
+        let ended = match what {
+            "long" => "rank 1",
+            // Whoever finds it out first.
+            "shape" | "smaller" | "order" => "rank ",
+            _ => "rank 0",
+        };
+        assert!(out.contains(ended) && out.contains("was here"), "{what}: {out}");
     }
 }
 
@@ -151,15 +161,21 @@ fn the_benchmark_measures_the_library() {
     let mut bench = Command::new("timeout");
     bench.args(["--kill-after=10", PATIENCE_SECONDS]).arg(built().join("hikyaku"));
     let said = text(&succeed(bench.args(["bench", "--only", "blacs", "--no-peers"])).stdout);
-    for row in
-        ["8 B, one way", "16 MB in one piece", "a sub-matrix", "an upper triangle", "gridinfo", "sum) 8 KB, 4 ranks"]
-    {
+    for row in [
+        "8 B, one way",
+        "16 MB in one piece",
+        "a sub-matrix",
+        "an upper triangle",
+        "gridinfo",
+        "gridinit",
+        "sum) 8 KB, 4 ranks",
+    ] {
         assert!(said.contains(row), "{row}: {said}");
     }
     assert!(!said.contains("note:"), "{said}");
 }
 
-/// The names of Netlib's BLACS, and nothing else.
+/// The names of Netlib's BLACS, and nothing else that programs call.
 #[test]
 fn the_library_has_the_names_of_the_blacs() {
     let symbols = succeed(Command::new("nm").args(["-D", "--defined-only"]).arg(built().join("libhikyaku_blacs.so")));
@@ -178,8 +194,10 @@ fn the_library_has_the_names_of_the_blacs() {
         }
     }
     let both = names.iter().flat_map(|name| [format!("C{name}"), format!("{name}_")]);
+    // And one by which libraries are noticed that a program opens.
+    let both = both.chain(["dlsym".to_owned()]);
     assert_eq!(exported, both.collect());
-    assert_eq!(exported.len(), 156);
+    assert_eq!(exported.len(), 157);
     let dynamic = succeed(Command::new("readelf").arg("-d").arg(built().join("libhikyaku_blacs.so")));
     assert!(text(&dynamic.stdout).contains("soname: [libhikyaku_blacs.so.0]"));
 }

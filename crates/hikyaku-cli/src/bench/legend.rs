@@ -52,7 +52,7 @@ collectives over the ranks: as above, by whatever is chosen here (see `hikyaku i
 const BLACS: &str = "\
 BLACS: the same program on hikyaku's and on those of MPI, in turn; half of a ping-pong; broadcasts and sums to all, as above.
 Sub-matrices are columns of 8 KB of a matrix with twice as many rows. Goals, x peer: 8 B at most 0.46, 16 MB in one
-piece at least 1.69, sub-matrices at least 1.3; gridinfo at most 5 ns.";
+piece at least 1.69, sub-matrices at least 1.3; gridinfo at most 5 ns, gridinit and gridexit at most 1.0.";
 
 const SCALAPACK: &str = "\
 ScaLAPACK: the factorization alone, order 2000, blocks of 64, one thread of the BLAS per rank; the same program on hikyaku's

@@ -97,6 +97,8 @@ pub enum Test {
     BlacsTriangle,
     /// BLACS: asking for the own place in a grid.
     BlacsGridinfo,
+    /// BLACS: making and leaving a grid.
+    BlacsGrid,
     /// BLACS: a matrix of one process copied to all of the grid; they take turns.
     BlacsBroadcast,
     /// BLACS: the matrices of all added up at all.
@@ -150,6 +152,7 @@ impl Test {
             Test::BlacsSubmatrix => "blacs_submatrix",
             Test::BlacsTriangle => "blacs_triangle",
             Test::BlacsGridinfo => "blacs_gridinfo",
+            Test::BlacsGrid => "blacs_grid",
             Test::BlacsBroadcast => "blacs_broadcast",
             Test::BlacsCombine => "blacs_combine",
             Test::Lu => "lu",
@@ -175,7 +178,7 @@ impl Test {
             Test::Memory => Unit::Megabytes,
             Test::BlacsSend | Test::BlacsGridinfo => Unit::Nanoseconds,
             Test::BlacsBandwidth | Test::BlacsSubmatrix | Test::BlacsTriangle => Unit::GigabytesPerSecond,
-            Test::BlacsBroadcast | Test::BlacsCombine => Unit::Microseconds,
+            Test::BlacsGrid | Test::BlacsBroadcast | Test::BlacsCombine => Unit::Microseconds,
             Test::HostsSend => Unit::Nanoseconds,
             Test::HostsBandwidth => Unit::GigabytesPerSecond,
             Test::Start | Test::Lu | Test::Cholesky | Test::Qr | Test::Eigenvalues => Unit::Milliseconds,
@@ -187,7 +190,10 @@ impl Test {
         let native =
             matches!(self, Test::Barrier | Test::Broadcast | Test::BroadcastBandwidth | Test::Reduce | Test::Allreduce);
         native
-            || matches!(self, Test::Alltoall | Test::Memory | Test::BlacsBroadcast | Test::BlacsCombine)
+            || matches!(
+                self,
+                Test::Alltoall | Test::Memory | Test::BlacsGrid | Test::BlacsBroadcast | Test::BlacsCombine
+            )
             || self.is_factorization()
     }
 

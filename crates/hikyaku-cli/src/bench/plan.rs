@@ -147,6 +147,8 @@ pub enum Kind {
     BlacsTriangle,
     /// BLACS: asking for the own place in a grid.
     BlacsGridinfo,
+    /// BLACS: making and leaving a grid.
+    BlacsGrid,
     /// BLACS: a broadcast to all of a grid.
     BlacsBroadcast,
     /// BLACS: the sum of all of a grid, for all.
@@ -230,7 +232,7 @@ impl Kind {
             Kind::Rate | Kind::SendRate => Unit::MillionPerSecond,
             Kind::JobBarrier | Kind::Barrier | Kind::Broadcast | Kind::Reduce | Kind::Allreduce => Unit::Microseconds,
             Kind::BarrierTree | Kind::BroadcastTree | Kind::ReduceTree => Unit::Microseconds,
-            Kind::BlacsBroadcast | Kind::BlacsCombine => Unit::Microseconds,
+            Kind::BlacsGrid | Kind::BlacsBroadcast | Kind::BlacsCombine => Unit::Microseconds,
             Kind::Start | Kind::Lu | Kind::Cholesky | Kind::Qr | Kind::Eigenvalues => Unit::Milliseconds,
             Kind::HostsLimitTcp | Kind::HostsLimitTrains | Kind::HostsLimitTrainsOpen => Unit::GigabytesPerSecond,
             Kind::HostsBandwidth | Kind::HostsBandwidthOpen => Unit::GigabytesPerSecond,
@@ -301,6 +303,7 @@ impl Kind {
             Kind::BlacsSubmatrix => Some(Test::BlacsSubmatrix),
             Kind::BlacsTriangle => Some(Test::BlacsTriangle),
             Kind::BlacsGridinfo => Some(Test::BlacsGridinfo),
+            Kind::BlacsGrid => Some(Test::BlacsGrid),
             Kind::BlacsBroadcast => Some(Test::BlacsBroadcast),
             Kind::BlacsCombine => Some(Test::BlacsCombine),
             Kind::Lu => Some(Test::Lu),

@@ -232,6 +232,7 @@ fn blacs(rows: &mut Vec<Row>) {
     }
     row("1 MB, an upper triangle".into(), Kind::BlacsTriangle, 1 << 20, 2);
     row("place in the grid (gridinfo)".into(), Kind::BlacsGridinfo, 0, 2);
+    row("gridinit and gridexit, 4 ranks".into(), Kind::BlacsGrid, 0, 4);
     for (what, kind, sizes) in [
         ("broadcast", Kind::BlacsBroadcast, &[8, 8 << 10, 1 << 20][..]),
         ("combine (sum)", Kind::BlacsCombine, &[8, 8 << 10]),

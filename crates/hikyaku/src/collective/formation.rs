@@ -8,13 +8,17 @@
 //! is done, and its own parts are free once all others have told it the same ([`Retired`]). Messages to members that have
 //! given up too are received by nobody, so they are given up as well. Whoever ends without a word touches nothing any more.
 
-use super::group::{Group, part_bytes, take_part};
+use super::group::{Group, part_bytes};
 use super::part::Member;
 use crate::error::{Error, Refusal, Result};
 use crate::job::Job;
 use crate::message::{EAGER_MAX, Messages};
 use crate::ni::{Port, refuse_in_handler};
 use bytemuck::{Pod, Zeroable};
+use memory::{Memory, Plan, Spares};
+use std::rc::Rc;
+
+mod memory;
 
 /// Groups that are formed together at most, besides the one of all members.
 pub const TEAMS_MAX: usize = 4;
@@ -22,22 +26,25 @@ pub const TEAMS_MAX: usize = 4;
 /// Slots between all ranks by which some of them form groups. Programs send nothing there: what a member tells leads the others
 /// to its memory.
 #[derive(Debug)]
-pub struct FormationChannel<'j>(Messages<'j>);
+pub struct FormationChannel<'j> {
+    messages: Messages<'j>,
+    spares: Rc<Spares>,
+}
 
 impl<'j> FormationChannel<'j> {
     /// A channel with so many slots: in each, a pair of ranks takes part in one formation at a time. All ranks call it together.
     pub fn new(job: &'j Job, slots: usize) -> Result<FormationChannel<'j>> {
-        job.channel(slots).map(FormationChannel)
+        job.channel(slots).map(FormationChannel::over)
     }
 
     /// A channel in slots that nothing else uses.
     pub(super) fn over(messages: Messages<'j>) -> FormationChannel<'j> {
-        FormationChannel(messages)
+        FormationChannel { spares: Spares::new(messages.port().ni()), messages }
     }
 
     /// The port that it uses.
     pub fn port(&self) -> &'j Port {
-        self.0.port()
+        self.messages.port()
     }
 }
 
@@ -54,6 +61,7 @@ pub struct Formation<'j> {
     all: Group<'j>,
     teams: Vec<Option<Group<'j>>>,
     messages: Messages<'j>,
+    memory: Memory,
 }
 
 /// A formation that this rank uses no more.
@@ -64,23 +72,24 @@ pub struct Retired<'j> {
     told: bool,
 }
 
-/// What a member tells the others: where its parts begin, 0 where it has no memory for one. A short message.
+/// What a member tells the others. A short message.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Parts {
     /// A checksum of what is formed, so that members who mean different things find out.
     plan: u64,
-    messages: u64,
-    all: u64,
-    teams: [u64; TEAMS_MAX],
+    /// What the program says about it.
+    note: u64,
+    /// Where its memory begins; 0 if it has none.
+    start: u64,
     /// Of each team, a checksum of its list: members of a team that number themselves differently would be in each other's way.
     lists: [u64; TEAMS_MAX],
 }
 
-/// No part is asked for.
-const UNUSED: u64 = u64::MAX;
-
 impl<'j> Formation<'j> {
+    /// The operation of an [`Error::Mismatch`] about what members note.
+    pub const NOTE: &'static str = "note of a formation";
+
     /// Forms groups of `members`, given by their ranks in the job, who all call this with the same list, and nobody else. They
     /// talk in `slot` of `channel`.
     ///
@@ -111,30 +120,63 @@ impl<'j> Formation<'j> {
     /// .unwrap();
     /// ```
     pub fn new(
-        FormationChannel(channel): &FormationChannel<'j>,
+        channel: &FormationChannel<'j>,
         slot: usize,
         members: &[usize],
         teams: &[&[usize]],
         slots: usize,
     ) -> Result<Formation<'j>> {
+        Formation::noted(channel, slot, members, teams, slots, 0)
+    }
+
+    /// Likewise with a number that shall be the same at all members: where it is not, [`Error::Mismatch`] of the operation
+    /// [`Formation::NOTE`] has that of this rank and that of the other.
+    ///
+    /// ```
+    /// use hikyaku::Error;
+    /// use hikyaku::collective::{Formation, FormationChannel};
+    ///
+    /// hikyaku::local(2, |job| {
+    ///     let channel = FormationChannel::new(job, 1)?;
+    ///     let note = 70 + job.rank() as u64;
+    ///     match Formation::noted(&channel, 0, &[0, 1], &[], 1, note) {
+    ///         Err(Error::Mismatch { operation: Formation::NOTE, mine, theirs, .. }) => assert_eq!((mine, theirs), (note, 141 - note)),
+    ///         other => panic!("{other:?}"),
+    ///     }
+    ///     hikyaku::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn noted(
+        FormationChannel { messages: channel, spares }: &FormationChannel<'j>,
+        slot: usize,
+        members: &[usize],
+        teams: &[&[usize]],
+        slots: usize,
+        note: u64,
+    ) -> Result<Formation<'j>> {
         let port = channel.port();
         let ranks = members.iter().map(|member| channel.rank_of(*member)).collect::<Result<Vec<usize>>>()?;
         let me = check_plan(port, &ranks, teams)?;
-        Messages::bytes_for(slots, members.len())?;
+        let plan = Plan::new(port, members.len(), teams.len(), slots)?;
         // Before memory is taken.
         refuse_in_handler()?;
         channel.check_slot(slot)?;
-        let own = Parts::take(port, checksum(members, slots), members.len(), me, teams, slots);
-        // On an error the parts stay taken: others may know of them.
+        let memory = Memory::take(spares, plan).ok();
+        let own = Parts { note, ..Parts::new(members, teams, slots, memory.as_ref()) };
+        // On an error the memory stays taken: others may know of it.
         let mut all = own.exchange(channel, slot, members)?;
         // Of itself it believes nothing that it reads where others may write.
         all[me] = own;
         // All see the same, so all give up or none.
-        if let Some(member) = all.iter().position(Parts::lacks) {
-            own.give(port, members.len(), slots);
-            return Err(Error::Refused { rank: ranks[member], reason: Refusal::OutOfMemory });
+        match (memory, all.iter().position(|parts| parts.start == 0)) {
+            (Some(memory), None) => form(port, &ranks, me, teams, slots, &all, memory),
+            (memory, lacking) => {
+                memory.into_iter().for_each(Memory::give);
+                let rank = ranks[lacking.unwrap_or(me)];
+                Err(Error::Refused { rank, reason: Refusal::OutOfMemory })
+            }
         }
-        form(port, &ranks, me, teams, slots, &all)
     }
 
     /// The group of all members.
@@ -176,6 +218,20 @@ impl<'j> Formation<'j> {
         }
         Retired { formation: Some(self), told: false }
     }
+
+    /// Nobody uses it any more.
+    fn give_up(self) {
+        let Formation { all, teams, messages, mut memory } = self;
+        let (me, used) = (all.rank(), messages.were_used());
+        for (number, mut group) in [Some(all)].into_iter().chain(teams).enumerate() {
+            if let Some(group) = &mut group {
+                memory.note_buffers(number, group);
+                group.give_extras();
+            }
+        }
+        messages.give_extras();
+        memory.give_up(me, used);
+    }
 }
 
 impl Retired<'_> {
@@ -202,48 +258,30 @@ impl Retired<'_> {
                 self.formation = None;
                 return Ok(true);
             }
-            formation.messages.leave();
+            formation.memory.leave(&formation.all, &formation.messages);
             self.told = true;
         }
         // From here on only the own parts are touched: those of the others may be gone.
-        if !formation.messages.is_left_alone() {
+        if !formation.memory.is_left_alone(&formation.all) {
             return Ok(false);
         }
-        let Some(Formation { all, teams, messages }) = self.formation.take() else { return Ok(true) };
-        teams.into_iter().flatten().for_each(Group::give_part);
-        messages.give_part();
-        all.give_part();
+        if let Some(formation) = self.formation.take() {
+            formation.give_up();
+        }
         Ok(true)
     }
 }
 
 impl Parts {
-    /// Takes memory for the parts of this rank.
-    fn take(port: &Port, plan: u64, size: usize, me: usize, teams: &[&[usize]], slots: usize) -> Parts {
-        let part = || take_part(port, size).map_or(0, |start| start as u64);
-        let bytes = Messages::bytes_for(slots, size);
-        let messages = bytes.and_then(|bytes| port.ni().take_sparse(bytes)).map_or(0, |start| start as u64);
-        let mut parts = Parts { plan, messages, all: part(), teams: [UNUSED; TEAMS_MAX], lists: [0; TEAMS_MAX] };
-        for ((start, list), team) in parts.teams.iter_mut().zip(&mut parts.lists).zip(teams) {
-            *start = if **team == [me] { UNUSED } else { part() };
+    fn new(members: &[usize], teams: &[&[usize]], slots: usize, memory: Option<&Memory>) -> Parts {
+        // Those who ask for other teams would look for what they share elsewhere.
+        let plan = checksum(members, slots * (TEAMS_MAX + 1) + teams.len());
+        let mut parts =
+            Parts { plan, note: 0, start: memory.map_or(0, |memory| memory.start as u64), lists: [0; TEAMS_MAX] };
+        for (list, team) in parts.lists.iter_mut().zip(teams) {
             *list = checksum(team, team.len());
         }
         parts
-    }
-
-    /// Whether there was no memory for some of them.
-    fn lacks(&self) -> bool {
-        self.messages == 0 || self.all == 0 || self.teams.contains(&0)
-    }
-
-    /// Gives it back, as far as there was any.
-    fn give(&self, port: &Port, size: usize, slots: usize) {
-        for start in [self.all].iter().chain(&self.teams).filter(|start| !matches!(**start, 0 | UNUSED)) {
-            port.ni().give_heap(*start as usize, part_bytes(port, size).unwrap_or(0));
-        }
-        if let (Ok(bytes), 1..) = (Messages::bytes_for(slots, size), self.messages) {
-            port.ni().give_heap(self.messages as usize, bytes);
-        }
     }
 
     /// Tells all others, and hears what they tell.
@@ -258,6 +296,9 @@ impl Parts {
             channel.recv(bytemuck::bytes_of_mut(theirs), *member, slot)?;
         }
         // All were heard, so nothing is left in the slot whatever they said.
+        if let Some((theirs, member)) = all.iter().zip(members).find(|(theirs, _)| theirs.note != self.note) {
+            return Err(unlike(Formation::NOTE, channel.rank_of(*member)?, self.note, theirs.note));
+        }
         match all.iter().zip(members).find(|(theirs, _)| theirs.plan != self.plan) {
             None => Ok(all),
             Some((&Parts { plan: theirs, .. }, member)) => {
@@ -282,12 +323,20 @@ fn form<'j>(
     teams: &[&[usize]],
     slots: usize,
     all: &[Parts],
+    memory: Memory,
 ) -> Result<Formation<'j>> {
+    let plan = memory.plan;
+    for (rank, parts) in ranks.iter().zip(all) {
+        port.ni().check_own_part(*rank, parts.start, plan.bytes())?;
+    }
     let part = part_bytes(port, ranks.len())?;
-    let group = |list: &[usize], start: &dyn Fn(&Parts) -> u64| -> Result<Group<'j>> {
-        let find = |member: &usize| Member::find(port.ni(), ranks[*member], start(&all[*member]), part);
+    let group = |list: &[usize], number: usize| -> Result<Group<'j>> {
+        let start = |member: usize| all[member].start as usize + plan.group(number);
+        let find = |member: &usize| Member::find(port.ni(), ranks[*member], start(*member) as u64, part);
         let members = list.iter().map(find).collect::<Result<_>>()?;
-        Group::over(port, members, start(&all[me]) as usize, ranks.len())
+        let group = Group::over(port, members, start(me), ranks.len())?;
+        group.has_buffers.set(memory.buffered >> number & 1 != 0);
+        Ok(group)
     };
     for (index, team) in teams.iter().enumerate() {
         let mine = all[me].lists[index];
@@ -299,18 +348,15 @@ fn form<'j>(
     let everyone: Vec<usize> = (0..ranks.len()).collect();
     let made = teams.iter().enumerate().map(|(index, team)| match **team == [me] {
         true => Ok(None),
-        false => group(team, &|parts| parts.teams[index]).map(Some),
+        false => group(team, 1 + index).map(Some),
     });
-    let bytes = Messages::bytes_for(slots, ranks.len())?;
-    let mut places = Vec::with_capacity(ranks.len());
-    for (rank, parts) in ranks.iter().zip(all) {
-        port.ni().check_own_part(*rank, parts.messages, bytes)?;
-        places.push((*rank, parts.messages as usize));
-    }
+    let place = |(rank, parts): (&usize, &Parts)| (*rank, parts.start as usize + plan.messages());
+    let places: Vec<(usize, usize)> = ranks.iter().zip(all).map(place).collect();
     Ok(Formation {
         teams: made.collect::<Result<_>>()?,
-        all: group(&everyone, &|parts| parts.all)?,
+        all: group(&everyone, 0)?,
         messages: Messages::over(port, slots, &places, me),
+        memory,
     })
 }
 

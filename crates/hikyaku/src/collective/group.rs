@@ -54,6 +54,8 @@ pub struct Group<'j> {
     /// Offset of the own part in the own heap, and its size.
     pub(super) start: usize,
     pub(super) part_bytes: usize,
+    /// Whether there is memory behind the buffers of the own part.
+    pub(super) has_buffers: Cell<bool>,
     /// Of a group over several hosts.
     pub(super) far: Option<Far>,
     /// Calls entered.
@@ -161,6 +163,7 @@ impl<'j> Group<'j> {
             crowded,
             start,
             part_bytes: part_bytes(port, room)?,
+            has_buffers: Cell::new(true),
             far,
             number: Cell::new(0),
             contributed: Cell::new(0),

@@ -107,10 +107,15 @@ impl<'j> Group<'j> {
 
     /// Gives back the memory of a group that no member uses any more.
     pub(super) fn give_part(mut self) {
+        self.give_extras();
+        self.port.ni().give_heap(self.start, self.part_bytes);
+    }
+
+    /// Gives back what it has besides its part.
+    pub(super) fn give_extras(&mut self) {
         if let Some(messages) = self.slots.take() {
             messages.give_part();
         }
-        self.port.ni().give_heap(self.start, self.part_bytes);
         if let Some(start) = self.stage.take() {
             self.port.ni().give_heap(start, STAGE_BYTES);
         }

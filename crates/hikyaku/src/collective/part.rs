@@ -71,9 +71,10 @@ impl Entry {
     }
 }
 
-const BUFFERS_START: usize = size_of::<Part>().next_multiple_of(PAGE_BYTES);
+/// Bytes of the words, behind which the buffers begin.
+pub(super) const WORD_BYTES: usize = size_of::<Part>().next_multiple_of(PAGE_BYTES);
 /// What each member takes from its heap for a group.
-pub(super) const PART_BYTES: usize = BUFFERS_START + SLOT_COUNT as usize * BUFFER_BYTES;
+pub(super) const PART_BYTES: usize = WORD_BYTES + SLOT_COUNT as usize * BUFFER_BYTES;
 
 /// A member's part, found.
 #[derive(Clone, Copy)]
@@ -117,6 +118,6 @@ impl<'m> Member<'m> {
     /// Its buffer for a slot.
     #[inline(always)]
     pub fn buffer(self, slot: usize) -> Span<'m> {
-        self.span().part(BUFFERS_START + slot * BUFFER_BYTES, BUFFER_BYTES)
+        self.span().part(WORD_BYTES + slot * BUFFER_BYTES, BUFFER_BYTES)
     }
 }

@@ -7,7 +7,7 @@ use super::wire::roster::Roster;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::job::keep::Anchor;
-use crate::ni::{Port, Symmetric, background};
+use crate::ni::{Port, Symmetric};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -130,8 +130,7 @@ impl<'j> Messages<'j> {
     }
 
     fn between(port: &'j Port, slots: usize, roster: Roster, size: usize, me: usize) -> Messages<'j> {
-        let core = Rc::new(Core::new(port.ni().clone(), slots, roster, size, me));
-        background::register(&core.ni.workplaces, &core);
+        let core = Core::new(port.ni().clone(), slots, roster, size, me);
         let port = Anchor::new(port);
         Messages { port, mode: Cell::new(Mode::Standard), core, started: Cell::default(), scopes: Cell::new(0) }
     }

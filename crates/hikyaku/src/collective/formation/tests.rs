@@ -89,3 +89,55 @@ fn what_was_sent_before_leaving_is_received() {
     })
     .unwrap();
 }
+
+/// Whatever was done with the memory: a barrier, buffers, messages short and long, or nothing.
+#[test]
+fn memory_that_was_given_up_is_used_again_as_new() {
+    crate::local(3, |job| {
+        let channel = FormationChannel::new(job, 1)?;
+        let (me, next, last) = (job.rank(), (job.rank() + 1) % 3, (job.rank() + 2) % 3);
+        let mut starts = Vec::new();
+        for turn in 0..24u64 {
+            let formed = Formation::new(&channel, 0, &[0, 1, 2], &[&[0, 1, 2]], 2)?;
+            starts.push(formed.memory.start);
+            if turn & 1 != 0 {
+                formed.all.barrier()?;
+            }
+            if turn & 2 != 0 {
+                let mut sums = vec![turn + me as u64; 1000];
+                formed.team(0).unwrap().allreduce(&mut sums, crate::collective::Sum)?;
+                assert_eq!(sums, vec![3 * turn + 3; 1000]);
+            }
+            if turn & 4 != 0 {
+                for bytes in [8, 5_000, 100_000] {
+                    formed.messages.send_owned(vec![turn as u8; bytes].into(), next, 1)?;
+                    let mut got = vec![0; bytes];
+                    formed.messages.recv(&mut got, last, 1)?;
+                    assert_eq!(got, vec![turn as u8; bytes]);
+                }
+            }
+            free(formed.retire())?;
+        }
+        starts.dedup();
+        assert_eq!(starts.len(), 1);
+        job.barrier()
+    })
+    .unwrap();
+}
+
+/// Only what all formations need is there before they are used, and it goes with them.
+#[test]
+fn idle_formations_take_some_kilobytes() {
+    crate::local(2, |job| {
+        let channel = FormationChannel::new(job, 1)?;
+        let formed: Vec<_> =
+            (0..100).map(|_| Formation::new(&channel, 0, &[0, 1], &[&[0, 1]], 20)).collect::<Result<_>>()?;
+        job.barrier()?;
+        let blocks = rustix::fs::fstat(job.ni.memory.segment.file()).unwrap().st_blocks as usize;
+        assert!(blocks * 512 < 2 * 100 * 32 * 1024, "{blocks}");
+        job.barrier()?;
+        formed.into_iter().try_for_each(|formed| free(formed.retire()))?;
+        job.barrier()
+    })
+    .unwrap();
+}

@@ -13,8 +13,8 @@
 //! seldom read.
 
 use super::group::NearGroup;
-use crate::collective::label::{Label, same_number};
-use crate::collective::part::{Entry, Part};
+use crate::collective::label::{Kind, Label, same_number};
+use crate::collective::part::{Entry, PART_BYTES, Part, WORD_BYTES};
 use crate::collective::round::Round;
 use crate::collective::words::SLOT_COUNT;
 use crate::error::Result;
@@ -45,7 +45,19 @@ impl<'g> NearGroup<'g, '_> {
         }
         self.number.set(number);
         self.history.set(round.checksum());
+        if !self.has_buffers.get() && label.kind != Kind::Barrier {
+            self.take_buffers()?;
+        }
         Ok(round)
+    }
+
+    /// Puts memory behind the own buffers, before anybody writes there: the first call that may need them does.
+    #[cold]
+    fn take_buffers(self) -> Result<()> {
+        let taken = self.port.ni().commit_heap(self.start + WORD_BYTES, PART_BYTES - WORD_BYTES);
+        taken.map_err(|error| self.quit_with(error))?;
+        self.has_buffers.set(true);
+        Ok(())
     }
 
     /// Waits until every member has finished call `needed`.

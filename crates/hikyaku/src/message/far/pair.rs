@@ -21,6 +21,7 @@ impl<'c> FarPair<'c> {
     pub fn tell(self, member: usize, at: usize, words: &[u64]) {
         if !self.link.tell(&self.core.ni, at, words) {
             self.core.owing.borrow_mut().push(member);
+            self.core.watch();
         }
     }
 }

@@ -18,7 +18,7 @@ impl<'c> NearPair<'c> {
         }
         let bytes = pool::rounded(size_of::<Node>() + data.len());
         let kept = self.core.pool.borrow_mut().take(bytes);
-        let start = kept.or_else(|| self.core.ni.take_heap(bytes).ok())?;
+        let start = kept.or_else(|| self.core.new_node(bytes))?;
         if entry < self.core.slots {
             self.theirs().high().raise(&mut peer.high, entry);
         }
@@ -96,6 +96,17 @@ impl Core {
             let bytes = node.bytes - header;
             self.ni.memory.segment.release(self.ni.own_span(node.start + header, bytes), bytes);
         }
+    }
+
+    /// Memory for a node of `bytes`, which were rounded; and for more like it, which are kept: a call to the system costs more than
+    /// a short message.
+    fn new_node(&self, bytes: usize) -> Option<usize> {
+        let count = (pool::TAKEN_BYTES / bytes).max(1);
+        let Ok(start) = self.ni.take_heap(count * bytes) else { return self.ni.take_heap(bytes).ok() };
+        for number in 1..count {
+            self.give_node(OwnNode { start: start + number * bytes, bytes, number: 0 });
+        }
+        Some(start)
     }
 
     /// Gives an own node back, which the receiver does not look at any more.

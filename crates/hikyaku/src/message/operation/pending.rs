@@ -37,6 +37,10 @@ impl Background for Core {
         self.move_spooled();
         self.advance_pending(all);
     }
+
+    fn rests(&self) -> bool {
+        self.rest()
+    }
 }
 
 impl Core {
@@ -147,6 +151,7 @@ impl Core {
             }
             Err(error) => return Err(error),
         };
+        self.watch();
         let ticket = self.pending.borrow_mut().add(flight);
         self.state(member).borrow_mut().slots[entry].send.under_way = Some(ticket);
         Ok(false)
@@ -180,6 +185,7 @@ impl Core {
         check_long(&op.buffer)?;
         self.enter(op.member);
         self.post(&mut op);
+        self.watch();
         let mut peer = self.state(op.member).borrow_mut();
         let receive = &mut peer.slots[op.entry].receive;
         receive.under_way = Some(UnderWay::Flight(self.pending.borrow_mut().add(Flight::Receive(op))));

@@ -6,7 +6,6 @@ use crate::message::pair::Pair;
 use crate::message::state::core::Core;
 use crate::message::state::far_link::FarLink;
 use crate::ni::{By, Wait};
-use crate::sync::atomic::Ordering;
 
 impl Messages<'_> {
     /// Waits until everything this rank has sent was taken, and it knows, and until nothing is under way from here any more. Fails if a
@@ -35,9 +34,15 @@ impl Messages<'_> {
     /// Gives back the memory of messages that no member uses any more.
     pub(crate) fn give_part(self) {
         let core = self.core.clone();
+        self.give_extras();
+        core.ni.give_heap(core.roster.part(core.me), core.layout.peer_bytes * core.size);
+    }
+
+    /// Gives back what they have besides their part.
+    pub(crate) fn give_extras(self) {
+        let core = self.core.clone();
         drop(self);
         core.give_nodes();
-        core.ni.give_heap(core.roster.part(core.me), core.layout.peer_bytes * core.size);
     }
 
     /// Waits until nothing is under way from here any more, whether it is taken or not.
@@ -46,20 +51,9 @@ impl Messages<'_> {
         far.try_for_each(|link| self.await_clear(link))
     }
 
-    /// Tells all others, who are near, that this rank does not touch their parts any more.
-    pub(crate) fn leave(&self) {
-        for member in 0..self.core.size {
-            self.core.their_side(member).left().store(1, Ordering::Release);
-        }
-    }
-
-    /// Whether nobody else touches the part of this rank any more: all others, who are near, have left, or have ended.
-    pub(crate) fn is_left_alone(&self) -> bool {
-        let core = &self.core;
-        let has_left = |member: usize| core.own_side(member).left().load(Ordering::Acquire) != 0;
-        let state = |member: usize| core.ni.state_of(core.rank_of(member));
-        let has_ended = |member: usize| state(member).is_over();
-        (0..core.size).all(|member| member == core.me || has_left(member) || has_ended(member))
+    /// Whether this rank has sent or received anything here, or tried to: otherwise it has written nothing to the words of anybody.
+    pub(crate) fn were_used(&self) -> bool {
+        self.core.links.all_met().next().is_some()
     }
 
     /// A member that has ended has nothing to lose.

@@ -18,6 +18,7 @@ impl Core {
         if buffer.bytes > EAGER_MAX || !buffer.shape.is_whole() {
             return None;
         }
+        self.watch();
         let place = self.pending.borrow_mut().add_name(Name { member: member as u32, entry: entry as u32 });
         Some(Waiting { start: buffer.start, bytes: buffer.bytes as u32, place })
     }

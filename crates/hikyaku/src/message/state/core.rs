@@ -13,10 +13,10 @@ use crate::message::buffer::own::OwnSpots;
 use crate::message::buffer::spot::Buffer;
 use crate::message::wire::layout::{DOMAINS, Home, Layout, Side};
 use crate::message::wire::roster::Roster;
-use crate::ni::{By, Ni};
+use crate::ni::{By, Ni, background};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 /// What goes on without the program's calls: other waits of this thread move it too.
@@ -46,12 +46,16 @@ pub(in crate::message) struct Core {
     pub own_spots: Rc<OwnSpots>,
     /// Where the next search for a message of any rank begins, so that none is always first.
     pub turn: Cell<usize>,
+    /// Waits of the thread look here.
+    is_watched: Cell<bool>,
+    /// By which they do.
+    this: Weak<Core>,
 }
 
 impl Core {
     /// For `slots` slots with each of `size` members, of which this rank is number `me`.
-    pub fn new(ni: Arc<Ni>, slots: usize, roster: Roster, size: usize, me: usize) -> Core {
-        Core {
+    pub fn new(ni: Arc<Ni>, slots: usize, roster: Roster, size: usize, me: usize) -> Rc<Core> {
+        Rc::new_cyclic(|this| Core {
             ni,
             layout: Layout::new(DOMAINS * slots),
             slots,
@@ -68,7 +72,33 @@ impl Core {
             pending: RefCell::default(),
             own_spots: Rc::default(),
             turn: Cell::new(0),
+            is_watched: Cell::new(false),
+            this: this.clone(),
+        })
+    }
+
+    /// Something is under way, which waits of the thread move on from now on. They look at those alone that have said so: a program
+    /// may have thousands of groups.
+    #[inline(always)]
+    pub fn watch(&self) {
+        if !self.is_watched.replace(true) {
+            self.begin_watch();
         }
+    }
+
+    #[cold]
+    fn begin_watch(&self) {
+        if let Some(this) = self.this.upgrade() {
+            background::register(&self.ni.workplaces, &this);
+        }
+    }
+
+    /// Whether nothing is under way; then it is not watched any more.
+    pub fn rest(&self) -> bool {
+        let is_idle = self.pending.try_borrow().is_ok_and(|pending| pending.is_idle());
+        let rests = is_idle && self.spooled.get() == 0 && self.owing.try_borrow().is_ok_and(|owing| owing.is_empty());
+        self.is_watched.set(!rests);
+        rests
     }
 
     /// A member, whose link is made if there is none.
@@ -171,6 +201,7 @@ impl Core {
     }
 
     /// What a near member holds for this rank, whether they have talked or not.
+    #[cfg(test)]
     pub fn their_side(&self, member: usize) -> Side<'_> {
         assert!(self.ni.is_near(self.rank_of(member)), "a near member");
         self.side_of(member, self.me)
@@ -193,6 +224,7 @@ impl Core {
 
     /// Adds a send to those of its slot.
     pub fn spool(&self, member: usize, entry: usize, spooled: Spooled) {
+        self.watch();
         let mut spool = self.spool.borrow_mut();
         spool.used += spooled.takes;
         spool.waiting += 1;

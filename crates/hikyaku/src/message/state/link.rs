@@ -105,7 +105,7 @@ mod tests {
     fn members_are_where_they_were_in_a_forked_child() {
         crate::local(2, |job| {
             let messages = job.messages(1).unwrap();
-            let look = || messages.core.own_side(1 - job.rank()).left().load(std::sync::atomic::Ordering::Relaxed);
+            let look = || messages.core.own_side(1 - job.rank()).post(0).look().0;
             assert_eq!(in_fork(|| 2 * look() as i32), 0);
             job.barrier()
         })

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 pub(in crate::message) const NODE_MAX: usize = 16 << 10;
 /// Bytes of all that are kept, at most.
 const KEPT_MAX: usize = 256 << 10;
+/// Bytes that are taken from the heap for short nodes at once.
+pub(in crate::message) const TAKEN_BYTES: usize = 16 << 10;
 /// Bytes of the shortest.
 const NODE_MIN: usize = 128;
 

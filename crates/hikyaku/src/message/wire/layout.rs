@@ -7,7 +7,6 @@ use super::slot::{Deal, Head, Marks, PIECE_BYTES, PIECE_COUNT, Payload, Post, Sp
 use crate::memory::span::Span;
 use crate::ni::Ni;
 use crate::sync::Shared;
-use crate::sync::atomic::AtomicU64;
 use crate::sync::line::Line;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -31,7 +30,6 @@ pub(in crate::message) struct Layout {
     deals: usize,
     links: usize,
     pub high: usize,
-    left: usize,
     marks: usize,
     bounces: usize,
     pub peer_bytes: usize,
@@ -52,16 +50,14 @@ impl Layout {
         let wants = part(entries * size_of::<Line<Spot>>());
         let deals = part(entries * size_of::<Line<Deal>>());
         let links = part(entries * size_of::<Next>());
-        // One writer, one line.
-        let high = part(size_of::<High>() + size_of::<AtomicU64>());
-        let left = high + size_of::<High>();
+        let high = part(size_of::<High>());
         let marks = part(BOUNCE_COUNT * size_of::<Marks>());
         let bounces = part(BOUNCE_COUNT * EAGER_MAX);
         // A far pair has its own words in place of all before these.
         assert!(entries * size_of::<FarSlot>() <= high);
         // Peers write different parts: no page is shared, so that an idle pair takes no memory.
         let peer_bytes = end.next_multiple_of(crate::memory::segment::PAGE_BYTES);
-        Layout { heads, posts, lines, wants, deals, links, high, left, marks, bounces, peer_bytes }
+        Layout { heads, posts, lines, wants, deals, links, high, marks, bounces, peer_bytes }
     }
 
     /// Where a bounce buffer begins.
@@ -147,11 +143,6 @@ impl<'a> Side<'a> {
     #[inline(always)]
     pub fn high(self) -> &'a High {
         self.at(self.layout.high)
-    }
-
-    /// Not 0 once the peer does not touch this part any more, nor anything else that goes with these messages.
-    pub fn left(self) -> &'a AtomicU64 {
-        self.at(self.layout.left)
     }
 
     /// Which pieces of a bounce buffer have come.

@@ -30,12 +30,17 @@ impl Base {
         self.memory.commit(self.own_span(start, bytes), bytes)
     }
 
+    /// Makes whole pages of a part of the own heap zero, which are taken again when they are touched.
+    pub(crate) fn release_heap(&self, start: usize, bytes: usize) {
+        self.memory.segment.release(self.own_span(start, bytes), bytes);
+    }
+
     /// Gives a part of the own heap back. Not in a forked child, whatever it drops: the memory is its parent's.
     pub(crate) fn give_heap(&self, start: usize, bytes: usize) {
         if self.is_forked() {
             return;
         }
-        self.memory.segment.release(self.own_span(start, bytes), bytes);
+        self.release_heap(start, bytes);
         self.own_heap.lock().unwrap_or_else(|p| p.into_inner()).give(start, bytes);
     }
 

@@ -14,7 +14,16 @@ pub(crate) trait Background {
     /// Moves it on as far as it goes without waiting: some of it if there is much, or `all`. It may come back here: then
     /// there is nothing to do.
     fn advance(&self, all: bool);
+
+    /// Whether there is nothing to move on, so that waits need not look any more. Who says so is not looked at again until it
+    /// registers again.
+    fn rests(&self) -> bool {
+        false
+    }
 }
+
+/// So many are looked at rather than asked whether they rest: most programs have no more, and change all the time.
+const FEW: usize = 8;
 
 thread_local! {
     static UNDER_WAY: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
@@ -99,6 +108,12 @@ pub(crate) fn advance(all: bool) -> bool {
             Ok(None) | Err(_) => break,
         }
     }
+    let _ = UNDER_WAY.try_with(|list| {
+        let mut list = list.borrow_mut();
+        if list.len() > FEW {
+            list.retain(|entry| entry.work.upgrade().is_some_and(|work| !work.rests()));
+        }
+    });
     MOVED.get()
 }
 
@@ -117,6 +132,35 @@ mod tests {
         fn advance(&self, _: bool) {
             self.0.set(self.0.get() + 1);
         }
+    }
+
+    struct Sleeper(Cell<u32>);
+
+    impl Background for Sleeper {
+        fn advance(&self, _: bool) {
+            self.0.set(self.0.get() + 1);
+        }
+
+        fn rests(&self) -> bool {
+            true
+        }
+    }
+
+    /// However many there are, a wait has nothing to do for those that rest.
+    #[test]
+    fn what_rests_is_not_looked_at_until_it_registers_again() {
+        let of = Workplaces::default();
+        let all: Vec<_> = (0..100).map(|_| Rc::new(Sleeper(Cell::new(0)))).collect();
+        let looks = || all.iter().map(|work| work.0.get()).sum::<u32>();
+        all.iter().for_each(|work| register(&of, work));
+        advance(false);
+        assert_eq!(looks(), 100);
+        advance(false);
+        assert_eq!(looks(), 100);
+        register(&of, &all[0]);
+        advance(false);
+        assert_eq!((looks(), all[0].0.get()), (101, 2));
+        assert!(retire(&of));
     }
 
     /// A rank that has left touches no memory of others: what the program has leaked stays where it is.

@@ -202,6 +202,28 @@ fn the_last_node_keeps_its_place_and_not_its_memory() {
     left_in_the_last_node(10 * PAGE_BYTES, |byte| byte == 0);
 }
 
+/// Each call to the system costs more than such a message.
+#[test]
+fn short_nodes_are_taken_many_at_a_time() {
+    run(2, |job| {
+        let messages = job.messages(1)?;
+        if job.rank() == 0 {
+            // The first one is in its slot.
+            (0..2).try_for_each(|_| messages.send_owned([1; 8].into(), 1, 0))?;
+            let left = largest_free(job);
+            (0..100).try_for_each(|_| messages.send_owned([2; 8].into(), 1, 0))?;
+            assert_eq!(largest_free(job), left);
+        }
+        job.barrier()?;
+        if job.rank() == 1 {
+            let mut into = [0u8; 8];
+            (0..102).try_for_each(|_| messages.recv(&mut into, 0, 0).map(drop))?;
+            assert_eq!(into, [2; 8]);
+        }
+        job.barrier()
+    });
+}
+
 #[test]
 fn a_short_node_keeps_its_memory_for_the_next_message() {
     left_in_the_last_node(3 * PAGE_BYTES, |byte| byte == 7);
