@@ -4,10 +4,13 @@
 //! private memory (`process_vm_writev`), it takes what comes for undefined. Programs tell it better by sequences of instructions that
 //! change nothing on a processor, and that valgrind knows (`valgrind.h`).
 
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Asked once: the answer decides whether anything is told at all.
-static IS_RUNNING: LazyLock<bool> = LazyLock::new(|| request([RUNNING_ON_VALGRIND, 0, 0]) != 0);
+/// What was answered, which decides whether anything is told at all. Whoever finds that nobody has asked does.
+static ANSWER: AtomicU8 = AtomicU8::new(UNASKED);
+const UNASKED: u8 = 0;
+const NO: u8 = 1;
+const YES: u8 = 2;
 
 /// Requests, as valgrind numbers them; the second is memcheck's, and other tools ignore it.
 const RUNNING_ON_VALGRIND: u64 = 0x1001;
@@ -16,7 +19,17 @@ const MAKE_MEM_DEFINED: u64 = ((b'M' as u64) << 24 | (b'C' as u64) << 16) + 2;
 /// Whether anybody wants to know.
 #[inline]
 pub fn is_running() -> bool {
-    *IS_RUNNING
+    match ANSWER.load(Ordering::Relaxed) {
+        UNASKED => ask(),
+        answer => answer == YES,
+    }
+}
+
+#[cold]
+fn ask() -> bool {
+    let is_running = request([RUNNING_ON_VALGRIND, 0, 0]) != 0;
+    ANSWER.store(if is_running { YES } else { NO }, Ordering::Relaxed);
+    is_running
 }
 
 /// Another process has written, or may write from now on, so many bytes at `start`. Nothing happens to them.
