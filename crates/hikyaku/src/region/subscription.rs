@@ -167,7 +167,8 @@ impl<T: Pod> Subscription<'_, T> {
     ///     }
     ///     job.barrier()?;
     ///     assert_eq!(shared.get(5)?, 2.5);
-    ///     Ok(())
+    ///     shared.unsubscribe()?;
+    ///     region.free()
     /// })
     /// .unwrap();
     /// ```
