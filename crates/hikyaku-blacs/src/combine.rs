@@ -38,6 +38,9 @@ pub struct Coordinates {
 type Distance = u32;
 const DISTANCE_BYTES: usize = size_of::<Distance>();
 
+/// Of combines that go from process to process; a whole number of elements of any type.
+const PIECE_BYTES: usize = 1 << 20;
+
 /// How elements are combined that are only bytes: `fold` takes its second slice into the first.
 #[derive(Clone, Copy)]
 struct Combination<'f> {
@@ -102,11 +105,20 @@ impl Grid<'_> {
             let values = unsafe { std::slice::from_raw_parts_mut(run, matrix.bytes()) };
             return self.combine_bytes(circle, topology, values, how, root);
         }
-        let mut values = vec![0; matrix.bytes()];
-        matrix.walk().gather(&mut values);
-        self.combine_bytes(circle, topology, &mut values, how, root)?;
-        if gets_it {
-            matrix.walk().scatter(&values);
+        // A group divides what is long by itself. By messages it goes in pieces, which stay in the caches, and the next process works
+        // on one of them while this one works on the next.
+        let most = if topology == Topology::Default { matrix.bytes() } else { PIECE_BYTES };
+        let mut values = vec![0; matrix.bytes().min(most)];
+        let (mut from, mut into) = (matrix.walk(), matrix.walk());
+        let mut left = matrix.bytes();
+        while left > 0 {
+            let values = &mut values[..left.min(most)];
+            from.gather(values);
+            self.combine_bytes(circle, topology, values, how, root)?;
+            if gets_it {
+                into.scatter(values);
+            }
+            left -= values.len();
         }
         Ok(())
     }
