@@ -120,6 +120,14 @@ pub enum Error {
         /// The area id.
         id: u32,
     },
+    /// A rank has pinned some of the area, and has not released it yet.
+    #[error("rank {rank} has pinned some of area {id}, which can be taken away when it has released that")]
+    AreaPinned {
+        /// The rank that has the pin.
+        rank: usize,
+        /// The area id.
+        id: u32,
+    },
     /// This rank already uses that area id, or the id is beyond the table.
     #[error("area id {id} is taken or beyond the table (ids 0 to {})", .max - 1)]
     AreaIdTaken {
@@ -377,6 +385,12 @@ pub enum Refusal {
     HandlerPanicked = 5,
     /// It cannot be reached by the rank that was to write there.
     Unreached = 6,
+    /// The pointer there leads nowhere.
+    NoPointer = 7,
+    /// The chain of commands there loops, or has something in it that is no command.
+    BadChain = 8,
+    /// The chain of commands there is not for so many bytes.
+    ChainTooShort = 9,
 }
 
 impl Refusal {
@@ -388,6 +402,9 @@ impl Refusal {
             4 => Refusal::OutOfMemory,
             5 => Refusal::HandlerPanicked,
             6 => Refusal::Unreached,
+            7 => Refusal::NoPointer,
+            8 => Refusal::BadChain,
+            9 => Refusal::ChainTooShort,
             _ => Refusal::UnknownArea,
         }
     }
@@ -402,6 +419,9 @@ impl fmt::Display for Refusal {
             Refusal::OutOfMemory => "it does not have enough memory for its part",
             Refusal::HandlerPanicked => "the handler panicked there before it answered",
             Refusal::Unreached => "the rank that was to write there cannot reach it",
+            Refusal::NoPointer => "the pointer there leads nowhere",
+            Refusal::BadChain => "the chain of commands there loops, or has something in it that is no command",
+            Refusal::ChainTooShort => "the chain of commands there is not for so many bytes",
         })
     }
 }
@@ -439,6 +459,7 @@ impl fmt::Debug for Error {
             NotAtTarget { rank, target }
             UnknownArea { rank, id }
             AreaRevoked { rank, id }
+            AreaPinned { rank, id }
             AreaIdTaken { id, max }
             WrongElement { bytes, element }
             HandlerTaken { id, max }
@@ -493,6 +514,7 @@ impl Error {
             | Error::NotAtTarget { rank, .. }
             | Error::UnknownArea { rank, .. }
             | Error::AreaRevoked { rank, .. }
+            | Error::AreaPinned { rank, .. }
             | Error::ReplyTooLong { rank, .. }
             | Error::Mismatch { rank, .. } => Some(*rank),
             _ => None,

@@ -31,17 +31,22 @@
 //! | have memory on one rank, by id | [`Port::area`], [`Port::register`], [`Port::open_area`] |
 //! | have memory that messages move without a system call | [`Port::block`] |
 //! | move data | [`Port::push`], [`Port::pull`], [`Port::push_notify`], [`Port::push_notify_add`] |
-//! | move parts of a range: columns, marked or changed elements | [`Port::push_stride`], [`Port::push_bitmap`], [`Port::push_diff`], and their pulls |
+//! | move parts of a range: columns, marked or changed elements | [`Port::push_stride`], [`Port::push_bitmap`], [`Port::push_diff`], and their pulls; [`Port::push_parts_notify`] |
+//! | keep an area while a peer uses it | [`Port::pin`], [`Port::wait_unpinned`] |
 //! | write the same to several ranks | [`Port::recipients`], [`Port::multicast`] |
 //! | copy between two other ranks | [`Port::copy`], [`Port::copy_notify`] |
-//! | move data while computing | [`Port::scope`], [`TransferScope::start_pull`], [`TransferScope::start_push`] |
+//! | move data while computing | [`Port::scope`], [`TransferScope::start_pull`], [`TransferScope::start_push`], [`TransferScope::start_push_parts`] |
 //! | set and wait for flags | [`Port::word`], [`Port::wait`], [`Port::wait_any`] |
 //! | change a word atomically | [`Port::atomic`], [`Port::fetch_add`], [`Port::compare_swap`] |
 //! | run code at a peer | [`Port::register_handler`], [`Port::send`], [`Port::call`], [`Port::call_with`] |
 //! | serve peers while computing | [`Port::start_ni_thread`] |
 //! | communicate from several threads | [`Port::open`] |
 //! | send to whoever receives by key, as MPI does by tag | [`Job::matching`], [`matching::Matching`] |
+//! | send to whoever receives by tag, through a buffer at each receiver | [`Job::exchange`], [`exchange::Exchange`] |
 //! | let one rank at a time do something | [`Job::mutex`] |
+//! | collect items of all ranks at one | [`Job::queue`], [`Queue`] |
+//! | run tasks when their inputs are there, on several threads | [`Job::tasks`], [`task::Data`], [`task::when`] |
+//! | await words, messages, barriers and locks in any executor | [`Port::events`], [`task::Awaits`] |
 //! | wait for everyone | [`Job::barrier`], [`Group::barrier`], [`Job::counting_barrier`] |
 //! | do something together with some or all ranks | [`Job::world`], [`Job::new_world`], [`Job::group`], [`Group`] |
 
@@ -75,6 +80,8 @@ pub mod collective;
 mod counting;
 #[cfg(not(loom))]
 mod error;
+#[cfg(not(loom))]
+pub mod exchange;
 #[cfg(all(test, not(loom)))]
 mod fuzz;
 #[cfg(not(loom))]
@@ -91,6 +98,8 @@ mod memory;
 pub mod message;
 #[cfg(not(loom))]
 mod ni;
+#[cfg(not(loom))]
+pub mod passing;
 /// For tests of tests.
 #[cfg(hikyaku_planted)]
 #[doc(hidden)]
@@ -98,12 +107,16 @@ pub mod planted;
 #[cfg(not(hikyaku_planted))]
 mod planted;
 #[cfg(not(loom))]
+mod queue;
+#[cfg(not(loom))]
 mod region;
 /// What the environment can say.
 #[cfg(not(loom))]
 pub mod settings;
 #[doc(hidden)]
 pub mod sync;
+#[cfg(not(loom))]
+pub mod task;
 #[cfg(not(loom))]
 mod transport;
 
@@ -129,8 +142,13 @@ pub mod ffi {
     pub use crate::matching::{Parts, RawMatching, Request, pack_changes};
     pub use crate::memory::copy::copy_out;
     pub use crate::message::operation::raw::RawMessages;
-    pub use crate::ni::{Namer, RawMulticast, RawParts, RawPort, RawTransfers, Units, name_calls_by, stand_by};
+    pub use crate::ni::{
+        ByteParts, Namer, RawIndirect, RawMulticast, RawParts, RawPins, RawPort, RawStartedParts, RawTransfers, Units,
+        at_work, name_calls_by, port_count, stand_by,
+    };
+    pub use crate::queue::{Popped, RawQueue};
     pub use crate::region::RawRegion;
+    pub use crate::sync::places::Places;
 }
 
 /// What a transport between hosts must do, and those there are. Not yet in its final form.
@@ -200,9 +218,10 @@ pub use self::{
     lock::{Mutex, MutexGuard},
     memory::atomic::{Atomic, AtomicNumber},
     ni::{
-        ARGUMENT_COUNT, Area, Arguments, Bitmap, Block, By, Context, Event, HANDLER_COUNT, Message, NiThread,
-        PAYLOAD_MAX, Place, Port, PreparedPush, Recipients, RemoteArea, Stride, Symmetric, Transfer, TransferScope,
-        Twin, Until,
+        ARGUMENT_COUNT, Area, Arguments, Bitmap, Block, By, Chain, Commands, Context, Event, HANDLER_COUNT, Message,
+        NiThread, PAYLOAD_MAX, Parts, Pinned, Place, Pointer, Port, PreparedPush, PushPath, Recipients, Register,
+        RemoteArea, Stride, Symmetric, Through, Transfer, TransferScope, Twin, Until,
     },
+    queue::{Item, Items, Queue},
     region::{Region, Subscription},
 };

@@ -43,6 +43,10 @@ pub enum Bug {
     SlownessTakenForSilence,
     /// An old handle reaches the area that took the place of its own.
     KeyUnread,
+    /// Every packet through a chain begins with its first command.
+    SkipForgotten,
+    /// Every packet of a long push looks at its pointer anew.
+    PointerReread,
     /// Operations that are only counted are not waited for.
     CountUnread,
     /// An atomic operation is done twice.
@@ -179,6 +183,10 @@ pub enum Bug {
     HalfUpdateKept,
     /// The last but one to arrive at a counted barrier tells that all have.
     ArrivalsMiscounted,
+    /// An interface that counts arrivals tells only the ranks of its own host that all have come.
+    ReleasesKept,
+    /// The memory of a counted barrier is freed while ranks are still told that all have come.
+    ReleasesUnawaited,
     /// Of several receives that take a message the last one gets it.
     LaterReceiveFirst,
     /// A long message is dropped with the receive that is withdrawn from it.
@@ -187,6 +195,30 @@ pub enum Bug {
     BudgetIgnored,
     /// Whoever has no slot left for an offer uses one that is taken.
     OfferSlotReused,
+    /// The stamp of an item in a queue is written before the item.
+    StampBeforeItem,
+    /// A producer is told of room in a queue that it does not have yet.
+    RoomToldEarly,
+    /// A producer whose items nobody looks for does not say so.
+    DoorbellUnrung,
+    /// A message is written over others that were not received.
+    RingOverrun,
+    /// A message of another tag is lost.
+    SetAsideLost,
+    /// Any number of messages is set aside.
+    KeptUnbounded,
+    /// A task that reads does not wait for one before it that writes.
+    ReadersPassWriters,
+    /// A task that writes waits for the first of those that read only.
+    WritersPassReaders,
+    /// A worker that rests does not look at words when it is woken.
+    WordsUnseenAtRest,
+    /// That the rank has ended whose word a task waits for is not noticed.
+    EndOfWriterUnseen,
+    /// Tasks are run though their scope fails.
+    FailureIgnored,
+    /// A future that is cancelled is not told.
+    CancelUntold,
 }
 
 /// Whether this bug is planted in this thread.

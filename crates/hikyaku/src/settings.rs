@@ -24,7 +24,7 @@ pub struct Setting {
 }
 
 /// All settings.
-pub const SETTINGS: [Setting; 11] = [
+pub const SETTINGS: [Setting; 12] = [
     Setting {
         name: "HIKYAKU_HEAP",
         meaning: "address space for symmetric memory per rank",
@@ -80,6 +80,13 @@ pub const SETTINGS: [Setting; 11] = [
         accepted: "a name that `hikyaku info` lists, as tcp or verbs",
         default: "the best one there is",
         accepts: |_| true,
+    },
+    Setting {
+        name: "HIKYAKU_OFI_ENDPOINT",
+        meaning: "with HIKYAKU_TRANSPORT=ofi: the endpoints of libfabric, for all ranks alike; those for datagrams need no connections",
+        accepted: "reliable or datagram",
+        default: "reliable",
+        accepts: |text| matches!(text, "reliable" | "datagram"),
     },
     Setting {
         name: "HIKYAKU_UDP_SEAL",

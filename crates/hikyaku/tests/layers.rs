@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// From the top of that list on.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 16] = [
     "sync",
     "memory",
     "transport",
@@ -12,9 +12,13 @@ const LAYERS: [&str; 12] = [
     "lock",
     "counting",
     "region",
+    "queue",
     "message",
     "matching",
+    "exchange",
+    "passing",
     "collective",
+    "task",
     "launch",
 ];
 

@@ -15,11 +15,12 @@ mod model;
 
 use hikyaku::sync::atomic::{AtomicU64, Ordering};
 use hikyaku::sync::barrier::{Counter, Flags, partner};
-use hikyaku::sync::bell::{ANY, Bell};
+use hikyaku::sync::bell::{ANY, Bell, CREW};
 use hikyaku::sync::departure::depart;
 use hikyaku::sync::fence::Fences;
 use hikyaku::sync::gate::Gate;
 use hikyaku::sync::guard::Guard;
+use hikyaku::sync::places::Places;
 use hikyaku::transport::shm::ring::{Consumer, LINE_COUNT, Packet, Producer, Ring};
 use loom::sync::Arc;
 use loom::thread;
@@ -191,6 +192,53 @@ fn two_watches_on_one_bell() {
     });
 }
 
+/// Two workers of a crew sleep, and two pieces of work come, one for each: nobody sleeps while there is work, though none that has found some
+/// looks for more.
+///
+/// Fails with: the fence of `ring_one` left out; a bit that is taken without moving the sequence number; a ring for a sleeper that has just
+/// found something else, which is not passed on.
+#[test]
+fn a_crew_is_woken_one_by_one() {
+    fn take(work: &AtomicU64) -> bool {
+        let mut seen = work.load(Ordering::Acquire);
+        while seen > 0 {
+            match work.compare_exchange(seen, seen - 1, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+    explore(2, || {
+        let shared = Arc::new((Bell::new(), AtomicU64::new(0)));
+        let workers: Vec<_> = [0usize, 1]
+            .into_iter()
+            .map(|cell| {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    let (bell, work) = &*shared;
+                    let mut has_work = take(work);
+                    while !has_work {
+                        bell.sleep(FENCES, cell, CREW | 1, None, || {
+                            has_work = take(work);
+                            has_work
+                        });
+                        has_work = has_work || take(work);
+                    }
+                })
+            })
+            .collect();
+        let (bell, work) = &*shared;
+        for _ in 0..2 {
+            work.fetch_add(1, Ordering::AcqRel);
+            bell.ring_one(FENCES, CREW | 1);
+        }
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+}
+
 /// `ring_all` (a rank died) wakes whoever sleeps, whatever for.
 ///
 /// Fails with: a `ring_all` that wakes only the watchers of one word, or only the sleepers it sees without a fence.
@@ -231,7 +279,7 @@ fn an_armed_bell_misses_nothing() {
             if word.load(Ordering::Acquire) == 2 {
                 break;
             }
-            bell.await_sequence(1, seen);
+            bell.await_sequence(1, seen, None);
         }
         bell.disarm(1);
         sender.join().unwrap();
@@ -541,4 +589,54 @@ fn a_gate_opens_for_all_or_none() {
             waiting.into_iter().for_each(|thread| thread.join().unwrap());
         });
     }
+}
+
+// --------------------------------------------------------------------------------------------------------- places
+
+/// Threads take places and give them back, more threads than places: a place is one thread's at a time, what is kept there is as the one
+/// before has left it, and none is lost.
+///
+/// Fails with: a place taken relaxed, or given back relaxed (what is kept there is not ordered); taken by a load and a store (two have it).
+#[test]
+fn a_place_is_one_threads_at_a_time() {
+    const PLACES: usize = 2;
+    const TURNS: u64 = 2;
+    // Counts per place how often somebody had it.
+    fn take_turns(shared: &(Places, [Memory<u64>; PLACES])) -> u64 {
+        let (places, kept) = shared;
+        let mut had = 0;
+        for _ in 0..TURNS {
+            if let Some(place) = places.take() {
+                kept[place].set(kept[place].get() + 1);
+                places.give(place);
+                had += 1;
+            }
+        }
+        had
+    }
+    explore(3, || {
+        // The first place is somebody else's for good.
+        let shared = Arc::new((Places::new(PLACES, 1), [Memory::new(0), Memory::new(0)]));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let shared = shared.clone();
+                thread::spawn(move || take_turns(&shared))
+            })
+            .collect();
+        let had: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        let (places, kept) = &*shared;
+        assert_eq!((kept[0].get(), kept[1].get()), (0, had), "somebody had it alone each time");
+        assert!(had >= TURNS, "whoever found it taken was not alone");
+        assert_eq!((places.take(), places.take()), (Some(1), None), "it is there again");
+    });
+    // Both threads find a place where there are as many as threads.
+    explore(3, || {
+        let shared = Arc::new((Places::new(PLACES, 0), [Memory::new(0), Memory::new(0)]));
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || take_turns(&shared))
+        };
+        assert_eq!(take_turns(&shared) + other.join().unwrap(), 2 * TURNS);
+        assert_eq!(shared.1[0].get() + shared.1[1].get(), 2 * TURNS);
+    });
 }

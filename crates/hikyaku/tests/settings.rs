@@ -18,7 +18,7 @@ fn the_guide_has_every_setting_as_it_is() {
 }
 
 /// Variables that are read only by tests and by the benchmark of the sources.
-const OF_TESTS: [&str; 3] = ["HIKYAKU_FUZZ_INPUTS", "HIKYAKU_FUZZ_SEED", "HIKYAKU_TEST"];
+const OF_TESTS: [&str; 4] = ["HIKYAKU_BENCH_THREADS", "HIKYAKU_FUZZ_INPUTS", "HIKYAKU_FUZZ_SEED", "HIKYAKU_TEST"];
 
 #[test]
 fn every_variable_that_is_read_is_in_the_tables() {

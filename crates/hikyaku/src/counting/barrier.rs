@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::memory::atomic::Atomic;
+use crate::ni::arrival::{ARRIVALS, COUNT, RELEASES};
 use crate::ni::{Awaited, By, Place, Symmetric, Until, Wait, refuse_in_handler};
 use crate::planted::{Bug, planted};
 use std::cell::Cell;
@@ -12,34 +12,47 @@ use std::time::{Duration, Instant};
 /// How often whoever waits looks at the manager's words, though nobody has told it anything.
 const PATROL: Duration = Duration::from_millis(200);
 
-/// Words at the manager: how many arrivals there were, of all ranks and barriers.
-const COUNT: usize = 0;
-/// At each rank: the last barrier that all have come to.
-const COMPLETE: usize = 1;
-/// At the manager, from here on: how often each rank has arrived.
-const ARRIVALS: usize = 2;
-
 /// A barrier without a lifetime, for interfaces to other languages; programs in Rust use [`CountingBarrier`].
 #[derive(Debug)]
 pub struct RawCountingBarrier {
-    words: Symmetric<u64>,
+    pub(super) words: Symmetric<u64>,
     manager: usize,
     /// How often this rank has arrived, and how often it has waited for the others.
     arrived: Cell<u64>,
     passed: Cell<u64>,
+    /// Since when a rank is known to have left whose arrival may still be on its way.
+    missed: Cell<Option<Instant>>,
 }
 
 impl RawCountingBarrier {
     /// A barrier that `manager` counts. All ranks call it together, with the same argument.
     pub fn new(job: &Job, manager: usize) -> Result<RawCountingBarrier> {
         job.agree_on_counter(manager)?;
+        if job.ni.is_near(manager) {
+            // Whoever counts the last arrival has everything at hand.
+            job.ni.parties();
+        }
         let words = job.symmetric_for_group(ARRIVALS + job.size())?;
-        Ok(RawCountingBarrier { words, manager, arrived: Cell::new(0), passed: Cell::new(0) })
+        let (arrived, passed, missed) = (Cell::new(0), Cell::new(0), Cell::new(None));
+        Ok(RawCountingBarrier { words, manager, arrived, passed, missed })
     }
 
     /// Frees its memory. All ranks call it together.
     pub fn free(self, job: &Job) -> Result<()> {
+        if job.ni.spans_hosts() && !planted(Bug::ReleasesUnawaited) {
+            self.await_releases(job)?;
+        }
         job.free(self.words)
+    }
+
+    /// Waits until nobody writes to this rank's words any more: until it was told of every barrier that all have come to.
+    fn await_releases(&self, job: &Job) -> Result<()> {
+        // Afterwards no arrival is on its way, so the count is what it will be.
+        job.begin_free(&self.words)?;
+        let complete = job.read_silently(self.at(COUNT))? / job.size() as u64;
+        let (releases, watch) = job.own_word(self.words.here(RELEASES))?;
+        let met = || (releases.load(Ordering::Acquire) >= complete).then_some(());
+        job.wait_until(Wait::on(By::Anyone).watch(watch).of(Awaited::Word(Until::AtLeast(complete))), met)
     }
 
     fn at(&self, word: usize) -> Place<'_, u64> {
@@ -61,16 +74,9 @@ impl RawCountingBarrier {
         }
         job.initiator.check_peer(self.manager)?;
         let number = self.arrived.get() + 1;
-        // Before it is counted: whoever leaves afterwards has arrived, as anybody can see.
-        job.write_silently(self.at(ARRIVALS + job.rank()), number)?;
-        let before = job.change_silently(self.at(COUNT), Atomic::Add(1))?;
+        job.arrive(&self.words, self.manager, number)?;
         self.arrived.set(number);
-        if before + 1 == number * job.size() as u64 - u64::from(planted(Bug::ArrivalsMiscounted)) {
-            for rank in 0..job.size() {
-                // Whoever does not get it finds the count.
-                let _ = job.hint(self.words.at(rank, COMPLETE), number);
-            }
-        }
+        self.missed.set(None);
         Ok(())
     }
 
@@ -79,8 +85,8 @@ impl RawCountingBarrier {
         let number = self.awaited()?;
         job.ni.check_rank(job.rank())?;
         job.progress();
-        let (complete, _) = job.own_word(self.words.here(COMPLETE))?;
-        let is_complete = complete.load(Ordering::Acquire) >= number;
+        let (releases, _) = job.own_word(self.words.here(RELEASES))?;
+        let is_complete = releases.load(Ordering::Acquire) >= number;
         if is_complete {
             self.passed.set(number);
         } else if job.ni.departures() != 0 && refuse_in_handler().is_ok() {
@@ -93,24 +99,27 @@ impl RawCountingBarrier {
     pub fn wait(&self, job: &Job, timeout: Option<Duration>) -> Result<()> {
         refuse_in_handler()?;
         let number = self.awaited()?;
-        let (complete, watch) = job.own_word(self.words.here(COMPLETE))?;
+        let (releases, watch) = job.own_word(self.words.here(RELEASES))?;
         let deadline = timeout.and_then(|timeout| job.ni.now().checked_add(timeout));
         let left = |deadline: Instant| deadline.saturating_duration_since(job.ni.now());
         let mut departures = 0;
         let _patrol = job.patrol();
         loop {
             let met =
-                || (complete.load(Ordering::Acquire) >= number || departures != job.ni.departures()).then_some(());
+                || (releases.load(Ordering::Acquire) >= number || departures != job.ni.departures()).then_some(());
             let patience = deadline.map_or(PATROL, |deadline| left(deadline).min(PATROL));
             let wait = Wait::on(By::Rank(self.manager)).patrol(patience).watch(watch);
+            // Ranks of other hosts are counted when this one looks.
+            let counts = self.manager == job.rank() && job.ni.spans_hosts();
+            let wait = if counts { wait.always() } else { wait };
             match job.wait_until(wait.of(Awaited::Word(Until::AtLeast(number))), met) {
                 Ok(()) | Err(Error::Timeout { .. }) => {}
                 // What the manager did before its end counts.
-                Err(_) if complete.load(Ordering::Acquire) >= number => {}
+                Err(_) if releases.load(Ordering::Acquire) >= number => {}
                 Err(error) => return Err(error),
             }
             departures = job.ni.departures();
-            if complete.load(Ordering::Acquire) >= number || self.look(job, number)? {
+            if releases.load(Ordering::Acquire) >= number || self.look(job, number)? {
                 self.passed.set(number);
                 return Ok(());
             }
@@ -142,11 +151,24 @@ impl RawCountingBarrier {
             // First: what a rank did before its end counts.
             let end = job.ni.end_of(rank);
             if job.read_silently(self.at(ARRIVALS + rank))? < number {
+                let end = end.filter(|error| !self.may_follow(job, rank, error));
                 end.map_or(Ok(()), |error| Err(job.ni.failing(error)))?;
                 all = false;
             }
         }
         Ok(all)
+    }
+
+    /// Whether a rank that has left may have arrived before: its arrival was there when it left, but whoever receives it may be a
+    /// little late. A packet of this rank would come after it; only who looks into the manager's memory itself can be early.
+    fn may_follow(&self, job: &Job, rank: usize, end: &Error) -> bool {
+        let (ni, now) = (&job.ni, job.ni.now());
+        if !matches!(end, Error::PeerLeft { .. }) || ni.is_near(rank) || !ni.is_near(self.manager) {
+            return false;
+        }
+        let since = self.missed.get().unwrap_or(now);
+        self.missed.set(Some(since));
+        now.saturating_duration_since(since) < PATROL
     }
 }
 
@@ -174,7 +196,7 @@ impl RawCountingBarrier {
 #[derive(Debug)]
 pub struct CountingBarrier<'j> {
     job: &'j Job,
-    raw: RawCountingBarrier,
+    pub(super) raw: RawCountingBarrier,
 }
 
 impl Job {

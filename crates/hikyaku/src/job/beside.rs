@@ -59,6 +59,7 @@ fn run_on<T: Transport + 'static>(
             job: 77,
             fences: Fences::for_threads(),
             crowded: true,
+            cores: 1,
             threads: true,
             routes: Routes::from(&hosts, host_of[rank] as usize, &memory),
             far: Some(Arc::new(endpoint)),

@@ -27,10 +27,16 @@ pub(super) enum Operation {
     Counter = 9,
     Region = 10,
     RegionMemory = 11,
+    Queue = 12,
+    QueueMemory = 13,
+    Exchange = 14,
 }
 
 /// In place of bytes, of a rank that has no port left for an endpoint.
 pub(super) const NO_PORT: u64 = u64::MAX - 1;
+
+/// More than any job has ranks: who owns a queue, and how long its items are, is agreed on as one number.
+const QUEUE_OWNERS: u64 = 1 << 24;
 
 impl Operation {
     pub fn name(self) -> &'static str {
@@ -46,15 +52,17 @@ impl Operation {
             Operation::Matching => "matching",
             Operation::Counter => "counting_barrier",
             Operation::Region | Operation::RegionMemory => "region",
+            Operation::Queue | Operation::QueueMemory => "queue",
+            Operation::Exchange => "exchange",
         }
     }
 
     /// The one behind a number that came from a peer.
     fn from_u8(code: u8) -> Option<Operation> {
         use Operation::*;
-        [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex, Matching, Counter, Region, RegionMemory]
-            .into_iter()
-            .find(|it| *it as u8 == code)
+        let first = [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex, Matching, Counter, Region];
+        let later = [RegionMemory, Queue, QueueMemory, Exchange];
+        first.into_iter().chain(later).find(|it| *it as u8 == code)
     }
 
     /// The call of a rank with this argument.
@@ -71,6 +79,11 @@ impl Operation {
             Operation::RegionMemory if argument != u64::MAX => {
                 format!("region of {argument} bytes, with its directory")
             }
+            Operation::Queue => {
+                let (owner, item) = (argument % QUEUE_OWNERS, argument / QUEUE_OWNERS);
+                format!("queue(owner {owner}, items of {item} bytes)")
+            }
+            Operation::QueueMemory if argument != u64::MAX => format!("queue of {argument} bytes in all"),
             Operation::Matching if argument == NO_PORT => "matching without a port left for it (HIKYAKU_PORTS)".into(),
             Operation::Matching => format!("matching (number {argument} of this rank)"),
             _ if argument == u64::MAX => format!("{} of an impossible size", self.name()),
@@ -240,6 +253,22 @@ impl Job {
         refuse_in_handler()?;
         self.ni.check_rank(self.ni.rank)?;
         self.agree(Operation::Region, home as u64, self.ni.check_rank(home))
+    }
+
+    /// All ranks make a queue, with the same owner, of items of the same length.
+    pub(crate) fn agree_on_queue(&self, owner: usize, item: usize) -> Result<()> {
+        refuse_in_handler()?;
+        self.ni.check_rank(self.ni.rank)?;
+        let argument = (item as u64).saturating_mul(QUEUE_OWNERS).saturating_add(owner as u64 % QUEUE_OWNERS);
+        self.agree(Operation::Queue, argument, self.ni.check_rank(owner))
+    }
+
+    /// All ranks prepare message exchange, with buffers for so many messages of so many bytes together.
+    pub(crate) fn agree_on_buffers(&self, messages: usize, bytes: usize) -> Result<()> {
+        refuse_in_handler()?;
+        self.ni.check_rank(self.ni.rank)?;
+        let argument = (messages as u64).rotate_left(40) ^ bytes as u64;
+        self.agree(Operation::Exchange, argument, Ok(()))
     }
 
     /// All ranks prepare matched messages, under the same number; `None` if this rank has failed to.

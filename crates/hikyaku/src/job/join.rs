@@ -2,6 +2,7 @@
 
 use super::neighborhood::Neighborhood;
 use super::pmi::Protocol;
+use super::topology::own_cores;
 use super::watch::Watch;
 use super::wire::{self, DOOR_VARIABLE, HOSTS_VARIABLE, Hello, SOCKET_VARIABLE, Welcome};
 use super::{Config, Job, address, exit, inherited, rendezvous};
@@ -60,6 +61,7 @@ fn alone() -> Result<Job> {
         job,
         fences,
         crowded: false,
+        cores: own_cores(1),
         threads: false,
         routes,
         far: None,
@@ -175,6 +177,7 @@ fn enter(welcome: &Welcome, memory: JobMemory, launcher: Option<OwnedFd>, far: O
         job: welcome.job,
         fences,
         crowded,
+        cores: own_cores(memory.layout.count),
         threads: false,
         routes,
         far,

@@ -46,14 +46,14 @@ pub fn local_with<R: Send>(size: usize, config: Config, rank: impl Fn(&Job) -> R
     let layout = Layout::new(size, config.ports, config.heap_bytes)?;
     let memory = Arc::new(JobMemory::create(layout, config.choices.words())?);
     let (job, fences) = (random()?, Fences::for_threads());
-    let crowded = size > super::topology::cores().len();
+    let (crowded, cores) = (size > super::topology::cores().len(), super::topology::own_cores(size));
     // All interfaces exist before any rank runs: none can fail to start and leave the others waiting.
     let routes = Routes::from(&Hosts::one(size), 0, &memory);
     let interface = |rank| {
         let (routes, far, hardware, environment) = (routes.clone(), None, None, None);
         Ni::new(
             memory.clone(),
-            Settings { rank, job, fences, crowded, threads: true, routes, far, hardware, environment },
+            Settings { rank, job, fences, crowded, cores, threads: true, routes, far, hardware, environment },
         )
     };
     let interfaces = (0..size).map(interface).collect::<Result<Vec<_>>>()?;

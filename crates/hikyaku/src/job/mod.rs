@@ -7,6 +7,7 @@
 //! | `local` | ranks as threads of this process |
 //! | `beside` | ranks as threads that are far from each other, for tests |
 //! | `simulated` | ranks in virtual time |
+//! | `trial` | the same in tests, where chance decides what goes wrong |
 //! | `standstill` | a job in which every rank waits: who waits for what |
 //! | `asleep` | whether threads of the program can still do something |
 //! | `join` | this process as one rank, started by a launcher or alone |
@@ -57,6 +58,8 @@ mod simulated;
 pub(crate) mod standstill;
 mod symmetric;
 pub(crate) mod topology;
+#[cfg(test)]
+pub(crate) mod trial;
 pub(crate) mod tune;
 mod watch;
 pub(crate) mod wire;

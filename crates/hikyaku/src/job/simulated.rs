@@ -229,6 +229,7 @@ impl Sim {
                 job,
                 fences: Fences::for_threads(),
                 crowded: false,
+                cores: 1,
                 threads: true,
                 routes: routes[host].clone(),
                 far: Some(endpoint.clone()),

@@ -50,7 +50,22 @@ impl Job {
         self.allocate(Operation::RegionMemory, bytes)
     }
 
+    /// Allocates bytes on every rank for a queue. Only its owner uses more than a line of it.
+    pub(crate) fn symmetric_for_queue(&self, bytes: usize, is_owner: bool) -> Result<Symmetric<u8>> {
+        self.allocate_as(Operation::QueueMemory, bytes, is_owner)
+    }
+
+    /// Allocates bytes on every rank for message exchange; pages are taken when they are first touched.
+    pub(crate) fn symmetric_for_exchange(&self, bytes: usize) -> Result<Symmetric<u8>> {
+        self.allocate_as(Operation::Exchange, bytes, false)
+    }
+
     fn allocate<T: Pod>(&self, operation: Operation, len: usize) -> Result<Symmetric<T>> {
+        let is_sparse = matches!(operation, Operation::Messages | Operation::Channel | Operation::Endpoint);
+        self.allocate_as(operation, len, !is_sparse)
+    }
+
+    fn allocate_as<T: Pod>(&self, operation: Operation, len: usize, commit: bool) -> Result<Symmetric<T>> {
         crate::ni::refuse_in_handler()?;
         self.check_uninterrupted()?;
         self.ni.check_rank(self.ni.rank)?;
@@ -59,9 +74,8 @@ impl Job {
         let bytes = len.checked_mul(size_of::<T>()).filter(|_| possible).unwrap_or(usize::MAX);
         let Ok(mut heap) = self.symmetric.try_borrow_mut() else { return Err(inside_another()) };
         let start = heap.take(bytes);
-        let is_sparse = matches!(operation, Operation::Messages | Operation::Channel | Operation::Endpoint);
         let own = match start {
-            Some(start) => self.ni.ready_memory(start, bytes, !is_sparse),
+            Some(start) => self.ni.ready_memory(start, bytes, commit),
             None if bytes == usize::MAX => {
                 Err(Error::Invalid(format!("{len} elements of {} bytes make no area", size_of::<T>())))
             }
@@ -82,6 +96,14 @@ impl Job {
         }
     }
 
+    /// All ranks have come to free an area, and what each has sent there without waiting for it has been done. What that has set off may
+    /// still be on its way.
+    pub(crate) fn begin_free<T: Pod>(&self, area: &Symmetric<T>) -> Result<()> {
+        crate::ni::refuse_in_handler()?;
+        self.initiator.settle_hints()?;
+        self.agree(Operation::Free, area.start as u64, Ok(()))
+    }
+
     /// Frees a symmetric area. All ranks call it together. An area that is only dropped stays allocated until the
     /// job ends.
     ///
@@ -99,6 +121,8 @@ impl Job {
         if self.symmetric.try_borrow_mut().is_err() {
             return Err(inside_another());
         }
+        // Also what no flush waits for.
+        self.initiator.settle_hints()?;
         self.agree(Operation::Free, area.start as u64, Ok(()))?;
         // Everybody has given the area up, so nobody writes there any more.
         let bytes = area.len * size_of::<T>();

@@ -10,6 +10,16 @@ pub fn cores() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect()
 }
 
+/// How many of them threads of one rank have for themselves, where `ranks` are on this machine: all, if whoever started it has bound it
+/// to some; else an equal share.
+pub fn own_cores(ranks: usize) -> usize {
+    let allowed = cores().len();
+    // SAFETY: asks the system, and changes nothing.
+    let all = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    let is_bound = usize::try_from(all).is_ok_and(|all| allowed < all);
+    if is_bound { allowed.max(1) } else { (allowed / ranks.max(1)).max(1) }
+}
+
 /// The same, with those together that are threads of one core; cores of one processor, which share a cache, follow each other.
 pub fn machine() -> Vec<Vec<usize>> {
     let mut machine = BTreeMap::<_, Vec<usize>>::new();

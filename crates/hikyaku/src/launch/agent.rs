@@ -39,6 +39,9 @@ pub fn serve_as_agent() -> Result<()> {
     end_orphans();
     line.say(&match &served {
         Ok(()) => ToLauncher::Finished,
+        Err(Error::CannotStart { program, reason, exists }) => {
+            ToLauncher::CannotStart { program: program.clone(), reason: reason.clone(), exists: *exists }
+        }
         Err(error) => ToLauncher::Failed(error.to_string()),
     });
     line.finish();

@@ -29,12 +29,16 @@ pub(super) fn how(process: &OwnedFd, number: Option<u32>) -> Option<Ending> {
 
 /// What the system says of a process that has ended and whose parent has not asked yet.
 fn of_zombie(number: u32) -> Option<Ending> {
-    let line = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+    of_line(&std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?)
+}
+
+fn of_line(line: &str) -> Option<Ending> {
     // The name of the program is in brackets, and may have any letters.
     let fields: Vec<&str> = line.rsplit(')').next()?.split_whitespace().collect();
-    let is_zombie = fields.first() == Some(&"Z");
+    // The second while its parent asks: the kernel keeps the answer for others only after that.
+    let has_ended = matches!(*fields.first()?, "Z" | "X");
     // As `wait` would give it: the 52nd field, counted from the number of the process.
-    fields.get(49).filter(|_| is_zombie)?.parse().ok().map(ending)
+    fields.get(49).filter(|_| has_ended)?.parse().ok().map(ending)
 }
 
 /// What `wait` gives, in words.
@@ -99,6 +103,22 @@ mod tests {
     fn the_end_of_a_grandchild_is_known_before_its_parent_asks() {
         assert_eq!(grandchild("exit 7", false), Some(Ending::Exited(7)));
         assert_eq!(grandchild("exec sh -c 'kill -SEGV $$'", false), Some(Ending::Killed(libc::SIGSEGV)));
+    }
+
+    /// What the system says of a process in this state that has ended by signal 10.
+    fn line(state: &str) -> String {
+        format!("42 (a) b) {state}{} 10\n", " 0".repeat(48))
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_known_while_its_parent_asks() {
+        for state in ["Z", "X"] {
+            assert_eq!(of_line(&line(state)), Some(Ending::Killed(10)), "{state}");
+        }
+        for state in ["R", "S", "t"] {
+            assert_eq!(of_line(&line(state)), None, "{state}");
+        }
+        assert_eq!(of_line("42 (a) Z 0"), None);
     }
 
     #[test]

@@ -248,6 +248,12 @@ impl Fleet {
         match message {
             ToLauncher::Alive => {}
             ToLauncher::Failed(why) => return Err(why),
+            ToLauncher::CannotStart { program, reason, exists } => {
+                let why = format!("cannot start {program}: {reason}");
+                let reason = format!("host {}: {reason}", remote.name);
+                self.failure.get_or_insert(Error::CannotStart { program, reason, exists });
+                return Err(why);
+            }
             ToLauncher::Hi(hi) if remote.stage == Stage::Called => {
                 remote.check(&hi)?;
                 remote.stage = Stage::Ordered;

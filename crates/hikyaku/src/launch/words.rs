@@ -79,6 +79,8 @@ pub(super) enum ToLauncher {
     Started { processes: Vec<u32> },
     /// It cannot.
     Failed(String),
+    /// Nor can its ranks: this program does not start.
+    CannotStart { program: String, reason: String, exists: bool },
     /// A rank has said hello.
     Arrived { rank: usize, endpoint: Box<[u8]> },
     /// A rank has ended.
@@ -205,7 +207,10 @@ impl ToLauncher {
                 });
             }
             ToLauncher::Failed(text) => {
-                out.u8(3).bytes(&text.as_bytes()[..text.len().min(TEXT_BYTES_MAX)]);
+                out.u8(3).bytes(short(text));
+            }
+            ToLauncher::CannotStart { program, reason, exists } => {
+                out.u8(12).bytes(short(program)).bytes(short(reason)).u8(u8::from(*exists));
             }
             ToLauncher::Arrived { rank, endpoint } => {
                 out.u8(4).count(*rank).bytes(endpoint);
@@ -274,6 +279,10 @@ impl ToLauncher {
             9 => ToLauncher::Finished,
             10 => ToLauncher::Alive,
             11 => ToLauncher::Waits(view(&mut from)?),
+            12 => {
+                let (program, reason) = (text(&mut from)?, text(&mut from)?);
+                ToLauncher::CannotStart { program, reason, exists: boolean(&mut from)? }
+            }
             _ => return None,
         };
         from.end(message)
@@ -290,6 +299,11 @@ fn boolean(from: &mut Reader<'_>) -> Option<bool> {
         1 => Some(true),
         _ => None,
     }
+}
+
+/// As much of a text as is said.
+fn short(text: &str) -> &[u8] {
+    &text.as_bytes()[..text.len().min(TEXT_BYTES_MAX)]
 }
 
 /// What people read: without what could confuse a terminal.

@@ -14,8 +14,9 @@ use super::turn::RawMutex;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::memory::atomic::Atomic;
+use crate::memory::span::Span;
 use crate::ni::Place;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 const TURN: usize = 0;
 const LOST: usize = 1;
@@ -28,14 +29,17 @@ const SLOTS: usize = 10;
 pub(super) struct Turn(pub u64);
 
 impl Turn {
+    #[inline(always)]
     pub fn new(ticket: u64, died: bool) -> Turn {
         Turn(ticket << 1 | died as u64)
     }
 
+    #[inline(always)]
     pub fn ticket(self) -> u64 {
         self.0 >> 1
     }
 
+    #[inline(always)]
     pub fn owner_died(self) -> bool {
         self.0 & 1 != 0
     }
@@ -69,6 +73,7 @@ const TICKET_SHIFT: u32 = 20;
 
 impl Holder {
     /// As a slot says it.
+    #[inline(always)]
     pub fn word(self, ticket: u64) -> u64 {
         let (rank, state) = match self {
             Holder::Unnamed => return 0,
@@ -80,6 +85,7 @@ impl Holder {
     }
 
     /// What a slot says of this ticket.
+    #[inline(always)]
     pub fn read(word: u64, ticket: u64, size: usize) -> Result<Holder> {
         if word >> TICKET_SHIFT != ticket << TICKET_SHIFT >> TICKET_SHIFT {
             return Ok(Holder::Unnamed);
@@ -106,6 +112,7 @@ pub(super) enum Mark {
 }
 
 impl Mark {
+    #[inline(always)]
     fn word(self) -> u64 {
         match self {
             Mark::Nothing => 0,
@@ -116,6 +123,7 @@ impl Mark {
 }
 
 /// So many tickets can be in the queue: one of each rank, and one that was given up and is just being passed over.
+#[inline(always)]
 fn slots_of(size: usize) -> usize {
     (size + 1).next_power_of_two()
 }
@@ -127,87 +135,149 @@ pub(super) fn spoilt() -> Error {
 }
 
 /// How many words each rank has for a lock.
+#[inline(always)]
 pub(super) fn words_of(size: usize) -> usize {
     SLOTS + slots_of(size) + size
 }
 
-/// How they are reached.
-impl RawMutex {
-    fn at(&self, index: usize) -> Place<'_, u64> {
-        self.words.at(self.manager, index)
+/// How a call of this rank reaches what the manager has: each word by itself, or all of them where they are mapped, which is found once.
+#[derive(Clone, Copy)]
+pub(super) struct Desk<'m> {
+    mutex: &'m RawMutex,
+    job: &'m Job,
+    mapped: Option<Span<'m>>,
+    /// Of the slots, which are a power of two.
+    mask: u64,
+}
+
+impl<'m> Desk<'m> {
+    /// Of a lock of this job. In a forked child nothing is mapped: the lock is its parent's.
+    #[inline(always)]
+    pub fn of(mutex: &'m RawMutex, job: &'m Job) -> Desk<'m> {
+        let slots = slots_of(mutex.size);
+        let words = mutex.words.at(mutex.manager, 0);
+        Desk { mutex, job, mapped: job.mapped_words(words, SLOTS + slots + mutex.size), mask: slots as u64 - 1 }
     }
 
-    fn slot(&self, ticket: u64) -> Place<'_, u64> {
-        // A power of two.
-        let mask = slots_of(self.size) as u64 - 1;
-        self.at(SLOTS + (ticket & mask) as usize)
+    fn place(self, index: usize) -> Place<'m, u64> {
+        self.mutex.words.at(self.mutex.manager, index)
     }
 
-    fn marks(&self) -> usize {
-        SLOTS + slots_of(self.size)
+    /// A word that is mapped here. A simulated rank may be interrupted, or killed, before it comes to it.
+    #[inline(always)]
+    fn word(self, index: usize) -> Option<&'m AtomicU64> {
+        let words = self.mapped?;
+        self.job.ni.look();
+        Some(words.at(8 * index))
     }
 
-    pub(super) fn turn(&self, job: &Job) -> Result<Turn> {
-        job.read_silently(self.at(HEAD)).map(Turn)
+    #[inline(always)]
+    fn change(self, index: usize, operation: Atomic) -> Result<u64> {
+        match self.word(index) {
+            Some(word) => Ok(operation.perform(word)),
+            None => self.job.change_silently(self.place(index), operation),
+        }
+    }
+
+    #[inline(always)]
+    fn read(self, index: usize) -> Result<u64> {
+        match self.word(index) {
+            Some(word) => Ok(word.load(Ordering::SeqCst)),
+            None => self.job.read_silently(self.place(index)),
+        }
+    }
+
+    #[inline(always)]
+    fn write(self, index: usize, value: u64) -> Result<()> {
+        match self.word(index) {
+            Some(word) => {
+                word.store(value, Ordering::Release);
+                Ok(())
+            }
+            None => self.job.write_silently(self.place(index), value),
+        }
+    }
+
+    /// Where the slot of a ticket is.
+    #[inline(always)]
+    fn slot(self, ticket: u64) -> usize {
+        SLOTS + (ticket & self.mask) as usize
+    }
+
+    #[inline(always)]
+    fn marks(self) -> usize {
+        SLOTS + self.mask as usize + 1
+    }
+
+    #[inline(always)]
+    pub fn turn(self) -> Result<Turn> {
+        self.read(HEAD).map(Turn)
     }
 
     /// Makes it another's turn, if it still is `from`'s.
-    pub(super) fn move_turn(&self, job: &Job, from: Turn, to: Turn) -> Result<bool> {
-        let change = Atomic::CompareSwap { old: from.0, new: to.0 };
-        Ok(job.change_silently(self.at(HEAD), change)? == from.0)
+    #[inline(always)]
+    pub fn move_turn(self, from: Turn, to: Turn) -> Result<bool> {
+        Ok(self.change(HEAD, Atomic::CompareSwap { old: from.0, new: to.0 })? == from.0)
     }
 
     /// A new ticket.
-    pub(super) fn draw(&self, job: &Job) -> Result<u64> {
-        job.change_silently(self.at(TAIL), Atomic::Add(1))
+    #[inline(always)]
+    pub fn draw(self) -> Result<u64> {
+        self.change(TAIL, Atomic::Add(1))
     }
 
     /// The ticket `next`, if it is the next one.
-    pub(super) fn draw_if_next(&self, job: &Job, next: u64) -> Result<bool> {
-        let change = Atomic::CompareSwap { old: next, new: next + 1 };
-        Ok(job.change_silently(self.at(TAIL), change)? == next)
+    #[inline(always)]
+    pub fn draw_if_next(self, next: u64) -> Result<bool> {
+        Ok(self.change(TAIL, Atomic::CompareSwap { old: next, new: next + 1 })? == next)
     }
 
     /// The ticket that nobody has yet.
-    pub(super) fn tail(&self, job: &Job) -> Result<u64> {
-        job.read_silently(self.at(TAIL))
+    pub fn tail(self) -> Result<u64> {
+        self.read(TAIL)
     }
 
-    pub(super) fn holder(&self, job: &Job, ticket: u64) -> Result<Holder> {
-        Holder::read(job.read_silently(self.slot(ticket))?, ticket, self.size)
+    #[inline(always)]
+    pub fn holder(self, ticket: u64) -> Result<Holder> {
+        Holder::read(self.read(self.slot(ticket))?, ticket, self.mutex.size)
     }
 
     /// Says who has a ticket, before it is asked whose turn it is.
-    pub(super) fn name(&self, job: &Job, ticket: u64, holder: Holder) -> Result<()> {
-        job.change_silently(self.slot(ticket), Atomic::Swap(holder.word(ticket))).map(drop)
+    pub fn name(self, ticket: u64, holder: Holder) -> Result<()> {
+        self.change(self.slot(ticket), Atomic::Swap(holder.word(ticket))).map(drop)
     }
 
     /// Says who has a ticket whose turn it is.
-    pub(super) fn name_owner(&self, job: &Job, ticket: u64) -> Result<()> {
-        job.write_silently(self.slot(ticket), Holder::Waits(job.rank()).word(ticket))
+    #[inline(always)]
+    pub fn name_owner(self, ticket: u64) -> Result<()> {
+        self.write(self.slot(ticket), Holder::Waits(self.job.rank()).word(ticket))
     }
 
     /// Says that somebody else has it, or in another way, if nothing has changed.
-    pub(super) fn rename(&self, job: &Job, ticket: u64, from: Holder, to: Holder) -> Result<bool> {
+    pub fn rename(self, ticket: u64, from: Holder, to: Holder) -> Result<bool> {
         let (old, new) = (from.word(ticket), to.word(ticket));
-        Ok(job.change_silently(self.slot(ticket), Atomic::CompareSwap { old, new })? == old)
+        Ok(self.change(self.slot(ticket), Atomic::CompareSwap { old, new })? == old)
     }
 
     /// Says what this rank has, before whatever it does next at the manager.
-    pub(super) fn mark(&self, job: &Job, mark: Mark) -> Result<()> {
-        job.write_silently(self.at(self.marks() + job.rank()), mark.word())
+    #[inline(always)]
+    pub fn mark(self, mark: Mark) -> Result<()> {
+        self.write(self.marks() + self.job.rank(), mark.word())
     }
 
     /// Who may have this ticket, by what each says of itself.
-    pub(super) fn marked(&self, job: &Job, ticket: u64) -> Result<Vec<usize>> {
-        let mut marks = vec![0; self.size];
-        job.pull(self.at(self.marks()), &mut marks)?;
+    pub fn marked(self, ticket: u64) -> Result<Vec<usize>> {
+        let mut marks = vec![0; self.mutex.size];
+        self.job.pull(self.place(self.marks()), &mut marks)?;
         // What is read next is read after them.
         fence(Ordering::SeqCst);
         let may_have = |rank: &usize| [Mark::Takes, Mark::Has(ticket)].iter().any(|mark| mark.word() == marks[*rank]);
-        Ok((0..self.size).filter(may_have).collect())
+        Ok((0..self.mutex.size).filter(may_have).collect())
     }
+}
 
+/// What each rank is told, and says, in words of its own.
+impl RawMutex {
     /// The word by which this rank is told of its turn.
     pub(super) fn own_turn(&self) -> Place<'_, u64> {
         self.words.here(TURN)

@@ -1,6 +1,6 @@
 //! Passing over ranks that are gone.
 
-use super::queue::{Holder, Turn};
+use super::queue::{Desk, Holder, Turn};
 use super::turn::RawMutex;
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -24,10 +24,11 @@ impl RawMutex {
     /// Looks whose turn it is, and makes it the next one's as long as it is that of a rank that is gone. A thorough look asks those who
     /// are there whether they can still release the lock.
     pub(super) fn look(&self, job: &Job, mine: Option<u64>, thorough: bool) -> Result<Found> {
+        let desk = Desk::of(self, job);
         // In each round somebody is passed over, or others go on meanwhile.
         for _ in 0..=self.size {
             job.initiator.check_peer(self.manager)?;
-            let turn = self.turn(job)?;
+            let turn = desk.turn()?;
             let ticket = turn.ticket();
             if mine == Some(ticket) {
                 return Ok(Found::Mine(turn));
@@ -35,16 +36,16 @@ impl RawMutex {
             if mine.is_some_and(|mine| mine < ticket) {
                 return Ok(Found::Passed);
             }
-            if ticket >= self.tail(job)? {
+            if ticket >= desk.tail()? {
                 return Ok(Found::Free);
             }
-            let next = match self.holder(job, ticket)? {
+            let next = match desk.holder(ticket)? {
                 Holder::Waits(rank) => match self.is_gone(job, rank, thorough)? {
                     true => Turn::new(ticket + 1, true),
                     false => return Ok(Found::Held(Some(rank))),
                 },
                 Holder::GaveUp(_) if planted(Bug::TicketNotPassed) => return Ok(Found::Held(None)),
-                Holder::GaveUp(rank) => match self.rename(job, ticket, Holder::GaveUp(rank), Holder::Passed)? {
+                Holder::GaveUp(rank) => match desk.rename(ticket, Holder::GaveUp(rank), Holder::Passed)? {
                     true => turn.next(),
                     false => continue,
                 },
@@ -54,14 +55,14 @@ impl RawMutex {
                         return Ok(Found::Held(Some(rank)));
                     }
                     // It may have been given up meanwhile.
-                    if self.holder(job, ticket)? != Holder::Unnamed {
+                    if desk.holder(ticket)? != Holder::Unnamed {
                         continue;
                     }
                     Turn::new(ticket + 1, true)
                 }
             };
             let next = if planted(Bug::OwnersDeathUntold) { Turn::new(next.ticket(), false) } else { next };
-            if self.move_turn(job, turn, next)? {
+            if desk.move_turn(turn, next)? {
                 self.hand_on(job, next)?;
             }
         }
@@ -73,7 +74,7 @@ impl RawMutex {
         if planted(Bug::TakersUnread) {
             return Ok(None);
         }
-        for rank in self.marked(job, ticket)? {
+        for rank in Desk::of(self, job).marked(ticket)? {
             if rank != job.rank() && !self.is_gone(job, rank, thorough)? {
                 return Ok(Some(rank));
             }

@@ -1,7 +1,10 @@
 //! Locks in virtual time: ranks are killed between any two steps, networks lose frames, ranks lose each other.
 
+use super::queue::{Desk, Holder};
+use crate::job::trial::check;
 use crate::planted::{Bug, with_bug};
 use crate::sim::{Crash, Faults, Machine, Partition, Sim};
+use crate::transport::sim::chance::Chance;
 use crate::{By, Error, Job, Mutex, Result, Symmetric, Until};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -12,21 +15,6 @@ const COUNT: usize = 1;
 const DONE: usize = 2;
 /// These have what the others need, so they live, and stay to the end: rank 0 the words, rank 1 the lock.
 const PILLARS: usize = 2;
-
-struct Chance(u64);
-
-impl Chance {
-    fn new(seed: u64) -> Chance {
-        Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-}
 
 /// Goes inside `turns` times, in all ways; gives how often it was there. Inside it leaves its name, and finds no other's but of one
 /// that died there.
@@ -127,25 +115,18 @@ fn run(seed: u64) -> Result<()> {
     Ok(())
 }
 
-fn check(seeds: std::ops::Range<u64>) {
-    for seed in seeds {
-        let ran = catch_unwind(|| run(seed)).unwrap_or_else(|_| panic!("seed {seed}: see above"));
-        ran.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    }
-}
-
 #[test]
 fn one_rank_at_a_time_whatever_happens() {
-    check(0..300);
+    check(0..300, run);
     // A rank that saw its turn by itself had left when it was told of it.
-    check(5276..5277);
+    check(5276..5277, run);
 }
 
 /// After changes to locks: `cargo test --release -p hikyaku lock:: -- --ignored`.
 #[test]
 #[ignore = "minutes"]
 fn one_rank_at_a_time_whatever_happens_in_many_runs() {
-    check(0..30_000);
+    check(0..30_000, run);
 }
 
 #[test]
@@ -390,7 +371,7 @@ fn a_late_name_of_a_dead_rank_harms_nobody() {
             let guard = if job.rank() == first { Some(mutex.lock()?) } else { None };
             job.barrier()?;
             // Of the ticket 20, or 21 which waits, the slot says something of one long before.
-            let write_over = |ticket: u64| mutex.raw.name(job, ticket - 16, super::queue::Holder::GaveUp(1));
+            let write_over = |ticket: u64| Desk::of(&mutex.raw, job).name(ticket - 16, Holder::GaveUp(1));
             match (is_inside, job.rank()) {
                 (true, 0) => {
                     write_over(20)?;

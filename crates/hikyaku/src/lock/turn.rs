@@ -1,6 +1,6 @@
 //! Taking a ticket, waiting for its turn, giving it up, handing on.
 
-use super::queue::{Holder, Mark, Turn, spoilt, words_of};
+use super::queue::{Desk, Holder, Mark, Turn, spoilt, words_of};
 use super::search::Found;
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -123,16 +123,15 @@ impl RawMutex {
         };
         self.stand.set(Stand::Out);
         let next = Turn::new(turn.ticket() + 1, died || pushed.is_err());
-        let moved = job.initiator.check_peer(self.manager).and_then(|()| self.move_turn(job, turn, next));
-        match moved.and_then(|moved| moved.then(|| self.hand_on(job, next)).transpose()) {
-            Ok(Some(())) => {
+        match self.pass(job, turn, next) {
+            Ok(true) => {
                 if job.ni.departures() != 0 {
                     // Some of those who wait may be gone. If this fails, it is found by those who wait.
                     let _ = self.look(job, None, false);
                 }
                 pushed
             }
-            Ok(None) => {
+            Ok(false) => {
                 Err(Error::Invalid("the lock was given to another rank, because this one was taken for dead".into()))
             }
             Err(error) => Err(self.failed(job, error)),
@@ -186,44 +185,47 @@ impl RawMutex {
     }
 
     /// Takes a ticket, or comes back to the one it has. Gives the turn too, if it is that ticket's.
+    #[inline(always)]
     fn line_up(&self, job: &Job) -> Result<(u64, Option<Turn>)> {
         // No panic of a handler comes between: a ticket that nobody knows of would never be handed on.
-        let _hold = Hold::enter();
-        let is_turn_of = |ticket| self.turn(job).map(|turn| Some(turn).filter(|turn| turn.ticket() == ticket));
+        let (_hold, desk) = (Hold::enter(), Desk::of(self, job));
+        let is_turn_of = |ticket| Ok(Some(desk.turn()?).filter(|turn| turn.ticket() == ticket));
         let (away, waits) = (Holder::GaveUp(job.rank()), Holder::Waits(job.rank()));
         if let Stand::Away(ticket) = self.stand.get() {
-            self.mark(job, Mark::Has(ticket))?;
-            if self.rename(job, ticket, away, waits)? || self.holder(job, ticket)? == waits {
+            desk.mark(Mark::Has(ticket))?;
+            if desk.rename(ticket, away, waits)? || desk.holder(ticket)? == waits {
                 return Ok((ticket, is_turn_of(ticket)?));
             }
             // It was passed over.
             self.stand.set(Stand::Out);
         }
-        self.mark(job, Mark::Takes)?;
-        let ticket = self.draw(job)?;
+        desk.mark(Mark::Takes)?;
+        let ticket = desk.draw()?;
         self.stand.set(Stand::Away(ticket));
-        let turn = is_turn_of(ticket)?;
-        match turn {
-            Some(_) => self.name_owner(job, ticket)?,
-            None => self.name(job, ticket, waits)?,
+        let turn = desk.turn()?;
+        if turn.ticket() == ticket {
+            desk.name_owner(ticket)?;
+            desk.mark(Mark::Has(ticket))?;
+            return Ok((ticket, Some(turn)));
         }
-        self.mark(job, Mark::Has(ticket))?;
-        Ok((ticket, if turn.is_some() { turn } else { is_turn_of(ticket)? }))
+        desk.name(ticket, waits)?;
+        desk.mark(Mark::Has(ticket))?;
+        Ok((ticket, is_turn_of(ticket)?))
     }
 
     fn draw_if_free(&self, job: &Job) -> Result<Option<Turn>> {
-        let _hold = Hold::enter();
+        let (_hold, desk) = (Hold::enter(), Desk::of(self, job));
         for is_last in [false, true] {
-            self.mark(job, Mark::Takes)?;
-            let turn = self.turn(job)?;
+            desk.mark(Mark::Takes)?;
+            let turn = desk.turn()?;
             let ticket = turn.ticket();
-            if self.draw_if_next(job, ticket)? {
+            if desk.draw_if_next(ticket)? {
                 self.stand.set(Stand::Away(ticket));
-                self.name_owner(job, ticket)?;
-                self.mark(job, Mark::Has(ticket))?;
+                desk.name_owner(ticket)?;
+                desk.mark(Mark::Has(ticket))?;
                 return Ok(Some(turn));
             }
-            self.mark(job, Mark::Nothing)?;
+            desk.mark(Mark::Nothing)?;
             // It may be that of a rank that is gone.
             let is_patrol = self.is_patrol_due(job);
             if is_last || !(is_patrol || job.ni.departures() != 0) {
@@ -297,24 +299,44 @@ impl RawMutex {
 
     /// Waits no longer for a ticket. Gives the turn if it has come all the same.
     fn give_up(&self, job: &Job, ticket: u64) -> Result<Option<Turn>> {
-        let _hold = Hold::enter();
+        let (_hold, desk) = (Hold::enter(), Desk::of(self, job));
         let (away, waits) = (Holder::GaveUp(job.rank()), Holder::Waits(job.rank()));
-        self.name(job, ticket, away)?;
-        let turn = self.turn(job)?;
+        desk.name(ticket, away)?;
+        let turn = desk.turn()?;
         // Whoever makes it this ticket's turn from now on passes over it. Who has done so before may have told this rank, or not:
         // one of the two changes the slot.
-        if turn.ticket() == ticket && self.rename(job, ticket, away, waits)? {
+        if turn.ticket() == ticket && desk.rename(ticket, away, waits)? {
             return Ok(Some(turn));
         }
-        self.mark(job, Mark::Nothing)?;
+        desk.mark(Mark::Nothing)?;
         Ok(None)
     }
 
+    /// Makes it the next one's turn, and tells that one; false if it was made another's before.
+    #[inline(always)]
+    fn pass(&self, job: &Job, turn: Turn, next: Turn) -> Result<bool> {
+        job.initiator.check_peer(self.manager)?;
+        let desk = Desk::of(self, job);
+        if !desk.move_turn(turn, next)? {
+            return Ok(false);
+        }
+        match desk.holder(next.ticket())? {
+            Holder::Unnamed => Ok(true),
+            holder => self.hand_to(job, next, holder).map(|()| true),
+        }
+    }
+
     /// Tells whoever has the ticket whose turn it is now, and passes over those that were given up.
-    pub(super) fn hand_on(&self, job: &Job, mut turn: Turn) -> Result<()> {
+    pub(super) fn hand_on(&self, job: &Job, turn: Turn) -> Result<()> {
+        self.hand_to(job, turn, Desk::of(self, job).holder(turn.ticket())?)
+    }
+
+    /// The same, of a ticket whose slot says this.
+    fn hand_to(&self, job: &Job, mut turn: Turn, mut holder: Holder) -> Result<()> {
+        let desk = Desk::of(self, job);
         for _ in 0..=self.size {
             let ticket = turn.ticket();
-            let next = match self.holder(job, ticket)? {
+            let next = match holder {
                 Holder::Unnamed => return Ok(()),
                 Holder::Waits(rank) if rank == job.rank() => return Ok(()),
                 Holder::Waits(rank) => {
@@ -325,18 +347,19 @@ impl RawMutex {
                     return Ok(());
                 }
                 Holder::GaveUp(_) if planted(Bug::TicketNotPassed) => return Ok(()),
-                Holder::GaveUp(rank) => match self.rename(job, ticket, Holder::GaveUp(rank), Holder::Passed)? {
+                Holder::GaveUp(rank) => match desk.rename(ticket, Holder::GaveUp(rank), Holder::Passed)? {
                     true => turn.next(),
                     // It has come back.
-                    false => continue,
+                    false => turn,
                 },
                 Holder::Passed => turn.next(),
             };
-            if !self.move_turn(job, turn, next)? {
+            if next != turn && !desk.move_turn(turn, next)? {
                 // Somebody else does the rest.
                 return Ok(());
             }
             turn = next;
+            holder = desk.holder(turn.ticket())?;
         }
         Ok(())
     }

@@ -59,26 +59,42 @@ impl Room {
 
     /// Writes a message; false if it does not fit.
     #[inline]
-    pub fn fill(&mut self, data: &[u8]) -> Result<bool> {
+    pub fn fill(&self, data: &[u8]) -> Result<bool> {
         if data.len() > self.bytes {
             return Ok(false);
         }
-        if let Some(then) = &self.then
-            && let Then::Unpack { parts, into, .. } = &**then
-        {
-            // SAFETY: it fits, and the memory is this one's.
-            return unsafe { parts.unpack(data, *into) }.map(|()| true);
+        match self.then.as_deref() {
+            None => self.copy_in(data),
+            Some(then) => self.fill_and(data, then)?,
         }
+        Ok(true)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fill_and(&self, data: &[u8], then: &Then) -> Result<()> {
+        match then {
+            // SAFETY: it fits, and the memory is this one's.
+            Then::Unpack { parts, into, .. } => unsafe { parts.unpack(data, *into) },
+            Then::Copy(_) => {
+                self.copy_in(data);
+                self.finish(data.len())
+            }
+        }
+    }
+
+    /// A message that fits.
+    #[inline]
+    fn copy_in(&self, data: &[u8]) {
         if !data.is_empty() {
             // SAFETY: it fits, and the memory is this one's.
             unsafe { copy::copy(self.start, data.as_ptr(), data.len()) };
         }
-        self.finish(data.len()).map(|()| true)
     }
 
     /// A message of so many bytes, which is where it was to come, is put where it belongs.
     #[inline]
-    pub fn finish(&mut self, bytes: usize) -> Result<()> {
+    pub fn finish(&self, bytes: usize) -> Result<()> {
         match self.then.as_deref() {
             None => Ok(()),
             // SAFETY: no message is longer than the buffer, and the memory is this one's.

@@ -38,16 +38,8 @@ fn marked<T: Pod>(data: &[T], marked: &Bitmap) -> Result<Parts> {
 
 /// Those of a slice that others say have changed.
 fn changes<T: Pod>(into: &[T]) -> Result<(Parts, Unit)> {
-    let (unit, units) = (changing_unit::<T>()?, into.len());
-    Ok((Parts::Changes { unit, units }, Unit::Changed(unit, units)))
-}
-
-/// Bytes of an element.
-fn changing_unit<T>() -> Result<usize> {
-    match size_of::<T>() {
-        0 => Err(Error::Invalid("elements without a size cannot change".into())),
-        unit => Ok(unit),
-    }
+    let parts = Parts::changes(size_of_val(into), size_of::<T>())?;
+    Ok((parts, Unit::Changed(size_of::<T>(), into.len())))
 }
 
 fn pack<T: Pod>(data: &[T], parts: &Parts) -> Data {
@@ -57,7 +49,7 @@ fn pack<T: Pod>(data: &[T], parts: &Parts) -> Data {
 
 fn pack_diff<T: Pod>(data: &[T], twin: &mut Twin<T>) -> Result<(Data, usize)> {
     twin.check_of(data)?;
-    let (packed, count) = pack_changes(bytemuck::cast_slice(data), twin.bytes(), changing_unit::<T>()?);
+    let (packed, count) = pack_changes(bytemuck::cast_slice(data), twin.bytes(), size_of::<T>())?;
     Ok((Data::Own(packed), count))
 }
 

@@ -40,7 +40,14 @@ impl Keys {
         Keys { key: key & !ignored, ignored }
     }
 
+    /// The key, if it is one.
+    #[inline(always)]
+    pub(crate) fn exact(self) -> Option<u64> {
+        (self.ignored == 0).then_some(self.key)
+    }
+
     /// Whether `key` is one of them.
+    #[inline]
     pub const fn matches(self, key: u64) -> bool {
         key & !self.ignored == self.key
     }

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::memory::parts::marks::Marks;
 use crate::memory::parts::{copy_blocks, mark_changed, pack_marked, unpack_marked};
+use crate::ni::check_units;
 
 /// Which parts of a range are in a message. Every length is in bytes.
 #[derive(Clone, Debug)]
@@ -37,6 +38,12 @@ pub enum Parts {
 const WORD: usize = size_of::<u64>();
 
 impl Parts {
+    /// Changes of so many bytes. Fails if they are no whole number of units.
+    pub fn changes(bytes: usize, unit: usize) -> Result<Parts> {
+        check_units(bytes, unit)?;
+        Ok(Parts::Changes { unit, units: bytes / unit })
+    }
+
     /// How long the message is; of changes, how long it can be.
     pub fn bytes(&self) -> usize {
         match self {
@@ -109,11 +116,13 @@ impl Parts {
     }
 }
 
-/// The message of those units that differ from what they were, and how many they are. What they were becomes what they are.
+/// The message of those units that differ from what they were, and how many they are. What they were becomes what they are. Fails if they
+/// are no whole number of units.
 ///
 /// # Panics
-/// If the two are not as long, or no whole number of units.
-pub fn pack_changes(now: &[u8], before: &mut [u8], unit: usize) -> (Box<[u8]>, usize) {
+/// If the two are not as long.
+pub fn pack_changes(now: &[u8], before: &mut [u8], unit: usize) -> Result<(Box<[u8]>, usize)> {
+    check_units(now.len(), unit)?;
     let units = now.len() / unit;
     let mut words = vec![0; units.div_ceil(64)];
     let count = mark_changed(&mut words, now, before, unit);
@@ -126,7 +135,7 @@ pub fn pack_changes(now: &[u8], before: &mut [u8], unit: usize) -> (Box<[u8]>, u
     // SAFETY: live slices; the message has room for as many units as are marked.
     unsafe { pack_marked(packed[head..].as_mut_ptr(), now.as_ptr(), unit, Marks::new(&words, units)) };
     before.copy_from_slice(now);
-    (packed.into(), count)
+    Ok((packed.into(), count))
 }
 
 /// How many units a message of changes has, which was found to be one.
@@ -224,7 +233,7 @@ mod tests {
             let now: Vec<u8> = (0..bytes).map(|index| index as u8).collect();
             let before: Vec<u8> = (0..bytes).map(|index| if bits[index / unit] { !now[index] } else { now[index] }).collect();
             let mut twin = before.clone();
-            let (packed, count) = pack_changes(&now, &mut twin, unit);
+            let (packed, count) = pack_changes(&now, &mut twin, unit).unwrap();
             prop_assert_eq!(count, bits.iter().filter(|bit| **bit).count());
             prop_assert_eq!(&twin, &now);
             let parts = Parts::Changes { unit, units: bits.len() };

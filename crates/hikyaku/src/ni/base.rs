@@ -13,6 +13,8 @@ use super::state::lost::Lost;
 use super::state::own_areas::OwnAreas;
 use super::state::owner::OwnerPage;
 use super::state::pace::Pace;
+use super::state::party::Parties;
+use super::state::pins::Pins;
 use super::state::relay::Relays;
 use super::state::routes::Routes;
 use super::state::transfer::TransferDesk;
@@ -22,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
 use crate::memory::span::Span;
 use crate::sync::fence::Fences;
+use crate::sync::places::Places;
 use crate::transport::core::Transport;
 use crate::transport::environment::Environment;
 use crate::transport::hardware::Hardware;
@@ -44,6 +47,8 @@ pub(crate) struct Base {
     pub rank: usize,
     /// How each rank is reached: a remote reference is a pointer by one load.
     pub routes: Routes,
+    /// The ranks of other hosts.
+    pub(super) parties: Parties,
     /// The own number on this host.
     pub local: Local,
     /// Where the host's heaps begin.
@@ -53,7 +58,11 @@ pub(crate) struct Base {
     /// What tells places of different jobs of this process apart: the same, unless simulated jobs follow from the same seed.
     pub ground: u64,
     pub fences: Fences,
-    pub pace: Pace,
+    pace: Pace,
+    /// That of a rank with more threads than cores.
+    packed_pace: Pace,
+    /// Cores that threads of this rank have for themselves.
+    cores: u32,
     /// There are more ranks than cores.
     pub crowded: bool,
     /// Groups use what is best where there are not: for tests on small machines. Orders nothing.
@@ -80,8 +89,8 @@ pub(crate) struct Base {
     pub workplaces: Workplaces,
     /// Runs of each handler so far: released by the engine, acquired by whoever waits for them.
     pub handled: Box<[AtomicU64]>,
-    /// One bit per port in use: a lock each. Released when given back, acquired when taken, for what is kept per port.
-    ports_used: AtomicU64,
+    /// Which ports are in use. What is kept per port is whoever's has it.
+    ports: Places,
     /// Where replies to each port's calls arrive.
     pub calls: Box<[CallSlot]>,
     /// Each port's sending ends while nobody has it open.
@@ -106,6 +115,8 @@ pub(crate) struct Base {
     pub(super) cross: Box<[AtomicI32]>,
     /// This rank's areas.
     pub own_areas: OwnAreas,
+    /// Which of them peers have pinned.
+    pub pins: Pins,
     /// The own half of this rank's heap.
     pub own_heap: Mutex<Heap>,
     /// A rank whose messages made no sense, plus 1. Only told to the user: nothing is ordered by it.
@@ -124,6 +135,8 @@ pub(crate) struct Settings {
     pub job: u64,
     pub fences: Fences,
     pub crowded: bool,
+    /// Cores that threads of this rank have for themselves, with those of others on the machine in mind; at least 1.
+    pub cores: usize,
     pub threads: bool,
     /// How the ranks of this host reach all others.
     pub routes: Routes,
@@ -150,6 +163,8 @@ impl Base {
             ground: settings.environment.as_ref().map_or(settings.job, |environment| environment.run()),
             fences: settings.fences,
             pace: Pace::new(settings.crowded),
+            packed_pace: Pace::new(settings.crowded).packed(),
+            cores: settings.cores as u32,
             crowded: settings.crowded,
             assumes_own_cores: AtomicBool::new(false),
             threads: settings.threads,
@@ -160,11 +175,12 @@ impl Base {
             failure: Failure::default(),
             workplaces: Workplaces::default(),
             handled: (0..HANDLER_COUNT + LIBRARY_HANDLERS).map(|_| AtomicU64::new(0)).collect(),
-            ports_used: AtomicU64::new(1 << NI_PORT),
+            ports: Places::new(layout.ports, NI_PORT + 1),
             calls: (0..layout.ports).map(|_| CallSlot::default()).collect(),
             transfers: (0..layout.ports).map(|_| TransferDesk::default()).collect(),
             stalled: AtomicBool::new(false),
             relays: Relays::default(),
+            parties: Parties::default(),
             lanes: (0..layout.ports).map(|_| Mutex::default()).collect(),
             accounts: (0..layout.ports).map(|_| Account::default()).collect(),
             windows: Arc::default(),
@@ -172,6 +188,7 @@ impl Base {
             processes: (0..layout.count).map(|_| AtomicI32::new(0)).collect(),
             cross: (0..layout.count).map(|_| AtomicI32::new(0)).collect(),
             own_areas: OwnAreas::new(layout.ports),
+            pins: Pins::default(),
             own_heap: Mutex::new(Heap::new(layout.heap_half_bytes, layout.heap_half_bytes)),
             misbehaved: AtomicU64::new(0),
             far: settings.far,
@@ -332,19 +349,21 @@ impl Base {
 
     /// Takes a free port.
     pub fn take_port(&self) -> Result<usize> {
-        let max = self.memory.layout.ports;
-        loop {
-            let used = self.ports_used.load(Ordering::Relaxed);
-            let free = (!used).trailing_zeros() as usize;
-            if free >= max {
-                return Err(Error::NoPort { max });
-            }
-            let taken = used | 1 << free;
-            if self.ports_used.compare_exchange(used, taken, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                self.mine().life.ports.fetch_or(1 << free, Ordering::Relaxed);
-                return Ok(free);
-            }
-        }
+        let port = self.ports.take().ok_or(Error::NoPort { max: self.ports.count() })?;
+        self.at_work(port);
+        Ok(port)
+    }
+
+    /// Somebody works with this port: whoever watches the job counts on it.
+    pub fn at_work(&self, port: usize) {
+        self.mine().life.ports.fetch_or(1 << port, Ordering::Relaxed);
+    }
+
+    /// How a wait of this rank goes: by how many threads it has now.
+    #[inline(always)]
+    pub fn pace(&self) -> Pace {
+        let threads = self.mine().life.ports.load(Ordering::Relaxed).count_ones();
+        if threads > self.cores { self.packed_pace } else { self.pace }
     }
 
     /// Nobody works with this port: whoever watches the job does not wonder what it does.
@@ -357,7 +376,7 @@ impl Base {
 
     pub fn give_port(&self, port: usize) {
         self.stand_by(port);
-        self.ports_used.fetch_and(!(1 << port), Ordering::Release);
+        self.ports.give(port);
     }
 
     /// What a port sends through. The positions in the rings stay with its index: whoever opens it next goes on from there.

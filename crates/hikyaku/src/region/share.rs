@@ -109,16 +109,6 @@ impl RawRegion {
         self.copies.len()
     }
 
-    /// Whether this rank has subscribed.
-    pub fn is_subscribed(&self) -> bool {
-        self.is_sharer.get()
-    }
-
-    /// This rank's copy, for code that keeps its own promises about who writes when.
-    pub fn as_ptr(&self) -> *mut u8 {
-        self.copies.as_ptr()
-    }
-
     /// This rank gets a copy, and from then on what others write.
     pub fn subscribe(&self, job: &Job) -> Result<()> {
         self.begin(job)?;
@@ -130,7 +120,7 @@ impl RawRegion {
         Ok(())
     }
 
-    /// This rank's copy is left as it is from now on, or rather is not looked after any more.
+    /// This rank has no copy any more.
     pub fn unsubscribe(&self, job: &Job) -> Result<()> {
         self.leave(job).map_err(|error| job.ni.failing(error))
     }
@@ -147,7 +137,7 @@ impl RawRegion {
         self.set_stage(self.own_standing(job)?, Stage::Away);
         // Who writes to it all the same, because it does not know yet, does no harm: the memory is there until all ranks free it.
         job.initiator.check_peer(self.home)?;
-        self.change_entry(job, job.rank(), 0)
+        self.enter(job, 0)
     }
 
     /// [`RawRegion::unsubscribe`] where nobody hears of errors. If it cannot be done now, the others go on to write to this rank's memory,
@@ -209,8 +199,9 @@ impl RawRegion {
         Ok(entries)
     }
 
-    fn change_entry(&self, job: &Job, rank: usize, entry: u64) -> Result<()> {
-        job.change_silently(self.at_home(DIRECTORY + rank), Atomic::Swap(entry))?;
+    /// Changes this rank's entry.
+    fn enter(&self, job: &Job, entry: u64) -> Result<()> {
+        job.change_silently(self.at_home(DIRECTORY + job.rank()), Atomic::Swap(entry))?;
         job.change_silently(self.at_home(VERSION), Atomic::Add(1)).map(drop)
     }
 
@@ -223,10 +214,7 @@ impl RawRegion {
         Ok(())
     }
 
-    fn own_standing<'j>(&self, job: &'j Job) -> Result<&'j AtomicU64>
-    where
-        Self: 'j,
-    {
+    fn own_standing<'j>(&self, job: &'j Job) -> Result<&'j AtomicU64> {
         job.own_word(self.words.here(STANDING)).map(|(word, _)| word)
     }
 
@@ -253,7 +241,7 @@ impl RawRegion {
     fn join_as(&self, job: &Job, standing: &AtomicU64) -> Result<()> {
         self.set_stage(standing, Stage::Joining);
         self.joined.set(self.joined.get() + 1);
-        self.change_entry(job, job.rank(), self.joined.get())?;
+        self.enter(job, self.joined.get())?;
         let before = Standing(standing.load(Ordering::SeqCst));
         self.copy_home(job)?;
         job.ni.look();

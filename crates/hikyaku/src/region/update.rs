@@ -5,16 +5,14 @@ use super::words::{ASK, STANDING, Stage, Standing, VERSION, update_of};
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::memory::atomic::Atomic;
-use crate::ni::{Hold, RawMulticast, Recipients, Units, Wait, changed_units, copy_units};
+use crate::ni::{COMPARED, changed_units, check_units, copy_units};
+use crate::ni::{Hold, RawMulticast, Recipients, Units, Wait};
 use crate::planted::{Bug, planted};
 use std::cell::Ref;
 use std::time::Duration;
 
 /// How often a writer looks whether a rank that joins has its copy.
 const SOON: Duration = Duration::from_micros(50);
-
-/// Units that are compared at a time when a copy is refreshed.
-const COMPARED: usize = 4096;
 
 impl RawRegion {
     /// Writes bytes to all copies. They are there when the call returns.
@@ -41,8 +39,8 @@ impl RawRegion {
 
     /// Writes the units of the whole region that differ from a twin to all copies; how many they were. Then the twin is as `data`.
     pub fn write_diff(&self, job: &Job, data: &[u8], twin: &mut [u8], unit: usize) -> Result<usize> {
-        self.check_units(data.len(), unit)?;
-        self.check_units(twin.len(), unit)?;
+        self.check_whole(data.len(), twin.len())?;
+        check_units(data.len(), unit)?;
         let (words, changed) = changed_units(data, twin, unit);
         if changed > 0 {
             let marked = Units { unit, units: data.len() / unit, words: &words };
@@ -61,8 +59,8 @@ impl RawRegion {
     /// Takes over what others have written: where units of this rank's copy differ from the twin, the twin and `data` become as it is. How
     /// many they were.
     pub fn refresh(&self, job: &Job, data: &mut [u8], twin: &mut [u8], unit: usize) -> Result<usize> {
-        self.check_units(data.len(), unit)?;
-        self.check_units(twin.len(), unit)?;
+        self.check_whole(data.len(), twin.len())?;
+        check_units(data.len(), unit)?;
         let most = COMPARED.saturating_mul(unit);
         let (mut seen, mut count) = (vec![0; data.len().min(most)], 0);
         for (number, (data, twin)) in data.chunks_mut(most).zip(twin.chunks_mut(most)).enumerate() {
@@ -78,13 +76,14 @@ impl RawRegion {
         Ok(count)
     }
 
-    fn check_units(&self, bytes: usize, unit: usize) -> Result<()> {
-        if bytes != self.bytes() {
-            return Err(Error::Invalid(format!("{bytes} bytes are no copy of a region of {}", self.bytes())));
-        }
-        match unit > 0 && bytes.is_multiple_of(unit) {
+    /// Whether both are as long as the region.
+    fn check_whole(&self, data: usize, twin: usize) -> Result<()> {
+        match (data, twin) == (self.bytes(), self.bytes()) {
             true => Ok(()),
-            false => Err(Error::Invalid(format!("{bytes} bytes are no whole number of units of {unit} bytes"))),
+            false => Err(Error::Invalid(format!(
+                "the data have {data} bytes and their twin {twin}, the region has {}",
+                self.bytes()
+            ))),
         }
     }
 

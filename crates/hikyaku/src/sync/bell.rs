@@ -29,6 +29,12 @@ pub const CELL_COUNT: usize = if cfg!(loom) { 2 } else { 64 };
 /// A watch that fits every ring, and a ring that fits every watch.
 pub const ANY: u64 = 0;
 
+/// A watch that only rings for everybody fit ([`ANY`]): of whoever waits for something that is always rung for so.
+pub const EVERYBODY: u64 = 1 << 61;
+
+/// A watch with this bit is that of a crew, of which [`Bell::ring_one`] wakes one. Besides, every ring fits it.
+pub const CREW: u64 = 1 << 62;
+
 shared! {
     /// The words sleepers and senders of one rank meet on.
     #[derive(Debug)]
@@ -81,9 +87,40 @@ impl Bell {
             // Acquire pairs with the sleeper's release of its bit: the watch read here is the one it set.
             super::atomic::fence(Ordering::Acquire);
             let watch = cell.watch.load(Ordering::Relaxed);
-            if watch == ANY || what == ANY || watch == what {
+            if watch == ANY || what == ANY || watch == what || watch & !(CREW - 1) == CREW {
                 cell.seq.fetch_add(1, Ordering::SeqCst);
                 futex::wake_all(&cell.seq);
+            }
+        }
+    }
+
+    /// Wakes one sleeper of a crew, if any sleeps. It counts as awake at once, so that the next call wakes another one. Call after what is
+    /// there to be found.
+    #[inline(always)]
+    pub fn ring_one(&self, fences: Fences, crew: u64) {
+        fences.light();
+        let sleepers = self.sleepers.load(Ordering::Relaxed);
+        if sleepers != 0 {
+            self.wake_one(sleepers, crew);
+        }
+    }
+
+    #[cold]
+    fn wake_one(&self, mut sleepers: u64, crew: u64) {
+        super::atomic::fence(Ordering::Acquire);
+        while sleepers != 0 {
+            let index = sleepers.trailing_zeros() as usize;
+            sleepers &= sleepers - 1;
+            let Some(cell) = self.cells.get(index) else { return };
+            if cell.watch.load(Ordering::Relaxed) != crew {
+                continue;
+            }
+            // Whoever takes the bit away wakes it: another caller, or the sleeper itself, which has found something to do. One
+            // that finds something and has lost its bit to this call rings for another one.
+            if self.sleepers.fetch_and(!(1 << index), Ordering::SeqCst) & 1 << index != 0 {
+                cell.seq.fetch_add(1, Ordering::SeqCst);
+                futex::wake_all(&cell.seq);
+                return;
             }
         }
     }
@@ -103,9 +140,13 @@ impl Bell {
         let seen = cell.seq.load(Ordering::Relaxed);
         cell.watch.store(watch, Ordering::Relaxed);
         self.sleepers.fetch_or(bit, Ordering::SeqCst);
-        let _shown = Shown { bell: self, bit };
+        let shown = Shown { bell: self, bit };
         fences.heavy();
         if awake() {
+            // Whoever has chosen this one meant somebody with nothing to do: that is another one now.
+            if shown.end() {
+                self.ring_one(fences, watch);
+            }
             return true;
         }
         futex::wait(&cell.seq, seen, timeout);
@@ -131,9 +172,21 @@ impl Bell {
         self.cells[cell].seq.load(Ordering::SeqCst)
     }
 
-    /// Sleeps until `cell` has been rung more often than `seen`; may return early.
-    pub fn await_sequence(&self, cell: usize, seen: u32) {
-        futex::wait(&self.cells[cell].seq, seen, None);
+    /// Sleeps until `cell` has been rung more often than `seen`, or until `timeout`; may return early.
+    pub fn await_sequence(&self, cell: usize, seen: u32, timeout: Option<Duration>) {
+        futex::wait(&self.cells[cell].seq, seen, timeout);
+    }
+
+    /// Rings for one cell, whether it is among the sleepers or not.
+    pub fn call(&self, cell: usize) {
+        self.cells[cell].seq.fetch_add(1, Ordering::SeqCst);
+        futex::wake_all(&self.cells[cell].seq);
+    }
+
+    /// How often sleepers were woken, and whether anybody sleeps now.
+    #[cfg(test)]
+    pub(crate) fn wakings(&self) -> (u32, bool) {
+        (self.cells.iter().map(|cell| cell.seq.load(Ordering::SeqCst)).sum(), self.sleepers.load(Ordering::SeqCst) != 0)
     }
 
     /// A bell for models and unit tests; in a job it is zeroed mapped memory.
@@ -149,14 +202,63 @@ struct Shown<'b> {
     bit: u64,
 }
 
+impl Shown<'_> {
+    /// Ends it; whether [`Bell::ring_one`] has chosen this cell.
+    fn end(self) -> bool {
+        let shown = std::mem::ManuallyDrop::new(self);
+        shown.take_away() & shown.bit == 0
+    }
+
+    fn take_away(&self) -> u64 {
+        self.bell.sleepers.fetch_and(!self.bit, Ordering::SeqCst)
+    }
+}
+
 impl Drop for Shown<'_> {
     fn drop(&mut self) {
-        self.bell.sleepers.fetch_and(!self.bit, Ordering::SeqCst);
+        self.take_away();
     }
 }
 
 impl Default for Bell {
     fn default() -> Bell {
         Bell::new()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_waits_for_rings_for_everybody_sleeps_through_others() {
+        let (bell, fences) = (Bell::new(), Fences::for_threads());
+        let rung = bell.sleep(fences, 3, EVERYBODY, None, || {
+            bell.ring(fences, 7);
+            assert_eq!(bell.sequence(3), 0);
+            bell.ring(fences, ANY);
+            assert_eq!(bell.sequence(3), 1);
+            false
+        });
+        assert!(rung);
+    }
+
+    /// Whoever is rung for while it finds something else to do is not the one that was to wake up.
+    #[test]
+    fn a_crew_member_that_stays_awake_passes_its_ring_on() {
+        let (bell, fences, crew) = (Bell::new(), Fences::for_threads(), CREW | 1);
+        std::thread::scope(|threads| {
+            let other = threads.spawn(|| bell.sleep(fences, 5, crew, Some(Duration::from_secs(5)), || false));
+            while !bell.wakings().1 {
+                std::thread::yield_now();
+            }
+            let stays = bell.sleep(fences, 3, crew, None, || {
+                // Meant for one of the crew, of which this is the first.
+                bell.ring_one(fences, crew);
+                true
+            });
+            assert!(stays);
+            assert!(other.join().unwrap(), "it was not woken");
+        });
     }
 }

@@ -17,6 +17,7 @@
 //! | `entry` | a few words described under a key that changes |
 //! | `gate` | threads that wait for a decision, and all pass or none |
 //! | `guard` | waiting until nobody is inside an operation on memory that is being taken away |
+//! | `places` | a list of free places, without a lock |
 //! | `signals` | threads of the library, which take no signals |
 
 pub mod atomic;
@@ -31,6 +32,7 @@ pub mod futex;
 pub mod gate;
 pub mod guard;
 pub mod line;
+pub mod places;
 #[cfg(not(loom))]
 pub mod signals;
 

@@ -100,6 +100,16 @@ pub(crate) mod verb {
     pub const PULL_MARKED: u16 = 17;
     /// Asks for bytes to be sent on to another rank.
     pub const COPY: u16 = 18;
+    /// A push to where a pointer leads.
+    pub const PUSH_THROUGH: u16 = 19;
+    /// A pull from where a pointer leads.
+    pub const PULL_THROUGH: u16 = 20;
+    /// Counts an arrival at a barrier; the last one releases all.
+    pub const ARRIVE: u16 = 21;
+    /// Pins a part of an area.
+    pub const PIN: u16 = 22;
+    /// Ends a pin.
+    pub const UNPIN: u16 = 23;
     /// Beside the verb of an atomic operation: it is about 4 bytes.
     pub const HALF: u16 = 1 << 8;
 
@@ -193,11 +203,11 @@ impl Class {
             (kind::NIC, _) => Class::Change,
             (kind::NIC_DONE, _) => Class::Done,
             (kind::ROUTED, verb::PUSH_THEN) if packet.arguments[5] == PREPARED => Class::Prepared,
-            (kind::ROUTED, verb::PUSH | verb::PUSH_THEN | verb::PUSH_ADD | verb::PUSH_BLOCKS | verb::PUSH_MARKED) => {
-                Class::Push
-            }
-            (kind::ROUTED, verb::PULL | verb::OPEN | verb::PULL_BLOCKS | verb::PULL_MARKED | verb::COPY) => Class::Pull,
-            (kind::ROUTED, verb::WORD | verb::SETTLE) => Class::Word,
+            (kind::ROUTED, verb::PUSH | verb::PUSH_THEN | verb::PUSH_ADD) => Class::Push,
+            (kind::ROUTED, verb::PUSH_BLOCKS | verb::PUSH_MARKED | verb::PUSH_THROUGH) => Class::Push,
+            (kind::ROUTED, verb::PULL | verb::OPEN | verb::COPY | verb::PIN) => Class::Pull,
+            (kind::ROUTED, verb::PULL_BLOCKS | verb::PULL_MARKED | verb::PULL_THROUGH) => Class::Pull,
+            (kind::ROUTED, verb::WORD | verb::SETTLE | verb::ARRIVE | verb::UNPIN) => Class::Word,
             (kind::ROUTED, _) => Class::Atomic,
             _ => Class::Message,
         }

@@ -33,7 +33,7 @@
 //!
 //! | here | there |
 //! |---|---|
-//! | `register` | `fi_mr_reg` with `FI_REMOTE_READ` and `FI_REMOTE_WRITE`; the key is `fi_mr_key`, and the base is the address of the memory under `FI_MR_VIRT_ADDR`, else 0. Providers that register for one endpoint (`FI_MR_ENDPOINT`) bind and enable it here. Under `FI_MR_ALLOCATED` the memory must be backed by pages: a provider without on-demand paging refuses a heap that is mostly address space, and the interface goes on by packets |
+//! | `register` | `fi_mr_reg` with `FI_REMOTE_READ` and `FI_REMOTE_WRITE`; the key is `fi_mr_key`, and the base is the address of the memory under `FI_MR_VIRT_ADDR`, else 0. Providers that register for one endpoint (`FI_MR_ENDPOINT`) bind and enable it here. Under `FI_MR_ALLOCATED` the memory must have its pages and keep them ([`RemoteLimits::pins`]): a provider without on-demand paging takes pages for all of it, and goes on using those after they were given back |
 //! | `deregister` | `fi_close` of the region: what peers try from then on fails at the peer |
 //! | `put` of few bytes | `fi_writemsg` with `FI_INJECT` and `FI_DELIVERY_COMPLETE`: the source is free at once, the completion comes when it is there. [`RemoteLimits::inject_max`] is `inject_size` |
 //! | `put` | `fi_writemsg` with `FI_DELIVERY_COMPLETE`; the source is lent until the completion. Under `FI_MR_LOCAL` the descriptor of the region that it lies in, or of one made for the time of the operation |
@@ -122,6 +122,9 @@ pub struct RemoteLimits {
     /// Memory can be deregistered while peers reach it. If not, the interface registers only what lives as long as the job, and
     /// deregisters it when it needs the transport no more.
     pub revokes: bool,
+    /// Memory is reached by the pages that it had when it was registered. If so, the interface registers areas alone, which keep
+    /// theirs, and not symmetric memory: that is mostly address space, whose pages come and go.
+    pub pins: bool,
 }
 
 impl RemoteLimits {
@@ -135,6 +138,7 @@ impl RemoteLimits {
             transfer_min: 0,
             carries_words: true,
             revokes: true,
+            pins: false,
         }
     }
 }

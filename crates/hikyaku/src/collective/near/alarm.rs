@@ -9,6 +9,7 @@ use crate::collective::round::Round;
 use crate::collective::trouble::PATROL;
 use crate::error::{Error, Result};
 use crate::ni::Wait;
+use crate::sync::bell::{ANY, EVERYBODY};
 use crate::transport::shm::layout::State;
 use std::sync::atomic::Ordering;
 
@@ -27,14 +28,25 @@ fn is_later(one: u64, other: u64) -> bool {
 impl NearGroup<'_, '_> {
     /// Waits within a call.
     #[inline(always)]
-    pub(in crate::collective) fn wait<R>(self, round: Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
+    pub(in crate::collective) fn wait<R>(self, round: Round, ready: impl FnMut() -> Option<R>) -> Result<R> {
+        self.wait_for(ANY, round, ready)
+    }
+
+    /// Waits within a call for what a member does and then notifies this one of. Messages that come meanwhile leave it asleep.
+    #[inline(always)]
+    pub(in crate::collective) fn wait_for_notice<R>(self, round: Round, ready: impl FnMut() -> Option<R>) -> Result<R> {
+        self.wait_for(EVERYBODY, round, ready)
+    }
+
+    #[inline(always)]
+    fn wait_for<R>(self, watch: u64, round: Round, mut ready: impl FnMut() -> Option<R>) -> Result<R> {
         for _ in 0..self.short_wait_turns() {
             if let Some(result) = ready() {
                 return Ok(result);
             }
             std::hint::spin_loop();
         }
-        self.wait_longer(&round, ready)
+        self.wait_longer(watch, &round, ready)
     }
 
     /// Looks before a wait does anything else: most waits are short where every member has a core; trouble, handlers and
@@ -46,6 +58,7 @@ impl NearGroup<'_, '_> {
 
     pub(in crate::collective) fn wait_longer<R>(
         self,
+        watch: u64,
         round: &Round,
         mut ready: impl FnMut() -> Option<R>,
     ) -> Result<R> {
@@ -69,7 +82,7 @@ impl NearGroup<'_, '_> {
                 Some(ready().ok_or(trouble))
             };
             // Which members' ends matter depends on how far they were, so the look above decides, not the loop.
-            let wait = Wait::on_rank(self.port.ni().rank).patrol(PATROL).late(self.late(round));
+            let wait = Wait::on_rank(self.port.ni().rank).patrol(PATROL).watch(watch).late(self.late(round));
             let wait = || self.port.wait_until(wait, look);
             match self.quit_on_panic(wait) {
                 Ok(Ok(result)) => return Ok(result),
@@ -193,5 +206,69 @@ impl NearGroup<'_, '_> {
         self.publish(&round);
         self.mismatch(&round, self.rank());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+    use crate::job::choice::{Choices, Version};
+    use crate::message::Mode;
+    use std::time::{Duration, Instant};
+
+    /// Not after a patrol, of which there are five a second.
+    #[test]
+    fn messages_of_a_tree_wake_its_members() {
+        let config = Config { choices: Choices::all(Version::Tree), ..Config::default() };
+        let begin = Instant::now();
+        crate::local_with(4, config, |job| {
+            let world = job.world()?;
+            for number in 0..200u64 {
+                let mut data = [if job.rank() == 0 { number } else { 0 }; 3];
+                world.broadcast(&mut data, 0)?;
+                assert_eq!(data, [number; 3]);
+                // Everybody else waits.
+                if number % 10 == 0 && job.rank() == 0 {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                world.allreduce(&mut [1u64], crate::collective::Sum)?;
+            }
+            job.barrier()
+        })
+        .unwrap()
+        .into_iter()
+        .for_each(Result::unwrap);
+        assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+    }
+
+    #[test]
+    fn messages_leave_whoever_waits_for_a_barrier_asleep() {
+        crate::local(2, |job| {
+            let (world, messages) = (job.world()?, job.messages(1)?);
+            messages.set_spare(1 << 20)?;
+            messages.set_mode(Mode::Spool(Duration::ZERO));
+            world.barrier()?;
+            if job.rank() == 0 {
+                let bell = &job.ni.near_block(1).unwrap().bell;
+                while !bell.wakings().1 {
+                    std::thread::yield_now();
+                }
+                let before = bell.wakings().0;
+                (0..100u64).try_for_each(|number| messages.send(&[number], 1, 0))?;
+                assert_eq!(bell.wakings().0, before);
+            }
+            world.barrier()?;
+            if job.rank() == 1 {
+                for number in 0..100 {
+                    let mut got = [0u64];
+                    messages.recv(&mut got, 0, 0)?;
+                    assert_eq!(got, [number]);
+                }
+            }
+            job.barrier()
+        })
+        .unwrap()
+        .into_iter()
+        .for_each(Result::unwrap);
     }
 }

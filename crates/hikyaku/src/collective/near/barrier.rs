@@ -45,7 +45,7 @@ impl NearGroup<'_, '_> {
             self.part(peer).flags.set(step, value);
             self.notify(peer);
             let flags = &self.part(self.rank()).flags;
-            let seen = self.wait(*round, || {
+            let seen = self.wait_for_notice(*round, || {
                 let seen = flags.get(step);
                 (seen >> 16 >= round.number).then_some(seen)
             })?;
@@ -75,7 +75,7 @@ impl NearGroup<'_, '_> {
         if await_last(|| complete.saturating_sub(count_of(counter.get()))) {
             return Ok(());
         }
-        self.wait(*round, || (count_of(counter.get()) >= complete).then_some(()))
+        self.wait_for_notice(*round, || (count_of(counter.get()) >= complete).then_some(()))
     }
 }
 

@@ -137,7 +137,7 @@ impl<'g> NearGroup<'g, '_> {
 
     #[cold]
     fn await_member_longer(self, round: &Round, member: usize) -> Result<()> {
-        self.wait_longer(round, || match self.has_entered(round, member) {
+        self.wait_longer(ANY, round, || match self.has_entered(round, member) {
             Ok(false) => None,
             other => Some(other.map(|_| ())),
         })?

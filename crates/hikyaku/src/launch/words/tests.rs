@@ -29,6 +29,7 @@ fn to_launcher() -> Vec<ToLauncher> {
         ToLauncher::Ready { heap_half_bytes: 1 << 30, machine: b"7f3a".as_slice().into() },
         ToLauncher::Started { processes: vec![7, 8] },
         ToLauncher::Failed("no such file".into()),
+        ToLauncher::CannotStart { program: "./solve".into(), reason: "no such file".into(), exists: false },
         ToLauncher::Arrived { rank: 1, endpoint: b"name".as_slice().into() },
         ToLauncher::Ended(Ended { rank: 2, ending: Ending::Killed(9), joined: true, departure, blame: None }),
         ToLauncher::Ended(Ended { rank: 2, ending: Ending::Exited(3), joined: false, departure, blame }),

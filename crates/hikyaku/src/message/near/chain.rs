@@ -123,7 +123,7 @@ impl Core {
 
     /// Gives back all nodes, also the last ones of chains: no receiver looks at them any more.
     pub fn give_nodes(&self) {
-        self.spool.borrow_mut().tails.drain().for_each(|(_, node)| self.give_node(node));
+        self.spool.borrow_mut().tally.tails.drain().for_each(|(_, node)| self.give_node(node));
         self.pool.borrow_mut().drain().for_each(|(start, bytes)| self.ni.give_heap(start, bytes));
     }
 }

@@ -34,15 +34,27 @@ impl<'c> NearPair<'c> {
         self.link.theirs(&self.core.layout)
     }
 
-    /// Wakes the member.
+    /// Wakes the member, if it sleeps for what this rank does: its other threads sleep on.
     #[inline(always)]
     pub fn notify(self) {
-        self.core.ni.notify(self.link.rank, ANY);
+        self.core.ni.notify(self.link.rank, self.core.ni.watch_of(self.theirs().start()));
+    }
+
+    /// What a wait for the member alone is rung for by.
+    pub fn watch(self) -> u64 {
+        self.core.ni.watch_of(self.mine().start())
     }
 
     /// Whether it is this rank itself.
     #[inline(always)]
     pub fn is_oneself(self) -> bool {
         self.link.rank == self.core.ni.rank
+    }
+}
+
+impl Core {
+    /// What a wait for a member alone is rung for by.
+    pub fn watch_of(&self, member: usize) -> u64 {
+        NearPair::in_place(self, member).map_or(ANY, NearPair::watch)
     }
 }

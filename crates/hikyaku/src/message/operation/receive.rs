@@ -211,6 +211,7 @@ impl Messages<'_> {
         self.core.post(op);
         let awaited = self.core.awaited(op.entry, op.buffer.bytes);
         let wait = Wait::on_rank(self.core.rank_of(op.member)).at_most(patience).of(awaited);
+        let wait = wait.watch(self.core.watch_of(op.member));
         // Also if a handler panics in the wait: the buffer is the program's then.
         let mut receive = WithdrawnReceive::new(&self.core, op);
         let waited = self.port.wait_until(wait, || {

@@ -138,7 +138,7 @@ impl Messages<'_> {
         step: impl Fn(&mut SendOp) -> Result<bool>,
     ) -> Result<()> {
         let (rank, awaited) = (self.core.rank_of(op.member), self.core.awaited(op.entry, op.buffer.bytes));
-        let wait = Wait::on_rank(rank).at_most(patience).of(awaited);
+        let wait = Wait::on_rank(rank).at_most(patience).of(awaited).watch(self.core.watch_of(op.member));
         // A handler that panics in the wait takes the buffer away, and so does every error but one.
         let send = WithdrawnSend { core: &self.core, op };
         let waited = self.port.wait_until(wait, || {

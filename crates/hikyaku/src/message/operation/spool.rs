@@ -8,9 +8,10 @@ use crate::message::state::core::Core;
 use crate::message::state::op::SendOp;
 #[cfg(test)]
 use crate::message::state::pool::OwnNode;
-use crate::message::state::spool::{Carried, Spool, Spooled};
+use crate::message::state::spool::{Carried, Spool, Spooled, Tally};
 use crate::ni::{By, Hold, Wait, refuse_in_handler};
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 /// What [`Messages::check_spool`] reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,8 @@ impl Messages<'_> {
     /// ```
     pub fn set_spare(&self, bytes: usize) -> Result<()> {
         let mut spool = self.core.spool.borrow_mut();
-        if bytes < spool.used {
-            return Err(Error::Invalid(format!("{} bytes still lie in the spare buffer", spool.used)));
+        if bytes < spool.tally.used {
+            return Err(Error::Invalid(format!("{} bytes still lie in the spare buffer", spool.tally.used)));
         }
         spool.room = bytes;
         Ok(())
@@ -50,7 +51,7 @@ impl Messages<'_> {
         self.port.progress();
         self.core.move_spooled();
         let mut spool = self.core.spool.borrow_mut();
-        Ok(SpoolReport { moved: std::mem::take(&mut spool.moved), remaining: spool.waiting })
+        Ok(SpoolReport { moved: std::mem::take(&mut spool.tally.moved), remaining: spool.tally.waiting })
     }
 
     /// Sends a buffer that is handed over to the library and need not be copied. This never waits, whatever the mode, and needs no spare
@@ -161,15 +162,23 @@ impl Core {
     /// Copies a send that has not begun; false while there is no room.
     pub(super) fn spool_send(&self, op: &SendOp) -> bool {
         let Some(bytes) = op.waiting_bytes() else { return false };
-        let spool = self.spool.borrow();
-        if bytes.len() > spool.room - spool.used {
-            return false;
+        let has_room = || {
+            let spool = self.spool.borrow();
+            bytes.len() <= spool.room - spool.tally.used
+        };
+        if !has_room() {
+            self.move_spooled();
+            if !has_room() {
+                return false;
+            }
         }
-        drop(spool);
         let (takes, member, entry) = (bytes.len(), op.member, op.entry);
-        if !self.spool_in_chain(bytes, takes, member, entry)
-            && self.spool_owned(bytes.into(), takes, member, entry).is_err()
-        {
+        if self.spool_in_chain(bytes, takes, member, entry) {
+            // What was taken of the same slot makes room; other slots have their turn when they are sent to, or in a wait.
+            self.move_lane(member, entry);
+            return true;
+        }
+        if self.spool_owned(bytes.into(), takes, member, entry).is_err() {
             return false;
         }
         // Offered at once if its slot is free: then the receiver needs nobody's help.
@@ -211,13 +220,13 @@ impl Core {
                 self.give_node(node);
             }
         }
-        spool.tails.into_values().for_each(|node| self.give_node(node));
+        spool.tally.tails.into_values().for_each(|node| self.give_node(node));
     }
 
     /// The last node of a chain that was taken.
     #[cfg(test)]
     pub(in crate::message) fn tail(&self, member: usize, entry: usize) -> OwnNode {
-        self.spool.borrow().tails[&(member, entry)]
+        self.spool.borrow().tally.tails[&(member, entry)]
     }
 
     /// The receiver of one of them that was promised to arrive. What this rank has sent to itself, nobody else will receive.
@@ -239,35 +248,57 @@ impl Core {
     /// Takes spooled sends as far as they go, and gives up what is for members that are gone.
     fn move_lanes(&self, is_gone: impl Fn(usize) -> bool) {
         let Ok(mut spool) = self.spool.try_borrow_mut() else { return };
-        let Spool { lanes, tails, used, waiting, moved, .. } = &mut *spool;
-        lanes.retain(|(member, entry), lane| {
-            while let Some(first) = lane.front_mut() {
-                let pair = Pair::of(self, *member);
-                let waits = match (&mut first.carried, pair) {
-                    // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
-                    (Carried::Helped { op, .. }, pair) => match pair.poke_send(op) {
-                        Ok(done) => !done,
-                        Err(_) => !pair.is_over(op),
-                    },
-                    (Carried::Found(node), Pair::Near(pair)) => !pair.is_taken(*entry, node),
-                    (Carried::Found(_), Pair::Far(_)) => unreachable!("chains lead to near members"),
-                };
-                if waits && !is_gone(*member) {
-                    return true;
-                }
-                *used -= first.takes;
-                *waiting -= 1;
-                *moved += 1;
-                let Some(Spooled { carried: Carried::Found(node), .. }) = lane.pop_front() else { continue };
-                if let Some(passed) = tails.insert((*member, *entry), node) {
-                    self.give_node(passed);
-                }
-                if lane.is_empty() {
-                    self.empty_node(&node);
-                }
+        let Spool { lanes, tally, .. } = &mut *spool;
+        lanes.retain(|(member, entry), lane| self.advance(lane, (*member, *entry), tally, &is_gone));
+        self.spooled.set(tally.waiting);
+    }
+
+    /// The same of one slot.
+    fn move_lane(&self, member: usize, entry: usize) {
+        let Ok(mut spool) = self.spool.try_borrow_mut() else { return };
+        let Spool { lanes, tally, .. } = &mut *spool;
+        let is_gone = |member| self.has_departed(self.rank_of(member));
+        if let Entry::Occupied(mut lane) = lanes.entry((member, entry))
+            && !self.advance(lane.get_mut(), (member, entry), tally, &is_gone)
+        {
+            lane.remove();
+        }
+        self.spooled.set(tally.waiting);
+    }
+
+    /// Takes the sends of a slot as far as they go; whether any are left.
+    fn advance(
+        &self,
+        lane: &mut VecDeque<Spooled>,
+        (member, entry): (usize, usize),
+        tally: &mut Tally,
+        is_gone: &impl Fn(usize) -> bool,
+    ) -> bool {
+        while let Some(first) = lane.front_mut() {
+            let pair = Pair::of(self, member);
+            let waits = match (&mut first.carried, pair) {
+                // A send that fails (its rank has ended, its receive is too short) has nobody left to tell.
+                (Carried::Helped { op, .. }, pair) => match pair.poke_send(op) {
+                    Ok(done) => !done,
+                    Err(_) => !pair.is_over(op),
+                },
+                (Carried::Found(node), Pair::Near(pair)) => !pair.is_taken(entry, node),
+                (Carried::Found(_), Pair::Far(_)) => unreachable!("chains lead to near members"),
+            };
+            if waits && !is_gone(member) {
+                return true;
             }
-            false
-        });
-        self.spooled.set(*waiting);
+            tally.used -= first.takes;
+            tally.waiting -= 1;
+            tally.moved += 1;
+            let Some(Spooled { carried: Carried::Found(node), .. }) = lane.pop_front() else { continue };
+            if let Some(passed) = tally.tails.insert((member, entry), node) {
+                self.give_node(passed);
+            }
+            if lane.is_empty() {
+                self.empty_node(&node);
+            }
+        }
+        false
     }
 }

@@ -226,9 +226,9 @@ impl Core {
     pub fn spool(&self, member: usize, entry: usize, spooled: Spooled) {
         self.watch();
         let mut spool = self.spool.borrow_mut();
-        spool.used += spooled.takes;
-        spool.waiting += 1;
-        self.spooled.set(spool.waiting);
+        spool.tally.used += spooled.takes;
+        spool.tally.waiting += 1;
+        self.spooled.set(spool.tally.waiting);
         spool.lanes.entry((member, entry)).or_default().push_back(spooled);
     }
 

@@ -1,6 +1,7 @@
 //! Short nodes that were given back, to be used again: taking memory from the heap and giving it back are system calls,
 //! which cost more than a short message.
 
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 /// Bytes of the longest node that is kept.
@@ -15,7 +16,7 @@ const NODE_MIN: usize = 128;
 /// Places of nodes by their sizes.
 #[derive(Debug, Default)]
 pub(in crate::message) struct Pool {
-    places: HashMap<usize, Vec<usize>>,
+    places: HashMap<usize, Vec<usize>, RandomState>,
     kept: usize,
 }
 

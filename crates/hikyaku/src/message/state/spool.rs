@@ -3,20 +3,29 @@
 
 use super::op::SendOp;
 use super::pool::OwnNode;
+use foldhash::fast::RandomState;
 use std::collections::{HashMap, VecDeque};
 
 /// Sends that go on by themselves.
 #[derive(Default)]
 pub(in crate::message) struct Spool {
     pub room: usize,
-    pub used: usize,
     /// By (member, entry), in the order of their calls; none is empty.
-    pub lanes: HashMap<(usize, usize), VecDeque<Spooled>>,
-    /// The last node of each chain that was taken: the receiver may still look there for the next.
-    pub tails: HashMap<(usize, usize), OwnNode>,
-    /// Sends in all lanes.
+    pub lanes: HashMap<(usize, usize), VecDeque<Spooled>, RandomState>,
+    pub tally: Tally,
+}
+
+/// What becomes of the sends of all lanes.
+#[derive(Default)]
+pub(in crate::message) struct Tally {
+    /// Bytes that they take of the room.
+    pub used: usize,
+    /// How many there are.
     pub waiting: usize,
+    /// How many have left.
     pub moved: usize,
+    /// The last node of each chain that was taken: the receiver may still look there for the next.
+    pub tails: HashMap<(usize, usize), OwnNode, RandomState>,
 }
 
 /// A send that goes on by itself.

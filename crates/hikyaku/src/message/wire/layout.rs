@@ -98,6 +98,12 @@ impl Home {
 }
 
 impl<'a> Side<'a> {
+    /// Where it begins.
+    #[inline(always)]
+    pub fn start(&self) -> *mut u8 {
+        self.base
+    }
+
     /// What is in a span, by a layout of as many bytes.
     pub fn over(span: Span<'a>, layout: &'a Layout) -> Side<'a> {
         Side { base: span.part(0, layout.peer_bytes).start(), layout }

@@ -12,7 +12,8 @@ use bytemuck::Pod;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Memory of this rank that peers reach under an id. Revoked when dropped.
+/// Memory of this rank that peers reach under an id. Revoked when dropped, unless a peer has pinned some of it ([`Port::pin`]): then it
+/// stays as it is.
 pub struct Area<T: Pod> {
     opened: Opened,
     ni: Arc<Ni>,
@@ -33,7 +34,7 @@ enum Backing<T> {
     Vector(Vec<T>),
     /// Somebody who promised to keep it.
     Borrowed,
-    /// Nobody any more: a peer may be at it.
+    /// Nobody any more: a peer may be at it, or has pinned it.
     Left,
 }
 
@@ -182,6 +183,19 @@ fn element_bytes<T>(len: usize) -> Result<usize> {
 }
 
 impl<T: Pod> Area<T> {
+    /// What those need to know who operate on it.
+    pub(super) fn key(&self) -> u64 {
+        self.opened.key
+    }
+
+    pub(super) fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    pub(super) fn interface(&self) -> &Ni {
+        &self.ni
+    }
+
     /// Its id.
     pub fn id(&self) -> u32 {
         self.opened.id
@@ -245,7 +259,8 @@ impl<T: Pod> Area<T> {
     }
 
     /// Ends the access of peers and returns the elements. For a registered vector this is the vector itself, except if a process was
-    /// stopped in the middle of copying from or to it: then it is a copy, and the vector stays allocated for that process.
+    /// stopped in the middle of copying from or to it, or if a peer has pinned some of it ([`Port::wait_unpinned`] waits for that): then it
+    /// is a copy, and the vector stays allocated for those.
     ///
     /// ```
     /// # hikyaku::local(1, |job| {
@@ -264,12 +279,15 @@ impl<T: Pod> Area<T> {
         }
     }
 
-    /// Takes the area away from the peers. Memory that one of them may still be at is left to it.
+    /// Takes the area away from the peers. Memory that one of them may still be at, or has pinned, is left to it.
     fn revoke(&mut self) {
-        let may_stay = !matches!(self.memory, Backing::Borrowed);
-        if !self.ni.revoke(&self.opened, may_stay)
-            && let Backing::Vector(memory) = std::mem::replace(&mut self.memory, Backing::Left)
-        {
+        let may_stay = match self.memory {
+            Backing::Left => return,
+            Backing::Borrowed => false,
+            Backing::Heap(..) | Backing::Vector(_) => true,
+        };
+        let stays = may_stay && self.ni.stays_pinned(&self.opened) || !self.ni.revoke(&self.opened, may_stay);
+        if stays && let Backing::Vector(memory) = std::mem::replace(&mut self.memory, Backing::Left) {
             std::mem::forget(memory);
         }
     }

@@ -9,9 +9,10 @@ use super::raw::RawPort;
 use super::symmetric::Symmetric;
 use crate::error::{Error, Result};
 use crate::ni::reach::place::{Place, Reach};
+use crate::ni::state::party::Party;
 use crate::ni::wire::operation::Data;
 use crate::ni::wire::shape::Shape;
-use crate::ni::wire::target::{LOCALS_MAX, LOCALS_TURNS, Locals, Target};
+use crate::ni::wire::target::Target;
 use crate::{Bitmap, Stride, Twin};
 use bytemuck::Pod;
 
@@ -22,13 +23,6 @@ pub struct Recipients {
     ranks: Vec<usize>,
     near: Vec<usize>,
     far: Vec<Party>,
-}
-
-/// Some ranks of one other host.
-#[derive(Clone, Debug)]
-struct Party {
-    ranks: Vec<usize>,
-    locals: Locals,
 }
 
 impl Recipients {
@@ -56,24 +50,8 @@ impl Port {
             return Err(Error::Invalid(format!("rank {} is named twice", twice[0])));
         }
         ranks.iter().try_for_each(|rank| ni.check_rank(*rank))?;
-        let (near, others): (Vec<usize>, Vec<usize>) = ranks.iter().partition(|rank| ni.is_near(**rank));
-        let mut far: Vec<(u32, Party)> = Vec::new();
-        for rank in others {
-            let host = ni.routes.to(rank).host;
-            // Ranks are numbered on their host in the order of their numbers in the job.
-            let local = (0..rank).filter(|lower| ni.routes.to(*lower).host == host).count();
-            let (turn, bit) = ((local / LOCALS_MAX) as u32, 1 << (local % LOCALS_MAX));
-            // One that cannot be named beside others is alone.
-            let is_alone = turn >= LOCALS_TURNS;
-            match far.iter_mut().find(|(of, party)| !is_alone && (*of, party.locals.turn) == (host, turn)) {
-                Some((_, party)) => {
-                    party.ranks.push(rank);
-                    party.locals.bits |= bit;
-                }
-                None => far.push((host, Party { ranks: vec![rank], locals: Locals { turn, bits: bit } })),
-            }
-        }
-        let far = far.into_iter().map(|(_, party)| party).collect();
+        let near = ranks.iter().copied().filter(|rank| ni.is_near(*rank)).collect();
+        let far = Party::all(&ni.routes, |rank| ranks.binary_search(&rank).is_ok());
         Ok(Recipients { job: ni.ground, ranks, near, far })
     }
 
@@ -433,9 +411,7 @@ fn for_all<'a, T>(
     // Those that take longer first.
     for party in &to.far {
         by.tick();
-        let writer = party.ranks.iter().copied().find(|rank| by.ni.end_of(*rank).is_none());
-        let writer = writer.unwrap_or(party.ranks[0]);
-        let Reach::Far(target) = by.ni.resolve(at(writer), count)? else { unreachable!("a far rank") };
+        let Reach::Far(target) = by.ni.resolve(at(by.ni.writer_of(party)), count)? else { unreachable!("a far rank") };
         let target = match party.ranks.len() {
             1 => target,
             _ => target.of_several(party.locals).ok_or_else(|| Error::Invalid("too many ranks on a host".into()))?,

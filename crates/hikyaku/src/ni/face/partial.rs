@@ -15,7 +15,7 @@ use crate::ni::wire::shape::Shape;
 use bytemuck::Pod;
 
 /// Elements that are compared at a time: what is found to have changed is still in the first cache when it is sent.
-const COMPARED: usize = 4096;
+pub(crate) const COMPARED: usize = 4096;
 
 impl Port {
     /// Writes blocks of `data` to blocks from a place on.
@@ -280,9 +280,7 @@ pub(super) unsafe fn push_changes_at(
     unit: usize,
     mut push: impl FnMut(usize, &[u8], &Shape<'_>) -> Result<()>,
 ) -> Result<usize> {
-    if unit == 0 || !twin.len().is_multiple_of(unit) {
-        return Err(Error::Invalid(format!("{} bytes are no whole number of units of {unit} bytes", twin.len())));
-    }
+    check_units(twin.len(), unit)?;
     // What is compared, sent, and kept as the twin is the same, whatever peers write meanwhile.
     let most = COMPARED.saturating_mul(unit);
     let mut seen = vec![0; twin.len().min(most)];
@@ -312,6 +310,14 @@ fn push_changed(
         unsafe { copy_marked(before.as_mut_ptr(), now.as_ptr(), unit, Marks::new(&words, now.len() / unit)) };
     }
     Ok(changed)
+}
+
+/// Whether so many bytes are a whole number of units.
+pub(crate) fn check_units(bytes: usize, unit: usize) -> Result<()> {
+    match unit > 0 && bytes.is_multiple_of(unit) {
+        true => Ok(()),
+        false => Err(Error::Invalid(format!("{bytes} bytes are no whole number of units of {unit} bytes"))),
+    }
 }
 
 /// A bit for each unit, which is set if the two differ there, and how many do.
@@ -364,7 +370,7 @@ pub(super) unsafe fn push_parts<T: Pod>(
 
 /// # Safety
 /// All parts can be written from `into` on; they are within `count` elements there.
-unsafe fn pull_parts<T: Pod>(
+pub(super) unsafe fn pull_parts<T: Pod>(
     port: &Port,
     from: Place<'_, T>,
     count: usize,

@@ -4,6 +4,7 @@ use super::port::Port;
 use crate::error::{Error, Result};
 use crate::memory::copy;
 use crate::memory::span::Span;
+use crate::ni::interface::Ni;
 use crate::ni::reach::place::{Place, Reach};
 use crate::ni::remote::initiator::Initiator;
 use crate::ni::wire::operation::Data;
@@ -293,18 +294,24 @@ pub(super) fn pull_span(port: &Port, from: Place<'_, u8>, into: Span<'_>, bytes:
 /// A word of this rank's own memory, with the name it is rung for by.
 #[inline]
 pub(super) fn own_word<'p>(by: &'p Initiator, word: Place<'_, u64>) -> Result<(&'p AtomicU64, u64)> {
-    if word.rank != by.ni.rank {
+    own_word_of(&by.ni, word)
+}
+
+/// Likewise, by an interface instead of a port.
+#[inline(always)]
+pub(super) fn own_word_of<'p>(ni: &'p Ni, word: Place<'_, u64>) -> Result<(&'p AtomicU64, u64)> {
+    if word.rank != ni.rank {
         return Err(Error::NotMine { rank: word.rank });
     }
-    let pointer = match by.ni.resolve(word, 1)? {
+    let pointer = match ni.resolve(word, 1)? {
         Reach::Pointer(pointer) => pointer,
-        Reach::Area(area, offset) => area.own_address(&by.ni, offset)?,
+        Reach::Area(area, offset) => area.own_address(ni, offset)?,
         Reach::Far(_) => return Err(Error::NotMine { rank: word.rank }),
     };
     // SAFETY: resolved within an area of this rank that outlives the borrow of the place; aligned as a `u64`;
     // accessed atomically by everyone.
     let atomic = unsafe { AtomicU64::from_ptr(pointer.cast()) };
-    Ok((atomic, by.ni.watch_of(pointer)))
+    Ok((atomic, ni.watch_of(pointer)))
 }
 
 /// Out of line, here and below, so that what is compiled in place stays short.
@@ -477,6 +484,7 @@ impl Initiator {
     }
 
     /// `count` elements of a place, if they are mapped here and last.
+    #[inline(always)]
     pub(super) fn span_to<'a, T: Pod>(&'a self, place: &Place<'a, T>, count: usize) -> Option<Span<'a>> {
         let start = NonNull::new(self.pointer_to(place, count)?)?;
         // SAFETY: found for so many elements of an area that the place borrows, in memory that stays mapped; peers reach it by copies and

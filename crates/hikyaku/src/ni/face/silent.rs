@@ -4,10 +4,14 @@
 
 use super::atomic::elsewhere;
 use super::port::Port;
-use super::raw::own_word;
+use super::raw::{own_word, own_word_of};
+use super::symmetric::Symmetric;
 use crate::error::Result;
 use crate::memory::atomic::{Atomic, Change};
+use crate::memory::span::Span;
+use crate::ni::interface::Ni;
 use crate::ni::reach::place::{Place, Reach};
+use crate::ni::wire::target::Target;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Port {
@@ -19,6 +23,12 @@ impl Port {
             Some(word) => Ok(operation.perform(word)),
             None => elsewhere(&self.initiator, at, Change::Word(operation)),
         }
+    }
+
+    /// Some words that are mapped here, for whoever changes several of them in one call: silently too, and not in a forked child.
+    #[inline(always)]
+    pub(crate) fn mapped_words<'a>(&'a self, at: Place<'a, u64>, count: usize) -> Option<Span<'a>> {
+        self.initiator.span_to(&at, count)
     }
 
     /// Reads a word, in one order with all changes of words.
@@ -45,17 +55,45 @@ impl Port {
     }
 
     /// Writes a word and wakes whoever waits for it, without asking whether it arrives: for what the other side finds out by itself
-    /// if it does not. No flush waits for it.
+    /// if it does not. No flush waits for it; who frees the memory does ([`Initiator::settle_hints`](crate::ni::remote::initiator::Initiator::settle_hints)).
     pub(crate) fn hint(&self, at: Place<'_, u64>, value: u64) -> Result<()> {
         match self.initiator.ni.resolve(at, 1)? {
-            Reach::Far(target) => self.initiator.word_quietly(target, value),
+            Reach::Far(target) => {
+                self.initiator.note_hint(target.rank);
+                self.initiator.word_quietly(target, value)
+            }
             _ => self.word(at, value),
         }
+    }
+
+    /// This rank comes for the `number`th time to a barrier whose words are these at `manager`
+    /// ([`arrival`](crate::ni::reach::arrival)): counted here where they are mapped, else by the manager's interface, for which nobody waits.
+    pub(crate) fn arrive(&self, words: &Symmetric<u64>, manager: usize, number: u64) -> Result<()> {
+        let (by, ni) = (&self.initiator, &*self.initiator.ni);
+        let at = Target::in_heap(ni.job, manager, words.start);
+        let Some(roll) = ni.roll(&at) else { return by.arrive(at, number) };
+        self.pause();
+        if roll.count(ni.rank, number, || self.pause()) {
+            ni.release(at.offset, |operation| {
+                self.pause();
+                // No handler runs meanwhile, whose panic could keep this rank from telling the rest.
+                while !ni.tell(operation) {
+                    ni.serve_far();
+                    ni.relax();
+                }
+            });
+        }
+        Ok(())
     }
 
     /// A word of this rank's own memory, and its name for those who wait for it.
     pub(crate) fn own_word(&self, word: Place<'_, u64>) -> Result<(&AtomicU64, u64)> {
         own_word(&self.initiator, word)
+    }
+
+    /// Likewise, of whoever has the interface and no port.
+    pub(crate) fn own_word_of<'p>(ni: &'p Ni, word: Place<'_, u64>) -> Result<&'p AtomicU64> {
+        own_word_of(ni, word).map(|(word, _)| word)
     }
 
     /// A simulated rank may be interrupted, or killed, between any two of them.

@@ -53,6 +53,11 @@ impl Stride {
         self.span(self.there)
     }
 
+    /// Elements of a block, how many blocks there are, and from one to the next in the memory of the other rank.
+    pub(super) fn parts_there(&self) -> [usize; 3] {
+        [self.block, self.count, self.there]
+    }
+
     /// One that cannot be counted is longer than anything.
     fn span(&self, distance: usize) -> usize {
         match self.count {

@@ -173,7 +173,7 @@ fn signal_arrivals(by: &Initiator, stop: &AtomicBool, event: &OwnedFd) {
         if by.ni.failure.is_lasting() {
             break;
         }
-        bell.await_sequence(by.index, seen);
+        bell.await_sequence(by.index, seen, None);
     }
     bell.disarm(by.index);
 }

@@ -348,7 +348,7 @@ unsafe fn push<T: Pod>(port: &Port, scope: u32, to: Place<'_, T>, data: *const T
 }
 
 /// Where a place is on another host; none if it is on this one.
-fn far_target<T>(port: &Port, place: Place<'_, T>, len: usize) -> Result<Option<Target>> {
+pub(super) fn far_target<T>(port: &Port, place: Place<'_, T>, len: usize) -> Result<Option<Target>> {
     Ok(match port.initiator.ni.resolve(place, len)? {
         Reach::Pointer(_) => None,
         Reach::Far(target) => Some(target),

@@ -170,6 +170,11 @@ impl Port {
         self.initiator.wait_until(wait, ready)
     }
 
+    /// How often this port was rung for while it slept: for layers above.
+    pub(crate) fn rings(&self) -> u32 {
+        self.initiator.ni.mine().bell.sequence(self.initiator.index)
+    }
+
     /// Several waits for one thing follow: for layers above.
     pub(crate) fn patrol(&self) -> Patrol<'_> {
         Patrol::new(&self.initiator.ni, self.initiator.index, &self.initiator.stay)
@@ -200,4 +205,14 @@ fn check_of<'p>(by: &'p Initiator, event: &Event<'_>) -> Result<Box<dyn Fn() -> 
 /// Nobody works with this port: whoever watches the job does not wonder what it does.
 pub fn stand_by(port: &Port) {
     port.initiator.ni.stand_by(port.initiator.index);
+}
+
+/// Somebody works with this port again.
+pub fn at_work(port: &Port) {
+    port.initiator.ni.at_work(port.initiator.index);
+}
+
+/// How many ports the rank of this one has, open or not, with that of its interface.
+pub fn port_count(port: &Port) -> usize {
+    port.initiator.ni.memory.layout.ports
 }

@@ -25,8 +25,11 @@ impl Ni {
         if self.size() == 0 {
             return true;
         }
+        let is_first = self.own_areas.revoke(area.id, area.key);
+        // Whoever asks for a pin from now on finds no area.
+        self.pins.forget(area.key);
         // Done before, perhaps, and another thread has entered a new area under this id since.
-        if !self.own_areas.revoke(area.id, area.key) {
+        if !is_first {
             return true;
         }
         self.mine().areas[area.id as usize].revoke(area.key);

@@ -12,6 +12,7 @@ use crate::ni::state::inside::refuse_in_handler;
 use crate::ni::state::pace::{Step, Turn};
 use crate::ni::state::stay::Stay;
 use crate::ni::state::{background, coroutine};
+use crate::sync::bell::ANY;
 use crate::transport::environment::Environment;
 use std::time::Duration;
 
@@ -37,8 +38,8 @@ impl Ni {
         if let Some(environment) = &ni.environment {
             return self.wait_simulated(&**environment, port, stay, &wait, ready);
         }
-        let mut turn =
-            if Delay::goes_on(stay, &wait) { Turn::resumed(ni.pace, timeout) } else { Turn::new(ni.pace, timeout) };
+        let sleeps_at_once = wait.is_drowsy || Delay::goes_on(stay, &wait);
+        let mut turn = if sleeps_at_once { Turn::resumed(ni.pace(), timeout) } else { Turn::new(ni.pace(), timeout) };
         // What a far rank stores is stored by this one, when it looks.
         let always = wait.progress == Progress::Always || ni.is_by_far(by);
         let mut delay = Delay::new(ni, port, stay, &wait);
@@ -80,7 +81,9 @@ impl Ni {
                     ni.watch(by);
                     let mut result = None;
                     let left = delay.before_sleep(left);
-                    let rung = ni.mine().bell.sleep(ni.fences, port, wait.watch, Some(left), || {
+                    // What goes on beside it is rung for by other names.
+                    let watch = if background::rests() { wait.watch } else { ANY };
+                    let rung = ni.mine().bell.sleep(ni.fences, port, watch, Some(left), || {
                         // A thread that is in the engine now may have looked at the rings before the last message
                         // came: only an own look that finds nothing allows to sleep.
                         if ni.progress() != Some(false) {

@@ -23,7 +23,9 @@ impl Found {
     pub fn is_aligned_for(&self, act: &Act<'_>) -> bool {
         match act {
             Act::Change(Change::Half(_)) => (self.target as usize).is_multiple_of(4),
-            Act::Word(_) | Act::Change(_) => (self.target as usize).is_multiple_of(8),
+            Act::Word(_) | Act::Change(_) | Act::PushThrough { .. } | Act::PullThrough { .. } => {
+                (self.target as usize).is_multiple_of(8)
+            }
             Act::PushThen { .. } | Act::PushAdd { .. } => (self.then as usize).is_multiple_of(8),
             _ => true,
         }
@@ -97,7 +99,9 @@ impl Base {
                 unsafe { parts::unpack_by(data.start(), found.target, packed, unit, units) };
             }
             Act::Pull { .. } | Act::PullBlocks { .. } | Act::PullMarked { .. } | Act::Copy { .. } => {}
-            Act::Open | Act::Settle => {}
+            // Whoever serves these has followed the pointer, counted, or taken a note.
+            Act::Pin { .. } | Act::Unpin => {}
+            Act::PushThrough { .. } | Act::PullThrough { .. } | Act::Arrive { .. } | Act::Open | Act::Settle => {}
         }
         0
     }

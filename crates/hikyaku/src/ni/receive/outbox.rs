@@ -120,6 +120,11 @@ impl Outbox {
         self.waiting(rank) >= ONWARD_MAX
     }
 
+    /// Whether so much waits to be sent at all that nothing should be added for others.
+    pub fn is_full(&self) -> bool {
+        self.spilled >= SPILL_MAX
+    }
+
     /// An operation is done of which nobody has asked yet.
     pub fn note_unasked(&mut self, rank: usize, token: u64) {
         self.unasked.insert((rank, token as u8), token);

@@ -23,8 +23,11 @@ use crate::transport::shm::ring::Packet;
 
 /// Whether a packet asks for something to be sent on for which there is no room now.
 pub(super) fn must_wait(ni: &Base, outbox: &Outbox, packet: &Packet, payload: &[u8]) -> bool {
-    if packet.kind != kind::ROUTED || packet.handler != verb::COPY {
-        return false;
+    match (packet.kind, packet.handler) {
+        (kind::ROUTED, verb::COPY) => {}
+        // The last of them sets off a packet to each host.
+        (kind::ROUTED, verb::ARRIVE) => return outbox.is_full(),
+        _ => return false,
     }
     let to = Onward::decode(payload).map(|onward| onward.to.rank).filter(|rank| !ni.is_near(*rank));
     to.is_some_and(|rank| ni.relays.is_full() || outbox.is_crowded(rank))

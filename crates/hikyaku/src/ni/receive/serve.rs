@@ -5,14 +5,20 @@ use super::relay::send_on;
 use crate::error::Refusal;
 use crate::memory::parts;
 use crate::ni::base::{Base, NI_PORT};
+use crate::ni::reach::follow::Spot;
 use crate::ni::reach::perform::Found;
+use crate::ni::wire::command::Way;
 use crate::ni::wire::operation::{Act, Data, Operation, REACHED};
 use crate::ni::wire::target::{Locals, Target};
 use crate::ni::wire::token;
 use crate::planted::{Bug, planted};
+use crate::sync::bell::ANY;
 use crate::transport::packet::verb;
 use crate::transport::shm::layout::AreaKind;
 use crate::transport::shm::ring::Packet;
+
+/// What an arrival gives that is the last.
+const LAST: u64 = 1;
 
 /// Performs an operation on this rank's memory and answers as far as the initiator wants it.
 pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Packet, payload: &[u8]) {
@@ -21,7 +27,11 @@ pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Pack
     let guard = if outbox.is_for_far() { ni.own_areas.far_guard() } else { ni.own_areas.guard(NI_PORT) };
     let _inside = guard.enter(ni.fences);
     let operation = Operation::decode(ni.rank, packet, payload).ok_or(Refusal::OutOfBounds);
-    match operation.and_then(|operation| perform(ni, source, &operation, outbox.scratch())) {
+    let done = operation.and_then(|operation| perform(ni, source, &operation, outbox.scratch()));
+    if let (verb::ARRIVE, Ok(([LAST, ..], _))) = (packet.handler, &done) {
+        release(ni, outbox, packet.arguments[2]);
+    }
+    match done {
         Ok((_, data)) if packet.handler == verb::COPY => {
             send_on(ni, outbox, source, (packet, payload), data, |operation| write_near(ni, operation));
         }
@@ -41,6 +51,17 @@ pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Pack
         }
         _ => {}
     }
+}
+
+/// Tells all ranks that all have come to a barrier, whose words are in bounds at this offset. It never waits: there is room to keep what
+/// cannot be sent now, as was asked before.
+fn release(ni: &Base, outbox: &mut Outbox, offset: u64) {
+    ni.release(offset, |operation| {
+        if !ni.performs_here(operation) && !planted(Bug::ReleasesKept) {
+            // Whoever has ended needs none.
+            let _ = outbox.send_on(ni, operation, token::QUIET);
+        }
+    });
 }
 
 /// What is answered: words, and bytes that can be read as long as the guard is held and what was packed is left alone.
@@ -73,6 +94,28 @@ fn perform<'a>(
         let (flag, base, key) = reach.map_or((0, 0, 0), |reach| (REACHED, reach.base, reach.key));
         return Ok(([area.key, area.kind as u64 | flag, start, area.bytes as u64, base, key], Data::EMPTY));
     }
+    if let Act::PushThrough { .. } | Act::PullThrough { .. } = act {
+        return through(ni, at, act, packed);
+    }
+    if let Act::Arrive { number } = act {
+        // Who shares memory with the manager counts by itself, and what follows goes to far ranks too.
+        let roll = ni.roll(at).filter(|_| !ni.is_near(source)).ok_or(Refusal::OutOfBounds)?;
+        let is_last = roll.count(source, *number, || ());
+        return Ok(([if is_last { LAST } else { 0 }, 0, 0, 0, 0, 0], Data::EMPTY));
+    }
+    if let Act::Pin { .. } = act {
+        let id = at.area().ok_or(Refusal::OutOfBounds)?;
+        ni.own_target(at, span)?;
+        let is_pinned = ni.pins.pin(at.key(), source, || ni.own_areas.is(id, at.key()));
+        return if is_pinned { Ok(([0; 6], Data::EMPTY)) } else { Err(Refusal::UnknownArea) };
+    }
+    if let Act::Unpin = act {
+        if ni.pins.release(at.key(), source) {
+            // Whoever waits to take the area away.
+            ni.notify(ni.rank, ANY);
+        }
+        return Ok(([0; 6], Data::EMPTY));
+    }
     if let Act::Settle = act {
         return Ok(([0; 6], Data::EMPTY));
     }
@@ -83,6 +126,8 @@ fn perform<'a>(
     // Held while a window is written. A window is for writing.
     let windows = at.is_window().then(|| ni.windows.table());
     let target = match (&windows, act) {
+        // Read by whoever sends more than a packet through it.
+        (None, Act::Pull { bytes: 8, .. }) if at.is_register() => ni.own_register(at)?.as_ptr().cast(),
         (None, _) => ni.own_target(at, span)?,
         (Some(windows), Act::Push(_) | Act::PushThen { .. } | Act::PushAdd { .. }) => {
             windows.find(source, at.key(), at.offset, span).ok_or(Refusal::UnknownArea)?
@@ -127,6 +172,30 @@ fn perform<'a>(
         Act::Pull { bytes, position } => ([*position, 0, 0, 0, 0, 0], unsafe { Data::shared(target, *bytes as usize) }),
         _ => ([before, 0, 0, 0, 0, 0], Data::EMPTY),
     }))
+}
+
+/// Writes or reads where a pointer of this rank leads. The caller holds the guard of own areas.
+fn through<'a>(ni: &Base, at: &Target, act: &Act<'a>, packed: &mut Vec<u8>) -> Result<([u64; 6], Data<'a>), Refusal> {
+    let word = ni.own_pointer(at)?;
+    let (way, skip, mut here, bytes) = match *act {
+        Act::PushThrough { data, skip } => (Way::Write, skip, data.start().cast_mut(), data.len() as u64),
+        Act::PullThrough { bytes, skip } => {
+            packed.resize(bytes as usize, 0);
+            (Way::Read, skip, packed.as_mut_ptr(), bytes)
+        }
+        _ => return Err(Refusal::OutOfBounds),
+    };
+    let begin = if planted(Bug::SkipForgotten) { 0 } else { skip };
+    ni.follow((ni.rank, word), way, (begin, bytes), |landing| {
+        let Spot::Here(there) = landing.at else { return Err(Refusal::UnknownArea) };
+        // SAFETY: inside an area of this rank, which stays while the caller holds the guard; here are as many bytes in all.
+        unsafe { landing.move_mapped(way, there, here) };
+        here = here.wrapping_add(landing.block * landing.count);
+        Ok(())
+    })?;
+    // SAFETY: until it is answered nobody touches what was packed.
+    let answer = if way == Way::Read { unsafe { Data::shared(packed.as_ptr(), packed.len()) } } else { Data::EMPTY };
+    Ok(([skip, 0, 0, 0, 0, 0], answer))
 }
 
 /// Writes what another rank has asked this one to send on, to memory of this rank, or to the heap of one that is near. The caller holds

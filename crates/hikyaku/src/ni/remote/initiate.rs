@@ -25,6 +25,12 @@ impl Initiator {
         self.submit_quietly(&Operation::word(to, value))
     }
 
+    /// This rank comes to a barrier for the `number`th time, whose words are in the heap of a far rank. Who frees them waits for it.
+    pub fn arrive(&self, at: Target, number: u64) -> Result<()> {
+        self.note_hint(at.rank);
+        self.submit_quietly(&Operation { at, act: Act::Arrive { number }, manner: Manner::Plain })
+    }
+
     fn submit_quietly(&self, operation: &Operation<'_>) -> Result<()> {
         if self.ni.performs_here(operation) {
             return Ok(());
@@ -113,18 +119,23 @@ impl Initiator {
     }
 
     fn ask(&self, at: Target, act: Act<'_>) -> Result<Answered<'_>> {
+        self.ask_and_tell(at, act, |_| ())
+    }
+
+    /// Tells `tried` whether the question was sent.
+    pub(super) fn ask_and_tell(&self, at: Target, act: Act<'_>, tried: impl Fn(bool)) -> Result<Answered<'_>> {
         refuse_in_handler()?;
         let calling = self.begin_call(at.rank)?;
         let slot = &self.ni.calls[self.index];
         let token = slot.open(self.index);
-        self.submit_operation(&Operation { at, act, manner: Manner::Plain }, || token, |_| ())?;
+        self.submit_operation(&Operation { at, act, manner: Manner::Plain }, || token, tried)?;
         self.await_answer(at.rank, token)?;
         Ok(Answered { slot, _calling: calling })
     }
 }
 
 /// An answer that has come. No other call of the port begins before it was read.
-struct Answered<'p> {
+pub(super) struct Answered<'p> {
     slot: &'p CallSlot,
     _calling: Calling<'p>,
 }

@@ -10,8 +10,10 @@ use crate::ni::state::lane::Lane;
 use crate::ni::state::routes::Routes;
 use crate::ni::state::stay::Stay;
 use crate::ni::state::transfer::FIRST_SCOPE;
+use crate::ni::wire::target::Target;
 use crate::sync::guard::Guard;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is inside of a [`Port`](crate::Port).
@@ -34,6 +36,10 @@ pub(crate) struct Initiator {
     pub stay: Stay,
     /// Room to pack parts in.
     pub(super) scratch: RefCell<Vec<u8>>,
+    /// Areas with a pin of this port that is to be ended when there is room.
+    pub(super) owed: RefCell<Vec<Target>>,
+    /// Far ranks that it has written words to which nobody waits for.
+    hinted: RefCell<BTreeSet<usize>>,
 }
 
 /// Operations that were routed.
@@ -61,6 +67,8 @@ impl Initiator {
             scopes: Cell::new(0),
             stay: Stay::default(),
             scratch: RefCell::default(),
+            owed: RefCell::default(),
+            hinted: RefCell::default(),
         })
     }
 
@@ -107,6 +115,20 @@ impl Initiator {
 
     pub fn note_routed(&self, routed: bool) {
         self.note(ROUTED, routed);
+    }
+
+    /// A word goes to a far rank for which no flush waits.
+    pub fn note_hint(&self, rank: usize) {
+        self.hinted.borrow_mut().insert(rank);
+    }
+
+    /// Waits until all such words are there. Those to ranks that have ended do no harm.
+    pub fn settle_hints(&self) -> Result<()> {
+        let ranks = self.hinted.take();
+        ranks.into_iter().try_for_each(|rank| match self.settle_quiet(rank) {
+            Err(error) if error.is_peer_fault() => Ok(()),
+            other => other,
+        })
     }
 
     /// Whether messages may be unhandled that this port has sent.
@@ -181,6 +203,7 @@ impl Initiator {
 impl Drop for Initiator {
     fn drop(&mut self) {
         self.end_transfers(None);
+        self.try_owed();
         self.ni.give_lane(self.index, self.lane.take());
         self.ni.give_port(self.index);
     }

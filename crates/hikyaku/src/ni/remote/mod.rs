@@ -38,15 +38,19 @@
 //! | `copy` | copies between two far ranks |
 //! | `access` | operations on areas: by a pointer, by a system call, or by one of the above |
 //! | `partial` | pushes and pulls of some parts of a range |
+//! | `indirect` | operations that follow a pointer |
+//! | `pin` | pins of areas |
 
 pub(crate) mod access;
 pub(crate) mod copy;
 pub(crate) mod handled;
+pub(crate) mod indirect;
 pub(crate) mod initiate;
 pub(crate) mod initiator;
 pub(crate) mod loan;
 mod onesided;
 pub(crate) mod partial;
+mod pin;
 pub(crate) mod settle;
 pub(crate) mod submit;
 pub(crate) mod transfer;

@@ -4,13 +4,14 @@
 
 use super::initiator::Initiator;
 use crate::error::Result;
-use crate::memory::parts::{copy_blocks, marks::Marks, pack_marked};
 use crate::ni::reach::opened::Opened;
 use crate::ni::state::account::StatusWord;
 use crate::ni::state::form::Form;
 use crate::ni::state::inside::refuse_in_handler;
-use crate::ni::wire::operation::{Act, Data, Manner, Operation};
-use crate::ni::wire::shape::{Blocks, Shape};
+use crate::ni::state::packed::Packed;
+use crate::ni::wire::operation::{Data, Manner, Operation};
+use crate::ni::wire::pieces::{Pack, Piece};
+use crate::ni::wire::shape::Shape;
 use crate::ni::wire::target::Target;
 use crate::transport::shm::cross::{Direction, Pieces};
 
@@ -96,97 +97,31 @@ impl Initiator {
         status: Option<StatusWord>,
     ) -> Result<()> {
         let max = self.ni.payload_max(to.rank);
-        match *shape {
-            _ if shape.is_empty() => self.push_routed(to, Data::EMPTY, status),
-            Shape::Blocks(blocks) if blocks.block <= max => {
-                // SAFETY: the caller's promise.
-                unsafe { self.push_blocks(to, blocks, data, status) }
-            }
-            Shape::Marked { unit, marks } if 8 + 64 * unit <= max => {
-                // SAFETY: the caller's promise.
-                unsafe { self.push_marked(to, unit, marks, data, status) }
-            }
-            // Each part fills packets by itself.
-            _ => {
-                shape.try_parts(|here, there, bytes| {
-                    // SAFETY: the caller's promise.
-                    let part = unsafe { Data::shared(data.wrapping_add(here), bytes) };
-                    self.push_routed(to.plus(there), part, None)
-                })?;
-                match status {
-                    // Operations of a port arrive in order.
-                    Some(_) => self.push_routed(to, Data::EMPTY, status),
-                    None => Ok(()),
-                }
-            }
+        if shape.is_empty() {
+            return self.push_routed(to, Data::EMPTY, status);
         }
-    }
-
-    /// # Safety
-    /// All blocks can be read; one fits a packet.
-    unsafe fn push_blocks(
-        &self,
-        to: Target,
-        Blocks { block, count, here, there }: Blocks,
-        data: *const u8,
-        status: Option<StatusWord>,
-    ) -> Result<()> {
-        let most = self.ni.payload_max(to.rank) / block;
-        let mut packed = Scratch::of(self);
-        for first in (0..count).step_by(most) {
-            let part = most.min(count - first);
-            let room = packed.room(part * block);
-            // SAFETY: there is room for that many blocks; the caller's promise.
-            unsafe { copy_blocks((room, block), (data.wrapping_add(first * here), here), block, part) };
-            let act = Act::PushBlocks { data: packed.data(), block: block as u64, distance: there as u64 };
-            let piece = Operation { at: to.plus(first * there), act, manner: Manner::Plain };
-            self.count(piece, status.filter(|_| first + part == count))?;
+        if shape.is_packed(max) {
+            let mut packed = Scratch::of(self);
+            let push = |piece: Piece, pack: Pack<'_>| {
+                pack(packed.room(piece.bytes));
+                let act = piece.form.push(packed.data());
+                let operation = Operation { at: to.plus(piece.offset), act, manner: Manner::Plain };
+                self.count(operation, status.filter(|_| piece.is_last))
+            };
+            // SAFETY: the caller's promise; there is room for each piece.
+            return unsafe { shape.try_pieces(max, data, push) };
         }
-        Ok(())
-    }
-
-    /// # Safety
-    /// All marked units can be read; 64 of them, with their marks, fit a packet.
-    unsafe fn push_marked(
-        &self,
-        to: Target,
-        unit: usize,
-        marks: Marks<'_>,
-        data: *const u8,
-        status: Option<StatusWord>,
-    ) -> Result<()> {
-        let max = self.ni.payload_max(to.rank);
-        let has_any = |word: &usize| marks.word(*word) != 0;
-        let last = (0..marks.words()).rfind(has_any).unwrap_or(0);
-        let mut packed = Scratch::of(self);
-        let mut word = 0;
-        while let Some(begin) = (word..=last).find(has_any) {
-            let mut bytes = 0;
-            word = begin;
-            while word <= last {
-                let more = 8 + unit * marks.word(word).count_ones() as usize;
-                if bytes + more > max {
-                    break;
-                }
-                bytes += more;
-                word += 1;
-            }
-            let end = (begin..word).rfind(has_any).map_or(word, |last| last + 1);
-            let units = (64 * (end - begin)).min(marks.units() - 64 * begin);
-            let part = marks.part(64 * begin, units);
-            let room = packed.room(8 * (end - begin) + unit * part.count());
-            for index in 0..part.words() {
-                // SAFETY: there is room for the marks, and then for the marked units; the caller's promise.
-                unsafe { room.add(8 * index).cast::<[u8; 8]>().write(part.word(index).to_le_bytes()) };
-            }
-            let offset = 64 * begin * unit;
-            // SAFETY: as above.
-            unsafe { pack_marked(room.add(8 * part.words()), data.wrapping_add(offset), unit, part) };
-            let act = Act::PushMarked { data: packed.data(), unit: unit as u64, units: units as u64 };
-            let piece = Operation { at: to.plus(offset), act, manner: Manner::Plain };
-            self.count(piece, status.filter(|_| end == last + 1))?;
+        // Each part fills packets by itself.
+        shape.try_parts(|here, there, bytes| {
+            // SAFETY: the caller's promise.
+            let part = unsafe { Data::shared(data.wrapping_add(here), bytes) };
+            self.push_routed(to.plus(there), part, None)
+        })?;
+        match status {
+            // Operations of a port arrive in order.
+            Some(_) => self.push_routed(to, Data::EMPTY, status),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// # Safety
@@ -216,6 +151,51 @@ impl Initiator {
         };
         // SAFETY: the caller's promise; marks are borrowed during the call.
         unsafe { self.pull_form(from, form) }
+    }
+}
+
+/// Beside the program.
+impl Initiator {
+    /// Fails in a handler, and where the rank is gone.
+    pub fn may_start(&self, rank: usize) -> Result<()> {
+        refuse_in_handler()?;
+        self.check_peer(rank)
+    }
+
+    /// Starts a push of what was packed; its token, until [`Initiator::end_transfer`].
+    pub fn start_packed(&self, scope: u32, to: Target, packed: Packed) -> Result<u64> {
+        self.may_start(to.rank)?;
+        let token = self.desk().open_packed((self.index, scope), to, Box::new(packed))?;
+        self.start_pieces(to.rank, token)
+    }
+
+    /// Starts a pull of parts; its token, as above. Nothing if each part fills packets by itself: such a pull is not started.
+    ///
+    /// # Safety
+    /// All parts can be written from `into` on until the transfer has ended; peers may change them meanwhile.
+    pub unsafe fn start_pull_parts(
+        &self,
+        scope: u32,
+        from: Target,
+        shape: &Shape<'_>,
+        into: *mut u8,
+    ) -> Result<Option<u64>> {
+        let (max, owner) = (self.ni.payload_max(from.rank), (self.index, scope));
+        self.may_start(from.rank)?;
+        // SAFETY: the caller's promise.
+        let token = unsafe {
+            match *shape {
+                Shape::Blocks(blocks) if blocks.block <= max => {
+                    let piece = (max / blocks.block).min(u32::MAX as usize);
+                    self.desk().open(owner, from, Form::Blocks { into, blocks, piece })?
+                }
+                Shape::Marked { unit, marks } if 64 * unit <= max => {
+                    self.desk().open_marked(owner, from, (into, unit, max / unit / 64 * 64), marks)?
+                }
+                _ => return Ok(None),
+            }
+        };
+        self.start_pieces(from.rank, token).map(Some)
     }
 }
 

@@ -20,6 +20,7 @@ impl Initiator {
 
     #[cold]
     fn complete_started(&self) -> Result<()> {
+        self.end_owed()?;
         let settled = if self.has_routed() { self.settle_all() } else { Ok(()) };
         let handled = if self.has_messaged() { self.await_handled() } else { Ok(()) };
         settled.and(handled)
@@ -64,7 +65,7 @@ impl Initiator {
                 return Err(error);
             }
         }
-        self.note_routed(!self.unsettled().is_empty());
+        self.note_routed(!self.unsettled().is_empty() || !self.owed.borrow().is_empty());
         Ok(())
     }
 

@@ -77,8 +77,13 @@ impl Initiator {
         let form = Form::Plain { local, bytes, piece: self.ni.payload_max(at.rank) };
         // SAFETY: the caller's promise.
         let token = unsafe { self.desk().open((self.index, scope), at, form)? };
+        self.start_pieces(at.rank, token)
+    }
+
+    /// Posts the first pieces of a transfer that was opened; its token.
+    pub(super) fn start_pieces(&self, rank: usize, token: u64) -> Result<u64> {
         self.note_routed(true);
-        if let Err(error) = self.post_pieces(at.rank, token) {
+        if let Err(error) = self.post_pieces(rank, token) {
             self.desk().close(token);
             return Err(error);
         }

@@ -43,6 +43,8 @@ pub(crate) struct Wait {
     patience: Patience,
     pub watch: u64,
     pub progress: Progress,
+    /// It sleeps at once.
+    pub is_drowsy: bool,
     /// What whoever watches the job is told.
     pub awaited: Awaited,
     /// The rank that has not done its part, where `by` does not tell.
@@ -58,6 +60,7 @@ impl Wait {
             patience: Patience::Unlimited,
             watch: ANY,
             progress: Progress::Seldom,
+            is_drowsy: false,
             awaited: Awaited::Nothing,
             late: None,
         }
@@ -73,6 +76,12 @@ impl Wait {
     #[inline]
     pub fn always(self) -> Wait {
         Wait { progress: Progress::Always, ..self }
+    }
+
+    /// Sleeps at once: whoever waits would only be in the way.
+    #[inline]
+    pub fn drowsy(self, is_drowsy: bool) -> Wait {
+        Wait { is_drowsy, ..self }
     }
 
     /// Gives up after this time, if there is one.
@@ -148,7 +157,7 @@ pub enum Until {
 
 impl Until {
     #[inline(always)]
-    pub(in crate::ni) fn met(self, word: u64) -> bool {
+    pub(crate) fn met(self, word: u64) -> bool {
         match self {
             Until::Equal(value) => word == value,
             Until::NotEqual(value) => word != value,

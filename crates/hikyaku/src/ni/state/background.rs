@@ -117,6 +117,20 @@ pub(crate) fn advance(all: bool) -> bool {
     MOVED.get()
 }
 
+/// Whether nothing of this thread goes on by itself, so that only what it waits for can give it something to do. What rests is taken off the
+/// list: it comes back by [`register`] when there is something again.
+pub(crate) fn rests() -> bool {
+    let goes_on = |entry: &Entry| entry.work.upgrade().is_some_and(|work| !work.rests());
+    let look = |list: &RefCell<Vec<Entry>>| {
+        // Inside of such work something may be under way.
+        let Ok(mut list) = list.try_borrow_mut() else { return false };
+        list.retain(goes_on);
+        list.is_empty()
+    };
+    // A thread that ends has no list any more.
+    UNDER_WAY.try_with(look).unwrap_or(true)
+}
+
 /// Said by work that got something done.
 pub(crate) fn moved() {
     MOVED.set(true);

@@ -15,7 +15,8 @@
 //!   the target's interface, and the network does not;
 //! * packets wait until puts to their target are done, unless the network keeps that order ([`Direct::holds_back`]).
 //!
-//! Symmetric memory is registered when a rank starts, an area when a far rank first opens it; its key is taken back when it is revoked.
+//! Symmetric memory is registered when a rank starts, unless the network pins pages ([`RemoteLimits::pins`]); an area when a far rank first
+//! opens it. Its key is taken back when it is revoked.
 //! Windows go by packets: whoever aims one elsewhere takes along what has come.
 
 use super::account::{Account, StatusWord};
@@ -37,8 +38,8 @@ pub(crate) struct Direct {
     transport: Arc<dyn Transport>,
     /// What is registered stays mapped until it is not registered any more.
     _memory: Arc<JobMemory>,
-    /// The own symmetric memory.
-    heap: Registration,
+    /// The own symmetric memory; `None` where only areas are reached.
+    heap: Option<Registration>,
     pub limits: RemoteLimits,
     process: u32,
     /// Puts to all ranks. Only the thread that has started some must see them here.
@@ -51,10 +52,11 @@ impl Direct {
     pub fn new(transport: Option<&Arc<dyn Transport>>, memory: &Arc<JobMemory>, heap: *mut u8) -> Option<Direct> {
         let transport = transport?.clone();
         let network = transport.remote_memory()?;
+        let limits = network.limits();
         // SAFETY: this half of the rank's heap, which `_memory` keeps mapped until it was deregistered; everybody accesses it by
         // racing copies and atomic words.
-        let heap = unsafe { network.register(heap, memory.layout.heap_half_bytes) }.ok()?;
-        let limits = network.limits();
+        let register = || unsafe { network.register(heap, memory.layout.heap_half_bytes) };
+        let heap = if limits.pins { None } else { Some(register().ok()?) };
         let (puts, desk) = (AtomicU64::new(0), Mutex::default());
         let process = std::process::id();
         Some(Direct { _memory: memory.clone(), heap, limits, process, puts, desk, transport })
@@ -71,8 +73,7 @@ impl Direct {
 
     /// What a peer needs to reach the symmetric memory of this rank.
     pub(in crate::ni) fn own_key(&self) -> [u64; 3] {
-        let RemoteKey { base, key, bytes } = self.heap.key;
-        [base, key, bytes]
+        self.heap.map_or([0; 3], |heap| [heap.key.base, heap.key.key, heap.key.bytes])
     }
 
     /// Where a target is to the network; `None` if it is not in symmetric memory, or if its key is not known yet. It is asked for
@@ -82,13 +83,11 @@ impl Direct {
         if at.area().is_some() {
             return at.reach().filter(is_inside).map(|key| RemotePlace { key, offset: at.offset });
         }
-        if !at.is_heap() || !is_inside(&self.heap.key) {
-            return None;
-        }
+        let own = self.heap.filter(|heap| at.is_heap() && is_inside(&heap.key))?.key;
         let mut desk = self.desk();
         let key = &mut desk.peer(at.rank).key;
         match *key {
-            Key::Known(_) if planted(Bug::ForeignKey) => Some(RemotePlace { key: self.heap.key, offset: at.offset }),
+            Key::Known(_) if planted(Bug::ForeignKey) => Some(RemotePlace { key: own, offset: at.offset }),
             Key::Known(key) => Some(RemotePlace { key, offset: at.offset }),
             Key::Asked | Key::Nowhere => None,
             Key::Unknown => {
@@ -105,7 +104,7 @@ impl Direct {
         let mut desk = self.desk();
         let known = &mut desk.peer(rank).key;
         if let Key::Asked = known {
-            let is_alike = bytes == self.heap.key.bytes;
+            let is_alike = self.heap.is_some_and(|own| bytes == own.key.bytes);
             *known = if is_alike { Key::Known(RemoteKey { base, key, bytes }) } else { Key::Nowhere };
         }
     }
@@ -280,7 +279,7 @@ impl Drop for Direct {
     fn drop(&mut self) {
         // A forked child drops a copy of what its parent goes on to use.
         if self.process == std::process::id() {
-            self.network().deregister(&self.heap);
+            self.heap.iter().for_each(|heap| self.network().deregister(heap));
             self.desk().areas.values().for_each(|area| self.network().deregister(area));
         }
     }

@@ -1,5 +1,6 @@
 //! What a transfer moves, and how it is cut into pieces: each is an operation whose answer says by a position which it was.
 
+use super::packed::Packed;
 use crate::memory::copy;
 use crate::memory::parts::marks::Marks;
 use crate::memory::parts::{copy_blocks, unpack_marked};
@@ -22,9 +23,13 @@ pub(crate) enum Local {
 pub(crate) enum Form {
     /// So many bytes, in pieces of so many.
     Plain { local: Local, bytes: usize, piece: usize },
+    /// A push of parts that were packed, in so many pieces.
+    Packed { packed: *const Packed, pieces: usize },
     /// A copy of so many bytes to another rank, which the owner of the bytes sends on, in pieces of so many. Where to is told in as many
     /// bytes as that takes ([`ONWARD_BYTES`]).
     Copy { onward: *const u8, bytes: usize, piece: usize },
+    /// A pull of so many bytes from where a pointer leads, in pieces of so many.
+    Through { into: *mut u8, bytes: usize, piece: usize },
     /// A pull of blocks, so many in a piece.
     Blocks { into: *mut u8, blocks: Blocks, piece: usize },
     /// A pull of the marked ones of so many units, in pieces of so many units, which is a multiple of 64.
@@ -48,6 +53,8 @@ impl Form {
     fn extent(&self) -> (usize, usize) {
         match *self {
             Form::Plain { bytes, piece, .. } | Form::Copy { bytes, piece, .. } => (bytes, piece),
+            Form::Through { bytes, piece, .. } => (bytes, piece),
+            Form::Packed { pieces, .. } => (pieces, 1),
             Form::Blocks { blocks, piece, .. } => (blocks.count, piece),
             Form::Marked { units, piece, .. } => (units, piece),
         }
@@ -75,6 +82,12 @@ impl Form {
                 let data = unsafe { Data::shared(start.add(first), count) };
                 Cut { act: Act::Push(data), offset: first }
             }
+            Form::Packed { packed, .. } => {
+                // SAFETY: it is kept while the transfer is open.
+                let (data, form, offset) = unsafe { (*packed).piece(number) };
+                Cut { act: form.push(data), offset }
+            }
+            Form::Through { .. } => Cut { act: Act::PullThrough { bytes: count as u64, skip: position }, offset: 0 },
             Form::Copy { onward, bytes, .. } => {
                 // SAFETY: as many can be read while the transfer is open.
                 let onward = unsafe { Data::shared(onward, ONWARD_BYTES) };
@@ -118,7 +131,7 @@ impl Form {
     /// # Safety
     /// The transfer is open.
     pub unsafe fn take(&self, position: u64, bytes: &[u8]) -> bool {
-        if let Form::Plain { local: Local::From(_), .. } = self {
+        if let Form::Plain { local: Local::From(_), .. } | Form::Packed { .. } = self {
             return bytes.is_empty();
         }
         if let Form::Copy { .. } = self {
@@ -134,6 +147,9 @@ impl Form {
                 Form::Plain { local: Local::Into(into), .. } if bytes.len() == count => {
                     let at = if planted(Bug::PullMisplaced) { 0 } else { first };
                     copy::copy(into.add(at), bytes.as_ptr(), count);
+                }
+                Form::Through { into, .. } if bytes.len() == count => {
+                    copy::copy(into.add(first), bytes.as_ptr(), count)
                 }
                 Form::Blocks { into, blocks: Blocks { block, here, .. }, .. } if bytes.len() == count * block => {
                     copy_blocks((into.add(first * here), here), (bytes.as_ptr(), block), block, count);

@@ -3,15 +3,18 @@
 //! | file | concept |
 //! |---|---|
 //! | `routes` | how each rank is reached |
+//! | `party` | the ranks of other hosts, host by host |
 //! | `owner` | noticing that this process is a fork |
 //! | `lost` | ranks that cannot be reached any more |
 //! | `own_areas` | the own areas, as the rank itself knows them |
+//! | `pins` | which of them peers have pinned
 //! | `window` | private buffers opened to a far peer for one message |
 //! | `loan` | what of the program's bytes a transport reads in place |
 //! | `lane` | what one port sends through |
 //! | `account` | counted operations under way, and what was refused |
 //! | `call` | where the answers to a port's calls arrive |
 //! | `form` | what a transfer moves, and how it is cut into pieces |
+//! | `packed` | parts of the program's memory, packed for a push that goes on by itself |
 //! | `transfer` | a port's pulls and pushes in pieces, and where their answers arrive |
 //! | `relay` | what was sent on for others |
 //! | `direct` | what the network itself does on memory of far ranks: keys, order, ends |
@@ -44,6 +47,9 @@ pub(crate) mod lost;
 pub(crate) mod own_areas;
 pub(crate) mod owner;
 pub(crate) mod pace;
+pub(crate) mod packed;
+pub(crate) mod party;
+pub(crate) mod pins;
 pub(crate) mod random;
 pub(crate) mod relay;
 pub(crate) mod routes;

@@ -11,7 +11,9 @@
 //! transfer knows that nobody reads or writes its bytes any more: what comes later does not find it, and nobody is posting.
 
 use super::form::Form;
+use super::packed::Packed;
 use crate::error::{Error, Refusal, Result};
+use crate::memory::parts::marks::Marks;
 use crate::ni::wire::onward::{ONWARD_BYTES, Onward};
 use crate::ni::wire::operation::{Manner, Operation};
 use crate::ni::wire::target::Target;
@@ -63,12 +65,22 @@ struct Order {
     form: Form,
     /// Of a copy: where it goes, and in the words that travel.
     onward: Option<Box<(usize, [u8; ONWARD_BYTES])>>,
+    /// What its form leads to, if that is not the program's.
+    kept: Option<Kept>,
     /// Pieces that were posted, and that were answered.
     asked: usize,
     arrived: usize,
     /// Somebody is posting a piece.
     posting: bool,
     trouble: Option<Trouble>,
+}
+
+/// What a transfer needs of its own as long as it is open.
+#[derive(Debug)]
+#[expect(dead_code, reason = "read by the address in the form")]
+enum Kept {
+    Packed(Box<Packed>),
+    Marks(Box<[u64]>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -142,6 +154,7 @@ impl Table {
         let Some(order) = self.find(token) else { return };
         order.token = 0;
         let (rank, is_copy) = (order.at.rank, order.onward.take().is_some());
+        order.kept = None;
         self.copies -= usize::from(is_copy);
         self.strike(token, rank);
         self.closed.push(index_of(token));
@@ -178,14 +191,49 @@ impl TransferDesk {
         }
         table.number += 1;
         let token = token::transferred(port, table.number << INDEX_BITS | index as u64);
-        let (onward, asked, arrived, posting, trouble) = (None, 0, 0, false, None);
-        let mut order = Order { token, scope, at, form, onward, asked, arrived, posting, trouble };
+        let (onward, kept, asked, arrived, posting, trouble) = (None, None, 0, 0, false, None);
+        let mut order = Order { token, scope, at, form, onward, kept, asked, arrived, posting, trouble };
         order.skip_empty();
         match table.orders.get_mut(index) {
             Some(place) => *place = order,
             None => table.orders.push(order),
         }
         Ok(token)
+    }
+
+    /// A new push of parts that were packed.
+    pub fn open_packed(&self, owner: (usize, u32), to: Target, packed: Box<Packed>) -> Result<u64> {
+        let form = Form::Packed { packed: &*packed, pieces: packed.len() };
+        // SAFETY: the order keeps it.
+        let token = unsafe { self.open(owner, to, form)? };
+        self.keep(token, Kept::Packed(packed));
+        Ok(token)
+    }
+
+    /// A new pull of marked units of `unit` bytes, in pieces of so many units, which is a multiple of 64.
+    ///
+    /// # Safety
+    /// All marked units can be written from `into` on until it is closed; peers may change them meanwhile.
+    pub unsafe fn open_marked(
+        &self,
+        owner: (usize, u32),
+        from: Target,
+        (into, unit, piece): (*mut u8, usize, usize),
+        marks: Marks<'_>,
+    ) -> Result<u64> {
+        let words: Box<[u64]> = (0..marks.words()).map(|index| marks.word(index)).collect();
+        let form = Form::Marked { into, unit, units: marks.units(), words: words.as_ptr(), piece };
+        // SAFETY: the caller's promise; the order keeps the marks.
+        let token = unsafe { self.open(owner, from, form)? };
+        self.keep(token, Kept::Marks(words));
+        Ok(token)
+    }
+
+    /// Nobody looks at what a form leads to before it is kept but whoever opens it, who still has it.
+    fn keep(&self, token: u64, kept: Kept) {
+        if let Some(order) = self.table().find(token) {
+            order.kept = Some(kept);
+        }
     }
 
     /// A piece of a transfer to be posted, unless there is none now, or somebody is at it.

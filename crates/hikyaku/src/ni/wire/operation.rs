@@ -53,6 +53,17 @@ pub(crate) enum Act<'a> {
     /// Sends so many bytes on to another rank, as a part of a copy that begins so far behind its first byte, and answers when they are
     /// there. Where to is an [`Onward`](super::onward::Onward); its word follows the last part.
     Copy { bytes: u64, position: u64, is_last: bool, onward: Data<'a> },
+    /// Writes bytes to where the pointer leads that is the target, so many bytes behind the first.
+    PushThrough { data: Data<'a>, skip: u64 },
+    /// Answers so many bytes of where the pointer leads that is the target, so many behind the first. The initiator knows by those which.
+    PullThrough { bytes: u64, skip: u64 },
+    /// Counts that the sender has come to a barrier for the so-manyth time. The target is where the barrier's words begin
+    /// ([`crate::ni::reach::arrival`]). When all have come, whoever counts tells them.
+    Arrive { number: u64 },
+    /// Pins so many bytes of an area: it is not taken away until the same rank has said [`Act::Unpin`] as often, or has ended.
+    Pin { bytes: u64 },
+    /// Ends one such pin in the area.
+    Unpin,
     /// Answers what an area is: key, kind (and whether the network reaches it, [`REACHED`]), start, bytes, and by which base and
     /// key it does. Of the heap: base, key, bytes.
     Open,
@@ -196,6 +207,11 @@ impl<'a> Act<'a> {
             Act::Copy { bytes, position, is_last, onward } => {
                 with_data(verb::COPY, [bytes, position, u64::from(is_last)], onward)
             }
+            Act::PushThrough { data, skip } => with_data(verb::PUSH_THROUGH, [skip, 0, 0], data),
+            Act::PullThrough { bytes, skip } => plain(verb::PULL_THROUGH, [bytes, skip]),
+            Act::Arrive { number } => plain(verb::ARRIVE, [number, 0]),
+            Act::Pin { bytes } => plain(verb::PIN, [bytes, 0]),
+            Act::Unpin => plain(verb::UNPIN, [0; 2]),
             Act::Open => plain(verb::OPEN, [0; 2]),
             Act::Settle => plain(verb::SETTLE, [0; 2]),
         }
@@ -219,6 +235,11 @@ impl<'a> Act<'a> {
                 Act::PullMarked { marks: payload.into(), unit: b as u32, units: (b >> 32) as u32, position: a }
             }
             verb::COPY => Act::Copy { bytes: a, position: b, is_last: c != 0, onward: payload.into() },
+            verb::PUSH_THROUGH => Act::PushThrough { data: payload.into(), skip: a },
+            verb::PULL_THROUGH => Act::PullThrough { bytes: a, skip: b },
+            verb::ARRIVE => Act::Arrive { number: a },
+            verb::PIN => Act::Pin { bytes: a },
+            verb::UNPIN => Act::Unpin,
             verb::OPEN => Act::Open,
             verb::SETTLE => Act::Settle,
             verb => Act::Change(verb::change(verb, [a, b])?),
@@ -249,7 +270,11 @@ impl<'a> Act<'a> {
     pub fn carried(&self) -> u64 {
         match *self {
             Act::PullBlocks { block, count, .. } => u64::from(block) * u64::from(count),
-            Act::PushBlocks { data, .. } | Act::PushMarked { data, .. } => data.len() as u64,
+            Act::PushBlocks { data, .. } | Act::PushMarked { data, .. } | Act::PushThrough { data, .. } => {
+                data.len() as u64
+            }
+            Act::PullThrough { bytes, .. } => bytes,
+            Act::Pin { .. } => 0,
             // It travels between others, who look at that.
             Act::Copy { onward, .. } => onward.len() as u64,
             // At most, and then the marks are few.
@@ -289,7 +314,9 @@ impl<'a> Act<'a> {
         match self {
             Act::Push(data) | Act::PushThen { data, .. } | Act::PushAdd { data, .. } => data.len() as u64,
             Act::Change(Change::Half(_)) => 4,
-            Act::Word(_) | Act::Change(_) => 8,
+            Act::Word(_) | Act::Change(_) | Act::PushThrough { .. } | Act::PullThrough { .. } => 8,
+            // At least: how many ranks there are, its target knows.
+            Act::Arrive { .. } => 8,
             Act::Pull { bytes, .. } => *bytes,
             Act::PushBlocks { data, block, distance } => {
                 blocks_span(*block, data.len() as u64 / (*block).max(1), *distance).unwrap_or(u64::MAX)
@@ -299,8 +326,8 @@ impl<'a> Act<'a> {
             }
             Act::PushMarked { unit, units, .. } => unit.saturating_mul(*units),
             Act::PullMarked { unit, units, .. } => u64::from(*unit) * u64::from(*units),
-            Act::Copy { bytes, .. } => *bytes,
-            Act::Open | Act::Settle => 0,
+            Act::Copy { bytes, .. } | Act::Pin { bytes } => *bytes,
+            Act::Open | Act::Settle | Act::Unpin => 0,
         }
     }
 }
@@ -351,6 +378,7 @@ mod tests {
             Act::PushAdd { data, then, amount } => format!("push {:?} then add {amount} at {then}", bytes(data)),
             Act::PushBlocks { data, block, distance } => format!("push {:?} by {block} of {distance}", bytes(data)),
             Act::PushMarked { data, unit, units } => format!("push {:?} of {units} by {unit}", bytes(data)),
+            Act::PushThrough { data, skip } => format!("push {:?} through, after {skip}", bytes(data)),
             Act::PullMarked { marks, unit, units, position } => {
                 format!("pull {:?} of {units} by {unit} at {position}", bytes(marks))
             }
@@ -365,7 +393,7 @@ mod tests {
     proptest! {
         #[test]
         fn operations_survive_a_packet(
-            words in any::<[u64; 2]>(), which in 0usize..19, data in proptest::collection::vec(any::<u8>(), 0..100),
+            words in any::<[u64; 2]>(), which in 0usize..24, data in proptest::collection::vec(any::<u8>(), 0..100),
             tail in proptest::collection::vec(any::<u64>(), 0..=8), (id, key, offset) in any::<(u32, u64, u64)>(),
         ) {
             let [a, b] = words;
@@ -387,6 +415,8 @@ mod tests {
                 Act::PullBlocks { block: a as u32, count: (b % 1000) as u32, distance: b % (1 << 40), position: a },
                 Act::PullMarked { marks: marks.into(), unit: a as u32, units: units as u32, position: b },
                 Act::Copy { bytes: a, position: b, is_last: a % 2 == 0, onward: data },
+                Act::PushThrough { data, skip: a }, Act::PullThrough { bytes: a, skip: b }, Act::Arrive { number: a },
+                Act::Pin { bytes: a }, Act::Unpin,
             ];
             let at = Target::decode(3, [id as u64, key, offset]).unwrap();
             let operation = Operation { at, act: acts[which], manner: Manner::Plain };
@@ -404,11 +434,14 @@ mod tests {
             handler in any::<u16>(), payload in proptest::collection::vec(any::<u8>(), 0..100),
             arguments in proptest::array::uniform6(prop_oneof![any::<u64>(), 0u64..100, Just(1 << 32 | 1), Just(u64::MAX)]),
         ) {
-            let handler = (handler % 19) | (handler & verb::HALF);
+            let handler = (handler % 24) | (handler & verb::HALF);
             let packet = Packet { handler, kind: kind::ROUTED, arguments, ..Packet::default() };
             if let Some(operation) = Operation::decode(0, &packet, &payload) {
                 let act = operation.act;
-                let is_pull = matches!(act, Act::Pull { .. } | Act::PullBlocks { .. } | Act::PullMarked { .. });
+                let is_pull = matches!(
+                    act,
+                    Act::Pull { .. } | Act::PullBlocks { .. } | Act::PullMarked { .. } | Act::PullThrough { .. }
+                );
                 prop_assert!(is_pull || act.carried() <= payload.len().max(8) as u64, "{:?}", act);
                 // What it writes begins and ends where it says.
                 match act {

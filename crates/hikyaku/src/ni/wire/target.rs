@@ -15,7 +15,7 @@ pub(crate) struct Target {
 /// A part of a rank's memory with offsets of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Space {
-    /// An area of the rank, or [`HEAP`], [`MEETING`] or [`WINDOW`], or [`HEAPS`] and whose.
+    /// An area of the rank, or [`HEAP`], [`MEETING`], [`WINDOW`], [`POINTED`] or [`REGISTERS`], or [`HEAPS`] and whose.
     id: u32,
     /// What only those know who may use it: the key of an area, the name of a window, else the number of the job.
     key: u64,
@@ -29,6 +29,10 @@ const MEETING: u32 = u32::MAX;
 const WINDOW: u32 = u32::MAX - 1;
 /// The heap of the rank.
 const HEAP: u32 = u32::MAX - 2;
+/// Where a pointer leads whose word is the offset.
+const POINTED: u32 = u32::MAX - 3;
+/// The registers of the rank: pointers with numbers.
+const REGISTERS: u32 = u32::MAX - 4;
 
 /// The heaps of several ranks of one host, of which any may write for all. The bits below say whose: those of [`Locals`].
 const HEAPS: u32 = 1 << 30;
@@ -69,6 +73,17 @@ impl Target {
     pub fn hearing(job: u64, rank: usize, turn: usize, step: usize) -> Target {
         let offset = (turn * STEP_COUNT + step) * size_of::<Hearing>();
         Target { rank, space: Space { id: MEETING, key: job, reach: None }, offset: offset as u64 }
+    }
+
+    /// Where a pointer of the rank leads.
+    pub fn pointed(job: u64, rank: usize, word: u64) -> Target {
+        Target { rank, space: Space { id: POINTED, key: job, reach: None }, offset: word }
+    }
+
+    /// A register of the rank.
+    pub fn register(job: u64, rank: usize, number: usize) -> Target {
+        let offset = (number * size_of::<u64>()) as u64;
+        Target { rank, space: Space { id: REGISTERS, key: job, reach: None }, offset }
     }
 
     /// In an area of the rank, by its key, and by how the network reaches it, if it does.
@@ -116,6 +131,16 @@ impl Target {
     /// Whether it is in memory that every rank has: the heap, or the meeting place.
     pub fn is_shared(&self) -> bool {
         self.space.id >= HEAP && !self.is_window()
+    }
+
+    /// The word of a pointer that leads there, if that is all that is known.
+    pub fn pointer_word(&self) -> Option<u64> {
+        (self.space.id == POINTED).then_some(self.offset)
+    }
+
+    /// Whether it is a register.
+    pub fn is_register(&self) -> bool {
+        self.space.id == REGISTERS
     }
 
     /// Whether it is on the meeting place.

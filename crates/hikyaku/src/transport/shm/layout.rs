@@ -27,6 +27,8 @@ use crate::sync::{Shared, shared};
 pub const FORMAT: u64 = 10;
 /// Area ids per rank.
 pub const AREA_COUNT: usize = 256;
+/// Registers of a rank. One cache line.
+pub const REGISTER_COUNT: usize = 8;
 /// Ports a rank may have; port 0 is the network interface's own.
 pub const PORT_COUNT_MAX: usize = CELL_COUNT;
 
@@ -68,6 +70,8 @@ shared! {
         pub guards: [Guard; PORT_COUNT_MAX],
         /// Its areas by id: kind, start (offset in the segment, or address in private memory), bytes.
         pub areas: [Line<Entry>; AREA_COUNT],
+        /// Its registers: pointers that peers name by a number.
+        pub registers: Line<[AtomicU64; REGISTER_COUNT]>,
         /// What each port waits for, once that has taken a while.
         pub waits: [Waiting; PORT_COUNT_MAX],
     }

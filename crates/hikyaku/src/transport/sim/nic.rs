@@ -37,6 +37,8 @@ pub enum NicOrder {
     /// In any order, and nothing but transfers of some length in memory that is never taken back, as where a processor does it for
     /// the network. Some are given up, left to chance.
     TransfersOnly,
+    /// The same in areas alone, as where an adapter reaches memory by its pages; these can be taken back.
+    AreasOnly,
 }
 
 impl NicOrder {
@@ -51,6 +53,7 @@ impl NicOrder {
             NicOrder::TransfersOnly => {
                 RemoteLimits { transfer_min: TRANSFER_MIN, carries_words: false, revokes: false, ..all }
             }
+            NicOrder::AreasOnly => RemoteLimits { transfer_min: TRANSFER_MIN, carries_words: false, pins: true, ..all },
         }
     }
 }
@@ -270,7 +273,8 @@ impl Course {
         }
         nics.works.get_mut(&number).expect("seen").has_begun = true;
         let (disorder, order) = (nics.disorder, nics.order);
-        if order == NicOrder::TransfersOnly && self.chance.next().is_multiple_of(WITHDRAWN_ONCE_IN) {
+        let gives_up = matches!(order, NicOrder::TransfersOnly | NicOrder::AreasOnly);
+        if gives_up && self.chance.next().is_multiple_of(WITHDRAWN_ONCE_IN) {
             return self.finish(number, Err(RemoteFailure::Withdrawn));
         }
         for piece in 0..pieces {

@@ -6,8 +6,7 @@
 
 use super::course::{PICOSECONDS, Time};
 use super::machine::{HardwareBroadcast, Machine, Shape, Topology};
-use crate::transport::packet::Class;
-use crate::transport::packet::kind;
+use crate::transport::packet::{Class, kind, verb};
 use crate::transport::shm::ring::Packet;
 use std::collections::HashMap;
 
@@ -56,6 +55,11 @@ pub(super) struct Wire {
 
 fn time(microseconds: f64) -> Time {
     (microseconds * PICOSECONDS) as Time
+}
+
+/// Whether it is more to an interface than reading and writing: it follows a pointer, or counts arrivals.
+fn is_worked_on(packet: &Packet) -> bool {
+    packet.kind == kind::ROUTED && matches!(packet.handler, verb::PUSH_THROUGH | verb::PULL_THROUGH | verb::ARRIVE)
 }
 
 /// Bytes at MB/s; at none if there is nothing to pass.
@@ -145,7 +149,12 @@ impl Wire {
         };
         let at_hand = matches!(class, Class::Answer | Class::Done) || by_interface && self.has_processor();
         let kept = class == Class::Message && for_interface && self.has_processor();
-        Load { bytes, at_hand, kept, handling: if for_interface { self.handler(packet) } else { 0 } }
+        let handling = match () {
+            () if is_worked_on(packet) => self.working(bytes),
+            () if for_interface => self.handler(packet),
+            () => 0,
+        };
+        Load { bytes, at_hand, kept, handling }
     }
 
     /// Whether interfaces run handlers; otherwise hosts do it for them.
@@ -156,6 +165,12 @@ impl Wire {
     /// What an interface spends to run a handler.
     fn handler(&self, packet: &Packet) -> Time {
         if matches!(packet.kind, kind::USER | kind::CALL) { time(self.machine.ni.handler) } else { 0 }
+    }
+
+    /// What an interface with a processor spends on such: as much as to run a handler, for every packet.
+    fn working(&self, bytes: usize) -> Time {
+        let each = if self.has_processor() { time(self.machine.ni.handler) } else { 0 };
+        each.saturating_mul(self.cut(bytes).1)
     }
 
     /// When an operation that the interface has at `start` has changed the memory of its target, or its handler has run.

@@ -1,33 +1,6 @@
-//! Internet addresses as the kernel reads them, and how a peer is reached.
+//! Internet addresses as the kernel reads them.
 
-use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
-
-/// How a peer is reached.
-pub struct Way {
-    pub address: Address,
-    /// A socket that sends to it alone, for which the kernel looks up the route once: that is an eighth of the time of a short frame.
-    /// What comes arrives at the one socket that all peers send to, by whichever they use: a frame says whose it is.
-    pub socket: Option<UdpSocket>,
-    /// That socket is not used, though it stays: a filter on the way may let pass only what looks like an answer, from the port
-    /// that was sent to.
-    pub is_common: bool,
-}
-
-impl Way {
-    /// For a batch, which is sent while the socket is there.
-    pub fn hop(&self) -> Hop {
-        let own = self.socket.as_ref().filter(|_| !self.is_common);
-        Hop { address: self.address, socket: own.map(AsRawFd::as_raw_fd) }
-    }
-}
-
-/// A way, as a train takes it.
-#[derive(Clone, Copy)]
-pub struct Hop {
-    pub address: Address,
-    pub socket: Option<RawFd>,
-}
+use std::net::SocketAddr;
 
 /// An address and port, of either family.
 #[derive(Clone, Copy)]

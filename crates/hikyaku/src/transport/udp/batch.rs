@@ -3,7 +3,6 @@
 //! Frames of one size for one peer that follow each other make a *train*: the kernel takes it as one long datagram and cuts it up
 //! as late as it can (GSO), and gives what arrived of it in one piece (GRO). Over virtual links it is never cut at all.
 
-use super::address::Hop;
 use super::head::first_bytes;
 use super::piece::{CacheLine, lines};
 use crate::memory::copy::copy_out;
@@ -32,7 +31,7 @@ pub struct Batch {
     staging: Box<[u8]>,
     staged: usize,
     /// Whether the kernel cuts trains.
-    pub has_trains: bool,
+    pub(super) has_trains: bool,
 }
 
 // SAFETY: a batch is filled, sent and cleared by one holder of the endpoint's lock, within one hold. What its parts point to is his or
@@ -44,7 +43,8 @@ unsafe impl Send for Batch {}
 pub struct Train {
     /// The rank they are for.
     pub to: u32,
-    pub hop: Hop,
+    /// The number of the way there.
+    pub way: u32,
     /// The kernel may cut each into fragments: they were made for a wider path.
     pub fragments: bool,
     /// Bytes of each but the last, which may be shorter.
@@ -55,7 +55,7 @@ pub struct Train {
 }
 
 impl Batch {
-    pub fn new(has_trains: bool) -> Batch {
+    pub(super) fn new(has_trains: bool) -> Batch {
         Batch {
             trains: Vec::with_capacity(TRAINS_MAX),
             parts: Vec::with_capacity(FRAMES_MAX * PARTS_MAX),
@@ -67,15 +67,15 @@ impl Batch {
     }
 
     /// Whether a frame of so many bytes finds no room.
-    pub fn is_full(&self, bytes: usize) -> bool {
+    pub(super) fn is_full(&self, bytes: usize) -> bool {
         self.trains.len() == TRAINS_MAX || self.frames.len() == FRAMES_MAX || self.staged + bytes > self.staging.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.trains.is_empty()
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.trains.clear();
         self.parts.clear();
         self.frames.clear();
@@ -84,14 +84,14 @@ impl Batch {
 
     /// Room for a frame of so many bytes that is made now, or its beginning; the caller has seen that there is some. It is not sent
     /// before [`Batch::add`].
-    pub fn stage(&mut self, bytes: usize) -> &mut [u8] {
+    pub(super) fn stage(&mut self, bytes: usize) -> &mut [u8] {
         let start = self.staged;
         self.staged += bytes;
         &mut self.staging[start..self.staged]
     }
 
     /// Adds a frame whose parts, at most [`PARTS_MAX`], stay where they are until the batch is cleared. Empty ones are left out.
-    pub fn add(&mut self, to: u32, hop: Hop, fragments: bool, parts: &[(*const u8, usize)]) {
+    pub(super) fn add(&mut self, to: u32, way: u32, fragments: bool, parts: &[(*const u8, usize)]) {
         let mut bytes = 0;
         self.frames.push(self.parts.len());
         for (start, len) in parts.iter().filter(|(_, len)| *len > 0) {
@@ -101,18 +101,18 @@ impl Batch {
         if let Some(train) = self.trains.last_mut().filter(|_| self.has_trains && !fragments) {
             let is_full = train.count == TRAIN_FRAMES_MAX || train.bytes + bytes > TRAIN_BYTES_MAX;
             let is_even = train.bytes == train.count * train.frame_bytes && bytes <= train.frame_bytes;
-            if train.to == to && !is_full && is_even && !train.fragments {
+            if train.way == way && !is_full && is_even && !train.fragments {
                 train.count += 1;
                 train.bytes += bytes;
                 return;
             }
         }
         let first = self.frames.len() - 1;
-        self.trains.push(Train { to, hop, fragments, frame_bytes: bytes, bytes, first, count: 1 });
+        self.trains.push(Train { to, way, fragments, frame_bytes: bytes, bytes, first, count: 1 });
     }
 
     /// Room for nothing.
-    pub fn nothing() -> Batch {
+    pub(super) fn nothing() -> Batch {
         Batch {
             trains: Vec::new(),
             parts: Vec::new(),
@@ -124,7 +124,7 @@ impl Batch {
     }
 
     /// Adds a copy of a frame of another batch, with a bit flipped if so asked for.
-    pub fn copy(&mut self, other: &Batch, train: usize, frame: usize, damage: Option<u64>) {
+    pub(super) fn copy(&mut self, other: &Batch, train: usize, frame: usize, damage: Option<u64>) {
         let train = &other.trains[train];
         let parts = other.frame(train, frame);
         let bytes = parts.iter().map(|part| part.iov_len).sum();
@@ -135,20 +135,20 @@ impl Batch {
             place[bit / 8] ^= 1 << (bit % 8);
         }
         let place = place.as_ptr();
-        self.add(train.to, train.hop, train.fragments, &[(place, bytes)]);
+        self.add(train.to, train.way, train.fragments, &[(place, bytes)]);
     }
 
-    pub fn trains(&self) -> &[Train] {
+    pub(super) fn trains(&self) -> &[Train] {
         &self.trains
     }
 
     /// The parts of all frames of a train.
-    pub fn parts(&self, train: &Train) -> &[libc::iovec] {
+    pub(super) fn parts(&self, train: &Train) -> &[libc::iovec] {
         &self.parts[self.frames[train.first]..self.end(train.first + train.count - 1)]
     }
 
     /// The parts of one of them.
-    pub fn frame(&self, train: &Train, frame: usize) -> &[libc::iovec] {
+    pub(super) fn frame(&self, train: &Train, frame: usize) -> &[libc::iovec] {
         let frame = train.first + frame;
         &self.parts[self.frames[frame]..self.end(frame)]
     }
@@ -157,13 +157,53 @@ impl Batch {
         self.frames.get(frame + 1).copied().unwrap_or(self.parts.len())
     }
 
+    /// All frames, one after the other.
+    pub fn frames(&self) -> impl Iterator<Item = Staged<'_>> {
+        self.trains
+            .iter()
+            .flat_map(move |train| (0..train.count).map(move |frame| Staged { train, parts: self.frame(train, frame) }))
+    }
+
     /// The bytes of a frame.
     #[cfg(test)]
-    pub fn bytes(&self, train: &Train, frame: usize) -> Vec<u8> {
+    pub(super) fn bytes(&self, train: &Train, frame: usize) -> Vec<u8> {
         let parts = self.frame(train, frame);
         let mut bytes = vec![0; parts.iter().map(|part| part.iov_len).sum()];
         gather(parts, &mut bytes);
         bytes
+    }
+}
+
+/// A frame of a batch.
+pub struct Staged<'b> {
+    train: &'b Train,
+    parts: &'b [libc::iovec],
+}
+
+impl Staged<'_> {
+    /// The rank it is for.
+    pub fn to(&self) -> u32 {
+        self.train.to
+    }
+
+    /// The number of the way there.
+    pub fn way(&self) -> u32 {
+        self.train.way
+    }
+
+    /// Its bytes.
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(|part| part.iov_len).sum()
+    }
+
+    /// Whether there are none, which never is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies it into room for [`Staged::len`] bytes.
+    pub fn copy(&self, into: &mut [u8]) {
+        gather(self.parts, into);
     }
 }
 
@@ -205,7 +245,7 @@ pub struct Inbox {
 unsafe impl Send for Inbox {}
 
 impl Inbox {
-    pub fn new() -> Inbox {
+    pub(super) fn new() -> Inbox {
         Inbox {
             buffers: lines(INBOX_COUNT * INBOX_BYTES),
             received: [0; INBOX_COUNT],
@@ -218,18 +258,30 @@ impl Inbox {
         }
     }
 
+    /// Has buffers filled, each with a datagram of so many bytes, until there is none. How many were, and whether there may be more.
+    pub fn fill(&mut self, mut next: impl FnMut(&mut [u8]) -> Option<usize>) -> (usize, bool) {
+        let buffers = cast_slice_mut::<_, u8>(&mut self.buffers).chunks_exact_mut(INBOX_BYTES);
+        let mut count = 0;
+        for (buffer, received) in buffers.zip(&mut self.received) {
+            let Some(bytes) = next(buffer) else { return (count, false) };
+            *received = bytes.min(INBOX_BYTES);
+            count += 1;
+        }
+        (count, true)
+    }
+
     /// A buffer to look into, and to receive one datagram.
-    pub fn buffer(&mut self) -> &mut [u8] {
+    pub(super) fn buffer(&mut self) -> &mut [u8] {
         &mut cast_slice_mut(&mut self.buffers)[..INBOX_BYTES]
     }
 
     /// The buffer to receive into, if only one datagram is asked for.
-    pub fn single(&mut self) -> Option<&mut [u8]> {
+    pub(super) fn single(&mut self) -> Option<&mut [u8]> {
         (self.wanted == 1).then(|| self.buffer())
     }
 
     /// Headers for the kernel to fill. They point to boxes of this inbox, which lives on while they are used.
-    pub fn headers(&mut self) -> &mut [libc::mmsghdr] {
+    pub(super) fn headers(&mut self) -> &mut [libc::mmsghdr] {
         let Inbox { buffers, places, headers, wanted, .. } = self;
         let buffers = cast_slice_mut::<_, u8>(buffers).chunks_exact_mut(INBOX_BYTES);
         for ((place, header), buffer) in places.iter_mut().zip(headers.iter_mut()).zip(buffers) {
@@ -243,13 +295,13 @@ impl Inbox {
 
     /// The kernel has filled the only buffer asked for with so many bytes, or none. How many were filled, and whether there may be
     /// more.
-    pub fn filled_single(&mut self, bytes: Option<usize>) -> (usize, bool) {
+    pub(super) fn filled_single(&mut self, bytes: Option<usize>) -> (usize, bool) {
         self.received[0] = bytes.unwrap_or(0).min(INBOX_BYTES);
         self.filled(usize::from(bytes.is_some()))
     }
 
     /// It has filled so many by their headers.
-    pub fn filled_headers(&mut self, count: usize) -> (usize, bool) {
+    pub(super) fn filled_headers(&mut self, count: usize) -> (usize, bool) {
         for (bytes, header) in self.received.iter_mut().zip(&self.headers[..count]) {
             let is_cut = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
             *bytes = if is_cut { 0 } else { (header.msg_len as usize).min(INBOX_BYTES) };
@@ -275,12 +327,12 @@ impl Inbox {
     }
 
     /// Whether the only datagram that was received is long, so that more of them are to be expected.
-    pub fn is_long(&self) -> bool {
+    pub(super) fn is_long(&self) -> bool {
         self.received[0] >= LONG_BYTES
     }
 
     /// The datagrams in the buffer of this number.
-    pub fn datagrams(&self, index: usize) -> std::slice::Chunks<'_, u8> {
+    pub(super) fn datagrams(&self, index: usize) -> std::slice::Chunks<'_, u8> {
         let start = index * INBOX_BYTES;
         let bytes = &cast_slice(&self.buffers)[start..start + self.received[index]];
         bytes.chunks(first_bytes(bytes).max(1))

@@ -5,9 +5,8 @@ use super::faults::{FaultRates, Faults};
 use super::head::{HEAD_BYTES, is_acknowledgement};
 use super::inbound::{Inbound, Joiner};
 use super::line::{Heard, Myself};
-use super::socket::Socket;
 use super::state::{COMPANY_TIME, Event, State, Which};
-use super::wire::Wire;
+use super::wire::{Source, Wire};
 use super::{Config, Counters};
 use crate::error::{Error, Result};
 use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport, lock_now};
@@ -15,7 +14,6 @@ use crate::transport::packet::{self, PACKET_BYTES};
 use crate::transport::reliable::Time;
 use crate::transport::shm::ring::Packet;
 use crate::transport::sleep_timer::SleepTimer;
-use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,73 +30,6 @@ const LISTEN_BYTES: usize = 16 << 10;
 /// Looks that find nothing between two at the clock: it costs as much as a part of one.
 const CLOCK_LOOKS: u32 = 8;
 
-/// A socket that waits to hear where the others are.
-pub struct Bound {
-    config: Config,
-    socket: Socket,
-    faults: Option<FaultRates>,
-}
-
-impl Bound {
-    /// Opens the socket.
-    ///
-    /// # Errors
-    /// When the address cannot be used, or the environment asks for faults that there are not.
-    pub fn new(config: Config) -> Result<Bound> {
-        // Frames hold at least their head and a packet, and find room in a batch.
-        let frame_max = config.frame_max.clamp(HEAD_BYTES + PACKET_BYTES + 8, FRAME_BYTES_MAX);
-        let config = Config { frame_max, ..config };
-        let faults = match config.faults {
-            Some(faults) => Some(faults),
-            None => FaultRates::from_environment()?,
-        };
-        Ok(Bound { socket: Socket::bind(config.bind, config.trains)?, config, faults })
-    }
-
-    /// Where it listens: others need to know.
-    ///
-    /// # Errors
-    /// When the kernel does not say.
-    pub fn address(&self) -> Result<SocketAddr> {
-        self.socket.address()
-    }
-
-    /// With the job's secret, which may be known only now.
-    pub fn with_secret(mut self, secret: [u8; super::SECRET_BYTES]) -> Bound {
-        self.config.secret = Some(secret);
-        self
-    }
-
-    /// The endpoint of this rank; `addresses` are those of all ranks, `None` where this transport is not used.
-    ///
-    /// # Errors
-    /// When there is no randomness.
-    pub fn start(self, rank: usize, addresses: Vec<Option<SocketAddr>>) -> Result<Endpoint> {
-        let mut life = [0; super::LIFE_BYTES];
-        rustix::rand::getrandom(&mut life, rustix::rand::GetRandomFlags::empty())
-            .map_err(|errno| Error::system("getrandom", errno))?;
-        let me = Myself { rank: rank as u32, life: u64::from_le_bytes(life), secret: self.config.secret };
-        let socket = Arc::new(self.socket);
-        let wire: Box<dyn Wire> = match self.faults {
-            Some(rates) => Box::new(Faults::new(socket.clone(), rates, rank)),
-            None => Box::new(socket.clone()),
-        };
-        let payload_max = self.config.payload_max;
-        let timer = Arc::new(SleepTimer::new()?);
-        let inbound = Inbound { looks: 0, inbox: Inbox::new(), joiner: Joiner::new(payload_max, addresses.len()) };
-        Ok(Endpoint {
-            capabilities: Capabilities { lent_min: self.config.lent_min, ..Capabilities::new(payload_max) },
-            epoch_ns: nanoseconds(),
-            epoch: Instant::now(),
-            state: Mutex::new(State::new(me, self.config, socket.clone(), wire, addresses, timer.clone())),
-            timer,
-            inbound: Mutex::new(inbound),
-            has_left: AtomicBool::new(false),
-            socket,
-        })
-    }
-}
-
 /// What the clock says that [`Instant`] reads.
 fn nanoseconds() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -111,7 +42,7 @@ pub struct Endpoint {
     /// Where time begins, by both names of it: differences of `Instant` take as long as the clock itself.
     epoch: Instant,
     epoch_ns: u64,
-    socket: Arc<Socket>,
+    source: Arc<dyn Source>,
     timer: Arc<SleepTimer>,
     state: Mutex<State>,
     /// Held by whoever polls.
@@ -121,6 +52,47 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// The endpoint of a rank of `size`, over what carries its frames.
+    ///
+    /// # Errors
+    /// When there is no randomness, or the environment asks for faults that there are not.
+    pub fn new(
+        config: Config,
+        rank: usize,
+        size: usize,
+        wire: Box<dyn Wire>,
+        source: Arc<dyn Source>,
+    ) -> Result<Endpoint> {
+        // Frames hold at least their head and a packet, and find room in a batch.
+        let frame_max = config.frame_max.clamp(HEAD_BYTES + PACKET_BYTES + 8, FRAME_BYTES_MAX);
+        let config = Config { frame_max, ..config };
+        let mut life = [0; super::LIFE_BYTES];
+        rustix::rand::getrandom(&mut life, rustix::rand::GetRandomFlags::empty())
+            .map_err(|errno| Error::system("getrandom", errno))?;
+        let me = Myself { rank: rank as u32, life: u64::from_le_bytes(life), secret: config.secret };
+        let faults = match config.faults {
+            Some(faults) => Some(faults),
+            None => FaultRates::from_environment()?,
+        };
+        let wire: Box<dyn Wire> = match faults {
+            Some(rates) => Box::new(Faults::new(wire, rates, rank)),
+            None => wire,
+        };
+        let payload_max = config.payload_max;
+        let timer = Arc::new(SleepTimer::new()?);
+        let inbound = Inbound { looks: 0, inbox: Inbox::new(), joiner: Joiner::new(payload_max, size) };
+        Ok(Endpoint {
+            capabilities: Capabilities { lent_min: config.lent_min, ..Capabilities::new(payload_max) },
+            epoch_ns: nanoseconds(),
+            epoch: Instant::now(),
+            state: Mutex::new(State::new(me, config, size, wire, source.keeps_bytes(), timer.clone())),
+            timer,
+            inbound: Mutex::new(inbound),
+            has_left: AtomicBool::new(false),
+            source,
+        })
+    }
+
     fn now(&self) -> Time {
         1000 * (nanoseconds() - self.epoch_ns)
     }
@@ -156,7 +128,7 @@ impl Endpoint {
             return;
         }
         let is_wanted = |frame: &[u8]| is_acknowledgement(frame, to as u32);
-        if let Some(frame) = self.socket.receive_short(&mut inbound.inbox, is_wanted) {
+        if let Some(frame) = self.source.receive_short(&mut inbound.inbox, &is_wanted) {
             state.hear(now, frame);
             // What it has made room for.
             state.flush(now, Which::Urgent);
@@ -301,7 +273,7 @@ impl Transport for Endpoint {
         let Inbound { inbox, joiner, looks } = &mut *inbound;
         let (mut any, mut has_events) = (false, false);
         for _ in 0..ROUNDS_MAX {
-            let (count, is_more) = self.socket.receive(inbox);
+            let (count, is_more) = self.source.receive(inbox);
             if count == 0 && !self.has_more_to_do(looks) {
                 break;
             }
@@ -324,6 +296,7 @@ impl Transport for Endpoint {
                 // Only now is known who is silent.
                 state.tick(now);
                 state.pass();
+                state.idle.drain(..).for_each(|rank| joiner.rest(rank));
             }
             // In the middle of a conversation answers ride on what this rank says next; they go alone when it looks again.
             state.flush(now, if count == 0 { Which::All } else { Which::Urgent });
@@ -343,7 +316,7 @@ impl Transport for Endpoint {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.socket.descriptor())
+        Some(self.source.descriptor())
     }
 
     fn arm(&self) -> Armed {
@@ -351,7 +324,7 @@ impl Transport for Endpoint {
         state.flush(now, Which::All);
         let has_event = !state.events.is_empty();
         match state.due {
-            Some(due) if now < due && !has_event => {
+            Some(due) if now < due && !has_event && self.source.may_sleep() => {
                 let due = due / 1000 + 1;
                 self.timer.sleep_until(due);
                 Armed::Until(Some(self.epoch + Duration::from_nanos(due)))

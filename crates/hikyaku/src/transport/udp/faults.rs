@@ -1,8 +1,7 @@
 //! A wire that loses, doubles, reorders and damages frames, around another one: for tests, also of real processes.
 
 use super::batch::Batch;
-use super::socket::Trouble;
-use super::wire::Wire;
+use super::wire::{Trouble, Wire};
 use crate::error::{Error, Result};
 use crate::transport::sim::chance::Chance;
 
@@ -60,8 +59,8 @@ impl FaultRates {
 }
 
 /// The wire.
-pub struct Faults<W> {
-    inner: W,
+pub struct Faults {
+    inner: Box<dyn Wire>,
     rates: FaultRates,
     chance: Chance,
     /// What goes to the inner wire in place of the batch.
@@ -74,8 +73,8 @@ pub struct Faults<W> {
 /// How many frames overtake one at most.
 const OVERTAKEN_MAX: u64 = 8;
 
-impl<W: Wire> Faults<W> {
-    pub fn new(inner: W, rates: FaultRates, rank: usize) -> Faults<W> {
+impl Faults {
+    pub fn new(inner: Box<dyn Wire>, rates: FaultRates, rank: usize) -> Faults {
         let chance = Chance::new(rates.seed ^ (rank as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Faults { inner, rates, chance, out: Batch::new(false), late: Vec::new(), spare: Vec::new() }
     }
@@ -126,7 +125,35 @@ fn take(batch: &mut Batch) -> Batch {
     std::mem::replace(batch, Batch::nothing())
 }
 
-impl<W: Wire> Wire for Faults<W> {
+impl Wire for Faults {
+    fn reaches(&self, rank: usize) -> bool {
+        self.inner.reaches(rank)
+    }
+
+    fn open(&mut self, rank: usize) -> Result<u32> {
+        self.inner.open(rank)
+    }
+
+    fn frame_max(&self, way: u32) -> Option<usize> {
+        self.inner.frame_max(way)
+    }
+
+    fn takes_trains(&self) -> bool {
+        self.inner.takes_trains()
+    }
+
+    fn suspect(&mut self, way: u32) {
+        self.inner.suspect(way);
+    }
+
+    fn describe(&self, way: u32) -> String {
+        self.inner.describe(way)
+    }
+
+    fn explain(&self, code: i32) -> String {
+        self.inner.explain(code)
+    }
+
     fn send(&mut self, batch: &Batch, trouble: &mut dyn FnMut(u32, Trouble)) {
         for (train, it) in batch.trains().iter().enumerate() {
             for frame in 0..it.count {
@@ -146,7 +173,7 @@ impl<W: Wire> Wire for Faults<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::udp::address::{Address, Hop};
+    use std::sync::{Arc, Mutex};
 
     #[test]
     fn rates_are_read_and_nonsense_is_told() {
@@ -158,13 +185,28 @@ mod tests {
         }
     }
 
-    struct Recorder(Vec<Vec<u8>>);
+    struct Recorder(Arc<Mutex<Vec<Vec<u8>>>>);
 
-    impl Wire for &mut Recorder {
+    impl Wire for Recorder {
+        fn reaches(&self, _: usize) -> bool {
+            true
+        }
+        fn open(&mut self, _: usize) -> Result<u32> {
+            Ok(0)
+        }
+        fn frame_max(&self, _: u32) -> Option<usize> {
+            None
+        }
+        fn describe(&self, _: u32) -> String {
+            String::new()
+        }
+        fn explain(&self, _: i32) -> String {
+            String::new()
+        }
         fn send(&mut self, batch: &Batch, _: &mut dyn FnMut(u32, Trouble)) {
             for train in batch.trains() {
                 for frame in 0..train.count {
-                    self.0.push(batch.bytes(train, frame));
+                    self.0.lock().unwrap().push(batch.bytes(train, frame));
                 }
             }
         }
@@ -172,17 +214,16 @@ mod tests {
 
     #[test]
     fn every_fault_happens_as_often_as_asked_for() {
-        let mut recorder = Recorder(Vec::new());
+        let recorded = Arc::new(Mutex::new(Vec::new()));
         let rates = FaultRates { loss: 0.1, double: 0.1, reorder: 0.1, damage: 0.1, seed: 3 };
-        let mut faults = Faults::new(&mut recorder, rates, 0);
-        let hop = Hop { address: Address::new("127.0.0.1:9".parse().unwrap()), socket: None };
+        let mut faults = Faults::new(Box::new(Recorder(recorded.clone())), rates, 0);
         let mut batch = Batch::new(true);
         for number in 0..2000u32 {
             let bytes = [number.to_le_bytes(), number.to_le_bytes()].concat();
             let place = batch.stage(8);
             place.copy_from_slice(&bytes);
             let place = place.as_ptr();
-            batch.add(1, hop, false, &[(place, 8)]);
+            batch.add(1, 0, false, &[(place, 8)]);
             if number % 10 == 9 {
                 faults.send(&batch, &mut |_, _| ());
                 batch.clear();
@@ -191,7 +232,7 @@ mod tests {
         faults.pass();
         let (mut seen, mut damaged, mut early) = (vec![0; 2000], 0, 0);
         let mut highest = 0;
-        for frame in &recorder.0 {
+        for frame in recorded.lock().unwrap().iter() {
             let [number, again] = [0, 4].map(|at| u32::from_le_bytes(frame[at..at + 4].try_into().unwrap()));
             if number != again {
                 damaged += 1;

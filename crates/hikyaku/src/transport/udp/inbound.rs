@@ -100,6 +100,11 @@ impl Joiner {
         }
     }
 
+    /// Keeps no room for the next message of a rank that has not begun one.
+    pub fn rest(&mut self, from: u32) {
+        self.partial[from as usize].take_if(|partial| partial.bytes.is_none());
+    }
+
     /// Forgets what has come of a message of this rank.
     pub fn forget(&mut self, from: u32) {
         self.partial[from as usize] = None;
@@ -145,6 +150,20 @@ mod tests {
         let addresses: Vec<_> =
             taken.0.iter().map(|(from, address, payload)| (*from, *address, payload.len())).collect();
         assert_eq!(addresses, [(7, 1, 3), (7, 2, 0), (7, 3, 5), (8, 5, 4), (8, 5, 4), (7, 4, 100), (8, 5, 4)]);
+    }
+
+    #[test]
+    fn a_rank_at_rest_keeps_room_for_the_message_it_has_begun_alone() {
+        let (mut joiner, mut taken) = (Joiner::new(100, 9), Taken::default());
+        let long = message(4, &[9; 100]);
+        for part in long.chunks(70) {
+            joiner.rest(7);
+            assert_eq!(joiner.take(7, true, part, &mut taken), Ok(()));
+        }
+        assert_eq!(taken.0, [(7, 4, vec![9; 100])]);
+        assert!(joiner.partial[7].is_some());
+        joiner.rest(7);
+        assert!(joiner.partial[7].is_none());
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! One peer: the link to it, the keys of both directions, and what the link holds.
 
-use super::address::Way;
 use super::batch::Batch;
 use super::head::{HEAD_BYTES, Head, What, is_sealed};
 use super::piece::{CacheLine, Copied, Lent, Piece, Span, lines};
@@ -28,7 +27,8 @@ const COMPANY_MIN: usize = 4;
 pub struct Line {
     pub link: Link<Piece>,
     pub rank: u32,
-    pub way: Way,
+    /// The number of the way to it.
+    pub way: u32,
     seal: Seal,
     /// The peer's life and what opens its frames, once one has come.
     opener: Option<(u64, Seal)>,
@@ -53,8 +53,8 @@ pub struct Line {
     turned_away: bool,
     /// Why the peer is lost, if it is.
     pub loss: Option<Loss>,
-    /// What the kernel said when it did not take a frame.
-    pub refused: Option<rustix::io::Errno>,
+    /// The code of the network when it did not take a frame.
+    pub refused: Option<i32>,
 }
 
 /// What became of a frame that came.
@@ -77,7 +77,7 @@ pub struct Myself {
 }
 
 impl Line {
-    pub fn new(me: &Myself, rank: u32, way: Way, frame_max: usize, settings: Settings) -> Line {
+    pub fn new(me: &Myself, rank: u32, way: u32, frame_max: usize, settings: Settings) -> Line {
         Line {
             link: Link::new(settings, me.life),
             rank,
@@ -272,7 +272,7 @@ impl Line {
             }
         };
         let bytes: usize = parts.iter().map(|(_, bytes)| bytes).sum();
-        batch.add(self.rank, self.way.hop(), bytes > self.frame_max, &parts);
+        batch.add(self.rank, self.way, bytes > self.frame_max, &parts);
         true
     }
 
@@ -293,7 +293,7 @@ impl Line {
         };
         self.number += 1;
         let frame = head_alone(&head, &self.seal, batch);
-        batch.add(self.rank, self.way.hop(), false, &[frame]);
+        batch.add(self.rank, self.way, false, &[frame]);
     }
 
     /// Whether a frame is of this peer and new; it is counted if not.
@@ -373,6 +373,15 @@ impl Line {
         let Line { link, lent, lent_free, spare, .. } = self;
         link.give_up(&mut |piece| release(piece, lent, lent_free, spare, completed));
         (self.spare, self.spare_early) = (Vec::new(), Vec::new());
+    }
+
+    /// Nothing has come for a while, and nothing is under way: what was kept for the next messages is let go. Whether it is so.
+    pub fn rest(&mut self, now: Time, after: Time) -> bool {
+        let is_idle = self.link.is_settled() && now.saturating_sub(self.link.heard_at()) >= after;
+        if is_idle {
+            (self.spare, self.spare_early) = (Vec::new(), Vec::new());
+        }
+        is_idle
     }
 
     /// A body is copied so that its owner has it back; false if no such token is under way.

@@ -1,6 +1,7 @@
 //! Datagrams between hosts: the transport where there is no better one. One socket per rank talks to all far ranks.
 //!
-//! Rests on: `reliable` (links over wires that lose frames) and the kernel's sockets; no C library.
+//! Rests on: `reliable` (links over wires that lose frames), and what carries frames: the kernel's sockets, without a C library, or
+//! datagrams of another network (`hikyaku-ofi` has some).
 //! Leaves out: who has which address and the job's secret (whoever starts the job knows), and what packets mean.
 //!
 //! ```text
@@ -26,17 +27,18 @@
 //! * Frames are as long as the path takes. The kernel says how much that is, and when it has become less; if frames vanish
 //!   without a word, shorter ones are tried. Those made before may then be cut into fragments.
 //! * A peer that is asked and silent for too long is lost ([`Config::silence`]); in an idle link it is asked now and then.
+//! * Of a peer that is settled with, and silent for a fifth of that time, no buffers are kept: its line takes some kilobytes.
 //! * One lock guards everything that is sent, another what is received; the sink is called with the second only.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `network` | how jobs start on it |
 //! | `endpoint` | the transport; `state` is what its lock guards |
 //! | `line` | one peer; `piece` is what its link holds of messages |
 //! | `head`, `seal`, `replay` | frames on the wire, their authentication (`clmul` does the sums), each once |
 //! | `inbound` | from data in order to packets |
-//! | `batch`, `socket`, `address` | many frames in one call of the kernel |
-//! | `wire`, `faults` | what stands between, in tests |
+//! | `wire` | what carries frames, by `batch`: to be written for another network |
+//! | `network`, `ways`, `socket`, `address` | that of the kernel: jobs on it, its peers, many frames in one call |
+//! | `faults` | around either, in tests |
 
 mod address;
 mod batch;
@@ -61,11 +63,14 @@ mod tests_filling;
 mod tests_line;
 #[cfg(test)]
 mod tests_netns;
+mod ways;
 mod wire;
 
-pub use endpoint::{Bound, Endpoint};
+pub use batch::{Batch, Inbox, Staged};
+pub use endpoint::Endpoint;
 pub use faults::FaultRates;
-pub use network::Udp;
+pub use network::{Bound, Udp};
+pub use wire::{Source, Trouble, Wire};
 
 use crate::error::{Error, Result};
 use std::net::SocketAddr;
@@ -79,7 +84,7 @@ const LIFE_BYTES: usize = 8;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where it listens. Port 0 is any that is free.
+    /// Where a socket listens. Port 0 is any that is free.
     pub bind: SocketAddr,
     /// The job's secret; without one frames are not authenticated, which is only good for measuring.
     pub secret: Option<[u8; SECRET_BYTES]>,
@@ -103,6 +108,15 @@ impl Config {
     /// With everything as usual, and a secret that follows.
     pub fn unsealed(bind: SocketAddr) -> Config {
         Config { secret: None, ..Config::new(bind, [0; SECRET_BYTES]) }
+    }
+
+    /// For a job with this secret, over what carries its frames.
+    ///
+    /// # Errors
+    /// When the environment does not say clearly whether frames are authenticated.
+    pub fn of_job(secret: &[u8; SECRET_BYTES]) -> Result<Config> {
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        Ok(Config { secret: is_sealed()?.then_some(*secret), ..Config::unsealed(nowhere) })
     }
 
     /// With everything as usual.

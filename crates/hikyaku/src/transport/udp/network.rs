@@ -1,7 +1,9 @@
 //! Datagrams as a network that jobs start on.
 
-use super::endpoint::Bound;
-use super::{Config, is_sealed};
+use super::endpoint::Endpoint;
+use super::socket::Socket;
+use super::ways::Ways;
+use super::{Config, FaultRates, SECRET_BYTES, is_sealed};
 use crate::error::Result;
 use crate::transport::core::Transport;
 use crate::transport::network::{Members, Network, Opened};
@@ -18,6 +20,51 @@ impl Network for Udp {
 
     fn open(&self, host: IpAddr) -> Result<Box<dyn Opened>> {
         Ok(Box::new(Bound::new(Config::unsealed(SocketAddr::new(host, 0)))?))
+    }
+}
+
+/// A socket that waits to hear where the others are.
+pub struct Bound {
+    config: Config,
+    socket: Socket,
+}
+
+impl Bound {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// When the address cannot be used, or the environment asks for faults that there are not.
+    pub fn new(config: Config) -> Result<Bound> {
+        let faults = match config.faults {
+            Some(faults) => Some(faults),
+            None => FaultRates::from_environment()?,
+        };
+        let config = Config { faults, ..config };
+        Ok(Bound { socket: Socket::bind(config.bind, config.trains)?, config })
+    }
+
+    /// Where it listens: others need to know.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn address(&self) -> Result<SocketAddr> {
+        self.socket.address()
+    }
+
+    /// With the job's secret, which may be known only now.
+    pub fn with_secret(mut self, secret: [u8; SECRET_BYTES]) -> Bound {
+        self.config.secret = Some(secret);
+        self
+    }
+
+    /// The endpoint of this rank; `addresses` are those of all ranks, `None` where this transport is not used.
+    ///
+    /// # Errors
+    /// When there is no randomness.
+    pub fn start(self, rank: usize, addresses: Vec<Option<SocketAddr>>) -> Result<Endpoint> {
+        let (socket, size) = (Arc::new(self.socket), addresses.len());
+        let ways = Box::new(Ways::new(socket.clone(), addresses));
+        Endpoint::new(self.config, rank, size, ways, socket)
     }
 }
 

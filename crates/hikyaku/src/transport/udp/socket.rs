@@ -1,12 +1,14 @@
 //! One datagram socket: its options, and the calls that take many datagrams at once.
 
-use super::address::{Address, Hop};
+use super::address::Address;
 use super::batch::{self, Batch, CONTROL_BYTES, Control, Inbox, TRAINS_MAX, Train};
+use super::ways::Way;
+use super::wire::{Source, Trouble};
 use crate::error::{Error, Result};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the kernel is asked to keep for a socket in each direction.
@@ -23,16 +25,7 @@ pub struct Socket {
     /// It joins them.
     pub joins_trains: bool,
     /// Bytes it keeps of what has come.
-    pub receive_bytes: usize,
-}
-
-/// What may happen to a train beside being sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// Its frames, of so many bytes, are longer than the path takes. They were sent in fragments.
-    TooLong(usize),
-    /// The kernel did not take it.
-    Refused(Errno),
+    receive_bytes: usize,
 }
 
 impl Socket {
@@ -58,10 +51,6 @@ impl Socket {
 
     pub fn address(&self) -> Result<SocketAddr> {
         self.socket.local_addr().map_err(|error| system("getsockname", &error))
-    }
-
-    pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
     }
 
     /// Whether the kernel cuts trains.
@@ -108,53 +97,59 @@ impl Socket {
     }
 
     /// Sends all trains of a batch, and tells `trouble` of those it has trouble with.
-    pub fn send(&self, batch: &Batch, trouble: &mut dyn FnMut(u32, Trouble)) {
+    pub fn send(&self, batch: &Batch, ways: &[Way], trouble: &mut dyn FnMut(u32, Trouble)) {
+        let way = |train: &Train| &ways[train.way as usize];
         let mut rest = batch.trains();
         while let Some(train) = rest.first() {
             // Those that may be cut into fragments go one by one.
-            let goes_along = |other: &Train| !other.fragments && other.hop.socket == train.hop.socket;
+            let goes_along = |other: &Train| !other.fragments && way(other).socket() == way(train).socket();
             let plain = rest.iter().position(|train| !goes_along(train)).unwrap_or(rest.len());
             let sent = if plain == 0 {
-                self.send_singly(batch, train).map(|()| 1)
+                self.send_singly(batch, train, way(train)).map(|()| 1)
             } else {
-                self.send_trains(batch, &rest[..plain])
+                self.send_trains(batch, &rest[..plain], ways)
             };
             match sent {
                 Ok(count) => rest = &rest[count..],
                 Err(Errno::INTR) => (),
-                Err(Errno::AGAIN | Errno::NOBUFS) if self.wait_for_room(train.hop) => (),
+                Err(Errno::AGAIN | Errno::NOBUFS) if self.wait_for_room(way(train)) => (),
                 Err(errno) => {
-                    self.send_refused(batch, train, errno, trouble);
+                    if let Err(refused) = self.send_refused(batch, train, way(train), errno) {
+                        trouble(train.to, refused);
+                    }
                     rest = &rest[1..];
                 }
             }
         }
     }
 
-    fn send_refused(&self, batch: &Batch, train: &Train, errno: Errno, trouble: &mut dyn FnMut(u32, Trouble)) {
+    /// Tries a train that the kernel refused in another manner; what is to be known of it.
+    fn send_refused(&self, batch: &Batch, train: &Train, way: &Way, errno: Errno) -> std::result::Result<(), Trouble> {
         let is_too_long = errno == Errno::MSGSIZE || errno == Errno::INVAL && train.bytes > train.frame_bytes;
-        if is_too_long {
-            trouble(train.to, Trouble::TooLong(train.frame_bytes));
-        } else if errno == Errno::IO && self.cuts_trains() {
+        if !is_too_long {
+            if errno != Errno::IO || !self.cuts_trains() {
+                return Err(Trouble::Refused(errno.raw_os_error()));
+            }
             // The device cannot do without checksums made by hand.
             self.cuts_trains.store(false, Ordering::Relaxed);
-        } else {
-            return trouble(train.to, Trouble::Refused(errno));
         }
-        if let Err(errno) = self.send_singly(batch, train) {
-            trouble(train.to, Trouble::Refused(errno));
+        let sent = self.send_singly(batch, train, way);
+        match is_too_long {
+            true => Err(Trouble::TooLong { bytes: train.frame_bytes, known: self.datagram_bytes_max(way.to()) }),
+            false => sent.map_err(|errno| Trouble::Refused(errno.raw_os_error())),
         }
     }
 
     /// Sends trains that all take the same socket.
-    fn send_trains(&self, batch: &Batch, trains: &[Train]) -> std::result::Result<usize, Errno> {
-        let fd = trains[0].hop.socket.unwrap_or(self.socket.as_raw_fd());
+    fn send_trains(&self, batch: &Batch, trains: &[Train], ways: &[Way]) -> std::result::Result<usize, Errno> {
+        let way = |train: &Train| &ways[train.way as usize];
+        let fd = way(&trains[0]).socket().unwrap_or(self.socket.as_raw_fd());
         if let [train] = trains {
             if train.count == 1 {
-                return self.send_frame(train.hop, batch.frame(train, 0)).map(|()| 1);
+                return self.send_frame(way(train), fd, batch.frame(train, 0)).map(|()| 1);
             }
             let mut control = Control::default();
-            let header = self.header(batch, train, &mut control);
+            let header = self.header(batch, train, way(train), &mut control);
             // SAFETY: the header names the address, frames and control message of the train, all of which live.
             let sent = unsafe { libc::sendmsg(fd, &raw const header, 0) };
             return if sent >= 0 { Ok(1) } else { Err(errno()) };
@@ -163,15 +158,15 @@ impl Socket {
         // SAFETY: all zeros are a header of nothing.
         let mut headers: [libc::mmsghdr; TRAINS_MAX] = unsafe { std::mem::zeroed() };
         for ((train, control), header) in trains.iter().zip(&mut controls).zip(&mut headers) {
-            header.msg_hdr = self.header(batch, train, control);
+            header.msg_hdr = self.header(batch, train, way(train), control);
         }
         // SAFETY: as many headers were filled as above.
         let sent = unsafe { libc::sendmmsg(fd, headers.as_mut_ptr(), trains.len().min(TRAINS_MAX) as u32, 0) };
         usize::try_from(sent).map_err(|_| errno())
     }
 
-    fn header(&self, batch: &Batch, train: &Train, control: &mut Control) -> libc::msghdr {
-        let mut header = self.plain_header(&train.hop, batch.parts(train));
+    fn header(&self, batch: &Batch, train: &Train, way: &Way, control: &mut Control) -> libc::msghdr {
+        let mut header = self.plain_header(way, way.socket().is_none(), batch.parts(train));
         if train.count > 1 {
             *control = batch::control(train.frame_bytes as u16);
             header.msg_control = control.as_mut_ptr().cast();
@@ -180,12 +175,12 @@ impl Socket {
         header
     }
 
-    /// The header of a message that lies in these parts.
-    fn plain_header(&self, hop: &Hop, parts: &[libc::iovec]) -> libc::msghdr {
+    /// The header of a message that lies in these parts, with the address where the socket has none.
+    fn plain_header(&self, way: &Way, is_addressed: bool, parts: &[libc::iovec]) -> libc::msghdr {
         // SAFETY: all zeros are a header of nothing.
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-        if hop.socket.is_none() {
-            header.msg_name = (&raw const hop.address).cast_mut().cast();
+        if is_addressed {
+            header.msg_name = std::ptr::from_ref(way.address()).cast_mut().cast();
             header.msg_namelen = Address::bytes(self.is_v6);
         }
         header.msg_iov = parts.as_ptr().cast_mut();
@@ -194,10 +189,10 @@ impl Socket {
     }
 
     /// Sends the frames of a train as datagrams that may be cut into fragments.
-    fn send_singly(&self, batch: &Batch, train: &Train) -> std::result::Result<(), Errno> {
+    fn send_singly(&self, batch: &Batch, train: &Train, way: &Way) -> std::result::Result<(), Errno> {
         let mut result = self.allow_fragments(true).map_err(|_| Errno::INVAL);
         for frame in 0..train.count {
-            if let Err(errno) = self.send_frame(Hop { socket: None, ..train.hop }, batch.frame(train, frame)) {
+            if let Err(errno) = self.send_frame(way, self.socket.as_raw_fd(), batch.frame(train, frame)) {
                 result = Err(errno);
             }
         }
@@ -205,35 +200,47 @@ impl Socket {
         result
     }
 
-    fn send_frame(&self, hop: Hop, parts: &[libc::iovec]) -> std::result::Result<(), Errno> {
+    /// Sends a frame by a socket: this one, or that of the way.
+    fn send_frame(&self, way: &Way, fd: RawFd, parts: &[libc::iovec]) -> std::result::Result<(), Errno> {
+        let is_addressed = fd == self.socket.as_raw_fd();
         let [frame] = parts else {
-            let (fd, header) = (hop.socket.unwrap_or(self.socket.as_raw_fd()), self.plain_header(&hop, parts));
+            let header = self.plain_header(way, is_addressed, parts);
             // SAFETY: the header names the address and the parts, all of which live.
             let sent = unsafe { libc::sendmsg(fd, &raw const header, 0) };
             return if sent >= 0 { Ok(()) } else { Err(errno()) };
         };
-        if let Some(fd) = hop.socket {
-            // SAFETY: the frame lives, and the line keeps its socket open.
+        if !is_addressed {
+            // SAFETY: the frame lives, and the way keeps its socket open.
             let (fd, frame) = unsafe {
                 (BorrowedFd::borrow_raw(fd), std::slice::from_raw_parts(frame.iov_base.cast::<u8>(), frame.iov_len))
             };
             return rustix::net::send(fd, frame, SendFlags::empty()).map(drop);
         }
-        let (fd, name) = (self.socket.as_raw_fd(), (&raw const hop.address).cast());
+        let name = std::ptr::from_ref(way.address()).cast();
         // SAFETY: frame and address live.
         let sent = unsafe { libc::sendto(fd, frame.iov_base, frame.iov_len, 0, name, Address::bytes(self.is_v6)) };
         if sent >= 0 { Ok(()) } else { Err(errno()) }
     }
 
-    fn wait_for_room(&self, hop: Hop) -> bool {
-        let fd = hop.socket.unwrap_or(self.socket.as_raw_fd());
+    fn wait_for_room(&self, way: &Way) -> bool {
+        let fd = way.socket().unwrap_or(self.socket.as_raw_fd());
         let mut poll = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
         // SAFETY: one entry.
         unsafe { libc::poll(&raw mut poll, 1, ROOM_WAIT_MS) == 1 }
     }
+}
 
-    /// Takes the datagram that has come if it is shorter than [`GLANCE_BYTES`] and wanted, and leaves it where it is if not.
-    pub fn receive_short<'i>(&self, inbox: &'i mut Inbox, is_wanted: impl Fn(&[u8]) -> bool) -> Option<&'i [u8]> {
+impl Source for Socket {
+    fn keeps_bytes(&self) -> usize {
+        self.receive_bytes
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Short is less than [`GLANCE_BYTES`].
+    fn receive_short<'i>(&self, inbox: &'i mut Inbox, is_wanted: &dyn Fn(&[u8]) -> bool) -> Option<&'i [u8]> {
         let buffer = &mut inbox.buffer()[..GLANCE_BYTES];
         let glance = RecvFlags::DONTWAIT | RecvFlags::PEEK | RecvFlags::TRUNC;
         let (_, bytes) = rustix::net::recv(&self.socket, &mut *buffer, glance).ok()?;
@@ -244,8 +251,7 @@ impl Socket {
         Some(&buffer[..bytes])
     }
 
-    /// Takes what has come: how many buffers were filled, and whether there may be more.
-    pub fn receive(&self, inbox: &mut Inbox) -> (usize, bool) {
+    fn receive(&self, inbox: &mut Inbox) -> (usize, bool) {
         if let Some(buffer) = inbox.single() {
             // Not by the C library, which prepares for being cancelled each time.
             let received = rustix::net::recv(&self.socket, buffer, RecvFlags::DONTWAIT);

@@ -1,11 +1,9 @@
 //! What an endpoint's lock guards: the lines to all peers, and what is on its way to the socket and to the sink.
 
-use super::address::{Address, Way};
 use super::batch::Batch;
 use super::head::Head;
 use super::line::{FRAME_BYTES_SAFE, Heard, Line, Myself};
-use super::socket::{Socket, Trouble};
-use super::wire::Wire;
+use super::wire::{Trouble, Wire};
 use super::{Config, Counters};
 use crate::error::{Error, Result};
 use crate::planted::{Bug, planted};
@@ -13,7 +11,6 @@ use crate::transport::core::{Loss, Token};
 use crate::transport::reliable::{Fit, Settings, Time};
 use crate::transport::sleep_timer::SleepTimer;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,8 +31,6 @@ const TIMEOUT_MAX: Time = 200_000 * MICROSECOND;
 const WINDOW_BYTES_FIRST: u64 = 64 << 10;
 /// Timeouts in a row, where nothing was ever acknowledged, from which on the socket of a line is suspected to be filtered.
 const FILTERED_MIN: u32 = 2;
-/// Lines that have a socket of their own: a descriptor each.
-const CONNECTED_MAX: usize = 64;
 /// Timeouts in a row from which on the path is suspected to swallow long frames.
 const SWALLOWED_MIN: u32 = 4;
 
@@ -43,12 +38,11 @@ const SWALLOWED_MIN: u32 = 4;
 pub struct State {
     pub me: Myself,
     config: Config,
-    socket: Arc<Socket>,
     timer: Arc<SleepTimer>,
     wire: Box<dyn Wire>,
+    /// Bytes that may be under way to a peer.
+    window_max: usize,
     batch: Batch,
-    /// Where each rank is; `None` for those that are not reached by datagrams.
-    addresses: Box<[Option<SocketAddr>]>,
     lines: Box<[Option<Box<Line>>]>,
     /// Ranks that have lines.
     open: Vec<u32>,
@@ -62,6 +56,8 @@ pub struct State {
     pub has_room_again: bool,
     /// No line has anything due before.
     pub due: Option<Time>,
+    /// Ranks of whose messages no parts need to be kept: they are idle.
+    pub idle: Vec<u32>,
     counters: Counters,
 }
 
@@ -84,20 +80,19 @@ impl State {
     pub fn new(
         me: Myself,
         config: Config,
-        socket: Arc<Socket>,
+        size: usize,
         wire: Box<dyn Wire>,
-        addresses: Vec<Option<SocketAddr>>,
+        keeps_bytes: usize,
         timer: Arc<SleepTimer>,
     ) -> State {
-        let size = addresses.len();
         State {
             me,
-            batch: Batch::new(socket.cuts_trains()),
+            batch: Batch::new(wire.takes_trains()),
+            // The kernel counts what surrounds frames too, twice what it was asked for.
+            window_max: config.window_max.min(keeps_bytes / 2),
             config,
-            socket,
             timer,
             wire,
-            addresses: addresses.into(),
             lines: (0..size).map(|_| None).collect(),
             open: Vec::new(),
             dirty: Vec::new(),
@@ -105,6 +100,7 @@ impl State {
             events: VecDeque::new(),
             has_room_again: false,
             due: None,
+            idle: Vec::new(),
             counters: Counters::default(),
         }
     }
@@ -123,14 +119,15 @@ impl State {
     #[cold]
     fn open_line(&mut self, now: Time, rank: usize) -> Result<()> {
         let size = self.lines.len();
-        let Some(address) = self.addresses.get(rank) else { return Err(Error::NoSuchRank { rank, size }) };
-        let Some(address) = *address else {
+        if rank >= size {
+            return Err(Error::NoSuchRank { rank, size });
+        }
+        if !self.wire.reaches(rank) {
             return Err(Error::Invalid(format!("rank {rank} is not reached by datagrams")));
-        };
-        let frame_max = self.frame_max(address);
+        }
+        let way = self.wire.open(rank)?;
+        let frame_max = self.wire.frame_max(way).unwrap_or(FRAME_BYTES_SAFE).min(self.config.frame_max);
         let settings = self.settings(frame_max);
-        let socket = if self.open.len() < CONNECTED_MAX { self.socket.connected(address) } else { None };
-        let way = Way { address: Address::new(address), socket, is_common: false };
         let mut line = Line::new(&self.me, rank as u32, way, frame_max, settings);
         line.link.begin(now);
         self.lines[rank] = Some(Box::new(line));
@@ -140,14 +137,8 @@ impl State {
         Ok(())
     }
 
-    fn frame_max(&self, to: SocketAddr) -> usize {
-        self.socket.datagram_bytes_max(to).unwrap_or(FRAME_BYTES_SAFE).min(self.config.frame_max)
-    }
-
     fn settings(&self, frame_max: usize) -> Settings {
         let silence = picoseconds(self.config.silence);
-        // The kernel counts what surrounds frames too, twice what it was asked for.
-        let window = self.config.window_max.min(self.socket.receive_bytes / 2) as u64;
         Settings {
             window: WINDOW,
             message_bytes_max: DATAGRAM_BYTES_MAX,
@@ -163,7 +154,7 @@ impl State {
                 timeout_min_ps: TIMEOUT_MIN,
                 frame_bytes: frame_max as u64,
                 window_bytes_first: WINDOW_BYTES_FIRST,
-                window_bytes_max: window,
+                window_bytes_max: self.window_max as u64,
             }),
         }
     }
@@ -240,24 +231,23 @@ impl State {
         if self.batch.is_empty() {
             return;
         }
-        let State { wire, batch, lines, addresses, socket, config, .. } = self;
+        let State { wire, batch, lines, config, .. } = self;
         wire.send(batch, &mut |rank, trouble| {
             let Some(line) = lines[rank as usize].as_deref_mut() else { return };
             match trouble {
                 // Others of the same batch were made before this was known.
-                Trouble::TooLong(bytes) if bytes > line.frame_max() => (),
-                Trouble::TooLong(_) => {
-                    let known = addresses[rank as usize].and_then(|to| socket.datagram_bytes_max(to));
+                Trouble::TooLong { bytes, .. } if bytes > line.frame_max() => (),
+                Trouble::TooLong { known, .. } => {
                     let fallback =
                         if line.frame_max() > FRAME_BYTES_SAFE { FRAME_BYTES_SAFE } else { line.frame_max() / 2 };
                     let known = known.filter(|bytes| *bytes < line.frame_max()).unwrap_or(fallback);
                     line.set_frame_max(known.min(config.frame_max));
                 }
-                Trouble::Refused(errno) => line.refused = Some(errno),
+                Trouble::Refused(code) => line.refused = Some(code),
             }
         });
         batch.clear();
-        batch.has_trains = socket.cuts_trains();
+        batch.has_trains = wire.takes_trains();
     }
 
     /// Lets what is held up on the way go on.
@@ -273,11 +263,15 @@ impl State {
             return nothing;
         };
         let rank = head.from as usize;
-        if self.addresses.get(rank).is_none_or(Option::is_none) || head.from == self.me.rank {
+        if rank >= self.lines.len() || head.from == self.me.rank {
             self.counters.strangers += 1;
             return nothing;
         }
         if self.lines[rank].is_none() {
+            if !self.wire.reaches(rank) {
+                self.counters.strangers += 1;
+                return nothing;
+            }
             if !self.is_authentic(&head, frame) && !planted(Bug::LinksForStrangers) {
                 self.counters.forged += 1;
                 return nothing;
@@ -338,7 +332,9 @@ impl State {
             };
             if line.link.next_timeout().is_some_and(|at| at <= now) {
                 line.link.tick(now);
-                line.way.is_common |= line.link.backoff() >= FILTERED_MIN && line.link.path().round_trip().is_none();
+                if line.link.backoff() >= FILTERED_MIN && line.link.path().round_trip().is_none() {
+                    self.wire.suspect(line.way);
+                }
                 if line.link.backoff() >= SWALLOWED_MIN && line.frame_max() > FRAME_BYTES_SAFE {
                     line.set_frame_max(FRAME_BYTES_SAFE);
                 }
@@ -346,6 +342,9 @@ impl State {
                     let why = Loss::Unreachable(self.tried(now, rank));
                     self.lose(rank, why);
                     continue;
+                }
+                if line.rest(now, picoseconds(self.config.silence) / 10 * 2) {
+                    self.idle.push(rank);
                 }
                 self.mark(rank);
             }
@@ -359,14 +358,14 @@ impl State {
         let Some(line) = self.lines[rank as usize].as_deref_mut() else { return String::new() };
         let counters = line.link.counters();
         let seconds = now.saturating_sub(line.link.heard_at()) as f64 / 1e12;
-        let address = self.addresses[rank as usize].map_or_else(String::new, |address| address.to_string());
+        let way = self.wire.describe(line.way);
         let round_trip = line.link.path().round_trip().map_or_else(
             || "never heard".to_string(),
             |round_trip| format!("a round trip took {:.0} us before", round_trip as f64 / 1e6),
         );
-        let refused = line.refused.map_or_else(String::new, |errno| format!("; the kernel said: {errno}"));
+        let refused = line.refused.map_or_else(String::new, |code| format!("; {}", self.wire.explain(code)));
         format!(
-            "no answer from {address} by udp for {seconds:.1} s: {} messages sent, {} of them again, {} acknowledgements and questions; {round_trip}{refused}",
+            "no answer from {way} for {seconds:.1} s: {} messages sent, {} of them again, {} acknowledgements and questions; {round_trip}{refused}",
             counters.sent, counters.resent, counters.acknowledgements,
         )
     }

@@ -1,6 +1,5 @@
 //! Promises of one line: numbers of frames, and what waits for company.
 
-use super::address::{Address, Way};
 use super::batch::Batch;
 use super::head::Head;
 use super::line::{Line, Myself};
@@ -18,9 +17,8 @@ use std::time::{Duration, Instant};
 #[test]
 fn no_number_is_used_twice() {
     let me = Myself { rank: 0, life: 7, secret: Some([1; SECRET_BYTES]) };
-    let way = Way { address: Address::new("127.0.0.1:9".parse().unwrap()), socket: None, is_common: false };
     let settings = Settings::for_round_trip(1000);
-    let mut line = Line::new(&me, 1, way, 200, settings);
+    let mut line = Line::new(&me, 1, 0, 200, settings);
     let (mut batch, mut seen) = (Batch::new(false), HashSet::new());
     let mut send = |line: &mut Line, now: u64| {
         let mut staged = true;

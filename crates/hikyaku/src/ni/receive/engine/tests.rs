@@ -4,6 +4,7 @@ use super::*;
 use crate::fuzz::{self, Reader};
 use crate::ni::interface::Ni;
 use crate::transport::packet::verb;
+use crate::{Commands, Register, Stride};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -34,7 +35,10 @@ fn fuzz_packets() {
         let table = job.symmetric::<u64>(50)?;
         let keys = [3, 4].map(|id| ni.look_up(0, id).unwrap().key);
         let heap_bytes = ni.memory.layout.heap_bytes() as u64;
-        let symbols = [keys[0], keys[1], ni.job, heap_bytes, table.start as u64, ni.memory.segment.bytes() as u64];
+        let aim = crate::Pointer::to(private.at(8))?;
+        job.set_register(0, aim)?;
+        let segment_bytes = ni.memory.segment.bytes() as u64;
+        let symbols = [keys[0], keys[1], ni.job, heap_bytes, table.start as u64, segment_bytes, aim.word()];
         job.register_handler(0, |_, message| assert!(message.payload.len() <= PAYLOAD_MAX))?;
         job.register_handler(1, |context, message| drop(context.reply(message.arguments)))?;
         job.register_handler(2, |context, message| {
@@ -61,6 +65,8 @@ fn fuzz_packets() {
             routed(verb::WORD, [4, SYMBOLS + 1, 16, 5, 0, 0], b""),
             routed(verb::COMPARE_SWAP, [3, SYMBOLS, 16, 5, 6, 0], b""),
             routed(verb::OPEN, [3, 0, 0, 0, 0, 0], b""),
+            routed(verb::PUSH_THROUGH, [u32::MAX as u64 - 4, SYMBOLS + 2, 0, 4, 0, 0], &[1; 40]),
+            routed(verb::PULL_THROUGH, [u32::MAX as u64 - 3, SYMBOLS + 2, SYMBOLS + 6, 40, 4, 0], b""),
         ];
         fuzz::run("packets", &samples, |input| {
             let mut input = Reader(input);
@@ -89,6 +95,53 @@ fn fuzz_packets() {
         // The areas are still there, and taken away in the end.
         assert_eq!(mapped.len(), 100);
         drop(private);
+        assert!(memory[..GUARD].iter().all(|byte| *byte == 0xAA));
+        crate::Result::Ok(())
+    });
+    result.unwrap().into_iter().for_each(|result| result.unwrap());
+}
+
+/// Commands that anybody may write, followed by their reader itself and by their owner's interface.
+#[test]
+fn fuzz_chains() {
+    let result = crate::local(1, |job| {
+        let ni: &Arc<Ni> = &job.ni;
+        let mut memory = vec![0xAAu8; BYTES + 2 * GUARD];
+        // SAFETY: it outlives the area, and is looked at through this pointer alone meanwhile.
+        let private = unsafe { job.register_raw(3, memory.as_mut_ptr().add(GUARD), BYTES)? };
+        let mapped = job.area::<u8>(4, 100)?;
+        let list = Commands::new()
+            .write(private.at(0), 40)?
+            .write_blocks(mapped.at(3), Stride::new(2, 7, 10))?
+            .read(private.at(900), 100)?
+            .write_blocks(private.at(100), Stride::new(9, 30, 30))?
+            .read_blocks(mapped.at(0), Stride::new(1, 3, 33))?;
+        let chain = job.chain(6, &list)?;
+        job.set_register(0, chain.pointer())?;
+        let words = job.open_area::<u64>(0, 6)?;
+        let mut original = vec![0u64; words.len()];
+        job.pull(words.at(0), &mut original)?;
+        let port = ni.take_port()?;
+        let lane = RefCell::new(ni.take_lane(port));
+        fuzz::run("chains", &[bytemuck::cast_slice(&original).to_vec()], |input| {
+            let mut commands = original.clone();
+            let given = input.len().min(size_of_val(&original[..]));
+            bytemuck::cast_slice_mut::<u64, u8>(&mut commands)[..given].copy_from_slice(&input[..given]);
+            job.push(words.at(0), &commands).unwrap();
+            let register = Register { rank: 0, number: 0 };
+            let _ = job.push_indirect(register, &[1u8; 300]);
+            let _ = job.pull_indirect(register, &mut [0u8; 130]);
+            let arguments = [u32::MAX as u64 - 4, ni.job, 0, 11, 0, 0];
+            let packet =
+                Packet { handler: verb::PUSH_THROUGH, kind: kind::ROUTED, payload_bytes: 90, address: 0, arguments };
+            let _ = lane.borrow_mut().try_send(ni, 0, &packet, &[2; 90]);
+            assert!((0..100).any(|_| ni.progress() == Some(false)), "work without end");
+            // SAFETY: beside the area, where nobody else writes.
+            let guard = |at: usize| unsafe { private.as_ptr().wrapping_sub(GUARD).add(at).read() };
+            let guards = (0..GUARD).chain(GUARD + BYTES..BYTES + 2 * GUARD);
+            assert!(guards.into_iter().all(|at| guard(at) == 0xAA), "written beside an area");
+        });
+        drop((chain, private, mapped));
         assert!(memory[..GUARD].iter().all(|byte| *byte == 0xAA));
         crate::Result::Ok(())
     });

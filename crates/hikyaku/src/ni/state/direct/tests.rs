@@ -16,7 +16,7 @@ fn sim(order: NicOrder, ranks: usize, seed: u64) -> Sim {
 
 /// Runs a program with some seeds, in both orders, and where transfers alone are done by the network.
 fn with_seeds(ranks: usize, program: impl Fn(&Job) -> Result<()>) {
-    let all = ORDERS.into_iter().chain([NicOrder::TransfersOnly]);
+    let all = ORDERS.into_iter().chain([NicOrder::TransfersOnly, NicOrder::AreasOnly]);
     for (order, seed) in all.flat_map(|order| (0..5).map(move |seed| (order, seed))) {
         let run = sim(order, ranks, seed).run(&program).unwrap();
         run.results.into_iter().for_each(|result| result.unwrap());
@@ -71,6 +71,35 @@ fn where_transfers_alone_are_done_by_the_network_words_are_packets() {
     // Some are given up; then packets do all of it.
     assert!((5..20).contains(&puts), "{puts} puts");
     assert_eq!((more("done"), more("push")), (puts, 20), "{with:?}");
+}
+
+/// Pages of symmetric memory come and go: a network that would go on using those it was given must not reach it.
+#[test]
+fn a_network_that_pins_pages_reaches_areas_and_no_symmetric_memory() {
+    let run = sim(NicOrder::AreasOnly, 2, 1).trace(true).run(|job| {
+        let data = job.symmetric::<u8>(BYTES)?;
+        let area = job.register(1, vec![0u8; BYTES])?;
+        job.barrier()?;
+        if job.rank() == 0 {
+            job.push(data.at(1, 0), &[7; BYTES])?;
+            job.flush(1)?;
+            assert_eq!(job.ni.direct.as_ref().unwrap().own_key(), [0; 3]);
+            let there = job.open_area::<u8>(1, 1)?;
+            (0..20).try_for_each(|_| job.push(there.at(0), &[8; BYTES]))?;
+            job.flush(1)?;
+        }
+        job.barrier()?;
+        if job.rank() == 1 {
+            assert_eq!(data.to_vec(), [7; BYTES]);
+            assert_eq!(area.into_vec(), [8; BYTES]);
+        }
+        job.barrier()
+    });
+    let run = run.unwrap();
+    run.results.into_iter().for_each(|result| result.unwrap());
+    let puts = run.passages.iter().filter(|passage| passage.what == "put").count();
+    // Each in five pieces. Some are given up; then packets do all of it.
+    assert!((5 * 5..20 * 5).contains(&puts), "{puts} pieces of puts");
 }
 
 fn a_word_never_passes_the_data_before_it() {
@@ -304,7 +333,8 @@ fn a_place_outside_of_symmetric_memory_is_not_found() {
             let direct = job.ni.direct.as_ref().unwrap();
             let find =
                 |offset, bytes| direct.find(&super::Target::in_heap(job.ni.job, 1, offset), bytes, || false).is_some();
-            assert!(find(0, half as u64) && find(half - 8, 8));
+            let reaches = !direct.limits.pins;
+            assert_eq!([find(0, half as u64), find(half - 8, 8)], [reaches; 2]);
             assert!(!find(half - 8, 9) && !find(half, 1) && !find(8, u64::MAX));
         }
         job.barrier()

@@ -1,0 +1,104 @@
+//! Counting arrivals at a barrier, and telling all ranks when the last has come. Whoever has the manager's memory mapped does it for
+//! itself; for all others the manager's interface does ([`crate::ni::receive`]).
+//!
+//! ```text
+//!   rank                        the manager's interface                     every rank
+//!   Arrive, one packet  ----->  notes that this rank has come, counts it
+//!                               the last one: adds 1, once per host  ---->  its releases: one more
+//! ```
+//! The packets of the release need nothing but the place of the words and [`Base::parties`], both of which are there before anybody
+//! arrives. A release is an addition, so it does not matter in which order those of different senders come. One that is lost is no
+//! harm: the count has it. There is nothing to re-arm: the counts go on.
+
+use crate::memory::copy;
+use crate::memory::span::Span;
+use crate::ni::base::Base;
+use crate::ni::state::party::Party;
+use crate::ni::wire::operation::{Act, Data, Manner, Operation};
+use crate::ni::wire::target::Target;
+use crate::ni::wire::token;
+use crate::planted::{Bug, planted};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Words at the manager: how many arrivals there were, of all ranks and barriers.
+pub(crate) const COUNT: usize = 0;
+/// At each rank: how many barriers all have come to, as far as it was told.
+pub(crate) const RELEASES: usize = 1;
+/// At the manager, from here on: how often each rank has arrived.
+pub(crate) const ARRIVALS: usize = 2;
+
+/// The words of a barrier at its manager, mapped here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Roll<'m> {
+    words: Span<'m>,
+    size: usize,
+}
+
+impl Roll<'_> {
+    fn word(&self, index: usize) -> &AtomicU64 {
+        self.words.at(index * 8)
+    }
+
+    /// A rank has come for the `number`th time; whether it is the last. `between` the two steps it may die.
+    pub fn count(&self, rank: usize, number: u64, between: impl FnOnce()) -> bool {
+        let arrivals = self.word(ARRIVALS + rank);
+        // A maximum begins by reading: the line would come for that, and once more for the change.
+        copy::expect_write(arrivals.as_ptr().cast(), 8);
+        // Before it is counted: whoever leaves afterwards has arrived, as anybody can see. And once, however often it says so.
+        if arrivals.fetch_max(number, Ordering::AcqRel) >= number {
+            return false;
+        }
+        between();
+        let counted = self.word(COUNT).fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+        counted.wrapping_add(planted(Bug::ArrivalsMiscounted).into()).is_multiple_of(self.size as u64)
+    }
+}
+
+impl Base {
+    /// The ranks of other hosts.
+    pub(crate) fn parties(&self) -> Arc<[Party]> {
+        self.parties.get(&self.routes)
+    }
+
+    /// Who writes for a party: the first that is there. If there is none, the first will say so.
+    pub(crate) fn writer_of(&self, party: &Party) -> usize {
+        let is_there = |rank: &usize| self.departures() == 0 || self.end_of(*rank).is_none();
+        party.ranks.iter().copied().find(is_there).unwrap_or(party.ranks[0])
+    }
+
+    /// The words of a barrier, if they can be there and are mapped here.
+    pub(crate) fn roll(&self, at: &Target) -> Option<Roll<'_>> {
+        let (is_common, size) = (at.is_heap() && at.key() == self.job && self.is_near(at.rank), self.routes.size());
+        let words = is_common.then(|| self.near_span(at.rank, at.offset, 8 * (ARRIVALS + size) as u64)).flatten()?;
+        words.start().addr().is_multiple_of(8).then_some(Roll { words, size })
+    }
+
+    /// Tells all ranks that all have come to a barrier whose words are at this offset of every heap: `tell` sends an operation, or
+    /// performs it. Those that take longer come first.
+    pub(crate) fn release(&self, offset: u64, mut tell: impl FnMut(&Operation<'_>)) {
+        let then = offset + 8 * RELEASES as u64;
+        let add = |at: Target| {
+            let act = Act::PushAdd { data: Data::EMPTY, then, amount: 1 };
+            Operation { at, act, manner: Manner::Plain }
+        };
+        let to = |rank: usize| Target::in_heap(self.job, rank, then as usize);
+        for party in &*self.parties() {
+            let one = to(self.writer_of(party));
+            let several = if party.ranks.len() > 1 { one.of_several(party.locals) } else { None };
+            tell(&add(several.unwrap_or(one)));
+        }
+        // Lines that others poll come at the same time, and not one after the other.
+        let words = self.routes.near().iter().filter_map(|rank| self.near_bytes(*rank, then, 8));
+        words.for_each(|word| copy::expect_write(word, 8));
+        self.routes.near().iter().for_each(|rank| tell(&add(to(*rank))));
+    }
+
+    /// Performs an operation of a release, or sends it; false while there is no room. Whoever has ended needs none.
+    pub(crate) fn tell(&self, operation: &Operation<'_>) -> bool {
+        let has_ended = |rank| self.departures() != 0 && self.end_of(rank).is_some();
+        self.performs_here(operation)
+            || has_ended(operation.at.rank)
+            || !matches!(self.post_operation(operation, token::QUIET), Ok(false))
+    }
+}

@@ -1,0 +1,121 @@
+//! Which of this rank's areas peers have pinned: as long as they have, the areas stay.
+//!
+//! Whoever grants a pin and whoever takes an area away do so under one lock, so an area is never taken away under a pin. What a rank has
+//! pinned does not count any more when that rank has ended or cannot be reached.
+
+use crate::sync::brief::lock_briefly;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard};
+
+/// By the keys of areas, of which each is given once.
+#[derive(Debug, Default)]
+pub(crate) struct Pins(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    /// How many pins a rank has in an area.
+    held: BTreeMap<(u64, usize), u64>,
+    /// Areas of which nothing can be pinned any more.
+    closed: BTreeSet<u64>,
+}
+
+impl Table {
+    fn holder(&self, key: u64, is_over: impl Fn(usize) -> bool) -> Option<usize> {
+        self.held.range((key, 0)..=(key, usize::MAX)).map(|((_, rank), _)| *rank).find(|rank| !is_over(*rank))
+    }
+}
+
+impl Pins {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Nothing in here panics while the table is changed.
+        lock_briefly(&self.0)
+    }
+
+    /// A rank pins a part of an area, if that is there and not about to be taken away.
+    pub fn pin(&self, key: u64, rank: usize, is_there: impl FnOnce() -> bool) -> bool {
+        let mut table = self.table();
+        let may_be = !table.closed.contains(&key) && is_there();
+        if may_be {
+            *table.held.entry((key, rank)).or_default() += 1;
+        }
+        may_be
+    }
+
+    /// A rank gives one pin back; false if it has none.
+    pub fn release(&self, key: u64, rank: usize) -> bool {
+        let mut table = self.table();
+        let Some(count) = table.held.get_mut(&(key, rank)) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            table.held.remove(&(key, rank));
+        }
+        true
+    }
+
+    /// A rank that has pinned some of an area and is not over.
+    pub fn holder(&self, key: u64, is_over: impl Fn(usize) -> bool) -> Option<usize> {
+        self.table().holder(key, is_over)
+    }
+
+    /// Nothing more of an area is pinned from now on. A rank that has pinned some of it before.
+    pub fn close(&self, key: u64, is_over: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut table = self.table();
+        table.closed.insert(key);
+        table.holder(key, is_over)
+    }
+
+    /// An area stays after all.
+    pub fn reopen(&self, key: u64) {
+        self.table().closed.remove(&key);
+    }
+
+    /// Takes all pins of an area away; there will be no others.
+    pub fn end(&self, key: u64) {
+        let mut table = self.table();
+        table.closed.insert(key);
+        table.held.retain(|(area, _), _| *area != key);
+    }
+
+    /// The area is gone.
+    pub fn forget(&self, key: u64) {
+        self.end(key);
+        self.reopen(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nobody(_: usize) -> bool {
+        false
+    }
+
+    #[test]
+    fn an_area_is_held_until_the_last_pin_is_given_back() {
+        let pins = Pins::default();
+        assert!(!pins.pin(5, 1, || false), "there is no such area");
+        assert!(pins.pin(5, 1, || true) && pins.pin(5, 1, || true) && pins.pin(6, 2, || true));
+        assert_eq!(pins.close(5, nobody), Some(1));
+        assert!(!pins.pin(5, 2, || true), "it is about to be taken away");
+        assert!(pins.release(5, 1) && !pins.release(5, 2));
+        assert_eq!(pins.holder(5, nobody), Some(1));
+        assert!(pins.release(5, 1) && !pins.release(5, 1));
+        assert_eq!((pins.holder(5, nobody), pins.holder(6, nobody)), (None, Some(2)));
+        pins.reopen(5);
+        assert!(pins.pin(5, 2, || true));
+    }
+
+    #[test]
+    fn pins_of_ranks_that_have_ended_do_not_count() {
+        let pins = Pins::default();
+        assert!(pins.pin(5, 1, || true) && pins.pin(5, 3, || true));
+        assert_eq!(pins.close(5, |rank| rank == 1), Some(3));
+        assert_eq!(pins.close(5, |_| true), None);
+        pins.end(5);
+        assert_eq!(pins.holder(5, nobody), None);
+        assert!(!pins.pin(5, 1, || true));
+        pins.forget(5);
+        assert!(pins.0.lock().unwrap().closed.is_empty());
+    }
+}
