@@ -1,6 +1,6 @@
 //! Which of the ways that libfabric offers is used: the fastest kind of network first, unless the environment names one.
 
-use crate::library::{Library, Offer};
+use crate::library::{Kind, Library, Offer};
 use crate::state::MESSAGE_MAX;
 use hikyaku::{Error, Result};
 use std::net::IpAddr;
@@ -8,14 +8,46 @@ use std::net::IpAddr;
 /// Names a provider.
 const VARIABLE: &str = "HIKYAKU_OFI_PROVIDER";
 
+/// Says which endpoints are used.
+const KIND_VARIABLE: &str = "HIKYAKU_OFI_ENDPOINT";
+
+/// Bytes that the shortest datagrams of a network have.
+const DATAGRAM_MIN: usize = 512;
+
 /// Providers from the best on: networks with adapters that do the work, then those that the processor does it for. The last ones are
 /// used only where they are asked for by name: of one host alone, without flow control, or without a descriptor to sleep on.
 const PREFERRED: [&str; 10] =
     ["cxi", "verbs;ofi_rxm", "efa", "opx", "psm3", "psm2", "tcp;ofi_rxm", "tcp", "sockets", "net"];
 
+/// The same of those with datagrams.
+const PREFERRED_DATAGRAMS: [&str; 3] = ["verbs", "efa", "udp"];
+
+/// What libfabric calls that all connections of an endpoint receive into the same buffers.
+const SHARED: &str = "FI_OFI_RXM_USE_SRX";
+
 /// How good a provider is: the lower, the better. `None` for those that are not used unless asked for.
-fn grade(provider: &str) -> Option<usize> {
-    PREFERRED.iter().position(|name| *name == provider)
+fn grade(kind: Kind, provider: &str) -> Option<usize> {
+    let preferred = match kind {
+        Kind::Reliable => &PREFERRED[..],
+        Kind::Datagram => &PREFERRED_DATAGRAMS,
+    };
+    preferred.iter().position(|name| *name == provider)
+}
+
+/// The endpoints that the environment asks for.
+///
+/// # Errors
+/// When there are none of that name.
+pub fn kind() -> Result<Kind> {
+    named(std::env::var(KIND_VARIABLE).unwrap_or_default().trim())
+}
+
+fn named(kind: &str) -> Result<Kind> {
+    match kind {
+        "" | "reliable" => Ok(Kind::Reliable),
+        "datagram" => Ok(Kind::Datagram),
+        other => Err(Error::Invalid(format!("{KIND_VARIABLE}={other}: it is reliable or datagram"))),
+    }
 }
 
 /// Whether a provider is meant by a name, which may leave out what libfabric puts above it.
@@ -27,13 +59,16 @@ fn is_meant(provider: &str, name: &str) -> bool {
 ///
 /// # Errors
 /// When there is no libfabric.
-pub fn all(host: IpAddr) -> Result<Vec<Offer>> {
+pub fn all(host: IpAddr, kind: Kind) -> Result<Vec<Offer>> {
     // Some networks do not know such addresses.
-    let mut offers = Offer::all(Some(host))?;
+    let mut offers = Offer::all(Some(host), kind)?;
     let known: Vec<String> = offers.iter().map(Offer::provider).collect();
-    offers.extend(Offer::all(None)?.into_iter().filter(|offer| !known.contains(&offer.provider())));
-    offers.retain(|offer| offer.message_max() >= MESSAGE_MAX);
-    offers.sort_by_key(|offer| grade(&offer.provider()).unwrap_or(usize::MAX));
+    offers.extend(Offer::all(None, kind)?.into_iter().filter(|offer| !known.contains(&offer.provider())));
+    offers.retain(|offer| match kind {
+        Kind::Reliable => offer.message_max() >= MESSAGE_MAX,
+        Kind::Datagram => offer.datagram_max() >= DATAGRAM_MIN,
+    });
+    offers.sort_by_key(|offer| grade(kind, &offer.provider()).unwrap_or(usize::MAX));
     Ok(offers)
 }
 
@@ -41,16 +76,18 @@ pub fn all(host: IpAddr) -> Result<Vec<Offer>> {
 ///
 /// # Errors
 /// When there is no libfabric, or it has no such provider.
-pub fn best(host: IpAddr) -> Result<Offer> {
+pub fn best(host: IpAddr, kind: Kind) -> Result<Offer> {
     let asked = std::env::var(VARIABLE).unwrap_or_default();
     let asked = asked.trim();
-    let (mut offers, mut seen) = (all(host)?, Vec::new());
+    let (mut offers, mut seen) = (all(host, kind)?, Vec::new());
     let is_good = |offer: &Offer| match asked {
-        "" => grade(&offer.provider()).is_some(),
+        "" => grade(kind, &offer.provider()).is_some(),
         name => is_meant(&offer.provider(), name),
     };
     if let Some(at) = offers.iter().position(is_good) {
-        return Ok(offers.swap_remove(at));
+        let offer = offers.swap_remove(at);
+        check_shared(&offer.provider(), &std::env::var(SHARED).unwrap_or_default())?;
+        return Ok(offer);
     }
     offers.iter().map(Offer::provider).for_each(|name| {
         if !seen.contains(&name) {
@@ -58,10 +95,26 @@ pub fn best(host: IpAddr) -> Result<Offer> {
         }
     });
     let version = Library::get()?.version();
+    let with = match kind {
+        Kind::Reliable => "",
+        Kind::Datagram => " with datagram endpoints",
+    };
+    let known = if seen.is_empty() { "none".into() } else { seen.join(", ") };
     Err(Error::Invalid(match asked {
-        "" => format!("libfabric {version} has no provider that can be used from {host}"),
-        name => format!("{VARIABLE}={name}: libfabric {version} has no such provider here, but {}", seen.join(", ")),
+        "" => format!("libfabric {version} has no provider{with} that can be used from {host}"),
+        name => format!("{VARIABLE}={name}: libfabric {version} has no such provider{with} here, but {known}"),
     }))
+}
+
+/// Over adapters, libfabric 1.17 receives into buffers of connections that it has closed, and crashes, unless they are shared. It reads
+/// this from the environment, which is the program's own: others may be reading it, so it is not changed here.
+fn check_shared(provider: &str, setting: &str) -> Result<()> {
+    let is_on = ["1", "yes", "true", "on"].iter().any(|on| setting.eq_ignore_ascii_case(on));
+    if provider != "verbs;ofi_rxm" || is_on {
+        return Ok(());
+    }
+    let why = "it crashes when a connection ends unless its connections share their buffers";
+    Err(Error::Invalid(format!("libfabric's {provider} needs {SHARED}=1 for all ranks: {why}")))
 }
 
 #[cfg(test)]
@@ -70,8 +123,29 @@ mod tests {
 
     #[test]
     fn adapters_come_before_the_processor() {
+        let grade = |provider| grade(Kind::Reliable, provider);
         assert!(grade("cxi") < grade("tcp;ofi_rxm") && grade("verbs;ofi_rxm") < grade("tcp;ofi_rxm"));
         assert_eq!(grade("shm"), None);
+        let grade = |provider| super::grade(Kind::Datagram, provider);
+        assert!(grade("verbs") < grade("udp"));
+        assert_eq!(grade("sockets"), None, "it makes connections");
+    }
+
+    #[test]
+    fn endpoints_have_names() {
+        assert_eq!(
+            [named(""), named("reliable"), named("datagram")].map(Result::unwrap),
+            [Kind::Reliable, Kind::Reliable, Kind::Datagram]
+        );
+        let error = named("carrier").unwrap_err().to_string();
+        assert_eq!(error, "HIKYAKU_OFI_ENDPOINT=carrier: it is reliable or datagram");
+    }
+
+    #[test]
+    fn adapters_are_used_with_shared_buffers_alone() {
+        assert!(check_shared("verbs;ofi_rxm", "").is_err() && check_shared("verbs;ofi_rxm", "0").is_err());
+        assert!(check_shared("verbs;ofi_rxm", "1").is_ok() && check_shared("verbs;ofi_rxm", "Yes").is_ok());
+        assert!(check_shared("tcp;ofi_rxm", "").is_ok());
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! libfabric, found while the program runs, and what it offers. A build needs none, and a site's own is used.
 
 use crate::sys::{
-    FI_CONTEXT, FI_CONTEXT2, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR,
-    FI_MSG, FI_ORDER_SAS, FI_RM_ENABLED, FI_RMA, FI_SOURCE, FI_THREAD_SAFE, Fabric, FabricAttr, Info,
+    FI_CONTEXT, FI_CONTEXT2, FI_EP_DGRAM, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MR_PROV_KEY,
+    FI_MR_VIRT_ADDR, FI_MSG, FI_MSG_PREFIX, FI_ORDER_SAS, FI_RM_ENABLED, FI_RMA, FI_SOURCE, FI_THREAD_SAFE, Fabric,
+    FabricAttr, Info,
 };
 use hikyaku::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -14,6 +15,9 @@ const NAME: &CStr = c"libfabric.so.1";
 
 /// The oldest version that is used. Newer ones are asked to behave as it does.
 const VERSION: u32 = 1 << 16 | 17;
+
+/// Bytes of a datagram: longer ones only make whoever loses one send more again.
+const DATAGRAM_MAX: usize = 8 << 10;
 
 /// The functions that are no entries of tables.
 #[derive(Clone, Copy)]
@@ -57,6 +61,15 @@ fn version_text(version: u32) -> String {
     format!("{}.{}", version >> 16, version & 0xffff)
 }
 
+/// Endpoints of libfabric that can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// They lose nothing and keep the order.
+    Reliable,
+    /// They promise nothing, and need no connections: links of hikyaku's own repair what they lose.
+    Datagram,
+}
+
 /// A way in which libfabric can connect ranks: a provider and one of its networks.
 pub struct Offer {
     /// Owned, and without a successor.
@@ -72,16 +85,19 @@ impl Offer {
     ///
     /// # Errors
     /// When there is no libfabric.
-    pub fn all(host: Option<IpAddr>) -> Result<Vec<Offer>> {
-        let mut offers = Offer::with(host, FI_MSG | FI_RMA)?;
+    pub fn all(host: Option<IpAddr>, kind: Kind) -> Result<Vec<Offer>> {
+        if kind == Kind::Datagram {
+            return Offer::with(host, kind, FI_MSG);
+        }
+        let mut offers = Offer::with(host, kind, FI_MSG | FI_RMA)?;
         let known: Vec<String> = offers.iter().map(Offer::provider).collect();
-        offers.extend(Offer::with(host, FI_MSG)?.into_iter().filter(|offer| !known.contains(&offer.provider())));
+        offers.extend(Offer::with(host, kind, FI_MSG)?.into_iter().filter(|offer| !known.contains(&offer.provider())));
         Ok(offers)
     }
 
-    fn with(host: Option<IpAddr>, caps: u64) -> Result<Vec<Offer>> {
+    fn with(host: Option<IpAddr>, kind: Kind, caps: u64) -> Result<Vec<Offer>> {
         let library = Library::get()?;
-        let hints = Offer::hints(library, caps)?;
+        let hints = Offer::hints(library, kind, caps)?;
         let host = host.map(|host| CString::new(host.to_string()).expect("an address has no zeros"));
         let node = host.as_ref().map_or(std::ptr::null(), |host| host.as_ptr());
         let flags = if host.is_some() { FI_SOURCE } else { 0 };
@@ -105,7 +121,7 @@ impl Offer {
     }
 
     /// What is needed.
-    fn hints(library: &Library, caps: u64) -> Result<Offer> {
+    fn hints(library: &Library, kind: Kind, caps: u64) -> Result<Offer> {
         // SAFETY: makes an empty description with all its parts.
         let info = NonNull::new(unsafe { (library.dupinfo)(std::ptr::null()) });
         let mut hints = Offer { info: info.ok_or_else(|| Error::Invalid("libfabric has no memory left".into()))? };
@@ -114,9 +130,17 @@ impl Offer {
             let info = hints.info.as_mut();
             info.caps = caps;
             info.mode = FI_CONTEXT | FI_CONTEXT2;
-            (*info.ep_attr).kind = FI_EP_RDM;
-            (*info.tx_attr).msg_order = FI_ORDER_SAS;
-            (*info.rx_attr).msg_order = FI_ORDER_SAS;
+            match kind {
+                Kind::Reliable => {
+                    (*info.ep_attr).kind = FI_EP_RDM;
+                    (*info.tx_attr).msg_order = FI_ORDER_SAS;
+                    (*info.rx_attr).msg_order = FI_ORDER_SAS;
+                }
+                Kind::Datagram => {
+                    (*info.ep_attr).kind = FI_EP_DGRAM;
+                    info.mode |= FI_MSG_PREFIX;
+                }
+            }
             let domain = &mut *info.domain_attr;
             // One thread at a time uses it, but some providers have threads of their own, and leave out their locks otherwise.
             domain.threading = FI_THREAD_SAFE;
@@ -161,6 +185,18 @@ impl Offer {
         unsafe { (*self.info.as_ref().ep_attr).max_msg_size }
     }
 
+    /// Bytes that must be left free before each message.
+    pub fn prefix(&self) -> usize {
+        // SAFETY: as above.
+        let (mode, bytes) = unsafe { (self.info.as_ref().mode, (*self.info.as_ref().ep_attr).msg_prefix_size) };
+        if mode & FI_MSG_PREFIX != 0 { bytes } else { 0 }
+    }
+
+    /// Bytes of the longest datagram that is used, with those: no longer than a datagram of any network.
+    pub fn datagram_max(&self) -> usize {
+        self.message_max().min(DATAGRAM_MAX)
+    }
+
     /// Whether buffers of messages must be registered.
     pub fn must_register(&self) -> bool {
         self.mr_mode() & FI_MR_LOCAL != 0
@@ -175,6 +211,11 @@ impl Offer {
     /// Whether memory can be deregistered while peers reach it: an adapter stops, a processor goes on with what it has begun.
     pub fn revokes(&self) -> bool {
         ["verbs", "cxi"].iter().any(|name| self.provider().split(';').next() == Some(name))
+    }
+
+    /// Whether memory is reached by the pages that it had when it was registered.
+    pub fn pins(&self) -> bool {
+        self.mr_mode() & FI_MR_ALLOCATED != 0
     }
 
     /// Whether it reaches memory of peers, in a way that is used here.

@@ -127,17 +127,25 @@ impl State {
 
     /// A transfer is over, by what libfabric says.
     pub fn end_transfer(&mut self, rank: u32, token: Token, end: std::result::Result<(), isize>) {
-        let of_it = |reach: &&mut Reach| reach.rank == rank && reach.under_way == Some(token);
+        let of_it = |reach: &Reach| reach.rank == rank && reach.under_way == Some(token);
         // Others were given up.
-        let Some(reach) = self.memory.reaches.iter_mut().find(of_it) else { return };
-        reach.under_way = None;
+        let Some(index) = self.memory.reaches.iter().position(of_it) else { return };
+        self.memory.reaches[index].under_way = None;
         self.note_end(rank);
-        let end = end.map_err(|code| match is_refusal(code) {
-            true => RemoteFailure::Withdrawn,
-            false => {
-                self.fail(rank as usize, code);
-                RemoteFailure::Lost
+        let end = end.map_err(|code| {
+            if is_refusal(code) {
+                return RemoteFailure::Withdrawn;
             }
+            if !self.port.offer().revokes() {
+                self.fail(rank as usize, code);
+                return RemoteFailure::Lost;
+            }
+            // The connection of this transfer alone is broken: its target has taken the memory back, or is gone. Packets find out.
+            self.close_reach(index);
+            if let Some(link) = self.links.get_mut(&rank) {
+                link.is_busy = true;
+            }
+            RemoteFailure::Withdrawn
         });
         self.ready.push_back(Ready::Ended(token, end));
     }

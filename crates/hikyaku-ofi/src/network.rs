@@ -1,17 +1,22 @@
 //! libfabric as a network that jobs start on.
 
 use crate::choice;
+use crate::datagrams::{self, Datagrams, Sending};
 use crate::endpoint::Endpoint;
+use crate::library::Kind;
 use crate::memory::REACHES_MAX;
 use crate::port::Port;
 use crate::state::{LONG_COUNT, RECEIVE_COUNT, SHORT_COUNT, State};
-use hikyaku::spi::{Members, Network, Opened, Transport};
+use hikyaku::spi::{Members, Network, Opened, Transport, udp};
 use hikyaku::{Error, Result};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The network that `HIKYAKU_TRANSPORT=ofi` asks for.
-pub struct Ofi;
+pub struct Ofi {
+    /// Its endpoints; those that the environment asks for if `None`.
+    pub kind: Option<Kind>,
+}
 
 impl Network for Ofi {
     fn name(&self) -> &'static str {
@@ -19,25 +24,41 @@ impl Network for Ofi {
     }
 
     fn open(&self, host: IpAddr) -> Result<Box<dyn Opened>> {
-        let port = Port::open(choice::best(host)?, SHORT_COUNT + LONG_COUNT + RECEIVE_COUNT + REACHES_MAX)?;
-        Ok(Box::new(Waiting { port }))
+        let kind = self.kind.map_or_else(choice::kind, Ok)?;
+        let frames = match kind {
+            Kind::Reliable => SHORT_COUNT + LONG_COUNT + RECEIVE_COUNT + REACHES_MAX,
+            Kind::Datagram => datagrams::SEND_COUNT + datagrams::RECEIVE_COUNT,
+        };
+        Ok(Box::new(Waiting { kind, port: Port::open(choice::best(host, kind)?, frames)? }))
     }
 }
 
 /// An endpoint that waits to hear where the others are.
 struct Waiting {
+    kind: Kind,
     port: Port,
+}
+
+impl Waiting {
+    /// What all ranks must have alike.
+    fn what(&self) -> String {
+        let provider = self.port.offer().provider();
+        match self.kind {
+            Kind::Reliable => provider,
+            Kind::Datagram => format!("{provider} (datagram)"),
+        }
+    }
 }
 
 impl Opened for Waiting {
     fn address(&self) -> Result<Vec<u8>> {
-        let mut address = format!("{}/", self.port.offer().provider());
+        let mut address = format!("{}/", self.what());
         self.port.address()?.iter().for_each(|byte| address += &format!("{byte:02x}"));
         Ok(address.into_bytes())
     }
 
     fn connect(self: Box<Self>, members: &Members<'_>) -> Result<Arc<dyn Transport>> {
-        let provider = self.port.offer().provider();
+        let provider = self.what();
         let address = |(rank, bytes): (usize, &Option<&[u8]>)| match bytes {
             None => Ok(Box::default()),
             Some(bytes) => match parse(bytes) {
@@ -45,7 +66,7 @@ impl Opened for Waiting {
                 Some((other, _)) => Err(Error::Launcher {
                     reason: format!(
                         "rank {rank} uses libfabric's provider {}, and this rank {provider}; choose one that both have by \
-                         HIKYAKU_OFI_PROVIDER",
+                         HIKYAKU_OFI_PROVIDER, and the same HIKYAKU_OFI_ENDPOINT",
                         other.escape_default()
                     ),
                 }),
@@ -53,7 +74,18 @@ impl Opened for Waiting {
             },
         };
         let addresses = members.addresses.iter().enumerate().map(address).collect::<Result<Vec<_>>>()?;
-        Ok(Arc::new(Endpoint::new(State::new(self.port, members.rank, addresses, members.secret)?)?))
+        match self.kind {
+            Kind::Reliable => {
+                Ok(Arc::new(Endpoint::new(State::new(self.port, members.rank, addresses, members.secret)?)?))
+            }
+            Kind::Datagram => {
+                let (rank, size) = (members.rank, addresses.len());
+                let datagrams = Arc::new(Datagrams::new(self.port, addresses)?);
+                let config = udp::Config::of_job(members.secret)?;
+                let sending = Box::new(Sending(datagrams.clone()));
+                Ok(Arc::new(udp::Endpoint::new(config, rank, size, sending, datagrams)?))
+            }
+        }
     }
 }
 

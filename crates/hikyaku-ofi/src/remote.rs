@@ -16,9 +16,11 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 impl RemoteMemory for Endpoint {
     fn limits(&self) -> RemoteLimits {
-        let revokes = self.state().port.offer().revokes();
+        let state = self.state();
+        let offer = state.port.offer();
         let mut limits = RemoteLimits::new(0);
-        (limits.transfer_min, limits.carries_words, limits.revokes) = (TRANSFER_MIN, false, revokes);
+        (limits.transfer_min, limits.carries_words) = (TRANSFER_MIN, false);
+        (limits.revokes, limits.pins) = (offer.revokes(), offer.pins());
         limits
     }
 

@@ -20,6 +20,7 @@ pub const FI_REMOTE_WRITE: u64 = 1 << 13;
 pub const FI_COMPLETION: u64 = 1 << 24;
 pub const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
 pub const FI_SOURCE: u64 = 1 << 57;
+pub const FI_MSG_PREFIX: u64 = 1 << 58;
 pub const FI_CONTEXT: u64 = 1 << 59;
 pub const FI_CONTEXT2: u64 = 1 << 52;
 pub const FI_ORDER_SAS: u64 = 1 << 8;
@@ -29,6 +30,7 @@ pub const FI_MR_ALLOCATED: c_int = 1 << 5;
 pub const FI_MR_PROV_KEY: c_int = 1 << 6;
 pub const FI_MR_ENDPOINT: c_int = 1 << 9;
 pub const FI_EP_RDM: c_int = 3;
+pub const FI_EP_DGRAM: c_int = 2;
 pub const FI_THREAD_SAFE: c_int = 1;
 pub const FI_RM_ENABLED: c_int = 2;
 pub const FI_AV_TABLE: c_int = 2;
@@ -102,6 +104,7 @@ pub struct EpAttr {
     pub protocol: u32,
     pub protocol_version: u32,
     pub max_msg_size: usize,
+    pub msg_prefix_size: usize,
 }
 
 #[repr(C)]

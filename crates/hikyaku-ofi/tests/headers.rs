@@ -28,6 +28,7 @@ fn expectations() -> Vec<(String, u64)> {
         FI_COMPLETION,
         FI_DELIVERY_COMPLETE,
         FI_SOURCE,
+        FI_MSG_PREFIX,
         FI_CONTEXT,
         FI_CONTEXT2,
         FI_ORDER_SAS,
@@ -37,6 +38,7 @@ fn expectations() -> Vec<(String, u64)> {
         FI_MR_PROV_KEY,
         FI_MR_ENDPOINT,
         FI_EP_RDM,
+        FI_EP_DGRAM,
         FI_THREAD_SAFE,
         FI_RM_ENABLED,
         FI_AV_TABLE,
@@ -57,7 +59,7 @@ fn expectations() -> Vec<(String, u64)> {
     offsets!("fi_rx_attr", RxAttr: caps = caps, mode = mode, op_flags = op_flags, msg_order = msg_order,
         comp_order = comp_order, size = size);
     offsets!("fi_ep_attr", EpAttr: type = kind, protocol = protocol, protocol_version = protocol_version,
-        max_msg_size = max_msg_size);
+        max_msg_size = max_msg_size, msg_prefix_size = msg_prefix_size);
     offsets!("fi_domain_attr", DomainAttr: domain = domain, name = name, threading = threading,
         control_progress = control_progress, data_progress = data_progress, resource_mgmt = resource_mgmt,
         av_type = av_type, mr_mode = mr_mode, mr_key_size = mr_key_size);
