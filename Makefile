@@ -29,7 +29,7 @@ install: all
 	install -m 644 $(BUILD)/libhikyaku.a "$(TO)/lib/libhikyaku.a"
 	$(STRIP) --strip-unneeded "$(TO)/bin/hikyaku"
 	$(STRIP) --strip-debug "$(TO)/lib/libhikyaku.a"
-	install -m 644 include/hikyaku.h include/hikyaku.f90 include/fmpl.h include/fmplf.h include/fmpl.f90 \
+	install -m 644 include/hikyaku.h include/hikyaku.f90 include/fmpl.h include/fmplf.h include/fmpl.f90 include/ompl.h \
 	    "$(TO)/include"
 	sed -e '/^#/d' -e 's|^prefix=.*|prefix=$${pcfiledir}/../..|' -e 's|^libdir=.*|libdir=$${prefix}/lib|' \
 	    pkgconfig/hikyaku.pc > "$(TO)/lib/pkgconfig/hikyaku.pc"

@@ -84,6 +84,7 @@ module hikyaku
     integer, parameter, public :: HK_ERR_INTERNAL = -27
     integer, parameter, public :: HK_ERR_UNREACHABLE = -28
     integer, parameter, public :: HK_ERR_TRUNCATED = -29
+    integer, parameter, public :: HK_ERR_PINNED = -30
 
     ! What changes a number atomically.
     integer, parameter, public :: HK_ADD = 0

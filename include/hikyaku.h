@@ -64,12 +64,13 @@ enum {
     HK_ERR_RANK = -6,         /* no such rank, or the area is not of that rank */
     HK_ERR_BOUNDS = -7,       /* the access does not lie within the area */
     HK_ERR_ALIGNMENT = -8,    /* not the place of an aligned word, or of aligned elements */
-    HK_ERR_HANDLE = -9,       /* the handle names no area, lock, barrier, recipients or request (any more) */
+    HK_ERR_HANDLE = -9,       /* the handle names no area, lock, barrier, region, queue, recipients or request (any more) */
     HK_ERR_NOT_MINE = -10,    /* memory of another rank where own memory is needed */
     HK_ERR_UNKNOWN_AREA = -11, /* the rank has no area of that id */
     HK_ERR_REVOKED = -12,     /* the owner has revoked the area */
     HK_ERR_AREA_ID = -13,     /* the area id is taken or beyond the table */
     HK_ERR_HANDLER_ID = -14,  /* the handler id is taken, beyond the table, or not registered */
+    HK_ERR_PINNED = -30,      /* a rank has pinned some of the area */
     HK_ERR_TRUNCATED = -29,   /* a message is longer than the buffer of its receive */
     HK_ERR_PAYLOAD = -15,     /* a payload longer than HK_PAYLOAD_MAX, or a reply longer than the buffer for it */
     HK_ERR_IN_HANDLER = -16,  /* a call that waits, inside a handler or a function of a reduction */
@@ -172,7 +173,8 @@ int hk_area_size(hk_area area, size_t *bytes);
 int hk_area_create(uint32_t id, size_t bytes, void **memory);
 int hk_area_register(uint32_t id, void *memory, size_t bytes);
 
-/* Removes an area of this rank. When the call returns, no operation on the area is in progress, and peers get HK_ERR_REVOKED. */
+/* Removes an area of this rank. When the call returns, no operation on the area is in progress, and peers get HK_ERR_REVOKED.
+ * HK_ERR_PINNED if a rank has pinned some of it and is still there: then the area stays. */
 int hk_area_revoke(uint32_t id);
 
 /* Opens area `id` of `rank`. A rank may open its own areas too, for example to wait for words in them. */
@@ -180,6 +182,18 @@ int hk_area_open(int rank, uint32_t id, hk_area *out);
 
 /* Closes a handle from hk_area_open. For an area of this rank it does nothing. */
 int hk_area_close(hk_area area);
+
+/* Pindown. hk_pd_req asks the owner of an area, or of symmetric memory, to keep `size` bytes from `offset` on, and returns when it has
+ * said so: until as many hk_pd_release, or the end of this rank, hk_area_revoke fails there. HK_ERR_BOUNDS if there are not as many,
+ * HK_ERR_REVOKED if the area is gone, or about to go. The owner answers for ranks of other hosts at any time, for those of its own host
+ * while it is inside of a call. A release takes effect after everything that this thread has pushed to the rank. */
+int hk_pd_req(int rank, hk_area area, size_t offset, size_t size);
+int hk_pd_release(int rank, hk_area area);
+
+/* For the owner. Waits until no rank has pinned any of the area; nobody can pin it from then on. HK_ERR_PINNED if that takes longer than
+ * `timeout_ms`, and all is as before. hk_area_unpin ends all pins, for a peer that has forgotten to. */
+int hk_area_wait_unpinned(uint32_t id, int timeout_ms);
+int hk_area_unpin(uint32_t id);
 
 /* ---- remote operations ---------------------------------------------------------------------------------------- */
 
@@ -247,6 +261,15 @@ int hk_pull_twin(void *my_addr, int rank, hk_area area, size_t offset, size_t si
 int hk_push_diff(const void *my_addr, int rank, hk_area area, size_t offset, size_t size,
                  void *twin, size_t unit, size_t *pushed);
 
+/* The same, then the word `value` to (flag, flag_offset) on the same rank, which arrives after all parts, also if there are none. */
+int hk_push_stride_notify(const void *my_addr, int rank, hk_area area, size_t offset, hk_stride stride,
+                          hk_area flag, size_t flag_offset, uint64_t value);
+int hk_push_bitmap_notify(const void *my_addr, int rank, hk_area area, size_t offset,
+                          const uint64_t *bitmap, size_t unit, size_t units,
+                          hk_area flag, size_t flag_offset, uint64_t value);
+int hk_push_diff_notify(const void *my_addr, int rank, hk_area area, size_t offset, size_t size, void *twin, size_t unit,
+                        hk_area flag, size_t flag_offset, uint64_t value, size_t *pushed);
+
 /* Transfers: pushes and pulls that go on while the program computes. Any number can be under way, with one rank or several. Those
  * with ranks of this host end at once. The bytes at `my_addr` are left alone by the program until the transfer has ended: a push must
  * not find them changed, a pull writes them at any time. A transfer belongs to the thread that has started it.
@@ -260,6 +283,17 @@ typedef struct hk_transfer {
 /* Starts to write (read) `size` bytes. `transfer` must not be null. */
 int hk_push_start(const void *my_addr, int rank, hk_area area, size_t offset, size_t size, hk_transfer *transfer);
 int hk_pull_start(void *my_addr, int rank, hk_area area, size_t offset, size_t size, hk_transfer *transfer);
+
+/* Start to write (read) parts. What is written is packed at once: `my_addr` is free when the call returns, and the twin is as what was
+ * packed. So is the bitmap. Blocks and units that are longer than a packet are read before the call returns. */
+int hk_push_stride_start(const void *my_addr, int rank, hk_area area, size_t offset, hk_stride stride, hk_transfer *transfer);
+int hk_pull_stride_start(void *my_addr, int rank, hk_area area, size_t offset, hk_stride stride, hk_transfer *transfer);
+int hk_push_bitmap_start(const void *my_addr, int rank, hk_area area, size_t offset,
+                         const uint64_t *bitmap, size_t unit, size_t units, hk_transfer *transfer);
+int hk_pull_bitmap_start(void *my_addr, int rank, hk_area area, size_t offset,
+                         const uint64_t *bitmap, size_t unit, size_t units, hk_transfer *transfer);
+int hk_push_diff_start(const void *my_addr, int rank, hk_area area, size_t offset, size_t size, void *twin, size_t unit,
+                       size_t *pushed, hk_transfer *transfer);
 
 /* 1 if a transfer has ended, 0 if it is under way. An error ends it too. One that has ended is set to {0}, for which this gives 1. */
 int hk_transfer_test(hk_transfer *transfer);
@@ -320,6 +354,41 @@ int hk_bcopy(int from_rank, hk_area from, size_t from_offset, int to_rank, hk_ar
 /* The same, then the word `value` at (to_rank, flag, flag_offset): whoever sees the word sees the bytes. */
 int hk_bcopy_notify(int from_rank, hk_area from, size_t from_offset, int to_rank, hk_area to, size_t to_offset, size_t size,
                     hk_area flag, size_t flag_offset, uint64_t value);
+
+/* ---- pointers, registers and chains ------------------------------------------------------------------------------- */
+
+/* The target decides where bytes land: the operations below follow a pointer in the target's memory, which the target aims and others need
+ * not know. A pointer is a word of 8 bytes, and leads to an area of the rank in whose memory it is (hk_area_create, hk_area_register), or to
+ * a chain of commands there. 0 leads nowhere; so does a pointer to an area that was revoked. */
+typedef uint64_t hk_pointer;
+
+/* A pointer to byte `offset` of an area of `rank`. It may be written into memory of that rank as any other word. */
+int hk_pointer_to(int rank, hk_area area, size_t offset, hk_pointer *out);
+
+/* Write (read) `size` bytes to (from) where the pointer leads that is the word at (rank, area, offset). They complete as hk_push and hk_pull
+ * do. HK_ERR_REFUSED if it leads nowhere, or to less: from the call itself, or for a push to another host from the next hk_flush or hk_sync.
+ * No byte outside of what the pointer leads to is written. */
+int hk_push_indirect(const void *my_addr, int rank, hk_area area, size_t offset, size_t size);
+int hk_pull_indirect(void *my_addr, int rank, hk_area area, size_t offset, size_t size);
+
+/* Every rank has HK_REGISTERS pointers that others name by a number. hk_register_set aims one of this rank's. */
+#define HK_REGISTERS 8
+int hk_register_set(int number, hk_pointer pointer);
+int hk_push_register(const void *my_addr, int rank, int number, size_t size);
+int hk_pull_register(void *my_addr, int rank, int number, size_t size);
+
+/* A command of a chain: `count` blocks of `block` bytes in an area of this rank, the first at `offset`, each `distance` bytes after the one
+ * before. Bytes that come are written to the blocks of the HK_WRITE commands, one after the other, and bytes that are asked for are read
+ * from those of the HK_READ commands. */
+enum { HK_WRITE = 1, HK_READ = 2 };
+typedef struct hk_command {
+    int way;
+    hk_area area;
+    size_t offset, block, count, distance;
+} hk_command;
+
+/* Makes a chain of `count` commands, in an area of its own with this id, and gives a pointer to it. hk_area_revoke(id) ends it. */
+int hk_chain_create(uint32_t id, const hk_command *commands, size_t count, hk_pointer *out);
 
 /* ---- multicast ------------------------------------------------------------------------------------------------ */
 
@@ -445,6 +514,40 @@ int hk_region_write_diff(const void *my_addr, hk_region region, void *twin, size
  * same units. */
 int hk_region_refresh(void *my_addr, hk_region region, void *twin, size_t unit, size_t *changed);
 
+/* ---- remote queues --------------------------------------------------------------------------------------------- */
+
+/* All ranks push items of one size, one rank pops them where they have landed. The items of one rank come in the order in which it has
+ * pushed them. If a rank dies, its items that were pushed are popped, and the queue goes on with those of the others. All calls: init
+ * thread, not in handlers. {0} is no queue. */
+typedef struct hk_queue {
+    uint64_t handle;
+} hk_queue;
+
+/* Items of one rank: the first is at `items`, each at `stride` bytes after the one before. */
+typedef struct hk_popped {
+    int rank;
+    size_t count;
+    const void *items;
+    size_t stride;
+} hk_popped;
+
+/* Makes a queue of `owner`, with room for `capacity` items of `item_size` bytes of each rank. Frees it; what nobody has popped is gone.
+ * Collective: all ranks call them with the same arguments, the same queue. */
+int hk_queue_create(int owner, size_t capacity, size_t item_size, hk_queue *out);
+int hk_queue_free(hk_queue queue);
+
+/* Pushes `count` items, one behind the other at `items`, which no other rank writes meanwhile. Waits while there is no room, for
+ * `timeout_ms` at most, forever if negative; HK_ERR_TIMEOUT then. `pushed`, if not null, gets how many were pushed. HK_ERR_PEER_DEAD or
+ * HK_ERR_PEER_LEFT if the owner has ended. */
+int hk_queue_push(hk_queue queue, const void *items, size_t count, int timeout_ms, size_t *pushed);
+
+/* The owner pops the next items of one rank, at least one and at most `max`; waits for that, as above. They stay where they are until the
+ * next call with this queue; copy what you need, since the rank that has pushed them can still write there. */
+int hk_queue_pop(hk_queue queue, size_t max, int timeout_ms, hk_popped *popped);
+
+/* Gives the room of what was popped last back before the next pop does. */
+int hk_queue_release(hk_queue queue);
+
 /* ---- messages by key ------------------------------------------------------------------------------------------ */
 
 /* A send has a key, and a receive takes the first message of a rank, or of any, under a key, or any of several, as with the tags of
@@ -510,6 +613,28 @@ int hk_request_wait(hk_request *request, int timeout_ms, hk_matched *matched);
 /* Ends it, so that the program can use its bytes. A receive gets nothing any more: gives 0, or 1 if its message had come already, and
  * then `matched` tells of it. A message that was on its way waits for another receive. A send goes on from a copy; gives 0. */
 int hk_request_cancel(hk_request *request, hk_matched *matched);
+
+/* ---- message exchange ------------------------------------------------------------------------------------------ */
+
+/* Messages through a buffer that each rank has at every other one, received by sender and tag. A message goes at once if there is room,
+ * expected or not; otherwise its send waits for room. One that is longer than a quarter of the buffer goes from the sender's memory to the
+ * receiver's, and its send waits for the receive. All calls: init thread, not in handlers. */
+
+/* Prepares it: room for so many messages of each rank, and so many bytes of those that are longer than 40; 0 for the usual. Ends it; messages
+ * that nobody has received are gone. Collective: all ranks call them with the same arguments. */
+int hk_exchange_open(size_t messages, size_t bytes);
+int hk_exchange_close(void);
+
+/* Sends `size` bytes to `rank` under `tag`. */
+int hk_exchange_send(const void *data, size_t size, int rank, uint64_t tag);
+
+/* Receives the first message of `rank`, or of HK_ANYONE, whose tag is `tag` but for the bits that are set in `ignored`. Waits for
+ * `timeout_ms` at most, forever if negative. HK_ERR_TRUNCATED if it is longer than `size`, and then it is lost. `matched`, if not null, gets
+ * what it was. */
+int hk_exchange_recv(void *into, size_t size, int rank, uint64_t tag, uint64_t ignored, int timeout_ms, hk_matched *matched);
+
+/* 1 if there is such a message, which stays; else 0. */
+int hk_exchange_iprobe(int rank, uint64_t tag, uint64_t ignored, hk_matched *matched);
 
 /* ---- collective calls ----------------------------------------------------------------------------------------- */
 

@@ -4,9 +4,11 @@ use crate::entry::{with_everyone, with_port};
 use crate::error::Failure;
 use crate::given::{Address, Out, Registered, exported};
 use crate::handle::{self, Entry, Handle, check_word};
-use core_hikyaku::ffi::RawPort;
-use core_hikyaku::{Area, Error, Place, Port, RemoteArea};
+use crate::wait::timeout;
+use core_hikyaku::ffi::{RawPins, RawPort};
+use core_hikyaku::{Area, Chain, Error, Place, Port, RemoteArea};
 use std::ffi::{c_int, c_void};
+use std::time::Duration;
 
 /// An area of this rank, with its address.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct OwnArea {
 enum OwnMemory {
     Words(Area<u64>),
     Bytes(Area<u8>),
+    /// For others to follow, not to write.
+    Commands(Chain),
 }
 
 impl OwnArea {
@@ -43,18 +47,50 @@ impl OwnArea {
         check_word(offset, self.view.len())?;
         match &self.memory {
             OwnMemory::Words(area) => Ok(area.at(offset / 8)),
-            OwnMemory::Bytes(_) => Err(Error::Misaligned { index: offset }.into()),
+            OwnMemory::Bytes(_) | OwnMemory::Commands(_) => Err(Error::Misaligned { index: offset }.into()),
         }
     }
 }
 
 impl OwnMemory {
+    /// A rank that has pinned some of it. Commands are not to be pinned: the area that they are in knows no range.
+    fn pinned_by(&self) -> Option<usize> {
+        match self {
+            OwnMemory::Words(area) => area.pinned_by(),
+            OwnMemory::Bytes(area) => area.pinned_by(),
+            OwnMemory::Commands(_) => None,
+        }
+    }
+
+    fn wait_unpinned(&self, port: &Port, timeout: Option<Duration>) -> Result<(), Error> {
+        match self {
+            OwnMemory::Words(area) => port.wait_unpinned(area, timeout),
+            OwnMemory::Bytes(area) => port.wait_unpinned(area, timeout),
+            OwnMemory::Commands(_) => Ok(()),
+        }
+    }
+
+    fn unpin(&self) {
+        match self {
+            OwnMemory::Words(area) => area.unpin(),
+            OwnMemory::Bytes(area) => area.unpin(),
+            OwnMemory::Commands(_) => {}
+        }
+    }
+
     fn id(&self) -> u32 {
         match self {
             OwnMemory::Words(area) => area.id(),
             OwnMemory::Bytes(area) => area.id(),
+            OwnMemory::Commands(chain) => chain.id(),
         }
     }
+}
+
+/// Keeps a chain until its area is revoked.
+pub fn insert_chain(port: &Port, chain: Chain) -> Result<(), Failure> {
+    let start = Address(std::ptr::null_mut());
+    handle::insert(Entry::Own(OwnArea::new(port, OwnMemory::Commands(chain), start)?)).map(drop)
 }
 
 /// An area of a peer.
@@ -94,6 +130,15 @@ impl OpenedArea {
     }
 }
 
+/// Goes on with the memory of an own area.
+fn with_own(port: &Port, id: u32, go: impl FnOnce(&OwnMemory) -> Result<(), Failure>) -> Result<(), Failure> {
+    let own = handle::find_own(id).ok_or(Error::UnknownArea { rank: port.rank(), id })?;
+    match own.entry()? {
+        Entry::Own(area) => go(&area.memory),
+        _ => Err(Failure::Kind("an area of this rank")),
+    }
+}
+
 #[inline(always)]
 fn check_owner(owner: usize, rank: usize) -> Result<(), Failure> {
     if owner == rank { Ok(()) } else { Err(Failure::Owner { owner, rank }) }
@@ -130,6 +175,9 @@ exported! {
         with_port(|_| {
             start = match area.entry()? {
                 Entry::Symmetric(area) => area.as_ptr().cast(),
+                Entry::Own(OwnArea { memory: OwnMemory::Commands(_), .. }) => {
+                    return Err(Failure::Kind("an area with memory of the program; this one is a chain"));
+                }
                 Entry::Own(area) => area.start.0,
                 Entry::Opened(area) => return Err(Error::NotMine { rank: area.rank() }.into()),
             };
@@ -188,9 +236,41 @@ exported! {
     /// Takes an own area away.
     pub fn hk_area_revoke(id: u32) -> c_int {
         with_port(|port| {
-            let area = handle::remove_own(id).ok_or(Error::UnknownArea { rank: port.rank(), id })?;
+            let unknown = || Error::UnknownArea { rank: port.rank(), id };
+            let own = handle::find_own(id).ok_or_else(unknown)?;
+            if let Entry::Own(area) = own.entry()?
+                && let Some(rank) = area.memory.pinned_by()
+            {
+                return Err(Error::AreaPinned { rank, id }.into());
+            }
+            let area = handle::remove_own(id).ok_or_else(unknown)?;
             drop(area);
             Ok(())
+        })
+    }
+
+    /// Asks the owner of a range to keep it.
+    pub fn hk_pd_req(rank: c_int, area: Handle, offset: usize, size: usize) -> c_int {
+        with_port(|port| area.with_bytes(rank as usize, offset, |place| Ok(port.pin_range(place, size)?)))
+    }
+
+    /// Ends a pin.
+    pub fn hk_pd_release(rank: c_int, area: Handle) -> c_int {
+        with_port(|port| area.with_bytes(rank as usize, 0, |place| Ok(port.release_range(place)?)))
+    }
+
+    /// Waits until nobody has pinned an own area.
+    pub fn hk_area_wait_unpinned(id: u32, timeout_ms: c_int) -> c_int {
+        with_port(|port| with_own(port, id, |area| Ok(area.wait_unpinned(port, timeout(timeout_ms))?)))
+    }
+
+    /// Ends all pins of an own area.
+    pub fn hk_area_unpin(id: u32) -> c_int {
+        with_port(|port| {
+            with_own(port, id, |area| {
+                area.unpin();
+                Ok(())
+            })
         })
     }
 

@@ -4,24 +4,27 @@ use crate::given::exported;
 use crate::thread::{self, ERROR_BYTES};
 use core_hikyaku::Error;
 use std::any::Any;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{c_char, c_int};
 use std::fmt::{self, Write};
 
+/// The codes of a header, and what each means in general; the last text is that of a number that is none.
 macro_rules! codes {
-    ($($name:ident = $value:literal, $text:literal;)*) => {
-        $(pub const $name: c_int = $value;)*
+    ($unknown:literal; $($name:ident = $value:literal, $text:literal;)*) => {
+        $(pub const $name: std::ffi::c_int = $value;)*
 
-        fn describe(code: c_int) -> &'static CStr {
+        pub fn describe(code: std::ffi::c_int) -> &'static std::ffi::CStr {
             match code {
                 $($name => $text,)*
-                _ => c"no code of this library",
+                _ => $unknown,
             }
         }
     };
 }
+pub(crate) use codes;
 
 // The same list as in the header; a test compares them.
 codes! {
+    c"no code of this library";
     HK_SUCCESS = 0, c"all is well";
     HK_BUSY = 1, c"the peer does not keep up, or another rank has the lock; try again";
     HK_ERR_PEER_DEAD = -1, c"a rank died";
@@ -53,6 +56,7 @@ codes! {
     HK_ERR_INTERNAL = -27, c"a mistake inside the library";
     HK_ERR_UNREACHABLE = -28, c"a rank cannot be reached any more";
     HK_ERR_TRUNCATED = -29, c"a message is longer than the buffer of its receive";
+    HK_ERR_PINNED = -30, c"another rank has pinned some of the area";
 }
 
 /// Why a call failed: what the Rust library said, or what only C can do wrong.
@@ -102,6 +106,8 @@ pub enum Failure {
     Barrier(u64),
     /// A number that names no region.
     Region(u64),
+    /// The number of no queue.
+    Queue(u64),
     /// A number that names no request.
     Request(u64),
     /// The lock is another rank's.
@@ -147,6 +153,7 @@ impl fmt::Display for Failure {
             }
             Failure::Barrier(number) => write!(f, "{number} names no barrier; it was freed, or never was one"),
             Failure::Region(number) => write!(f, "{number} names no region; it was freed, or never was one"),
+            Failure::Queue(number) => write!(f, "{number} names no queue; it was freed, or never was one"),
             Failure::Request(number) => {
                 write!(f, "{number} names no request; it has ended, or never was one")
             }
@@ -157,7 +164,7 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    fn code(&self) -> c_int {
+    pub fn code(&self) -> c_int {
         match self {
             Failure::Library(error) => code_of(error),
             Failure::Handle(_) | Failure::Kind(_) => HK_ERR_HANDLE,
@@ -165,6 +172,7 @@ impl Failure {
             | Failure::Barrier(_)
             | Failure::Recipients(_)
             | Failure::Region(_)
+            | Failure::Queue(_)
             | Failure::Request(_) => HK_ERR_HANDLE,
             Failure::Held => HK_BUSY,
             Failure::Owner { .. } => HK_ERR_RANK,
@@ -208,6 +216,7 @@ fn code_of(error: &Error) -> c_int {
         Error::NotMine { .. } => HK_ERR_NOT_MINE,
         Error::UnknownArea { .. } => HK_ERR_UNKNOWN_AREA,
         Error::AreaRevoked { .. } => HK_ERR_REVOKED,
+        Error::AreaPinned { .. } => HK_ERR_PINNED,
         Error::AreaIdTaken { .. } => HK_ERR_AREA_ID,
         Error::HandlerTaken { .. } | Error::UnknownHandler { .. } => HK_ERR_HANDLER_ID,
         Error::PayloadTooLong { .. } | Error::ReplyTooLong { .. } => HK_ERR_PAYLOAD,

@@ -9,8 +9,6 @@
 
 mod parts;
 
-pub use parts::check_units;
-
 use crate::error::Failure;
 use crate::message::CMessage;
 use core_hikyaku::ffi::{RawMatching, RawPort, RawTransfers, Request, copy_out};
@@ -24,7 +22,7 @@ macro_rules! exported {
     ($($(#[$text:meta])* pub fn $name:ident($($arguments:tt)*) $(-> $result:ty)? $body:block)*) => {
         $(
             $(#[$text])*
-            // No other library has functions that begin with `hk_` or `fmpl_`.
+            // No other library has functions that begin with `hk_`, `fmpl_` or `ompl_`.
             #[unsafe(no_mangle)]
             pub extern "C" fn $name($($arguments)*) $(-> $result)? {
                 $crate::current::with(|current| current.call.set(Some(&stringify!($name))));
@@ -328,7 +326,7 @@ impl<'a> Target<'a> {
     }
 
     /// The twin of as many bytes elsewhere, which peers may change meanwhile.
-    pub fn twin_of(self, data: *const u8, size: usize) -> Result<&'a mut [u8], Failure> {
+    fn twin_of(self, data: *const u8, size: usize) -> Result<&'a mut [u8], Failure> {
         if self.overlaps(size, data, size) { Err(Failure::Overlap) } else { self.bytes(size) }
     }
 

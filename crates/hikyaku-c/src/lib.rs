@@ -1,5 +1,5 @@
 //! `libhikyaku.so`: the C interface of hikyaku, described by `include/hikyaku.h`, and message passing for C and Fortran,
-//! described by `include/fmpl.h`.
+//! described by `include/fmpl.h`, and remote writes and flags for many threads, described by `include/ompl.h`.
 //!
 //! Rests on the Rust library alone and adds nothing to it but what C needs: one job per process held in a global,
 //! one port per thread, handles instead of borrowed places, codes instead of errors.
@@ -28,10 +28,13 @@
 //! | `matching` | messages that are matched by keys |
 //! | `matched_parts` | such messages of some bytes of a range |
 //! | `region` | shared regions |
+//! | `queue` | remote queues |
+//! | `exchange` | message exchange |
 //! | `message` | active messages |
 //! | `wait` | waiting for words and handlers |
 //! | `progress` | threads and a descriptor that serve peers |
 //! | `fmpl` | messages and groups: everything in `fmpl.h` |
+//! | `ompl` | remote writes and flags for any number of threads: everything in `ompl.h` |
 //!
 //! The way of a remote operation is short on purpose: find the thread's port (one thread-local, one comparison), find
 //! the area (one comparison), call the Rust library. No lock, no allocation.
@@ -44,20 +47,24 @@ mod counting;
 mod current;
 mod entry;
 mod error;
+mod exchange;
 mod fmpl;
 mod function;
 mod given;
 mod handle;
+mod indirect;
 mod lock;
 mod matched_parts;
 mod matching;
 mod message;
 mod multicast;
 mod numbered;
+mod ompl;
 mod operation;
 mod partial;
 mod process;
 mod progress;
+mod queue;
 mod region;
 mod thread;
 mod transfer;

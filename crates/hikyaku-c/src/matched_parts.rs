@@ -1,8 +1,8 @@
 //! Messages of some bytes of a range. The header has the full description of each.
 
 use crate::entry::with_everyone;
-use crate::given::{In, Lasting, Out, Source, Target, check_units, exported};
-use crate::matching::{Request, keep, matching, source};
+use crate::given::{In, Lasting, Out, Source, Target, exported};
+use crate::matching::{Request, source, start};
 use crate::partial::CStride;
 use core_hikyaku::ffi::{Parts, RawMatching};
 use core_hikyaku::matching::Keys;
@@ -18,10 +18,8 @@ exported! {
         request: Out<'_, Request>,
     ) -> c_int {
         with_everyone(|_| {
-            request.required("the request to be given")?;
-            let packed = data.pack(&Parts::of_stride(stride.into())?)?;
-            keep(&request, matching()?.isend_packed(packed, rank as usize, key)?);
-            Ok(())
+            let parts = Parts::of_stride(stride.into())?;
+            start(&request, |matching| Ok(matching.isend_packed(data.pack(&parts)?, rank as usize, key)?))
         })
     }
 
@@ -36,11 +34,8 @@ exported! {
         request: Out<'_, Request>,
     ) -> c_int {
         with_everyone(|_| {
-            request.required("the request to be given")?;
-            let words = bitmap.bitmap(unit, units)?.into();
-            let packed = data.pack(&Parts::Marked { unit, units, words })?;
-            keep(&request, matching()?.isend_packed(packed, rank as usize, key)?);
-            Ok(())
+            let parts = Parts::Marked { unit, units, words: bitmap.bitmap(unit, units)?.into() };
+            start(&request, |matching| Ok(matching.isend_packed(data.pack(&parts)?, rank as usize, key)?))
         })
     }
 
@@ -56,14 +51,13 @@ exported! {
         request: Out<'_, Request>,
     ) -> c_int {
         with_everyone(|job| {
-            request.required("the request to be given")?;
-            let matching = matching()?;
             // Before the twin is changed.
             job.recipients(&[rank as usize])?;
-            let (packed, count) = data.pack_changes(size, twin, unit)?;
-            sent.give(count);
-            keep(&request, matching.isend_packed(packed, rank as usize, key)?);
-            Ok(())
+            start(&request, |matching| {
+                let (packed, count) = data.pack_changes(size, twin, unit)?;
+                sent.give(count);
+                Ok(matching.isend_packed(packed, rank as usize, key)?)
+            })
         })
     }
 
@@ -77,10 +71,8 @@ exported! {
         request: Out<'_, Request>,
     ) -> c_int {
         with_everyone(|_| {
-            request.required("the request to be given")?;
             let (parts, keys) = (Parts::of_stride(stride.into())?, Keys::with_ignored(key, ignored));
-            keep(&request, into.start_receive_parts(&*matching()?, parts, source(rank), keys)?);
-            Ok(())
+            start(&request, |matching| into.start_receive_parts(matching, parts, source(rank), keys))
         })
     }
 
@@ -96,11 +88,9 @@ exported! {
         request: Out<'_, Request>,
     ) -> c_int {
         with_everyone(|_| {
-            request.required("the request to be given")?;
             let parts = Parts::Marked { unit, units, words: bitmap.bitmap(unit, units)?.into() };
             let keys = Keys::with_ignored(key, ignored);
-            keep(&request, into.start_receive_parts(&*matching()?, parts, source(rank), keys)?);
-            Ok(())
+            start(&request, |matching| into.start_receive_parts(matching, parts, source(rank), keys))
         })
     }
 
@@ -115,10 +105,8 @@ exported! {
         request: Out<'_, Request>,
     ) -> c_int {
         with_everyone(|_| {
-            request.required("the request to be given")?;
             let keys = Keys::with_ignored(key, ignored);
-            keep(&request, into.start_receive_twin(&*matching()?, size, twin, source(rank), keys)?);
-            Ok(())
+            start(&request, |matching| into.start_receive_twin(matching, size, twin, source(rank), keys))
         })
     }
 
@@ -133,11 +121,8 @@ exported! {
         request: Out<'_, Request>,
     ) -> c_int {
         with_everyone(|_| {
-            request.required("the request to be given")?;
-            check_units(size, unit)?;
-            let (parts, keys) = (Parts::Changes { unit, units: size / unit }, Keys::with_ignored(key, ignored));
-            keep(&request, into.start_receive_parts(&*matching()?, parts, source(rank), keys)?);
-            Ok(())
+            let (parts, keys) = (Parts::changes(size, unit)?, Keys::with_ignored(key, ignored));
+            start(&request, |matching| into.start_receive_parts(matching, parts, source(rank), keys))
         })
     }
 }

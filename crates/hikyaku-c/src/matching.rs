@@ -56,19 +56,25 @@ pub fn clear() {
     }
 }
 
-pub fn matching() -> Result<Rc<Matching<'static>>, Failure> {
+fn matching() -> Result<Rc<Matching<'static>>, Failure> {
     let found = TABLE.with_borrow(|table| table.matching.clone());
     found.ok_or_else(|| Error::Invalid("call hk_matching_open first, on all ranks".into()).into())
 }
 
-/// Keeps an operation under a new number.
-pub fn keep(request: &Out<'_, Request>, operation: Operation) {
+/// Starts an operation, and keeps it under a new number.
+pub fn start(
+    request: &Out<'_, Request>,
+    begin: impl FnOnce(&Matching<'static>) -> Result<Operation, Failure>,
+) -> Result<(), Failure> {
+    request.required("the request to be given")?;
+    let operation = begin(&*matching()?)?;
     let number = TABLE.with_borrow_mut(|table| {
         table.last += 1;
         table.requests.insert(table.last, operation);
         table.last
     });
     request.give(Request(number));
+    Ok(())
 }
 
 /// Whose messages, in C.
@@ -139,11 +145,7 @@ exported! {
 
     /// Starts a send.
     pub fn hk_isend(data: Lasting, size: usize, rank: c_int, key: u64, request: Out<'_, Request>) -> c_int {
-        with_everyone(|_| {
-            request.required("the request to be given")?;
-            keep(&request, data.start_send(&*matching()?, size, rank as usize, key)?);
-            Ok(())
-        })
+        with_everyone(|_| start(&request, |matching| data.start_send(matching, size, rank as usize, key)))
     }
 
     /// Starts a receive.
@@ -156,10 +158,8 @@ exported! {
         request: Out<'_, Request>,
     ) -> c_int {
         with_everyone(|_| {
-            request.required("the request to be given")?;
             let keys = Keys::with_ignored(key, ignored);
-            keep(&request, into.start_receive(&*matching()?, size, source(rank), keys)?);
-            Ok(())
+            start(&request, |matching| into.start_receive(matching, size, source(rank), keys))
         })
     }
 

@@ -19,6 +19,9 @@ static EPOCH: AtomicU64 = AtomicU64::new(NO_JOB);
 const NO_JOB: u64 = u64::MAX;
 const FORKED: u64 = u64::MAX - 1;
 
+/// See [`ports_given`].
+static GIVEN: AtomicU64 = AtomicU64::new(0);
+
 static RUNNING: Mutex<State> = Mutex::new(State { running: None, jobs: 0 });
 
 pub struct State {
@@ -41,12 +44,13 @@ pub struct Running {
     pub events: Option<NiThread>,
 }
 
-/// How a program joins the job: by one of these, or by both; it leaves when it has left by all.
+/// How a program joins the job: by one of these, or by several; it leaves when it has left by all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Interface {
     Hikyaku = 1,
     Fmpl = 2,
+    Ompl = 4,
 }
 
 /// The job. Only the init thread follows the pointer.
@@ -84,11 +88,18 @@ pub fn take_port() -> Result<Port, Failure> {
         Some(Ok(port)) => Ok(port),
         Some(Err(error @ Error::NoPort { .. })) => {
             running.no_port = error.clone();
-            running.door.take().ok_or(error.into())
+            let door = running.door.take().ok_or(error)?;
+            core_hikyaku::ffi::at_work(&door);
+            Ok(door)
         }
         Some(Err(error)) => Err(error.into()),
         None => Err(running.no_port.clone().into()),
     })
+}
+
+/// How many ports threads have given back: while it stays, one that found none need not ask again.
+pub fn ports_given() -> u64 {
+    GIVEN.load(Ordering::Acquire)
 }
 
 /// Takes back the port of a thread that ends.
@@ -100,9 +111,18 @@ pub fn give_port(port: Port, epoch: u64) {
     }
     let mut state = lock();
     let same_job = EPOCH.load(Ordering::Acquire) == epoch;
-    if let Some(running) = state.running.as_mut().filter(|running| same_job && running.door.is_none()) {
-        running.door = Some(port);
+    match state.running.as_mut().filter(|running| same_job && running.door.is_none()) {
+        Some(running) => {
+            core_hikyaku::ffi::stand_by(&port);
+            running.door = Some(port);
+        }
+        None => {
+            // What it has under way may take a while to end.
+            drop(state);
+            drop(port);
+        }
     }
+    GIVEN.fetch_add(1, Ordering::Release);
 }
 
 impl Running {
@@ -152,7 +172,7 @@ pub fn join(interface: Interface) -> Result<(), Failure> {
             if with_running(joined)? {
                 return Err(Failure::Started);
             }
-            // One thread for both.
+            // One thread for all.
             thread::job()?;
             with_running(|running| {
                 running.interfaces |= interface as u8;
@@ -204,7 +224,7 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
     running.interfaces &= !(interface as u8);
     match (running.interfaces, interface) {
         (0, _) => {}
-        (_, Interface::Fmpl) => return Ok(()),
+        (_, Interface::Fmpl | Interface::Ompl) => return Ok(()),
         (_, Interface::Hikyaku) => {
             let threads = (running.ni_thread.take(), running.events.take());
             drop(state);
@@ -215,6 +235,8 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
             crate::matching::clear();
             crate::multicast::clear();
             crate::region::clear();
+            crate::queue::clear();
+            crate::exchange::clear();
             return Ok(());
         }
     }
@@ -229,6 +251,8 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
     crate::matching::clear();
     crate::multicast::clear();
     crate::region::clear();
+    crate::queue::clear();
+    crate::exchange::clear();
     thread::forsake(epoch);
     drop(running.door);
     // SAFETY: leaked by `start`; the init thread was the only one to use it, and has just let go of it.

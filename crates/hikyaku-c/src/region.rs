@@ -68,9 +68,7 @@ exported! {
     pub fn hk_region_read_twin(my_addr: Target<'_>, region: Region, twin: Target<'_>) -> c_int {
         with_everyone(|job| {
             let region = find(region)?;
-            let size = region.bytes();
-            let twin = twin.twin_of(my_addr.address(size)?, size)?;
-            let data = my_addr.bytes(size)?;
+            let (data, twin) = my_addr.with_twin(&region, twin)?;
             region.read(job, 0, data)?;
             twin.copy_from_slice(data);
             Ok(())
@@ -110,9 +108,8 @@ exported! {
     ) -> c_int {
         with_everyone(|job| {
             let region = find(region)?;
-            let size = region.bytes();
-            let twin = twin.twin_of(my_addr.address(size)?, size)?;
-            changed.give(region.refresh(job, my_addr.bytes(size)?, twin, unit)?);
+            let (data, twin) = my_addr.with_twin(&region, twin)?;
+            changed.give(region.refresh(job, data, twin, unit)?);
             Ok(())
         })
     }

@@ -7,6 +7,7 @@
 use crate::current;
 use crate::error::Failure;
 use crate::fmpl::Fmpl;
+use crate::ompl::ports::{Entered, SharedPorts};
 use crate::process;
 use core_hikyaku::{Context, Error, Group, Job, Port};
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -66,6 +67,24 @@ pub fn with_port<R>(body: impl FnOnce(&Port) -> Result<R, Failure>) -> Result<R,
     body(unsafe { &*port })
 }
 
+/// As [`with_port`]; a thread that finds no port because all are in use goes on with one that is lent to it, and hears that it is.
+#[inline(always)]
+pub fn with_some_port<R>(
+    shared: &SharedPorts,
+    body: impl FnOnce(&Port, bool) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    let own = current::with(|current| (current.epoch.get() == process::epoch()).then(|| current.port.get()));
+    match own {
+        // SAFETY: as above.
+        Some(port) => body(unsafe { &*port }, false),
+        None => match shared.enter_or_borrow()? {
+            // SAFETY: as above.
+            Entered::Own(port) => body(unsafe { &*port }, false),
+            Entered::Borrowed(borrowed) => body(borrowed.port(), true),
+        },
+    }
+}
+
 /// Goes on with the job, on the init thread.
 pub fn with_job<R>(body: impl FnOnce(&Job) -> Result<R, Failure>) -> Result<R, Failure> {
     let job = job()?;
@@ -99,7 +118,7 @@ pub fn lasting_job() -> Result<&'static Job, Failure> {
 /// First call of a thread in a job.
 #[cold]
 #[inline(never)]
-fn enter() -> Result<*const Port, Failure> {
+pub fn enter() -> Result<*const Port, Failure> {
     let epoch = process::epoch();
     if let Some(failure) = process::why_not(epoch) {
         return Err(failure);

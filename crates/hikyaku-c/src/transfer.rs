@@ -2,10 +2,11 @@
 
 use crate::entry::with_port;
 use crate::error::Failure;
-use crate::given::{InOut, Lasting, Out, Several, exported};
+use crate::given::{In, InOut, Lasting, Out, Several, Source, Target, exported};
 use crate::handle::Handle;
+use crate::partial::CStride;
 use crate::wait::timeout;
-use core_hikyaku::ffi::RawTransfers;
+use core_hikyaku::ffi::{ByteParts, RawTransfers, Units};
 use core_hikyaku::{Error, Place, Port};
 use std::ffi::c_int;
 
@@ -48,6 +49,85 @@ exported! {
         transfer: Out<'_, Transfer>,
     ) -> c_int {
         start(area, rank, offset, transfer, |port, from| my_addr.start_pull(port, from, size))
+    }
+
+    /// Starts a remote write of blocks.
+    pub fn hk_push_stride_start(
+        my_addr: Source<'_>,
+        rank: c_int,
+        area: Handle,
+        offset: usize,
+        stride: CStride,
+        transfer: Out<'_, Transfer>,
+    ) -> c_int {
+        let parts = ByteParts::Stride(stride.into());
+        start(area, rank, offset, transfer, |port, to| my_addr.start_push_parts(port, to, parts))
+    }
+
+    /// Starts a remote read of blocks.
+    pub fn hk_pull_stride_start(
+        my_addr: Lasting,
+        rank: c_int,
+        area: Handle,
+        offset: usize,
+        stride: CStride,
+        transfer: Out<'_, Transfer>,
+    ) -> c_int {
+        let parts = ByteParts::Stride(stride.into());
+        start(area, rank, offset, transfer, |port, from| my_addr.start_pull_parts(port, from, parts))
+    }
+
+    /// Starts a remote write of marked units.
+    pub fn hk_push_bitmap_start(
+        my_addr: Source<'_>,
+        rank: c_int,
+        area: Handle,
+        offset: usize,
+        bitmap: In<'_, u64>,
+        unit: usize,
+        units: usize,
+        transfer: Out<'_, Transfer>,
+    ) -> c_int {
+        start(area, rank, offset, transfer, |port, to| {
+            let words = &bitmap.bitmap(unit, units)?;
+            my_addr.start_push_parts(port, to, ByteParts::Marked(Units { unit, units, words }))
+        })
+    }
+
+    /// Starts a remote read of marked units.
+    pub fn hk_pull_bitmap_start(
+        my_addr: Lasting,
+        rank: c_int,
+        area: Handle,
+        offset: usize,
+        bitmap: In<'_, u64>,
+        unit: usize,
+        units: usize,
+        transfer: Out<'_, Transfer>,
+    ) -> c_int {
+        start(area, rank, offset, transfer, |port, from| {
+            let words = &bitmap.bitmap(unit, units)?;
+            my_addr.start_pull_parts(port, from, ByteParts::Marked(Units { unit, units, words }))
+        })
+    }
+
+    /// Starts a remote write of what differs from a twin.
+    pub fn hk_push_diff_start(
+        my_addr: Source<'_>,
+        rank: c_int,
+        area: Handle,
+        offset: usize,
+        size: usize,
+        twin: Target<'_>,
+        unit: usize,
+        pushed: Out<'_, usize>,
+        transfer: Out<'_, Transfer>,
+    ) -> c_int {
+        start(area, rank, offset, transfer, |port, to| {
+            let (started, count) = my_addr.start_push_diff(port, to, size, twin, unit)?;
+            pushed.give(count);
+            Ok(started)
+        })
     }
 
     /// Whether a transfer has ended.

@@ -13,7 +13,7 @@ fn the_headers_are_c99_and_cpp() {
     for (compiler, language, standard) in
         [("gcc", "c", "-std=c99"), ("gcc", "c", "-std=c17"), ("g++", "c++", "-std=c++98"), ("g++", "c++", "-std=c++17")]
     {
-        for header in ["hikyaku.h", "fmpl.h"] {
+        for header in ["hikyaku.h", "fmpl.h", "ompl.h"] {
             let mut command = Command::new(compiler);
             command.args(["-x", language, standard, "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-long-long"]);
             succeed(command.arg("-fsyntax-only").arg(repository().join("include").join(header)));
@@ -32,7 +32,7 @@ fn cpp_programs_link() {
 fn header_and_library_agree() {
     let header = read("include/hikyaku.h");
     let library = read("crates/hikyaku-c/src/error.rs");
-    assert!(codes(&header).len() == 31, "{:?}", codes(&header));
+    assert!(codes(&header).len() == 32, "{:?}", codes(&header));
     assert_eq!(codes(&header), codes(&library));
     assert!(header.contains(&format!("#define HK_VERSION \"{}\"", env!("CARGO_PKG_VERSION"))));
     assert!(read("pkgconfig/hikyaku.pc").contains(&format!("Version: {}\n", env!("CARGO_PKG_VERSION"))));
@@ -41,7 +41,8 @@ fn header_and_library_agree() {
     declared.remove("hk_handler");
     assert_eq!(declared, exported("hk_"));
     // Nothing else gets out.
-    assert_eq!(exported("").len(), exported("hk_").len() + exported("fmpl_").len());
+    let ours = ["hk_", "fmpl_", "ompl_"];
+    assert_eq!(exported("").len(), ours.map(|start| exported(start).len()).iter().sum::<usize>());
 }
 
 #[test]
@@ -86,9 +87,21 @@ fn partial_transfers() {
 }
 
 #[test]
+fn parts_that_are_started_and_areas_that_are_pinned() {
+    alone("started_parts.c");
+    job("started_parts.c", &[2, 3]);
+}
+
+#[test]
 fn copies() {
     alone("bcopy.c");
     job("bcopy.c", &[2, 3, 4]);
+}
+
+#[test]
+fn pointers_and_chains() {
+    alone("indirect.c");
+    job("indirect.c", &[2, 3]);
 }
 
 #[test]
@@ -107,6 +120,18 @@ fn locks() {
 fn messages_of_parts() {
     alone("matched_parts.c");
     job("matched_parts.c", &[2, 3]);
+}
+
+#[test]
+fn queues() {
+    alone("queues.c");
+    job("queues.c", &[2, 4]);
+}
+
+#[test]
+fn message_exchange() {
+    alone("exchange.c");
+    job("exchange.c", &[2, 3]);
 }
 
 #[test]

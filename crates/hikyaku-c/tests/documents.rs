@@ -115,6 +115,7 @@ fn folder() -> &'static Path {
         // Hosts are this machine. The words are joined and taken apart by a shell, as ssh does.
         script("ssh", "while case $1 in -*) true;; *) false;; esac; do shift 2; done; shift; exec sh -c \"$*\"");
         script("mpirun", "exec mpirun.openmpi --allow-run-as-root --oversubscribe \"$@\"");
+        script("mpicc", "exec mpicc.openmpi \"$@\"");
         std::fs::write(folder.join("cluster"), "a slots=3\nb slots=3\n").unwrap();
         let program = of("c").next().unwrap();
         std::fs::write(folder.join("program.c"), &program.text).unwrap();

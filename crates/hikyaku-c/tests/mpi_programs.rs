@@ -31,3 +31,20 @@ fn programs_that_use_mpi_as_well() {
         }
     }
 }
+
+/// Several threads of each rank in both at once, and either ended first.
+#[test]
+fn the_hybrid_example_ends_in_either_order() {
+    let mut libraries = shared_library();
+    libraries.push("-lm".into());
+    let libraries: Vec<&str> = libraries.iter().map(String::as_str).collect();
+    let example = repository().join("examples/c/hybrid.c");
+    for (index, mpi) in mpi::installations().iter().enumerate() {
+        let program = compile(mpi.compiler.to_str().unwrap(), &example, &format!("-{index}"), &libraries);
+        for (ranks, threads, first) in [(1, 4, "mpi"), (2, 3, "mpi"), (2, 3, "ompl")] {
+            let said = said(&mpi.succeed(ranks, &program, &[&threads.to_string(), first]));
+            let verdict = format!("{ranks} ranks of {threads} threads: the same as computed by one thread");
+            assert!(said.contains(&verdict), "{mpi:?} {first}: {said}");
+        }
+    }
+}

@@ -1,27 +1,15 @@
 //! Codes, and what only these calls can do wrong.
 
-use crate::error::{self as base, Failure};
+use crate::error::{self as base, Failure, codes};
 use crate::given::exported;
 use core_hikyaku::Error;
 use core_hikyaku::message::SLOTS_MAX;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{c_char, c_int};
 use std::fmt;
-
-macro_rules! codes {
-    ($($name:ident = $value:literal, $text:literal;)*) => {
-        $(pub const $name: c_int = $value;)*
-
-        pub fn describe(code: c_int) -> &'static CStr {
-            match code {
-                $($name => $text,)*
-                _ => c"no code of FMPL",
-            }
-        }
-    };
-}
 
 // The same list as in the headers; a test compares them.
 codes! {
+    c"no code of FMPL";
     FMPL_SUCCESS = 0, c"all is well";
     FMPL_ERR_PEER_DEAD = -1, c"a rank died";
     FMPL_ERR_PEER_LEFT = -2, c"a rank has left the job";

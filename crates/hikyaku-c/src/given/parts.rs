@@ -3,10 +3,11 @@
 use super::{Lasting, Source, Target, check};
 use crate::error::Failure;
 use core_hikyaku::ffi::{
-    Parts, RawMatching, RawMulticast, RawParts, RawRegion, Request, Units, copy_out, pack_changes,
+    ByteParts, Parts, RawIndirect, RawMatching, RawMulticast, RawParts, RawRegion, RawStartedParts, Request, Units,
+    copy_out, pack_changes,
 };
 use core_hikyaku::matching::{self, Keys, Matching};
-use core_hikyaku::{Error, Job, Place, Port, Recipients, Stride, Symmetric};
+use core_hikyaku::{Job, Place, Port, Recipients, Stride, Symmetric, Through};
 
 impl Source<'_> {
     /// Pushes blocks.
@@ -23,6 +24,42 @@ impl Source<'_> {
         Ok(unsafe { port.push_marked_from(to, data, marked) }?)
     }
 
+    /// Pushes parts, then a word to the target.
+    pub fn push_parts_notify(
+        &self,
+        port: &Port,
+        to: Place<'_, u8>,
+        parts: ByteParts<'_>,
+        flag: Place<'_, u64>,
+        value: u64,
+    ) -> Result<(), Failure> {
+        let data = self.address(span_here(parts))?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.push_parts_notify_from(to, data, parts, flag, value) }?)
+    }
+
+    /// Starts to push parts, which are packed at once.
+    pub fn start_push_parts(&self, port: &Port, to: Place<'_, u8>, parts: ByteParts<'_>) -> Result<u64, Failure> {
+        let data = self.address(span_here(parts))?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.start_push_parts_from(to, data, parts) }?)
+    }
+
+    /// Starts to push those of `size` bytes that differ from the twin; how many units.
+    pub fn start_push_diff(
+        &self,
+        port: &Port,
+        to: Place<'_, u8>,
+        size: usize,
+        twin: Target<'_>,
+        unit: usize,
+    ) -> Result<(u64, usize), Failure> {
+        let data = self.address(size)?;
+        let twin = twin.twin_of(data, size)?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.start_push_diff_from(to, data, twin, unit) }?)
+    }
+
     /// Pushes those of `size` bytes that differ from the twin, in units of so many bytes; how many units.
     pub fn push_diff(
         &self,
@@ -36,6 +73,16 @@ impl Source<'_> {
         let twin = twin.twin_of(data, size)?;
         // SAFETY: the caller's to read.
         Ok(unsafe { port.push_diff_from(to, data, twin, unit) }?)
+    }
+}
+
+/// Through a pointer.
+impl Source<'_> {
+    /// Pushes `size` bytes.
+    pub fn push_through(&self, port: &Port, through: Through<'_>, size: usize) -> Result<(), Failure> {
+        let data = self.address(size)?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.push_through(through, data, size) }?)
     }
 }
 
@@ -152,6 +199,32 @@ impl Source<'_> {
     }
 }
 
+impl Target<'_> {
+    /// Pulls `size` bytes from where a pointer leads.
+    pub fn pull_through(&self, port: &Port, through: Through<'_>, size: usize) -> Result<(), Failure> {
+        let into = self.address(size)?;
+        // SAFETY: the caller's to write.
+        Ok(unsafe { port.pull_through(through, into, size) }?)
+    }
+}
+
+impl<'a> Target<'a> {
+    /// As many bytes as the region has, and their twin.
+    pub fn with_twin(self, region: &RawRegion, twin: Target<'a>) -> Result<(&'a mut [u8], &'a mut [u8]), Failure> {
+        let size = region.bytes();
+        let twin = twin.twin_of(self.address(size)?, size)?;
+        Ok((self.bytes(size)?, twin))
+    }
+}
+
+/// From the first byte of the first part to the last of the last one, here.
+fn span_here(parts: ByteParts<'_>) -> usize {
+    match parts {
+        ByteParts::Stride(stride) => stride.span_here(),
+        ByteParts::Marked(marked) => marked.unit.saturating_mul(marked.units),
+    }
+}
+
 /// Messages of parts.
 impl Source<'_> {
     /// The message of these parts.
@@ -165,15 +238,21 @@ impl Source<'_> {
     pub fn pack_changes(&self, size: usize, twin: Target<'_>, unit: usize) -> Result<(Box<[u8]>, usize), Failure> {
         let start = self.address(size)?;
         let twin = twin.twin_of(start, size)?;
-        check_units(size, unit)?;
         let mut data = vec![0; size];
         // SAFETY: the caller's to read.
         unsafe { copy_out(start, &mut data) };
-        Ok(pack_changes(&data, twin, unit))
+        Ok(pack_changes(&data, twin, unit)?)
     }
 }
 
 impl Lasting {
+    /// Starts to pull parts.
+    pub fn start_pull_parts(&self, port: &Port, from: Place<'_, u8>, parts: ByteParts<'_>) -> Result<u64, Failure> {
+        check(self.0, span_here(parts))?;
+        // SAFETY: the caller's to write until it has ended, as the header demands.
+        Ok(unsafe { port.start_pull_parts_into(from, self.0.cast(), parts) }?)
+    }
+
     /// Starts to receive parts.
     pub fn start_receive_parts(
         &self,
@@ -203,13 +282,5 @@ impl Lasting {
         }
         // SAFETY: the caller's to write until it has ended, as the header demands.
         Ok(unsafe { matching.irecv_twin(self.0.cast(), twin.0.cast(), size, from, keys) }?)
-    }
-}
-
-/// Whether so many bytes are a whole number of units.
-pub fn check_units(size: usize, unit: usize) -> Result<(), Failure> {
-    match unit > 0 && size.is_multiple_of(unit) {
-        true => Ok(()),
-        false => Err(Error::Invalid(format!("{size} bytes are no whole number of units of {unit} bytes")).into()),
     }
 }

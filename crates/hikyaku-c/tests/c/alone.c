@@ -6,7 +6,7 @@ static const int codes[] = {
     HK_ERR_RANK, HK_ERR_BOUNDS, HK_ERR_ALIGNMENT, HK_ERR_HANDLE, HK_ERR_NOT_MINE, HK_ERR_UNKNOWN_AREA, HK_ERR_REVOKED,
     HK_ERR_AREA_ID, HK_ERR_HANDLER_ID, HK_ERR_PAYLOAD, HK_ERR_IN_HANDLER, HK_ERR_FORKED, HK_ERR_MISMATCH, HK_ERR_PORTS,
     HK_ERR_INVALID, HK_ERR_NOT_STARTED, HK_ERR_STARTED, HK_ERR_THREAD, HK_ERR_MEMORY, HK_ERR_START, HK_ERR_SYSTEM,
-    HK_ERR_INTERNAL, HK_ERR_UNREACHABLE, HK_ERR_TRUNCATED,
+    HK_ERR_INTERNAL, HK_ERR_UNREACHABLE, HK_ERR_TRUNCATED, HK_ERR_PINNED,
 };
 
 static void on_message(hk_context *context, const hk_message *message, void *user) {
@@ -23,6 +23,8 @@ static void everything_gives(int code) {
     hk_request request = {0};
     hk_counting counting = {0};
     hk_region region = {0};
+    hk_queue queue = {0};
+    hk_popped popped;
     hk_stride blocks = {1, 1, 1, 1};
     uint64_t bits = 1;
     hk_event event = {HK_EVENT_HANDLER, HK_EQUAL, {0}, 0, 1, 1};
@@ -43,17 +45,36 @@ static void everything_gives(int code) {
     FAILS(code, hk_area_revoke(1));
     FAILS(code, hk_area_open(0, 1, &area));
     FAILS(code, hk_area_close(area));
+    FAILS(code, hk_pd_req(0, area, 0, 8));
+    FAILS(code, hk_pd_release(0, area));
+    FAILS(code, hk_area_wait_unpinned(1, 1));
+    FAILS(code, hk_area_unpin(1));
     FAILS(code, hk_push(data, 0, area, 0, 8));
     FAILS(code, hk_pull(data, 0, area, 0, 8));
     FAILS(code, hk_word(0, area, 0, 1));
     FAILS(code, hk_push_notify(data, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_push_notify_add(data, 0, area, 0, 8, area, 0, 1));
+    FAILS(code, hk_pointer_to(0, area, 0, &word));
+    FAILS(code, hk_push_indirect(&word, 0, area, 0, 8));
+    FAILS(code, hk_pull_indirect(&word, 0, area, 0, 8));
+    FAILS(code, hk_register_set(0, 0));
+    FAILS(code, hk_push_register(&word, 0, 0, 8));
+    FAILS(code, hk_pull_register(&word, 0, 0, 8));
+    FAILS(code, hk_chain_create(1, NULL, 0, &word));
     FAILS(code, hk_bcopy(0, area, 0, 0, area, 0, 8));
     FAILS(code, hk_bcopy_notify(0, area, 0, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_push_status(data, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_pull_status(data, 0, area, 0, 8, area, 0, 1));
     FAILS(code, hk_push_start(data, 0, area, 0, 8, &transfer));
     FAILS(code, hk_pull_start(data, 0, area, 0, 8, &transfer));
+    FAILS(code, hk_push_stride_start(data, 0, area, 0, blocks, &transfer));
+    FAILS(code, hk_pull_stride_start(data, 0, area, 0, blocks, &transfer));
+    FAILS(code, hk_push_bitmap_start(data, 0, area, 0, &bits, 1, 8, &transfer));
+    FAILS(code, hk_pull_bitmap_start(data, 0, area, 0, &bits, 1, 8, &transfer));
+    FAILS(code, hk_push_diff_start(data, 0, area, 0, 0, data, 1, NULL, &transfer));
+    FAILS(code, hk_push_stride_notify(data, 0, area, 0, blocks, area, 0, 1));
+    FAILS(code, hk_push_bitmap_notify(data, 0, area, 0, &bits, 1, 8, area, 0, 1));
+    FAILS(code, hk_push_diff_notify(data, 0, area, 0, 0, data, 1, area, 0, 1, NULL));
     FAILS(code, hk_transfer_test(&transfer));
     FAILS(code, hk_transfer_wait(&transfer, 1));
     FAILS(code, hk_transfer_wait_any(&transfer, 1, 1, &bytes));
@@ -72,6 +93,16 @@ static void everything_gives(int code) {
     FAILS(code, hk_region_write(NULL, region, 0, 0));
     FAILS(code, hk_region_write_diff(NULL, region, NULL, 1, NULL));
     FAILS(code, hk_region_refresh(NULL, region, NULL, 1, NULL));
+    FAILS(code, hk_queue_create(0, 8, 8, &queue));
+    FAILS(code, hk_queue_free(queue));
+    FAILS(code, hk_queue_push(queue, NULL, 0, 1, NULL));
+    FAILS(code, hk_queue_pop(queue, 1, 1, &popped));
+    FAILS(code, hk_queue_release(queue));
+    FAILS(code, hk_exchange_open(0, 0));
+    FAILS(code, hk_exchange_close());
+    FAILS(code, hk_exchange_send(NULL, 0, 0, 0));
+    FAILS(code, hk_exchange_recv(NULL, 0, 0, 0, 0, 1, NULL));
+    FAILS(code, hk_exchange_iprobe(0, 0, 0, NULL));
     FAILS(code, hk_matching_open());
     FAILS(code, hk_matching_close());
     FAILS(code, hk_isend(data, 8, 0, 1, &request));
@@ -129,7 +160,7 @@ int main(void) {
     size_t i;
     CHECK(strcmp(hk_version(), HK_VERSION) == 0);
     for (i = 0; i < sizeof codes / sizeof *codes; i++) CHECK(strcmp(hk_strerror(codes[i]), hk_strerror(-1000)) != 0);
-    CHECK(hk_strerror(HK_ERR_TRUNCATED - 1) == hk_strerror(-1000));
+    CHECK(hk_strerror(HK_ERR_PINNED - 1) == hk_strerror(-1000));
     CHECK(hk_strerror(2) == hk_strerror(-1000));
 
     CHECK(strcmp(hk_last_error(), "") == 0);

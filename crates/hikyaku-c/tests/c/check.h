@@ -17,17 +17,7 @@ static void failed(const char *file, int line, const char *what, long got) {
     _exit(1);
 }
 
-#define CHECK(condition)                                          \
-    do {                                                          \
-        if (!(condition)) failed(__FILE__, __LINE__, #condition, 0); \
-    } while (0)
-
-/* The call gives exactly this. */
-#define GIVES(value, call)                                                        \
-    do {                                                                          \
-        long got_ = (long)(call);                                                 \
-        if (got_ != (long)(value)) failed(__FILE__, __LINE__, #call " gives " #value, got_); \
-    } while (0)
+#include "expect.h"
 
 #define OK(call) GIVES(HK_SUCCESS, call)
 

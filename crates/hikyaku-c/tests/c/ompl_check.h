@@ -1,0 +1,33 @@
+/* What the programs of ompl.h share: an expectation that fails ends the rank with status 1, and with it the job. */
+#ifndef OMPL_CHECK_H
+#define OMPL_CHECK_H
+
+#define _GNU_SOURCE
+#include <ompl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void failed(const char *file, int line, const char *what, long got) {
+    const char *why = ompl_last_error();
+    fprintf(stderr, "%s:%d: rank %d: %s (got %ld; last error: %s)\n", file, line, ompl_rank(), what, got, why);
+    fflush(stderr);
+    _exit(1);
+}
+
+#include "expect.h"
+
+#define OK(call) GIVES(OMPL_SUCCESS, call)
+
+/* The call fails with this code and says why. */
+#define FAILS(code, call)                                                          \
+    do {                                                                           \
+        GIVES(code, call);                                                         \
+        if (!*ompl_last_error()) failed(__FILE__, __LINE__, #call " says why", 0); \
+    } while (0)
+
+#define SAYS(text) CHECK(strstr(ompl_last_error(), text) != NULL)
+
+#endif
