@@ -224,13 +224,29 @@ macro_rules! for_each_case {
                 a_rank_that_left_fails_messages_and_barriers: 2,
                 what_a_rank_did_before_it_left_counts: 3,
             }
+            pins {
+                an_area_stays_until_it_is_released: 2,
+                ranges_of_pins_are_checked: 2,
+                the_last_of_many_pins_counts: 3,
+                pins_end_with_their_rank: 3,
+            }
             partial {
                 strides_of_any_shape: 2,
                 bitmaps_of_any_density: 2,
                 changes_of_all_ranks_merge: 3,
                 words_follow_parts: 2,
+                parts_tell_of_themselves: 2,
+                parts_are_moved_beside_the_program: 3,
+                started_changes_merge: 3,
                 parts_that_cannot_be_are_refused: 2,
                 parts_of_a_revoked_area_are_refused: 2,
+            }
+            indirect {
+                pushes_land_where_the_pointer_leads: 2,
+                chains_scatter_and_gather: 2,
+                a_long_message_lands_in_one_place: 2,
+                wrong_pointers_and_chains_are_refused: 2,
+                random_commands_stay_inside: 2,
             }
             matching {
                 messages_are_matched_by_their_keys: 3,
@@ -251,11 +267,34 @@ macro_rules! for_each_case {
                 parts_are_sent_and_received: 3,
                 wrong_parts_of_messages_are_refused: 1,
             }
+            queues {
+                items_come_once_and_in_order: 4,
+                a_full_queue_says_so: 3,
+                producers_leave: 3,
+                the_owner_leaves: 3,
+                wrong_uses_of_queues_are_refused: 2,
+            }
+            exchange {
+                engines_do_the_same: 4,
+                messages_are_found_by_tag: 4,
+                all_send_before_anyone_receives: 3,
+                a_slow_receiver_is_not_overrun: 17,
+                senders_and_receivers_leave: 3,
+                wrong_uses_of_exchange_are_refused: 2,
+            }
             regions {
                 all_copies_get_what_anyone_writes: 4,
                 who_joins_misses_nothing: 3,
                 sharers_and_the_home_leave: 3,
                 wrong_uses_of_regions_are_refused: 2,
+            }
+            tasks {
+                a_wave_goes_through_the_ranks: 3,
+                tasks_answer_tasks: 2,
+                a_flag_of_a_rank_that_leaves: 3,
+                futures_wait_for_everything: 3,
+                a_scope_that_fails_leaves_the_job_usable: 3,
+                any_executor_can_wait: 3,
             }
             counting {
                 nobody_passes_before_all_have_arrived: 5,
@@ -293,6 +332,10 @@ macro_rules! for_each_case {
                 a_reopened_port_goes_on: 2,
                 a_new_port_inherits_no_errors: 2,
                 a_port_moves_to_another_thread: 2,
+            }
+            crowd {
+                threads_do_what_a_model_says: 2,
+                sleepers_are_woken_for_what_is_theirs: 2,
             }
             endpoints {
                 threads_exchange_messages_and_reduce_at_once: 2,

@@ -68,6 +68,7 @@ const BUGS: &[(Bug, Check)] = &[
     (Bug::TransfersEndEarly, Chaos),
     (Bug::LastOfSeveralForgotten, Case("multicast::every_rank_tells_all_others")),
     (Bug::ArrivalsMiscounted, Case("counting::nobody_passes_before_all_have_arrived")),
+    (Bug::ReleasesKept, Case("counting::nobody_passes_before_all_have_arrived")),
     (Bug::LaterReceiveFirst, Case("matching::order_is_kept")),
     (Bug::WithdrawnMessageLost, Chaos),
     (Bug::OfferSlotReused, Chaos),
@@ -76,6 +77,8 @@ const BUGS: &[(Bug, Check)] = &[
     (Bug::RelayAnsweredEarly, Chaos),
     (Bug::RelayRefusalKept, Case("copies::copies_of_revoked_areas_are_refused")),
     (Bug::PullMisplaced, Chaos),
+    (Bug::SkipForgotten, Case("indirect::chains_scatter_and_gather")),
+    (Bug::PointerReread, Case("indirect::a_long_message_lands_in_one_place")),
     (Bug::HearsayForgotten, Case("arguments::mismatched_sizes_are_reported")),
 ];
 

@@ -148,6 +148,21 @@ fn at_most(any: &[usize]) -> Vec<usize> {
 /// # Panics
 /// In the end, if any has failed.
 pub fn check<'c>(what: &str, kind: &Kind<'_>, cases: impl IntoIterator<Item = &'c Case>, any: &[usize]) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    check_at_once(if matches!(kind, Kind::Simulated(_)) { cores } else { 1 }, what, kind, cases, any);
+}
+
+/// [`check`] of so many jobs at once.
+///
+/// # Panics
+/// As there.
+pub fn check_at_once<'c>(
+    at_once: usize,
+    what: &str,
+    kind: &Kind<'_>,
+    cases: impl IntoIterator<Item = &'c Case>,
+    any: &[usize],
+) {
     let (begin, any) = (Instant::now(), at_most(any));
     let cases = cases.into_iter().filter(|case| kind.leaves_out(case).is_none());
     let jobs: Vec<_> = cases.flat_map(|case| case.sizes(&any).into_iter().map(move |ranks| (case, ranks))).collect();
@@ -164,12 +179,9 @@ pub fn check<'c>(what: &str, kind: &Kind<'_>, cases: impl IntoIterator<Item = &'
             *slowest = std::cmp::max(std::mem::take(&mut *slowest), (started.elapsed(), name));
         }
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
-    match kind {
-        Kind::Simulated(_) if cores > 1 => {
-            std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
-        }
-        _ => work(),
+    match at_once.min(jobs.len()) {
+        0 | 1 => work(),
+        threads => std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work)))),
     }
     let slowest: (Duration, String) = slowest.into_inner().unwrap();
     println!("{what}: {} jobs in {:?}, the slowest {slowest:?}", jobs.len(), begin.elapsed());

@@ -60,6 +60,18 @@ fn fault_1_and_12_a_death_ends_sends_that_wait_for_room() {
     check_survivors("full-ring", 3, "survived");
 }
 
+#[test]
+fn fault_1_a_death_ends_pins() {
+    check_survivors("pinned", 3, "survived");
+}
+
+#[test]
+fn fault_1_a_death_while_a_pin_is_asked_for() {
+    for _ in 0..8 {
+        check_survivors("pinning", 3, "survived");
+    }
+}
+
 /// Whoever takes an area away waits for those inside, but not for the dead, also while their launcher keeps what is left of
 /// their processes.
 #[test]

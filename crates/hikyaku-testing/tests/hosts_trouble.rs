@@ -1,7 +1,7 @@
 //! Jobs over hosts in which ranks are killed or leave early, and links are cut: the others learn of it by name, in time. And a
 //! rank that computes is written to all the same.
 
-use hikyaku::launch::{Ending, OnDeath, Outcome};
+use hikyaku::launch::{Ending, Launcher, OnDeath, Outcome};
 use hikyaku_testing::chance::Chance;
 use hikyaku_testing::leftovers::Watch;
 use hikyaku_testing::mortal;
@@ -20,9 +20,15 @@ const SOON: Duration = Duration::from_millis(500);
 /// Nothing was heard for so long when a host counts as unreachable.
 const SILENCE: Duration = Duration::from_secs(5);
 /// By what hosts reach each other.
-const TRANSPORTS: [&str; 2] = ["udp", "ofi"];
+const TRANSPORTS: [&str; 3] = ["udp", "ofi", "ofi datagram"];
 /// Two ranks on each of two hosts.
 const HOST_OF: [usize; 4] = [0, 1, 0, 1];
+
+/// By this transport, and endpoints of this kind.
+fn by(transport: &str, launcher: Launcher) -> Launcher {
+    let (network, endpoint) = transport.split_once(' ').unwrap_or((transport, ""));
+    launcher.env("HIKYAKU_TRANSPORT", network).env("HIKYAKU_OFI_ENDPOINT", endpoint)
+}
 
 fn text(outcome: &Outcome, rank: usize) -> String {
     let output = &outcome.output[rank];
@@ -39,7 +45,7 @@ fn number(outcome: &Outcome, rank: usize, word: &str) -> Option<u64> {
 fn end_one(network: &Network, transport: &str, role: &str, call: &str, word: &str) -> Duration {
     let (what, last) = (format!("{role} while others are in {call}, by {transport}"), HOST_OF.len() - 1);
     let launcher = network.launcher(AFAR, AFAR, &HOST_OF).args([role, call]).on_death(OnDeath::Continue);
-    let launcher = launcher.env("HIKYAKU_TRANSPORT", transport);
+    let launcher = by(transport, launcher);
     let outcome = watched(&what, || launcher.run().unwrap());
     let ended = number(&outcome, last, "ended ").unwrap_or_else(|| panic!("{what}: {}", text(&outcome, last)));
     let mut slowest = 0;
@@ -81,7 +87,7 @@ fn attempts(variable: &str, usual: usize) -> usize {
 }
 
 /// As `tests/mortality.rs` does on one host: at a random moment of every kind of call; afterwards the others go on. Each kind is met once,
-/// or `HIKYAKU_DEATHS` times, by one transport and the next time by the other.
+/// or `HIKYAKU_DEATHS` times, by one transport after the other.
 #[test]
 fn fault_1_a_death_on_another_host_in_every_kind_of_message_and_collective() {
     let Some(network) = Network::new(2) else { return };
@@ -92,7 +98,7 @@ fn fault_1_a_death_on_another_host_in_every_kind_of_message_and_collective() {
         let life = Duration::from_micros(5000 + chance.below(20_000) as u64);
         let arguments = [name, &life.as_micros().to_string()];
         let launcher = network.launcher(env!("CARGO_BIN_EXE_mortal"), AFAR, &HOST_OF).args(arguments);
-        let launcher = launcher.env("HIKYAKU_TRANSPORT", transport).on_death(OnDeath::Continue);
+        let launcher = by(transport, launcher).on_death(OnDeath::Continue);
         let outcome = watched(name, || launcher.run().unwrap());
         for rank in 0..HOST_OF.len() - 1 {
             let (said, ending) = (text(&outcome, rank), &outcome.endings[rank]);
@@ -181,7 +187,7 @@ fn cut_at_random(seed: u64) -> Duration {
     let (host, transport) = (chance.below(2), TRANSPORTS[seed as usize % TRANSPORTS.len()]);
     let what = format!("seed {seed} by {transport}, cut after {pause:?}");
     let launcher = network.launcher(AFAR, AFAR, &HOST_OF).arg("works").env("TMPDIR", watch.folder());
-    let launcher = launcher.env("HIKYAKU_TRANSPORT", transport);
+    let launcher = by(transport, launcher);
     let (outcome, cut) = std::thread::scope(|scope| {
         let cutter = scope.spawn(|| {
             std::thread::sleep(pause);
@@ -216,7 +222,7 @@ fn cut_at_random(seed: u64) -> Duration {
     slowest
 }
 
-/// A few times, or as often as `HIKYAKU_CUTS` says; by one transport and the next time by the other.
+/// A few times, or as often as `HIKYAKU_CUTS` says; by one transport after the other.
 #[test]
 fn fault_15_a_link_is_cut_at_any_moment() {
     let cuts = attempts("HIKYAKU_CUTS", 4);
@@ -331,7 +337,7 @@ fn times(said: impl AsRef<str>, what: &str) -> Vec<Duration> {
 fn a_message_that_was_taken_is_told_though_its_receiver_computes() {
     let Some(network) = Network::new(2) else { return };
     for transport in TRANSPORTS {
-        let launcher = network.launcher(AFAR, AFAR, &HOST_OF[..2]).arg("takes").env("HIKYAKU_TRANSPORT", transport);
+        let launcher = by(transport, network.launcher(AFAR, AFAR, &HOST_OF[..2]).arg("takes"));
         let outcome = watched("takes", || launcher.run().unwrap());
         assert_eq!(outcome.status(), 0, "{}{}", text(&outcome, 0), text(&outcome, 1));
         let times = times(text(&outcome, 0), "told ");

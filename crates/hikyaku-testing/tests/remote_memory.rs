@@ -34,3 +34,8 @@ fn every_case_where_memory_is_written_in_any_order() {
 fn every_case_where_only_long_transfers_are_done_by_the_network() {
     every_case("on hosts with remote memory for transfers only", NicOrder::TransfersOnly);
 }
+
+#[test]
+fn every_case_where_long_transfers_with_areas_are_done_by_the_network() {
+    every_case("on hosts with remote memory for transfers with areas only", NicOrder::AreasOnly);
+}

@@ -296,3 +296,66 @@ fn a_panic_is_not_lost_because_others_wait_for_ever() {
     assert_eq!(outcome.unwrap_err().downcast_ref::<&str>(), Some(&"on purpose"));
     assert_eq!(stuck.get(), 2);
 }
+
+/// Whoever dies, at any moment of asking for pins and releasing them, keeps no area for ever.
+#[test]
+fn pins_end_when_their_rank_is_killed() {
+    for (per_host, micros) in
+        [1, 3].into_iter().flat_map(|per_host| (0..12).map(move |step| (per_host, 200 + 37 * step)))
+    {
+        let killed = Duration::from_micros(micros);
+        let faults = Faults { crashes: vec![Crash { rank: 2, at: killed }], ..Faults::default() };
+        let run = Sim::new(Machine::plain(), 3, per_host).faults(faults).time_limit(100 * SECOND).run_mortal(|job| {
+            let word = job.symmetric::<u64>(1).unwrap();
+            let areas = (job.area::<u64>(1, 100).unwrap(), job.register(2, vec![5u64; 100]).unwrap());
+            job.barrier().unwrap();
+            if job.rank() == 2 {
+                loop {
+                    for (rank, id) in [(0, 1), (0, 2), (1, 2), (1, 1)] {
+                        let area = job.open_area::<u64>(rank, id).unwrap();
+                        let pins = [job.pin(area.at(0), 100).unwrap(), job.pin(area.at(9), 1).unwrap()];
+                        job.push(pins[0].at(0), &[5; 100]).unwrap();
+                    }
+                }
+            }
+            let ended = job.wait_from(By::Rank(2), word.here(0), Until::Equal(1));
+            assert!(matches!(ended, Err(Error::PeerDead { rank: 2 } | Error::Unreachable { .. })), "{ended:?}");
+            let begin = job.now();
+            job.wait_unpinned(&areas.0, None).unwrap();
+            assert!(job.now() - begin < Duration::from_millis(1), "{:?}", job.now() - begin);
+            let start = areas.1.as_ptr().cast_const();
+            let vector = areas.1.into_vec();
+            assert_eq!((vector.as_ptr(), vector[99]), (start, 5), "the vector itself");
+            drop(areas.0);
+            drop(job.area::<u64>(1, 1).unwrap());
+        });
+        let results = run.unwrap().results;
+        assert!(results[0].is_some() && results[1].is_some() && results[2].is_none(), "{results:?}");
+    }
+}
+
+/// Who waits for the release is told of the death; and a rank that cannot be reached any more has no pins either.
+#[test]
+fn a_release_that_cannot_come_is_not_waited_for() {
+    for per_host in [1, 2] {
+        let faults = Faults { crashes: vec![Crash { rank: 1, at: SECOND }], ..Faults::default() };
+        let run = Sim::new(Machine::plain(), 2, per_host).faults(faults).time_limit(100 * SECOND).run_mortal(|job| {
+            let (word, begin) = (job.symmetric::<u64>(1).unwrap(), job.now());
+            let area = (job.rank() == 0).then(|| job.register(1, vec![5u64; 100]).unwrap());
+            job.barrier().unwrap();
+            if job.rank() == 1 {
+                std::mem::forget(job.pin(job.open_area::<u64>(0, 1).unwrap().at(0), 100).unwrap());
+            }
+            job.barrier().unwrap();
+            if let Some(area) = area {
+                job.wait_unpinned(&area, None).unwrap();
+                let waited = job.now() - begin;
+                assert!(waited > SECOND / 2 && waited < 60 * SECOND, "the pin ended with its rank: {waited:?}");
+                println!("{per_host} a host: {waited:?}");
+            } else {
+                rest(job, &word, 3600 * SECOND);
+            }
+        });
+        assert!(run.unwrap().results[0].is_some());
+    }
+}

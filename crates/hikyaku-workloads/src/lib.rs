@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `chaos/` | random programs on a simulated machine where random things go wrong |
 //! | `netns` | hosts that are network namespaces of this machine |
+//! | `tiles` | what a Cholesky factorisation does with a tile, for Rust and for C |
 //! | `chance` | random numbers from a seed |
 
 pub mod chance;
 pub mod chaos;
 pub mod netns;
+pub mod tiles;

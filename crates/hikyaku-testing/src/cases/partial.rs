@@ -77,12 +77,18 @@ fn check_strides<T: Pod>(job: &Job) {
             }
             assert!(range.content() == expected, "pushed: {stride:?} of {unit} bytes");
             let mut back = vec![bytemuck::pod_read_unaligned(&vec![BEFORE; unit]); stride.span_here()];
+            let mut beside = back.clone();
             job.pull_stride::<T>((range.at)(first), &mut back, stride).unwrap();
-            let mut expected = vec![BEFORE; back.len() * unit];
+            let mut in_back = vec![BEFORE; back.len() * unit];
             for (_, from) in pairs() {
-                expected[from * unit..][..unit].copy_from_slice(bytemuck::bytes_of(&data[from]));
+                in_back[from * unit..][..unit].copy_from_slice(bytemuck::bytes_of(&data[from]));
             }
-            assert!(bytemuck::cast_slice::<T, u8>(&back) == expected, "pulled: {stride:?} of {unit} bytes");
+            assert!(bytemuck::cast_slice::<T, u8>(&back) == in_back, "pulled: {stride:?} of {unit} bytes");
+            range.reset();
+            job.scope(|scope| scope.wait(scope.start_push_parts((range.at)(first), &data, stride)?)).unwrap();
+            assert!(range.content() == expected, "pushed beside the program: {stride:?} of {unit} bytes");
+            job.scope(|scope| scope.wait(scope.start_pull_parts((range.at)(first), &mut beside, stride)?)).unwrap();
+            assert!(bytemuck::cast_slice::<T, u8>(&beside) == in_back, "pulled beside it: {stride:?} of {unit} bytes");
         }
     });
 
@@ -131,9 +137,19 @@ fn check_bitmaps<T: Pod>(job: &Job) {
                 }
                 assert!(range.content() == expected, "pushed: {} of {len} of {unit} bytes", marked.count());
                 let mut back = vec![bytemuck::pod_read_unaligned(&vec![BEFORE; unit]); len];
+                let mut beside = back.clone();
                 job.pull_bitmap::<T>((range.at)(1), &mut back, &marked).unwrap();
                 let back: &[u8] = bytemuck::cast_slice(&back);
                 assert!(back == &expected[unit..][..len * unit], "pulled: {} of {len}", marked.count());
+                range.reset();
+                job.scope(|scope| scope.wait(scope.start_push_parts((range.at)(1), &data, &marked)?)).unwrap();
+                assert!(range.content() == expected, "pushed beside the program: {} of {len}", marked.count());
+                job.scope(|scope| scope.wait(scope.start_pull_parts((range.at)(1), &mut beside, &marked)?)).unwrap();
+                assert!(
+                    bytemuck::cast_slice::<T, u8>(&beside) == back,
+                    "pulled beside it: {} of {len}",
+                    marked.count()
+                );
             }
         }
     });
@@ -243,4 +259,139 @@ pub fn parts_of_a_revoked_area_are_refused(job: &Job) {
     refused(job.pull_stride(remote.at(0), &mut [0; 10], Stride::new(1, 10, 10).here(1)));
     refused(job.pull_bitmap(remote.at(0), &mut [0; 100], &marked));
     job.barrier().unwrap();
+}
+
+/// One call, after which whoever sees its word sees all parts: in every memory, of few and of many packets.
+pub fn parts_tell_of_themselves(job: &Job) {
+    const LEN: usize = 40_000;
+    let (peer, me) = (1 - job.rank(), job.rank() as u64);
+    let table = job.symmetric::<u64>(LEN).unwrap();
+    let words = job.symmetric::<u64>(3).unwrap();
+    let vector = job.register(1, vec![0u64; LEN]).unwrap();
+    job.barrier().unwrap();
+    let remote = job.open_area::<u64>(peer, 1).unwrap();
+    let mut twin = Twin::of(&vec![0u64; LEN]);
+    for round in 1..=20 {
+        let value = |at: usize| tag(round, at);
+        let data: Vec<u64> = (0..LEN).map(value).collect();
+        let mut marked = Bitmap::new(LEN);
+        (0..LEN).skip(1).step_by(3).for_each(|at| marked.set(at));
+        job.push_parts_notify(table.at(peer, 0), &data, Stride::new(1, 3, LEN / 3), words.at(peer, 0), round as u64)
+            .unwrap();
+        job.push_parts_notify(table.at(peer, 0), &data, &marked, words.at(peer, 1), round as u64).unwrap();
+        let mut changed = vec![0; LEN];
+        (0..LEN).skip(round).step_by(100).for_each(|at| changed[at] = data[at] + me);
+        let count = job.push_diff_notify(remote.at(0), &changed, &mut twin, words.at(peer, 2), round as u64).unwrap();
+        assert!(count >= LEN / 100 - 1);
+        job.wait(words.here(0), Until::AtLeast(round as u64)).unwrap();
+        assert!((0..LEN / 3).all(|number| table.get(3 * number) == value(3 * number)));
+        job.wait(words.here(1), Until::AtLeast(round as u64)).unwrap();
+        assert!((0..LEN).skip(1).step_by(3).all(|at| table.get(at) == value(at)));
+        job.wait(words.here(2), Until::AtLeast(round as u64)).unwrap();
+        assert!((0..LEN).skip(round).step_by(100).all(|at| vector.get(at) == value(at) + peer as u64));
+        job.barrier().unwrap();
+    }
+    // Nothing is written if the word cannot be.
+    let every = Stride::new(1, 2, 10);
+    expect_error!(
+        job.push_parts_notify(table.at(peer, 0), &[1; 20], every, words.at(job.rank(), 0), 1),
+        Error::NotAtTarget { .. }
+    );
+    expect_error!(
+        job.push_parts_notify(table.at(peer, 0), &[1; 20], every, words.at(peer, 3), 1),
+        Error::OutOfBounds { .. }
+    );
+    expect_error!(
+        job.push_diff_notify(remote.at(0), &vec![1; LEN], &mut twin, words.at(job.rank(), 0), 1),
+        Error::NotAtTarget { .. }
+    );
+    // The word comes also if there is nothing else to say.
+    let none = Bitmap::new(LEN);
+    job.push_parts_notify(table.at(peer, 0), &vec![0; LEN], &none, words.at(peer, 0), 100).unwrap();
+    job.wait(words.here(0), Until::Equal(100)).unwrap();
+    assert_eq!(table.get(0), tag(20, 0));
+    job.barrier().unwrap();
+}
+
+/// Many at once, of every rank; what is pushed and the marks are the program's again at once.
+pub fn parts_are_moved_beside_the_program(job: &Job) {
+    const LEN: usize = 30_000;
+    let (me, size) = (job.rank(), job.size());
+    let table = job.symmetric::<u64>(LEN * size).unwrap();
+    job.barrier().unwrap();
+    let mut copies = vec![vec![0u64; LEN]; size];
+    job.scope(|scope| {
+        let mut data: Vec<u64> = (0..LEN).map(|at| tag(me, at)).collect();
+        let mut pushes = Vec::new();
+        for rank in 0..size {
+            let to = table.at(rank, me * LEN);
+            pushes.push(scope.start_push_parts(to, &data, Stride::new(1, 2, LEN / 2))?);
+            let mut odd = Bitmap::new(LEN);
+            (1..LEN).step_by(2).for_each(|at| odd.set(at));
+            pushes.push(scope.start_push_parts(to, &data, &odd)?);
+        }
+        data.fill(0);
+        pushes.into_iter().try_for_each(|push| scope.wait(push))
+    })
+    .unwrap();
+    job.barrier().unwrap();
+    for rank in 0..size {
+        assert!((0..LEN).all(|at| table.get(rank * LEN + at) == tag(rank, at)), "of rank {rank}");
+    }
+    job.scope(|scope| {
+        for (rank, copy) in copies.iter_mut().enumerate() {
+            let mut ends = Bitmap::new(LEN);
+            ends.set_range(0..100);
+            ends.set_range(LEN - 100..LEN);
+            let _ = scope.start_pull_parts(table.at(rank, me * LEN), copy, &ends)?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    for copy in &copies {
+        assert!((0..LEN).all(|at| copy[at] == if (100..LEN - 100).contains(&at) { 0 } else { tag(me, at) }));
+    }
+    let mut short = vec![0u64; 10];
+    job.scope(|scope| {
+        let place = table.at(0, 0);
+        expect_error!(
+            scope.start_push_parts(place, &[1; 10], Stride::new(1, 2, 10)).map(drop),
+            Error::OutOfBounds { .. }
+        );
+        expect_error!(
+            scope.start_push_parts(table.at(0, LEN * size - 1), &[1; 10], Stride::new(1, 2, 2)).map(drop),
+            Error::OutOfBounds { .. }
+        );
+        expect_error!(scope.start_pull_parts(place, &mut short, Stride::new(2, 1, 2)).map(drop), Error::Invalid(_));
+        Ok(())
+    })
+    .unwrap();
+    job.barrier().unwrap();
+}
+
+/// All ranks change one range at once, by pushes that go on beside the program.
+pub fn started_changes_merge(job: &Job) {
+    const LEN: usize = 20_000;
+    let (me, size) = (job.rank(), job.size());
+    let table = job.symmetric::<u64>(LEN).unwrap();
+    job.barrier().unwrap();
+    let (mut mine, mut twin) = (vec![0; LEN], Twin::of(&vec![0; LEN]));
+    for round in 1..=3 {
+        (me..LEN).step_by(size).for_each(|at| mine[at] = tag(round, at));
+        let own = (LEN - me).div_ceil(size);
+        job.scope(|scope| {
+            let (push, count) = scope.start_push_diff(table.at(0, 0), &mine, &mut twin)?;
+            assert_eq!(count, own);
+            let (again, none) = scope.start_push_diff(table.at(0, 0), &mine, &mut twin)?;
+            assert_eq!(none, 0, "all of it is on its way");
+            scope.wait(again)?;
+            scope.wait(push)
+        })
+        .unwrap();
+        job.barrier().unwrap();
+        if me == 0 {
+            assert!((0..LEN).all(|at| table.get(at) == tag(round, at)));
+        }
+        job.barrier().unwrap();
+    }
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `messages` | sends and receives, in scopes and prepared |
 //! | `copies` | copies between ranks |
+//! | `indirect` | pointers and chains |
 //! | `functions` | functions that combine |
 //! | `groups` | groups and scopes, and their ends |
 //! | `disagreement` | calls that do not fit together |
@@ -15,9 +16,13 @@
 //! | `hosts` | jobs over several hosts, simulated ones |
 //! | `counting` | barriers in two halves |
 //! | `regions` | shared regions |
+//! | `queues` | remote queues |
+//! | `exchange` | message exchange |
+//! | `pins` | areas that peers have pinned |
 //! | `locks` | locks and their guards |
 //! | `matching` | messages that are matched by keys |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
+//! | `tasks` | tasks, their data, and their wakers |
 //! | `transfers` | pulls and pushes that go on beside the program |
 //! | `handles` | handles of those: in lists, in other scopes, where nothing can be waited for |
 //! | `workers` | messages and groups of several threads |
@@ -29,16 +34,21 @@ pub mod canary;
 mod copies;
 mod counting;
 mod disagreement;
+mod exchange;
 mod functions;
 mod groups;
 mod handlers;
 mod handles;
 mod hosts;
+mod indirect;
 mod locks;
 mod matching;
 mod memory;
 mod messages;
+mod pins;
+mod queues;
 mod regions;
+mod tasks;
 mod transfers;
 mod workers;
 
@@ -102,6 +112,11 @@ macro_rules! for_each_misuse {
                 areas_are_revoked_in_the_middle_of_copies: 4,
                 ports_end_in_the_middle_of_copies: 4,
                 copies_race_with_everything: 3,
+            }
+            indirect {
+                areas_are_revoked_under_pointers: 3,
+                a_pointer_moves_while_it_is_followed: 3,
+                pointers_are_made_up: 2,
             }
             functions {
                 a_function_calls_its_own_group: 2,
@@ -171,6 +186,8 @@ macro_rules! for_each_misuse {
                 ports_are_dropped_after_their_transfers: 2,
                 a_function_waits_for_all_transfers: 2,
                 thousands_of_transfers_wait_for_room: 2,
+                parts_that_were_started_are_forgotten: 2,
+                areas_are_revoked_in_the_middle_of_parts: 2,
             }
             handles {
                 lists_mix_transfers_of_several_scopes: 2,
@@ -179,6 +196,18 @@ macro_rules! for_each_misuse {
                 transfers_by_address_are_waited_for_beside_a_call: 2,
                 a_handler_panics_in_the_wait_for_any_transfer: 2,
                 a_scope_fails_with_transfers_under_way: 2,
+            }
+            queues {
+                items_are_forgotten: 3,
+                a_queue_is_forgotten: 3,
+                a_panic_drops_an_item: 2,
+                a_function_uses_a_queue: 2,
+            }
+            exchange {
+                a_receive_is_given_up_and_made_again: 2,
+                an_exchange_is_forgotten: 2,
+                a_handler_panics_in_a_receive: 2,
+                a_function_uses_an_exchange: 2,
             }
             regions {
                 a_subscription_is_forgotten: 3,
@@ -189,6 +218,18 @@ macro_rules! for_each_misuse {
                 a_barrier_is_forgotten_between_its_halves: 2,
                 a_panic_between_the_halves: 2,
                 a_function_uses_a_counted_barrier: 2,
+            }
+            tasks {
+                everything_of_a_scope_is_forgotten: 2,
+                wakers_outlive_their_scope: 2,
+                tasks_panic_all_the_time: 2,
+                handlers_and_functions_use_tasks: 2,
+                a_task_waits_for_its_child: 2,
+                futures_cancel_themselves: 2,
+                wakers_set_traps: 2,
+                events_are_dropped_by_their_wakers: 2,
+                scopes_are_nested_and_fail: 2,
+                threads_submit_while_a_scope_fails: 2,
             }
             locks {
                 a_guard_is_forgotten: 3,
@@ -211,6 +252,16 @@ macro_rules! for_each_misuse {
                 one_side_is_dropped: 2,
                 receives_are_given_up_beside_the_ni_thread: 2,
                 scopes_are_nested: 2,
+            }
+            pins {
+                a_pin_is_forgotten: 2,
+                pinned_areas_are_dropped: 2,
+                pins_are_released_in_odd_orders: 2,
+                a_pin_is_released_that_was_taken_away: 2,
+                a_panic_drops_a_pin: 2,
+                a_handler_panics_while_a_pin_is_asked_for: 2,
+                handlers_and_functions_pin: 2,
+                a_pin_of_another_job_is_asked_for: 1,
             }
             memory {
                 an_area_is_leaked: 2,

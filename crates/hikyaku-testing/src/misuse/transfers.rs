@@ -2,7 +2,7 @@
 
 use super::canary::Guarded;
 use crate::support::{bytes, other};
-use hikyaku::{Error, Job, Result, Symmetric, Transfer, Until};
+use hikyaku::{Bitmap, Error, Job, Result, Stride, Symmetric, Transfer, Until};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 
@@ -227,4 +227,81 @@ pub fn thousands_of_transfers_wait_for_room(job: &Job) {
     room.check_margins();
     assert!(room.inside() == bytes(peer, MANY));
     job.barrier().unwrap();
+}
+
+/// Parts are started and forgotten, or left by a panic: what was packed, and the marks, live as long as the network needs them, and nobody
+/// writes to a buffer that was given up.
+pub fn parts_that_were_started_are_forgotten(job: &Job) {
+    let (table, peer) = (job.symmetric::<u8>(LONG).unwrap(), other(job));
+    table.write(0, &bytes(job.rank(), LONG));
+    job.barrier().unwrap();
+    for panics in [false, true, false, true] {
+        let mut rooms = [Guarded::new(LONG), Guarded::new(LONG)];
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            let [first, second] = &mut rooms;
+            job.scope(|scope| {
+                let mut marked = Bitmap::new(LONG);
+                (0..LONG).step_by(3).for_each(|at| marked.set(at));
+                let every = Stride::new(2, 3, LONG / 3);
+                Box::leak(Box::new(scope.start_pull_parts(table.at(peer, 0), first.inside(), &marked)?));
+                let _ = scope.start_pull_parts(table.at(peer, 0), second.inside(), every)?;
+                // The same bytes that are there.
+                let data = bytes(peer, LONG);
+                let _ = scope.start_push_parts(table.at(peer, 0), &data, &marked)?;
+                let _ = scope.start_push_parts(table.at(peer, 0), &data, every)?;
+                drop((marked, data));
+                if panics {
+                    panic_any("on purpose");
+                }
+                Ok(())
+            })
+        }));
+        assert_eq!(caught.is_err(), panics);
+        for room in &mut rooms {
+            room.check_margins();
+        }
+        if !panics {
+            let expected = bytes(peer, LONG);
+            assert!(rooms[0].inside().iter().zip(&expected).step_by(3).all(|(got, sent)| got == sent));
+            assert!(rooms[1].inside()[3..5] == expected[3..5]);
+        }
+        drop(rooms);
+        let later = Guarded::new(2 * LONG);
+        job.fetch_add(job_word(job, &table), 0).unwrap();
+        later.check_untouched();
+        table.write(0, &bytes(job.rank(), 8));
+        job.barrier().unwrap();
+        assert!(table.to_vec() == bytes(job.rank(), LONG));
+        job.barrier().unwrap();
+    }
+}
+
+/// Parts are under way when their area is taken away: each ends well or is refused, and nobody writes to the vector afterwards.
+pub fn areas_are_revoked_in_the_middle_of_parts(job: &Job) {
+    let peer = other(job);
+    for round in 0..5u8 {
+        let area = job.register(1, vec![0u8; LONG]).unwrap();
+        job.barrier().unwrap();
+        let remote = job.open_area::<u8>(peer, 1).unwrap();
+        // Both have opened it before one of them takes it away.
+        job.barrier().unwrap();
+        let (data, mut into) = (vec![round + 1; LONG], vec![0; LONG]);
+        let every = Stride::new(2, 3, LONG / 3);
+        let mut taken = None;
+        let outcome = job.scope(|scope| {
+            let push = scope.start_push_parts(remote.at(0), &data, every);
+            let pull = scope.start_pull_parts(remote.at(0), &mut into, every);
+            taken = Some(area.into_vec());
+            for transfer in [push, pull].into_iter().flatten() {
+                let ended = scope.wait(transfer);
+                assert!(matches!(ended, Ok(()) | Err(Error::AreaRevoked { .. })), "{ended:?}");
+            }
+            Ok(())
+        });
+        outcome.unwrap();
+        let taken = taken.unwrap();
+        let copy = taken.clone();
+        job.barrier().unwrap();
+        assert!(taken == copy, "written after it was taken away");
+    }
 }

@@ -312,6 +312,7 @@ impl fmt::Display for Plan {
         match nics {
             Some(NicOrder::InOrder) => write!(f, ", remote memory in order")?,
             Some(NicOrder::TransfersOnly) => write!(f, ", remote memory for transfers only")?,
+            Some(NicOrder::AreasOnly) => write!(f, ", remote memory for transfers with areas only")?,
             Some(_) => write!(f, ", remote memory in any order")?,
             None => {}
         }

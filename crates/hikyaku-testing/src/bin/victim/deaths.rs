@@ -210,3 +210,71 @@ pub fn give_up(job: &Job) -> Result<()> {
     job.barrier()?;
     std::process::exit(3)
 }
+
+/// The last rank dies with pins in areas of the others: those that wait for the release go on, and have their memory back.
+pub fn pinned(job: &Job) -> Result<()> {
+    const LEN: usize = 100;
+    let clock = job.symmetric::<u64>(64)?;
+    if job.rank() == victim(job) {
+        job.barrier()?;
+        for rank in 0..victim(job) {
+            std::mem::forget(job.pin(job.open_area::<u64>(rank, 1)?.at(0), LEN)?);
+            std::mem::forget(job.pin(job.open_area::<u64>(rank, 2)?.at(0), LEN)?);
+        }
+        job.barrier()?;
+        // Let the others fall asleep first.
+        std::thread::sleep(Duration::from_millis(20));
+        die_announced(job, &clock);
+    }
+    let (area, vector) = (job.area::<u64>(1, LEN)?, job.register(2, vec![5u64; LEN])?);
+    job.barrier()?;
+    job.barrier()?;
+    assert_eq!(area.pinned_by(), Some(victim(job)));
+    job.wait_unpinned(&vector, None)?;
+    let after = Duration::from_nanos(now_ns().saturating_sub(clock.get(0)));
+    assert_prompt(after, Duration::from_millis(100), "learned that nobody has a pin");
+    check_taken_back(job, area, vector)?;
+    println!("survived");
+    go_on(job, &clock)
+}
+
+/// The last rank dies at some moment of asking for a pin, or of releasing it.
+pub fn pinning(job: &Job) -> Result<()> {
+    const LEN: usize = 100;
+    let word = job.symmetric::<u64>(16)?;
+    if job.rank() == victim(job) {
+        job.barrier()?;
+        let life = Duration::from_micros(500 + now_ns() % 3000);
+        std::thread::spawn(move || {
+            std::thread::sleep(life);
+            os::kill_self();
+        });
+        loop {
+            for rank in 0..victim(job) {
+                let area = job.open_area::<u64>(rank, 2)?;
+                let pinned = job.pin(area.at(0), LEN)?;
+                job.push(pinned.at(0), &[5; LEN])?;
+            }
+        }
+    }
+    let (area, vector) = (job.area::<u64>(1, LEN)?, job.register(2, vec![5u64; LEN])?);
+    job.barrier()?;
+    match job.wait_from(By::Rank(victim(job)), word.here(0), Until::Equal(1)) {
+        Err(Error::PeerDead { rank }) if rank == victim(job) => {}
+        other => panic!("{other:?}"),
+    }
+    let begin = Instant::now();
+    job.wait_unpinned(&vector, None)?;
+    assert_prompt(begin.elapsed(), Duration::from_millis(100), "nobody has a pin");
+    check_taken_back(job, area, vector)?;
+    println!("survived");
+    go_on(job, &word)
+}
+
+fn check_taken_back(job: &Job, area: hikyaku::Area<u64>, vector: hikyaku::Area<u64>) -> Result<()> {
+    let start = vector.as_ptr();
+    let vector = vector.into_vec();
+    assert_eq!((vector.as_ptr(), vector[0]), (start.cast_const(), 5), "the vector itself");
+    drop(area);
+    job.area::<u64>(1, 1).map(drop)
+}

@@ -45,6 +45,8 @@ fn main() {
         "signals" => ordinary::signals(&job),
         "forbid" => buffers::forbidden(&job),
         "too-much" => buffers::too_much(&job),
+        "pinned" => deaths::pinned(&job),
+        "pinning" => deaths::pinning(&job),
         "exit" => deaths::exit_unannounced(&job),
         "exit-beside" => hikyaku_testing::ends::exit_beside(&job),
         "killed-inside" => hikyaku_testing::ends::killed_inside(&job),
