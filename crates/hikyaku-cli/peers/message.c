@@ -4,6 +4,8 @@
  *     send             ping-pong of MPI_Send and MPI_Recv               one-way ns
  *     send_synchronous the same with MPI_Ssend                          one-way ns
  *     send_prepared    the same with persistent requests                one-way ns
+ *     send_blocks      as send, into blocks of 64 bytes, 64 bytes apart (struct)  one-way ns
+ *     send_uneven      the same, into blocks 8 to 120 bytes apart                 one-way ns
  *     bandwidth        as send, from private memory to private memory   GB/s
  *     rate             windows of 64 messages, one way, then an answer  M/s
  *     send_call        what MPI_Send takes of the sender's time         ns each
@@ -45,6 +47,67 @@ static double ping_pong(long rounds, int (*send)(const void *, int, MPI_Datatype
 
 static double run_send(long rounds) { return ping_pong(rounds, MPI_Send); }
 static double run_send_synchronous(long rounds) { return ping_pong(rounds, MPI_Ssend); }
+
+/* A struct of blocks, as programs describe messages that are scattered. */
+static MPI_Datatype blocks;
+static int are_even;
+enum { BLOCK = 8 };
+
+/* The word that a block begins at. */
+static size_t block_at(size_t block) { return 2 * block * BLOCK + (are_even ? 0 : block * block % 61 % BLOCK); }
+
+static void open_struct(void) {
+    int count = (int)(words / BLOCK);
+    int *lengths = malloc(count * sizeof *lengths);
+    MPI_Aint *places = malloc(count * sizeof *places);
+    MPI_Datatype *types = malloc(count * sizeof *types);
+    if (!lengths || !places || !types) die("no memory");
+    for (int block = 0; block < count; block++) {
+        lengths[block] = BLOCK;
+        places[block] = (MPI_Aint)block_at(block) * 8;
+        types[block] = MPI_UINT64_T;
+    }
+    MPI_Type_create_struct(count, lengths, places, types, &blocks);
+    MPI_Type_commit(&blocks);
+    free(lengths), free(places), free(types);
+    outbox = allocate(words);
+    inbox = allocate(2 * words);
+}
+
+static void open_blocks(void) {
+    are_even = 1;
+    open_struct();
+}
+
+static void open_uneven(void) {
+    are_even = 0;
+    open_struct();
+}
+
+static void close_blocks(void) {
+    MPI_Type_free(&blocks);
+    close_private();
+}
+
+static double run_send_blocks(long rounds) {
+    size_t last = block_at(words / BLOCK - 1) + BLOCK - 1;
+    fill(outbox, rank, 0);
+    memset(inbox, 0, 2 * words * 8);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = now();
+    for (long round = 0; round < rounds; round++, stamp += 2) {
+        mark(outbox, stamp + rank);
+        if (rank == 0) MPI_Send(outbox, words, MPI_UINT64_T, peer, 0, MPI_COMM_WORLD);
+        MPI_Recv(inbox, 1, blocks, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == 1) MPI_Send(outbox, words, MPI_UINT64_T, peer, 0, MPI_COMM_WORLD);
+        if (inbox[0] != stamp + peer || inbox[last] != stamp + peer) die("wrong data in a message of blocks");
+    }
+    double seconds = now() - begin;
+    for (size_t block = 0; block < words / BLOCK; block++)
+        memmove(inbox + block * BLOCK, inbox + block_at(block), BLOCK * 8);
+    expect_pattern(inbox, peer, 0);
+    return seconds;
+}
 
 static MPI_Request prepared_send, prepared_receive;
 
@@ -231,6 +294,8 @@ const struct test message_tests[] = {
     {"send", "ns", 1, 0, 2, open_private, run_send, close_private},
     {"send_synchronous", "ns", 1, 0, 2, open_private, run_send_synchronous, close_private},
     {"send_prepared", "ns", 1, 0, 2, open_prepared, run_send_prepared, close_prepared},
+    {"send_blocks", "ns", 1, 0, 2, open_blocks, run_send_blocks, close_blocks},
+    {"send_uneven", "ns", 1, 0, 2, open_uneven, run_send_blocks, close_blocks},
     {"bandwidth", "GB/s", 1, 0, 2, open_private, run_send, close_private},
     {"rate", "M/s", 1, 1, 0, open_private, run_stream, close_private},
     {"send_call", "ns", 1, 0, OUTSTANDING_MAX, NULL, run_send_call, NULL},

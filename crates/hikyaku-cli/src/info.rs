@@ -116,8 +116,16 @@ fn explain_networks() {
         Ok((version, providers)) => {
             let how = "HIKYAKU_TRANSPORT=ofi, for all ranks";
             line("ofi", &format!("{} between hosts ({how}): libfabric {version}, whose providers are", is_used("ofi")));
-            for (number, provider) in providers.iter().enumerate() {
-                let rank = if number == 0 { " (the one it chooses; HIKYAKU_OFI_PROVIDER names another)" } else { "" };
+            let mut before = "";
+            for provider in &providers {
+                let rank = match (provider.endpoint == before, provider.endpoint) {
+                    (true, _) => "",
+                    (false, "datagram") => {
+                        " (the first of those for HIKYAKU_OFI_ENDPOINT=datagram, without connections)"
+                    }
+                    (false, _) => " (the one it chooses; HIKYAKU_OFI_PROVIDER names another)",
+                };
+                before = provider.endpoint;
                 line(&format!("  {}", provider.name), &format!("{} at {}{rank}", provider.device, provider.network));
             }
         }

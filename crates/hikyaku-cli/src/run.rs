@@ -239,12 +239,16 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
 
 /// The BLACS, beside this program or where programs are installed with their libraries.
 pub fn blacs_library() -> Result<PathBuf, String> {
-    const NAME: &str = "libhikyaku_blacs.so";
+    library_beside("libhikyaku_blacs.so")
+}
+
+/// A library of ours, which is beside this program, or where programs have theirs.
+pub fn library_beside(name: &str) -> Result<PathBuf, String> {
     let program = crate::this_program()?;
     let folder = program.parent().unwrap_or(Path::new("/"));
-    let places = [folder.join(NAME), folder.join("../lib").join(NAME)];
+    let places = [folder.join(name), folder.join("../lib").join(name)];
     let found = places.iter().find(|place| place.exists());
-    found.cloned().ok_or_else(|| format!("there is no {NAME} in {} or in ../lib from there", folder.display()))
+    found.cloned().ok_or_else(|| format!("there is no {name} in {} or in ../lib from there", folder.display()))
 }
 
 /// Whether nothing can be loaded into a program.

@@ -68,6 +68,28 @@ fn sort() {
 }
 
 #[test]
+fn cholesky() {
+    for way in ["", "--barriers"] {
+        runs_right("cholesky", &["7", "20", "2", way], "the same as computed by one rank");
+    }
+    runs_right("cholesky", &["1", "5", "1"], "the same as computed by one rank");
+}
+
+#[test]
+fn stencil() {
+    for way in ["", "--barriers"] {
+        runs_right("stencil", &["3", "12", "40", "2", way], "the same as computed by one rank");
+    }
+    runs_right("stencil", &["1", "1", "5", "1"], "the same as computed by one rank");
+}
+
+#[test]
+fn couriers() {
+    runs_right("couriers", &["5", "20"], "as expected");
+    runs_right("couriers", &["0", "20"], "as expected");
+}
+
+#[test]
 fn columns() {
     runs_right("columns", &["60", "50", "12"], "ranks came out as expected");
     runs_right("columns", &["1", "1", "5"], "ranks came out as expected");

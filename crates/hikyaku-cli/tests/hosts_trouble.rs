@@ -98,6 +98,9 @@ fn what_a_host_lacks_is_told_of_that_host() {
     let said = err(&output);
     assert!(said.contains("host hikyaku-") && said.contains("cannot start no-such-program"), "{said}");
     assert!(said.contains("it is not in PATH"), "{said}");
+    assert_eq!(output.status.code(), Some(127));
+    let output = Trial::new(&network, &[(0, 1), (1, 1)]).args(&["/etc/passwd"]).run();
+    assert_eq!(output.status.code(), Some(126), "{}", err(&output));
     // A folder that only the launcher can be in.
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hosts-folder");
     std::fs::create_dir_all(&folder).unwrap();

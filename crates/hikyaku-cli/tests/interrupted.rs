@@ -61,8 +61,10 @@ impl Benchmark {
         let mark = format!("{name}-{}", std::process::id());
         let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("interrupted-{mark}"));
         std::fs::create_dir(&place).unwrap();
-        let mut command = Command::new(HIKYAKU);
-        command.args(["bench", "--only", "start"]).env("TMPDIR", &place).env(MARK, &mark);
+        // Whoever runs the tests in the background may have them ignore what a terminal sends.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP,INT,QUIT", HIKYAKU, "bench", "--only", "start"]);
+        command.env("TMPDIR", &place).env(MARK, &mark);
         let program = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         Benchmark { program, mark, place }
     }

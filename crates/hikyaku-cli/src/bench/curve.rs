@@ -38,6 +38,29 @@ fn curves(part: Part, crowd: usize) -> Vec<Curve> {
                 Curve { name: "private memory".into(), ranks: 2, points: private, compared: true },
             ]
         }
+        Part::Indirect => {
+            let sizes = &workload::PATH_CURVE_SIZES;
+            let curve = |name: &str, kind, sizes: &[usize], compared| {
+                let points = points((kind, sizes), (kind, &[]));
+                Curve { name: name.into(), ranks: 2, points, compared }
+            };
+            vec![
+                curve("path word", Kind::PathWord, &sizes[..1], false),
+                curve("path window", Kind::PathWindow, sizes, false),
+                curve("path bulk", Kind::PathBulk, sizes, false),
+                curve("push", Kind::PathPlain, sizes, true),
+            ]
+        }
+        Part::Exchange => {
+            let (short, long) = (&workload::EXCHANGED_SHORT, &workload::EXCHANGED_LONG);
+            let push = points((Kind::PathPlain, &workload::PATH_CURVE_SIZES), (Kind::PathPlain, &[]));
+            let exchange = points((Kind::ExchangeSend, short), (Kind::ExchangeBandwidth, long));
+            vec![
+                // Where it was measured too.
+                Curve { name: "push".into(), ranks: 2, points: push, compared: false },
+                Curve { name: "message exchange".into(), ranks: 2, points: exchange, compared: true },
+            ]
+        }
         Part::Collectives if crowd < THRONG => {
             let (short, long) = (&workload::BROADCAST_SIZES, &workload::BROADCAST_BANDWIDTH_SIZES);
             let points = points((Kind::Broadcast, short), (Kind::BroadcastBandwidth, long));
@@ -56,14 +79,15 @@ pub fn compared_points(part: Part, crowd: usize) -> Vec<(Kind, usize, usize)> {
 
 /// Prints the curves of a part, the last of them as a plot.
 pub fn print(results: &Results, part: Part) {
-    let curves = curves(part, results.crowd);
+    let mut curves = curves(part, results.crowd);
+    curves.retain(|curve| curve.points.iter().any(|(_, bytes)| at(results, curve, *bytes)[0].is_some()));
     let Some(plotted) = curves.last() else { return };
     let points: Vec<[Option<f64>; 2]> = plotted.points.iter().map(|(_, bytes)| at(results, plotted, *bytes)).collect();
     let Some(scale) = Scale::over(points.iter().flatten().flatten()) else { return };
-    let what = if part == Part::Messages { "bandwidth" } else { "broadcast" };
+    let what = if part == Part::Collectives { "broadcast" } else { "bandwidth" };
     say_on!("\n  {what:<12}");
     for curve in &curves {
-        say_on!("{:>15}", curve.name);
+        say_on!("{:>17}", curve.name);
         if curve.compared && results.is_compared() {
             say_on!(" {:>7}", "x peer");
         }
@@ -73,7 +97,7 @@ pub fn print(results: &Results, part: Part) {
         say_on!("  {:<12}", size(*bytes));
         for curve in &curves {
             let [ours, peer] = at(results, curve, *bytes);
-            say_on!("{:>15}", ours.map_or("-".into(), show));
+            say_on!("{:>17}", ours.map_or("-".into(), show));
             if curve.compared && results.is_compared() {
                 say_on!(" {:>7}", ours.zip(peer).map_or("-".into(), |(ours, peer)| format!("{:.2}", ours / peer)));
             }
@@ -161,6 +185,8 @@ mod tests {
             !points.iter().any(|(kind, ..)| *kind == Kind::PushPrepared),
             "only the prepared pushes' row has a peer"
         );
+        assert!(compared_points(Part::Indirect, 8).contains(&(Kind::PathPlain, 4 << 20, 2)));
+        assert!(compared_points(Part::Exchange, 8).contains(&(Kind::ExchangeBandwidth, 4 << 20, 2)));
         assert!(compared_points(Part::Collectives, 8).contains(&(Kind::BroadcastBandwidth, 8 << 20, 8)));
     }
 }

@@ -1,4 +1,5 @@
-//! Between two hosts by libfabric: ours, its own ping-pong of the same provider, and Open MPI over TCP take turns.
+//! Between two hosts by libfabric: ours, its own ping-pong of the same provider, Open MPI over TCP and MPICH over the
+//! same provider take turns.
 
 use super::hosts::{Place, ROUNDS, Turns, ours, place};
 use super::part::Part;
@@ -27,8 +28,8 @@ pub fn measure(
     progress: &ProgressBar,
 ) -> Result<(), String> {
     let place = place(results, named)?;
-    let mut turns = Turns::new(results, peers, &place);
     let provider = std::env::var("HIKYAKU_OFI_PROVIDER").unwrap_or_else(|_| PROVIDER.to_owned());
+    let mut turns = Turns::new(results, peers, &place, Some(&provider));
     progress.inc_length((ROUNDS * (2 + turns.len())) as u64);
     for round in 1..=ROUNDS {
         step(progress, &format!("hikyaku: between two hosts by libfabric, round {round} of {ROUNDS}"));
@@ -67,10 +68,13 @@ impl Drop for Server {
     }
 }
 
-/// One way, us.
+/// One way, us. Each host has a core of its own, as the hosts of the others have.
 fn between(network: &Network, provider: &str, bytes: usize, round_trips: usize) -> Result<f64, String> {
+    let cores = hikyaku::launch::facts().cores;
     let command = |host: usize| {
-        let mut command = Command::new("nsenter");
+        let core = cores.get(host).or(cores.first()).map_or("0".into(), ToString::to_string);
+        let mut command = Command::new("taskset");
+        command.args(["-c", &core, "nsenter"]);
         command.arg(format!("--net=/run/netns/{}", network.host(host))).arg("fi_pingpong");
         command.args(["-p", provider, "-e", "rdm", "-I", &round_trips.to_string(), "-S", &bytes.to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

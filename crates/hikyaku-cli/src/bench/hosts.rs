@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 /// How often each has its turn.
 pub const ROUNDS: usize = 3;
 
-/// What Open MPI does, and under which name it is kept.
+/// What MPI does, and under which name it is kept.
 const WORK: [(Test, Test, usize); 2] =
     [(Test::Send, Test::HostsSend, 8), (Test::Bandwidth, Test::HostsBandwidth, 1 << 20)];
 
@@ -35,7 +35,7 @@ pub fn measure(
     progress: &ProgressBar,
 ) -> Result<(), String> {
     let place = place(results, named)?;
-    let mut turns = Turns::new(results, peers, &place);
+    let mut turns = Turns::new(results, peers, &place, None);
     progress.inc_length((ROUNDS * (2 + turns.len())) as u64);
     for round in 1..=ROUNDS {
         for is_sealed in [true, false] {
@@ -52,22 +52,24 @@ pub fn measure(
     Ok(())
 }
 
-/// Open MPI's turns.
+/// The turns of MPI.
 pub struct Turns<'p> {
     peers: Vec<&'p mut Peer>,
+    provider: Option<String>,
     measured: Vec<Vec<(Request, Vec<f64>)>>,
 }
 
 impl<'p> Turns<'p> {
-    pub fn new(results: &mut Results, peers: &'p mut [Peer], place: &Place) -> Turns<'p> {
-        let mut peers: Vec<&mut Peer> = peers.iter_mut().filter(|peer| peer.is_open_mpi()).collect();
+    /// Of Open MPI, and if a provider of libfabric is named, of an MPICH that can use it.
+    pub fn new(results: &mut Results, peers: &'p mut [Peer], place: &Place, provider: Option<&str>) -> Turns<'p> {
+        let mut peers: Vec<&mut Peer> = peers.iter_mut().filter(|peer| peer.is_for_hosts(provider)).collect();
         if place.between.is_none() {
-            results.notes.push("Open MPI is measured between namespaces of this machine only".into());
+            results.notes.push("MPI is measured between namespaces of this machine only".into());
             peers.clear();
         }
         peers.retain_mut(|peer| peer.prepare().map_err(|error| results.notes.push(error)).is_ok());
         let measured = vec![Vec::new(); peers.len()];
-        Turns { peers, measured }
+        Turns { peers, provider: provider.map(str::to_owned), measured }
     }
 
     pub fn len(&self) -> usize {
@@ -80,7 +82,7 @@ impl<'p> Turns<'p> {
             step(progress, &format!("{}: between two hosts, round {round} of {ROUNDS}", peer.name));
             let requests = WORK.map(|(test, _, bytes)| Request { test, bytes, ranks: 2, brief: false });
             let Some(between) = &place.between else { continue };
-            let (values, error) = peer.measure_between(between, &requests);
+            let (values, error) = peer.measure_between(between, self.provider.as_deref(), &requests);
             values.iter().for_each(|(request, values)| add(measured, *request, values));
             results.notes.extend(error);
         }
@@ -115,8 +117,8 @@ pub fn place(results: &mut Results, named: Option<(&str, Option<&str>)>) -> Resu
     match Network::pair() {
         Ok(network) => {
             let (hosts, agent) = (network.list(&[(0, 1), (1, 1)]), Some(AGENT.to_owned()));
-            let between = Some(Between::Namespaces([0, 1].map(|host| network.host(host).to_owned())));
-            Ok(Place { hosts, agent, variables: Vec::new(), between, network: Some(network) })
+            let between = Between::Namespaces([0, 1].map(|host| network.host(host).to_owned()), network.address(0));
+            Ok(Place { hosts, agent, variables: Vec::new(), between: Some(between), network: Some(network) })
         }
         Err(why) => {
             let without = "two network namespaces joined by a link could not be made, so this is loopback";

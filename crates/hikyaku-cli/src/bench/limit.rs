@@ -47,6 +47,23 @@ pub fn hand_over(job: &Job, area: &Symmetric<u64>, words: usize, round_trips: u6
     Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
 }
 
+/// A message copied to mapped memory of the other rank by a plain loop: its blocks of so many words to these places, one behind the other.
+pub fn scatter(
+    job: &Job,
+    area: &Symmetric<u64>,
+    message: &[u64],
+    block: usize,
+    places: impl Iterator<Item = usize>,
+) -> Result<()> {
+    let (theirs, room) = (job.mapped_address(area.at(1 - job.rank(), 0))?, area.len());
+    for (words, at) in message.chunks_exact(block).zip(places) {
+        assert!(at + block <= room);
+        // SAFETY: inside the peer's area, which it reads only when the flag is raised.
+        unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), theirs.add(at), block) };
+    }
+    Ok(())
+}
+
 /// The C library's memcpy between private buffers, GB/s: by one core, and by both at once (together).
 pub fn memcpy(job: &Job, source: &[u64], target: &mut [u64], rounds: usize) -> Result<(f64, f64)> {
     let (bytes, rounds) = (size_of_val(source), rounds.max(1));

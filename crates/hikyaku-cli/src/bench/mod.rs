@@ -2,6 +2,7 @@
 //! the same work, in one run.
 
 mod blacs;
+mod cholesky;
 mod curve;
 mod fabric;
 mod hosts;
@@ -15,6 +16,7 @@ mod plan;
 mod rows;
 mod simulated;
 mod table;
+mod threads;
 mod workload;
 
 use crate::this_program;
@@ -39,8 +41,9 @@ use std::time::{Duration, Instant};
 /// Figures are medians. Look at the ratios first: they are meaningful on a noisy machine too. A ratio of 1.0 to the limit
 /// means as fast as without a library: a bare flag, or memcpy of the C library. Everything together takes about two
 /// minutes; `--only` runs a part of it. Some parts run only if they are named, because they take minutes or need hosts:
-/// `--only scaling` (collectives with more and more ranks), `--only scalapack` (whole programs), `--only hosts` and
-/// `--only fabric` (between hosts by libfabric).
+/// `--only scaling` (collectives with more and more ranks), `--only threads` (several threads of each rank),
+/// `--only cholesky` (a factorisation by tiles, on tasks), `--only scalapack` (whole programs), `--only hosts` and `--only fabric` (between
+/// hosts by libfabric).
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print everything as JSON instead of tables
@@ -151,6 +154,12 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         // Once more after the peers: what is compared was then measured on both sides of them.
         measure_ours(&mut results, &progress)?;
     }
+    if results.parts.contains(&Part::Threads) {
+        threads::measure(&mut results, &mut peers, &progress)?;
+    }
+    if results.parts.contains(&Part::Cholesky) {
+        cholesky::measure(&mut results, &mut peers, &progress)?;
+    }
     blacs::measure(&mut results, &peers, &progress);
     let named = arguments.hosts.as_deref().map(|hosts| (hosts, arguments.agent.as_deref()));
     if results.parts.contains(&Part::Hosts) {
@@ -181,6 +190,8 @@ pub fn rank(parts: &[Part]) -> Result<ExitCode, String> {
     let job = Job::start().map_err(text)?;
     if !parts.is_empty() {
         let figures = match parts {
+            [Part::Threads] => workload::measure_threads(&job),
+            [Part::Cholesky] => workload::measure_cholesky(&job),
             [Part::Hosts] => workload::measure_hosts(&job),
             [Part::Fabric] => workload::measure_fabric(&job),
             _ => workload::measure(&job, parts, workload::Effort::MACHINE),
@@ -235,6 +246,11 @@ fn measure(OurJob { ranks, parts, trees }: &OurJob) -> Result<Figures, String> {
     if *trees {
         launcher = launcher.config(Config { choices: Choices::all(Version::Tree), ..Config::default() });
     }
+    run_job(launcher, *ranks)
+}
+
+/// Runs a job and reads the figures rank 0 prints.
+fn run_job(launcher: Launcher, ranks: usize) -> Result<Figures, String> {
     let outcome = launcher.run().map_err(|error| error.to_string())?;
     if let Some(rank) = outcome.first_failure {
         let errors = String::from_utf8_lossy(&outcome.output[rank].errors).trim().to_owned();

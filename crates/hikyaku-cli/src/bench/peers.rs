@@ -8,11 +8,13 @@
 //! single machine. Leaves out the choice of tests and sizes, and the table.
 
 mod blacs;
+mod cholesky;
 mod folder;
 mod hosts;
 mod machine;
 mod mpi;
 mod process;
+mod threads;
 mod ucx;
 
 use std::collections::HashSet;
@@ -67,6 +69,10 @@ pub enum Test {
     PutStride,
     /// Half of the words of a range, at irregular places, likewise.
     PutMarked,
+    /// A message that is received into blocks of 64 bytes apart from each other, and its answer; half of the round trip.
+    SendBlocks,
+    /// The same with blocks that are not evenly apart.
+    SendUneven,
     /// A word of the other rank read and written under an exclusive lock that both ranks want all the time.
     LockedAdd,
     /// A message that runs a handler where it arrives, and its answer; half of the round trip.
@@ -111,6 +117,19 @@ pub enum Test {
     Qr,
     /// ScaLAPACK: the eigenvalues of a symmetric matrix.
     Eigenvalues,
+    /// A Cholesky factorization by tiles, by several threads of each rank; instead of ranks their threads together, and instead of a
+    /// size that of a tile.
+    Tiles,
+    /// [`Test::Put`] by several threads of each rank; instead of ranks, here and in the next ones, their threads together.
+    ThreadsPut,
+    /// The same; all threads together.
+    ThreadsPutRate,
+    /// [`Test::Send`] by several threads of each rank.
+    ThreadsSend,
+    /// The same; all threads together.
+    ThreadsSendRate,
+    /// [`Test::Rate`] by several threads of each rank, all together.
+    ThreadsStream,
     /// [`Test::Send`] between two hosts.
     HostsSend,
     /// [`Test::Bandwidth`] between two hosts.
@@ -137,6 +156,8 @@ impl Test {
             Test::PutBandwidth => "put_bandwidth",
             Test::PutStride => "put_stride",
             Test::PutMarked => "put_marked",
+            Test::SendBlocks => "send_blocks",
+            Test::SendUneven => "send_uneven",
             Test::LockedAdd => "locked_add",
             Test::ActiveMessage => "active_message",
             Test::Barrier => "barrier",
@@ -159,6 +180,12 @@ impl Test {
             Test::Cholesky => "cholesky",
             Test::Qr => "qr",
             Test::Eigenvalues => "eigenvalues",
+            Test::Tiles => "tiles",
+            Test::ThreadsPut => "threads_put",
+            Test::ThreadsPutRate => "threads_put_rate",
+            Test::ThreadsSend => "threads_send",
+            Test::ThreadsSendRate => "threads_send_rate",
+            Test::ThreadsStream => "threads_stream",
             Test::HostsSend => "hosts_send",
             Test::HostsBandwidth => "hosts_bandwidth",
         }
@@ -168,7 +195,7 @@ impl Test {
     pub fn unit(self) -> Unit {
         match self {
             Test::Send | Test::SendSynchronous | Test::SendPrepared => Unit::Nanoseconds,
-            Test::SendCall | Test::ReceiveCall => Unit::Nanoseconds,
+            Test::SendCall | Test::ReceiveCall | Test::SendBlocks | Test::SendUneven => Unit::Nanoseconds,
             Test::PostedOne | Test::PostedMany | Test::PostGap => Unit::Nanoseconds,
             Test::Put | Test::Get | Test::FetchAdd | Test::LockedAdd | Test::ActiveMessage => Unit::Nanoseconds,
             Test::PutStride | Test::PutMarked => Unit::GigabytesPerSecond,
@@ -179,9 +206,11 @@ impl Test {
             Test::BlacsSend | Test::BlacsGridinfo => Unit::Nanoseconds,
             Test::BlacsBandwidth | Test::BlacsSubmatrix | Test::BlacsTriangle => Unit::GigabytesPerSecond,
             Test::BlacsGrid | Test::BlacsBroadcast | Test::BlacsCombine => Unit::Microseconds,
+            Test::ThreadsPut | Test::ThreadsSend => Unit::Nanoseconds,
+            Test::ThreadsPutRate | Test::ThreadsSendRate | Test::ThreadsStream => Unit::MillionPerSecond,
             Test::HostsSend => Unit::Nanoseconds,
             Test::HostsBandwidth => Unit::GigabytesPerSecond,
-            Test::Start | Test::Lu | Test::Cholesky | Test::Qr | Test::Eigenvalues => Unit::Milliseconds,
+            Test::Start | Test::Tiles | Test::Lu | Test::Cholesky | Test::Qr | Test::Eigenvalues => Unit::Milliseconds,
         }
     }
 

@@ -53,6 +53,28 @@ pub enum Kind {
     Multicast,
     /// Changed words of a shared region written to its two copies.
     RegionDiff,
+    /// A word pushed to an area, and a flag on its line, one way.
+    AreaFlag,
+    /// The same, the word through a pointer.
+    PointerFlag,
+    /// The same, the word through a register.
+    RegisterFlag,
+    /// A message that a chain of commands unpacks where it arrives, one way: into blocks at even distances.
+    ChainEven,
+    /// The same, into blocks at uneven distances.
+    ChainUneven,
+    /// The same by a plain loop over mapped memory.
+    LimitEven,
+    /// The same by a plain loop over mapped memory.
+    LimitUneven,
+    /// Pushes of one size, by whatever path suits it.
+    PathPlain,
+    /// Pushes of a word by the path for those.
+    PathWord,
+    /// Pushes of one size in windows.
+    PathWindow,
+    /// Pushes of one size in bulk.
+    PathBulk,
     /// Limit: memcmp of a range.
     LimitCompare,
     /// A range in which nothing has changed looked through.
@@ -73,6 +95,16 @@ pub enum Kind {
     CountingBarrier,
     /// What its halves take beside enough work between them.
     FuzzyBarrier,
+    /// Limit: a function on the heap, put into a queue and called.
+    LimitTask,
+    /// An empty task, submitted and run by one thread.
+    TaskEmpty,
+    /// A task that writes what the one before it has written.
+    TaskChain,
+    /// From one future to another, by one thread.
+    TaskSwitch,
+    /// From a word of the other rank to the task that waits for it, one way.
+    TaskFlag,
     /// Messages matched by keys, one way.
     MatchedSend,
     /// Ping-pong of messages matched by keys, from private memory to private memory.
@@ -81,6 +113,26 @@ pub enum Kind {
     MatchedPosted,
     /// A receive among so many messages that are there, the last first; instead of a size, their number.
     MatchedWaiting,
+    /// Messages by message exchange, one way.
+    ExchangeSend,
+    /// What a send by message exchange takes of the sender's time.
+    ExchangeSendCall,
+    /// What a receive by message exchange takes when its message is there.
+    ExchangeReceiveCall,
+    /// Ping-pong of messages by message exchange, from private memory to private memory.
+    ExchangeBandwidth,
+    /// Messages by each engine that message passing has, one way: slots.
+    PassedBySlots,
+    /// Matched by keys.
+    PassedMatched,
+    /// Message exchange.
+    PassedByExchange,
+    /// Limit: items through a channel of the standard library, from two threads to one.
+    LimitChannel,
+    /// Items through a queue, from all other ranks to one.
+    QueueRate,
+    /// The same, many at a time.
+    QueueBatchRate,
     /// The job's barrier.
     JobBarrier,
     /// Send and receive, standard mode, one way.
@@ -121,6 +173,8 @@ pub enum Kind {
     PostGap,
     /// The barrier of a group.
     Barrier,
+    /// A barrier that one rank counts, of so many ranks.
+    CountedBarrier,
     /// Broadcast: its time.
     Broadcast,
     /// Broadcast: its size by its time.
@@ -163,6 +217,21 @@ pub enum Kind {
     Eigenvalues,
     /// A block of this size from each rank to each other.
     Alltoall,
+    /// The Cholesky factorisation by tiles, on tasks: instead of bytes those of a tile, instead of ranks the threads of all.
+    TilesTasks,
+    /// The same with barriers.
+    TilesBarriers,
+    /// Several threads of each of two ranks: a push and a word, one way. Instead of ranks, here and in the next ones, their threads
+    /// together.
+    ThreadsPush,
+    /// The same, all threads together.
+    ThreadsPushRate,
+    /// Several threads: send and receive, one way.
+    ThreadsSend,
+    /// The same, all threads together.
+    ThreadsSendRate,
+    /// Several threads: messages, 64 outstanding of each, all together.
+    ThreadsStream,
     /// Private memory of a rank, the mean of all, after it has talked to all others.
     Memory,
     /// Between hosts, limit: a bare datagram socket, one way.
@@ -179,6 +248,8 @@ pub enum Kind {
     HostsLimitLanding,
     /// The slowest of them.
     HostsLimitLandingMost,
+    /// Between hosts: a datagram as long as the frame of a short push, by the calls that the transport makes, one way.
+    HostsCalls,
     /// Between hosts: a packet of the transport alone, one way.
     HostsPacket,
     /// Between hosts: data and a word, seen by a spinning peer, one way.
@@ -227,12 +298,17 @@ impl Kind {
             Kind::BlacsBandwidth | Kind::BlacsSubmatrix | Kind::BlacsTriangle => Unit::GigabytesPerSecond,
             Kind::LimitStride | Kind::PushStride | Kind::LimitMarked | Kind::PushMarked => Unit::GigabytesPerSecond,
             Kind::PushWhole | Kind::CopyBetween => Unit::GigabytesPerSecond,
+            Kind::PathPlain | Kind::PathWord | Kind::PathWindow | Kind::PathBulk => Unit::GigabytesPerSecond,
             Kind::LimitPushes | Kind::Multicast | Kind::RegionDiff => Unit::GigabytesPerSecond,
             Kind::LimitCompare | Kind::DiffScan | Kind::PushDiff => Unit::GigabytesPerSecond,
+            Kind::ExchangeBandwidth => Unit::GigabytesPerSecond,
+            Kind::LimitChannel | Kind::QueueRate | Kind::QueueBatchRate => Unit::MillionPerSecond,
             Kind::Rate | Kind::SendRate => Unit::MillionPerSecond,
+            Kind::ThreadsPushRate | Kind::ThreadsSendRate | Kind::ThreadsStream => Unit::MillionPerSecond,
             Kind::JobBarrier | Kind::Barrier | Kind::Broadcast | Kind::Reduce | Kind::Allreduce => Unit::Microseconds,
-            Kind::BarrierTree | Kind::BroadcastTree | Kind::ReduceTree => Unit::Microseconds,
+            Kind::CountedBarrier | Kind::BarrierTree | Kind::BroadcastTree | Kind::ReduceTree => Unit::Microseconds,
             Kind::BlacsGrid | Kind::BlacsBroadcast | Kind::BlacsCombine => Unit::Microseconds,
+            Kind::TilesTasks | Kind::TilesBarriers => Unit::Milliseconds,
             Kind::Start | Kind::Lu | Kind::Cholesky | Kind::Qr | Kind::Eigenvalues => Unit::Milliseconds,
             Kind::HostsLimitTcp | Kind::HostsLimitTrains | Kind::HostsLimitTrainsOpen => Unit::GigabytesPerSecond,
             Kind::HostsBandwidth | Kind::HostsBandwidthOpen => Unit::GigabytesPerSecond,
@@ -278,10 +354,18 @@ impl Kind {
             Kind::Push => Some(Test::PutBandwidth),
             Kind::PushStride => Some(Test::PutStride),
             Kind::PushMarked => Some(Test::PutMarked),
-            Kind::PushWhole => Some(Test::PutBandwidth),
+            Kind::PushWhole | Kind::PathPlain | Kind::PathWindow | Kind::PathBulk => Some(Test::PutBandwidth),
+            Kind::AreaFlag | Kind::PointerFlag | Kind::RegisterFlag => Some(Test::Put),
+            Kind::ChainEven => Some(Test::SendBlocks),
+            Kind::ChainUneven => Some(Test::SendUneven),
+            Kind::LimitEven | Kind::LimitUneven | Kind::PathWord => None,
             Kind::LockedAdd => Some(Test::LockedAdd),
-            Kind::Send | Kind::MatchedSend => Some(Test::Send),
-            Kind::MatchedBandwidth => Some(Test::Bandwidth),
+            Kind::Send | Kind::MatchedSend | Kind::ExchangeSend => Some(Test::Send),
+            Kind::MatchedBandwidth | Kind::ExchangeBandwidth => Some(Test::Bandwidth),
+            Kind::ExchangeSendCall => Some(Test::SendCall),
+            Kind::ExchangeReceiveCall => Some(Test::ReceiveCall),
+            Kind::PassedBySlots | Kind::PassedMatched | Kind::PassedByExchange => Some(Test::Send),
+            Kind::LimitChannel | Kind::QueueRate | Kind::QueueBatchRate => None,
             Kind::SendSynchronous => Some(Test::SendSynchronous),
             Kind::SendPrepared => Some(Test::SendPrepared),
             Kind::SendBandwidth | Kind::SendBandwidthMapped => Some(Test::Bandwidth),
@@ -290,13 +374,20 @@ impl Kind {
             Kind::PostedOne => Some(Test::PostedOne),
             Kind::PostedMany => Some(Test::PostedMany),
             Kind::PostGap => Some(Test::PostGap),
-            Kind::JobBarrier | Kind::Barrier | Kind::BarrierTree => Some(Test::Barrier),
+            Kind::JobBarrier | Kind::Barrier | Kind::CountedBarrier | Kind::BarrierTree => Some(Test::Barrier),
             Kind::Broadcast | Kind::BroadcastTree => Some(Test::Broadcast),
             Kind::BroadcastBandwidth => Some(Test::BroadcastBandwidth),
             Kind::Reduce | Kind::ReduceTree => Some(Test::Reduce),
             Kind::Allreduce => Some(Test::Allreduce),
             Kind::Alltoall => Some(Test::Alltoall),
             Kind::Memory => Some(Test::Memory),
+            Kind::TilesTasks => Some(Test::Tiles),
+            Kind::TilesBarriers => None,
+            Kind::ThreadsPush => Some(Test::ThreadsPut),
+            Kind::ThreadsPushRate => Some(Test::ThreadsPutRate),
+            Kind::ThreadsSend => Some(Test::ThreadsSend),
+            Kind::ThreadsSendRate => Some(Test::ThreadsSendRate),
+            Kind::ThreadsStream => Some(Test::ThreadsStream),
             Kind::Start => Some(Test::Start),
             Kind::BlacsSend => Some(Test::BlacsSend),
             Kind::BlacsBandwidth => Some(Test::BlacsBandwidth),
@@ -317,12 +408,13 @@ impl Kind {
                 None
             }
             Kind::MatchedPosted | Kind::MatchedWaiting | Kind::CountingBarrier | Kind::FuzzyBarrier => None,
+            Kind::LimitTask | Kind::TaskEmpty | Kind::TaskChain | Kind::TaskSwitch | Kind::TaskFlag => None,
             Kind::SendStart | Kind::SendHeaderIn | Kind::SendDataOut => None,
             Kind::ReceiveStart | Kind::ReceiveHeaderOut | Kind::ReceiveDataIn => None,
             Kind::Call | Kind::NullCall | Kind::PullBandwidth => None,
             Kind::HostsPush | Kind::HostsPushOpen | Kind::HostsSend => Some(Test::HostsSend),
             Kind::HostsBandwidth | Kind::HostsBandwidthOpen => Some(Test::HostsBandwidth),
-            Kind::HostsLimitUdp | Kind::HostsLimitTcp | Kind::HostsPacket => None,
+            Kind::HostsLimitUdp | Kind::HostsLimitTcp | Kind::HostsCalls | Kind::HostsPacket => None,
             Kind::HostsLimitTrains | Kind::HostsLimitTrainsOpen | Kind::HostsLimitUdpOpen => None,
             Kind::HostsLimitLanding | Kind::HostsLimitLandingMost => None,
             Kind::HostsIdle | Kind::HostsLanding | Kind::HostsLandingMost => None,

@@ -26,7 +26,9 @@ pub enum Limit {
     CopyTwo(usize),
     /// So many bytes without a library, which is measured as this kind.
     Bare(Kind, usize),
-    /// The same, done so many times.
+    /// The same work by as many, done in another way.
+    Otherwise(Kind),
+    /// So many bytes without a library, done so many times.
     BareTimes(Kind, usize, f64),
 }
 
@@ -55,10 +57,14 @@ fn scaling_ranks(crowd: usize) -> Vec<usize> {
 /// The numbers of ranks of our jobs that measure a part.
 pub fn job_sizes(part: Part, crowd: usize) -> Vec<usize> {
     match part {
-        Part::Remote | Part::Partial | Part::Locks | Part::Messages | Part::Matching => vec![2],
+        Part::Remote | Part::Partial | Part::Indirect | Part::Locks | Part::Tasks => vec![2],
+        Part::Messages | Part::Matching => vec![2],
+        Part::Exchange => vec![2, workload::QUEUE_RANKS],
         Part::Collectives => collective_ranks(crowd),
         Part::Scaling => scaling_ranks(crowd),
-        Part::Start | Part::Blacs | Part::Scalapack | Part::Hosts | Part::Fabric => Vec::new(),
+        Part::Threads | Part::Cholesky | Part::Start | Part::Blacs | Part::Scalapack | Part::Hosts | Part::Fabric => {
+            Vec::new()
+        }
     }
 }
 
@@ -68,11 +74,16 @@ pub fn rows(part: Part, crowd: usize) -> Vec<Row> {
     match part {
         Part::Remote => remote(&mut rows),
         Part::Partial => partial(&mut rows),
+        Part::Indirect => indirect(&mut rows),
         Part::Locks => locks(&mut rows),
+        Part::Tasks => tasks(&mut rows),
         Part::Messages => messages(&mut rows),
         Part::Matching => matching(&mut rows),
+        Part::Exchange => exchange(&mut rows),
         Part::Collectives => collectives(&mut rows, crowd),
         Part::Scaling => scaling(&mut rows, crowd),
+        Part::Threads => threads(&mut rows),
+        Part::Cholesky => cholesky(&mut rows),
         Part::Start => {
             let name = format!("start and end of {crowd} ranks");
             rows.push(Row { name, kind: Kind::Start, bytes: 0, ranks: crowd, limit: None });
@@ -115,6 +126,34 @@ fn partial(rows: &mut Vec<Row>) {
     row("changed words, 1 %, of a region", Kind::RegionDiff, Some(Limit::Bare(Kind::LimitPushes, range)));
 }
 
+fn indirect(rows: &mut Vec<Row>) {
+    let mut row = |name: String, kind, bytes, limit| {
+        rows.push(Row { name, kind, bytes, ranks: 2, limit });
+    };
+    let direct = Some(Limit::Bare(Kind::AreaFlag, 8));
+    row("8 B push to an area + flag, one way".into(), Kind::AreaFlag, 8, Some(Limit::Flag(1.0)));
+    row("8 B through a pointer + flag".into(), Kind::PointerFlag, 8, direct);
+    row("8 B through a register + flag".into(), Kind::RegisterFlag, 8, direct);
+    let chained = workload::CHAINED;
+    for (blocks, kind, limit) in
+        [("blocks", Kind::ChainEven, Kind::LimitEven), ("uneven blocks", Kind::ChainUneven, Kind::LimitUneven)]
+    {
+        row(
+            format!("chain of {} {blocks}, one way", workload::BLOCKS),
+            kind,
+            chained,
+            Some(Limit::Bare(limit, chained)),
+        );
+    }
+    row("8 B by path word".into(), Kind::PathWord, 8, None);
+    for bytes in workload::PATH_SIZES {
+        for (path, kind) in [("window", Kind::PathWindow), ("bulk", Kind::PathBulk)] {
+            let plain = Some(Limit::Bare(Kind::PathPlain, bytes));
+            row(format!("{} by path {path}", size(bytes)), kind, bytes, plain);
+        }
+    }
+}
+
 fn locks(rows: &mut Vec<Row>) {
     let mut row = |name: &str, kind, bytes, limit| {
         rows.push(Row { name: name.to_owned(), kind, bytes, ranks: 2, limit });
@@ -126,6 +165,17 @@ fn locks(rows: &mut Vec<Row>) {
     row("pull and push under the lock", Kind::LockedAdd, 8, None);
     row("counted barrier", Kind::CountingBarrier, 0, None);
     row("its halves, with work between", Kind::FuzzyBarrier, 0, Some(Limit::BareTimes(Kind::CountingBarrier, 0, 0.1)));
+}
+
+fn tasks(rows: &mut Vec<Row>) {
+    let mut row = |name: &str, kind, bytes, limit| {
+        rows.push(Row { name: name.to_owned(), kind, bytes, ranks: 2, limit });
+    };
+    let functions = Limit::Bare(Kind::LimitTask, 0);
+    row("an empty task, submitted and run", Kind::TaskEmpty, 0, Some(functions));
+    row("one that writes what the last has", Kind::TaskChain, 0, Some(functions));
+    row("from one future to another", Kind::TaskSwitch, 0, Some(functions));
+    row("from a word to the task that waits", Kind::TaskFlag, 8, Some(Limit::Flag(1.0)));
 }
 
 fn matching(rows: &mut Vec<Row>) {
@@ -145,6 +195,38 @@ fn matching(rows: &mut Vec<Row>) {
             row(format!("8 B, the last of {count} {of} first"), kind, count, (count > 1).then_some(one));
         }
     }
+}
+
+fn exchange(rows: &mut Vec<Row>) {
+    let mut row = |name: String, kind, bytes, limit, ranks| {
+        rows.push(Row { name, kind, bytes, ranks, limit });
+    };
+    let limit = |bytes| match bytes {
+        0..=64 => Some(Limit::Flag(1.0)),
+        1024 | 4096 => Some(Limit::HandOver(bytes)),
+        _ => None,
+    };
+    for bytes in workload::EXCHANGED_SHORT {
+        row(format!("{}, one way", size(bytes)), Kind::ExchangeSend, bytes, limit(bytes), 2);
+    }
+    row("8 B, unexpected: send".into(), Kind::ExchangeSendCall, 8, None, 2);
+    row("8 B, unexpected: receive".into(), Kind::ExchangeReceiveCall, 8, None, 2);
+    for bytes in workload::EXCHANGED_LONG {
+        row(format!("{}, there and back", size(bytes)), Kind::ExchangeBandwidth, bytes, None, 2);
+    }
+    for bytes in workload::ENGINES_COMPARED {
+        for (kind, by) in [
+            (Kind::PassedBySlots, "by slots"),
+            (Kind::PassedMatched, "matched"),
+            (Kind::PassedByExchange, "by exchange"),
+        ] {
+            row(format!("{} {by}, one way", size(bytes)), kind, bytes, limit(bytes), 2);
+        }
+    }
+    let bare = Some(Limit::Bare(Kind::LimitChannel, workload::QUEUE_ITEM));
+    let ranks = workload::QUEUE_RANKS;
+    row("queue, 16 B items of two ranks".into(), Kind::QueueRate, workload::QUEUE_ITEM, bare, ranks);
+    row("the same, 64 at a time".into(), Kind::QueueBatchRate, workload::QUEUE_ITEM, bare, ranks);
 }
 
 fn messages(rows: &mut Vec<Row>) {
@@ -179,6 +261,7 @@ fn collectives(rows: &mut Vec<Row>, crowd: usize) {
     let all = [
         ("barrier of the job".to_owned(), Kind::JobBarrier, 0, Some(Limit::Flag(1.0))),
         ("barrier".to_owned(), Kind::Barrier, 0, Some(Limit::Flag(1.0))),
+        ("barrier, counted".to_owned(), Kind::CountedBarrier, 0, Some(Limit::Flag(1.0))),
         (format!("broadcast {}", size(short)), Kind::Broadcast, short, Some(Limit::HandOver(short))),
         (format!("broadcast {}", size(long)), Kind::BroadcastBandwidth, long, Some(Limit::CopyTwo(16 << 20))),
         (format!("reduce {}", size(short)), Kind::Reduce, short, Some(Limit::HandOver(short))),
@@ -211,6 +294,47 @@ fn scaling(rows: &mut Vec<Row>, crowd: usize) {
                 };
                 let name = format!("{what}, {ranks} ranks{by}");
                 rows.extend(kind.map(|kind| Row { name, kind, bytes, ranks, limit: None }));
+            }
+        }
+    }
+}
+
+fn threads(rows: &mut Vec<Row>) {
+    let counted = workload::THREADS_COUNTED;
+    let mut row = |what: String, kind, bytes, threads: usize, limit| {
+        let each = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+        rows.push(Row { name: format!("{what}, {each}"), kind, bytes, ranks: 2 * threads, limit });
+    };
+    for (what, kind) in [("push + word", Kind::ThreadsPush), ("message", Kind::ThreadsSend)] {
+        for bytes in workload::THREADS_SIZES {
+            let limit = if bytes <= 64 { Some(Limit::Flag(1.0)) } else { None };
+            for threads in workload::THREADS {
+                row(format!("{} {what}", size(bytes)), kind, bytes, threads, limit);
+            }
+        }
+    }
+    for (what, kind) in [
+        ("push + word", Kind::ThreadsPushRate),
+        ("message", Kind::ThreadsSendRate),
+        ("64 outstanding", Kind::ThreadsStream),
+    ] {
+        for threads in workload::THREADS {
+            // What one pair does.
+            let limit = (threads > 1).then_some(Limit::Bare(kind, counted));
+            row(format!("all, {} {what}", size(counted)), kind, counted, threads, limit);
+        }
+    }
+}
+
+fn cholesky(rows: &mut Vec<Row>) {
+    for (kind, way, limit) in [
+        (Kind::TilesTasks, "tasks", Some(Limit::Otherwise(Kind::TilesBarriers))),
+        (Kind::TilesBarriers, "barriers", None),
+    ] {
+        for (ranks, threads) in workload::CREWS {
+            for (tiles, size) in workload::SHAPES {
+                let name = format!("{way}, {tiles} tiles of {size}, {ranks} x {threads}");
+                rows.push(Row { name, kind, bytes: workload::tile_bytes(size), ranks: ranks * threads, limit });
             }
         }
     }
@@ -267,6 +391,7 @@ fn hosts(rows: &mut Vec<Row>) {
     row("8 B push + word, one way", Kind::HostsPush, 8, Some(short));
     row("the same, not authenticated", Kind::HostsPushOpen, 8, Some(short_open));
     row("8 B message, one way", Kind::HostsSend, 8, Some(short));
+    row("a bare frame, by the same calls", Kind::HostsCalls, workload::FRAME, Some(short));
     row("a packet of the transport alone", Kind::HostsPacket, 8, Some(short));
     row("1 MB message", Kind::HostsBandwidth, long, trains[0]);
     row("the same, not authenticated", Kind::HostsBandwidthOpen, long, trains[1]);

@@ -185,7 +185,11 @@ fn to_limit(results: &Results, figure: &Figure, limit: Limit) -> Option<f64> {
         Limit::HandOver(bytes) => (results.ours.find(Kind::LimitHandOver, bytes, 2)?, 1.0),
         Limit::BareTimes(kind, bytes, times) => (results.ours.find(kind, bytes, 2)?, times),
         Limit::CopyTwo(bytes) => (results.ours.find(Kind::LimitCopyTwo, bytes, 2)?, 1.0),
-        Limit::Bare(kind, bytes) => (results.ours.find(kind, bytes, 2)?, 1.0),
+        Limit::Otherwise(kind) => (results.ours.find(kind, figure.bytes, figure.ranks)?, 1.0),
+        Limit::Bare(kind, bytes) => {
+            let of_more = || results.ours.find(kind, bytes, figure.ranks);
+            (results.ours.find(kind, bytes, 2).or_else(of_more)?, 1.0)
+        }
     };
     let is_longer = figure.kind.unit() == Unit::Microseconds && limit.kind.unit() == Unit::Nanoseconds;
     let same_unit = if is_longer { 1e-3 } else { 1.0 };

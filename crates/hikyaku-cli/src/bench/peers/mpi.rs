@@ -98,6 +98,20 @@ pub(super) fn launch(kind: &Kind, machine: &Machine, ranks: usize, program: &str
         Kind::Mpich { launcher, .. } => (launcher, &[]),
         Kind::Ucx { perftest } => (perftest, &[]),
     };
+    start(launcher, ranks, placement, program, folder)
+}
+
+/// The same for ranks that have several threads: a core would be too little for each.
+pub(super) fn launch_unbound(kind: &Kind, ranks: usize, program: &str, folder: &Path) -> Command {
+    let (launcher, placement): (&Path, &[&str]) = match kind {
+        Kind::OpenMpi { launcher, .. } => (launcher, &["--bind-to", "none", "--oversubscribe"]),
+        Kind::Mpich { launcher, .. } => (launcher, &["-bind-to", "none"]),
+        Kind::Ucx { perftest } => (perftest, &[]),
+    };
+    start(launcher, ranks, placement, program, folder)
+}
+
+fn start(launcher: &Path, ranks: usize, placement: &[&str], program: &str, folder: &Path) -> Command {
     let mut command = Command::new(launcher);
     command.arg("-n").arg(ranks.to_string()).args(placement).arg(folder.join(program));
     // Files that a stopped run leaves behind go away with the folder.

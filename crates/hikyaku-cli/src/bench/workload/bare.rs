@@ -9,9 +9,15 @@ use std::time::{Duration, Instant};
 /// How long a datagram is waited for: bare ones may be lost.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// Bytes of the frame of a push of 8 bytes with a word: two heads, the data and the word.
+pub const FRAME: usize = 136;
+
 /// Sockets to the other rank.
 pub struct Bare {
     datagrams: UdpSocket,
+    /// As the transport has them: one that takes what comes from anybody, one that sends to the peer alone.
+    inbox: UdpSocket,
+    outbox: UdpSocket,
     trains: Trains,
     stream: TcpStream,
 }
@@ -25,6 +31,11 @@ impl Bare {
         let peer = exchange(job, words, datagrams.local_addr().map_err(failed)?)?;
         datagrams.connect(peer).map_err(failed)?;
         datagrams.set_nonblocking(true).map_err(failed)?;
+        let inbox = UdpSocket::bind((here, 0)).map_err(failed)?;
+        inbox.set_nonblocking(true).map_err(failed)?;
+        let peer = exchange(job, words, inbox.local_addr().map_err(failed)?)?;
+        let outbox = UdpSocket::bind((here, 0)).map_err(failed)?;
+        outbox.connect(peer).map_err(failed)?;
         let trains = Trains::new(job, words, here)?;
         let peer = exchange(job, words, listener.local_addr().map_err(failed)?)?;
         let stream = match job.rank() {
@@ -33,48 +44,17 @@ impl Bare {
         };
         let stream = stream.map_err(failed)?;
         stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true)).map_err(failed)?;
-        Ok(Bare { datagrams, trains, stream })
+        Ok(Bare { datagrams, inbox, outbox, trains, stream })
     }
 
     /// Ping-pong of 8 bytes: half of the round trip, ns.
     pub fn datagrams(&self, job: &Job, round_trips: u64) -> Result<f64> {
-        job.barrier()?;
-        let begin = Instant::now();
-        for round in 1..=round_trips {
-            if job.rank() == 0 {
-                self.send(round)?;
-                self.await_datagram(job.rank(), round)?;
-            } else {
-                self.await_datagram(job.rank(), round)?;
-                self.send(round)?;
-            }
-        }
-        let time = begin.elapsed();
-        job.barrier()?;
-        Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
+        ping_pong::<8>(job, &self.datagrams, &self.datagrams, round_trips)
     }
 
-    fn send(&self, round: u64) -> Result<()> {
-        self.datagrams.send(&round.to_le_bytes()).map(drop).map_err(failed)
-    }
-
-    /// Waits for the datagram of a round. Where none comes, the last one of this rank is sent again.
-    fn await_datagram(&self, rank: usize, round: u64) -> Result<()> {
-        let (mut begin, mut bytes) = (Instant::now(), [0; 8]);
-        for turn in 1u32.. {
-            match self.datagrams.recv(&mut bytes) {
-                Ok(8) if u64::from_le_bytes(bytes) == round => break,
-                Ok(_) => (),
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => (),
-                Err(error) => return Err(failed(error)),
-            }
-            // The clock costs as much as a look.
-            if turn % 1024 == 0 && begin.elapsed() > PATIENCE {
-                begin = Instant::now();
-                self.send(if rank == 0 { round } else { round - 1 })?;
-            }
-        }
-        Ok(())
+    /// Ping-pong of datagrams as long as the frame of a short push, by the calls that the transport makes: half of the round trip, ns.
+    pub fn frames(&self, job: &Job, round_trips: u64) -> Result<f64> {
+        ping_pong::<FRAME>(job, &self.outbox, &self.inbox, round_trips)
     }
 
     /// Ping-pong of so many bytes by trains of datagrams: the bytes by half of the round trip, GB/s.
@@ -116,6 +96,49 @@ impl Bare {
         }
         Ok(())
     }
+}
+
+/// Ping-pong of datagrams of so many bytes that begin with the number of their round.
+fn ping_pong<const BYTES: usize>(job: &Job, out: &UdpSocket, into: &UdpSocket, round_trips: u64) -> Result<f64> {
+    job.barrier()?;
+    let begin = Instant::now();
+    for round in 1..=round_trips {
+        if job.rank() == 0 {
+            send::<BYTES>(out, round)?;
+            await_datagram::<BYTES>(out, into, job.rank(), round)?;
+        } else {
+            await_datagram::<BYTES>(out, into, job.rank(), round)?;
+            send::<BYTES>(out, round)?;
+        }
+    }
+    let time = begin.elapsed();
+    job.barrier()?;
+    Ok(time.as_nanos() as f64 / (2 * round_trips) as f64)
+}
+
+fn send<const BYTES: usize>(out: &UdpSocket, round: u64) -> Result<()> {
+    let mut bytes = [0; BYTES];
+    bytes[..8].copy_from_slice(&round.to_le_bytes());
+    out.send(&bytes).map(drop).map_err(failed)
+}
+
+/// Waits for the datagram of a round. Where none comes, the last one of this rank is sent again.
+fn await_datagram<const BYTES: usize>(out: &UdpSocket, into: &UdpSocket, rank: usize, round: u64) -> Result<()> {
+    let (mut begin, mut bytes) = (Instant::now(), [0; BYTES]);
+    for turn in 1u32.. {
+        match into.recv(&mut bytes) {
+            Ok(count) if count == BYTES && bytes[..8] == round.to_le_bytes() => break,
+            Ok(_) => (),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => (),
+            Err(error) => return Err(failed(error)),
+        }
+        // The clock costs as much as a look.
+        if turn % 1024 == 0 && begin.elapsed() > PATIENCE {
+            begin = Instant::now();
+            send::<BYTES>(out, if rank == 0 { round } else { round - 1 })?;
+        }
+    }
+    Ok(())
 }
 
 /// Nothing was done where there was nothing to do.

@@ -13,7 +13,7 @@ use crate::bench::plan::Kind;
 use crate::bench::rows::THRONG;
 use hikyaku::collective::{Max, Sum};
 use hikyaku::message::Messages;
-use hikyaku::{Error, Group, Job, Result, Symmetric};
+use hikyaku::{CountingBarrier, Error, Group, Job, Result, Symmetric};
 
 /// The time that one repetition is meant to take, and the least that tells how many calls that is.
 const REPETITION_S: f64 = 0.010;
@@ -51,7 +51,8 @@ fn sizes(ranks: usize) -> Vec<(Kind, usize)> {
         let short = [(Kind::JobBarrier, 0), (Kind::Barrier, 0), (Kind::Allreduce, 8)];
         return short.into_iter().chain(PAIRWISE).collect();
     }
-    let mut sizes = vec![(Kind::JobBarrier, 0), (Kind::Barrier, 0), (Kind::Reduce, 8 << 10), (Kind::Allreduce, 8)];
+    let mut sizes = [Kind::JobBarrier, Kind::Barrier, Kind::CountedBarrier].map(|kind| (kind, 0)).to_vec();
+    sizes.extend([(Kind::Reduce, 8 << 10), (Kind::Allreduce, 8)]);
     sizes.extend(BROADCAST_SIZES.map(|bytes| (Kind::Broadcast, bytes)));
     sizes.extend(BROADCAST_BANDWIDTH_SIZES.map(|bytes| (Kind::BroadcastBandwidth, bytes)));
     sizes.extend(PAIRWISE);
@@ -71,6 +72,7 @@ struct Test {
 pub struct Together<'a> {
     job: &'a Job,
     world: Group<'a>,
+    counted: CountingBarrier<'a>,
     flags: Symmetric<u64>,
     /// Only take memory.
     _messages: Option<Messages<'a>>,
@@ -85,7 +87,8 @@ impl<'a> Together<'a> {
         let _messages = if is_weighed { Some(job.messages(SLOTS)?) } else { None };
         let tests =
             tests.into_iter().map(|(kind, bytes)| Test { kind, bytes, calls: effort.calls_for(bytes) }).collect();
-        Ok(Together { job, world: job.new_world()?, flags: job.symmetric(job.size())?, _messages, tests, stamp: 1 })
+        let (world, counted, flags) = (job.new_world()?, job.counting_barrier(0)?, job.symmetric(job.size())?);
+        Ok(Together { job, world, counted, flags, _messages, tests, stamp: 1 })
     }
 
     /// One repetition of everything.
@@ -136,6 +139,9 @@ impl<'a> Together<'a> {
         match kind {
             Kind::JobBarrier => self.barrier(stamp, calls, || self.job.barrier()),
             Kind::Barrier => self.barrier(stamp, calls, || self.world.barrier()),
+            Kind::CountedBarrier => {
+                self.barrier(stamp, calls, || self.counted.post().and_then(|()| self.counted.wait()))
+            }
             Kind::Broadcast | Kind::BroadcastBandwidth => self.broadcast(bytes / 8, stamp, calls),
             Kind::Reduce => self.reduce(bytes / 8, stamp, calls),
             Kind::Alltoall => self.alltoall(bytes / 8, stamp, calls),

@@ -1,7 +1,7 @@
 //! Two ranks on two hosts, beside bare sockets.
 
 use super::Round;
-use super::bare::{Bare, exchange};
+use super::bare::{Bare, FRAME, exchange};
 use super::pair::{LANDINGS, LONG, LONG_ROUND_TRIPS, PAUSE, Pair, REPETITIONS, ROUND_TRIPS};
 use super::sleeper::Sleeper;
 use crate::bench::plan::{Figures, Kind, median};
@@ -23,6 +23,7 @@ pub fn measure(job: &Job) -> Result<Figures> {
     for repetition in 0..=REPETITIONS {
         let mut round = Round { figures: &mut figures, ranks: 2, counts: repetition > 0 };
         round.note(Kind::HostsLimitUdp, 8, pair.bare.datagrams(job, ROUND_TRIPS)?);
+        round.note(Kind::HostsCalls, FRAME, pair.bare.frames(job, ROUND_TRIPS)?);
         round.note(Kind::HostsPush, 8, pair.ours.push()?);
         round.note(Kind::HostsPacket, 8, pair.packet()?);
         round.note(Kind::HostsSend, 8, pair.ours.send_short()?);

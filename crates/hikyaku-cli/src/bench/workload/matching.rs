@@ -1,5 +1,6 @@
 //! Messages that are matched by keys, between two ranks.
 
+use super::turns::ping_pong;
 use super::{Effort, Round};
 use crate::bench::plan::Kind;
 use hikyaku::matching::Matching;
@@ -49,25 +50,10 @@ impl<'a> Matched<'a> {
 
     /// The time of so many round trips.
     fn ping_pong(&self, bytes: usize, round_trips: u64) -> Result<Duration> {
-        let (job, matching, peer, last) = (self.job, &self.matching, 1 - self.job.rank(), bytes / 8 - 1);
-        let [out, into] = &mut *self.buffers.borrow_mut();
-        let (out, into) = (&mut out[..=last], &mut into[..=last]);
-        job.barrier()?;
-        let begin = job.now();
-        for stamp in 1..=round_trips {
-            for turn in 0..2 {
-                if turn == job.rank() {
-                    (out[0], out[last]) = (stamp, stamp);
-                    matching.send(out, peer, 0)?;
-                } else {
-                    matching.recv(into, peer, 0)?;
-                    assert!(into[0] == stamp && into[last] == stamp, "a message was damaged");
-                }
-            }
-        }
-        let time = job.now() - begin;
-        job.barrier()?;
-        Ok(time)
+        let (matching, peer) = (&self.matching, 1 - self.job.rank());
+        let send = |data: &[u64]| matching.send(data, peer, 0);
+        let receive = |into: &mut [u64]| matching.recv(into, peer, 0).map(drop);
+        ping_pong(self.job, &mut self.buffers.borrow_mut(), bytes, round_trips, send, receive)
     }
 
     /// How often a crowd is gone through.

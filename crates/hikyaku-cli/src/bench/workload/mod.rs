@@ -5,22 +5,31 @@
 //! |---|---|
 //! | `remote` | pushes, pulls, words, atomic operations, active messages |
 //! | `partial` | parts of a range: stride, bitmap, diff |
+//! | `indirect` | pointers, chains of commands, paths |
 //! | `lock` | locks |
 //! | `matching` | messages that are matched by keys |
+//! | `exchange` | message exchange, beside other engines; queues |
+//! | `task` | tasks |
 //! | `message` | send and receive |
 //! | `phases` | where the time of a short message goes |
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `collective` | what all ranks do together |
+//! | `cholesky` | a factorisation by tiles |
+//! | `threads` | several threads of two ranks |
 //! | `pair` | two ranks on two hosts |
 //! | `hosts`, `bare`, `trains` | and bare sockets between them; those that carry much |
 //! | `fabric` | and libfabric |
+//! | `turns` | messages there and back |
 //! | `effort` | how often |
 
 mod bare;
+mod cholesky;
 mod collective;
 mod effort;
+mod exchange;
 mod fabric;
 mod hosts;
+mod indirect;
 mod lock;
 mod matching;
 mod message;
@@ -30,7 +39,10 @@ mod phases;
 mod prepared;
 mod remote;
 mod sleeper;
+mod task;
+mod threads;
 mod trains;
+mod turns;
 
 use super::limit;
 use super::part::Part;
@@ -38,18 +50,30 @@ use super::plan::{Figure, Figures, Kind};
 use hikyaku::{Job, Result, Symmetric};
 use std::time::{Duration, Instant};
 
+pub use bare::FRAME;
+pub use cholesky::{CREWS, SHAPES, bytes as tile_bytes, measure as measure_cholesky};
 pub use collective::{BROADCAST_BANDWIDTH_SIZES, BROADCAST_SIZES, SCALING, SLOTS, tests as collective_tests};
 pub use effort::Effort;
+pub use exchange::{
+    COMPARED as ENGINES_COMPARED, ITEM as QUEUE_ITEM, LONG as EXCHANGED_LONG, SHORT as EXCHANGED_SHORT,
+};
 pub use fabric::measure as measure_fabric;
 pub use hosts::measure as measure_hosts;
+pub use indirect::{BLOCKS, CHAINED, CURVE_SIZES as PATH_CURVE_SIZES, PATH_SIZES};
 pub use matching::{CROWDS as MATCHED_CROWDS, LONG as MATCHED_LONG, SHORT as MATCHED_SHORT};
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
 pub use partial::RANGE as PARTIAL_RANGE;
+pub use threads::{
+    COUNTED as THREADS_COUNTED, SIZES as THREADS_SIZES, THREADS, VARIABLE as THREADS_VARIABLE,
+    measure as measure_threads,
+};
 
 /// Fewer repetitions, where they take longer than they should.
 const REPETITIONS_MIN: usize = 3;
 const ENOUGH: Duration = Duration::from_secs(12);
 
+/// Ranks of the test of queues: two that push, one that pops.
+pub const QUEUE_RANKS: usize = 3;
 /// The sizes that long messages are compared with memcpy at.
 pub const COPY_SIZES: [usize; 3] = [64 << 10, 1 << 20, 16 << 20];
 /// The sizes that are handed over with nothing around it.
@@ -79,8 +103,13 @@ pub fn measure(job: &Job, parts: &[Part], effort: Effort) -> Result<Figures> {
     let remote = if pair && wanted(Part::Remote) { Some(remote::Remote::new(job, effort)?) } else { None };
     let talk = if pair && wanted(Part::Messages) { Some(message::Talk::new(job, effort)?) } else { None };
     let parts_of = if pair && wanted(Part::Partial) { Some(partial::Parts::new(job, effort)?) } else { None };
+    let through = if pair && wanted(Part::Indirect) { Some(indirect::Indirect::new(job, effort)?) } else { None };
     let locks = if pair && wanted(Part::Locks) { Some(lock::Locks::new(job, effort)?) } else { None };
+    let work = if pair && wanted(Part::Tasks) { Some(task::Work::new(job, effort)?) } else { None };
     let matched = if pair && wanted(Part::Matching) { Some(matching::Matched::new(job, effort)?) } else { None };
+    let exchanged = if pair && wanted(Part::Exchange) { Some(exchange::Exchanged::new(job, effort)?) } else { None };
+    let is_queue = job.size() == QUEUE_RANKS && wanted(Part::Exchange);
+    let mut queued = if is_queue { Some(exchange::Queued::new(job, effort)?) } else { None };
     let tests = collective::tests(parts, job.size());
     let mut together = if tests.is_empty() { None } else { Some(collective::Together::new(job, tests, effort)?) };
     let handed = job.symmetric(limit::HAND_OVER_AREA)?;
@@ -111,14 +140,26 @@ pub fn measure(job: &Job, parts: &[Part], effort: Effort) -> Result<Figures> {
         if let Some(parts) = &parts_of {
             parts.measure(&mut round)?;
         }
+        if let Some(through) = &through {
+            through.measure(&mut round)?;
+        }
         if let Some(locks) = &locks {
             locks.measure(&mut round)?;
+        }
+        if let Some(work) = &work {
+            work.measure(&mut round)?;
         }
         if let Some(talk) = &talk {
             talk.measure(&mut round)?;
         }
         if let Some(matched) = &matched {
             matched.measure(&mut round)?;
+        }
+        if let Some(exchanged) = &exchanged {
+            exchanged.measure(&mut round)?;
+        }
+        if let Some(queued) = &mut queued {
+            queued.measure(&mut round, effort.physical)?;
         }
         if let Some(together) = &mut together {
             together.measure(&mut round)?;

@@ -3,7 +3,7 @@
 use super::figure::Figure;
 use hikyaku::message::{Messages, Mode};
 use hikyaku::sim::{Hardware, Machine, Sim};
-use hikyaku::{By, Job, Result, Until};
+use hikyaku::{By, Job, Pointer, Register, Result, Until};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,15 @@ pub fn simulate(figure: &Figure) -> Option<Result<f64>> {
         }),
         "fmpl-broadcast-short" => run(&|job| broadcast(job, bytes)).map(microseconds),
         "fmpl-barrier" => run(&group_barrier).map(microseconds),
+        "indirect-continued" => run(&|job| through_pointer(job, bytes)).map(|time| bandwidth(bytes, time)),
+        "indirect-software" => machine().and_then(|mut machine| {
+            machine.ni.handler = machine.ni.packet as f64 / figure.value.unwrap_or(1.0);
+            Ok(bandwidth(bytes, self::run(machine, ranks, &|job| through_pointer(job, bytes))?))
+        }),
+        "indirect-barrier" => machine().and_then(|machine| {
+            let words = self::run(machine.clone(), ranks, &plain_barrier).map(microseconds)?;
+            Ok(self::run(machine, ranks, &counted_by_interface).map(microseconds)? / words)
+        }),
         "am-overhead" => run(&|job| own_call(job, false)).map(microseconds),
         "am-reply" => run(&|job| own_call(job, true)).map(microseconds),
         "am-barrier-2" | "am-barrier-4" | "am-barrier-8" => run(&interface_barrier).map(microseconds),
@@ -256,6 +265,41 @@ impl Butterfly {
         }
         sends
     }
+}
+
+/// Section 4.2: a message through a pointer, until the sender has its acknowledgement.
+fn through_pointer(job: &Job, bytes: usize) -> Result<Duration> {
+    let area = job.area::<u8>(1, bytes)?;
+    job.set_register(0, Pointer::to(area.at(0))?)?;
+    job.barrier()?;
+    let begin = job.now();
+    if job.rank() == 0 {
+        job.push_indirect(Register { rank: 1, number: 0 }, &vec![1u8; bytes])?;
+        job.flush(1)?;
+    }
+    let time = since(job, begin);
+    job.barrier()?;
+    assert!(job.rank() == 0 || area.get(bytes - 1) == 1, "all has come");
+    Ok(time)
+}
+
+/// Section 4.3: every arrival interrupts the processor of one interface, which counts, and at the last writes to every rank.
+fn counted_by_interface(job: &Job) -> Result<Duration> {
+    let barrier = job.counting_barrier(0)?;
+    job.barrier()?;
+    let begin = job.now();
+    barrier.post()?;
+    barrier.wait()?;
+    let time = since(job, begin);
+    barrier.free().map(|()| time)
+}
+
+/// Section 4.3: the same by remote writes, which the hosts look at.
+fn plain_barrier(job: &Job) -> Result<Duration> {
+    job.barrier()?;
+    let begin = job.now();
+    job.barrier()?;
+    Ok(since(job, begin))
 }
 
 /// Section 5: hosts tell their interfaces that they have come; those tell each other, in steps; hosts see the last.
