@@ -3,6 +3,7 @@
 //! All cases run, also after one has failed; then all that failed are told together.
 
 use crate::registry::Case;
+use crate::support::lock;
 use crate::watchdog::watched;
 use hikyaku::launch::{Launcher, Outcome};
 use hikyaku::sim::Sim;
@@ -173,9 +174,9 @@ pub fn check_at_once<'c>(
             let Some((case, ranks)) = jobs.get(number) else { break };
             let (name, started) = (format!("{} with {ranks} ranks, {what}", case.name), Instant::now());
             if let Err(why) = watched(&name, || kind.run(case, *ranks, number as u64)) {
-                failed.lock().unwrap().push(format!("{name}, job {number}: {why}"));
+                lock(&failed).push(format!("{name}, job {number}: {why}"));
             }
-            let mut slowest = slowest.lock().unwrap();
+            let mut slowest = lock(&slowest);
             *slowest = std::cmp::max(std::mem::take(&mut *slowest), (started.elapsed(), name));
         }
     };

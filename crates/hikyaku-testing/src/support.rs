@@ -2,6 +2,7 @@
 
 use hikyaku::{Arguments, Error, Job, Refusal, Result};
 pub use hikyaku_workloads::chaos::changed;
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 /// The error of a call that must fail, which must be of the given form.
@@ -17,6 +18,17 @@ macro_rules! expect_error {
     };
 }
 pub(crate) use expect_error;
+
+/// Locks. It never sleeps inside the standard library, where the thread sanitizer does not see how that orders things.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    loop {
+        match mutex.try_lock() {
+            Ok(guard) => return guard,
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            Err(TryLockError::Poisoned(_)) => panic!("whoever had the lock has panicked"),
+        }
+    }
+}
 
 /// The arguments of a message about one number.
 pub fn words(first: u64) -> Arguments {

@@ -7,6 +7,7 @@ use hikyaku_testing::leftovers::Watch;
 use hikyaku_testing::mortal;
 use hikyaku_testing::netns::Network;
 use hikyaku_testing::patience::{assert_prompt, eventually};
+use hikyaku_testing::support::lock;
 use hikyaku_testing::watchdog::watched;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
@@ -232,13 +233,13 @@ fn fault_15_a_link_is_cut_at_any_moment() {
             scope.spawn(|| {
                 while let Some(seed) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < cuts) {
                     let took = cut_at_random(seed as u64);
-                    let mut slowest = slowest.lock().unwrap();
+                    let mut slowest = lock(&slowest);
                     *slowest = took.max(*slowest);
                 }
             });
         }
     });
-    println!("{} cuts, the slowest rank learned of it after {:?}", cuts, slowest.lock().unwrap());
+    println!("{} cuts, the slowest rank learned of it after {:?}", cuts, lock(&slowest));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use hikyaku::{By, Config, Error, Job, Until};
 use hikyaku_testing::runner::{self, Kind};
+use hikyaku_testing::support::lock;
 use hikyaku_testing::{case, watchdog};
 use std::hint::black_box;
 
@@ -67,7 +68,7 @@ fn a_panic_reaches_the_peers_and_the_caller() {
                 job.send(1, 0, 0, [0; 6], &[]),
                 job.call(1, 0, [0; 6], &[]).map(drop),
             ];
-            ended[job.rank()].lock().unwrap().extend(waits);
+            lock(&ended[job.rank()]).extend(waits);
         });
     });
     assert_eq!(panicked.unwrap_err().downcast_ref::<&str>(), Some(&"on purpose"));

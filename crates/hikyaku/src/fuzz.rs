@@ -5,6 +5,7 @@
 //! random changes, or random bytes. All follow from a seed; one that fails is cut down to fewer changes, and its bytes are
 //! written to `corpus/<target>/`, whose files are tried first from then on. `docs/fuzzing.md` says how to run it.
 
+use crate::sync::brief::lock;
 use crate::transport::sim::chance::Chance;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
@@ -51,7 +52,7 @@ pub(crate) fn run(target: &str, samples: &[Vec<u8>], check: impl Fn(&[u8])) {
     let current = Mutex::new((0u64, Vec::new()));
     let watched = |input: &[u8]| {
         {
-            let mut current = current.lock().unwrap();
+            let mut current = lock(&current);
             current.0 += 1;
             input.clone_into(&mut current.1);
         }
@@ -102,7 +103,7 @@ fn watch(target: &str, current: &Mutex<(u64, Vec<u8>)>, life: &std::sync::mpsc::
             Ok(()) => {}
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
-                let (now, input) = current.lock().unwrap().clone();
+                let (now, input) = lock(current).clone();
                 if last == now {
                     let path = save(&Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target), &input);
                     eprintln!("{target}: an input does not end, saved as {}", path.display());

@@ -12,6 +12,7 @@ use hikyaku_testing::chance::Chance;
 use hikyaku_testing::os::while_registered;
 use hikyaku_testing::reach;
 use hikyaku_testing::segment::Segment;
+use hikyaku_testing::support::lock;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -56,7 +57,7 @@ fn main() {
         }
     }
     // Whatever the ends of jobs, groups and messages would wait for.
-    *STEP.lock().unwrap() = "the end";
+    *lock(&STEP) = "the end";
     drop(siege);
     drop(job);
     println!("unharmed after {} steps", STEPS.load(Ordering::Relaxed));
@@ -76,7 +77,7 @@ fn watch(attacker: i32) {
         if now != last || is_alive() {
             (last, since) = (now, Instant::now());
         } else if since.elapsed() > PATIENCE {
-            let (sleeps, step) = (is_asleep(), STEP.lock().unwrap());
+            let (sleeps, step) = (is_asleep(), lock(&STEP));
             println!("{} in {step}", if sleeps { "waits" } else { "spins" });
             hikyaku_testing::os::exit_now(if sleeps { WAITS } else { SPINS });
         }
@@ -202,7 +203,7 @@ impl<'j> Siege<'j> {
             let step = chance.below(17);
             let length = chance.pick(&LENGTHS);
             let name = NAMES[step];
-            *STEP.lock().unwrap() = name;
+            *lock(&STEP) = name;
             STEPS.fetch_add(1, Ordering::Relaxed);
             let taken = self.step(name, length, &mut chance);
             assert!(self.secret.iter().all(|word| *word == 0x5ec7e7), "{name}: private memory was written");

@@ -1,7 +1,7 @@
 //! What a handler may do, and what is refused there.
 
 use crate::os::{Found, found, while_found};
-use crate::support::{expect_error, words};
+use crate::support::{expect_error, lock, words};
 use hikyaku::{By, Error, Event, Job, Symmetric, Until};
 use std::sync::{Arc, Mutex};
 
@@ -16,14 +16,14 @@ pub(super) fn in_handler(
     let (log, mut attempts) = (results.clone(), Some(attempts));
     job.register_handler(HANDLER, move |_, _| {
         if let Some(attempts) = attempts.take() {
-            attempts(&mut log.lock().unwrap());
+            attempts(&mut lock(&log));
         }
     })
     .unwrap();
     job.send(job.rank(), HANDLER, 0, [0; 6], &[]).unwrap();
     job.wait_handled(By::Anyone, HANDLER, 1).unwrap();
     job.unregister_handler(HANDLER).unwrap();
-    std::mem::take(&mut *results.lock().unwrap())
+    std::mem::take(&mut *lock(&results))
 }
 
 pub fn waiting_in_a_handler_is_refused(job: &Job) {

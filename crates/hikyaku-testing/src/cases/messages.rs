@@ -1,6 +1,6 @@
 //! Active messages: whole, in order, one handler at a time.
 
-use crate::support::{beside, bytes, expect_error, spin_until, words};
+use crate::support::{beside, bytes, expect_error, lock, spin_until, words};
 use hikyaku::{By, Error, Job, PAYLOAD_MAX, Refusal};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ pub fn a_handler_gets_everything(job: &Job) {
     let log = seen.clone();
     job.register_handler(HANDLER, move |context, message| {
         assert_eq!(context.rank(), 1);
-        log.lock().unwrap().push((message.source, message.address, message.arguments, message.payload.to_vec()));
+        lock(&log).push((message.source, message.address, message.arguments, message.payload.to_vec()));
     })
     .unwrap();
     job.barrier().unwrap();
@@ -29,7 +29,7 @@ pub fn a_handler_gets_everything(job: &Job) {
         }
     } else {
         job.wait_handled(By::Rank(0), HANDLER, sent.len() as u64).unwrap();
-        assert_eq!(*seen.lock().unwrap(), sent);
+        assert_eq!(*lock(&seen), sent);
     }
     job.barrier().unwrap();
 }
@@ -39,7 +39,7 @@ pub fn messages_of_a_pair_stay_in_order(job: &Job) {
     let next = Arc::new(Mutex::new(vec![0u64; job.size()]));
     let expected = next.clone();
     job.register_handler(HANDLER, move |_, message| {
-        let mut expected = expected.lock().unwrap();
+        let mut expected = lock(&expected);
         assert_eq!(message.arguments[0], expected[message.source], "from rank {}", message.source);
         assert_eq!(message.payload.len() as u64, message.arguments[0] % 50);
         expected[message.source] += 1;
@@ -53,7 +53,7 @@ pub fn messages_of_a_pair_stay_in_order(job: &Job) {
         }
     }
     job.wait_handled(By::Anyone, HANDLER, COUNT * job.size() as u64).unwrap();
-    assert_eq!(*next.lock().unwrap(), vec![COUNT; job.size()]);
+    assert_eq!(*lock(&next), vec![COUNT; job.size()]);
     job.barrier().unwrap();
     assert_eq!(job.handled(HANDLER), COUNT * job.size() as u64, "nothing comes twice");
 }

@@ -1,6 +1,6 @@
 //! Misuse of active messages and of the interface's thread.
 
-use crate::support::{expect_error, other, spin_until, words};
+use crate::support::{expect_error, lock, other, spin_until, words};
 use hikyaku::{By, Error, Event, Job, NiThread, Port, Refusal};
 use rustix::event::{PollFd, PollFlags};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +46,7 @@ fn until_panic<R>(work: impl Fn() -> R) {
 fn port_of_another_job(handler: impl FnMut() + Send + 'static) -> Port {
     let handler = Mutex::new(Some(handler));
     let ports = hikyaku::local(1, |job| {
-        let mut handler = handler.lock().unwrap().take().unwrap();
+        let mut handler = lock(&handler).take().unwrap();
         job.register_handler(1, move |_, _| handler()).unwrap();
         job.send(0, 1, 0, [0; 6], &[]).unwrap();
         job.open().unwrap()
@@ -252,14 +252,14 @@ pub fn a_handler_of_another_job_panics_in_a_handler(job: &Job) {
     let inner = Arc::new(Mutex::new(port_of_another_job(|| panic!("on purpose"))));
     let (outer, moved) = (job.open().unwrap(), inner.clone());
     job.register_handler(COUNT, move |_, _| {
-        moved.lock().unwrap().progress();
+        lock(&moved).progress();
         let wait = outer.wait_any(By::Anyone, &[Event::Handler(200, 1)], Some(Duration::from_millis(1)));
         expect_error!(wait, Error::InHandler);
     })
     .unwrap();
     job.send(0, COUNT, 0, [0; 6], &[]).unwrap();
     job.wait_handled(By::Rank(0), COUNT, 1).unwrap();
-    let inner = inner.lock().unwrap();
+    let inner = lock(&inner);
     until_panic(|| inner.progress());
     inner.progress();
     job.progress();
@@ -293,13 +293,13 @@ pub fn a_handler_registers_drops_and_starts(job: &Job) {
 pub fn a_handler_drops_the_thread_it_runs_on(job: &Job) {
     let thread = Arc::new(Mutex::new(None::<NiThread>));
     let owned = thread.clone();
-    job.register_handler(COUNT, move |_, _| drop(owned.lock().unwrap().take())).unwrap();
+    job.register_handler(COUNT, move |_, _| drop(lock(&owned).take())).unwrap();
     for turn in 1..=5 {
-        *thread.lock().unwrap() = Some(job.start_ni_thread().unwrap());
+        *lock(&thread) = Some(job.start_ni_thread().unwrap());
         job.barrier().unwrap();
         job.send(other(job), COUNT, 0, [0; 6], &[]).unwrap();
         spin_until(|| job.handled(COUNT) == turn);
-        assert!(thread.lock().unwrap().is_none());
+        assert!(lock(&thread).is_none());
         job.barrier().unwrap();
     }
 }
@@ -314,7 +314,7 @@ pub fn handlers_of_two_jobs_drop_each_others_threads(job: &Job) {
         move || {
             met.fetch_add(1, Ordering::SeqCst);
             spin_until(|| met.load(Ordering::SeqCst) >= 2);
-            drop(threads[drops].lock().unwrap().take());
+            drop(lock(&threads[drops]).take());
             met.fetch_add(1, Ordering::SeqCst);
             spin_until(|| met.load(Ordering::SeqCst) >= 4);
         }
@@ -322,8 +322,8 @@ pub fn handlers_of_two_jobs_drop_each_others_threads(job: &Job) {
     let inner = port_of_another_job(handler(1));
     let outer_handler = handler(0);
     job.register_handler(COUNT, move |_, _| outer_handler()).unwrap();
-    *threads[0].lock().unwrap() = Some(inner.start_ni_thread().unwrap());
-    *threads[1].lock().unwrap() = Some(job.start_ni_thread().unwrap());
+    *lock(&threads[0]) = Some(inner.start_ni_thread().unwrap());
+    *lock(&threads[1]) = Some(job.start_ni_thread().unwrap());
     job.send(0, COUNT, 0, [0; 6], &[]).unwrap();
     spin_until(|| met.load(Ordering::SeqCst) == 4);
 }

@@ -1,6 +1,6 @@
 //! Misuse of areas, symmetric memory, registered vectors and ports; several jobs in one process.
 
-use crate::support::{expect_error, other, push_outcome};
+use crate::support::{expect_error, lock, other, push_outcome};
 use hikyaku::{Area, By, Error, Job, Until};
 use std::sync::{Arc, Mutex};
 
@@ -193,10 +193,10 @@ pub fn ports_are_moved_between_threads_and_outlive_their_job(job: &Job) {
 pub fn an_area_is_dropped_under_a_lock_that_handlers_take(job: &Job) {
     let shared = Arc::new(Mutex::new(None::<Area<u64>>));
     let locked = shared.clone();
-    job.register_handler(1, move |_, _| drop(locked.lock().unwrap())).unwrap();
+    job.register_handler(1, move |_, _| drop(lock(&locked))).unwrap();
     for _ in 0..10 {
         if job.rank() == 0 {
-            *shared.lock().unwrap() = Some(job.register(1, vec![0; LEN]).unwrap());
+            *lock(&shared) = Some(job.register(1, vec![0; LEN]).unwrap());
         }
         job.barrier().unwrap();
         if job.rank() == 1 {
@@ -205,11 +205,11 @@ pub fn an_area_is_dropped_under_a_lock_that_handlers_take(job: &Job) {
             push_until_revoked(job);
             sends.join().unwrap();
         } else {
-            let written = || shared.lock().unwrap().as_ref().is_none_or(|area| area.get(LEN / 2) != 0);
+            let written = || lock(&shared).as_ref().is_none_or(|area| area.get(LEN / 2) != 0);
             while !written() {
                 job.progress();
             }
-            *shared.lock().unwrap() = None;
+            *lock(&shared) = None;
         }
         job.barrier().unwrap();
     }

@@ -1,7 +1,7 @@
 //! Pins of areas.
 
 use super::check_refused;
-use crate::support::{expect_error, other, spin_until};
+use crate::support::{expect_error, lock, other, spin_until};
 use hikyaku::{Error, Job, Until};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -177,7 +177,7 @@ pub fn handlers_and_functions_pin(job: &Job) {
     let dropped = Mutex::new(Some(job.pin(remote.at(0), 10).unwrap()));
     let mut sums = vec![1u64; 100];
     let combine = |total: &mut [u64], input: &[u64]| {
-        drop(dropped.lock().unwrap().take());
+        drop(lock(&dropped).take());
         check_refused(job.pin(remote.at(0), 1).map(drop));
         check_refused(job.wait_unpinned(&area, None));
         super::add(total, input);

@@ -1,7 +1,7 @@
 //! Tasks, their data, and their wakers.
 
 use super::check_refused;
-use crate::support::expect_error;
+use crate::support::{expect_error, lock};
 use hikyaku::task::{Data, Joined, when, yield_now};
 use hikyaku::{Error, Job, Until};
 use std::future::{Future, poll_fn};
@@ -50,7 +50,7 @@ pub fn wakers_outlive_their_scope(job: &Job) {
             let (wakers, borrowed) = (&wakers, &borrowed);
             let future = async move {
                 poll_fn(|context| {
-                    let mut wakers = wakers.lock().unwrap();
+                    let mut wakers = lock(wakers);
                     wakers.push(context.waker().clone());
                     if wakers.len() % 3 == 0 {
                         return Poll::Ready(());
@@ -165,7 +165,7 @@ impl Trap {
 
 impl Wake for Trap {
     fn wake(self: Arc<Self>) {
-        let what = self.0.lock().unwrap().take();
+        let what = lock(&self.0).take();
         if let Some(what) = what {
             what();
         }
@@ -187,16 +187,16 @@ pub fn futures_cancel_themselves(job: &Job) {
                     let _held = held;
                     for turn in 0..10 {
                         if turn == number {
-                            slots.lock().unwrap().iter().for_each(Joined::cancel);
+                            lock(slots).iter().for_each(Joined::cancel);
                         }
                         yield_now().await;
                     }
                     Ok(round)
                 })?;
-                slots.lock().unwrap().push(joined);
+                lock(slots).push(joined);
             }
             tasks.wait()?;
-            late.lock().unwrap().extend(std::mem::take(&mut *slots.lock().unwrap()));
+            lock(late).extend(std::mem::take(&mut *lock(slots)));
             Ok(())
         })
         .unwrap();

@@ -176,6 +176,7 @@ fn lead(exchange: &dyn Exchange, view: View, listener: &OwnedFd, deadline: &Dead
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::brief::lock;
     use std::collections::HashMap;
     use std::sync::{Barrier, Mutex};
     use std::time::{Duration, Instant};
@@ -206,7 +207,7 @@ mod tests {
         }
 
         fn put(&self, topic: &str, text: &str) -> Result<()> {
-            self.board.said.lock().unwrap().insert((self.rank, topic.to_owned()), text.to_owned());
+            lock(&self.board.said).insert((self.rank, topic.to_owned()), text.to_owned());
             Ok(())
         }
 
@@ -216,7 +217,7 @@ mod tests {
         }
 
         fn get(&self, rank: usize, topic: &str) -> Result<String> {
-            let said = self.board.said.lock().unwrap();
+            let said = lock(&self.board.said);
             said.get(&(rank, topic.to_owned())).cloned().ok_or_else(|| Error::Invalid(format!("no {topic} of {rank}")))
         }
 

@@ -6,10 +6,11 @@
 
 use super::output::{Display, Printed, Stream};
 use crate::error::{Error, Result};
+use crate::sync::brief::lock;
 use rustix::event::EventfdFlags;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
 /// What the ranks of a host may print before the reader has seen any of it.
@@ -49,7 +50,7 @@ pub(super) struct Progress {
 
 impl Shown {
     fn news(&self) -> MutexGuard<'_, Progress> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.news)
     }
 }
 

@@ -3,9 +3,10 @@
 //! Each looks first how much is left, and then takes it. If all looked at once, each would find enough for itself, and the kernel would
 //! begin to kill. The turn is a lock of the file. The kernel gives it free with the process, however that ends.
 
+use crate::sync::brief::lock;
 use rustix::fs::FlockOperation;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Others wait until it is dropped.
@@ -23,7 +24,7 @@ impl<'f> Turn<'f> {
     pub fn of(file: &'f OwnedFd) -> Option<Turn<'f>> {
         // The lock is the process's: it does not keep its threads apart.
         static THREADS: Mutex<()> = Mutex::new(());
-        let among_threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+        let among_threads = lock(&THREADS);
         let begin = Instant::now();
         while rustix::fs::fcntl_lock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
             if begin.elapsed() >= PATIENCE {

@@ -23,6 +23,7 @@ use super::wire::message::{HANDLER_COUNT, LIBRARY_HANDLERS};
 use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
 use crate::memory::span::Span;
+use crate::sync::brief::lock;
 use crate::sync::fence::Fences;
 use crate::sync::places::Places;
 use crate::transport::core::Transport;
@@ -381,11 +382,11 @@ impl Base {
 
     /// What a port sends through. The positions in the rings stay with its index: whoever opens it next goes on from there.
     pub fn take_lane(&self, port: usize) -> Lane {
-        let kept = self.lanes[port].lock().unwrap_or_else(|p| p.into_inner()).take();
+        let kept = lock(&self.lanes[port]).take();
         kept.unwrap_or_else(|| Lane::fresh(port))
     }
 
     pub fn give_lane(&self, port: usize, lane: Lane) {
-        self.lanes[port].lock().unwrap_or_else(|p| p.into_inner()).replace(lane);
+        lock(&self.lanes[port]).replace(lane);
     }
 }

@@ -7,6 +7,7 @@ use super::receive::unhandled::Unhandled;
 use super::state::failure::Hold;
 use crate::error::Result;
 use crate::sync::bell::ANY;
+use crate::sync::brief::lock;
 use crate::transport::Interface;
 use crate::transport::core::{Loss, Token};
 use crate::transport::remote_memory::End;
@@ -144,7 +145,7 @@ impl Ni {
 
     /// The engine, waiting for whoever runs handlers right now. Never called from a handler.
     pub fn engine(&self) -> MutexGuard<'_, Engine> {
-        self.engine.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.engine)
     }
 }
 

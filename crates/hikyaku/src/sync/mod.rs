@@ -11,7 +11,7 @@
 //! | `fence` | the asymmetric fence: free for the frequent side, a system call for the rare side |
 //! | `futex` | sleeping on a word shared between processes |
 //! | `bell` | waking a sleeper at no cost to the sender when nobody sleeps |
-//! | `brief` | locks that threads of one rank have for some instructions |
+//! | `brief` | locks of the threads of one rank, most of them for some instructions |
 //! | `barrier` | flags in a butterfly, and one counter for crowded cores |
 //! | `departure` | telling everybody that a rank has ended |
 //! | `entry` | a few words described under a key that changes |
@@ -23,7 +23,6 @@
 pub mod atomic;
 pub mod barrier;
 pub mod bell;
-#[cfg(not(loom))]
 pub mod brief;
 pub mod departure;
 pub mod entry;

@@ -22,11 +22,12 @@ pub use memory::{MemoryEndpoint, memory_endpoints};
 use super::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport, lock_now};
 use super::shm::ring::Packet;
 use crate::error::{Error, Result};
+use crate::sync::brief::lock;
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Packets that wait for one rank at most.
 const QUEUE_MAX: usize = 1024;
@@ -56,7 +57,7 @@ impl Mailbox {
 
     /// Nobody panics with this lock.
     fn queue(&self) -> MutexGuard<'_, VecDeque<Item>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     fn ring(&self) {
@@ -95,7 +96,7 @@ impl Endpoint {
     }
 
     fn spare(&self, rank: usize) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        self.spare[rank].lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.spare[rank])
     }
 }
 

@@ -10,8 +10,9 @@
 use super::core::Transport;
 use super::udp;
 use crate::error::{Error, Result};
+use crate::sync::brief::lock;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Bytes of a job's secret.
 pub const SECRET_BYTES: usize = 32;
@@ -68,7 +69,7 @@ static INSTALLED: Mutex<Vec<&'static dyn Network>> = Mutex::new(Vec::new());
 
 /// Lets jobs of this process use a network, if `HIKYAKU_TRANSPORT` names it. One of the same name is replaced.
 pub fn install(network: &'static dyn Network) {
-    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut installed = lock(&INSTALLED);
     installed.retain(|other| other.name() != network.name());
     installed.push(network);
 }
@@ -83,7 +84,7 @@ pub(crate) fn chosen() -> Result<&'static dyn Network> {
 }
 
 fn find(asked: &str) -> Result<&'static dyn Network> {
-    let installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    let installed = lock(&INSTALLED);
     let all: Vec<&'static dyn Network> = std::iter::once(&udp::Udp as _).chain(installed.iter().copied()).collect();
     let asked = if asked.is_empty() { udp::Udp.name() } else { asked };
     match all.iter().find(|network| network.name() == asked) {

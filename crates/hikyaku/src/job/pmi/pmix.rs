@@ -7,6 +7,7 @@
 use super::library::Library;
 use super::{Exchange, nobody_came, unusable};
 use crate::error::Result;
+use crate::sync::brief::lock;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -237,7 +238,7 @@ struct Reply {
 impl Reply {
     fn wait(&self, deadline: Instant) -> Option<c_int> {
         let left = deadline.saturating_duration_since(Instant::now());
-        let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = lock(&self.status);
         let waited = self.came.wait_timeout_while(status, left, |status| status.is_none());
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
@@ -247,7 +248,7 @@ impl Reply {
 extern "C" fn fence_ended(status: c_int, data: *mut c_void) {
     // SAFETY: the share that was given to the call, which calls back once.
     let reply = unsafe { Arc::from_raw(data as *const Reply) };
-    *reply.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+    *lock(&reply.status) = Some(status);
     reply.came.notify_all();
 }
 

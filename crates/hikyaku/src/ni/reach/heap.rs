@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
 use crate::memory::segment::PAGE_BYTES;
 use crate::ni::base::Base;
+use crate::sync::brief::lock;
 
 impl Base {
     /// A part of the own heap, zeroed, with memory behind it; its offset in the heap.
@@ -18,7 +19,7 @@ impl Base {
 
     fn take_part(&self, bytes: usize, commit: bool) -> Result<usize> {
         self.check_rank(self.rank)?;
-        let mut heap = self.own_heap.lock().unwrap_or_else(|p| p.into_inner());
+        let mut heap = lock(&self.own_heap);
         let start = heap.take(bytes).ok_or_else(|| no_room(bytes, heap.largest_free()))?;
         drop(heap);
         self.ready_memory(start, bytes, commit).inspect_err(|_| self.give_heap(start, bytes))?;
@@ -41,7 +42,7 @@ impl Base {
             return;
         }
         self.release_heap(start, bytes);
-        self.own_heap.lock().unwrap_or_else(|p| p.into_inner()).give(start, bytes);
+        lock(&self.own_heap).give(start, bytes);
     }
 
     /// Checks what a peer has told: that a part of its heap, of whole pages, lies in the half that is its own.

@@ -8,6 +8,7 @@ use crate::error::{Error, Refusal, Result};
 use crate::ni::base::Base;
 use crate::ni::state::random::random;
 use crate::ni::wire::target::Target;
+use crate::sync::brief::lock;
 use crate::transport::remote_memory::RemoteKey;
 use crate::transport::shm::layout::{AREA_COUNT, AreaKind};
 
@@ -81,7 +82,7 @@ impl Base {
         self.check_rank(self.rank)?;
         let taken = Error::AreaIdTaken { id, max: AREA_COUNT as u32 };
         // The tables are written by this rank alone; the heap's lock keeps its threads apart.
-        let _lock = self.own_heap.lock().unwrap_or_else(|p| p.into_inner());
+        let _lock = lock(&self.own_heap);
         let (key, words) = (self.random()?, [kind as u64, start, bytes as u64]);
         if !self.own_areas.publish(id, key, words) {
             return Err(taken);

@@ -7,13 +7,14 @@ use super::relay::refuse_lost;
 use super::unhandled::Unhandled;
 use crate::ni::base::Base;
 use crate::planted::{Bug, planted};
+use crate::sync::brief::lock;
 use crate::transport::core::{Loss, Sink, Token, Transport};
 use crate::transport::packet::{AWAITED, kind};
 use crate::transport::remote_memory::RemoteFailure;
 use crate::transport::shm::ring::Packet;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, TryLockError};
 
 /// The receiving side of one rank for all far ones.
 pub(crate) struct Intake {
@@ -232,9 +233,4 @@ impl Sink for Receiving<'_> {
         // Whoever sleeps is woken by whoever receives.
         self.worked = true;
     }
-}
-
-/// Nothing of the program runs while one of these locks is held.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

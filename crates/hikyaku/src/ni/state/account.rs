@@ -13,6 +13,7 @@
 //! ```
 
 use crate::sync::atomic::{AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::sync::brief::lock;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -160,6 +161,6 @@ impl Account {
     }
 
     fn statuses(&self) -> MutexGuard<'_, Statuses> {
-        self.statuses.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.statuses)
     }
 }

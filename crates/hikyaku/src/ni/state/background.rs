@@ -203,7 +203,7 @@ mod tests {
                         let work = Rc::new(Counts(Cell::new(0)));
                         register(of, &work);
                         vacate(of);
-                        assert_eq!(of.0.lock().unwrap().len(), 1, "there is work");
+                        assert_eq!(lock_briefly(&of.0).len(), 1, "there is work");
                         if leaks {
                             std::mem::forget(work)
                         } else {

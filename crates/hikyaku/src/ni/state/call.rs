@@ -13,6 +13,7 @@
 //! fills in everything anew.
 
 use crate::sync::atomic::{AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::sync::brief::lock;
 use crate::transport::shm::ring::ARGUMENT_COUNT;
 
 /// The slot of one port.
@@ -98,6 +99,6 @@ impl CallSlot {
 
     /// The payload of the last answer that had one.
     pub fn payload(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.payload.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.payload)
     }
 }

@@ -24,6 +24,7 @@ use super::under_way::{Desk, Doing, Hearer, Key, Peer, Spans};
 use crate::error::Refusal;
 use crate::ni::wire::target::Target;
 use crate::planted::{Bug, planted};
+use crate::sync::brief::lock;
 use crate::transport::core::{Token, Transport};
 use crate::transport::remote_memory::{
     End, Registration, RemoteFailure, RemoteKey, RemoteLimits, RemoteMemory, RemotePlace,
@@ -68,7 +69,7 @@ impl Direct {
 
     /// Nothing panics while it is held.
     fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.desk)
     }
 
     /// What a peer needs to reach the symmetric memory of this rank.

@@ -20,6 +20,7 @@
 
 use super::coroutine;
 use super::inside::refuse_in_handler;
+use crate::sync::brief::lock;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{panic_any, resume_unwind};
@@ -160,7 +161,7 @@ impl Failure {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         // Nothing in here panics while it is changed.
-        self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.kept)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A loan belongs to one operation and covers all bodies that it has posted. Its bytes are free when all of them are completed, or
 //! when it is closed, which nobody does before what is not completed was recalled.
 
+use crate::sync::brief::lock;
 use crate::transport::core::Token;
 use std::sync::{Mutex, MutexGuard};
 
@@ -32,7 +33,7 @@ const INDEX_BITS: u32 = 24;
 impl Loans {
     fn table(&self) -> MutexGuard<'_, Table> {
         // Nothing in here panics while the table is changed.
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.0)
     }
 
     /// A new one, without bodies.

@@ -1,5 +1,6 @@
 //! Ranks that this one cannot reach any more.
 
+use crate::sync::brief::lock;
 use crate::transport::core::Loss;
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -31,12 +32,12 @@ impl Lost {
     pub fn why(&self, rank: usize) -> Option<Loss> {
         match self.is_none() {
             true => None,
-            false => self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get(&rank).cloned(),
+            false => lock(&self.ranks).get(&rank).cloned(),
         }
     }
 
     pub fn add(&self, rank: usize, why: Loss) {
-        let mut ranks = self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut ranks = lock(&self.ranks);
         ranks.entry(rank).or_insert(why);
         self.count.store(ranks.len() as u64, Ordering::Release);
     }

@@ -116,6 +116,6 @@ mod tests {
         assert_eq!(pins.holder(5, nobody), None);
         assert!(!pins.pin(5, 1, || true));
         pins.forget(5);
-        assert!(pins.0.lock().unwrap().closed.is_empty());
+        assert!(lock_briefly(&pins.0).closed.is_empty());
     }
 }

@@ -7,6 +7,7 @@
 //!                      the target has ended: struck out, refused
 //! ```
 
+use crate::sync::brief::lock;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -41,7 +42,7 @@ pub(crate) struct Relay {
 impl Relays {
     fn table(&self) -> MutexGuard<'_, Table> {
         // Nothing in here panics while the table is changed.
-        self.table.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.table)
     }
 
     pub fn is_empty(&self) -> bool {

@@ -19,6 +19,7 @@ use crate::ni::wire::operation::{Manner, Operation};
 use crate::ni::wire::target::Target;
 use crate::ni::wire::token;
 use crate::planted::{Bug, planted};
+use crate::sync::brief::lock;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 
@@ -174,7 +175,7 @@ fn index_of(token: u64) -> usize {
 impl TransferDesk {
     fn table(&self) -> MutexGuard<'_, Table> {
         // Nothing in here panics while the table is changed.
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.0)
     }
 
     /// A new transfer, for whoever has this `scope`: its token. It is not the one of any other transfer of this port.

@@ -6,6 +6,7 @@
 
 use crate::memory::copy;
 use crate::planted::{Bug, planted};
+use crate::sync::brief::lock;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// All windows of a rank.
@@ -52,7 +53,7 @@ const INDEX_BITS: u32 = 24;
 impl Windows {
     pub(in crate::ni) fn table(&self) -> MutexGuard<'_, Table> {
         // Nothing in here panics while the table is changed.
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.0)
     }
 }
 

@@ -15,6 +15,7 @@
 use super::Endpoint;
 use crate::error::{Error, Result};
 use crate::memory::copy;
+use crate::sync::brief::lock;
 use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport};
 use crate::transport::remote_memory::{
     Change, End, Get, Put, Registration, RemoteFailure, RemoteKey, RemoteLimits, RemoteMemory, RemotePlace, Start,
@@ -23,7 +24,7 @@ use crate::transport::shm::ring::Packet;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// News that wait for one rank at most: then whoever makes them is busy.
 const NEWS_MAX: usize = 1024;
@@ -75,11 +76,11 @@ pub fn memory_endpoints(count: usize) -> Result<Vec<MemoryEndpoint>> {
 impl Shared {
     /// Nobody panics with these locks.
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 
     fn news(&self, rank: usize) -> MutexGuard<'_, VecDeque<News>> {
-        self.news[rank].lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.news[rank])
     }
 }
 

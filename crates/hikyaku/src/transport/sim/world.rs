@@ -12,6 +12,7 @@ use super::nic::{NicOrder, Nics};
 use super::passage::Passage;
 use super::wire::{Stages, Wire};
 use crate::planted::{Bug, planted};
+use crate::sync::brief::lock;
 use crate::sync::fence::Fences;
 use crate::transport::hosts::Hosts;
 use crate::transport::packet::kind;
@@ -113,7 +114,7 @@ impl World {
 
     pub(super) fn course(&self) -> MutexGuard<'_, Course> {
         // A rank that panics holds it for no longer than a call, which leaves it as it should be.
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.state)
     }
 
     /// Number of ranks.

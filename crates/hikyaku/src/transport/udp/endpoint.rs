@@ -9,6 +9,7 @@ use super::state::{COMPANY_TIME, Event, State, Which};
 use super::wire::{Source, Wire};
 use super::{Config, Counters};
 use crate::error::{Error, Result};
+use crate::sync::brief::lock;
 use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport, lock_now};
 use crate::transport::packet::{self, PACKET_BYTES};
 use crate::transport::reliable::Time;
@@ -16,7 +17,7 @@ use crate::transport::shm::ring::Packet;
 use crate::transport::sleep_timer::SleepTimer;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Bytes of the longest datagram, somewhat less than there may be.
@@ -99,7 +100,7 @@ impl Endpoint {
 
     /// A panic of a sink is no reason to stop: it is never called with this lock.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Whether a look that finds nothing has to do more: to send what was left, or to see to the timers, now and then.

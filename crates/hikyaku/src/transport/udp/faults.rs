@@ -173,6 +173,7 @@ impl Wire for Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::brief::lock;
     use std::sync::{Arc, Mutex};
 
     #[test]
@@ -206,7 +207,7 @@ mod tests {
         fn send(&mut self, batch: &Batch, _: &mut dyn FnMut(u32, Trouble)) {
             for train in batch.trains() {
                 for frame in 0..train.count {
-                    self.0.lock().unwrap().push(batch.bytes(train, frame));
+                    lock(&self.0).push(batch.bytes(train, frame));
                 }
             }
         }
@@ -232,7 +233,7 @@ mod tests {
         faults.pass();
         let (mut seen, mut damaged, mut early) = (vec![0; 2000], 0, 0);
         let mut highest = 0;
-        for frame in recorded.lock().unwrap().iter() {
+        for frame in lock(&recorded).iter() {
             let [number, again] = [0, 4].map(|at| u32::from_le_bytes(frame[at..at + 4].try_into().unwrap()));
             if number != again {
                 damaged += 1;

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::memory::segment::PAGE_BYTES;
 use crate::message::wire::node::{End, Node};
 use crate::message::{Messages, Mode};
+use crate::sync::brief::lock;
 use crate::{Config, Job};
 use std::time::Duration;
 
@@ -132,7 +133,7 @@ fn a_chain_that_is_full_goes_on_by_the_head() {
 }
 
 fn largest_free(job: &Job) -> usize {
-    job.ni.own_heap.lock().unwrap().largest_free()
+    lock(&job.ni.own_heap).largest_free()
 }
 
 /// What is left of the heap after `rounds` rounds of many messages in a chain, all of which were taken.
