@@ -96,6 +96,40 @@ fn eight() {
     run_all(8);
 }
 
+/// The butterfly, asked for by its name: of any number of members, in any order, as a whole and in two halves with work between.
+#[test]
+fn the_butterfly_of_one_to_nine_ranks() {
+    let config = Config { choices: Choices::all(Version::Buffers), ..Config::default() };
+    let body = |job: &Job| {
+        let told = job.symmetric::<u64>(job.size()).unwrap();
+        let world = job.new_world().unwrap();
+        let reversed = world.split(Some(0), -(job.rank() as i64)).unwrap().unwrap();
+        let half = world.split(Some(job.rank() as u64 % 2), 0).unwrap().unwrap();
+        let mut turn = 0;
+        for group in [&world, &reversed, &half] {
+            let members: Vec<usize> = (0..group.size()).map(|member| group.world_rank(member).unwrap()).collect();
+            for late in 0..3 * group.size() {
+                turn += 1;
+                if group.rank() == late % group.size() {
+                    std::thread::yield_now();
+                }
+                for member in &members {
+                    job.push(told.at(*member, job.rank()), &[turn]).unwrap();
+                }
+                match late % 2 {
+                    0 => group.barrier().unwrap(),
+                    _ => group.scope(|scope| scope.ibarrier().and_then(|barrier| scope.wait(barrier))).unwrap(),
+                }
+                assert!(members.iter().all(|member| told.get(*member) >= turn), "turn {turn} of {members:?}");
+            }
+        }
+        half.free().and_then(|()| reversed.free()).unwrap();
+    };
+    for size in 1..=9 {
+        within(60, "butterflies", || hikyaku::local_with(size, config, body).unwrap());
+    }
+}
+
 /// All cases with what groups use where every rank has a core.
 #[test]
 fn as_if_every_rank_had_a_core() {
