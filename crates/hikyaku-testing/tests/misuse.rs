@@ -90,9 +90,20 @@ fn on_simulated_hosts(name: &str) {
     }
 }
 
+/// With less memory of the job than the program asks for.
+#[test]
+fn a_message_that_finds_no_memory_is_not_announced() {
+    as_processes_with("exchange::a_message_finds_no_memory", &[("HIKYAKU_CROSS", "off"), ("HIKYAKU_HEAP", "16M")]);
+}
+
 fn as_processes(name: &str, cross: &str) {
+    as_processes_with(name, &[("HIKYAKU_CROSS", cross)]);
+}
+
+fn as_processes_with(name: &str, settings: &[(&str, &str)]) {
     let Program { ranks, end, .. } = *program(name).expect("listed");
-    let launcher = Launcher::new(env!("CARGO_BIN_EXE_misuse")).arg(name).ranks(ranks).env("HIKYAKU_CROSS", cross);
+    let launcher = Launcher::new(env!("CARGO_BIN_EXE_misuse")).arg(name).ranks(ranks);
+    let launcher = settings.iter().fold(launcher, |launcher, (name, value)| launcher.env(name, value));
     let outcome = watched(name, || launcher.capture(true).run().expect("a job of processes"));
     let first = outcome.first_failure.map(|rank| outcome.endings[rank]);
     // What a panic ends with; a signal would be a crash.

@@ -2,6 +2,7 @@
 
 use super::canary::Guarded;
 use super::check_refused;
+use hikyaku::matching::Keys;
 use hikyaku::{Error, Job};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
@@ -85,5 +86,81 @@ pub fn a_function_uses_an_exchange(job: &Job) {
     let mut into = [0u64];
     exchange.recv(&mut into, peer, 0).unwrap();
     assert_eq!(into, [5]);
+    exchange.free().unwrap();
+}
+
+/// Handlers panic in the middle of sends: a message that was sent comes once, whole and in its order, and the exchange goes on.
+pub fn handlers_panic_in_sends(job: &Job) {
+    const PANICS: u16 = 3;
+    const END: u64 = u64::MAX;
+    job.register_handler(PANICS, |_, _| resume_unwind(Box::new("on purpose"))).unwrap();
+    let exchange = job.exchange().unwrap();
+    job.barrier().unwrap();
+    // Its number, and the last one before it whose send has returned; words in all.
+    let message = |number: u64, before: u64| {
+        let mut words = vec![number; [2, 5, 40, 700, 4000][number as usize % 5]];
+        words[1] = before;
+        words
+    };
+    if job.rank() == 0 {
+        let (mut came, mut into) = (vec![0], vec![0; 5000]);
+        loop {
+            let len = exchange.recv(&mut into, 1, Keys::ANY).unwrap().len;
+            let (number, before) = (into[0], into[1]);
+            assert!(came.binary_search(&before).is_ok(), "{before} is missing before {number}");
+            assert!(into[..len] == message(number, before), "{number}");
+            if number == END {
+                break;
+            }
+            assert!(number > *came.last().unwrap(), "{number} after {:?}", came.last());
+            came.push(number);
+        }
+    } else {
+        let mut before = 0;
+        for number in 1..1500 {
+            let sends = || {
+                if number % 11 == 0 {
+                    job.send(1, PANICS, 0, [0; 6], &[]).unwrap();
+                }
+                exchange.send(&message(number, before), 0, number % 3).unwrap();
+            };
+            if catch_unwind(AssertUnwindSafe(sends)).is_ok() {
+                before = number;
+            }
+        }
+        while catch_unwind(AssertUnwindSafe(|| job.progress())).is_err() {}
+        exchange.send(&message(END, before), 0, 0).unwrap();
+    }
+    job.barrier().unwrap();
+    exchange.free().unwrap();
+}
+
+/// A long message finds no memory to go through, where its receiver cannot reach it by itself (`tests/misuse.rs` sees to it that there is too
+/// little): then it was not sent, and nobody waits for it.
+pub fn a_message_finds_no_memory(job: &Job) {
+    const LONG: usize = 20 << 20;
+    let exchange = job.exchange().unwrap();
+    if job.rank() == 1 {
+        let sent = match exchange.send(&vec![1u8; LONG], 0, 1) {
+            Ok(()) => 1u64,
+            Err(Error::NoMemory { .. }) => 0,
+            Err(other) => panic!("{other}"),
+        };
+        exchange.send(&[sent], 0, 2).unwrap();
+        exchange.send(&[2u8; 100_000], 0, 1).unwrap();
+    } else {
+        let first = exchange.probe(1, Keys::ANY).unwrap();
+        if first.key == 1 {
+            let mut into = vec![0u8; LONG];
+            exchange.recv(&mut into, 1, 1).unwrap();
+            assert!(into.iter().all(|byte| *byte == 1));
+        }
+        let mut sent = [9u64];
+        exchange.recv(&mut sent, 1, 2).unwrap();
+        assert_eq!(sent, [u64::from(first.key == 1)]);
+        let mut into = vec![0u8; 100_000];
+        exchange.recv(&mut into, 1, 1).unwrap();
+        assert!(into.iter().all(|byte| *byte == 2));
+    }
     exchange.free().unwrap();
 }

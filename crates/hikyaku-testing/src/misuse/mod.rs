@@ -202,12 +202,16 @@ macro_rules! for_each_misuse {
                 a_queue_is_forgotten: 3,
                 a_panic_drops_an_item: 2,
                 a_function_uses_a_queue: 2,
+                handlers_panic_in_pushes: 2,
+                a_function_drops_items: 2,
             }
             exchange {
                 a_receive_is_given_up_and_made_again: 2,
                 an_exchange_is_forgotten: 2,
                 a_handler_panics_in_a_receive: 2,
                 a_function_uses_an_exchange: 2,
+                handlers_panic_in_sends: 2,
+                a_message_finds_no_memory: 2,
             }
             regions {
                 a_subscription_is_forgotten: 3,
@@ -230,6 +234,12 @@ macro_rules! for_each_misuse {
                 events_are_dropped_by_their_wakers: 2,
                 scopes_are_nested_and_fail: 2,
                 threads_submit_while_a_scope_fails: 2,
+                a_future_never_rests: 2,
+                a_future_of_the_first_thread_never_rests: 2,
+                a_task_follows_itself: 2,
+                a_task_blocks_what_is_ready_behind_it: 2,
+                a_result_is_awaited_by_ever_other_wakers: 2,
+                workers_slept_before_the_first_look: 2,
             }
             locks {
                 a_guard_is_forgotten: 3,
@@ -262,6 +272,10 @@ macro_rules! for_each_misuse {
                 a_handler_panics_while_a_pin_is_asked_for: 2,
                 handlers_and_functions_pin: 2,
                 a_pin_of_another_job_is_asked_for: 1,
+                a_handler_panics_while_a_pin_is_released: 2,
+                a_port_ends_before_its_pins_are_released: 2,
+                a_function_releases_pins: 2,
+                a_handler_panics_while_pins_are_awaited: 2,
             }
             memory {
                 an_area_is_leaked: 2,

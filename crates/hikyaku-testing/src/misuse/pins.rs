@@ -2,7 +2,7 @@
 
 use super::check_refused;
 use crate::support::{expect_error, lock, other, spin_until};
-use hikyaku::{Error, Job, Until};
+use hikyaku::{Error, Job, Pinned, Port, RemoteArea, Symmetric, Until};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -204,6 +204,146 @@ pub fn handlers_and_functions_pin(job: &Job) {
     drop(held);
     job.wait_unpinned(&area, None).unwrap();
     job.barrier().unwrap();
+}
+
+/// Panics, and takes what it is sent.
+const PANICS: u16 = 1;
+const SINK: u16 = 2;
+
+fn register_handlers(job: &Job) {
+    job.register_handler(PANICS, |_, _| resume_unwind(Box::new("on purpose"))).unwrap();
+    job.register_handler(SINK, |_, _| {}).unwrap();
+    job.barrier().unwrap();
+}
+
+/// Sends so much to the other rank that there is no room for more.
+fn fill(port: &Port) {
+    while port.try_send(1 - port.rank(), SINK, 0, [0; 6], &[]).is_ok() {}
+}
+
+/// Rank 1 gets a pin of rank 0, which then stays out of the library until it is told by the word that `work` gets, and a while longer:
+/// `work` gives the pin back, in whatever way. Then rank 0 waits until it has it.
+fn pin_while_the_owner_is_away(job: &Job, round: u64, words: &Symmetric<u64>, work: impl FnOnce(&dyn Fn())) {
+    let area = (job.rank() == 0).then(|| job.area::<u64>(1, 10).unwrap());
+    job.barrier().unwrap();
+    if let Some(area) = area {
+        job.wait(words.here(0), Until::Equal(round)).unwrap();
+        job.word(words.at(1, 1), round).unwrap();
+        spin_until(|| words.get(2) == round);
+        std::thread::sleep(10 * SHORT);
+        job.barrier().unwrap();
+        job.wait_unpinned(&area, None).unwrap();
+    } else {
+        work(&|| job.word(words.at(0, 2), round).unwrap());
+        job.barrier().unwrap();
+    }
+    job.barrier().unwrap();
+}
+
+/// The pin that rank 1 gets, when rank 0 has left the library.
+fn pinned_by<'p>(port: &'p Port, round: u64, words: &Symmetric<u64>, remote: &'p RemoteArea<u64>) -> Pinned<'p, u64> {
+    let pinned = port.pin(remote.at(0), 10).unwrap();
+    port.word(words.at(0, 0), round).unwrap();
+    port.wait(words.here(1), Until::Equal(round)).unwrap();
+    pinned
+}
+
+/// A handler panics while its rank waits for room to release a pin: it is released all the same.
+pub fn a_handler_panics_while_a_pin_is_released(job: &Job) {
+    register_handlers(job);
+    let words = &job.symmetric::<u64>(3).unwrap();
+    for round in 1..=6 {
+        pin_while_the_owner_is_away(job, round, words, |tell| {
+            let remote = job.open_area::<u64>(0, 1).unwrap();
+            let pinned = pinned_by(job, round, words, &remote);
+            fill(job);
+            tell();
+            let releases = || {
+                job.send(1, PANICS, 0, [0; 6], &[]).unwrap();
+                if round % 2 == 0 {
+                    drop(pinned)
+                } else {
+                    pinned.release().unwrap()
+                }
+                job.progress();
+            };
+            assert!(catch_unwind(AssertUnwindSafe(releases)).is_err());
+        });
+    }
+}
+
+/// A panic ends a port while there is no room to release what it has pinned: that is released when there is.
+pub fn a_port_ends_before_its_pins_are_released(job: &Job) {
+    register_handlers(job);
+    let words = &job.symmetric::<u64>(3).unwrap();
+    for round in 1..=6 {
+        pin_while_the_owner_is_away(job, round, words, |tell| {
+            let port = job.open().unwrap();
+            let caught = catch_unwind(AssertUnwindSafe(move || {
+                let remote = port.open_area::<u64>(0, 1).unwrap();
+                let _pinned = pinned_by(&port, round, words, &remote);
+                fill(&port);
+                resume_unwind(Box::new("on purpose"));
+            }));
+            assert!(caught.is_err());
+            tell();
+        });
+    }
+}
+
+/// Pins are released in a function, where nothing can wait for room.
+pub fn a_function_releases_pins(job: &Job) {
+    register_handlers(job);
+    let peer = other(job);
+    for round in 0..30 {
+        let area = job.area::<u64>(1, 10).unwrap();
+        job.barrier().unwrap();
+        let remote = job.open_area::<u64>(peer, 1).unwrap();
+        let pinned = Mutex::new(Some(job.pin(remote.at(0), 10).unwrap()));
+        let combine = |total: &mut [u64], input: &[u64]| {
+            if let Some(pinned) = lock(&pinned).take() {
+                // The other rank may take them as fast as they are sent.
+                let _ = (0..5000).try_for_each(|_| job.try_send(peer, SINK, 0, [0; 6], &[]));
+                if round % 2 == 0 { drop(pinned) } else { pinned.release().unwrap() }
+            }
+            super::add(total, input);
+        };
+        job.world().unwrap().allreduce(&mut vec![1u64; 100], combine).unwrap();
+        drop(pinned.into_inner().unwrap());
+        job.sync().unwrap();
+        job.wait_unpinned(&area, None).unwrap();
+        job.barrier().unwrap();
+    }
+}
+
+/// A handler panics while an owner waits for the end of pins: the area stays as it is, and can be pinned again.
+pub fn a_handler_panics_while_pins_are_awaited(job: &Job) {
+    register_handlers(job);
+    for _ in 0..10 {
+        let area = (job.rank() == 0).then(|| job.area::<u64>(1, 10).unwrap());
+        job.barrier().unwrap();
+        let remote = job.open_area::<u64>(0, 1).unwrap();
+        let first = (job.rank() == 1).then(|| job.pin(remote.at(0), 1).unwrap());
+        job.barrier().unwrap();
+        if let Some(area) = &area {
+            let waits = || {
+                job.send(0, PANICS, 0, [0; 6], &[]).unwrap();
+                job.wait_unpinned(area, None).unwrap();
+            };
+            assert!(catch_unwind(AssertUnwindSafe(waits)).is_err());
+        }
+        job.barrier().unwrap();
+        let second = (job.rank() == 1).then(|| job.pin(remote.at(5), 5).unwrap());
+        job.barrier().unwrap();
+        drop((first, second));
+        if let Some(area) = &area {
+            job.wait_unpinned(area, None).unwrap();
+            // Once nobody has any, there are no others.
+            let pinned = job.wait_unpinned(area, Some(SHORT));
+            assert!(pinned.is_ok() && area.pinned_by().is_none());
+        }
+        job.barrier().unwrap();
+    }
 }
 
 /// An area of one job is waited for, and a place of it pinned, in another.

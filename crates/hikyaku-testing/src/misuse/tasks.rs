@@ -1,15 +1,16 @@
 //! Tasks, their data, and their wakers.
 
 use super::check_refused;
-use crate::support::{expect_error, lock};
-use hikyaku::task::{Data, Joined, when, yield_now};
+use crate::support::{expect_error, lock, spin_until};
+use hikyaku::task::{Awaits, Data, Joined, Tasks, when, yield_now};
 use hikyaku::{Error, Job, Until};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
 
 fn workers(job: &Job) -> usize {
     if job.is_simulated() { 1 } else { 3 }
@@ -382,5 +383,187 @@ pub fn threads_submit_while_a_scope_fails(job: &Job) {
         assert_eq!(drops.load(Ordering::SeqCst), spawned.load(Ordering::SeqCst));
         assert!(datum.into_inner().is_ok());
     }
+    job.barrier().unwrap();
+}
+
+/// A future that has never come to its end, and gives way again and again, keeps no other one from looking again.
+pub fn a_future_never_rests(job: &Job) {
+    for local in [false, true] {
+        let is_done = AtomicBool::new(false);
+        job.tasks(1, |tasks| {
+            let is_done = &is_done;
+            let restless = async move {
+                while !is_done.load(Ordering::SeqCst) {
+                    yield_now().await;
+                }
+                Ok(())
+            };
+            if local { tasks.spawn_local(restless) } else { tasks.spawn(restless) }?;
+            tasks.spawn(async move {
+                let mut looks = 0;
+                let look = || {
+                    looks += 1;
+                    Ok((looks > 5).then_some(()))
+                };
+                tasks.until(look).await?;
+                Ok(is_done.store(true, Ordering::SeqCst))
+            })
+        })
+        .unwrap();
+    }
+    job.barrier().unwrap();
+}
+
+/// Nor does one of the first thread keep that from what other threads have woken.
+pub fn a_future_of_the_first_thread_never_rests(job: &Job) {
+    if job.is_simulated() {
+        return;
+    }
+    for _ in 0..10 {
+        let (is_done, kept) = (AtomicBool::new(false), Mutex::new(None::<Waker>));
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                let woken = || {
+                    let waker = lock(&kept).take();
+                    waker.map(Waker::wake).is_some()
+                };
+                spin_until(woken);
+            });
+            job.tasks(1, |tasks| {
+                let (is_done, kept) = (&is_done, &kept);
+                tasks.spawn(async move {
+                    let mut has_slept = false;
+                    poll_fn(|context| {
+                        if std::mem::replace(&mut has_slept, true) {
+                            return Poll::Ready(());
+                        }
+                        *lock(kept) = Some(context.waker().clone());
+                        Poll::Pending
+                    })
+                    .await;
+                    Ok(is_done.store(true, Ordering::SeqCst))
+                })?;
+                tasks.spawn_local(async move {
+                    while !is_done.load(Ordering::SeqCst) {
+                        yield_now().await;
+                    }
+                    Ok(())
+                })
+            })
+            .unwrap();
+        });
+    }
+    job.barrier().unwrap();
+}
+
+/// A task that submits itself again, behind itself, keeps nothing from running that was there before.
+pub fn a_task_follows_itself(job: &Job) {
+    fn follow<'s>(tasks: &'s Tasks<'s, '_>, datum: &'s Data<u64>, is_done: &'s AtomicBool) -> hikyaku::Result<()> {
+        tasks.task(datum.write(), move |_, count| {
+            *count += 1;
+            if is_done.load(Ordering::SeqCst) { Ok(()) } else { follow(tasks, datum, is_done) }
+        })
+    }
+    let (datum, is_done) = (Data::new(0), AtomicBool::new(false));
+    job.tasks(1, |tasks| {
+        follow(tasks, &datum, &is_done)?;
+        let is_done = &is_done;
+        tasks.task((), move |_, ()| Ok(is_done.store(true, Ordering::SeqCst)))
+    })
+    .unwrap();
+    assert!(datum.into_inner().is_ok_and(|count| count > 0));
+    job.barrier().unwrap();
+}
+
+/// A task blocks its worker until something has run that is ready there, while the other worker has something to do all the time.
+pub fn a_task_blocks_what_is_ready_behind_it(job: &Job) {
+    if job.is_simulated() {
+        return;
+    }
+    for _ in 0..10 {
+        let is_done = AtomicBool::new(false);
+        job.tasks(2, |tasks| {
+            let is_done = &is_done;
+            tasks.spawn(async move {
+                while !is_done.load(Ordering::SeqCst) {
+                    yield_now().await;
+                }
+                Ok(())
+            })?;
+            tasks.task((), move |_, ()| {
+                tasks.task((), move |_, ()| Ok(is_done.store(true, Ordering::SeqCst)))?;
+                while !is_done.load(Ordering::SeqCst) {
+                    std::thread::yield_now();
+                }
+                Ok(())
+            })
+        })
+        .unwrap();
+    }
+    job.barrier().unwrap();
+}
+
+/// A waker that counts those of its kind.
+struct Living(Arc<AtomicUsize>);
+
+impl Living {
+    fn waker(count: &Arc<AtomicUsize>) -> Waker {
+        count.fetch_add(1, Ordering::SeqCst);
+        Waker::from(Arc::new(Living(count.clone())))
+    }
+}
+
+impl Drop for Living {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Wake for Living {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// The result of a future is awaited by another waker each time it is asked for: no more than the last is kept.
+pub fn a_result_is_awaited_by_ever_other_wakers(job: &Job) {
+    let (flag, living) = (job.symmetric::<u64>(1).unwrap(), Arc::new(AtomicUsize::new(0)));
+    job.tasks(workers(job), |tasks| {
+        let flag = &flag;
+        let mut joined =
+            tasks.spawn_joined(async move { tasks.word(flag.here(0), Until::Equal(1)).await.map(|_| ()) })?;
+        for _ in 0..1000 {
+            let waker = Living::waker(&living);
+            assert!(Pin::new(&mut joined).poll(&mut Context::from_waker(&waker)).is_pending());
+            drop(waker);
+            assert_eq!(living.load(Ordering::SeqCst), 1);
+        }
+        joined.cancel();
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(living.load(Ordering::SeqCst), 0);
+    job.free(flag).unwrap();
+}
+
+/// Workers have slept before there was anything that must be asked again and again: one wakes up for it, though the others are busy.
+pub fn workers_slept_before_the_first_look(job: &Job) {
+    if job.is_simulated() {
+        return;
+    }
+    job.tasks(2, |tasks| {
+        std::thread::sleep(Duration::from_millis(50));
+        let is_woken = Arc::new(AtomicBool::new(false));
+        let woken = is_woken.clone();
+        let waker = Trap::waker(move || woken.store(true, Ordering::SeqCst));
+        let mut look = Box::pin(tasks.until(|| Ok(None::<()>)));
+        assert!(look.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        // Of this thread nobody is served meanwhile.
+        let begin = Instant::now();
+        while !is_woken.load(Ordering::SeqCst) {
+            assert!(begin.elapsed() < Duration::from_secs(5), "nobody asks");
+            std::thread::yield_now();
+        }
+        Ok(())
+    })
+    .unwrap();
     job.barrier().unwrap();
 }

@@ -156,6 +156,8 @@ impl Exchange<'_> {
     fn send_slowly(&self, data: &[u8], rank: usize, tag: u64) -> Result<()> {
         refuse_in_handler()?;
         let is_long = data.len() > self.layout.middle_max();
+        // Before it is announced: then it must come.
+        let ready = if is_long { Some(self.long.ready(data, rank)?) } else { None };
         let slot = self.await_room(rank, |outgoing| {
             let slot = outgoing.next_slot();
             let is_done = match is_long {
@@ -164,12 +166,10 @@ impl Exchange<'_> {
             };
             is_done.map(|is_done| is_done.then_some(slot))
         })?;
-        if !is_long {
-            return Ok(());
-        }
+        let Some(ready) = ready else { return Ok(()) };
         // A panic of a handler waits: the message is announced, and the next one in its slot would be taken for it.
         let _hold = Hold::enter();
-        match self.long.send(data, rank, slot) {
+        match self.long.send_ready(&ready, rank, slot) {
             // The receiver knows; to send was right.
             Err(Error::Truncated { .. }) => Ok(()),
             sent => sent,
@@ -298,28 +298,37 @@ impl Exchange<'_> {
         timeout: Option<Duration>,
     ) -> Result<()> {
         refuse_in_handler()?;
-        // A sender that a panic has taken out of its call has left a message in the slot, which comes first.
+        let until = (deadline, timeout);
+        // Another tag's may come first: one that needed no receive, or one whose receive was given up.
         while let Some((number, bytes)) = self.with(rank, |incoming| incoming.kept.earlier_in(found.number, slot))? {
-            let mut data = Vec::new();
-            if data.try_reserve_exact(bytes).is_err() {
-                return Err(Error::PeerMisbehaved { rank, what: "an announcement of more than there is memory for" });
-            }
-            data.resize(bytes, 0);
-            let mut data = data.into_boxed_slice();
-            let received = self.receive_in(&mut data, rank, slot, deadline, timeout)?;
-            if received != bytes {
-                return Err(Error::PeerMisbehaved { rank, what: OTHER_LENGTH });
-            }
+            self.with(rank, |incoming| incoming.check_fetched(bytes))??;
+            let mut data = vec![0; bytes].into_boxed_slice();
+            self.fetch(&mut data, rank, (number, bytes), slot, until)?;
             self.with(rank, |incoming| incoming.kept.fetch(number, data))?;
         }
-        match self.receive_in(into, rank, slot, deadline, timeout) {
-            Ok(bytes) if bytes != found.bytes => {
-                return Err(Error::PeerMisbehaved { rank, what: OTHER_LENGTH });
-            }
-            Ok(_) | Err(Error::Truncated { .. }) => {}
-            Err(error) => return Err(error),
-        }
+        self.fetch(into, rank, (found.number, found.bytes), slot, until)?;
         self.with(rank, |incoming| drop(incoming.kept.remove(found.number)))
+    }
+
+    /// Receives the next message of a slot, which was announced under a number and with so many bytes. If it does not fit it is gone.
+    fn fetch(
+        &self,
+        into: &mut [u8],
+        rank: usize,
+        (number, bytes): (u64, usize),
+        slot: usize,
+        until: (Option<Instant>, Option<Duration>),
+    ) -> Result<()> {
+        match self.receive_in(into, rank, slot, until) {
+            Ok(came) | Err(Error::Truncated { bytes: came, .. }) if came == bytes => Ok(()),
+            Ok(_) | Err(Error::Truncated { .. }) => Err(self.with(rank, |incoming| incoming.spoil(OTHER_LENGTH))?),
+            // It may still come.
+            Err(error @ (Error::Timeout { .. } | Error::InHandler | Error::InFunction)) => Err(error),
+            Err(error) => {
+                self.with(rank, |incoming| drop(incoming.kept.remove(number)))?;
+                Err(error)
+            }
+        }
     }
 
     /// The next message of a slot: its bytes.
@@ -328,8 +337,7 @@ impl Exchange<'_> {
         into: &mut [u8],
         rank: usize,
         slot: usize,
-        deadline: Option<Instant>,
-        timeout: Option<Duration>,
+        (deadline, timeout): (Option<Instant>, Option<Duration>),
     ) -> Result<usize> {
         let Some(deadline) = deadline else { return self.long.recv(into, rank, slot) };
         let left = deadline.saturating_duration_since(self.job.ni.now());
@@ -380,6 +388,17 @@ impl Exchange<'_> {
         let mut place = self.incoming[source].try_borrow_mut().map_err(|_| Error::InHandler)?;
         let incoming = place.get_or_insert_with(|| Box::new(Incoming::new(self.layout, self.job.rank(), source)));
         Ok(work(incoming))
+    }
+}
+
+/// What no sender of ours does.
+#[cfg(test)]
+impl Exchange<'_> {
+    /// Announces a long message that does not come; false if there is no room for that.
+    pub(super) fn only_announce(&self, bytes: usize, rank: usize, tag: u64) -> Result<bool> {
+        let mut place = self.outgoing[rank].borrow_mut();
+        let outgoing = place.get_or_insert_with(|| Box::new(Outgoing::new(self.layout, self.job.rank(), rank)));
+        outgoing.try_offer(self.job, &self.memory, bytes, tag)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What one rank has sent.
 
 use super::buffers::Layout;
-use super::frame::{Frame, HEAD_BYTES, Kind};
+use super::frame::{Frame, HEAD_BYTES, Kind, SLOTS};
 use super::kept::{Content, Kept, Shelf};
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -13,6 +13,11 @@ use std::collections::VecDeque;
 
 /// So much of one sender is set aside at most.
 const KEPT_MAX: usize = 1 << 20;
+/// And so much with what is fetched because it is before a message that is wanted.
+const FETCHED_MAX: usize = 2 * KEPT_MAX;
+/// More long messages than any sender announces before some were received: in each slot there may be one that needs no receive, and one
+/// whose receive was given up.
+const OFFERS_MAX: usize = 4 * SLOTS;
 
 /// What this rank keeps of a rank that sends to it.
 #[derive(Debug)]
@@ -30,7 +35,7 @@ pub(super) struct Incoming {
     untold: usize,
     pub kept: Shelf,
     /// What it has sent makes no sense: nothing of it is read any more.
-    is_spoilt: bool,
+    spoilt: Option<&'static str>,
 }
 
 /// A frame that waits until its room is given back.
@@ -72,7 +77,7 @@ impl Incoming {
             looked: VecDeque::new(),
             untold: 0,
             kept: Shelf::default(),
-            is_spoilt: false,
+            spoilt: None,
         }
     }
 
@@ -91,7 +96,7 @@ impl Incoming {
                 return Ok(Some(Found { number: self.number(), tag, bytes, place: Where::Next(kind, at, end) }));
             }
             let number = self.number();
-            self.set_aside(job, memory, frame, at, end);
+            self.set_aside(job, memory, frame, at, end)?;
             if let Kind::Long(slot) = frame.kind
                 && tags.matches(frame.tag)
             {
@@ -106,9 +111,31 @@ impl Incoming {
         while self.kept.cost() < KEPT_MAX
             && let Some((frame, at, end)) = self.look(job, memory)?
         {
-            self.set_aside(job, memory, frame, at, end);
+            self.set_aside(job, memory, frame, at, end)?;
         }
         Ok(())
+    }
+
+    /// Where there would be too much private memory taken by a message that is fetched for one behind it: the limit.
+    pub fn check_fetched(&self, bytes: usize) -> Result<()> {
+        let available = FETCHED_MAX.saturating_sub(self.kept.cost());
+        match bytes <= available {
+            true => Ok(()),
+            false => Err(Error::NoMemory {
+                needed: bytes as u64,
+                available: available as u64,
+                limit: "memory for messages that a rank has sent and this one has not received",
+            }),
+        }
+    }
+
+    /// What its sender says makes no sense.
+    #[cold]
+    pub fn spoil(&mut self, what: &'static str) -> Error {
+        self.spoilt = Some(what);
+        // Nobody knows what would come.
+        self.kept.forget_offers();
+        Error::PeerMisbehaved { rank: self.source, what }
     }
 
     /// The number of the next frame that was not looked at.
@@ -120,14 +147,17 @@ impl Incoming {
     #[inline(always)]
     fn look(&mut self, job: &Job, memory: &Memory) -> Result<Option<(Frame, usize, u64)>> {
         let ahead = self.looked.len() as u64;
-        if self.is_spoilt || !self.frames.has(job, memory, ahead) {
-            return if self.is_spoilt { Err(spoilt(self.source)) } else { Ok(None) };
+        if self.spoilt.is_some() || !self.frames.has(job, memory, ahead) {
+            self.frames.tell_owed(job, memory);
+            return match self.spoilt {
+                Some(what) => Err(self.spoil(what)),
+                None => Ok(None),
+            };
         }
         let mut words = [0u64; HEAD_BYTES / 8];
         self.frames.item(job, memory, ahead).copy_out(bytemuck::bytes_of_mut(&mut words));
         let Some(frame) = Frame::read(words, self.layout.middle_max()) else {
-            self.is_spoilt = true;
-            return Err(spoilt(self.source));
+            return Err(self.spoil("a frame that makes no sense"));
         };
         let (at, end) = match frame.kind {
             Kind::Middle => self.layout.place(self.position, frame.bytes),
@@ -145,17 +175,22 @@ impl Incoming {
     }
 
     #[inline(never)]
-    fn set_aside(&mut self, job: &Job, memory: &Memory, frame: Frame, at: usize, end: u64) {
+    fn set_aside(&mut self, job: &Job, memory: &Memory, frame: Frame, at: usize, end: u64) -> Result<()> {
         let (number, ahead) = (self.number(), self.looked.len() as u64);
         let Frame { tag, bytes, kind } = frame;
         if let Kind::Long(slot) = kind {
+            if self.kept.offers() >= OFFERS_MAX {
+                return Err(self.spoil("more announcements of long messages than it can have under way"));
+            }
             self.kept.add(number, Kept { tag, bytes, content: Content::Offered(slot) });
-            return self.pass(job, memory, end, true);
+            self.pass(job, memory, end, true);
+            return Ok(());
         }
         if self.kept.cost() >= KEPT_MAX && !planted(Bug::KeptUnbounded) {
             let at = if kind == Kind::Middle { at } else { usize::MAX };
             self.kept.add(number, Kept { tag, bytes, content: Content::InPlace(number, at) });
-            return self.pass(job, memory, end, false);
+            self.pass(job, memory, end, false);
+            return Ok(());
         }
         let mut data = vec![0; bytes].into_boxed_slice();
         self.bytes_of(job, memory, ahead, kind, at, bytes).copy_out(&mut data);
@@ -163,6 +198,7 @@ impl Incoming {
             self.kept.add(number, Kept { tag, bytes, content: Content::Here(data) });
         }
         self.pass(job, memory, end, true);
+        Ok(())
     }
 
     /// The next frame was looked at, with which the ring is read to `end`; whether its room may be given back.
@@ -222,9 +258,4 @@ impl Incoming {
             Content::Offered(_) => {}
         }
     }
-}
-
-#[cold]
-fn spoilt(rank: usize) -> Error {
-    Error::PeerMisbehaved { rank, what: "a frame that makes no sense" }
 }

@@ -30,6 +30,10 @@ impl Kept {
             Content::InPlace(..) => 0,
         }
     }
+
+    fn is_offer(&self) -> bool {
+        matches!(self.content, Content::Offered(_))
+    }
 }
 
 /// By the numbers of their frames, which are their order, and by their tags.
@@ -39,6 +43,8 @@ pub(super) struct Shelf {
     by_tag: HashMap<u64, VecDeque<u64>>,
     /// What they take of private memory.
     cost: usize,
+    /// How many of them are with their sender.
+    offers: usize,
 }
 
 /// What a message takes beside its bytes, about.
@@ -55,8 +61,14 @@ impl Shelf {
         self.cost
     }
 
+    /// How many of them are with their sender.
+    pub fn offers(&self) -> usize {
+        self.offers
+    }
+
     pub fn add(&mut self, number: u64, kept: Kept) {
         self.cost += kept.cost();
+        self.offers += usize::from(kept.is_offer());
         self.by_tag.entry(kept.tag).or_default().push_back(number);
         self.by_number.insert(number, kept);
     }
@@ -80,7 +92,15 @@ impl Shelf {
             }
         }
         self.cost -= kept.cost();
+        self.offers -= usize::from(kept.is_offer());
         Some(kept)
+    }
+
+    /// What is with its sender is not received any more.
+    pub fn forget_offers(&mut self) {
+        let offers: Vec<u64> =
+            self.by_number.iter().filter(|(_, kept)| kept.is_offer()).map(|(number, _)| *number).collect();
+        offers.into_iter().for_each(|number| drop(self.remove(number)));
     }
 
     /// The first message before this one that comes through the same slot.
@@ -94,6 +114,7 @@ impl Shelf {
     pub fn fetch(&mut self, number: u64, data: Box<[u8]>) {
         if let Some(kept) = self.by_number.get_mut(&number) {
             self.cost -= kept.cost();
+            self.offers -= usize::from(kept.is_offer());
             kept.content = Content::Here(data);
             self.cost += kept.cost();
         }
@@ -131,6 +152,8 @@ mod tests {
         assert_eq!(shelf.earlier_in(9, 2), None);
         shelf.fetch(3, vec![1; 7].into());
         assert_eq!(shelf.earlier_in(9, 0), None);
-        assert_eq!(shelf.cost(), 7 + 3 * OVERHEAD);
+        assert_eq!((shelf.cost(), shelf.offers()), (7 + 3 * OVERHEAD, 2));
+        (3..10).for_each(|number| drop(shelf.remove(number)));
+        assert_eq!((shelf.cost(), shelf.offers()), (0, 0));
     }
 }

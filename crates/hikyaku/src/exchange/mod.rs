@@ -21,7 +21,8 @@
 //!
 //! **Tags.** A receive looks at the frames of its source in their order. What is of another tag it sets aside, in private memory, and room
 //! and line are the sender's again. A sender may have a megabyte set aside: what comes after that stays in the buffer, where receives find
-//! it all the same, and soon the sender waits. So memory stays bounded, whatever is sent.
+//! it all the same, and soon the sender waits. So memory stays bounded, whatever is sent. A long message that is only announced takes none
+//! before it comes, and of announcements there are few: who sends more than fit its slots is not heard any more.
 //!
 //! **Room.** A sender knows how much it has written, and by a word in its own memory how many frames the receiver has given back; which bytes
 //! were theirs it has noted itself. So it never sends what there is no room for: it keeps the message and tries again when that word changes.

@@ -216,3 +216,80 @@ fn ranks_that_differ_in_their_buffers_are_told() {
     });
     assert!(results.unwrap().into_iter().all(|result| matches!(result, Err(Error::Mismatch { .. }))));
 }
+
+/// What a sender that rank 0 is does to one that receives, rank 1, in one of both kinds of memory.
+fn attack(attacker: fn(&Job, &Exchange<'_>) -> Result<()>, victim: fn(&Exchange<'_>)) {
+    for hosts in [1, 2] {
+        let ran = Sim::new(Machine::plain(), 2, 1).hosts(|rank| rank % hosts).time_limit(Duration::from_secs(20)).run(
+            |job| {
+                let exchange = job.exchange_with(BUFFERS)?;
+                match job.rank() {
+                    0 => attacker(job, &exchange)?,
+                    _ => victim(&exchange),
+                }
+                job.barrier()
+            },
+        );
+        ran.unwrap().results.into_iter().for_each(|result| result.unwrap());
+    }
+}
+
+fn misbehaves(result: Result<crate::matching::Matched>) -> bool {
+    matches!(result, Err(Error::PeerMisbehaved { rank: 0, .. }))
+}
+
+/// A sender announces long messages without end, and sends none: it is found out, and no memory is taken for them.
+#[test]
+fn announcements_without_end_are_no_messages() {
+    let announces = |job: &Job, exchange: &Exchange<'_>| {
+        for _ in 0..1000 {
+            if !exchange.only_announce(1 << 40, 1, 1)? {
+                job.progress();
+            }
+        }
+        Ok(())
+    };
+    attack(announces, |exchange| {
+        let mut into = [0u8; 1000];
+        assert!(misbehaves(exchange.recv(&mut into, 0, 2)));
+        assert!(misbehaves(exchange.recv(&mut into, 0, 1)));
+    });
+}
+
+/// A sender announces more than there is memory for, and what is wanted comes behind it through the same slot.
+#[test]
+fn what_is_announced_takes_no_memory() {
+    let announces = |_: &Job, exchange: &Exchange<'_>| {
+        exchange.only_announce(1 << 40, 1, 1)?;
+        (2..5).try_for_each(|tag| exchange.send(&[tag as u8; 1000], 1, tag))?;
+        exchange.send(&[5u8; 1000], 1, 5)
+    };
+    attack(announces, |exchange| {
+        let mut into = [0u8; 1000];
+        let behind = exchange.recv(&mut into, 0, 5);
+        assert!(matches!(behind, Err(Error::NoMemory { needed, .. }) if needed == 1 << 40), "{behind:?}");
+        for tag in 2..5 {
+            exchange.recv(&mut into, 0, tag).unwrap();
+            assert_eq!(into, [tag as u8; 1000]);
+        }
+        // What comes in its place is another one.
+        assert!(misbehaves(exchange.recv(&mut into, 0, 1)));
+        assert!(misbehaves(exchange.recv(&mut into, 0, 5)));
+    });
+}
+
+/// A message is as long as was announced, or its sender is not heard any more.
+#[test]
+fn messages_of_another_length_than_was_announced_are_none() {
+    fn announces<const BYTES: usize>(_: &Job, exchange: &Exchange<'_>) -> Result<()> {
+        exchange.only_announce(BYTES, 1, 1)?;
+        (2..6).try_for_each(|tag| exchange.send(&[tag as u8; 1000], 1, tag))
+    }
+    for attacker in [announces::<500>, announces::<5000>] {
+        attack(attacker, |exchange| {
+            let mut into = [0u8; 10_000];
+            assert!(misbehaves(exchange.recv(&mut into, 0, 5)));
+            assert!(misbehaves(exchange.recv(&mut into, 0, 2)));
+        });
+    }
+}

@@ -20,6 +20,7 @@ use super::state::routes::Routes;
 use super::state::transfer::TransferDesk;
 use super::state::window::Windows;
 use super::wire::message::{HANDLER_COUNT, LIBRARY_HANDLERS};
+use super::wire::target::Target;
 use crate::error::{Error, Result};
 use crate::memory::heap::Heap;
 use crate::memory::span::Span;
@@ -118,6 +119,8 @@ pub(crate) struct Base {
     pub own_areas: OwnAreas,
     /// Which of them peers have pinned.
     pub pins: Pins,
+    /// What this rank has pinned by ports that have ended, and what is still to be released.
+    pub left_pins: Mutex<Vec<Target>>,
     /// The own half of this rank's heap.
     pub own_heap: Mutex<Heap>,
     /// A rank whose messages made no sense, plus 1. Only told to the user: nothing is ordered by it.
@@ -190,6 +193,7 @@ impl Base {
             cross: (0..layout.count).map(|_| AtomicI32::new(0)).collect(),
             own_areas: OwnAreas::new(layout.ports),
             pins: Pins::default(),
+            left_pins: Mutex::default(),
             own_heap: Mutex::new(Heap::new(layout.heap_half_bytes, layout.heap_half_bytes)),
             misbehaved: AtomicU64::new(0),
             far: settings.far,

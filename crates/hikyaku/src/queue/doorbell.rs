@@ -99,6 +99,7 @@ impl Lanes {
                 self.idle[rank] = Some(0);
                 return Some(rank);
             }
+            self.readers[rank].tell_owed(job, memory);
             if let Some(idle) = &mut self.idle[rank] {
                 *idle = idle.saturating_add(1);
                 is_patient &= *idle < PATIENCE;

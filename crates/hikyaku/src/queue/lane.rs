@@ -196,7 +196,7 @@ impl Writer {
     #[inline(always)]
     pub fn write(&self, port: &Port, memory: &Memory, item: &[u8]) -> Result<()> {
         debug_assert!(item.len() <= self.shape.item && self.known_room() > 0);
-        let _busy = self.begin()?;
+        let _busy = self.begin(port)?;
         let number = self.written.get();
         let slot = self.start + self.shape.slot(number);
         let stamp = memory.word(self.reader, slot);
@@ -238,15 +238,17 @@ impl Writer {
     }
 
     #[inline(always)]
-    fn begin(&self) -> Result<Busy<'_>> {
+    fn begin(&self, port: &Port) -> Result<Busy<'_>> {
         match self.is_busy.replace(true) {
-            false => Ok(Busy(&self.is_busy)),
+            // Where memory is mapped, handlers run before anything is written. On the way to a far rank they may run when it is sent, so
+            // a panic of one waits: what was sent is counted.
+            false => Ok(Busy { of: &self.is_busy, _hold: (!port.ni().is_near(self.reader)).then(Hold::enter) }),
             true => Err(Error::InHandler),
         }
     }
 
     fn write_row(&self, port: &Port, memory: &Memory, items: &[u8], count: usize) -> Result<()> {
-        let _busy = self.begin()?;
+        let _busy = self.begin(port)?;
         let Shape { item, stride, .. } = self.shape;
         let number = self.written.get();
         let mut image = self.image.borrow_mut();
@@ -266,11 +268,15 @@ impl Writer {
 }
 
 /// Until it is dropped, by a panic too.
-struct Busy<'w>(&'w Cell<bool>);
+struct Busy<'w> {
+    of: &'w Cell<bool>,
+    _hold: Option<Hold>,
+}
 
 impl Drop for Busy<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
-        self.0.set(false);
+        self.of.set(false);
     }
 }
 
@@ -291,11 +297,13 @@ pub(crate) struct Reader {
     read: u64,
     /// What the writer was told last.
     said: u64,
+    /// It could not be told where nothing can be waited for.
+    is_owed: bool,
 }
 
 impl Reader {
     pub fn new(shape: Shape, writer: usize, start: usize, told: usize) -> Reader {
-        Reader { shape, writer, start, told, read: 0, said: 0 }
+        Reader { shape, writer, start, told, read: 0, said: 0, is_owed: false }
     }
 
     /// How many items were read.
@@ -339,6 +347,15 @@ impl Reader {
         let ahead = if planted(Bug::RoomToldEarly) { self.shape.quarter() / 2 } else { 0 };
         let told = Told::new(self.read + ahead, is_awake);
         self.said = self.read;
-        let _ = job.hint(memory.word(self.writer, self.told), told.0);
+        let told = job.hint(memory.word(self.writer, self.told), told.0);
+        self.is_owed = matches!(told, Err(Error::InHandler | Error::InFunction));
+    }
+
+    /// Tells the writer now, if that could not be done in a function that combines: there may have been no room on the way to a far rank.
+    #[inline(always)]
+    pub fn tell_owed(&mut self, job: &Job, memory: &Memory) {
+        if self.is_owed {
+            self.tell(job, memory, true);
+        }
     }
 }

@@ -15,7 +15,7 @@ use async_task::Runnable;
 use crossbeam_deque::{Injector, Stealer, Worker};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
@@ -81,12 +81,32 @@ pub(super) struct Core {
     counts: Box<[Line<Counts>]>,
     pub flags: Flags,
     pub askers: Askers,
+    /// How many workers that rest ask impatient ones now and then.
+    patrols: AtomicUsize,
     pub live: Live,
     is_failing: AtomicBool,
     failure: Mutex<Option<Failure>>,
     /// Who has opened the scope waits for its tasks.
     home_waits: AtomicBool,
     is_closed: AtomicBool,
+}
+
+/// A worker that rests asks futures now and then, until this is dropped.
+pub(super) struct Patrol<'c>(&'c Core);
+
+impl Patrol<'_> {
+    pub fn begin(core: &Core) -> Patrol<'_> {
+        core.patrols.fetch_add(1, Ordering::SeqCst);
+        Patrol(core)
+    }
+}
+
+impl Drop for Patrol<'_> {
+    fn drop(&mut self) {
+        self.0.patrols.fetch_sub(1, Ordering::SeqCst);
+        // It has something else to do, perhaps for long.
+        self.0.call_patrol();
+    }
 }
 
 /// What others take from a worker.
@@ -131,6 +151,7 @@ impl Core {
             counts: (0..=workers).map(|_| Line::default()).collect(),
             flags: Flags::default(),
             askers: Askers::default(),
+            patrols: AtomicUsize::new(0),
             live: Live::default(),
             is_failing: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -169,6 +190,18 @@ impl Core {
 
     pub fn rouse_all(&self) {
         self.ni.mine().bell.ring(self.ni.fences, self.crew);
+    }
+
+    /// Whether futures must be asked now and then, and no worker that rests does so.
+    pub fn lacks_patrol(&self) -> bool {
+        self.askers.are_impatient() && self.patrols.load(Ordering::SeqCst) == 0
+    }
+
+    /// If so, one that sleeps begins to.
+    pub fn call_patrol(&self) {
+        if self.lacks_patrol() {
+            self.rouse();
+        }
     }
 
     /// Whether any task was urgent so far.

@@ -172,6 +172,8 @@ impl Awaits for super::Events {}
 impl sealed::Asks for Tasks<'_, '_> {
     fn ask(&self, waker: &Waker) {
         self.core.askers.add(waker, true);
+        // All that rest may have begun to when there was nobody to ask.
+        self.core.call_patrol();
     }
 }
 

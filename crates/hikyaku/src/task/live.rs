@@ -161,16 +161,15 @@ impl<'scope> Tasks<'scope, '_> {
         &self,
         future: impl Future<Output = Result<R>> + Send + 'scope,
     ) -> Result<Joined<R>> {
-        let joint =
-            Arc::new(Mutex::new(Joint { result: None, is_over: false, is_cancelled: false, wakers: Vec::new() }));
+        let (own, other) = (None, None);
+        let joint = Arc::new(Mutex::new(Joint { result: None, is_over: false, is_cancelled: false, own, other }));
         let inside = Over(joint.clone());
         self.spawn(async move {
             let mut future = pin!(future);
             let result = poll_fn(|context| {
-                let is_cancelled = {
+                let (is_cancelled, _before) = {
                     let mut joint = lock_briefly(&inside.0);
-                    joint.watch(context.waker());
-                    joint.is_cancelled
+                    (joint.is_cancelled, keep(&mut joint.own, context.waker()))
                 };
                 if is_cancelled { Poll::Ready(None) } else { future.as_mut().poll(context).map(Some) }
             });
@@ -226,15 +225,18 @@ struct Joint<R> {
     result: Option<R>,
     is_over: bool,
     is_cancelled: bool,
-    /// Of the future itself, and of whoever awaits it.
-    wakers: Vec<Waker>,
+    /// Wakes the future itself.
+    own: Option<Waker>,
+    /// Wakes whoever awaits it: who has asked last, as there is one at a time.
+    other: Option<Waker>,
 }
 
-impl<R> Joint<R> {
-    fn watch(&mut self, waker: &Waker) {
-        if !self.wakers.iter().any(|known| known.will_wake(waker)) {
-            self.wakers.push(waker.clone());
-        }
+/// Keeps a waker. The one before is code of any executor, and is to be dropped where nothing is locked.
+#[must_use]
+fn keep(place: &mut Option<Waker>, waker: &Waker) -> Option<Waker> {
+    match place {
+        Some(known) if known.will_wake(waker) => None,
+        _ => place.replace(waker.clone()),
     }
 }
 
@@ -243,12 +245,13 @@ struct Over<R>(Arc<Mutex<Joint<R>>>);
 
 impl<R> Drop for Over<R> {
     fn drop(&mut self) {
-        let wakers = {
+        let (own, other) = {
             let mut joint = lock_briefly(&self.0);
             joint.is_over = true;
-            std::mem::take(&mut joint.wakers)
+            (joint.own.take(), joint.other.take())
         };
-        drop_quietly(wake_all(wakers));
+        drop(own);
+        drop_quietly(wake_all(other));
     }
 }
 
@@ -278,12 +281,12 @@ pub struct Joined<R>(Arc<Mutex<Joint<R>>>);
 impl<R> Joined<R> {
     /// Drops the future where it stands, if it has not ended.
     pub fn cancel(&self) {
-        let wakers = {
+        let own = {
             let mut joint = lock_briefly(&self.0);
             joint.is_cancelled = true;
-            if planted(Bug::CancelUntold) { Vec::new() } else { std::mem::take(&mut joint.wakers) }
+            if planted(Bug::CancelUntold) { None } else { joint.own.take() }
         };
-        drop_quietly(wake_all(wakers));
+        drop_quietly(wake_all(own));
     }
 }
 
@@ -291,11 +294,13 @@ impl<R> Future for Joined<R> {
     type Output = Option<R>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<R>> {
-        let mut joint = lock_briefly(&self.0);
-        if joint.is_over {
-            return Poll::Ready(joint.result.take());
-        }
-        joint.watch(context.waker());
+        let _before = {
+            let mut joint = lock_briefly(&self.0);
+            if joint.is_over {
+                return Poll::Ready(joint.result.take());
+            }
+            keep(&mut joint.other, context.waker())
+        };
         Poll::Pending
     }
 }

@@ -37,6 +37,10 @@
 //! is one load each; so no thread blocks for any of them. A flag is not consumed: a task that wants it back clears it, or awaits
 //! a count.
 //!
+//! **Turns.** A worker runs first what the last task has made ready, then what waits in its own queue, then what it finds elsewhere. That would
+//! let a future that gives way again and again, or a task that submits itself again, keep everything else waiting. So now and then a worker
+//! takes from all other places first.
+//!
 //! **Sleep.** A worker without work rests as every wait of the library does: it spins, yields, then sleeps at the bell of its rank, which
 //! whoever writes to this rank's memory rings. So a remote flag wakes a worker as it wakes a thread that waits for a word. Whoever makes a
 //! task ready wakes one worker that sleeps (`Bell::ring_one`); a worker that wakes up, finds work and sees more of it

@@ -1,6 +1,6 @@
 //! A thread that runs tasks, and rests when there are none.
 
-use super::core::{Core, Failure, NoUnwinding, Queues, Work};
+use super::core::{Core, Failure, NoUnwinding, Patrol, Queues, Work};
 use crate::error::Error;
 use crate::ni::{Hold, Port, Wait, background};
 use crate::planted::{Bug, planted};
@@ -16,6 +16,8 @@ const ASK_EVERY: Duration = Duration::from_millis(2);
 const FIRST_GAP: u32 = 8;
 /// Tasks between two looks for messages.
 const SERVE_EVERY: u32 = 16;
+/// And between two looks for what other workers do not come to.
+const STEAL_EVERY: u32 = 16 * SERVE_EVERY;
 /// A worker that is busy looks at awaited words after each task, or, if there are many, only after some: so many words for each task, and
 /// one for so much time. A look at a word takes some nanoseconds, so tasks that are long are kept from nothing, and those that are short
 /// from little.
@@ -42,6 +44,10 @@ pub(super) struct Local<'p> {
     gap: Cell<u32>,
     /// How often its bell was rung, as it has last seen.
     rung: Cell<u32>,
+    /// When it has last asked futures.
+    asked: Cell<Instant>,
+    /// Whose turn it is, of what is for this thread alone and of what comes from outside.
+    is_homes_turn: Cell<bool>,
     /// The worker that this thread was before.
     below: Cell<*const Local<'static>>,
 }
@@ -85,6 +91,8 @@ impl<'p> Local<'p> {
     pub fn new(core: Arc<Core>, port: &'p Port, index: usize, queues: Queues) -> Local<'p> {
         Local {
             looked: Cell::new(core.ni.now()),
+            asked: Cell::new(core.ni.now()),
+            is_homes_turn: Cell::new(true),
             core,
             port,
             index,
@@ -194,12 +202,20 @@ impl<'p> Local<'p> {
                 self.look_at_flags(true);
             }
         }
-        // What comes from elsewhere has its turn too.
-        if self.turns.get() % SERVE_EVERY == 1
-            && let Some(work) = self.take_from_outside()
-        {
-            self.share_next();
-            return Some(work);
+        // Tasks and futures that never cease keep nobody from looking again,
+        if !self.core.askers.is_empty() && self.core.ni.now() - self.asked.get() >= ASK_EVERY {
+            self.ask();
+        }
+        // nor anything that is ready: what comes from elsewhere has its turn, and what has waited here for longer.
+        if self.turns.get() % SERVE_EVERY == 1 {
+            let other = || if self.turns.get() % STEAL_EVERY == 1 { self.steal() } else { None };
+            if let Some(work) = self.take_from_outside().or_else(other) {
+                self.share_next();
+                return Some(work);
+            }
+            if !self.queues.usual.is_empty() {
+                self.share_next();
+            }
         }
         self.take().or_else(|| self.find_elsewhere())
     }
@@ -210,16 +226,15 @@ impl<'p> Local<'p> {
     }
 
     fn take_from_outside(&self) -> Option<Work> {
-        if self.index == 0
-            && !self.core.home.is_empty()
-            && let Some(work) = insist(|| self.core.home.steal())
-        {
-            return Some(work);
+        let Core { home, outside, .. } = &*self.core;
+        let from_home = || if self.index != 0 || home.is_empty() { None } else { insist(|| home.steal()) };
+        let from_outside =
+            || if outside.is_empty() { None } else { insist(|| outside.steal_batch_and_pop(&self.queues.usual)) };
+        // In turn, as there may be something for this thread all the time.
+        match self.is_homes_turn.replace(!self.is_homes_turn.get()) {
+            true => from_home().or_else(from_outside),
+            false => from_outside().or_else(from_home),
         }
-        if self.core.outside.is_empty() {
-            return None;
-        }
-        insist(|| self.core.outside.steal_batch_and_pop(&self.queues.usual))
     }
 
     fn steal(&self) -> Option<Work> {
@@ -295,6 +310,7 @@ impl<'p> Local<'p> {
 
     /// Futures look again.
     fn ask(&self) {
+        self.asked.set(self.core.ni.now());
         if let Some(panic) = self.core.askers.wake() {
             self.core.fail(Failure::Panic(panic));
         }
@@ -312,13 +328,15 @@ impl<'p> Local<'p> {
         if core.ni.spans_hosts() {
             wait = wait.always();
         }
-        if core.askers.are_impatient() {
+        let patrol = core.askers.are_impatient().then(|| Patrol::begin(core));
+        if patrol.is_some() {
             wait = wait.patrol(ASK_EVERY);
         }
         self.port.enter(&"tasks");
         // While a scope gives up, nothing else is raised.
         let _hold = core.is_failing().then(Hold::enter);
-        let ready = || self.look().map(Some).or_else(|| is_over(core).then_some(None));
+        let must_patrol = || patrol.is_none() && core.lacks_patrol();
+        let ready = || self.look().map(Some).or_else(|| (is_over(core) || must_patrol()).then_some(None));
         match catch_unwind(AssertUnwindSafe(|| self.port.wait_until(wait, ready))) {
             Ok(Ok(work)) => return work,
             Ok(Err(Error::Timeout { .. })) => self.ask(),

@@ -1,7 +1,7 @@
 //! Sending, by calls that return when the program may use its buffer again.
 
 use crate::error::{Error, Result};
-use crate::message::buffer::spot::{Buffer, copy_of};
+use crate::message::buffer::spot::{Buffer, Staged, copy_of};
 use crate::message::messages::{Messages, Mode};
 use crate::message::near::pair::NearPair;
 use crate::message::pair::Pair;
@@ -10,6 +10,7 @@ use crate::message::state::op::{SendOp, Stage};
 use crate::message::wire::layout::{EAGER_MAX, SHORT_MAX};
 use crate::ni::{Wait, refuse_in_handler};
 use bytemuck::Pod;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// How long a send that need not be waited for waits for a bounce buffer before it is offered instead.
@@ -43,7 +44,7 @@ impl Messages<'_> {
             return Ok(());
         }
         self.port.enter(&"send");
-        self.send_entry(data, rank, slot, slot)
+        self.send_entry(Buffer::of(data), rank, slot, slot)
     }
 
     /// Sends `data` to a rank that receives it by [`Messages::recv_any`]. These messages have slots of their own, apart from those of
@@ -68,23 +69,46 @@ impl Messages<'_> {
         self.port.enter(&"send_any");
         // Before the slot is reckoned with: it may be any number.
         self.core.check(rank, slot)?;
-        self.send_entry(bytemuck::cast_slice(data), rank, slot, self.core.slots + slot)
+        self.send_entry(Buffer::of(bytemuck::cast_slice(data)), rank, slot, self.core.slots + slot)
     }
 
-    fn send_entry(&self, data: &[u8], rank: usize, slot: usize, entry: usize) -> Result<()> {
+    /// Takes what sending some bytes to a rank takes of memory, for a layer above that first announces them: then the send does not fail for
+    /// want of it.
+    pub(crate) fn ready<'d>(&self, data: &'d [u8], rank: usize) -> Result<Ready<'d>> {
+        self.core.check(rank, 0)?;
+        let (ni, buffer, to) = (&self.core.ni, Buffer::of(data), self.core.rank_of(rank));
+        // Shorter ones go through buffers of the library.
+        let is_staged = data.len() > EAGER_MAX && ni.is_near(to) && buffer.needs_staging(ni, to);
+        let staged = if is_staged { Some(Staged::new(ni, data.len())?) } else { None };
+        let buffer = staged.as_ref().map_or(buffer, |staged| {
+            // SAFETY: a fresh part of the own heap, of the same size.
+            unsafe { buffer.copy_to(staged.buffer().start) };
+            staged.buffer()
+        });
+        Ok(Ready { buffer, _staged: staged, data: PhantomData })
+    }
+
+    /// [`Messages::send`] of such bytes.
+    pub(crate) fn send_ready(&self, data: &Ready<'_>, rank: usize, slot: usize) -> Result<()> {
+        self.port.enter(&"send");
+        self.send_entry(data.buffer, rank, slot, slot)
+    }
+
+    /// The buffer stays as it is during the call.
+    fn send_entry(&self, buffer: Buffer, rank: usize, slot: usize, entry: usize) -> Result<()> {
         self.core.check(rank, slot)?;
         self.core.enter(rank);
         let mode = self.mode.get();
-        if mode == Mode::Synchronous || data.len() > EAGER_MAX {
+        if mode == Mode::Synchronous || buffer.bytes > EAGER_MAX {
             // It waits once the receiver knows of it, so it is refused before.
             refuse_in_handler()?;
         }
         // SAFETY: the operation ends, or gives its buffer up, before this call returns.
-        let mut op = unsafe { self.core.begin_send(Buffer::of(data), rank, entry)? };
+        let mut op = unsafe { self.core.begin_send(buffer, rank, entry)? };
         op.synchronous = mode == Mode::Synchronous;
         op.may_lend = !matches!(mode, Mode::Spool(_));
         if let Mode::Spool(_) = mode {
-            self.core.check_spare(data.len())?;
+            self.core.check_spare(buffer.bytes)?;
             op.only_to_waiting = true;
         }
         let poked = if op.synchronous { Ok(false) } else { self.core.poke_send(&mut op) };
@@ -157,6 +181,14 @@ impl Messages<'_> {
         }
         waited?
     }
+}
+
+/// Bytes that can be sent; see [`Messages::ready`].
+pub(crate) struct Ready<'d> {
+    buffer: Buffer,
+    /// Where the receiver cannot reach the bytes themselves.
+    _staged: Option<Staged>,
+    data: PhantomData<&'d [u8]>,
 }
 
 /// A send that is withdrawn when this is dropped.

@@ -57,7 +57,8 @@ impl<'a, T: Pod> Pinned<'a, T> {
         Place { index: self.first.index.saturating_add(index), len: end, ..self.first }
     }
 
-    /// Releases the elements, after everything that this port has pushed to that rank.
+    /// Releases the elements, after everything that this port has pushed to that rank. In a handler, or in a function of a reduction, that
+    /// may be later, when this port next completes what it has started.
     pub fn release(self) -> Result<()> {
         let pinned = std::mem::ManuallyDrop::new(self);
         release(pinned.port, pinned.first)
@@ -68,9 +69,10 @@ impl<T> Drop for Pinned<'_, T> {
     fn drop(&mut self) {
         let by = &self.port.initiator;
         let Ground::Area(area) = self.first.ground else { return };
-        // A rank that is gone needs none. Where nothing can wait, it is ended when this port completes what it has started.
-        if std::thread::panicking() || matches!(by.release_area(area), Err(Error::InHandler | Error::InFunction)) {
-            by.let_go(area);
+        // A panic waits for nothing; a rank that is gone needs none.
+        match std::thread::panicking() {
+            true => by.let_go(area),
+            false => drop(by.release_area(area)),
         }
     }
 }
@@ -130,11 +132,8 @@ impl Port {
             return Err(Error::ForeignArea);
         }
         // Nobody else can take the area away meanwhile, nor can this rank without it.
-        let ended = self.await_unpinned(opened, timeout);
-        if ended.is_err() {
-            ni.pins.reopen(opened.key);
-        }
-        ended
+        let _reopens = Reopens(ni, opened.key);
+        self.await_unpinned(opened, timeout)
     }
 
     fn await_unpinned(&self, area: &Opened, timeout: Option<Duration>) -> Result<()> {
@@ -170,6 +169,15 @@ impl<T: Pod> Area<T> {
             // Another thread may wait for this.
             ni.notify(ni.rank, ANY);
         }
+    }
+}
+
+/// When this is dropped, also by the panic of a handler, an area can be pinned again, unless all its pins have ended.
+struct Reopens<'n>(&'n Ni, u64);
+
+impl Drop for Reopens<'_> {
+    fn drop(&mut self) {
+        self.0.pins.reopen(self.1);
     }
 }
 

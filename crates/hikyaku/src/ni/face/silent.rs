@@ -56,8 +56,16 @@ impl Port {
 
     /// Writes a word and wakes whoever waits for it, without asking whether it arrives: for what the other side finds out by itself
     /// if it does not. No flush waits for it; who frees the memory does ([`Initiator::settle_hints`](crate::ni::remote::initiator::Initiator::settle_hints)).
+    /// Nor does it wait for pushes before it, so to a rank whose memory is mapped here it comes from a function that combines, too.
     pub(crate) fn hint(&self, at: Place<'_, u64>, value: u64) -> Result<()> {
-        match self.initiator.ni.resolve(at, 1)? {
+        let ni = &self.initiator.ni;
+        if let Some(word) = self.initiator.word_to(&at) {
+            self.initiator.tick();
+            word.store(value, Ordering::Release);
+            ni.notify(at.rank, ni.watch_of(word.as_ptr().cast()));
+            return Ok(());
+        }
+        match ni.resolve(at, 1)? {
             Reach::Far(target) => {
                 self.initiator.note_hint(target.rank);
                 self.initiator.word_quietly(target, value)

@@ -78,6 +78,9 @@ impl Engine {
     /// Handles what has arrived, up to the first handler that panics; whether there was anything to do, and that panic.
     #[inline]
     pub fn run(&mut self, ni: &Base, intake: &Intake) -> (bool, Option<Panic>) {
+        if ni.lookout.has_left() {
+            self.outbox.release_left(ni);
+        }
         let mut worked = self.outbox.is_waiting() && self.outbox.flush(ni);
         if ni.far.is_some() {
             let (handled, panic) = self.run_far(ni, intake);

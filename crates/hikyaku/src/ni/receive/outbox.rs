@@ -115,6 +115,15 @@ impl Outbox {
         Ok(())
     }
 
+    /// Ends the pins that ports have left, which are as many as there is memory for.
+    #[cold]
+    pub fn release_left(&mut self, ni: &Base) {
+        for operation in ni.take_left_pins() {
+            let (packet, payload) = operation.to_private(token::QUIET);
+            let _ = self.send(ni, operation.at.rank, packet, &payload, usize::MAX);
+        }
+    }
+
     /// Whether so much waits to be sent to a rank that nothing should be sent on for others.
     pub fn is_crowded(&self, rank: usize) -> bool {
         self.waiting(rank) >= ONWARD_MAX

@@ -203,7 +203,7 @@ impl Initiator {
 impl Drop for Initiator {
     fn drop(&mut self) {
         self.end_transfers(None);
-        self.try_owed();
+        self.leave_owed();
         self.ni.give_lane(self.index, self.lane.take());
         self.ni.give_port(self.index);
     }

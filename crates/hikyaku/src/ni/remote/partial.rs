@@ -165,7 +165,7 @@ impl Initiator {
     /// Starts a push of what was packed; its token, until [`Initiator::end_transfer`].
     pub fn start_packed(&self, scope: u32, to: Target, packed: Packed) -> Result<u64> {
         self.may_start(to.rank)?;
-        let token = self.desk().open_packed((self.index, scope), to, Box::new(packed))?;
+        let token = self.desk().open_packed((self.index, scope), to, packed)?;
         self.start_pieces(to.rank, token)
     }
 

@@ -24,6 +24,8 @@ pub struct Lookout {
     spilled: AtomicU64,
     /// Packets of far ranks that were put off.
     put_off: AtomicU64,
+    /// Pins that ports have left to be released.
+    left: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +47,7 @@ impl Lookout {
             ring_count: AtomicU64::new(0),
             spilled: AtomicU64::new(0),
             put_off: AtomicU64::new(0),
+            left: AtomicU64::new(0),
         }
     }
 
@@ -58,6 +61,7 @@ impl Lookout {
             source != CLOSED && arrived(source as usize, ring.consumed.load(Ordering::Relaxed))
         }) || self.spilled.load(Ordering::Relaxed) > 0
             || self.put_off.load(Ordering::Relaxed) > 0
+            || self.has_left()
             || (0..self.seen.len()).any(|word| !self.knows(word, attached(word)))
     }
 
@@ -102,6 +106,17 @@ impl Lookout {
     /// Notes how many packets of far ranks were put off.
     pub fn note_put_off(&self, put_off: usize) {
         self.put_off.store(put_off as u64, Ordering::Relaxed);
+    }
+
+    /// Whether ports have left pins to be released.
+    #[inline(always)]
+    pub fn has_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed) > 0
+    }
+
+    /// Notes how many pins ports have left to be released. Under the lock of those.
+    pub fn note_left(&self, left: usize) {
+        self.left.store(left as u64, Ordering::Relaxed);
     }
 
     /// Notes how many messages of handlers wait for room.

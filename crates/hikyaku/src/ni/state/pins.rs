@@ -15,8 +15,10 @@ pub(crate) struct Pins(Mutex<Table>);
 struct Table {
     /// How many pins a rank has in an area.
     held: BTreeMap<(u64, usize), u64>,
-    /// Areas of which nothing can be pinned any more.
+    /// Areas of which nothing can be pinned now, as somebody waits to take them away.
     closed: BTreeSet<u64>,
+    /// And of which nothing can be pinned any more.
+    ended: BTreeSet<u64>,
 }
 
 impl Table {
@@ -34,7 +36,7 @@ impl Pins {
     /// A rank pins a part of an area, if that is there and not about to be taken away.
     pub fn pin(&self, key: u64, rank: usize, is_there: impl FnOnce() -> bool) -> bool {
         let mut table = self.table();
-        let may_be = !table.closed.contains(&key) && is_there();
+        let may_be = !table.closed.contains(&key) && !table.ended.contains(&key) && is_there();
         if may_be {
             *table.held.entry((key, rank)).or_default() += 1;
         }
@@ -57,14 +59,20 @@ impl Pins {
         self.table().holder(key, is_over)
     }
 
-    /// Nothing more of an area is pinned from now on. A rank that has pinned some of it before.
+    /// Nothing more of an area is pinned until it is reopened: a rank that has pinned some of it before. If there is none, nothing is any
+    /// more.
     pub fn close(&self, key: u64, is_over: impl Fn(usize) -> bool) -> Option<usize> {
         let mut table = self.table();
-        table.closed.insert(key);
-        table.holder(key, is_over)
+        let holder = table.holder(key, is_over);
+        if holder.is_some() {
+            table.closed.insert(key)
+        } else {
+            table.ended.insert(key)
+        };
+        holder
     }
 
-    /// An area stays after all.
+    /// An area stays after all, unless its pins have ended meanwhile.
     pub fn reopen(&self, key: u64) {
         self.table().closed.remove(&key);
     }
@@ -72,14 +80,16 @@ impl Pins {
     /// Takes all pins of an area away; there will be no others.
     pub fn end(&self, key: u64) {
         let mut table = self.table();
-        table.closed.insert(key);
+        table.ended.insert(key);
         table.held.retain(|(area, _), _| *area != key);
     }
 
     /// The area is gone.
     pub fn forget(&self, key: u64) {
         self.end(key);
-        self.reopen(key);
+        let mut table = self.table();
+        table.closed.remove(&key);
+        table.ended.remove(&key);
     }
 }
 
@@ -111,11 +121,16 @@ mod tests {
         let pins = Pins::default();
         assert!(pins.pin(5, 1, || true) && pins.pin(5, 3, || true));
         assert_eq!(pins.close(5, |rank| rank == 1), Some(3));
+        pins.reopen(5);
         assert_eq!(pins.close(5, |_| true), None);
+        pins.reopen(5);
+        assert!(!pins.pin(5, 2, || true), "nobody had pinned it any more");
         pins.end(5);
         assert_eq!(pins.holder(5, nobody), None);
-        assert!(!pins.pin(5, 1, || true));
+        pins.reopen(5);
+        assert!(!pins.pin(5, 1, || true), "there will be no others");
         pins.forget(5);
-        assert!(lock_briefly(&pins.0).closed.is_empty());
+        let table = lock_briefly(&pins.0);
+        assert!(table.closed.is_empty() && table.ended.is_empty());
     }
 }

@@ -21,7 +21,7 @@ use crate::ni::wire::token;
 use crate::planted::{Bug, planted};
 use crate::sync::brief::lock;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Requests of one transfer under way.
 const WINDOW: usize = 16;
@@ -65,7 +65,7 @@ struct Order {
     at: Target,
     form: Form,
     /// Of a copy: where it goes, and in the words that travel.
-    onward: Option<Box<(usize, [u8; ONWARD_BYTES])>>,
+    onward: Option<Arc<(usize, [u8; ONWARD_BYTES])>>,
     /// What its form leads to, if that is not the program's.
     kept: Option<Kept>,
     /// Pieces that were posted, and that were answered.
@@ -76,12 +76,13 @@ struct Order {
     trouble: Option<Trouble>,
 }
 
-/// What a transfer needs of its own as long as it is open.
+/// What a transfer needs of its own as long as it is open. The form has its address: it is shared, since whoever moves a box says that nobody
+/// else looks into it.
 #[derive(Debug)]
 #[expect(dead_code, reason = "read by the address in the form")]
 enum Kept {
-    Packed(Box<Packed>),
-    Marks(Box<[u64]>),
+    Packed(Arc<Packed>),
+    Marks(Arc<[u64]>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -203,8 +204,9 @@ impl TransferDesk {
     }
 
     /// A new push of parts that were packed.
-    pub fn open_packed(&self, owner: (usize, u32), to: Target, packed: Box<Packed>) -> Result<u64> {
-        let form = Form::Packed { packed: &*packed, pieces: packed.len() };
+    pub fn open_packed(&self, owner: (usize, u32), to: Target, packed: Packed) -> Result<u64> {
+        let packed = Arc::new(packed);
+        let form = Form::Packed { packed: Arc::as_ptr(&packed), pieces: packed.len() };
         // SAFETY: the order keeps it.
         let token = unsafe { self.open(owner, to, form)? };
         self.keep(token, Kept::Packed(packed));
@@ -222,7 +224,7 @@ impl TransferDesk {
         (into, unit, piece): (*mut u8, usize, usize),
         marks: Marks<'_>,
     ) -> Result<u64> {
-        let words: Box<[u64]> = (0..marks.words()).map(|index| marks.word(index)).collect();
+        let words: Arc<[u64]> = (0..marks.words()).map(|index| marks.word(index)).collect();
         let form = Form::Marked { into, unit, units: marks.units(), words: words.as_ptr(), piece };
         // SAFETY: the caller's promise; the order keeps the marks.
         let token = unsafe { self.open(owner, from, form)? };
@@ -352,7 +354,7 @@ impl TransferDesk {
 impl TransferDesk {
     /// A new copy of bytes of one rank to another: its token. It is closed when it is over.
     pub fn open_copy(&self, port: usize, from: Target, (bytes, piece): (usize, usize), onward: &Onward) -> Result<u64> {
-        let kept = Box::new((onward.to.rank, onward.encode()));
+        let kept = Arc::new((onward.to.rank, onward.encode()));
         let form = Form::Copy { onward: kept.1.as_ptr(), bytes, piece };
         // SAFETY: what it reads here are the words that the order keeps.
         let token = unsafe { self.open((port, COPIES), from, form)? };
