@@ -84,6 +84,7 @@ impl Pattern {
         Label { source, key: self.keys.key }
     }
 
+    #[inline]
     pub fn matches(self, source: u32, key: u64) -> bool {
         self.shape().label(source, key) == self.label()
     }

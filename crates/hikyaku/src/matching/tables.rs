@@ -2,6 +2,8 @@
 //!
 //! Both sides are found by labels, so it does not matter how many there are. A receive is listed once, under the label of its pattern.
 //! A message is listed under its label for every shape of pattern that receives have had, and besides in the order of its coming.
+//!
+//! The last receive and the last message are not listed before there is another one: mostly each is found, and gone, before.
 
 use super::arrival::{Arrival, Content, Envelope};
 use super::buffer::Room;
@@ -18,7 +20,11 @@ pub(super) struct Tables {
     receives: Chains<Receive, 1>,
     /// Those that wait, by the shapes of their patterns.
     waiting: Vec<Index>,
+    /// The last one, if it waits and is not listed.
+    last_receive: Option<u32>,
     arrivals: Chains<Arrival, ARRIVAL_CHAINS>,
+    /// The last one, if it is not listed.
+    last_arrival: Option<u32>,
     in_order: Chain,
     /// The same, by the shapes of the patterns that were asked for.
     listed: Vec<Index>,
@@ -107,7 +113,9 @@ impl Tables {
         Tables {
             receives: Chains::default(),
             waiting: vec![Index::new(Shape::EXACT, 0)],
+            last_receive: None,
             arrivals: Chains::default(),
+            last_arrival: None,
             in_order: Chain::EMPTY,
             listed: vec![Index::new(Shape::EXACT, 1)],
             next: first,
@@ -126,6 +134,7 @@ impl Tables {
     pub fn close(&mut self) {
         self.is_closed = true;
         self.arrivals = Chains::default();
+        self.last_arrival = None;
         self.in_order = Chain::EMPTY;
         self.listed = vec![Index::new(Shape::EXACT, 1)];
     }
@@ -222,6 +231,16 @@ impl Tables {
     /// The first of the receives that take a message.
     #[inline]
     fn first_waiting(&self, source: u32, key: u64) -> Option<u32> {
+        let takes = |receive: &Receive| receive.pattern.matches(source, key);
+        let last = || self.last_receive.filter(|number| self.receives.get(*number).is_some_and(takes));
+        match planted(Bug::LaterReceiveFirst) {
+            true => last().or_else(|| self.first_listed(source, key)),
+            false => self.first_listed(source, key).or_else(last),
+        }
+    }
+
+    #[inline]
+    fn first_listed(&self, source: u32, key: u64) -> Option<u32> {
         if let [exact] = &self.waiting[..] {
             return exact.first(exact.shape.label(source, key));
         }
@@ -234,8 +253,17 @@ impl Tables {
     }
 
     fn keep(&mut self, order: u64, arrival: Arrival) {
-        let (source, key) = (arrival.source, arrival.key);
         let number = self.arrivals.add(order, arrival);
+        // One that comes back is not the last.
+        let is_last = self.last_arrival.is_none_or(|last| self.arrivals.order(last) < order);
+        let listed = if is_last { self.last_arrival.replace(number) } else { Some(number) };
+        if let Some(number) = listed {
+            self.list_arrival(number);
+        }
+    }
+
+    fn list_arrival(&mut self, number: u32) {
+        let Some(&Arrival { source, key, .. }) = self.arrivals.get(number) else { return };
         self.arrivals.link(&mut self.in_order, 0, number);
         for index in &mut self.listed {
             let label = index.shape.label(source, key);
@@ -248,20 +276,36 @@ impl Tables {
     fn take(&mut self, pattern: Pattern) -> Option<(u64, Arrival)> {
         let number = self.first_arrival(pattern)?;
         let order = self.arrivals.order(number);
-        let Arrival { source, key, .. } = *self.arrivals.get(number)?;
+        if self.last_arrival == Some(number) {
+            self.last_arrival = None;
+        } else {
+            self.unlist_arrival(number);
+        }
+        self.arrivals.remove(number).map(|arrival| (order, arrival))
+    }
+
+    fn unlist_arrival(&mut self, number: u32) {
+        let Some(&Arrival { source, key, .. }) = self.arrivals.get(number) else { return };
         self.arrivals.unlink(&mut self.in_order, 0, number);
         for index in &mut self.listed {
             let label = index.shape.label(source, key);
             index.remove(&mut self.arrivals, label, number);
         }
-        self.arrivals.remove(number).map(|arrival| (order, arrival))
     }
 
     #[inline]
     fn first_arrival(&mut self, pattern: Pattern) -> Option<u32> {
-        if self.arrivals.len() == 0 {
-            return None;
+        let last = self.last_arrival;
+        // All that are listed came before it.
+        let has_listed = self.arrivals.len() > usize::from(last.is_some());
+        if has_listed && let Some(listed) = self.first_listed_arrival(pattern) {
+            return Some(listed);
         }
+        let matches = |arrival: &Arrival| pattern.matches(arrival.source, arrival.key);
+        last.filter(|number| self.arrivals.get(*number).is_some_and(matches))
+    }
+
+    fn first_listed_arrival(&mut self, pattern: Pattern) -> Option<u32> {
         match self.list_by(pattern.shape()) {
             Some(index) => index.first(pattern.label()),
             None => {
@@ -309,7 +353,9 @@ impl Tables {
         let number = self.receives.add(order, Receive { pattern, room, state: State::Waits });
         let id = ReceiveId { number, order };
         let Some((order, arrival)) = self.take(pattern) else {
-            self.list_receive(number, pattern);
+            if let Some(before) = self.last_receive.replace(number) {
+                self.list_receive(before);
+            }
             return (id, false);
         };
         match &arrival.content {
@@ -326,7 +372,8 @@ impl Tables {
     }
 
     #[inline]
-    fn list_receive(&mut self, number: u32, pattern: Pattern) {
+    fn list_receive(&mut self, number: u32) {
+        let Some(pattern) = self.receives.get(number).map(|receive| receive.pattern) else { return };
         let place = self.waiting.iter().position(|index| index.shape == pattern.shape()).unwrap_or_else(|| {
             if self.waiting.len() > SHAPES_KEPT {
                 self.waiting.retain(|index| !index.is_empty() || index.shape == Shape::EXACT);
@@ -339,6 +386,10 @@ impl Tables {
 
     #[inline]
     fn unlist_receive(&mut self, number: u32) {
+        if self.last_receive == Some(number) {
+            self.last_receive = None;
+            return;
+        }
         let Some(pattern) = self.receives.get(number).map(|receive| receive.pattern) else { return };
         if let Some(index) = self.waiting.iter_mut().find(|index| index.shape == pattern.shape()) {
             index.remove(&mut self.receives, pattern.label(), number);
