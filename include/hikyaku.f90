@@ -1,4 +1,4 @@
-! One-sided operations, active messages and reductions for Fortran: the calls of hikyaku.h. Fortran 2008.
+! One-sided operations, shared regions, queues, messages and reductions for Fortran: the calls of hikyaku.h. Fortran 2008.
 !
 ! Compile this file with your program, by the same compiler:
 !
@@ -31,8 +31,9 @@
 ! * Indexes, counts and the values of words are integers of 4 or 8 bytes.
 ! * Each subroutine has a last argument ierr, which gets HK_SUCCESS or a negative code; hk_last_error() then tells what went
 !   wrong. If ierr is left out, an error prints that text and ends the program.
-! * hk_push_start and hk_pull_start go on while the program computes: declare their arrays asynchronous, and use no sections
-!   with gaps.
+! * hk_push_start, hk_pull_start, hk_pull_stride_start and hk_pull_bitmap_start go on while the program computes: declare their
+!   arrays asynchronous, and use no sections with gaps. hk_push_stride_start and the like have taken what they write when they
+!   return.
 ! * A handler of active messages is a bind(C) subroutine of a module, with the interface hk_handler. The words of a message are
 !   hk_words(a, b, ...): up to six integers, all of 4 or all of 8 bytes. In a handler, hk_payload(message, x) copies the payload
 !   to an allocatable array x. A payload that is no whole number of elements is HK_ERR_INVALID. hk_try_send and hk_context_send may
@@ -42,8 +43,13 @@
 ! * area%each(index) is element `index` of the part of every recipient of a multicast. Recipients are a list of ranks, or named once by
 !   hk_recipients_create.
 ! * hk_isend and hk_irecv go on while the program computes, too. Their keys are integers of 4 or 8 bytes; hk_matched has the size of
-!   a message in bytes.
-! * Areas of one rank, status words, threads that serve and collective calls on blocks are only in C.
+!   a message in bytes. So do receives of parts, hk_irecv_stride and the like; hk_isend_stride and the like have taken what they
+!   send when they return. A bitmap may change when its call returns.
+! * region%at(index) is element `index` of a shared region.
+! * hk_queue_pop gives a pointer to items where they have landed: items(:, i) are the elements of one. It is good until the next
+!   hk_queue_pop, hk_queue_release or hk_queue_free.
+! * Regions, items of queues, twins and bitmaps that do not fit their arrays are HK_ERR_INVALID.
+! * Areas of one rank, pointers and chains, status words, threads that serve and collective calls on blocks are only in C.
 !   Messages by slots and groups are in fmpl.f90; a program may use both modules.
 
 module hikyaku
@@ -161,9 +167,9 @@ module hikyaku
     end type
 
     ! Blocks at equal distances: `count` blocks of `block` elements; in the array one begins `here` elements after the one before, in the
-    ! area `there` elements.
+    ! area `there` elements, which messages do without.
     type, public :: hk_stride
-        integer(int64) :: block, count, here, there
+        integer(int64) :: block, count, here, there = 0
     end type
 
     ! A push or a pull that goes on while the program computes.
@@ -220,12 +226,51 @@ module hikyaku
         integer(c_size_t) :: size = 0
     end type
 
+    ! A shared region, and how many bytes it has.
+    type, public :: hk_region
+        private
+        integer(c_int64_t) :: handle = 0
+        integer(c_size_t) :: bytes = 0
+    contains
+        procedure, private :: region_at_short, region_at_long
+        generic :: at => region_at_short, region_at_long
+    end type
+
+    ! An element of a shared region.
+    type, public :: hk_region_place
+        private
+        integer(c_int64_t) :: handle = 0
+        integer(int64) :: index = 0
+    end type
+
+    ! A remote queue, and how many bytes an item has.
+    type, public :: hk_queue
+        private
+        integer(c_int64_t) :: handle = 0
+        integer(c_size_t) :: bytes = 0
+    end type
+
+    ! Items of one rank, as C gives them: each begins `stride` bytes after the one before.
+    type, bind(C) :: c_popped
+        integer(c_int) :: rank
+        integer(c_size_t) :: count
+        type(c_ptr) :: items
+        integer(c_size_t) :: stride
+    end type
+
+    ! An array as C takes it: where it is, how many elements it has, and of how many bytes.
+    type :: c_array
+        type(c_ptr) :: start
+        integer(int64) :: count
+        integer :: bytes
+    end type
+
     ! Blocks as C takes them: in bytes.
     type, bind(C) :: c_stride
         integer(c_size_t) :: block, count, here, there
     end type
 
-    ! The handle as C takes it.
+    ! The handle as C takes it. Those of regions and queues look the same.
     type, bind(C) :: c_area
         integer(c_int64_t) :: handle
     end type
@@ -236,7 +281,8 @@ module hikyaku
               hk_context_reply, hk_context_retry, hk_mutex_create, hk_mutex_free, hk_lock, hk_try_lock, hk_unlock, &
               hk_counting_create, hk_counting_free, hk_counting_post, hk_counting_wait, hk_counting_test, hk_bitmap, &
               hk_recipients_create, hk_recipients_free, hk_matching_open, hk_matching_close, hk_request_test, hk_request_wait, &
-              hk_request_cancel
+              hk_request_cancel, hk_region_create, hk_region_free, hk_subscribe, hk_unsubscribe, hk_queue_create, hk_queue_free, &
+              hk_queue_release, hk_exchange_open, hk_exchange_close, hk_exchange_iprobe
 
     interface hk_alloc
         module procedure alloc_i4_short, alloc_i4_long, alloc_i8_short, alloc_i8_long, alloc_r4_short, alloc_r4_long, &
@@ -312,6 +358,48 @@ module hikyaku
     end interface
     public :: hk_push_diff
 
+    ! The same, which go on while the program computes.
+    interface hk_push_stride_start
+        module procedure push_stride_start_i4, push_stride_start_i8, push_stride_start_r4, push_stride_start_r8
+    end interface
+    public :: hk_push_stride_start
+
+    interface hk_pull_stride_start
+        module procedure pull_stride_start_i4, pull_stride_start_i8, pull_stride_start_r4, pull_stride_start_r8
+    end interface
+    public :: hk_pull_stride_start
+
+    interface hk_push_bitmap_start
+        module procedure push_bitmap_start_i4, push_bitmap_start_i8, push_bitmap_start_r4, push_bitmap_start_r8
+    end interface
+    public :: hk_push_bitmap_start
+
+    interface hk_pull_bitmap_start
+        module procedure pull_bitmap_start_i4, pull_bitmap_start_i8, pull_bitmap_start_r4, pull_bitmap_start_r8
+    end interface
+    public :: hk_pull_bitmap_start
+
+    interface hk_push_diff_start
+        module procedure push_diff_start_i4, push_diff_start_i8, push_diff_start_r4, push_diff_start_r8
+    end interface
+    public :: hk_push_diff_start
+
+    ! The same, then a word of the target.
+    interface hk_push_stride_notify
+        module procedure push_stride_notify_i4, push_stride_notify_i8, push_stride_notify_r4, push_stride_notify_r8
+    end interface
+    public :: hk_push_stride_notify
+
+    interface hk_push_bitmap_notify
+        module procedure push_bitmap_notify_i4, push_bitmap_notify_i8, push_bitmap_notify_r4, push_bitmap_notify_r8
+    end interface
+    public :: hk_push_bitmap_notify
+
+    interface hk_push_diff_notify
+        module procedure push_diff_notify_i4, push_diff_notify_i8, push_diff_notify_r4, push_diff_notify_r8
+    end interface
+    public :: hk_push_diff_notify
+
     ! To several ranks at once: whole, with a word of each, or parts.
     interface hk_mcast
         module procedure mcast_a_i4, mcast_b_i4, mcast_a_i8, mcast_b_i8, mcast_a_r4, mcast_b_r4, mcast_a_r8, &
@@ -362,6 +450,95 @@ module hikyaku
         module procedure iprobe_long, iprobe_short
     end interface
     public :: hk_iprobe
+
+    ! Messages of parts: blocks, those that are marked, those that have changed; a receive can also keep a twin.
+    interface hk_isend_stride
+        module procedure isend_stride_i4, isend_stride_i8, isend_stride_r4, isend_stride_r8
+    end interface
+    public :: hk_isend_stride
+
+    interface hk_isend_bitmap
+        module procedure isend_bitmap_i4, isend_bitmap_i8, isend_bitmap_r4, isend_bitmap_r8
+    end interface
+    public :: hk_isend_bitmap
+
+    interface hk_isend_diff
+        module procedure isend_diff_i4, isend_diff_i8, isend_diff_r4, isend_diff_r8
+    end interface
+    public :: hk_isend_diff
+
+    interface hk_irecv_stride
+        module procedure irecv_stride_i4, irecv_stride_i8, irecv_stride_r4, irecv_stride_r8
+    end interface
+    public :: hk_irecv_stride
+
+    interface hk_irecv_bitmap
+        module procedure irecv_bitmap_i4, irecv_bitmap_i8, irecv_bitmap_r4, irecv_bitmap_r8
+    end interface
+    public :: hk_irecv_bitmap
+
+    interface hk_irecv_twin
+        module procedure irecv_twin_i4, irecv_twin_i8, irecv_twin_r4, irecv_twin_r8
+    end interface
+    public :: hk_irecv_twin
+
+    interface hk_irecv_diff
+        module procedure irecv_diff_i4, irecv_diff_i8, irecv_diff_r4, irecv_diff_r8
+    end interface
+    public :: hk_irecv_diff
+
+    ! Message exchange.
+    interface hk_exchange_send
+        module procedure exchange_send_i4, exchange_send_i8, exchange_send_r4, exchange_send_r8
+    end interface
+    public :: hk_exchange_send
+
+    interface hk_exchange_recv
+        module procedure exchange_recv_i4, exchange_recv_i8, exchange_recv_r4, exchange_recv_r8
+    end interface
+    public :: hk_exchange_recv
+
+    ! Shared regions: this rank's copy is read, all copies are written.
+    interface hk_region_read
+        module procedure region_read_i4, region_read_i8, region_read_r4, region_read_r8
+    end interface
+    public :: hk_region_read
+
+    interface hk_region_read_twin
+        module procedure region_read_twin_i4, region_read_twin_i8, region_read_twin_r4, region_read_twin_r8
+    end interface
+    public :: hk_region_read_twin
+
+    interface hk_region_write
+        module procedure region_write_i4, region_write_i8, region_write_r4, region_write_r8
+    end interface
+    public :: hk_region_write
+
+    interface hk_region_write_diff
+        module procedure region_write_diff_i4, region_write_diff_i8, region_write_diff_r4, region_write_diff_r8
+    end interface
+    public :: hk_region_write_diff
+
+    interface hk_region_refresh
+        module procedure region_refresh_i4, region_refresh_i8, region_refresh_r4, region_refresh_r8
+    end interface
+    public :: hk_region_refresh
+
+    ! Remote queues.
+    interface hk_queue_push
+        module procedure queue_push_i4, queue_push_i8, queue_push_r4, queue_push_r8
+    end interface
+    public :: hk_queue_push
+
+    interface hk_queue_pop
+        module procedure queue_pop_i4, queue_pop_i8, queue_pop_r4, queue_pop_r8
+    end interface
+    public :: hk_queue_pop
+
+    ! An array as C takes it.
+    interface array_of
+        module procedure array_of_i4, array_of_i8, array_of_r4, array_of_r8
+    end interface
 
     ! Copies elements of any rank to any rank.
     interface hk_bcopy
@@ -917,6 +1094,305 @@ module hikyaku
             import :: c_int, hk_matched, hk_request
             type(hk_request), intent(inout) :: request
             type(hk_matched), intent(inout) :: matched
+            integer(c_int) :: code
+        end function
+        function c_push_stride_start(data, rank, area, offset, stride, transfer) &
+            bind(C, name='hk_push_stride_start') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t, c_stride
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_stride), value :: stride
+            integer(c_int64_t), intent(inout) :: transfer
+            integer(c_int) :: code
+        end function
+        function c_pull_stride_start(data, rank, area, offset, stride, transfer) &
+            bind(C, name='hk_pull_stride_start') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t, c_stride
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_stride), value :: stride
+            integer(c_int64_t), intent(inout) :: transfer
+            integer(c_int) :: code
+        end function
+        function c_push_bitmap_start(data, rank, area, offset, bitmap, unit, units, transfer) &
+            bind(C, name='hk_push_bitmap_start') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_ptr), value :: bitmap
+            integer(c_size_t), value :: unit, units
+            integer(c_int64_t), intent(inout) :: transfer
+            integer(c_int) :: code
+        end function
+        function c_pull_bitmap_start(data, rank, area, offset, bitmap, unit, units, transfer) &
+            bind(C, name='hk_pull_bitmap_start') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_ptr), value :: bitmap
+            integer(c_size_t), value :: unit, units
+            integer(c_int64_t), intent(inout) :: transfer
+            integer(c_int) :: code
+        end function
+        function c_push_diff_start(data, rank, area, offset, bytes, twin, unit, pushed, transfer) &
+            bind(C, name='hk_push_diff_start') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset, bytes
+            type(c_ptr), value :: twin
+            integer(c_size_t), value :: unit
+            integer(c_size_t), intent(inout) :: pushed
+            integer(c_int64_t), intent(inout) :: transfer
+            integer(c_int) :: code
+        end function
+        function c_push_stride_notify(data, rank, area, offset, stride, flag, flag_offset, value) &
+            bind(C, name='hk_push_stride_notify') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t, c_stride
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_stride), value :: stride
+            type(c_area), value :: flag
+            integer(c_size_t), value :: flag_offset
+            integer(c_int64_t), value :: value
+            integer(c_int) :: code
+        end function
+        function c_push_bitmap_notify(data, rank, area, offset, bitmap, unit, units, flag, flag_offset, value) &
+            bind(C, name='hk_push_bitmap_notify') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset
+            type(c_ptr), value :: bitmap
+            integer(c_size_t), value :: unit, units
+            type(c_area), value :: flag
+            integer(c_size_t), value :: flag_offset
+            integer(c_int64_t), value :: value
+            integer(c_int) :: code
+        end function
+        function c_push_diff_notify(data, rank, area, offset, bytes, twin, unit, flag, flag_offset, value, pushed) &
+            bind(C, name='hk_push_diff_notify') result(code)
+            import :: c_area, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset, bytes
+            type(c_ptr), value :: twin
+            integer(c_size_t), value :: unit
+            type(c_area), value :: flag
+            integer(c_size_t), value :: flag_offset
+            integer(c_int64_t), value :: value
+            integer(c_size_t), intent(inout) :: pushed
+            integer(c_int) :: code
+        end function
+        function c_isend_stride(data, stride, rank, key, request) bind(C, name='hk_isend_stride') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_stride, hk_request
+            type(c_ptr), value :: data
+            type(c_stride), value :: stride
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: key
+            type(hk_request), intent(inout) :: request
+            integer(c_int) :: code
+        end function
+        function c_isend_bitmap(data, bitmap, unit, units, rank, key, request) bind(C, name='hk_isend_bitmap') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t, hk_request
+            type(c_ptr), value :: data, bitmap
+            integer(c_size_t), value :: unit, units
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: key
+            type(hk_request), intent(inout) :: request
+            integer(c_int) :: code
+        end function
+        function c_isend_diff(data, bytes, twin, unit, rank, key, sent, request) bind(C, name='hk_isend_diff') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t, hk_request
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: bytes
+            type(c_ptr), value :: twin
+            integer(c_size_t), value :: unit
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: key
+            integer(c_size_t), intent(inout) :: sent
+            type(hk_request), intent(inout) :: request
+            integer(c_int) :: code
+        end function
+        function c_irecv_stride(data, stride, rank, key, ignored, request) bind(C, name='hk_irecv_stride') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_stride, hk_request
+            type(c_ptr), value :: data
+            type(c_stride), value :: stride
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: key, ignored
+            type(hk_request), intent(inout) :: request
+            integer(c_int) :: code
+        end function
+        function c_irecv_bitmap(data, bitmap, unit, units, rank, key, ignored, request) &
+            bind(C, name='hk_irecv_bitmap') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t, hk_request
+            type(c_ptr), value :: data, bitmap
+            integer(c_size_t), value :: unit, units
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: key, ignored
+            type(hk_request), intent(inout) :: request
+            integer(c_int) :: code
+        end function
+        function c_irecv_twin(data, bytes, twin, rank, key, ignored, request) bind(C, name='hk_irecv_twin') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t, hk_request
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: bytes
+            type(c_ptr), value :: twin
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: key, ignored
+            type(hk_request), intent(inout) :: request
+            integer(c_int) :: code
+        end function
+        function c_irecv_diff(data, bytes, unit, rank, key, ignored, request) bind(C, name='hk_irecv_diff') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t, hk_request
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: bytes, unit
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: key, ignored
+            type(hk_request), intent(inout) :: request
+            integer(c_int) :: code
+        end function
+        function c_exchange_open(messages, bytes) bind(C, name='hk_exchange_open') result(code)
+            import :: c_int, c_size_t
+            integer(c_size_t), value :: messages, bytes
+            integer(c_int) :: code
+        end function
+        function c_exchange_close() bind(C, name='hk_exchange_close') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function c_exchange_send(data, bytes, rank, tag) bind(C, name='hk_exchange_send') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: bytes
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: tag
+            integer(c_int) :: code
+        end function
+        function c_exchange_recv(data, bytes, rank, tag, ignored, timeout_ms, matched) &
+            bind(C, name='hk_exchange_recv') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t, hk_matched
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: bytes
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: tag, ignored
+            integer(c_int), value :: timeout_ms
+            type(hk_matched), intent(inout) :: matched
+            integer(c_int) :: code
+        end function
+        function c_exchange_iprobe(rank, tag, ignored, matched) bind(C, name='hk_exchange_iprobe') result(code)
+            import :: c_int, c_int64_t, hk_matched
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: tag, ignored
+            type(hk_matched), intent(inout) :: matched
+            integer(c_int) :: code
+        end function
+        function c_region_create(home, bytes, region) bind(C, name='hk_region_create') result(code)
+            import :: c_int, c_int64_t, c_size_t
+            integer(c_int), value :: home
+            integer(c_size_t), value :: bytes
+            integer(c_int64_t), intent(inout) :: region
+            integer(c_int) :: code
+        end function
+        function c_region_free(region) bind(C, name='hk_region_free') result(code)
+            import :: c_area, c_int
+            type(c_area), value :: region
+            integer(c_int) :: code
+        end function
+        function c_subscribe(region) bind(C, name='hk_subscribe') result(code)
+            import :: c_area, c_int
+            type(c_area), value :: region
+            integer(c_int) :: code
+        end function
+        function c_unsubscribe(region) bind(C, name='hk_unsubscribe') result(code)
+            import :: c_area, c_int
+            type(c_area), value :: region
+            integer(c_int) :: code
+        end function
+        function c_region_read(data, region, offset, bytes) bind(C, name='hk_region_read') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            type(c_area), value :: region
+            integer(c_size_t), value :: offset, bytes
+            integer(c_int) :: code
+        end function
+        function c_region_read_twin(data, region, twin) bind(C, name='hk_region_read_twin') result(code)
+            import :: c_area, c_int, c_ptr
+            type(c_ptr), value :: data
+            type(c_area), value :: region
+            type(c_ptr), value :: twin
+            integer(c_int) :: code
+        end function
+        function c_region_write(data, region, offset, bytes) bind(C, name='hk_region_write') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            type(c_area), value :: region
+            integer(c_size_t), value :: offset, bytes
+            integer(c_int) :: code
+        end function
+        function c_region_write_diff(data, region, twin, unit, written) bind(C, name='hk_region_write_diff') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            type(c_area), value :: region
+            type(c_ptr), value :: twin
+            integer(c_size_t), value :: unit
+            integer(c_size_t), intent(inout) :: written
+            integer(c_int) :: code
+        end function
+        function c_region_refresh(data, region, twin, unit, changed) bind(C, name='hk_region_refresh') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            type(c_area), value :: region
+            type(c_ptr), value :: twin
+            integer(c_size_t), value :: unit
+            integer(c_size_t), intent(inout) :: changed
+            integer(c_int) :: code
+        end function
+        function c_queue_create(owner, capacity, bytes, queue) bind(C, name='hk_queue_create') result(code)
+            import :: c_int, c_int64_t, c_size_t
+            integer(c_int), value :: owner
+            integer(c_size_t), value :: capacity, bytes
+            integer(c_int64_t), intent(inout) :: queue
+            integer(c_int) :: code
+        end function
+        function c_queue_free(queue) bind(C, name='hk_queue_free') result(code)
+            import :: c_area, c_int
+            type(c_area), value :: queue
+            integer(c_int) :: code
+        end function
+        function c_queue_push(queue, items, count, timeout_ms, pushed) bind(C, name='hk_queue_push') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_area), value :: queue
+            type(c_ptr), value :: items
+            integer(c_size_t), value :: count
+            integer(c_int), value :: timeout_ms
+            integer(c_size_t), intent(inout) :: pushed
+            integer(c_int) :: code
+        end function
+        function c_queue_pop(queue, most, timeout_ms, popped) bind(C, name='hk_queue_pop') result(code)
+            import :: c_area, c_int, c_popped, c_size_t
+            type(c_area), value :: queue
+            integer(c_size_t), value :: most
+            integer(c_int), value :: timeout_ms
+            type(c_popped), intent(inout) :: popped
+            integer(c_int) :: code
+        end function
+        function c_queue_release(queue) bind(C, name='hk_queue_release') result(code)
+            import :: c_area, c_int
+            type(c_area), value :: queue
             integer(c_int) :: code
         end function
         function c_bcopy(from_rank, from, from_offset, to_rank, to, to_offset, bytes) bind(C, name='hk_bcopy') result(code)
@@ -3428,6 +3904,475 @@ contains
         if (present(pushed)) pushed = changed
     end subroutine
 
+    ! ---- what the calls below have in common
+
+    ! An array as C takes it. Its address stays right, since arrays are handed on without gaps.
+    pure function array_of_i4(data) result(array)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(c_array) :: array
+        array = c_array(c_loc(data), size(data, kind=int64), 4)
+    end function
+
+    pure function array_of_i8(data) result(array)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(c_array) :: array
+        array = c_array(c_loc(data), size(data, kind=int64), 8)
+    end function
+
+    pure function array_of_r4(data) result(array)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(c_array) :: array
+        array = c_array(c_loc(data), size(data, kind=int64), 4)
+    end function
+
+    pure function array_of_r8(data) result(array)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(c_array) :: array
+        array = c_array(c_loc(data), size(data, kind=int64), 8)
+    end function
+
+    ! The number in a key, a value or a count, which is an integer of 4 or 8 bytes; else an error is given.
+    function has_number(given, number, ierr) result(is_one)
+        class(*), intent(in) :: given
+        integer(int64), intent(out) :: number
+        integer, intent(out), optional :: ierr
+        logical :: is_one
+        number = 0
+        is_one = .true.
+        select type (given)
+        type is (integer(int32))
+            number = given
+        type is (integer(int64))
+            number = given
+        class default
+            is_one = .false.
+            call refuse('keys, values and counts are integers of 4 or 8 bytes', ierr)
+        end select
+    end function
+
+    ! So many units have changed, if somebody asks.
+    subroutine tell(count, asked)
+        integer(c_size_t), intent(in) :: count
+        integer(int64), intent(out), optional :: asked
+        if (present(asked)) asked = count
+    end subroutine
+
+    ! ---- parts that are started, or that tell of themselves
+
+    subroutine push_stride_start(data, to, stride, transfer, ierr)
+        type(c_array), intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        type(hk_transfer), intent(inout) :: transfer
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, data%count, ierr)) return
+        call give(c_push_stride_start(data%start, to%rank, c_area(to%handle), offset_of(to%index, data%bytes), &
+                  in_bytes(stride, data%bytes), transfer%handle), ierr)
+    end subroutine
+
+    subroutine pull_stride_start(data, from, stride, transfer, ierr)
+        type(c_array), intent(in) :: data
+        type(hk_place), intent(in) :: from
+        type(hk_stride), intent(in) :: stride
+        type(hk_transfer), intent(inout) :: transfer
+        integer, intent(out), optional :: ierr
+        if (.not. has_blocks(stride, data%count, ierr)) return
+        call give(c_pull_stride_start(data%start, from%rank, c_area(from%handle), offset_of(from%index, data%bytes), &
+                  in_bytes(stride, data%bytes), transfer%handle), ierr)
+    end subroutine
+
+    subroutine push_bitmap_start(data, to, bitmap, transfer, ierr)
+        type(c_array), intent(in) :: data
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_transfer), intent(inout) :: transfer
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, data%count, ierr)) return
+        call give(c_push_bitmap_start(data%start, to%rank, c_area(to%handle), offset_of(to%index, data%bytes), c_loc(bitmap), &
+                  int(data%bytes, c_size_t), data%count, transfer%handle), ierr)
+    end subroutine
+
+    subroutine pull_bitmap_start(data, from, bitmap, transfer, ierr)
+        type(c_array), intent(in) :: data
+        type(hk_place), intent(in) :: from
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_transfer), intent(inout) :: transfer
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, data%count, ierr)) return
+        call give(c_pull_bitmap_start(data%start, from%rank, c_area(from%handle), offset_of(from%index, data%bytes), &
+                  c_loc(bitmap), int(data%bytes, c_size_t), data%count, transfer%handle), ierr)
+    end subroutine
+
+    subroutine push_diff_start(data, to, twin, transfer, pushed, ierr)
+        type(c_array), intent(in) :: data, twin
+        type(hk_place), intent(in) :: to
+        type(hk_transfer), intent(inout) :: transfer
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: changed
+        changed = 0
+        call tell(changed, pushed)
+        if (.not. are_twins(data%count, twin%count, ierr)) return
+        call give(c_push_diff_start(data%start, to%rank, c_area(to%handle), offset_of(to%index, data%bytes), &
+                  data%count * data%bytes, twin%start, int(data%bytes, c_size_t), changed, transfer%handle), ierr)
+        call tell(changed, pushed)
+    end subroutine
+
+    subroutine push_stride_notify(data, to, stride, flag, value, ierr)
+        type(c_array), intent(in) :: data
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        if (.not. has_number(value, word, ierr)) return
+        if (.not. has_blocks(stride, data%count, ierr)) return
+        call give(c_push_stride_notify(data%start, to%rank, c_area(to%handle), offset_of(to%index, data%bytes), &
+                  in_bytes(stride, data%bytes), c_area(flag%handle), offset_of(flag%index, 8), word), ierr)
+    end subroutine
+
+    subroutine push_bitmap_notify(data, to, bitmap, flag, value, ierr)
+        type(c_array), intent(in) :: data
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        if (.not. has_number(value, word, ierr)) return
+        if (.not. has_bits(bitmap, data%count, ierr)) return
+        call give(c_push_bitmap_notify(data%start, to%rank, c_area(to%handle), offset_of(to%index, data%bytes), c_loc(bitmap), &
+                  int(data%bytes, c_size_t), data%count, c_area(flag%handle), offset_of(flag%index, 8), word), ierr)
+    end subroutine
+
+    subroutine push_diff_notify(data, to, twin, flag, value, pushed, ierr)
+        type(c_array), intent(in) :: data, twin
+        type(hk_place), intent(in) :: to
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        integer(c_size_t) :: changed
+        changed = 0
+        call tell(changed, pushed)
+        if (.not. has_number(value, word, ierr)) return
+        if (.not. are_twins(data%count, twin%count, ierr)) return
+        call give(c_push_diff_notify(data%start, to%rank, c_area(to%handle), offset_of(to%index, data%bytes), &
+                  data%count * data%bytes, twin%start, int(data%bytes, c_size_t), c_area(flag%handle), offset_of(flag%index, 8), &
+                  word, changed), ierr)
+        call tell(changed, pushed)
+    end subroutine
+
+    subroutine push_stride_start_i4(data, to, stride, transfer, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_stride_start(array_of(data), to, stride, transfer, ierr)
+    end subroutine
+
+    subroutine push_stride_start_i8(data, to, stride, transfer, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_stride_start(array_of(data), to, stride, transfer, ierr)
+    end subroutine
+
+    subroutine push_stride_start_r4(data, to, stride, transfer, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_stride_start(array_of(data), to, stride, transfer, ierr)
+    end subroutine
+
+    subroutine push_stride_start_r8(data, to, stride, transfer, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_stride_start(array_of(data), to, stride, transfer, ierr)
+    end subroutine
+
+    subroutine pull_stride_start_i4(data, from, stride, transfer, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_stride), intent(in) :: stride
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_stride_start(array_of(data), from, stride, transfer, ierr)
+    end subroutine
+
+    subroutine pull_stride_start_i8(data, from, stride, transfer, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_stride), intent(in) :: stride
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_stride_start(array_of(data), from, stride, transfer, ierr)
+    end subroutine
+
+    subroutine pull_stride_start_r4(data, from, stride, transfer, ierr)
+        real(real32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_stride), intent(in) :: stride
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_stride_start(array_of(data), from, stride, transfer, ierr)
+    end subroutine
+
+    subroutine pull_stride_start_r8(data, from, stride, transfer, ierr)
+        real(real64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        type(hk_stride), intent(in) :: stride
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_stride_start(array_of(data), from, stride, transfer, ierr)
+    end subroutine
+
+    subroutine push_bitmap_start_i4(data, to, bitmap, transfer, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_bitmap_start(array_of(data), to, bitmap, transfer, ierr)
+    end subroutine
+
+    subroutine push_bitmap_start_i8(data, to, bitmap, transfer, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_bitmap_start(array_of(data), to, bitmap, transfer, ierr)
+    end subroutine
+
+    subroutine push_bitmap_start_r4(data, to, bitmap, transfer, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_bitmap_start(array_of(data), to, bitmap, transfer, ierr)
+    end subroutine
+
+    subroutine push_bitmap_start_r8(data, to, bitmap, transfer, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call push_bitmap_start(array_of(data), to, bitmap, transfer, ierr)
+    end subroutine
+
+    subroutine pull_bitmap_start_i4(data, from, bitmap, transfer, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_bitmap_start(array_of(data), from, bitmap, transfer, ierr)
+    end subroutine
+
+    subroutine pull_bitmap_start_i8(data, from, bitmap, transfer, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_bitmap_start(array_of(data), from, bitmap, transfer, ierr)
+    end subroutine
+
+    subroutine pull_bitmap_start_r4(data, from, bitmap, transfer, ierr)
+        real(real32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_bitmap_start(array_of(data), from, bitmap, transfer, ierr)
+    end subroutine
+
+    subroutine pull_bitmap_start_r8(data, from, bitmap, transfer, ierr)
+        real(real64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_place), intent(in) :: from
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer, intent(out), optional :: ierr
+        call pull_bitmap_start(array_of(data), from, bitmap, transfer, ierr)
+    end subroutine
+
+    subroutine push_diff_start_i4(data, to, twin, transfer, pushed, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int32), target, contiguous, intent(inout) :: twin(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call push_diff_start(array_of(data), to, array_of(twin), transfer, pushed, ierr)
+    end subroutine
+
+    subroutine push_diff_start_i8(data, to, twin, transfer, pushed, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(inout) :: twin(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call push_diff_start(array_of(data), to, array_of(twin), transfer, pushed, ierr)
+    end subroutine
+
+    subroutine push_diff_start_r4(data, to, twin, transfer, pushed, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        real(real32), target, contiguous, intent(inout) :: twin(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call push_diff_start(array_of(data), to, array_of(twin), transfer, pushed, ierr)
+    end subroutine
+
+    subroutine push_diff_start_r8(data, to, twin, transfer, pushed, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        real(real64), target, contiguous, intent(inout) :: twin(:)
+        type(hk_transfer), intent(out) :: transfer
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call push_diff_start(array_of(data), to, array_of(twin), transfer, pushed, ierr)
+    end subroutine
+
+    subroutine push_stride_notify_i4(data, to, stride, flag, value, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call push_stride_notify(array_of(data), to, stride, flag, value, ierr)
+    end subroutine
+
+    subroutine push_stride_notify_i8(data, to, stride, flag, value, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call push_stride_notify(array_of(data), to, stride, flag, value, ierr)
+    end subroutine
+
+    subroutine push_stride_notify_r4(data, to, stride, flag, value, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call push_stride_notify(array_of(data), to, stride, flag, value, ierr)
+    end subroutine
+
+    subroutine push_stride_notify_r8(data, to, stride, flag, value, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        type(hk_stride), intent(in) :: stride
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call push_stride_notify(array_of(data), to, stride, flag, value, ierr)
+    end subroutine
+
+    subroutine push_bitmap_notify_i4(data, to, bitmap, flag, value, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call push_bitmap_notify(array_of(data), to, bitmap, flag, value, ierr)
+    end subroutine
+
+    subroutine push_bitmap_notify_i8(data, to, bitmap, flag, value, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call push_bitmap_notify(array_of(data), to, bitmap, flag, value, ierr)
+    end subroutine
+
+    subroutine push_bitmap_notify_r4(data, to, bitmap, flag, value, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call push_bitmap_notify(array_of(data), to, bitmap, flag, value, ierr)
+    end subroutine
+
+    subroutine push_bitmap_notify_r8(data, to, bitmap, flag, value, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: ierr
+        call push_bitmap_notify(array_of(data), to, bitmap, flag, value, ierr)
+    end subroutine
+
+    subroutine push_diff_notify_i4(data, to, twin, flag, value, pushed, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int32), target, contiguous, intent(inout) :: twin(:)
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call push_diff_notify(array_of(data), to, array_of(twin), flag, value, pushed, ierr)
+    end subroutine
+
+    subroutine push_diff_notify_i8(data, to, twin, flag, value, pushed, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(inout) :: twin(:)
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call push_diff_notify(array_of(data), to, array_of(twin), flag, value, pushed, ierr)
+    end subroutine
+
+    subroutine push_diff_notify_r4(data, to, twin, flag, value, pushed, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        real(real32), target, contiguous, intent(inout) :: twin(:)
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call push_diff_notify(array_of(data), to, array_of(twin), flag, value, pushed, ierr)
+    end subroutine
+
+    subroutine push_diff_notify_r8(data, to, twin, flag, value, pushed, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        real(real64), target, contiguous, intent(inout) :: twin(:)
+        type(hk_area_word), intent(in) :: flag
+        class(*), intent(in) :: value
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call push_diff_notify(array_of(data), to, array_of(twin), flag, value, pushed, ierr)
+    end subroutine
+
     ! ---- multicast
 
     ! Names recipients, each once.
@@ -4277,6 +5222,1031 @@ contains
         integer(int64), intent(in), optional :: ignored
         integer, intent(out), optional :: ierr
         call give(c_irecv(c_loc(data), size(data, kind=c_size_t) * 8, rank, int(key, int64), bits(ignored), request), ierr)
+    end subroutine
+
+    ! ---- messages of parts
+
+    ! Blocks as C takes them, of a message: there is no area in which they could overlap, whatever `there` is.
+    pure function blocks_here(stride, bytes) result(blocks)
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: bytes
+        type(c_stride) :: blocks
+        blocks = in_bytes(stride, bytes)
+        blocks%there = blocks%here
+    end function
+
+    subroutine isend_stride(data, stride, rank, key, request, ierr)
+        type(c_array), intent(in) :: data
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(inout) :: request
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        if (.not. has_number(key, word, ierr)) return
+        if (.not. has_blocks(stride, data%count, ierr)) return
+        call give(c_isend_stride(data%start, blocks_here(stride, data%bytes), rank, word, request), ierr)
+    end subroutine
+
+    subroutine isend_bitmap(data, bitmap, rank, key, request, ierr)
+        type(c_array), intent(in) :: data
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(inout) :: request
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        if (.not. has_number(key, word, ierr)) return
+        if (.not. has_bits(bitmap, data%count, ierr)) return
+        call give(c_isend_bitmap(data%start, c_loc(bitmap), int(data%bytes, c_size_t), data%count, rank, word, request), ierr)
+    end subroutine
+
+    subroutine isend_diff(data, twin, rank, key, request, sent, ierr)
+        type(c_array), intent(in) :: data, twin
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(inout) :: request
+        integer(int64), intent(out), optional :: sent
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        integer(c_size_t) :: changed
+        changed = 0
+        call tell(changed, sent)
+        if (.not. has_number(key, word, ierr)) return
+        if (.not. are_twins(data%count, twin%count, ierr)) return
+        call give(c_isend_diff(data%start, data%count * data%bytes, twin%start, int(data%bytes, c_size_t), rank, word, changed, &
+                  request), ierr)
+        call tell(changed, sent)
+    end subroutine
+
+    subroutine irecv_stride(data, stride, rank, key, request, ignored, ierr)
+        type(c_array), intent(in) :: data
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(inout) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        if (.not. has_number(key, word, ierr)) return
+        if (.not. has_blocks(stride, data%count, ierr)) return
+        call give(c_irecv_stride(data%start, blocks_here(stride, data%bytes), rank, word, bits(ignored), request), ierr)
+    end subroutine
+
+    subroutine irecv_bitmap(data, bitmap, rank, key, request, ignored, ierr)
+        type(c_array), intent(in) :: data
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(inout) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        if (.not. has_number(key, word, ierr)) return
+        if (.not. has_bits(bitmap, data%count, ierr)) return
+        call give(c_irecv_bitmap(data%start, c_loc(bitmap), int(data%bytes, c_size_t), data%count, rank, word, bits(ignored), &
+                  request), ierr)
+    end subroutine
+
+    subroutine irecv_twin(data, twin, rank, key, request, ignored, ierr)
+        type(c_array), intent(in) :: data, twin
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(inout) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        if (.not. has_number(key, word, ierr)) return
+        if (.not. are_twins(data%count, twin%count, ierr)) return
+        call give(c_irecv_twin(data%start, data%count * data%bytes, twin%start, rank, word, bits(ignored), request), ierr)
+    end subroutine
+
+    subroutine irecv_diff(data, rank, key, request, ignored, ierr)
+        type(c_array), intent(in) :: data
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(inout) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        if (.not. has_number(key, word, ierr)) return
+        call give(c_irecv_diff(data%start, data%count * data%bytes, int(data%bytes, c_size_t), rank, word, bits(ignored), &
+                  request), ierr)
+    end subroutine
+
+    subroutine isend_stride_i4(data, stride, rank, key, request, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call isend_stride(array_of(data), stride, rank, key, request, ierr)
+    end subroutine
+
+    subroutine isend_stride_i8(data, stride, rank, key, request, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call isend_stride(array_of(data), stride, rank, key, request, ierr)
+    end subroutine
+
+    subroutine isend_stride_r4(data, stride, rank, key, request, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call isend_stride(array_of(data), stride, rank, key, request, ierr)
+    end subroutine
+
+    subroutine isend_stride_r8(data, stride, rank, key, request, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call isend_stride(array_of(data), stride, rank, key, request, ierr)
+    end subroutine
+
+    subroutine isend_bitmap_i4(data, bitmap, rank, key, request, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call isend_bitmap(array_of(data), bitmap, rank, key, request, ierr)
+    end subroutine
+
+    subroutine isend_bitmap_i8(data, bitmap, rank, key, request, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call isend_bitmap(array_of(data), bitmap, rank, key, request, ierr)
+    end subroutine
+
+    subroutine isend_bitmap_r4(data, bitmap, rank, key, request, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call isend_bitmap(array_of(data), bitmap, rank, key, request, ierr)
+    end subroutine
+
+    subroutine isend_bitmap_r8(data, bitmap, rank, key, request, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer, intent(out), optional :: ierr
+        call isend_bitmap(array_of(data), bitmap, rank, key, request, ierr)
+    end subroutine
+
+    subroutine isend_diff_i4(data, twin, rank, key, request, sent, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        integer(int32), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(out), optional :: sent
+        integer, intent(out), optional :: ierr
+        call isend_diff(array_of(data), array_of(twin), rank, key, request, sent, ierr)
+    end subroutine
+
+    subroutine isend_diff_i8(data, twin, rank, key, request, sent, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        integer(int64), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(out), optional :: sent
+        integer, intent(out), optional :: ierr
+        call isend_diff(array_of(data), array_of(twin), rank, key, request, sent, ierr)
+    end subroutine
+
+    subroutine isend_diff_r4(data, twin, rank, key, request, sent, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        real(real32), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(out), optional :: sent
+        integer, intent(out), optional :: ierr
+        call isend_diff(array_of(data), array_of(twin), rank, key, request, sent, ierr)
+    end subroutine
+
+    subroutine isend_diff_r8(data, twin, rank, key, request, sent, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        real(real64), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(out), optional :: sent
+        integer, intent(out), optional :: ierr
+        call isend_diff(array_of(data), array_of(twin), rank, key, request, sent, ierr)
+    end subroutine
+
+    subroutine irecv_stride_i4(data, stride, rank, key, request, ignored, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_stride(array_of(data), stride, rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_stride_i8(data, stride, rank, key, request, ignored, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_stride(array_of(data), stride, rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_stride_r4(data, stride, rank, key, request, ignored, ierr)
+        real(real32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_stride(array_of(data), stride, rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_stride_r8(data, stride, rank, key, request, ignored, ierr)
+        real(real64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        type(hk_stride), intent(in) :: stride
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_stride(array_of(data), stride, rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_bitmap_i4(data, bitmap, rank, key, request, ignored, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_bitmap(array_of(data), bitmap, rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_bitmap_i8(data, bitmap, rank, key, request, ignored, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_bitmap(array_of(data), bitmap, rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_bitmap_r4(data, bitmap, rank, key, request, ignored, ierr)
+        real(real32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_bitmap(array_of(data), bitmap, rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_bitmap_r8(data, bitmap, rank, key, request, ignored, ierr)
+        real(real64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_bitmap(array_of(data), bitmap, rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_twin_i4(data, twin, rank, key, request, ignored, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer(int32), target, contiguous, asynchronous, intent(inout) :: twin(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_twin(array_of(data), array_of(twin), rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_twin_i8(data, twin, rank, key, request, ignored, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer(int64), target, contiguous, asynchronous, intent(inout) :: twin(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_twin(array_of(data), array_of(twin), rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_twin_r4(data, twin, rank, key, request, ignored, ierr)
+        real(real32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        real(real32), target, contiguous, asynchronous, intent(inout) :: twin(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_twin(array_of(data), array_of(twin), rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_twin_r8(data, twin, rank, key, request, ignored, ierr)
+        real(real64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        real(real64), target, contiguous, asynchronous, intent(inout) :: twin(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_twin(array_of(data), array_of(twin), rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_diff_i4(data, rank, key, request, ignored, ierr)
+        integer(int32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_diff(array_of(data), rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_diff_i8(data, rank, key, request, ignored, ierr)
+        integer(int64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_diff(array_of(data), rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_diff_r4(data, rank, key, request, ignored, ierr)
+        real(real32), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_diff(array_of(data), rank, key, request, ignored, ierr)
+    end subroutine
+
+    subroutine irecv_diff_r8(data, rank, key, request, ignored, ierr)
+        real(real64), target, contiguous, asynchronous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: key
+        type(hk_request), intent(out) :: request
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        call irecv_diff(array_of(data), rank, key, request, ignored, ierr)
+    end subroutine
+
+    ! ---- message exchange
+
+    ! Prepares it: room for so many messages of each rank, and so many bytes of longer ones; the usual, if nothing is said. All ranks
+    ! call it together, with the same arguments.
+    subroutine hk_exchange_open(messages, bytes, ierr)
+        class(*), intent(in), optional :: messages, bytes
+        integer, intent(out), optional :: ierr
+        integer(int64) :: room(2)
+        room = 0
+        if (present(messages)) then
+            if (.not. has_number(messages, room(1), ierr)) return
+        end if
+        if (present(bytes)) then
+            if (.not. has_number(bytes, room(2), ierr)) return
+        end if
+        call give(c_exchange_open(room(1), room(2)), ierr)
+    end subroutine
+
+    ! Ends it; messages that nobody has received are gone. All ranks call it together.
+    subroutine hk_exchange_close(ierr)
+        integer, intent(out), optional :: ierr
+        call give(c_exchange_close(), ierr)
+    end subroutine
+
+    ! Whether there is a message of `rank`, or of HK_ANYONE, under the tag but for the bits of `ignored`. It stays there.
+    subroutine hk_exchange_iprobe(rank, tag, found, matched, ignored, ierr)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        logical, intent(out) :: found
+        type(hk_matched), intent(out), optional :: matched
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(out), optional :: ierr
+        type(hk_matched) :: seen
+        integer(int64) :: word
+        integer(c_int) :: code
+        found = .false.
+        if (.not. has_number(tag, word, ierr)) return
+        code = c_exchange_iprobe(rank, word, bits(ignored), seen)
+        found = code == 1
+        if (present(matched)) matched = seen
+        call give(min(code, 0), ierr)
+    end subroutine
+
+    ! How long to wait: forever, if nothing is said.
+    pure function patience(timeout_ms) result(ms)
+        integer, intent(in), optional :: timeout_ms
+        integer(c_int) :: ms
+        ms = HK_FOREVER
+        if (present(timeout_ms)) ms = timeout_ms
+    end function
+
+    subroutine exchange_send(data, rank, tag, ierr)
+        type(c_array), intent(in) :: data
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        if (.not. has_number(tag, word, ierr)) return
+        call give(c_exchange_send(data%start, data%count * data%bytes, rank, word), ierr)
+    end subroutine
+
+    subroutine exchange_recv(data, rank, tag, matched, ignored, timeout_ms, ierr)
+        type(c_array), intent(in) :: data
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        type(hk_matched), intent(inout), optional :: matched
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        type(hk_matched) :: got
+        integer(int64) :: word
+        integer(c_int) :: code
+        if (.not. has_number(tag, word, ierr)) return
+        code = c_exchange_recv(data%start, data%count * data%bytes, rank, word, bits(ignored), patience(timeout_ms), got)
+        if (present(matched)) matched = got
+        call give(code, ierr)
+    end subroutine
+
+    subroutine exchange_send_i4(data, rank, tag, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer, intent(out), optional :: ierr
+        call exchange_send(array_of(data), rank, tag, ierr)
+    end subroutine
+
+    subroutine exchange_send_i8(data, rank, tag, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer, intent(out), optional :: ierr
+        call exchange_send(array_of(data), rank, tag, ierr)
+    end subroutine
+
+    subroutine exchange_send_r4(data, rank, tag, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer, intent(out), optional :: ierr
+        call exchange_send(array_of(data), rank, tag, ierr)
+    end subroutine
+
+    subroutine exchange_send_r8(data, rank, tag, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer, intent(out), optional :: ierr
+        call exchange_send(array_of(data), rank, tag, ierr)
+    end subroutine
+
+    subroutine exchange_recv_i4(data, rank, tag, matched, ignored, timeout_ms, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        type(hk_matched), intent(out), optional :: matched
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        call exchange_recv(array_of(data), rank, tag, matched, ignored, timeout_ms, ierr)
+    end subroutine
+
+    subroutine exchange_recv_i8(data, rank, tag, matched, ignored, timeout_ms, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        type(hk_matched), intent(out), optional :: matched
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        call exchange_recv(array_of(data), rank, tag, matched, ignored, timeout_ms, ierr)
+    end subroutine
+
+    subroutine exchange_recv_r4(data, rank, tag, matched, ignored, timeout_ms, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        type(hk_matched), intent(out), optional :: matched
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        call exchange_recv(array_of(data), rank, tag, matched, ignored, timeout_ms, ierr)
+    end subroutine
+
+    subroutine exchange_recv_r8(data, rank, tag, matched, ignored, timeout_ms, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        type(hk_matched), intent(out), optional :: matched
+        integer(int64), intent(in), optional :: ignored
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        call exchange_recv(array_of(data), rank, tag, matched, ignored, timeout_ms, ierr)
+    end subroutine
+
+    ! ---- shared regions
+
+    ! Makes a region of `count` elements of `bytes` bytes, 8 for real(8), with its first copy at `home`. All ranks call it together, with
+    ! the same arguments.
+    subroutine hk_region_create(home, count, bytes, region, ierr)
+        integer, intent(in) :: home, bytes
+        class(*), intent(in) :: count
+        type(hk_region), intent(out) :: region
+        integer, intent(out), optional :: ierr
+        integer(int64) :: elements
+        integer(c_int) :: code
+        if (.not. has_number(count, elements, ierr)) return
+        if (.not. has_size(bytes, ierr)) return
+        region%bytes = bytes_of(elements, bytes)
+        code = c_region_create(home, region%bytes, region%handle)
+        if (code /= HK_SUCCESS) region = hk_region()
+        call give(code, ierr)
+    end subroutine
+
+    ! Frees a region. All ranks call it together.
+    subroutine hk_region_free(region, ierr)
+        type(hk_region), intent(inout) :: region
+        integer, intent(out), optional :: ierr
+        call give(c_region_free(c_area(region%handle)), ierr)
+        region = hk_region()
+    end subroutine
+
+    ! This rank gets a copy of what the region has now, and from then on what others write.
+    subroutine hk_subscribe(region, ierr)
+        type(hk_region), intent(in) :: region
+        integer, intent(out), optional :: ierr
+        call give(c_subscribe(c_area(region%handle)), ierr)
+    end subroutine
+
+    ! It gives the copy up.
+    subroutine hk_unsubscribe(region, ierr)
+        type(hk_region), intent(in) :: region
+        integer, intent(out), optional :: ierr
+        call give(c_unsubscribe(c_area(region%handle)), ierr)
+    end subroutine
+
+    ! Elements of a region are counted in those of the type that the call transfers.
+    pure function region_at_short(region, index) result(place)
+        class(hk_region), intent(in) :: region
+        integer(int32), intent(in) :: index
+        type(hk_region_place) :: place
+        place = region%region_at_long(int(index, int64))
+    end function
+
+    pure function region_at_long(region, index) result(place)
+        class(hk_region), intent(in) :: region
+        integer(int64), intent(in) :: index
+        type(hk_region_place) :: place
+        place%handle = region%handle
+        place%index = index
+    end function
+
+    ! An element has bytes; else an error is given.
+    function has_size(bytes, ierr) result(is_one)
+        integer, intent(in) :: bytes
+        integer, intent(out), optional :: ierr
+        logical :: is_one
+        is_one = bytes > 0
+        if (.not. is_one) call refuse('an element has at least one byte', ierr)
+    end function
+
+    ! Likewise, an array and its twin are as long as a region. One that is none is left to the library.
+    function are_all_of(region, data, twin, ierr) result(equal)
+        type(hk_region), intent(in) :: region
+        type(c_array), intent(in) :: data, twin
+        integer, intent(out), optional :: ierr
+        logical :: equal
+        equal = are_twins(data%count, twin%count, ierr)
+        if (.not. equal .or. region%handle == 0) return
+        equal = data%count * data%bytes == region%bytes
+        if (.not. equal) call refuse('the array is not as long as the region', ierr)
+    end function
+
+    subroutine region_read(data, from, ierr)
+        type(c_array), intent(in) :: data
+        type(hk_region_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call give(c_region_read(data%start, c_area(from%handle), offset_of(from%index, data%bytes), data%count * data%bytes), ierr)
+    end subroutine
+
+    subroutine region_read_twin(data, region, twin, ierr)
+        type(c_array), intent(in) :: data, twin
+        type(hk_region), intent(in) :: region
+        integer, intent(out), optional :: ierr
+        if (.not. are_all_of(region, data, twin, ierr)) return
+        call give(c_region_read_twin(data%start, c_area(region%handle), twin%start), ierr)
+    end subroutine
+
+    subroutine region_write(data, to, ierr)
+        type(c_array), intent(in) :: data
+        type(hk_region_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call give(c_region_write(data%start, c_area(to%handle), offset_of(to%index, data%bytes), data%count * data%bytes), ierr)
+    end subroutine
+
+    subroutine region_write_diff(data, region, twin, written, ierr)
+        type(c_array), intent(in) :: data, twin
+        type(hk_region), intent(in) :: region
+        integer(int64), intent(out), optional :: written
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: count
+        count = 0
+        call tell(count, written)
+        if (.not. are_all_of(region, data, twin, ierr)) return
+        call give(c_region_write_diff(data%start, c_area(region%handle), twin%start, int(data%bytes, c_size_t), count), ierr)
+        call tell(count, written)
+    end subroutine
+
+    subroutine region_refresh(data, region, twin, changed, ierr)
+        type(c_array), intent(in) :: data, twin
+        type(hk_region), intent(in) :: region
+        integer(int64), intent(out), optional :: changed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: count
+        count = 0
+        call tell(count, changed)
+        if (.not. are_all_of(region, data, twin, ierr)) return
+        call give(c_region_refresh(data%start, c_area(region%handle), twin%start, int(data%bytes, c_size_t), count), ierr)
+        call tell(count, changed)
+    end subroutine
+
+    subroutine region_read_i4(data, from, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        type(hk_region_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call region_read(array_of(data), from, ierr)
+    end subroutine
+
+    subroutine region_read_i8(data, from, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        type(hk_region_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call region_read(array_of(data), from, ierr)
+    end subroutine
+
+    subroutine region_read_r4(data, from, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        type(hk_region_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call region_read(array_of(data), from, ierr)
+    end subroutine
+
+    subroutine region_read_r8(data, from, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        type(hk_region_place), intent(in) :: from
+        integer, intent(out), optional :: ierr
+        call region_read(array_of(data), from, ierr)
+    end subroutine
+
+    subroutine region_read_twin_i4(data, region, twin, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        type(hk_region), intent(in) :: region
+        integer(int32), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(out), optional :: ierr
+        call region_read_twin(array_of(data), region, array_of(twin), ierr)
+    end subroutine
+
+    subroutine region_read_twin_i8(data, region, twin, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        type(hk_region), intent(in) :: region
+        integer(int64), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(out), optional :: ierr
+        call region_read_twin(array_of(data), region, array_of(twin), ierr)
+    end subroutine
+
+    subroutine region_read_twin_r4(data, region, twin, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        type(hk_region), intent(in) :: region
+        real(real32), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(out), optional :: ierr
+        call region_read_twin(array_of(data), region, array_of(twin), ierr)
+    end subroutine
+
+    subroutine region_read_twin_r8(data, region, twin, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        type(hk_region), intent(in) :: region
+        real(real64), target, contiguous, intent(inout) :: twin(:)
+        integer, intent(out), optional :: ierr
+        call region_read_twin(array_of(data), region, array_of(twin), ierr)
+    end subroutine
+
+    subroutine region_write_i4(data, to, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_region_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call region_write(array_of(data), to, ierr)
+    end subroutine
+
+    subroutine region_write_i8(data, to, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_region_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call region_write(array_of(data), to, ierr)
+    end subroutine
+
+    subroutine region_write_r4(data, to, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_region_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call region_write(array_of(data), to, ierr)
+    end subroutine
+
+    subroutine region_write_r8(data, to, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_region_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        call region_write(array_of(data), to, ierr)
+    end subroutine
+
+    subroutine region_write_diff_i4(data, region, twin, written, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_region), intent(in) :: region
+        integer(int32), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: written
+        integer, intent(out), optional :: ierr
+        call region_write_diff(array_of(data), region, array_of(twin), written, ierr)
+    end subroutine
+
+    subroutine region_write_diff_i8(data, region, twin, written, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_region), intent(in) :: region
+        integer(int64), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: written
+        integer, intent(out), optional :: ierr
+        call region_write_diff(array_of(data), region, array_of(twin), written, ierr)
+    end subroutine
+
+    subroutine region_write_diff_r4(data, region, twin, written, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_region), intent(in) :: region
+        real(real32), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: written
+        integer, intent(out), optional :: ierr
+        call region_write_diff(array_of(data), region, array_of(twin), written, ierr)
+    end subroutine
+
+    subroutine region_write_diff_r8(data, region, twin, written, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_region), intent(in) :: region
+        real(real64), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: written
+        integer, intent(out), optional :: ierr
+        call region_write_diff(array_of(data), region, array_of(twin), written, ierr)
+    end subroutine
+
+    subroutine region_refresh_i4(data, region, twin, changed, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        type(hk_region), intent(in) :: region
+        integer(int32), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: changed
+        integer, intent(out), optional :: ierr
+        call region_refresh(array_of(data), region, array_of(twin), changed, ierr)
+    end subroutine
+
+    subroutine region_refresh_i8(data, region, twin, changed, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        type(hk_region), intent(in) :: region
+        integer(int64), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: changed
+        integer, intent(out), optional :: ierr
+        call region_refresh(array_of(data), region, array_of(twin), changed, ierr)
+    end subroutine
+
+    subroutine region_refresh_r4(data, region, twin, changed, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        type(hk_region), intent(in) :: region
+        real(real32), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: changed
+        integer, intent(out), optional :: ierr
+        call region_refresh(array_of(data), region, array_of(twin), changed, ierr)
+    end subroutine
+
+    subroutine region_refresh_r8(data, region, twin, changed, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        type(hk_region), intent(in) :: region
+        real(real64), target, contiguous, intent(inout) :: twin(:)
+        integer(int64), intent(out), optional :: changed
+        integer, intent(out), optional :: ierr
+        call region_refresh(array_of(data), region, array_of(twin), changed, ierr)
+    end subroutine
+
+    ! ---- remote queues
+
+    ! Makes a queue of `owner` with room for `capacity` items of each rank. An item is `count` elements of `bytes` bytes. All ranks call
+    ! it together, with the same arguments.
+    subroutine hk_queue_create(owner, capacity, count, bytes, queue, ierr)
+        integer, intent(in) :: owner, bytes
+        class(*), intent(in) :: capacity, count
+        type(hk_queue), intent(out) :: queue
+        integer, intent(out), optional :: ierr
+        integer(int64) :: room, elements
+        integer(c_int) :: code
+        if (.not. has_number(capacity, room, ierr)) return
+        if (.not. has_number(count, elements, ierr)) return
+        if (.not. has_size(bytes, ierr)) return
+        queue%bytes = bytes_of(elements, bytes)
+        code = c_queue_create(owner, room, queue%bytes, queue%handle)
+        if (code /= HK_SUCCESS) queue = hk_queue()
+        call give(code, ierr)
+    end subroutine
+
+    ! Frees a queue; what nobody has popped is gone. All ranks call it together.
+    subroutine hk_queue_free(queue, ierr)
+        type(hk_queue), intent(inout) :: queue
+        integer, intent(out), optional :: ierr
+        call give(c_queue_free(c_area(queue%handle)), ierr)
+        queue = hk_queue()
+    end subroutine
+
+    ! Gives the room of what was popped last back before the next pop does.
+    subroutine hk_queue_release(queue, ierr)
+        type(hk_queue), intent(in) :: queue
+        integer, intent(out), optional :: ierr
+        call give(c_queue_release(c_area(queue%handle)), ierr)
+    end subroutine
+
+    ! Pushes the items of an array, the elements of one behind those of the other.
+    subroutine queue_push(queue, items, timeout_ms, pushed, ierr)
+        type(hk_queue), intent(in) :: queue
+        type(c_array), intent(in) :: items
+        integer, intent(in), optional :: timeout_ms
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: bytes, done
+        done = 0
+        call tell(done, pushed)
+        bytes = items%count * items%bytes
+        ! What is no queue is left to the library.
+        if (mod(bytes, max(queue%bytes, 1_c_size_t)) /= 0) then
+            call refuse('the array has no whole number of items', ierr)
+            return
+        end if
+        call give(c_queue_push(c_area(queue%handle), items%start, bytes / max(queue%bytes, 1_c_size_t), patience(timeout_ms), &
+                  done), ierr)
+        call tell(done, pushed)
+    end subroutine
+
+    ! Pops the next items of one rank, at most so many, for an array with elements of `bytes` bytes. On an error there are none.
+    subroutine queue_pop(queue, most, bytes, popped, rank, timeout_ms, ierr)
+        type(hk_queue), intent(in) :: queue
+        class(*), intent(in) :: most
+        integer, intent(in) :: bytes
+        type(c_popped), intent(out) :: popped
+        integer, intent(out), optional :: rank
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        integer(int64) :: items
+        integer(c_int) :: code
+        popped = c_popped(-1, 0, c_null_ptr, 0)
+        if (present(rank)) rank = -1
+        if (.not. has_number(most, items, ierr)) return
+        if (items < 1 .or. mod(queue%bytes, int(bytes, c_size_t)) /= 0) then
+            call refuse('at least one item is popped, in whole elements', ierr)
+            return
+        end if
+        code = c_queue_pop(c_area(queue%handle), items, patience(timeout_ms), popped)
+        if (present(rank)) rank = popped%rank
+        call give(code, ierr)
+    end subroutine
+
+    subroutine queue_push_i4(queue, items, timeout_ms, pushed, ierr)
+        type(hk_queue), intent(in) :: queue
+        integer(int32), target, contiguous, intent(in) :: items(:)
+        integer, intent(in), optional :: timeout_ms
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call queue_push(queue, array_of(items), timeout_ms, pushed, ierr)
+    end subroutine
+
+    subroutine queue_push_i8(queue, items, timeout_ms, pushed, ierr)
+        type(hk_queue), intent(in) :: queue
+        integer(int64), target, contiguous, intent(in) :: items(:)
+        integer, intent(in), optional :: timeout_ms
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call queue_push(queue, array_of(items), timeout_ms, pushed, ierr)
+    end subroutine
+
+    subroutine queue_push_r4(queue, items, timeout_ms, pushed, ierr)
+        type(hk_queue), intent(in) :: queue
+        real(real32), target, contiguous, intent(in) :: items(:)
+        integer, intent(in), optional :: timeout_ms
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call queue_push(queue, array_of(items), timeout_ms, pushed, ierr)
+    end subroutine
+
+    subroutine queue_push_r8(queue, items, timeout_ms, pushed, ierr)
+        type(hk_queue), intent(in) :: queue
+        real(real64), target, contiguous, intent(in) :: items(:)
+        integer, intent(in), optional :: timeout_ms
+        integer(int64), intent(out), optional :: pushed
+        integer, intent(out), optional :: ierr
+        call queue_push(queue, array_of(items), timeout_ms, pushed, ierr)
+    end subroutine
+
+    subroutine queue_pop_i4(queue, most, items, rank, timeout_ms, ierr)
+        type(hk_queue), intent(in) :: queue
+        class(*), intent(in) :: most
+        integer(int32), pointer, intent(out) :: items(:, :)
+        integer, intent(out), optional :: rank
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        integer(int32), pointer :: places(:, :)
+        type(c_popped) :: popped
+        nullify (items)
+        call queue_pop(queue, most, 4, popped, rank, timeout_ms, ierr)
+        if (popped%count == 0) return
+        call c_f_pointer(popped%items, places, [popped%stride / 4, popped%count])
+        items => places(:queue%bytes / 4, :)
+    end subroutine
+
+    subroutine queue_pop_i8(queue, most, items, rank, timeout_ms, ierr)
+        type(hk_queue), intent(in) :: queue
+        class(*), intent(in) :: most
+        integer(int64), pointer, intent(out) :: items(:, :)
+        integer, intent(out), optional :: rank
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        integer(int64), pointer :: places(:, :)
+        type(c_popped) :: popped
+        nullify (items)
+        call queue_pop(queue, most, 8, popped, rank, timeout_ms, ierr)
+        if (popped%count == 0) return
+        call c_f_pointer(popped%items, places, [popped%stride / 8, popped%count])
+        items => places(:queue%bytes / 8, :)
+    end subroutine
+
+    subroutine queue_pop_r4(queue, most, items, rank, timeout_ms, ierr)
+        type(hk_queue), intent(in) :: queue
+        class(*), intent(in) :: most
+        real(real32), pointer, intent(out) :: items(:, :)
+        integer, intent(out), optional :: rank
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        real(real32), pointer :: places(:, :)
+        type(c_popped) :: popped
+        nullify (items)
+        call queue_pop(queue, most, 4, popped, rank, timeout_ms, ierr)
+        if (popped%count == 0) return
+        call c_f_pointer(popped%items, places, [popped%stride / 4, popped%count])
+        items => places(:queue%bytes / 4, :)
+    end subroutine
+
+    subroutine queue_pop_r8(queue, most, items, rank, timeout_ms, ierr)
+        type(hk_queue), intent(in) :: queue
+        class(*), intent(in) :: most
+        real(real64), pointer, intent(out) :: items(:, :)
+        integer, intent(out), optional :: rank
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        real(real64), pointer :: places(:, :)
+        type(c_popped) :: popped
+        nullify (items)
+        call queue_pop(queue, most, 8, popped, rank, timeout_ms, ierr)
+        if (popped%count == 0) return
+        call c_f_pointer(popped%items, places, [popped%stride / 8, popped%count])
+        items => places(:queue%bytes / 8, :)
     end subroutine
 
 end module
