@@ -5226,15 +5226,6 @@ contains
 
     ! ---- messages of parts
 
-    ! Blocks as C takes them, of a message: there is no area in which they could overlap, whatever `there` is.
-    pure function blocks_here(stride, bytes) result(blocks)
-        type(hk_stride), intent(in) :: stride
-        integer, intent(in) :: bytes
-        type(c_stride) :: blocks
-        blocks = in_bytes(stride, bytes)
-        blocks%there = blocks%here
-    end function
-
     subroutine isend_stride(data, stride, rank, key, request, ierr)
         type(c_array), intent(in) :: data
         type(hk_stride), intent(in) :: stride
@@ -5245,7 +5236,7 @@ contains
         integer(int64) :: word
         if (.not. has_number(key, word, ierr)) return
         if (.not. has_blocks(stride, data%count, ierr)) return
-        call give(c_isend_stride(data%start, blocks_here(stride, data%bytes), rank, word, request), ierr)
+        call give(c_isend_stride(data%start, in_bytes(stride, data%bytes), rank, word, request), ierr)
     end subroutine
 
     subroutine isend_bitmap(data, bitmap, rank, key, request, ierr)
@@ -5290,7 +5281,7 @@ contains
         integer(int64) :: word
         if (.not. has_number(key, word, ierr)) return
         if (.not. has_blocks(stride, data%count, ierr)) return
-        call give(c_irecv_stride(data%start, blocks_here(stride, data%bytes), rank, word, bits(ignored), request), ierr)
+        call give(c_irecv_stride(data%start, in_bytes(stride, data%bytes), rank, word, bits(ignored), request), ierr)
     end subroutine
 
     subroutine irecv_bitmap(data, bitmap, rank, key, request, ignored, ierr)

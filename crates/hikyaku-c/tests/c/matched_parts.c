@@ -10,7 +10,7 @@ static uint64_t value(int rank, size_t word) { return (uint64_t)rank * 1000000 +
 
 int main(void) {
     hk_request sends[4], receives[4], none;
-    hk_stride thirds = {8, 0, 24, 8}, overlapping = {8, 2, 4, 8};
+    hk_stride thirds = {8, 0, 24, 0}, overlapping = {8, 2, 4, 8};
     hk_matched matched;
     size_t word, words, count;
     int me, size, left, right, number;

@@ -81,15 +81,20 @@ impl Stride {
         }
     }
 
+    /// The same where only this rank's side counts.
+    fn alone(&self) -> Stride {
+        Stride { there: self.here, ..*self }
+    }
+
     /// Elements of a block, from one to the next in a slice of this rank, and how many there are. Fails as above.
     pub(crate) fn checked_here<T>(&self, local: &[T]) -> Result<(usize, usize, usize)> {
-        self.checked_shape(local)?;
+        self.alone().checked_shape(local)?;
         Ok((self.block, self.here, self.count))
     }
 
     /// The same of memory whose length nobody knows. Fails if blocks overlap.
     pub(crate) fn here_anywhere(&self) -> Result<(usize, usize, usize)> {
-        self.check()?;
+        self.alone().check()?;
         Ok((self.block, self.here, self.count))
     }
 
