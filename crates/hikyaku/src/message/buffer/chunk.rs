@@ -4,9 +4,11 @@ use crate::message::wire::deal::CHUNKS_MAX;
 use std::ops::Range;
 
 /// Bytes that one side copies at a time: small enough that both finish together, large enough that claiming and the start
-/// of a system call (about 1 µs for private memory) do not count.
-const CHUNK_MAX: usize = 128 * 1024;
+/// of a system call (about 1 µs for private memory) do not count. A megabyte is cut into eight, and what is longer too, up to chunks that
+/// whoever gives its buffer up can wait for.
 const CHUNK_MIN: usize = 32 * 1024;
+const CHUNK: usize = 128 * 1024;
+const CHUNK_MAX: usize = 512 * 1024;
 
 /// How a buffer is cut.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +23,9 @@ impl Chunks {
         // A buffer of few chunks is cut finer, a short one in halves, so that both sides have work; a huge one coarser, so
         // that they can be counted.
         let halves = if bytes < 2 * CHUNK_MIN { bytes.div_ceil(2) } else { CHUNK_MIN };
-        let size = (bytes / 4).clamp(halves, CHUNK_MAX).max(bytes.div_ceil(CHUNKS_MAX)).max(1).next_multiple_of(4096);
+        let quarters = (bytes / 4).clamp(halves, CHUNK);
+        let eighths = (bytes / 8).min(CHUNK_MAX);
+        let size = quarters.max(eighths).max(bytes.div_ceil(CHUNKS_MAX)).max(1).next_multiple_of(4096);
         Chunks { bytes, size, count: bytes.div_ceil(size) as u64 }
     }
 
