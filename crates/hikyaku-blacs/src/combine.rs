@@ -76,15 +76,18 @@ impl Grid<'_> {
             return self.combine_values::<T>(operation, circle, topology, matrix, root, gets_it);
         };
         let distance = (circle.size + circle.me - root.unwrap_or(0)) % circle.size;
-        let mut pairs = pair(matrix, size_of::<T>(), distance as Distance);
+        let mut pairs = pair::<T>(matrix, distance as Distance);
         let fold = |total: &mut [u8], input: &[u8]| fold_pairs::<T>(operation, total, input);
         let how = Combination { elements: Elements::new(size_of::<T>() + DISTANCE_BYTES), fold: &fold };
         self.combine_bytes(circle, topology, &mut pairs, how, root)?;
         if gets_it {
-            let place =
-                |distance: Distance| self.place_of(circle, (root.unwrap_or(0) + distance as usize) % circle.size);
+            let place = |distance: usize| self.place_of(circle, (root.unwrap_or(0) + distance) % circle.size);
+            // Of more elements than there are processes, each place is reckoned once.
+            let is_large = matrix.bytes() / size_of::<T>() > circle.size;
+            let places: Vec<_> = (0..if is_large { circle.size } else { 0 }).map(place).collect();
+            let place = |distance| places.get(distance as usize).copied().unwrap_or_else(|| place(distance as usize));
             // SAFETY: the caller's promise.
-            unsafe { unpair(matrix, size_of::<T>(), &pairs, coordinates, place) };
+            unsafe { unpair::<T>(matrix, &pairs, coordinates, place) };
         }
         Ok(())
     }
@@ -305,13 +308,14 @@ fn fold_pairs<T: Element>(operation: Operation, total: &mut [u8], input: &[u8]) 
 }
 
 /// The values of a matrix, each with a distance behind it.
-fn pair(matrix: &Matrix, value: usize, distance: Distance) -> Vec<u8> {
-    let count = matrix.bytes() / value;
-    let mut pairs = vec![0; count * (value + DISTANCE_BYTES)];
-    let mut walk = matrix.walk();
-    for pair in pairs.chunks_exact_mut(value + DISTANCE_BYTES) {
-        walk.gather(&mut pair[..value]);
-        pair[value..].copy_from_slice(&distance.to_ne_bytes());
+fn pair<T: Element>(matrix: &Matrix, distance: Distance) -> Vec<u8> {
+    let mut values = vec![0; matrix.bytes()];
+    matrix.walk().gather(&mut values);
+    let mut pairs = vec![0; values.len() / size_of::<T>() * (size_of::<T>() + DISTANCE_BYTES)];
+    let each = pairs.chunks_exact_mut(size_of::<T>() + DISTANCE_BYTES);
+    for (pair, value) in each.zip(values.chunks_exact(size_of::<T>())) {
+        pair[..size_of::<T>()].copy_from_slice(value);
+        pair[size_of::<T>()..].copy_from_slice(&distance.to_ne_bytes());
     }
     pairs
 }
@@ -320,24 +324,29 @@ fn pair(matrix: &Matrix, value: usize, distance: Distance) -> Vec<u8> {
 ///
 /// # Safety
 /// The coordinates are matrices of the same size, the caller's to write.
-unsafe fn unpair(
+unsafe fn unpair<T: Element>(
     matrix: &Matrix,
-    value: usize,
     pairs: &[u8],
     coordinates: Coordinates,
     place: impl Fn(Distance) -> (usize, usize),
 ) {
     let (rows, _) = matrix.size();
     let stride = (coordinates.stride.max(0) as usize).max(rows);
-    let mut walk = matrix.walk();
-    for (index, pair) in pairs.chunks_exact(value + DISTANCE_BYTES).enumerate() {
-        walk.scatter(&pair[..value]);
-        let (row, column) = place(bytemuck::pod_read_unaligned(&pair[value..]));
-        let at = index / rows * stride + index % rows;
+    let mut values = vec![0; matrix.bytes()];
+    let (mut row, mut first) = (0, 0);
+    let each = pairs.chunks_exact(size_of::<T>() + DISTANCE_BYTES);
+    for (pair, value) in each.zip(values.chunks_exact_mut(size_of::<T>())) {
+        value.copy_from_slice(&pair[..size_of::<T>()]);
+        let (grid_row, grid_column) = place(bytemuck::pod_read_unaligned(&pair[size_of::<T>()..]));
         // SAFETY: within the matrices of coordinates.
         unsafe {
-            coordinates.rows.add(at).write_unaligned(row as i32);
-            coordinates.columns.add(at).write_unaligned(column as i32);
+            coordinates.rows.add(first + row).write_unaligned(grid_row as i32);
+            coordinates.columns.add(first + row).write_unaligned(grid_column as i32);
+        }
+        row += 1;
+        if row == rows {
+            (row, first) = (0, first + stride);
         }
     }
+    matrix.walk().scatter(&values);
 }
