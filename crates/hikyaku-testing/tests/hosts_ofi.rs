@@ -34,6 +34,7 @@ fn messages_and_collectives_over_three_hosts_by_datagrams_of_libfabric() {
 }
 
 #[test]
+#[ignore = "takes more than a minute: scripts/hosts runs it"]
 fn every_case_over_two_hosts_by_libfabric() {
     let Some(network) = Network::new(2) else { return };
     let kind = Kind::Processes(&|ranks, _| launcher(&network, 2, ranks));
