@@ -62,9 +62,9 @@ pub(in crate::ni) enum Step {
 /// A sleeper looks around so often though nobody has woken it: a hostile rank may have spoilt the words by which it is woken, and then
 /// the end of that rank ends the wait all the same.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
-/// Longer than an answer takes, and than a peer needs for some dozens of short messages; much shorter than the time that the system gives a
-/// thread, since it is lost where the peer does not run.
-const PACKED_SPIN: Duration = Duration::from_micros(10);
+/// Longer than an answer of some kilobytes takes, and than a peer needs for some dozens of short messages. No longer, since it is lost where
+/// the peer does not run, and where the answer is long: then others may run meanwhile.
+const PACKED_SPIN: Duration = Duration::from_micros(3);
 /// Turns of a spinning wait between two looks at messages and departures.
 const LOOK_AROUND_TURNS: u32 = 16;
 
