@@ -11,8 +11,15 @@ const AHEAD_MIN: usize = 2 * AHEAD;
 const AHEAD: usize = 1024;
 /// From here on the processor's own block copy is faster than a loop of 16 bytes: its start costs about 30 cycles.
 const BLOCK_COPY_MIN: usize = 2048;
-/// From here on it is not slower than a loop of whole lines either.
-const BLOCK_COPY_MIN_LINES: usize = 32 << 10;
+/// From here on it is faster than a loop of whole lines, whose targets and sources do not stay in the core's own cache: it need not read
+/// what it writes.
+const BLOCK_COPY_MIN_LINES: usize = 384 << 10;
+/// From here on a loop of whole lines is faster again that asks early for lines of both sides: the memory takes so long that the processor
+/// by itself has too few of them under way. A third faster than any other way at 16 MB, by one core or two; stores past the caches are
+/// slower than that even where the caches hold nothing of it.
+const FAR_AHEAD_MIN: usize = 2 << 20;
+/// So many bytes early.
+const FAR_AHEAD: usize = 2048;
 
 /// Less than this has too few whole blocks of pages to be written past the caches.
 const STREAM_MIN: usize = 64 << 10;
@@ -25,7 +32,10 @@ pub fn ways() -> Vec<(usize, &'static str)> {
     let lines = [(LINES_MIN, "a cache line at a time"), (AHEAD_MIN, "the same; the target's lines are fetched ahead")];
     let blocks = |min| (min, "the processor's block copy (rep movsb)");
     match is_x86_feature_detected!("avx512f") {
-        true => [moves, vectors].into_iter().chain(lines).chain([blocks(BLOCK_COPY_MIN_LINES)]).collect(),
+        true => {
+            let far = (FAR_AHEAD_MIN, "a cache line at a time; lines of both sides are fetched ahead");
+            [moves, vectors].into_iter().chain(lines).chain([blocks(BLOCK_COPY_MIN_LINES), far]).collect()
+        }
         false => vec![moves, vectors, blocks(BLOCK_COPY_MIN)],
     }
 }
@@ -83,8 +93,10 @@ unsafe fn copy_unless(is_too_much: impl FnOnce() -> bool, dst: *mut u8, src: *co
             17..LINES_MIN => vectors(dst, src, len),
             LINES_MIN..AHEAD_MIN if is_x86_feature_detected!("avx512f") => lines(dst, src, len),
             AHEAD_MIN..BLOCK_COPY_MIN_LINES if is_x86_feature_detected!("avx512f") => lines_ahead(dst, src, len),
+            FAR_AHEAD_MIN.. if is_x86_feature_detected!("avx512f") => lines_far_ahead(dst, src, len),
             LINES_MIN..BLOCK_COPY_MIN => vectors(dst, src, len),
             BLOCK_COPY_MIN..LONG_MIN => block(dst, src, len),
+            _ if is_x86_feature_detected!("avx512f") => block(dst, src, len),
             _ if is_too_much() => stream(dst, src, len),
             _ => block(dst, src, len),
         }
@@ -218,6 +230,29 @@ unsafe fn lines_ahead(dst: *mut u8, src: *const u8, len: usize) {
             "cmp {i}, {n}",
             "jb 2b",
             out("zmm16") _, i = inout(reg) 0usize => _, n = in(reg) done, ahead = const AHEAD,
+            s = in(reg) src, d = in(reg) dst, options(nostack),
+        );
+        lines(dst.add(done), src.add(done), len - done);
+    }
+}
+
+/// The same for what no cache of this core holds: lines of the source are fetched ahead, too.
+#[target_feature(enable = "avx512f")]
+unsafe fn lines_far_ahead(dst: *mut u8, src: *const u8, len: usize) {
+    let done = (len - FAR_AHEAD) & !63;
+    // SAFETY: `done` is at least `FAR_AHEAD_MIN - FAR_AHEAD`, and `FAR_AHEAD` or more is left for the lines behind it. A prefetch touches
+    // nothing.
+    unsafe {
+        asm!(
+            "2:",
+            "prefetchw [{d} + {i} + {ahead}]",
+            "prefetcht0 [{s} + {i} + {ahead}]",
+            "vmovups zmm16, [{s} + {i}]",
+            "vmovups [{d} + {i}], zmm16",
+            "add {i}, 64",
+            "cmp {i}, {n}",
+            "jb 2b",
+            out("zmm16") _, i = inout(reg) 0usize => _, n = in(reg) done, ahead = const FAR_AHEAD,
             s = in(reg) src, d = in(reg) dst, options(nostack),
         );
         lines(dst.add(done), src.add(done), len - done);
