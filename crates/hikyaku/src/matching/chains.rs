@@ -39,6 +39,11 @@ impl Chain {
     pub fn first(&self) -> Option<u32> {
         (self.first != NONE).then_some(self.first)
     }
+
+    #[inline(always)]
+    pub fn last(&self) -> Option<u32> {
+        (self.last != NONE).then_some(self.last)
+    }
 }
 
 impl<T, const N: usize> Default for Chains<T, N> {

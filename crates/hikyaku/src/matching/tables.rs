@@ -254,8 +254,9 @@ impl Tables {
 
     fn keep(&mut self, order: u64, arrival: Arrival) {
         let number = self.arrivals.add(order, arrival);
-        // One that comes back is not the last.
-        let is_last = self.last_arrival.is_none_or(|last| self.arrivals.order(last) < order);
+        // One that comes back may be before others.
+        let newest = self.last_arrival.or(self.in_order.last());
+        let is_last = newest.is_none_or(|newest| self.arrivals.order(newest) < order);
         let listed = if is_last { self.last_arrival.replace(number) } else { Some(number) };
         if let Some(number) = listed {
             self.list_arrival(number);

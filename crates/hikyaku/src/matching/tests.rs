@@ -68,6 +68,25 @@ impl Model {
     }
 }
 
+#[test]
+fn a_message_that_comes_back_is_before_those_that_came_after_it() {
+    let mut tables = Tables::new(1, 0);
+    let mut room = [0u8; 8];
+    let mut post = |tables: &mut Tables, key: u64| {
+        // SAFETY: it stays as long as the tables.
+        tables.post(Pattern::new(0, key), unsafe { Room::new(room.as_mut_ptr(), 8) })
+    };
+    tables.offer(0, 7, Offer { bytes: 8, which: 0, slot: None });
+    let (takes_it, _) = post(&mut tables, 7);
+    tables.bring(0, 7, &[1; 8]);
+    tables.bring(0, 9, &[2; 8]);
+    // Now what is left is listed, and nothing else is there.
+    assert!(post(&mut tables, 9).1);
+    assert!(tables.withdraw(takes_it, |_| true).is_none());
+    let (again, has_ended) = post(&mut tables, 7);
+    assert!(!has_ended && tables.transfer(again).is_some(), "the message behind it came first");
+}
+
 proptest! {
     #[test]
     fn labels_find_what_lists_would(steps in proptest::collection::vec(step(), 1..150)) {
