@@ -66,11 +66,6 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     for (bytes, way) in &facts.copies {
         line(&format!("  from {} on", size(*bytes)), way);
     }
-    let cached = size(facts.cached_max);
-    line(
-        &format!("  more than {cached}"),
-        "pushes by stores past the caches, four pages in turn: no cache would hold them",
-    );
     line(
         "registered memory, push/pull",
         match direct {
@@ -88,8 +83,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     line("  9 to 64 bytes", "in a cache line of the slot");
     let eager = format!("  65 bytes to {} KB", EAGER_MAX / 1024);
     line(&eager, "through a buffer that both map, read while it is written");
-    let long = format!("copied once, by both sides at the same time; more than {cached} past the caches");
-    line("  longer, in job memory", &long);
+    line("  longer, in job memory", "copied once, by both sides at the same time");
     line(
         "  longer, in private memory",
         match direct {

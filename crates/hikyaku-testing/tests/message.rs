@@ -27,7 +27,7 @@ fn all_cases() {
     runner::check("as threads", &Kind::Threads(Config::default()), suite(Suite::Messages), &[]);
 }
 
-/// Long messages that are written past the caches on most machines.
+/// Long messages that the caches of most machines do not hold.
 #[test]
 fn messages_that_no_cache_holds() {
     const NUMBERS: usize = (64 << 17) + 5;

@@ -351,8 +351,6 @@ pub struct Facts {
     pub asymmetric_fence: bool,
     /// Bytes from which on a way to copy is used, and the way.
     pub copies: Vec<(usize, &'static str)>,
-    /// The most that is transferred through the caches; more is written past them.
-    pub cached_max: usize,
     /// The format of a job's memory; ranks and launcher must agree on it.
     pub format: u64,
 }
@@ -364,7 +362,6 @@ pub fn facts() -> Facts {
         memory_bytes: crate::memory::limits::machine_total(),
         asymmetric_fence: crate::sync::fence::Fences::for_processes() != crate::sync::fence::Fences::Symmetric,
         copies: crate::memory::copy::ways(),
-        cached_max: crate::memory::cache::transfer_max(),
         format: crate::transport::shm::layout::FORMAT,
     }
 }

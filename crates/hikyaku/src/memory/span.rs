@@ -115,15 +115,15 @@ impl<'m> Span<'m> {
         unsafe { copy::copy(into.as_mut_ptr(), from.start.as_ptr(), into.len()) };
     }
 
-    /// Copies the first bytes to `into`, a part of something that goes past the caches, or does not.
+    /// Copies the first bytes to `into`, a part of something that the caches do not hold, or do.
     ///
     /// # Panics
     /// If there are not as many.
     #[inline(always)]
-    pub fn copy_out_part(self, past_caches: bool, into: &mut [u8]) {
+    pub fn copy_out_part(self, uncached: bool, into: &mut [u8]) {
         let from = self.part(0, into.len());
         // SAFETY: as many bytes in both; a race is no matter to such a copy.
-        unsafe { copy::copy_part(past_caches, into.as_mut_ptr(), from.start.as_ptr(), into.len()) };
+        unsafe { copy::copy_part(uncached, into.as_mut_ptr(), from.start.as_ptr(), into.len()) };
     }
 }
 

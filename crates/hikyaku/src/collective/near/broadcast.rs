@@ -65,9 +65,9 @@ impl NearGroup<'_, '_> {
         }
     }
 
-    /// Whether a long broadcast goes past the caches. All others write it, so together they may need more than a cache
+    /// Whether the caches do not hold a long broadcast. All others write it, so together they may need more than a cache
     /// holds, where this member alone would not.
-    pub(in crate::collective) fn goes_past_caches(self, bytes: usize) -> bool {
+    pub(in crate::collective) fn is_uncached(self, bytes: usize) -> bool {
         cache::is_too_small_for(bytes.saturating_mul(self.size()))
     }
 

@@ -53,7 +53,7 @@ impl NearGroup<'_, '_> {
             return Ok(());
         }
         let ni = &**self.port.ni();
-        let (chunks, past) = (Chunks::of(data.len()), self.goes_past_caches(data.len()));
+        let (chunks, uncached) = (Chunks::of(data.len()), self.is_uncached(data.len()));
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             self.await_member(round, member)?;
             let rank = self.members[member].rank;
@@ -64,7 +64,7 @@ impl NearGroup<'_, '_> {
                 let range = chunks.range(index);
                 // SAFETY: the reader keeps its buffer, of the same size by the label, until all claimed chunks are
                 // copied, and nobody else has claimed this one.
-                let written = unsafe { target.write(past, ni, rank, chunks.bytes, range.start, &data[range]) };
+                let written = unsafe { target.write(uncached, ni, rank, chunks.bytes, range.start, &data[range]) };
                 written.map_err(|error| self.unreachable(rank, error))?;
                 deal.copied();
             }
@@ -138,7 +138,7 @@ impl NearGroup<'_, '_> {
         let rank = self.members[root].rank;
         let deal = &self.part(self.rank()).deal;
         let closed = &self.part(root).closed;
-        let past = self.goes_past_caches(chunks.bytes);
+        let uncached = self.is_uncached(chunks.bytes);
         while let Some(index) = deal.claim(round.number, chunks.count) {
             if closed.get() >= round.number {
                 // Claimed chunks count as copied, so that nobody waits for them.
@@ -150,7 +150,7 @@ impl NearGroup<'_, '_> {
             // mark is not set; nobody else has claimed this chunk of the own one.
             let read = unsafe {
                 let into = std::slice::from_raw_parts_mut(start.add(range.start), range.len());
-                source.read(past, ni, rank, chunks.bytes, range.start, into)
+                source.read(uncached, ni, rank, chunks.bytes, range.start, into)
             };
             deal.copied();
             read.map_err(|error| self.unreachable(rank, error))?;

@@ -56,14 +56,14 @@ impl Source {
         self.way == Access::Mapped as u64 || ni.threads || ni.crosses_to(rank)
     }
 
-    /// Copies what lies at `offset` of the buffer of `rank`, which has `bytes` bytes, past the
-    /// caches or not, unless the kernel does it.
+    /// Copies what lies at `offset` of the buffer of `rank`, which has `bytes` bytes: by the kernel, or as
+    /// what the caches do not hold, or do.
     ///
     /// # Safety
     /// Among threads, the buffer stays there and has as many bytes, and nobody writes what is read.
     pub unsafe fn read(
         &self,
-        past_caches: bool,
+        uncached: bool,
         ni: &Ni,
         rank: usize,
         bytes: usize,
@@ -75,20 +75,20 @@ impl Source {
             Found::Address(process, address) => unsafe { cross::read(process, address, into.as_mut_ptr(), into.len()) },
             Found::Pointer(pointer) => {
                 // SAFETY: checked by `locate`, or by the caller's promise.
-                unsafe { copy::copy_part(past_caches, into.as_mut_ptr(), pointer, into.len()) };
+                unsafe { copy::copy_part(uncached, into.as_mut_ptr(), pointer, into.len()) };
                 Ok(())
             }
         }
     }
 
-    /// Copies `data` to `offset` of the buffer of `rank`, which has `bytes` bytes, past the
-    /// caches or not, unless the kernel does it.
+    /// Copies `data` to `offset` of the buffer of `rank`, which has `bytes` bytes: by the kernel, or as
+    /// what the caches do not hold, or do.
     ///
     /// # Safety
     /// Among threads, the buffer stays there and has as many bytes, and nobody else uses what is written.
     pub unsafe fn write(
         &self,
-        past_caches: bool,
+        uncached: bool,
         ni: &Ni,
         rank: usize,
         bytes: usize,
@@ -100,7 +100,7 @@ impl Source {
             Found::Address(process, address) => unsafe { cross::write(process, address, data.as_ptr(), data.len()) },
             Found::Pointer(pointer) => {
                 // SAFETY: checked by `locate`, or by the caller's promise.
-                unsafe { copy::copy_part(past_caches, pointer, data.as_ptr(), data.len()) };
+                unsafe { copy::copy_part(uncached, pointer, data.as_ptr(), data.len()) };
                 Ok(())
             }
         }
@@ -109,7 +109,7 @@ impl Source {
     /// As [`Source::read`], of a buffer in job memory.
     pub fn read_mapped(
         &self,
-        past_caches: bool,
+        uncached: bool,
         ni: &Ni,
         rank: usize,
         bytes: usize,
@@ -120,7 +120,7 @@ impl Source {
         let start = usize::try_from(self.start).ok().filter(|_| mapped);
         let buffer = start.and_then(|start| ni.memory.segment.get(start, bytes));
         let buffer = buffer.ok_or(Error::PeerMisbehaved { rank, what: "a buffer outside its memory" })?;
-        buffer.part(offset, into.len()).copy_out_part(past_caches, into);
+        buffer.part(offset, into.len()).copy_out_part(uncached, into);
         Ok(())
     }
 

@@ -33,7 +33,7 @@ impl NearGroup<'_, '_> {
     }
 
     pub(in crate::collective) fn broadcast_staged(self, label: Label, source: Source, data: &mut [u8]) -> Result<()> {
-        let past = self.goes_past_caches(data.len());
+        let uncached = self.is_uncached(data.len());
         for (index, piece) in data.chunks_mut(HALF_BYTES).enumerate() {
             let half = index % 2;
             let offset = half * HALF_BYTES;
@@ -50,7 +50,7 @@ impl NearGroup<'_, '_> {
                 self.publish(&round);
                 self.await_member(&round, label.root)?;
                 let rank = self.members[label.root].rank;
-                let read = source.read_mapped(past, self.port.ni(), rank, STAGE_BYTES, offset, piece);
+                let read = source.read_mapped(uncached, self.port.ni(), rank, STAGE_BYTES, offset, piece);
                 self.saw_keeper(&round);
                 self.finish(&round);
                 read.map_err(|error| self.fail(error))?;

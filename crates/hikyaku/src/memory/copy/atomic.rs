@@ -23,7 +23,7 @@ pub fn expect_read(_: *const u8, _: usize) {}
 ///
 /// # Safety
 /// As for [`copy`].
-pub unsafe fn copy_past_caches(dst: *mut u8, src: *const u8, len: usize) {
+pub unsafe fn copy_uncached(dst: *mut u8, src: *const u8, len: usize) {
     // SAFETY: the caller's promise.
     unsafe { copy(dst, src, len) }
 }

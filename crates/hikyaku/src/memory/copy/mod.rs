@@ -32,16 +32,16 @@ use atomic as chosen;
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
 use x86_64 as chosen;
 
-pub use chosen::{copy, copy_away, copy_past_caches, expect_read, expect_write, ways};
+pub use chosen::{copy, copy_away, copy_uncached, expect_read, expect_write, ways};
 
-/// Copies `len` bytes, a part of something that goes past the caches, or does not.
+/// Copies `len` bytes, a part of something that the caches do not hold, or do.
 ///
 /// # Safety
 /// As for [`copy`].
 #[inline(always)]
-pub unsafe fn copy_part(past_caches: bool, dst: *mut u8, src: *const u8, len: usize) {
+pub unsafe fn copy_part(uncached: bool, dst: *mut u8, src: *const u8, len: usize) {
     // SAFETY: the caller's promise.
-    unsafe { if past_caches { copy_past_caches(dst, src, len) } else { copy(dst, src, len) } }
+    unsafe { if uncached { copy_uncached(dst, src, len) } else { copy(dst, src, len) } }
 }
 
 /// Copies bytes that peers may be writing to private memory.
@@ -95,7 +95,7 @@ mod tests {
     fn very_long_copies_are_exact_too() {
         let source = bytes((33 << 20) + 77);
         let mut target = vec![0u8; source.len() + 64];
-        for copy in [super::copy as Copier, super::copy_past_caches, super::copy_away] {
+        for copy in [super::copy as Copier, super::copy_uncached, super::copy_away] {
             target.fill(0);
             // SAFETY: both vectors are longer than the range copied.
             unsafe { copy(target.as_mut_ptr().add(5), source.as_ptr().add(3), source.len() - 3) };
@@ -108,7 +108,7 @@ mod tests {
     fn every_length_and_alignment_is_copied_exactly() {
         check(0, super::copy);
         check(0, super::copy_away);
-        check(0, super::copy_past_caches);
+        check(0, super::copy_uncached);
         check(0, super::atomic::copy);
     }
 

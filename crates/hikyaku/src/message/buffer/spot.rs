@@ -226,8 +226,8 @@ impl Distant {
         }
     }
 
-    /// Whether a message between it and an own buffer goes past the caches: the shorter one is as long as the message.
-    fn goes_past_caches(&self, own: Buffer) -> bool {
+    /// Whether the caches do not hold a message between it and an own buffer: the shorter one is as long as the message.
+    fn is_uncached(&self, own: Buffer) -> bool {
         self.bytes.min(own.bytes) > cache::transfer_max()
     }
 
@@ -238,10 +238,10 @@ impl Distant {
     pub unsafe fn write(&self, ni: &Ni, from: Buffer, part: Range<usize>) -> Result<()> {
         match self.find(ni) {
             Ok(target) => {
-                let past = self.goes_past_caches(from);
+                let uncached = self.is_uncached(from);
                 for Run { bytes, starts: [there, here] } in runs(part, [self.shape, from.shape]) {
                     // SAFETY: the caller's promise.
-                    unsafe { copy::copy_part(past, target.add(there), from.start.add(here), bytes) };
+                    unsafe { copy::copy_part(uncached, target.add(there), from.start.add(here), bytes) };
                 }
                 Ok(())
             }
@@ -257,10 +257,10 @@ impl Distant {
     pub unsafe fn read(&self, ni: &Ni, into: Buffer, part: Range<usize>) -> Result<()> {
         match self.find(ni) {
             Ok(source) => {
-                let past = self.goes_past_caches(into);
+                let uncached = self.is_uncached(into);
                 for Run { bytes, starts: [there, here] } in runs(part, [self.shape, into.shape]) {
                     // SAFETY: the caller's promise.
-                    unsafe { copy::copy_part(past, into.start.add(here), source.add(there), bytes) };
+                    unsafe { copy::copy_part(uncached, into.start.add(here), source.add(there), bytes) };
                 }
                 Ok(())
             }

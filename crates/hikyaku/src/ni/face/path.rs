@@ -14,7 +14,7 @@ pub enum PushPath {
     Word,
     /// In windows of [`PushPath::WINDOW_BYTES`] (BOTF): through the caches, or in packets of that size.
     Window,
-    /// In bulk (RDMA): past the caches, or in packets as long as the transport takes.
+    /// In bulk (RDMA): as what the caches do not hold, or in packets as long as the transport takes.
     Bulk,
 }
 
