@@ -82,9 +82,9 @@ impl Grid<'_> {
         self.combine_bytes(circle, topology, &mut pairs, how, root)?;
         if gets_it {
             let place = |distance: usize| self.place_of(circle, (root.unwrap_or(0) + distance) % circle.size);
-            // Of more elements than there are processes, each place is reckoned once.
-            let is_large = matrix.bytes() / size_of::<T>() > circle.size;
-            let places: Vec<_> = (0..if is_large { circle.size } else { 0 }).map(place).collect();
+            // A place is worked out once, unless there are fewer elements than processes.
+            let worth = matrix.bytes() / size_of::<T>() > circle.size;
+            let places: Vec<_> = if worth { (0..circle.size).map(place).collect() } else { Vec::new() };
             let place = |distance| places.get(distance as usize).copied().unwrap_or_else(|| place(distance as usize));
             // SAFETY: the caller's promise.
             unsafe { unpair::<T>(matrix, &pairs, coordinates, place) };
