@@ -48,6 +48,8 @@ const COLUMNS_MIN: usize = 32 << 10;
 const PIECE_PACKED: usize = EAGER_MAX;
 /// Columns are cut into pieces of at least so many: one more message costs as much as copying about as many.
 const PIECE_OF_COLUMN: usize = PIECE_PACKED / 2;
+/// The longest message that waits for nobody where processes share cores.
+const COPIED_IF_CROWDED: usize = 64 << 10;
 /// How long such a piece waits for those before it.
 const PACKED_PATIENCE: Duration = Duration::from_micros(20);
 
@@ -146,7 +148,7 @@ impl Channel {
         self.announce(messages, data.len(), PIECE_IN_PLACE, member)?;
         let mut keeps_up = true;
         for piece in data.chunks(PIECE_IN_PLACE) {
-            let patience = if keeps_up { patience(piece.len()) } else { Duration::ZERO };
+            let patience = if keeps_up { patience(messages, piece.len()) } else { Duration::ZERO };
             keeps_up = self.put_patiently(messages, piece, member, patience)?;
         }
         Ok(())
@@ -159,7 +161,8 @@ impl Channel {
         let (mut walk, mut left, mut keeps_up) = (matrix.walk(), all.bytes, true);
         while left > 0 {
             let (length, slot) = (most.min(left), self.next_slot(&self.sent, member));
-            let patience = if keeps_up && messages.rank() != member { patience(length) } else { Duration::ZERO };
+            let patience =
+                if keeps_up && messages.rank() != member { patience(messages, length) } else { Duration::ZERO };
             let columns = walk.columns(length).expect("pieces are whole columns, so each begins with one");
             // SAFETY: elements of the matrix, the caller's to read.
             let sent = unsafe { messages.send_columns(columns, member, slot, patience) };
@@ -327,7 +330,11 @@ fn gone_is<T>(result: hikyaku::Result<T>, sent: T) -> Outcome<T> {
     }
 }
 
-/// How long a send waits for a receive that saves it from copying: about as long as copying half of it takes.
-fn patience(bytes: usize) -> Duration {
-    Duration::from_micros(20) + Duration::from_nanos(bytes as u64 / 16)
+/// How long a send waits for a receive that saves it from copying: about as long as copying half of it takes. Where processes share
+/// cores, the receiver may only run when this process waits: a short message is copied sooner than that.
+fn patience(messages: &Messages<'_>, bytes: usize) -> Duration {
+    match bytes <= COPIED_IF_CROWDED && messages.port().is_crowded() {
+        true => Duration::ZERO,
+        false => Duration::from_micros(20) + Duration::from_nanos(bytes as u64 / 16),
+    }
 }

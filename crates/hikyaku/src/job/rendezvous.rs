@@ -34,6 +34,9 @@ pub(super) const CARD: &str = "card";
 pub(super) fn meet(exchange: &dyn Exchange, config: &Config, endpoint: Option<&[u8]>) -> Result<Place> {
     let patience = config.start_patience();
     let deadline = Deadline { at: Instant::now() + patience, after: patience };
+    // The kernel takes ten milliseconds and more to register a process of several threads, and programs of MPI are such: so all ranks do it
+    // at the same time. It is known afterwards.
+    let _ = Fences::for_processes();
     match endpoint {
         Some(endpoint) => assemble(exchange, config, endpoint, &deadline),
         None if exchange.rank() == 0 => lead(exchange, config, &deadline),

@@ -6,6 +6,7 @@ use super::state::call::CallSlot;
 use super::state::credit::Credit;
 use super::state::direct::Direct;
 use super::state::failure::Failure;
+use super::state::kept::Kept;
 use super::state::lane::Lane;
 use super::state::loan::Loans;
 use super::state::lookout::Lookout;
@@ -123,6 +124,8 @@ pub(crate) struct Base {
     pub left_pins: Mutex<Vec<Target>>,
     /// The own half of this rank's heap.
     pub own_heap: Mutex<Heap>,
+    /// What is kept of it for messages to come.
+    pub kept_nodes: Kept,
     /// A rank whose messages made no sense, plus 1. Only told to the user: nothing is ordered by it.
     pub misbehaved: AtomicU64,
 }
@@ -195,6 +198,7 @@ impl Base {
             pins: Pins::default(),
             left_pins: Mutex::default(),
             own_heap: Mutex::new(Heap::new(layout.heap_half_bytes, layout.heap_half_bytes)),
+            kept_nodes: Kept::new(layout.heap_half_bytes),
             misbehaved: AtomicU64::new(0),
             far: settings.far,
             hardware: settings.hardware,

@@ -71,6 +71,7 @@ pub(crate) use state::background::{self, Background};
 pub(crate) use state::coroutine::{self, Coroutine};
 pub(crate) use state::failure::Hold;
 pub(crate) use state::inside::{InFunction, refuse_in_handler};
+pub(crate) use state::kept::Kept;
 pub(crate) use state::random::random;
 pub(crate) use state::routes::Routes;
 pub use state::stay::{Namer, name_calls_by};

@@ -17,8 +17,8 @@ impl<'c> NearPair<'c> {
             return None;
         }
         let bytes = pool::rounded(size_of::<Node>() + data.len());
-        let kept = self.core.pool.borrow_mut().take(bytes);
-        let start = kept.or_else(|| self.core.new_node(bytes))?;
+        let place = self.core.pool.borrow_mut().take(bytes, &self.core.ni.kept_nodes);
+        let start = place.or_else(|| self.core.new_node(bytes))?;
         if entry < self.core.slots {
             self.theirs().high().raise(&mut peer.high, entry);
         }
@@ -92,7 +92,7 @@ impl Core {
     /// of the bytes, if they are many.
     pub fn empty_node(&self, node: &OwnNode) {
         let header = size_of::<Node>();
-        if node.bytes > pool::NODE_MAX {
+        if node.bytes > pool::EMPTY_MAX {
             let bytes = node.bytes - header;
             self.ni.memory.segment.release(self.ni.own_span(node.start + header, bytes), bytes);
         }
@@ -101,8 +101,10 @@ impl Core {
     /// Memory for a node of `bytes`, which were rounded; and for more like it, which are kept: a call to the system costs more than
     /// a short message.
     fn new_node(&self, bytes: usize) -> Option<usize> {
-        let count = (pool::TAKEN_BYTES / bytes).max(1);
-        let Ok(start) = self.ni.take_heap(count * bytes) else { return self.ni.take_heap(bytes).ok() };
+        let wanted = self.pool.borrow().count_at_once(bytes);
+        let several = self.ni.take_heap(wanted * bytes).map(|start| (start, wanted));
+        let (start, count) = several.or_else(|_| self.ni.take_heap(bytes).map(|start| (start, 1))).ok()?;
+        self.pool.borrow_mut().took(count * bytes);
         for number in 1..count {
             self.give_node(OwnNode { start: start + number * bytes, bytes, number: 0 });
         }
@@ -111,7 +113,7 @@ impl Core {
 
     /// Gives an own node back, which the receiver does not look at any more.
     pub fn give_node(&self, node: OwnNode) {
-        if !self.pool.borrow_mut().keep(node.start, node.bytes) {
+        if !self.pool.borrow_mut().keep(node.start, node.bytes, &self.ni.kept_nodes) {
             self.ni.give_heap(node.start, node.bytes);
         }
     }
@@ -124,7 +126,7 @@ impl Core {
     /// Gives back all nodes, also the last ones of chains: no receiver looks at them any more.
     pub fn give_nodes(&self) {
         self.spool.borrow_mut().tally.tails.drain().for_each(|(_, node)| self.give_node(node));
-        self.pool.borrow_mut().drain().for_each(|(start, bytes)| self.ni.give_heap(start, bytes));
+        self.pool.borrow_mut().drain(&self.ni.kept_nodes).for_each(|(start, bytes)| self.ni.give_heap(start, bytes));
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `lost` | ranks that cannot be reached any more |
 //! | `own_areas` | the own areas, as the rank itself knows them |
 //! | `pins` | which of them peers have pinned
+//! | `kept` | how much of the heap layers above keep, to use it again |
 //! | `window` | private buffers opened to a far peer for one message |
 //! | `loan` | what of the program's bytes a transport reads in place |
 //! | `lane` | what one port sends through |
@@ -40,6 +41,7 @@ pub(crate) mod direct;
 pub(crate) mod failure;
 pub(crate) mod form;
 pub(crate) mod inside;
+pub(crate) mod kept;
 pub(crate) mod lane;
 pub(crate) mod loan;
 pub(crate) mod lookout;

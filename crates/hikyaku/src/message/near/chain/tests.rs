@@ -173,6 +173,38 @@ fn chains_give_their_memory_back() {
     assert_eq!(left_after(1), left_after(5));
 }
 
+/// Taking memory from the heap and giving it back are system calls for which all ranks of a host queue up: a rank that runs ahead of its
+/// receiver again and again must not make them for every message.
+#[test]
+fn a_second_burst_takes_nothing_from_the_heap() {
+    const BURST: usize = 300;
+    run(2, |job| {
+        let messages = job.messages(1)?;
+        messages.set_spare(8 << 20)?;
+        messages.set_mode(Mode::Spool(Duration::ZERO));
+        let mut taken = [0; 2];
+        for taken in &mut taken {
+            if job.rank() == 0 {
+                (0..BURST).try_for_each(|number| messages.send(&[number as u16; 2000], 1, 0))?;
+            }
+            job.barrier()?;
+            if job.rank() == 1 {
+                let mut into = [0u16; 2000];
+                for number in 0..BURST {
+                    messages.recv(&mut into, 0, 0)?;
+                    assert_eq!(into, [number as u16; 2000]);
+                }
+            }
+            job.barrier()?;
+            messages.settle();
+            *taken = messages.core.pool.borrow().taken();
+        }
+        assert!(job.rank() == 1 || taken[0] >= (BURST - 2) * 4096, "{taken:?}");
+        assert_eq!(taken[0], taken[1]);
+        job.barrier()
+    });
+}
+
 /// What the pages of the last node of a chain hold when messages of so many bytes were taken.
 fn left_in_the_last_node(bytes: usize, is_expected: fn(u8) -> bool) {
     run(2, |job| {
