@@ -44,6 +44,7 @@ pub mod cluster;
 pub mod deadlock;
 pub mod ends;
 pub mod leftovers;
+mod mail;
 pub mod misuse;
 pub mod mortal;
 pub mod mpi;
@@ -279,7 +280,9 @@ macro_rules! for_each_case {
                 messages_are_found_by_tag: 4,
                 all_send_before_anyone_receives: 3,
                 a_slow_receiver_is_not_overrun: 17,
+                a_slow_receiver_refuses: 17,
                 senders_and_receivers_leave: 3,
+                senders_and_receivers_of_packets_leave: 3,
                 wrong_uses_of_exchange_are_refused: 2,
             }
             regions {

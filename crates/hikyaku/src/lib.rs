@@ -43,6 +43,7 @@
 //! | communicate from several threads | [`Port::open`] |
 //! | send to whoever receives by key, as MPI does by tag | [`Job::matching`], [`matching::Matching`] |
 //! | send to whoever receives by tag, through a buffer at each receiver | [`Job::exchange`], [`exchange::Exchange`] |
+//! | the same by packets that a full receiver refuses, to compare | [`Job::packets`], [`packets::Packets`] |
 //! | let one rank at a time do something | [`Job::mutex`] |
 //! | collect items of all ranks at one | [`Job::queue`], [`Queue`] |
 //! | run tasks when their inputs are there, on several threads | [`Job::tasks`], [`task::Data`], [`task::when`] |
@@ -99,6 +100,7 @@ pub mod message;
 #[cfg(not(loom))]
 mod ni;
 #[cfg(not(loom))]
+pub mod packets;
 pub mod passing;
 /// For tests of tests.
 #[cfg(hikyaku_planted)]

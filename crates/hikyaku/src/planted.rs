@@ -207,6 +207,16 @@ pub enum Bug {
     SetAsideLost,
     /// Any number of messages is set aside.
     KeptUnbounded,
+    /// A packet is taken though one before it was refused.
+    PacketBehindRefused,
+    /// A packet that is refused counts as taken.
+    RefusedTaken,
+    /// Nobody is asked again for what was refused.
+    RefusedForgotten,
+    /// A sender goes on behind a packet that was refused.
+    RefusalIgnored,
+    /// Whatever comes is kept.
+    RefusesNothing,
     /// A task that reads does not wait for one before it that writes.
     ReadersPassWriters,
     /// A task that writes waits for the first of those that read only.

@@ -1,5 +1,6 @@
-//! Message exchange, and message passing by any engine.
+//! Message exchange, whose senders know their room, messages in packets, which a full receiver refuses, and message passing by any engine.
 
+use crate::mail::Mail;
 use crate::support::expect_error;
 use hikyaku::exchange::Buffers;
 use hikyaku::matching::{Keys, Source};
@@ -18,7 +19,7 @@ fn data(from: usize, to: usize, number: usize, words: usize) -> Vec<u64> {
 pub fn engines_do_the_same(job: &Job) {
     let rounds = if job.is_simulated() { 2 } else { 20 };
     let (me, size) = (job.rank(), job.size());
-    for engine in [Engine::Slots(3), Engine::Matched, Engine::Exchange] {
+    for engine in [Engine::Slots(3), Engine::Matched, Engine::Exchange, Engine::Packets] {
         let messages = job.message_passing(engine).unwrap();
         for number in 0..rounds * LENGTHS.len() {
             let words = LENGTHS[number % LENGTHS.len()];
@@ -55,8 +56,12 @@ pub fn engines_do_the_same(job: &Job) {
 
 /// Messages are received in another order than that in which they came, by tag, by any tag and of any rank.
 pub fn messages_are_found_by_tag(job: &Job) {
+    find_by_tag(job, job.exchange().unwrap());
+    find_by_tag(job, job.packets().unwrap());
+}
+
+fn find_by_tag(job: &Job, exchange: impl Mail) {
     let (me, size) = (job.rank(), job.size());
-    let exchange = job.exchange().unwrap();
     const COUNT: usize = 24;
     if me > 0 {
         for number in 0..COUNT {
@@ -100,8 +105,13 @@ pub fn messages_are_found_by_tag(job: &Job) {
 
 /// All send before anyone receives, more than buffers hold.
 pub fn all_send_before_anyone_receives(job: &Job) {
+    let buffers = Buffers { messages: 4, bytes: 1024 };
+    send_all_first(job, job.exchange_with(buffers).unwrap());
+    send_all_first(job, job.packets_with(buffers).unwrap());
+}
+
+fn send_all_first(job: &Job, exchange: impl Mail) {
     let (me, size) = (job.rank(), job.size());
-    let exchange = job.exchange_with(Buffers { messages: 4, bytes: 1024 }).unwrap();
     let count = if job.is_simulated() { 20 } else { 200 };
     for number in 0..count {
         for to in 0..size {
@@ -158,9 +168,50 @@ pub fn a_slow_receiver_is_not_overrun(job: &Job) {
     exchange.free().unwrap();
 }
 
+/// The same of messages in packets: what the receiver has no room for it refuses, and nothing is refused over and over.
+pub fn a_slow_receiver_refuses(job: &Job) {
+    let (me, size) = (job.rank(), job.size());
+    let packets = job.packets_with(Buffers { messages: 8, bytes: 2048 }).unwrap();
+    let count = if job.is_simulated() { 40 } else { 150 };
+    if me > 0 {
+        for number in 0..count {
+            packets.send(&data(me, 0, number, number * 13 % 900), 0, number as u64 % 2).unwrap();
+        }
+    } else {
+        // Somebody has sent more than there is room for.
+        while packets.traffic().refused == 0 {
+            job.progress();
+        }
+        let mut next = vec![0; size];
+        for turn in 0..count * (size - 1) {
+            if turn % 64 == 0 {
+                (0..50).for_each(|_| std::thread::yield_now());
+            }
+            let mut into = vec![0; 900];
+            let matched = packets.recv(&mut into, Source::Any, Keys::ANY).unwrap();
+            let number = next[matched.rank];
+            next[matched.rank] += 1;
+            assert_eq!((matched.len, matched.key), (number * 13 % 900, number as u64 % 2));
+            assert!(into[..matched.len] == data(matched.rank, 0, number, matched.len));
+        }
+        // Each is refused when it comes, and perhaps once more when it was asked for and another receive was faster.
+        let (refused, sent) = (packets.traffic().refused, (count * (size - 1)) as u64);
+        assert!(refused <= 2 * sent, "{refused} refusals of {sent} messages");
+    }
+    packets.free().unwrap();
+}
+
 /// What came whole is received after its sender has left; then a receive fails, and so does a send.
 pub fn senders_and_receivers_leave(job: &Job) {
-    let exchange = job.exchange().unwrap();
+    leave(job, job.exchange().unwrap());
+}
+
+/// The same of messages in packets.
+pub fn senders_and_receivers_of_packets_leave(job: &Job) {
+    leave(job, job.packets().unwrap());
+}
+
+fn leave(job: &Job, exchange: impl Mail) {
     if job.rank() == 1 {
         (0..10u64).for_each(|number| exchange.send(&[number; 20], 0, number).unwrap());
         return;
@@ -188,7 +239,15 @@ pub fn wrong_uses_of_exchange_are_refused(job: &Job) {
     expect_error!(job.exchange_with(Buffers { messages: 10, bytes: usize::MAX }), Error::Invalid(_));
     let differ = job.exchange_with(Buffers { messages: 10, bytes: 4096 << (4 * job.rank()) });
     expect_error!(differ, Error::Mismatch { operation: "exchange", .. });
-    let exchange = job.exchange().unwrap();
+    misuse(job, job.exchange().unwrap());
+    misuse(job, job.packets().unwrap());
+    let messages = job.message_passing(Engine::Slots(2)).unwrap();
+    expect_error!(messages.send(&[1], 0, 2), Error::NoSuchSlot { slot: 2, slots: 2 });
+    expect_error!(messages.recv(&mut [1], 0, u64::MAX), Error::NoSuchSlot { .. });
+    job.barrier().unwrap();
+}
+
+fn misuse(job: &Job, exchange: impl Mail) {
     expect_error!(exchange.send(&[1], job.size(), 0), Error::NoSuchRank { .. });
     expect_error!(exchange.recv(&mut [1], job.size(), 0), Error::NoSuchRank { .. });
     let peer = 1 - job.rank();
@@ -208,8 +267,4 @@ pub fn wrong_uses_of_exchange_are_refused(job: &Job) {
         }
     }
     exchange.free().unwrap();
-    let messages = job.message_passing(Engine::Slots(2)).unwrap();
-    expect_error!(messages.send(&[1], 0, 2), Error::NoSuchSlot { slot: 2, slots: 2 });
-    expect_error!(messages.recv(&mut [1], 0, u64::MAX), Error::NoSuchSlot { .. });
-    job.barrier().unwrap();
 }

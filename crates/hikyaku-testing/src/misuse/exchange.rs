@@ -2,6 +2,7 @@
 
 use super::canary::Guarded;
 use super::check_refused;
+use crate::mail::Mail;
 use hikyaku::matching::Keys;
 use hikyaku::{Error, Job};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,7 +10,11 @@ use std::time::Duration;
 
 /// A receive that was given up gets nothing any more; the next one gets the message.
 pub fn a_receive_is_given_up_and_made_again(job: &Job) {
-    let exchange = job.exchange().unwrap();
+    give_up(job, job.exchange().unwrap());
+    give_up(job, job.packets().unwrap());
+}
+
+fn give_up(job: &Job, exchange: impl Mail) {
     for (round, bytes) in [(1, 8), (2, 3000), (3, 200_000)].into_iter().cycle().take(12) {
         if job.rank() == 0 {
             let mut given_up = vec![0u8; bytes];
@@ -45,7 +50,15 @@ pub fn an_exchange_is_forgotten(job: &Job) {
 
 /// A handler panics while a rank waits for a message: the buffer is the program's again, and the message another's.
 pub fn a_handler_panics_in_a_receive(job: &Job) {
-    let exchange = job.exchange().unwrap();
+    panic_in_receive(job, job.exchange().unwrap());
+}
+
+/// The same of messages in packets.
+pub fn a_handler_panics_in_a_receive_of_packets(job: &Job) {
+    panic_in_receive(job, job.packets().unwrap());
+}
+
+fn panic_in_receive(job: &Job, exchange: impl Mail) {
     job.register_handler(3, |_, _| resume_unwind(Box::new("on purpose"))).unwrap();
     job.barrier().unwrap();
     for bytes in [8, 3000, 100_000] {
@@ -70,12 +83,57 @@ pub fn a_handler_panics_in_a_receive(job: &Job) {
     exchange.free().unwrap();
 }
 
+/// Messages in packets are forgotten: their sends stop where they are, and nobody else is harmed.
+pub fn packets_are_forgotten(job: &Job) {
+    for _ in 0..3 {
+        let packets = job.packets().unwrap();
+        let peer = 1 - job.rank();
+        packets.send(&[1u8; 100_000], peer, 0).unwrap();
+        let words = job.symmetric::<u64>(10_000).unwrap();
+        packets.send(&[1u8; 1000], peer, 0).unwrap();
+        job.barrier().unwrap();
+        std::mem::forget(packets);
+        job.barrier().unwrap();
+        assert!(words.to_vec().iter().all(|word| *word == 0));
+        job.free(words).unwrap();
+    }
+}
+
+/// A receive is given up when a part of its message is there: the buffer is the program's again, and the message comes whole to another one.
+pub fn a_receive_is_given_up_in_the_middle(job: &Job) {
+    const BYTES: usize = 3_000_000;
+    let packets = job.packets().unwrap();
+    for round in 0..20u8 {
+        if job.rank() == 1 {
+            packets.send(&vec![round + 1; BYTES], 0, 0).unwrap();
+        } else {
+            let mut into = vec![0; BYTES];
+            let patience = Duration::from_micros(u64::from(round) * 40);
+            if let Err(error) = packets.recv_for(&mut into, 1, 0, patience) {
+                assert!(matches!(error, Error::Timeout { .. }), "{error}");
+                into.fill(77);
+                let mut whole = vec![0; BYTES];
+                packets.recv(&mut whole, 1, 0).unwrap();
+                assert!(whole.iter().all(|byte| *byte == round + 1));
+                assert!(into.iter().all(|byte| *byte == 77));
+            }
+        }
+        job.barrier().unwrap();
+    }
+    packets.free().unwrap();
+}
+
 /// Functions that run inside a call cannot wait for others.
 pub fn a_function_uses_an_exchange(job: &Job) {
-    let exchange = job.exchange().unwrap();
+    use_in_function(job, job.exchange().unwrap());
+    use_in_function(job, job.packets().unwrap());
+}
+
+fn use_in_function(job: &Job, exchange: impl Mail) {
     let peer = 1 - job.rank();
     let combine = |total: &mut [u64], input: &[u64]| {
         check_refused(job.exchange().map(drop));
+        check_refused(job.packets().map(drop));
         check_refused(exchange.send(&vec![1u8; 100_000], peer, 0));
         check_refused(exchange.recv(&mut [0u8], peer, 1));
         check_refused(exchange.probe(peer, 1));
@@ -91,10 +149,18 @@ pub fn a_function_uses_an_exchange(job: &Job) {
 
 /// Handlers panic in the middle of sends: a message that was sent comes once, whole and in its order, and the exchange goes on.
 pub fn handlers_panic_in_sends(job: &Job) {
+    panic_in_sends(job, job.exchange().unwrap());
+}
+
+/// The same of messages in packets.
+pub fn handlers_panic_in_sends_of_packets(job: &Job) {
+    panic_in_sends(job, job.packets().unwrap());
+}
+
+fn panic_in_sends(job: &Job, exchange: impl Mail) {
     const PANICS: u16 = 3;
     const END: u64 = u64::MAX;
     job.register_handler(PANICS, |_, _| resume_unwind(Box::new("on purpose"))).unwrap();
-    let exchange = job.exchange().unwrap();
     job.barrier().unwrap();
     // Its number, and the last one before it whose send has returned; words in all.
     let message = |number: u64, before: u64| {

@@ -17,7 +17,7 @@
 //! | `counting` | barriers in two halves |
 //! | `regions` | shared regions |
 //! | `queues` | remote queues |
-//! | `exchange` | message exchange |
+//! | `exchange` | message exchange, messages in packets |
 //! | `pins` | areas that peers have pinned |
 //! | `locks` | locks and their guards |
 //! | `matching` | messages that are matched by keys |
@@ -209,8 +209,12 @@ macro_rules! for_each_misuse {
                 a_receive_is_given_up_and_made_again: 2,
                 an_exchange_is_forgotten: 2,
                 a_handler_panics_in_a_receive: 2,
+                packets_are_forgotten: 2,
+                a_receive_is_given_up_in_the_middle: 2,
+                a_handler_panics_in_a_receive_of_packets: 2,
                 a_function_uses_an_exchange: 2,
                 handlers_panic_in_sends: 2,
+                handlers_panic_in_sends_of_packets: 2,
                 a_message_finds_no_memory: 2,
             }
             regions {

@@ -46,7 +46,7 @@ mod incoming;
 mod kept;
 mod outgoing;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use buffers::Buffers;
 pub use face::Exchange;

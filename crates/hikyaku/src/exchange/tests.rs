@@ -2,16 +2,45 @@
 
 use super::{Buffers, Exchange};
 use crate::job::trial::{Trial, check, may_end};
-use crate::matching::Keys;
+use crate::matching::{Keys, Matched};
 use crate::planted::{Bug, catches, with_bug};
 use crate::sim::{Machine, Sim};
 use crate::transport::sim::chance::Chance;
 use crate::{Error, Job, Result};
 use std::time::Duration;
 
-const BUFFERS: Buffers = Buffers { messages: 6, bytes: 1024 };
+pub(crate) const BUFFERS: Buffers = Buffers { messages: 6, bytes: 1024 };
 const MIDDLE: usize = 256;
 const TAGS: u64 = 3;
+
+/// Messages by rank and tag, however they travel.
+pub(crate) trait Courier {
+    fn send(&self, data: &[u8], rank: usize, tag: u64) -> Result<()>;
+    fn recv(&self, into: &mut [u8], from: usize, tags: Keys) -> Result<Matched>;
+    fn recv_for(&self, into: &mut [u8], from: usize, tags: Keys, timeout: Duration) -> Result<Matched>;
+    fn probe(&self, from: usize, tags: Keys) -> Result<Matched>;
+}
+
+impl Courier for Exchange<'_> {
+    fn send(&self, data: &[u8], rank: usize, tag: u64) -> Result<()> {
+        Exchange::send(self, data, rank, tag)
+    }
+
+    fn recv(&self, into: &mut [u8], from: usize, tags: Keys) -> Result<Matched> {
+        Exchange::recv(self, into, from, tags)
+    }
+
+    fn recv_for(&self, into: &mut [u8], from: usize, tags: Keys, timeout: Duration) -> Result<Matched> {
+        Exchange::recv_for(self, into, from, tags, timeout)
+    }
+
+    fn probe(&self, from: usize, tags: Keys) -> Result<Matched> {
+        Exchange::probe(self, from, tags)
+    }
+}
+
+/// Makes one.
+pub(crate) type Opens = for<'j> fn(&'j Job) -> Result<Box<dyn Courier + 'j>>;
 
 /// One of the messages from one rank to another, as both know it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +75,7 @@ fn letters(seed: u64, from: usize, to: usize) -> Vec<Letter> {
 }
 
 /// Sends all letters to the receivers, in any order of those; a receiver that has ended gets no more.
-fn send_all(job: &Job, exchange: &Exchange<'_>, seed: u64, receivers: usize, chance: &mut Chance) -> Result<()> {
+fn send_all(job: &Job, exchange: &dyn Courier, seed: u64, receivers: usize, chance: &mut Chance) -> Result<()> {
     let mut left: Vec<_> = (0..receivers).map(|to| (to, letters(seed, job.rank(), to).into_iter())).collect();
     while !left.is_empty() {
         let at = chance.below(left.len() as u64) as usize;
@@ -63,7 +92,7 @@ fn send_all(job: &Job, exchange: &Exchange<'_>, seed: u64, receivers: usize, cha
 }
 
 /// Receives all letters, by tag or as they come; how many senders have ended before.
-fn receive_all(job: &Job, exchange: &Exchange<'_>, seed: u64, receivers: usize, chance: &mut Chance) -> Result<usize> {
+fn receive_all(job: &Job, exchange: &dyn Courier, seed: u64, receivers: usize, chance: &mut Chance) -> Result<usize> {
     let mut left: Vec<_> = (receivers..job.size()).map(|from| (from, letters(seed, from, job.rank()))).collect();
     let mut ended = 0;
     while !left.is_empty() {
@@ -107,19 +136,26 @@ fn receive_all(job: &Job, exchange: &Exchange<'_>, seed: u64, receivers: usize, 
     Ok(ended)
 }
 
-/// A run in which ranks may die: every letter comes once, whole and in its order, from all who live.
 fn run(seed: u64) -> Result<()> {
+    run_by(seed, |job| {
+        let exchange = job.exchange_with(BUFFERS)?;
+        assert_eq!(exchange.buffered_max(), MIDDLE);
+        Ok(Box::new(exchange))
+    })
+}
+
+/// A run in which ranks may die: every letter comes once, whole and in its order, from all who live.
+pub(crate) fn run_by(seed: u64, open: Opens) -> Result<()> {
     let mut chance = Chance::new(seed);
     let size = 2 + chance.below(5) as usize;
     let receivers = 1 + chance.below(size as u64 - 1) as usize;
     let Trial { sim, mortal, .. } = Trial::new(seed, size, Duration::from_micros(200), &mut chance);
     let ran = sim.time_limit(Duration::from_millis(300)).run_mortal(|job| -> Result<usize> {
-        let exchange = job.exchange_with(BUFFERS)?;
-        assert_eq!(exchange.buffered_max(), MIDDLE);
+        let exchange = open(job)?;
         let mut chance = Chance::new(seed << 8 | job.rank() as u64);
         match job.rank() < receivers {
-            true => receive_all(job, &exchange, seed, receivers, &mut chance),
-            false => send_all(job, &exchange, seed, receivers, &mut chance).map(|()| 0),
+            true => receive_all(job, &*exchange, seed, receivers, &mut chance),
+            false => send_all(job, &*exchange, seed, receivers, &mut chance).map(|()| 0),
         }
     })?;
     for (rank, result) in ran.results.into_iter().enumerate() {

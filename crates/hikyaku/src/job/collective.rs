@@ -30,6 +30,7 @@ pub(super) enum Operation {
     Queue = 12,
     QueueMemory = 13,
     Exchange = 14,
+    Packets = 15,
 }
 
 /// In place of bytes, of a rank that has no port left for an endpoint.
@@ -54,6 +55,7 @@ impl Operation {
             Operation::Region | Operation::RegionMemory => "region",
             Operation::Queue | Operation::QueueMemory => "queue",
             Operation::Exchange => "exchange",
+            Operation::Packets => "packets",
         }
     }
 
@@ -61,7 +63,7 @@ impl Operation {
     fn from_u8(code: u8) -> Option<Operation> {
         use Operation::*;
         let first = [Barrier, Allocate, Free, Messages, Group, Channel, Endpoint, Mutex, Matching, Counter, Region];
-        let later = [RegionMemory, Queue, QueueMemory, Exchange];
+        let later = [RegionMemory, Queue, QueueMemory, Exchange, Packets];
         first.into_iter().chain(later).find(|it| *it as u8 == code)
     }
 
@@ -84,8 +86,10 @@ impl Operation {
                 format!("queue(owner {owner}, items of {item} bytes)")
             }
             Operation::QueueMemory if argument != u64::MAX => format!("queue of {argument} bytes in all"),
-            Operation::Matching if argument == NO_PORT => "matching without a port left for it (HIKYAKU_PORTS)".into(),
-            Operation::Matching => format!("matching (number {argument} of this rank)"),
+            Operation::Matching | Operation::Packets if argument == NO_PORT => {
+                format!("{} without a port left for it (HIKYAKU_PORTS)", self.name())
+            }
+            Operation::Matching | Operation::Packets => format!("{} (number {argument} of this rank)", self.name()),
             _ if argument == u64::MAX => format!("{} of an impossible size", self.name()),
             _ => format!("{}({argument} bytes)", self.name()),
         }
@@ -273,10 +277,19 @@ impl Job {
 
     /// All ranks prepare matched messages, under the same number; `None` if this rank has failed to.
     pub(crate) fn agree_on_matching(&self, number: Option<u16>) -> Result<()> {
+        self.agree_on_handler(Operation::Matching, number)
+    }
+
+    /// The same for messages in packets.
+    pub(crate) fn agree_on_packets(&self, number: Option<u16>) -> Result<()> {
+        self.agree_on_handler(Operation::Packets, number)
+    }
+
+    fn agree_on_handler(&self, operation: Operation, number: Option<u16>) -> Result<()> {
         refuse_in_handler()?;
         self.ni.check_rank(self.ni.rank)?;
         let own = number.map(drop).ok_or(Error::NoPort { max: self.ni.memory.layout.ports });
-        self.agree(Operation::Matching, number.map_or(NO_PORT, u64::from), own)
+        self.agree(operation, number.map_or(NO_PORT, u64::from), own)
     }
 
     /// Whether this rank has come to a barrier of which it does not know whether all others have.

@@ -57,7 +57,6 @@ pub use wire::pointer::Pointer;
 
 // For the layers above.
 pub(crate) use base::Settings;
-pub(crate) use face::library::LibraryHandler;
 pub(crate) use face::partial::{COMPARED, changed_units, check_units, copy_units};
 pub(crate) use interface::Ni;
 pub(crate) use progress::rest::Rest;
@@ -76,4 +75,5 @@ pub(crate) use state::random::random;
 pub(crate) use state::routes::Routes;
 pub use state::stay::{Namer, name_calls_by};
 pub(crate) use state::window::Window;
+pub(crate) use wire::message::LibraryHandler;
 pub(crate) use wire::target::Target;

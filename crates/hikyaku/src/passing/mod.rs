@@ -1,6 +1,6 @@
 //! One way to pass messages over several engines, so that a program changes its engine by one argument.
 //!
-//! Rests on: [`crate::message`], [`crate::matching`], [`crate::exchange`]. Leaves out: what only some of them can do.
+//! Rests on: [`crate::message`], [`crate::matching`], [`crate::exchange`], [`crate::packets`]. Leaves out: what only some of them can do.
 //!
 //! All engines agree on this much: a send names a rank and a tag, a receive too, messages between two ranks under one tag come in the order in
 //! which they were sent, and a send may return before its message is received, but need not.
@@ -10,6 +10,7 @@ use crate::exchange::{Buffers, Exchange};
 use crate::job::Job;
 use crate::matching::Matching;
 use crate::message::Messages;
+use crate::packets::Packets;
 use bytemuck::Pod;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub enum Engine {
     /// Through a buffer at each receiver ([`crate::exchange`]): any tag, and no handler runs. The receiver looks for messages when it
     /// receives.
     Exchange,
+    /// By packets that a full receiver refuses ([`crate::packets`]), as in the paper: any tag. To be compared with the others.
+    Packets,
 }
 
 /// Messages by rank and tag, by one of several engines. Made by [`Job::message_passing`].
@@ -33,7 +36,7 @@ pub enum Engine {
 /// ```
 /// use hikyaku::passing::Engine;
 ///
-/// for engine in [Engine::Slots(8), Engine::Matched, Engine::Exchange] {
+/// for engine in [Engine::Slots(8), Engine::Matched, Engine::Exchange, Engine::Packets] {
 ///     hikyaku::local(2, |job| {
 ///         let messages = job.message_passing(engine)?;
 ///         let peer = 1 - job.rank();
@@ -56,6 +59,7 @@ enum By<'j> {
     Slots(Messages<'j>),
     Matched(Box<Matching<'j>>),
     Exchange(Box<Exchange<'j>>),
+    Packets(Packets<'j>),
 }
 
 impl Job {
@@ -69,6 +73,7 @@ impl Job {
             Engine::Slots(slots) => By::Slots(self.messages(slots)?),
             Engine::Matched => By::Matched(Box::new(self.matching()?)),
             Engine::Exchange => By::Exchange(Box::new(self.exchange_with(Buffers::of(self.size()))?)),
+            Engine::Packets => By::Packets(self.packets()?),
         };
         Ok(MessagePassing { by })
     }
@@ -87,6 +92,7 @@ impl MessagePassing<'_> {
             By::Slots(messages) => messages.send(data, rank, slot_of(messages, tag)?),
             By::Matched(matching) => matching.send(data, rank, tag),
             By::Exchange(exchange) => exchange.send(data, rank, tag),
+            By::Packets(packets) => packets.send(data, rank, tag),
         }
     }
 
@@ -102,6 +108,7 @@ impl MessagePassing<'_> {
             By::Slots(messages) => messages.recv(into, rank, slot_of(messages, tag)?),
             By::Matched(matching) => matching.recv(into, rank, tag).map(|matched| matched.len),
             By::Exchange(exchange) => exchange.recv(into, rank, tag).map(|matched| matched.len),
+            By::Packets(packets) => packets.recv(into, rank, tag).map(|matched| matched.len),
         }
     }
 
@@ -113,6 +120,7 @@ impl MessagePassing<'_> {
             By::Slots(messages) => messages.recv_for(into, rank, slot_of(messages, tag)?, timeout),
             By::Matched(matching) => matching.recv_for(into, rank, tag, timeout).map(|matched| matched.len),
             By::Exchange(exchange) => exchange.recv_for(into, rank, tag, timeout).map(|matched| matched.len),
+            By::Packets(packets) => packets.recv_for(into, rank, tag, timeout).map(|matched| matched.len),
         }
     }
 
@@ -126,6 +134,7 @@ impl MessagePassing<'_> {
             By::Slots(messages) => messages.probe(rank, slot_of(messages, tag)?),
             By::Matched(matching) => matching.probe(rank, tag).map(|matched| matched.len),
             By::Exchange(exchange) => exchange.probe(rank, tag).map(|matched| matched.len),
+            By::Packets(packets) => packets.probe(rank, tag).map(|matched| matched.len),
         }
     }
 }

@@ -3,20 +3,9 @@
 use super::port::Port;
 use crate::error::{Error, Result};
 use crate::ni::receive::dispatch::{Context, Handler, Message};
-use crate::ni::wire::message::{Arguments, HANDLER_COUNT, LIBRARY_HANDLERS};
+use crate::ni::wire::message::{Arguments, HANDLER_COUNT, LIBRARY_HANDLERS, LibraryHandler};
 use crate::transport::packet::kind;
 use crate::transport::shm::ring::Packet;
-
-/// A handler of a layer above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LibraryHandler(u16);
-
-impl LibraryHandler {
-    /// Counted from 0.
-    pub fn number(self) -> u16 {
-        self.0 - HANDLER_COUNT
-    }
-}
 
 impl Port {
     /// Registers a handler under the first id that is free.
@@ -28,7 +17,7 @@ impl Port {
         let mut engine = self.initiator.ni.engine();
         for id in HANDLER_COUNT..HANDLER_COUNT + LIBRARY_HANDLERS {
             match engine.register(id, handler) {
-                Ok(()) => return Ok(LibraryHandler(id)),
+                Ok(()) => return Ok(LibraryHandler::of(id)),
                 Err(refused) => handler = refused,
             }
         }
@@ -37,7 +26,7 @@ impl Port {
 
     /// Removes a handler.
     pub(crate) fn unregister_library(&self, handler: LibraryHandler) {
-        let removed = self.initiator.ni.engine().unregister(handler.0);
+        let removed = self.initiator.ni.engine().unregister(handler.id());
         // The engine is free again.
         drop(removed);
     }
@@ -53,7 +42,7 @@ impl Port {
         payload: &[u8],
     ) -> Result<bool> {
         let packet =
-            Packet { handler: handler.0, kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
+            Packet { handler: handler.id(), kind: kind::USER, payload_bytes: payload.len() as u16, address, arguments };
         self.initiator.try_post(rank, &packet, payload)
     }
 }

@@ -6,7 +6,7 @@ use crate::error::{Refusal, Result};
 use crate::ni::base::Base;
 use crate::ni::state::failure::Panic;
 use crate::ni::state::inside::InHandler;
-use crate::ni::wire::message::{Arguments, check_content};
+use crate::ni::wire::message::{Arguments, LibraryHandler, check_content};
 use crate::ni::wire::operation::Data;
 use crate::ni::wire::token;
 use crate::transport::packet::kind;
@@ -98,6 +98,18 @@ impl Context<'_> {
             Some(token) => reply_bytes(self.ni, self.outbox, self.source, token, arguments, payload),
             None => Ok(()),
         }
+    }
+
+    /// Sends a message to a handler of a layer above, without waiting; [`crate::Error::Busy`] if that rank does not keep up.
+    pub(crate) fn tell(
+        &mut self,
+        rank: usize,
+        handler: LibraryHandler,
+        address: u64,
+        arguments: Arguments,
+    ) -> Result<()> {
+        let packet = Packet { handler: handler.id(), kind: kind::USER, payload_bytes: 0, address, arguments };
+        self.outbox.send(self.ni, rank, packet, &[], SPILL_MAX)
     }
 
     /// Asks to be run again with the same message later. Messages of the same sender wait behind it, and so does that sender in

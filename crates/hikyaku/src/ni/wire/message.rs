@@ -9,6 +9,25 @@ pub const HANDLER_COUNT: u16 = 256;
 /// Further ids, which only the library uses: of handlers that layers above register for themselves.
 pub(in crate::ni) const LIBRARY_HANDLERS: u16 = 64;
 
+/// A handler of a layer above the interface. No program can use its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LibraryHandler(u16);
+
+impl LibraryHandler {
+    pub(in crate::ni) fn of(id: u16) -> LibraryHandler {
+        LibraryHandler(id)
+    }
+
+    pub(in crate::ni) fn id(self) -> u16 {
+        self.0
+    }
+
+    /// Counted from 0.
+    pub fn number(self) -> u16 {
+        self.0 - HANDLER_COUNT
+    }
+}
+
 /// The words of an active message.
 pub type Arguments = [u64; ARGUMENT_COUNT];
 
