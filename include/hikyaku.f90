@@ -282,7 +282,7 @@ module hikyaku
               hk_counting_create, hk_counting_free, hk_counting_post, hk_counting_wait, hk_counting_test, hk_bitmap, &
               hk_recipients_create, hk_recipients_free, hk_matching_open, hk_matching_close, hk_request_test, hk_request_wait, &
               hk_request_cancel, hk_region_create, hk_region_free, hk_subscribe, hk_unsubscribe, hk_queue_create, hk_queue_free, &
-              hk_queue_release, hk_exchange_open, hk_exchange_close, hk_exchange_iprobe
+              hk_queue_release, hk_exchange_open, hk_exchange_open_packets, hk_exchange_close, hk_exchange_iprobe
 
     interface hk_alloc
         module procedure alloc_i4_short, alloc_i4_long, alloc_i8_short, alloc_i8_long, alloc_r4_short, alloc_r4_long, &
@@ -1266,6 +1266,11 @@ module hikyaku
             integer(c_int) :: code
         end function
         function c_exchange_open(messages, bytes) bind(C, name='hk_exchange_open') result(code)
+            import :: c_int, c_size_t
+            integer(c_size_t), value :: messages, bytes
+            integer(c_int) :: code
+        end function
+        function c_exchange_open_packets(messages, bytes) bind(C, name='hk_exchange_open_packets') result(code)
             import :: c_int, c_size_t
             integer(c_size_t), value :: messages, bytes
             integer(c_int) :: code
@@ -5629,15 +5634,26 @@ contains
         class(*), intent(in), optional :: messages, bytes
         integer, intent(out), optional :: ierr
         integer(int64) :: room(2)
-        room = 0
-        if (present(messages)) then
-            if (.not. has_number(messages, room(1), ierr)) return
-        end if
-        if (present(bytes)) then
-            if (.not. has_number(bytes, room(2), ierr)) return
-        end if
-        call give(c_exchange_open(room(1), room(2)), ierr)
+        if (has_room(messages, bytes, room, ierr)) call give(c_exchange_open(room(1), room(2)), ierr)
     end subroutine
+
+    ! The same by packets that a full receiver refuses and that are sent again, to compare; all other calls are the same.
+    subroutine hk_exchange_open_packets(messages, bytes, ierr)
+        class(*), intent(in), optional :: messages, bytes
+        integer, intent(out), optional :: ierr
+        integer(int64) :: room(2)
+        if (has_room(messages, bytes, room, ierr)) call give(c_exchange_open_packets(room(1), room(2)), ierr)
+    end subroutine
+
+    logical function has_room(messages, bytes, room, ierr)
+        class(*), intent(in), optional :: messages, bytes
+        integer(int64), intent(out) :: room(2)
+        integer, intent(out), optional :: ierr
+        room = 0
+        has_room = .true.
+        if (present(messages)) has_room = has_number(messages, room(1), ierr)
+        if (has_room .and. present(bytes)) has_room = has_number(bytes, room(2), ierr)
+    end function
 
     ! Ends it; messages that nobody has received are gone. All ranks call it together.
     subroutine hk_exchange_close(ierr)

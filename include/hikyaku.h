@@ -625,6 +625,11 @@ int hk_request_cancel(hk_request *request, hk_matched *matched);
 int hk_exchange_open(size_t messages, size_t bytes);
 int hk_exchange_close(void);
 
+/* Instead of hk_exchange_open: messages are cut into packets and sent without asking; a receiver that has no room for them refuses them, and
+ * they are sent again. This is the protocol of the DIMMnet-1 paper, to be compared; it needs handlers at the receiver, and is slower. A send
+ * copies its message, and waits only while 256 KB for its receiver are not acknowledged. All other calls are the same. */
+int hk_exchange_open_packets(size_t messages, size_t bytes);
+
 /* Sends `size` bytes to `rank` under `tag`. */
 int hk_exchange_send(const void *data, size_t size, int rank, uint64_t tag);
 

@@ -99,6 +99,7 @@ static void everything_gives(int code) {
     FAILS(code, hk_queue_pop(queue, 1, 1, &popped));
     FAILS(code, hk_queue_release(queue));
     FAILS(code, hk_exchange_open(0, 0));
+    FAILS(code, hk_exchange_open_packets(0, 0));
     FAILS(code, hk_exchange_close());
     FAILS(code, hk_exchange_send(NULL, 0, 0, 0));
     FAILS(code, hk_exchange_recv(NULL, 0, 0, 0, 0, 1, NULL));

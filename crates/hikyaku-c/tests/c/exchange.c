@@ -35,14 +35,10 @@ static void receive_all(unsigned char *data, unsigned char *wanted) {
     FAILS(HK_ERR_TIMEOUT, hk_exchange_recv(data, LONG, 0, 9, 0, 1, NULL));
 }
 
-int main(void) {
-    OK(hk_init());
-    unsigned char *data = malloc(LONG), *wanted = malloc(LONG);
-    CHECK(data && wanted);
-    FAILS(HK_ERR_INVALID, hk_exchange_send(data, 1, 0, 0));
-    FAILS(HK_ERR_INVALID, hk_exchange_close());
-    OK(hk_exchange_open(0, 0));
-    FAILS(HK_ERR_INVALID, hk_exchange_open(0, 0));
+/* The same by each engine. */
+static void use(int (*open)(size_t, size_t), unsigned char *data, unsigned char *wanted) {
+    OK(open(0, 0));
+    FAILS(HK_ERR_INVALID, open(0, 0));
     if (hk_rank() == 0)
         receive_all(data, wanted);
     else
@@ -56,6 +52,15 @@ int main(void) {
     OK(hk_exchange_recv(data, LONG, HK_ANYONE, 0, HK_ANY_KEY, -1, &matched));
     CHECK(matched.size == 5 && memcmp(data, "again", 5) == 0);
     OK(hk_exchange_close());
+}
+
+int main(void) {
+    OK(hk_init());
+    unsigned char *data = malloc(LONG), *wanted = malloc(LONG);
+    CHECK(data && wanted);
+    FAILS(HK_ERR_INVALID, hk_exchange_send(data, 1, 0, 0));
+    FAILS(HK_ERR_INVALID, hk_exchange_close());
+    for (int engine = 0; engine < 2; engine++) use(engine ? hk_exchange_open_packets : hk_exchange_open, data, wanted);
     OK(hk_exchange_open(10, 4096));
     OK(hk_exchange_close());
     free(data);

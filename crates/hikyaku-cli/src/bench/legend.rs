@@ -40,7 +40,7 @@ most 1.5 x limit.";
 
 const EXCHANGE: &str = "\
 message exchange: as messages; peers match by tags. Unexpected: a send that finds room, a receive that finds its message, among 32 of
-different tags. By slots, matched, by exchange: one program with three engines. Queue: two ranks push, one pops; its limit is a bounded
+different tags. By slots, matched, by exchange, by packets: one program with four engines. Queue: two ranks push, one pops; its limit is a bounded
 channel of the standard library between threads. Bandwidth: half of a ping-pong; pushes, if they were measured too, in a row. Goals:
 8 B one way at most 0.7 x peer, unexpected at most 0.8 x peer, 64 KB and up at least 1.0 x peer; queue at least 10 M/s.";
 

@@ -127,6 +127,8 @@ pub enum Kind {
     PassedMatched,
     /// Message exchange.
     PassedByExchange,
+    /// Packets that a full receiver refuses.
+    PassedByPackets,
     /// Limit: items through a channel of the standard library, from two threads to one.
     LimitChannel,
     /// Items through a queue, from all other ranks to one.
@@ -364,7 +366,9 @@ impl Kind {
             Kind::MatchedBandwidth | Kind::ExchangeBandwidth => Some(Test::Bandwidth),
             Kind::ExchangeSendCall => Some(Test::SendCall),
             Kind::ExchangeReceiveCall => Some(Test::ReceiveCall),
-            Kind::PassedBySlots | Kind::PassedMatched | Kind::PassedByExchange => Some(Test::Send),
+            Kind::PassedBySlots | Kind::PassedMatched | Kind::PassedByExchange | Kind::PassedByPackets => {
+                Some(Test::Send)
+            }
             Kind::LimitChannel | Kind::QueueRate | Kind::QueueBatchRate => None,
             Kind::SendSynchronous => Some(Test::SendSynchronous),
             Kind::SendPrepared => Some(Test::SendPrepared),

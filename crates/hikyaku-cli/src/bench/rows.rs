@@ -219,6 +219,7 @@ fn exchange(rows: &mut Vec<Row>) {
             (Kind::PassedBySlots, "by slots"),
             (Kind::PassedMatched, "matched"),
             (Kind::PassedByExchange, "by exchange"),
+            (Kind::PassedByPackets, "by packets"),
         ] {
             row(format!("{} {by}, one way", size(bytes)), kind, bytes, limit(bytes), 2);
         }

@@ -239,6 +239,12 @@ pub fn wrong_uses_of_exchange_are_refused(job: &Job) {
     expect_error!(job.exchange_with(Buffers { messages: 10, bytes: usize::MAX }), Error::Invalid(_));
     let differ = job.exchange_with(Buffers { messages: 10, bytes: 4096 << (4 * job.rank()) });
     expect_error!(differ, Error::Mismatch { operation: "exchange", .. });
+    expect_error!(job.packets_with(Buffers { messages: 0, bytes: 10 }), Error::Invalid(_));
+    match job.packets_with(Buffers { messages: 10, bytes: if job.rank() == 0 { usize::MAX } else { 4096 } }) {
+        Err(Error::Invalid(_)) if job.rank() == 0 => {}
+        Err(Error::Mismatch { operation: "packets", .. }) if job.rank() > 0 => {}
+        result => panic!("{result:?}"),
+    }
     misuse(job, job.exchange().unwrap());
     misuse(job, job.packets().unwrap());
     let messages = job.message_passing(Engine::Slots(2)).unwrap();

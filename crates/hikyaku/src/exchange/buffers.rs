@@ -1,6 +1,7 @@
 //! The buffers of all pairs.
 
 use super::frame::FRAME_BYTES;
+use crate::error::Error;
 use crate::queue::lane::Shape;
 
 const LINE_BYTES: usize = 64;
@@ -26,6 +27,17 @@ impl Buffers {
     pub fn of(size: usize) -> Buffers {
         let bytes = (TOTAL_BYTES / size.max(1)).clamp(BYTES_MIN, BYTES_MAX);
         Buffers { messages: bytes / 512, bytes: bytes.next_power_of_two() }
+    }
+
+    /// What is wrong with them, if anything is.
+    pub(crate) fn wrong(self) -> Option<Error> {
+        Layout::new(self).is_none().then(|| self.impossible())
+    }
+
+    #[cold]
+    pub(super) fn impossible(self) -> Error {
+        let Buffers { messages, bytes } = self;
+        Error::Invalid(format!("{messages} messages and {bytes} bytes make no buffer: too many, or none"))
     }
 }
 

@@ -83,7 +83,7 @@ impl Job {
         // One allocation, so that it succeeds or fails as a whole. What cannot be counted is too much, for all ranks.
         let bytes = lanes.and_then(|lanes| lanes.checked_add(slots));
         let memory = self.symmetric_for_exchange(bytes.unwrap_or(usize::MAX));
-        let (Some(layout), Some(lanes)) = (layout, lanes) else { return Err(impossible(buffers)) };
+        let (Some(layout), Some(lanes)) = (layout, lanes) else { return Err(buffers.impossible()) };
         let memory = memory?;
         let long = Messages::of_all(self, SLOTS, memory.start + lanes);
         let size = self.size();
@@ -404,9 +404,3 @@ impl Exchange<'_> {
 
 /// What is wrong with a sender.
 const OTHER_LENGTH: &str = "a message of another length than was announced";
-
-#[cold]
-fn impossible(buffers: Buffers) -> Error {
-    let Buffers { messages, bytes } = buffers;
-    Error::Invalid(format!("{messages} messages and {bytes} bytes make no buffer: too many, or none"))
-}

@@ -89,7 +89,9 @@ impl Operation {
             Operation::Matching | Operation::Packets if argument == NO_PORT => {
                 format!("{} without a port left for it (HIKYAKU_PORTS)", self.name())
             }
-            Operation::Matching | Operation::Packets => format!("{} (number {argument} of this rank)", self.name()),
+            Operation::Matching | Operation::Packets if argument != u64::MAX => {
+                format!("{} (number {argument} of this rank)", self.name())
+            }
             _ if argument == u64::MAX => format!("{} of an impossible size", self.name()),
             _ => format!("{}({argument} bytes)", self.name()),
         }
@@ -283,6 +285,14 @@ impl Job {
     /// The same for messages in packets.
     pub(crate) fn agree_on_packets(&self, number: Option<u16>) -> Result<()> {
         self.agree_on_handler(Operation::Packets, number)
+    }
+
+    /// This rank wants messages in packets to have buffers that cannot be: then nobody gets them.
+    pub(crate) fn disagree_on_packets(&self, wrong: Error) -> Error {
+        match self.agree(Operation::Packets, u64::MAX, Err(wrong.clone())) {
+            Err(error) if error.is_peer_fault() => error,
+            _ => wrong,
+        }
     }
 
     fn agree_on_handler(&self, operation: Operation, number: Option<u16>) -> Result<()> {

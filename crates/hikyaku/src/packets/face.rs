@@ -63,11 +63,14 @@ impl Job {
     /// [`Job::packets`] with buffers of this size, which may differ from rank to rank: each says what it keeps of every other one.
     ///
     /// # Errors
-    /// As [`Job::packets`].
+    /// As [`Job::packets`], and if a rank says what makes no buffer.
     #[track_caller]
     pub fn packets_with(&self, buffers: Buffers) -> Result<Packets<'_>> {
         self.enter(&"packets");
         refuse_in_handler()?;
+        if let Some(wrong) = buffers.wrong() {
+            return Err(self.disagree_on_packets(wrong));
+        }
         let shared = Shared::new(self.size(), buffers);
         let hears = shared.clone();
         // A rank that has no room for it takes part all the same: the others must not wait for it.
@@ -75,7 +78,8 @@ impl Job {
             let handler = port.register_library(move |context, message| hears.hear(context, message))?;
             Ok((port, handler))
         });
-        let agreed = self.agree_on_packets(made.as_ref().ok().map(|(_, handler)| handler.number()));
+        let number = made.as_ref().ok().map(|(_, handler)| handler.number());
+        let agreed = self.agree_on_packets(number);
         let (port, handler) = made?;
         agreed.inspect_err(|_| port.unregister_library(handler))?;
         stand_by(&port);

@@ -378,3 +378,90 @@ impl Inbox {
         self.sources[source].as_ref().map_or(0, |incoming| incoming.cost)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packets::wire;
+    use proptest::prelude::*;
+
+    const BUFFERS: Buffers = Buffers { messages: 3, bytes: 500 };
+
+    proptest! {
+        /// Whatever peers send, and whenever: nothing is written outside of a receive, nothing is kept without bound, and what a correct
+        /// sender has sent comes whole and in order.
+        #[test]
+        fn nonsense_harms_nobody_else(
+            steps in proptest::collection::vec((0u8..7, 0u64..4, 0u64..3, 0usize..700, 0usize..700, 0usize..300), 1..200),
+        ) {
+            let mut inbox = Inbox::new(2, BUFFERS);
+            let mut buffer = vec![7u8; 400];
+            let (mut sent, mut received, mut post) = (0u8, 0u8, None);
+            let mut refused = false;
+            for (step, number, tag, whole, from, len) in steps {
+                let data = vec![1; len];
+                // SAFETY: inside the buffer, which stays, and is only looked at between steps.
+                let room = unsafe { Room::new(buffer[100..].as_mut_ptr(), 200) };
+                match step {
+                    // A hostile rank.
+                    0 | 1 => {
+                        let packet = Packet { number, tag, whole, from, data: &data };
+                        let (address, arguments, payload) = packet.words();
+                        if let Some(wire::Told::Packet(packet)) = wire::read(address, &arguments, payload) {
+                            inbox.take_packet(0, packet);
+                        }
+                    }
+                    // A correct one, whose messages have one packet each.
+                    2 | 3 => {
+                        let mut calls = Vec::new();
+                        inbox.take_calls(&mut calls);
+                        refused &= !calls.iter().any(|(rank, _)| *rank == 1);
+                        if !refused {
+                            let packet = Packet { number: u64::from(sent), tag: 9, whole: 100, from: 0, data: &[sent; 100] };
+                            match inbox.take_packet(1, packet) {
+                                Some(Answer::Taken(next)) => {
+                                    sent += 1;
+                                    prop_assert_eq!(next, u64::from(sent));
+                                }
+                                Some(Answer::Refused(which)) => {
+                                    refused = true;
+                                    prop_assert_eq!(which, u64::from(sent));
+                                }
+                                other => prop_assert!(false, "{:?}", other),
+                            }
+                        }
+                    }
+                    4 if post.is_none() => match inbox.take(Source::Rank(1), Keys::from(9), room) {
+                        Some(taken) => {
+                            prop_assert_eq!(taken.unwrap().len, 100);
+                            prop_assert!(buffer[100..200].iter().all(|byte| *byte == received));
+                            received += 1;
+                        }
+                        None => {
+                            post = Some(inbox.post(Source::Rank(1), Keys::from(9), room));
+                            inbox.wait(true);
+                        }
+                    },
+                    5 => if let Some(number) = post.take() {
+                        inbox.wait(false);
+                        if let Some(ended) = inbox.withdraw(number) {
+                            prop_assert_eq!(ended.unwrap().len, 100);
+                            prop_assert!(buffer[100..200].iter().all(|byte| *byte == received));
+                            received += 1;
+                        }
+                    },
+                    // Of the hostile one, too.
+                    6 if post.is_none() => {
+                        let number = inbox.post(Source::Rank(0), Keys::ANY, room);
+                        let packet = Packet { number: 0, tag, whole: len, from: 0, data: &data };
+                        inbox.take_packet(0, packet);
+                        let _ = inbox.withdraw(number);
+                    }
+                    _ => {}
+                }
+                prop_assert!(buffer[..100].iter().chain(&buffer[300..]).all(|byte| *byte == 7));
+                prop_assert!(inbox.cost(0) <= WAITING_MAX && inbox.cost(1) <= WAITING_MAX);
+            }
+        }
+    }
+}

@@ -26,7 +26,7 @@ const BATCH: usize = 64;
 pub struct Exchanged<'a> {
     job: &'a Job,
     effort: Effort,
-    engines: [(Kind, MessagePassing<'a>); 3],
+    engines: [(Kind, MessagePassing<'a>); 4],
     /// Private memory to send from and to receive into.
     buffers: RefCell<[Vec<u64>; 2]>,
 }
@@ -39,6 +39,7 @@ impl<'a> Exchanged<'a> {
             (Kind::PassedBySlots, job.message_passing(Engine::Slots(4))?),
             (Kind::PassedMatched, job.message_passing(Engine::Matched)?),
             (Kind::PassedByExchange, job.message_passing(Engine::Exchange)?),
+            (Kind::PassedByPackets, job.message_passing(Engine::Packets)?),
         ];
         Ok(Exchanged { job, effort, engines, buffers })
     }
