@@ -68,9 +68,8 @@ impl Outgoing {
         let oldest = self.letters.front().map_or(self.written, |letter| letter.first);
         match answer {
             Answer::Taken(number) if number <= self.next => {
-                while let Some(letter) = self.letters.pop_front_if(|letter| letter.end <= number) {
-                    self.cost -= letter.data.len() + OVERHEAD;
-                }
+                let count = self.letters.partition_point(|letter| letter.end <= number);
+                self.cost -= self.letters.drain(..count).map(|letter| letter.data.len() + OVERHEAD).sum::<usize>();
                 0
             }
             Answer::Refused(number) if (oldest..self.next).contains(&number) => {
