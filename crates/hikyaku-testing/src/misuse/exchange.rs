@@ -4,7 +4,8 @@ use super::canary::Guarded;
 use super::check_refused;
 use crate::mail::Mail;
 use hikyaku::matching::Keys;
-use hikyaku::{Error, Job};
+use hikyaku::packets::Buffers;
+use hikyaku::{Error, Job, Until};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
@@ -97,6 +98,57 @@ pub fn packets_are_forgotten(job: &Job) {
         assert!(words.to_vec().iter().all(|word| *word == 0));
         job.free(words).unwrap();
     }
+}
+
+/// A panic drops messages in packets, on a rank that has refused some and on one whose packets were refused: both go on, and so do the
+/// others.
+pub fn a_panic_drops_packets(job: &Job) {
+    let peer = 1 - job.rank();
+    for panics in 0..2 {
+        let flag = job.symmetric::<u64>(1).unwrap();
+        let work = || {
+            let packets = job.packets_with(Buffers { messages: 1, bytes: 1 }).unwrap();
+            for number in 0..20u8 {
+                packets.send(&[number; 1000], peer, 0).unwrap();
+            }
+            if job.rank() == panics {
+                while packets.traffic().refused == 0 {
+                    job.progress();
+                }
+                resume_unwind(Box::new("on purpose"));
+            }
+            // The last of the other's messages arrives, though it was sent before its panic, and refused.
+            for number in 0..20u8 {
+                let mut into = [0u8; 1000];
+                packets.recv(&mut into, peer, 0).unwrap();
+                assert_eq!(into, [number; 1000]);
+            }
+            job.word(flag.at(peer, 0), 1).unwrap();
+        };
+        let caught = catch_unwind(AssertUnwindSafe(work));
+        assert_eq!(caught.is_err(), job.rank() == panics);
+        if job.rank() == panics {
+            job.wait(flag.here(0), Until::Equal(1)).unwrap();
+        }
+        job.barrier().unwrap();
+        job.free(flag).unwrap();
+    }
+}
+
+/// A program asks again and again for a message that is behind others, which nobody wants yet.
+pub fn a_program_polls_for_what_is_behind(job: &Job) {
+    let packets = job.packets_with(Buffers { messages: 2, bytes: 2000 }).unwrap();
+    if job.rank() == 0 {
+        (0..50u64).for_each(|number| packets.send(&[number; 100], 1, number).unwrap());
+    } else {
+        while packets.try_probe(0, 49).unwrap().is_none() {}
+        for number in (0..50u64).rev() {
+            let mut into = [0; 100];
+            packets.recv(&mut into, 0, number).unwrap();
+            assert_eq!(into, [number; 100]);
+        }
+    }
+    packets.free().unwrap();
 }
 
 /// A receive is given up when a part of its message is there: the buffer is the program's again, and the message comes whole to another one.

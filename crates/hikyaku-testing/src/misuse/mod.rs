@@ -210,6 +210,8 @@ macro_rules! for_each_misuse {
                 an_exchange_is_forgotten: 2,
                 a_handler_panics_in_a_receive: 2,
                 packets_are_forgotten: 2,
+                a_panic_drops_packets: 2,
+                a_program_polls_for_what_is_behind: 2,
                 a_receive_is_given_up_in_the_middle: 2,
                 a_handler_panics_in_a_receive_of_packets: 2,
                 a_function_uses_an_exchange: 2,

@@ -8,6 +8,7 @@ use crate::job::Job;
 use crate::matching::{Keys, Matched, Source};
 use crate::ni::{Awaited, By, Port, Wait, background, refuse_in_handler, stand_by};
 use bytemuck::Pod;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -39,9 +40,14 @@ use std::time::Duration;
 /// .into_iter()
 /// .for_each(Result::unwrap);
 /// ```
+///
+/// Dropping them waits until all receivers have what was sent to them, or have ended, or have dropped theirs: then it is thrown away. A job has
+/// room for 64 of them and of [`Matching`](crate::matching::Matching) in all; only [`Packets::free`] gives the room back.
 pub struct Packets<'j> {
     job: &'j Job,
     mover: Rc<Mover>,
+    /// What was known when it was last looked whether senders have ended in the middle of a message.
+    looked: Cell<(u64, u64)>,
 }
 
 impl std::fmt::Debug for Packets<'_> {
@@ -85,7 +91,7 @@ impl Job {
         stand_by(&port);
         let mover = Rc::new(Mover::new(port, handler, shared));
         background::register(&self.ni.workplaces, &mover);
-        Ok(Packets { job: self, mover })
+        Ok(Packets { job: self, mover, looked: Cell::default() })
     }
 }
 
@@ -141,10 +147,7 @@ impl Packets<'_> {
         if !self.mover.add(rank, tag, data) {
             let waiting = self.begin_wait();
             let wait = Wait::on_rank(rank).always().of(Awaited::Key(None));
-            self.port().wait_until(wait, || {
-                self.mover.step();
-                self.mover.add(rank, tag, data).then_some(())
-            })?;
+            self.port().wait_until(wait, || self.mover.add(rank, tag, data).then_some(()))?;
             drop(waiting);
         }
         self.mover.step();
@@ -187,12 +190,10 @@ impl Packets<'_> {
     pub fn probe(&self, from: impl Into<Source>, tags: impl Into<Keys>) -> Result<Matched> {
         self.port().enter(&"probe");
         let (from, tags) = (from.into(), tags.into());
-        if let Some(found) = self.look(from, tags)? {
-            return Ok(found);
-        }
         let _waiting = self.begin_wait();
+        self.begin(from)?;
         let look = || self.mover.shared.tables().inbox.probe(from, tags);
-        self.port().wait_until(self.wait_for(from, tags, None), self.when_news(look))?
+        self.await_news(from, tags, None, look)?
     }
 
     /// What [`Packets::probe`] tells, if there is such a message now.
@@ -200,11 +201,11 @@ impl Packets<'_> {
     /// # Errors
     /// When the sender does not exist, or has sent nonsense.
     pub fn try_probe(&self, from: impl Into<Source>, tags: impl Into<Keys>) -> Result<Option<Matched>> {
-        self.look(from.into(), tags.into())
-    }
-
-    fn look(&self, from: Source, tags: Keys) -> Result<Option<Matched>> {
+        let (from, tags) = (from.into(), tags.into());
+        // Whoever asks again and again waits, too: what is wanted may be behind something else.
+        let _waiting = self.begin_wait();
         self.begin(from)?;
+        self.bury_ended();
         self.mover.shared.tables().inbox.probe(from, tags).transpose()
     }
 
@@ -216,19 +217,75 @@ impl Packets<'_> {
         Ok(())
     }
 
-    fn wait_for(&self, from: Source, tags: Keys, timeout: Option<Duration>) -> Wait {
+    /// Waits until a look finds something, which it can only when something has come.
+    fn await_news<R>(
+        &self,
+        from: Source,
+        tags: Keys,
+        timeout: Option<Duration>,
+        mut look: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
         let by = if let Source::Rank(rank) = from { By::Rank(rank) } else { By::Anyone };
-        Wait::on(by).always().at_most(timeout).of(Awaited::Key(tags.exact()))
+        let deadline = timeout.and_then(|timeout| self.port().ni().now().checked_add(timeout));
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(self.port().ni().now()));
+            let wait = Wait::on(by).always().at_most(left).of(Awaited::Key(tags.exact()));
+            let mut seen = None;
+            let waited = self.port().wait_until(wait, || {
+                let news = Some(self.mover.shared.news());
+                if news == std::mem::replace(&mut seen, news) && self.is_looked() {
+                    return None;
+                }
+                look().map(Some).or_else(|| (!self.is_looked()).then_some(None))
+            });
+            match waited {
+                Ok(Some(found)) => return Ok(found),
+                Ok(None) => self.bury_ended(),
+                // Of what this rank sends to itself, some may be on its way.
+                Err(error) if !matches!(error, Error::Timeout { .. }) && self.has_heard_itself() => match look() {
+                    Some(found) => return Ok(found),
+                    None if self.mover.is_pending(self.port().rank()) => {}
+                    None => return Err(error),
+                },
+                Err(Error::Timeout { .. }) => return Err(Error::Timeout { after: timeout.unwrap_or_default() }),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
-    /// A look that is repeated only when something has come.
-    fn when_news<R>(&self, mut look: impl FnMut() -> Option<R>) -> impl FnMut() -> Option<R> {
-        let mut seen = None;
-        move || {
+    /// Whether this rank has sent something to itself, and has now heard more of it.
+    fn has_heard_itself(&self) -> bool {
+        let news = self.mover.shared.news();
+        if self.mover.is_pending(self.port().rank()) {
             self.mover.step();
-            let news = Some(self.mover.shared.news());
-            if news == std::mem::replace(&mut seen, news) { None } else { look() }
+            self.port().ni().empty_rings();
+            self.mover.step();
         }
+        news != self.mover.shared.news()
+    }
+
+    /// Whether nobody can have ended in the middle of a message since that was looked at.
+    fn is_looked(&self) -> bool {
+        let departures = self.port().ni().departures();
+        departures == 0 || self.looked.get() == (departures, self.mover.shared.news())
+    }
+
+    /// What has begun to come of ranks that have ended is forgotten.
+    fn bury_ended(&self) {
+        let ni = self.port().ni();
+        if self.is_looked() {
+            return;
+        }
+        self.looked.set((ni.departures(), self.mover.shared.news()));
+        let mut ended = self.mover.shared.tables().inbox.unfinished();
+        ended.retain(|rank| *rank != self.port().rank() && ni.check_departed(By::Rank(*rank)).is_err());
+        if ended.is_empty() {
+            return;
+        }
+        // What was sent before the end counts.
+        ni.empty_rings();
+        self.mover.step();
+        ended.into_iter().for_each(|rank| self.mover.shared.tables().inbox.bury(rank));
     }
 
     fn receive(
@@ -253,7 +310,7 @@ impl Packets<'_> {
             None => {
                 let number = tables.inbox.post(from, tags, room);
                 drop(tables);
-                self.await_posted(number, self.wait_for(from, tags, timeout), timeout)?
+                self.await_posted(number, from, tags, timeout)?
             }
         };
         let Matched { rank, key, len: bytes } = matched;
@@ -265,21 +322,19 @@ impl Packets<'_> {
     }
 
     /// Waits for a receive that was begun. It has ended when this returns, also by a panic of a handler.
-    fn await_posted(&self, number: u64, wait: Wait, timeout: Option<Duration>) -> Result<Matched> {
+    fn await_posted(&self, number: u64, from: Source, tags: Keys, timeout: Option<Duration>) -> Result<Matched> {
         let withdraws = Withdraws { mover: &self.mover, number };
         let waiting = self.begin_wait();
-        let look = || self.mover.shared.tables().inbox.ended(number);
-        let waited = self.port().wait_until(wait, self.when_news(look));
+        let waited = self.await_news(from, tags, timeout, || self.mover.shared.tables().inbox.ended(number));
         drop(waiting);
         std::mem::forget(withdraws);
-        waited.unwrap_or_else(|error| {
+        let ended = waited.unwrap_or_else(|error| {
             // It may have come at the last moment.
-            let ended = self.mover.shared.tables().inbox.withdraw(number);
-            ended.unwrap_or(Err(match (error, timeout) {
-                (Error::Timeout { .. }, Some(after)) => Error::Timeout { after },
-                (error, _) => error,
-            }))
-        })
+            self.mover.shared.tables().inbox.withdraw(number).unwrap_or(Err(error))
+        });
+        // A sender may have to be told.
+        self.mover.step();
+        ended
     }
 
     fn begin_wait(&self) -> Waiting<'_> {
@@ -289,11 +344,9 @@ impl Packets<'_> {
 
     /// Waits until all receivers have everything. It stops waiting for one only when that has ended.
     fn settle(&self) {
-        let is_done = || {
-            self.mover.step();
-            self.mover.first_pending().is_none() && self.mover.has_called()
-        };
-        while !std::thread::panicking() && !is_done() {
+        self.mover.step();
+        let is_done = || self.mover.first_pending().is_none() && self.mover.has_called();
+        while !is_done() {
             let rank = self.mover.first_pending();
             let by = rank.map_or(By::Anyone, By::Rank);
             let moved = self.port().wait_until(Wait::on(by).always(), || {
@@ -316,7 +369,13 @@ impl Drop for Packets<'_> {
             return;
         }
         self.mover.shared.tables().inbox.close();
-        self.settle();
+        if std::thread::panicking() {
+            // Nothing is waited for, but it goes on in later waits of this thread, if there are any.
+            std::mem::forget(self.mover.clone());
+            self.mover.step();
+        } else {
+            self.settle();
+        }
     }
 }
 

@@ -29,8 +29,8 @@ pub(super) struct Inbox {
     pub refusals: u64,
     /// Senders of those that were not asked for them again.
     uncalled: usize,
-    /// Whom to ask again for which packet.
-    calls: Vec<(usize, u64)>,
+    /// What senders are to be told by the program's thread.
+    calls: Vec<(usize, Answer)>,
 }
 
 /// A receive, and its place in the program's memory.
@@ -141,13 +141,10 @@ impl Inbox {
         if is_first {
             let Some(place) = self.place_for(source, packet.tag, packet.whole) else {
                 self.refusals += 1;
-                let incoming = self.sources[source].as_mut()?;
                 if planted(Bug::RefusedTaken) {
-                    incoming.expected += 1;
+                    self.sources[source].as_mut()?.expected += 1;
                 }
-                let refused = Refused { tag: packet.tag, whole: packet.whole, is_called: false };
-                let before = incoming.refused.replace(refused);
-                self.uncalled += usize::from(before.is_none_or(|before| before.is_called));
+                self.note_refused(source, packet.tag, packet.whole);
                 return Some(Answer::Refused(packet.number));
             };
             self.land(source, packet, place);
@@ -172,8 +169,22 @@ impl Inbox {
         (fits || planted(Bug::RefusesNothing)).then(|| Place::Kept(Vec::new()))
     }
 
+    fn note_refused(&mut self, source: usize, tag: u64, whole: usize) {
+        let Some(incoming) = &mut self.sources[source] else { return };
+        let before = incoming.refused.replace(Refused { tag, whole, is_called: false });
+        self.uncalled += usize::from(before.is_none_or(|before| before.is_called));
+    }
+
+    fn forget_refused(&mut self, source: usize) {
+        let Some(incoming) = &mut self.sources[source] else { return };
+        let refused = incoming.refused.take();
+        self.uncalled -= usize::from(refused.is_some_and(|refused| !refused.is_called));
+    }
+
     /// A message begins to come.
-    fn land(&mut self, source: usize, Packet { tag, whole, .. }: Packet<'_>, mut place: Place) {
+    fn land(&mut self, source: usize, packet: Packet<'_>, mut place: Place) {
+        let Packet { number: first, tag, whole, .. } = packet;
+        self.forget_refused(source);
         if let Place::Posted(number) = place
             && let Some(posted) = self.posted.iter_mut().find(|posted| posted.number == number)
         {
@@ -189,9 +200,7 @@ impl Inbox {
         if let Place::Kept(_) = place {
             incoming.cost += whole + OVERHEAD;
         }
-        let refused = incoming.refused.take();
-        self.uncalled -= usize::from(refused.is_some_and(|refused| !refused.is_called));
-        incoming.landing = Some(Landing { tag, whole, arrived: 0, place });
+        incoming.landing = Some(Landing { tag, whole, first, arrived: 0, place });
     }
 
     /// The next packet of the message that lands.
@@ -314,20 +323,69 @@ impl Inbox {
         }
     }
 
-    /// Ends a receive; how it has ended if it was over before. What has landed there of a message is kept.
+    /// Ends a receive; how it has ended if it was over before. What has landed there of a message is kept, if there is room for the message, or
+    /// else the message is refused after all, and comes again from its begin.
     pub fn withdraw(&mut self, number: u64) -> Option<Result<Matched>> {
         if let Some(ended) = self.ended(number) {
             return Some(ended);
         }
         let at = self.posted.iter().position(|posted| posted.number == number)?;
         let Posted { room, .. } = self.posted.remove(at);
-        for incoming in self.sources.iter_mut().flatten() {
-            if let Some(landing) = incoming.landing.as_mut().filter(|it| it.place == Place::Posted(number)) {
-                landing.place = Place::Kept(room.read(landing.arrived));
-                incoming.cost += landing.whole + OVERHEAD;
+        let Some(source) = self.landing_in(number) else { return None };
+        let Some(Landing { tag, whole, first, arrived, .. }) = self.sources[source].as_mut()?.landing.take() else {
+            return None;
+        };
+        match self.place_for(source, tag, whole) {
+            Some(Place::Kept(_)) => {
+                let place = Place::Kept(room.read(arrived));
+                let incoming = self.sources[source].as_mut()?;
+                incoming.cost += whole + OVERHEAD;
+                incoming.landing = Some(Landing { tag, whole, first, arrived, place });
+            }
+            // Another receive waits for it, or there is no room.
+            Some(Place::Posted(_) | Place::Nowhere) | None => {
+                self.sources[source].as_mut()?.expected = first;
+                self.calls.push((source, Answer::Refused(first)));
+                self.note_refused(source, tag, whole);
+                self.call_refused();
             }
         }
         None
+    }
+
+    /// Whose message lands in the buffer of a receive.
+    fn landing_in(&self, number: u64) -> Option<usize> {
+        let lands = |incoming: &Incoming| incoming.landing.as_ref().is_some_and(|it| it.place == Place::Posted(number));
+        self.sources.iter().position(|incoming| incoming.as_deref().is_some_and(lands))
+    }
+
+    /// Ranks of whose messages more must come.
+    pub fn unfinished(&self) -> Vec<usize> {
+        let is_unfinished = |rank: &usize| self.sources[*rank].as_deref().is_some_and(Incoming::is_unfinished);
+        (0..self.sources.len()).filter(is_unfinished).collect()
+    }
+
+    /// A rank has ended: what has not come of it never will. A receive from any rank in whose buffer a message landed waits for another one.
+    pub fn bury(&mut self, source: usize) {
+        self.forget_refused(source);
+        let Some(incoming) = &mut self.sources[source] else { return };
+        let Some(Landing { whole, place, .. }) = incoming.landing.take() else { return };
+        match place {
+            Place::Kept(_) => incoming.cost -= whole + OVERHEAD,
+            Place::Nowhere => {}
+            Place::Posted(number) => {
+                let Some(posted) = self.posted.iter_mut().find(|posted| posted.number == number) else { return };
+                posted.state = State::Waits;
+                let (from, tags, room) = (posted.source, posted.tags, posted.room);
+                let there = if from == Source::Any { self.take(from, tags, room) } else { None };
+                if let Some(result) = there
+                    && let Some(posted) = self.posted.iter_mut().find(|posted| posted.number == number)
+                {
+                    posted.state = State::Ended(result);
+                }
+                self.call_refused();
+            }
+        }
     }
 
     /// A call of this rank begins to wait, or has ended.
@@ -358,7 +416,7 @@ impl Inbox {
             let Some(refused) = incoming.refused.filter(|refused| !refused.is_called) else { continue };
             let number = incoming.expected;
             if self.place_for(source, refused.tag, refused.whole).is_some() && !planted(Bug::RefusedForgotten) {
-                self.calls.push((source, number));
+                self.calls.push((source, Answer::Again(number)));
                 self.uncalled -= 1;
                 self.sources[source].as_mut().into_iter().for_each(|incoming| {
                     incoming.refused = Some(Refused { is_called: true, ..refused });
@@ -367,8 +425,8 @@ impl Inbox {
         }
     }
 
-    /// Whom to ask again.
-    pub fn take_calls(&mut self, into: &mut Vec<(usize, u64)>) {
+    /// What senders are to be told.
+    pub fn take_calls(&mut self, into: &mut Vec<(usize, Answer)>) {
         into.append(&mut self.calls);
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Incoming {
 pub(super) struct Landing {
     pub tag: u64,
     pub whole: usize,
+    /// The number of its first packet.
+    pub first: u64,
     pub arrived: usize,
     pub place: Place,
 }
@@ -64,6 +66,11 @@ impl Incoming {
         let kept = self.kept.remove(at)?;
         self.cost -= kept.data.len() + OVERHEAD;
         Some(kept)
+    }
+
+    /// Whether more must come before all is whole that has begun.
+    pub fn is_unfinished(&self) -> bool {
+        self.landing.is_some() || self.refused.is_some()
     }
 
     /// Tag and bytes of the first message that has one of these tags and that no receive has, as far as it is known.

@@ -23,11 +23,11 @@
 //! **Order.** Active messages of a port arrive in order. A handler takes only the packet whose number it expects, so what was sent behind one
 //! that it has refused is dropped, whatever it is, and comes again behind it.
 //!
-//! **Bounded.** A rank keeps of a sender what [`Buffers`] says, and a megabyte while it waits: what it waits for may be behind messages that
-//! nobody wants yet. A message whose receive waits needs no room. A sender keeps 256 KB for a receiver, or one message; then its sends wait.
+//! **Bounded.** A rank keeps of a sender what [`Buffers`] says, and a megabyte while it waits, or asks again and again: what it waits for may be behind messages
+//! that nobody wants yet. A message that a receive gives up in its middle is refused after all, if there is no room for it. A message whose receive waits needs no room. A sender keeps 256 KB for a receiver, or one message; then its sends wait.
 //!
-//! **The dead.** A sender that dies in the middle of a message ends the receive in whose buffer it lands. What came whole is received, also
-//! after its sender's end. A send to a rank that has ended fails, and what was sent to it before is forgotten.
+//! **The dead.** What has not come whole of a sender that has ended is forgotten: a receive from that rank fails, one from any rank waits for
+//! another message. What came whole is received, also after its sender's end. A send to a rank that has ended fails, and what was sent to it before is forgotten.
 //!
 //! It is there to be compared: [`Exchange`](crate::exchange::Exchange) knows the room, so nothing is refused, and runs no handlers.
 

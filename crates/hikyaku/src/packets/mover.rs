@@ -3,7 +3,7 @@
 use super::inbox::Inbox;
 use super::outgoing::Outgoing;
 use super::wire::{self, Answer, Told};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::exchange::Buffers;
 use crate::ni::{Background, Context, LibraryHandler, Message, Port, background, refuse_in_handler};
 use crate::sync::brief::lock_briefly;
@@ -91,8 +91,8 @@ pub(super) struct Mover {
     outgoing: RefCell<BTreeMap<usize, Outgoing>>,
     /// Receivers that do not have everything.
     pending: Cell<usize>,
-    /// Senders that are to be asked again for a packet.
-    calls: RefCell<Vec<(usize, u64)>>,
+    /// What senders are to be told that handlers do not tell them.
+    calls: RefCell<Vec<(usize, Answer)>>,
     traffic: Cell<Traffic>,
 }
 
@@ -128,6 +128,11 @@ impl Mover {
         true
     }
 
+    /// Whether a rank does not have everything.
+    pub fn is_pending(&self, rank: usize) -> bool {
+        self.outgoing.borrow().get(&rank).is_some_and(|to| !to.is_done())
+    }
+
     /// A receiver that does not have everything.
     pub fn first_pending(&self) -> Option<usize> {
         self.outgoing.borrow().iter().find(|(_, to)| !to.is_done()).map(|(rank, _)| *rank)
@@ -140,7 +145,7 @@ impl Mover {
         }
     }
 
-    /// Whether nobody is to be asked for anything.
+    /// Whether nobody is to be told anything.
     pub fn has_called(&self) -> bool {
         self.calls.borrow().is_empty()
     }
@@ -159,7 +164,7 @@ impl Mover {
             self.hear_answers(&mut outgoing);
         }
         self.shared.tables().inbox.take_calls(&mut calls);
-        calls.retain(|(rank, number)| matches!(self.call(*rank, *number), Ok(false)));
+        calls.retain(|(rank, answer)| !self.call(*rank, *answer));
         if self.pending.get() > 0 {
             outgoing.iter_mut().for_each(|(rank, to)| self.send_to(*rank, to));
             self.pending.set(outgoing.values().filter(|to| !to.is_done()).count());
@@ -176,10 +181,19 @@ impl Mover {
         background::moved();
     }
 
-    /// Asks a rank again for a packet; false while there is no room for that.
-    fn call(&self, rank: usize, number: u64) -> Result<bool> {
-        let (address, arguments) = Answer::Again(number).words();
-        self.port.try_post(rank, self.handler, address, arguments, &[])
+    /// Tells a rank something; false while there is no room for that.
+    fn call(&self, rank: usize, answer: Answer) -> bool {
+        let (address, arguments) = answer.words();
+        match self.port.try_post(rank, self.handler, address, arguments, &[]) {
+            Ok(false) => false,
+            // It may be this rank, which has something to hear now.
+            Ok(true) => {
+                background::moved();
+                true
+            }
+            // It has ended.
+            Err(_) => true,
+        }
     }
 
     fn send_to(&self, rank: usize, to: &mut Outgoing) {
@@ -190,6 +204,7 @@ impl Mover {
                 Ok(true) => {
                     to.sent();
                     traffic.sent += 1;
+                    background::moved();
                 }
                 Ok(false) => break,
                 // It has ended.
