@@ -331,10 +331,8 @@ impl Inbox {
         }
         let at = self.posted.iter().position(|posted| posted.number == number)?;
         let Posted { room, .. } = self.posted.remove(at);
-        let Some(source) = self.landing_in(number) else { return None };
-        let Some(Landing { tag, whole, first, arrived, .. }) = self.sources[source].as_mut()?.landing.take() else {
-            return None;
-        };
+        let source = self.landing_in(number)?;
+        let Landing { tag, whole, first, arrived, .. } = self.sources[source].as_mut()?.landing.take()?;
         match self.place_for(source, tag, whole) {
             Some(Place::Kept(_)) => {
                 let place = Place::Kept(room.read(arrived));
