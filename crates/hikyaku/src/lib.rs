@@ -101,6 +101,7 @@ pub mod message;
 mod ni;
 #[cfg(not(loom))]
 pub mod packets;
+#[cfg(not(loom))]
 pub mod passing;
 /// For tests of tests.
 #[cfg(hikyaku_planted)]
