@@ -60,6 +60,43 @@ pub fn a_scope_panics_with_everything_under_way(job: &Job) {
     matching.free().unwrap();
 }
 
+/// A send that the program has given up is called by its receiver, which then gives up too: it is under way for ever, until all are freed.
+pub fn what_was_called_is_never_taken(job: &Job) {
+    // More than a rank can offer at a time.
+    const SENDS: u64 = 20;
+    let (matching, peer) = (job.matching().unwrap(), other(job));
+    let data = bytes(1, 200_000);
+    if job.rank() == 0 {
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            matching.scope(|scope| {
+                for key in 0..SENDS {
+                    let _ = scope.isend(&data, peer, key)?;
+                }
+                resume_unwind(Box::new("on purpose"));
+                #[allow(unreachable_code)]
+                Ok(())
+            })
+        }));
+        assert!(caught.is_err());
+        job.barrier().unwrap();
+        job.barrier().unwrap();
+    } else {
+        job.barrier().unwrap();
+        while matching.try_probe(peer, SENDS - 1).unwrap().is_none() {}
+        let mut room = Guarded::new(data.len());
+        let given_up = matching.scope(|scope| {
+            let receive = scope.irecv(room.inside(), peer, SENDS - 1)?;
+            scope.cancel_receive(receive)
+        });
+        assert_eq!(given_up.unwrap(), None);
+        job.barrier().unwrap();
+        room.check_untouched();
+    }
+    drop(data);
+    matching.free().unwrap();
+    job.barrier().unwrap();
+}
+
 /// The receive is withdrawn, and the message that follows goes to the next one.
 pub fn a_handler_panics_in_a_receive(job: &Job) {
     const HANDLER: u16 = 1;

@@ -264,6 +264,7 @@ macro_rules! for_each_misuse {
                 a_handler_panics_in_a_receive: 2,
                 handles_are_used_in_other_scopes: 1,
                 matching_is_leaked: 2,
+                what_was_called_is_never_taken: 2,
                 a_function_uses_matching: 2,
                 one_side_is_dropped: 2,
                 receives_are_given_up_beside_the_ni_thread: 2,

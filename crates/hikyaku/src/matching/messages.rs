@@ -148,6 +148,7 @@ impl<'j> Matching<'j> {
         // Others may still receive what goes on by itself, until all have come here.
         job.barrier()?;
         self.mover.shared.tables().close();
+        self.mover.halt();
         // On an error others may still read it.
         let stopped = ManuallyDrop::new(self.carriers.stop());
         self.carriers.await_arrived()?;

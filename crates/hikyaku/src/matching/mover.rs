@@ -71,6 +71,8 @@ pub(super) struct Mover {
     seen: Cell<Option<u64>>,
     /// Counts what has ended by what this does.
     ended: Cell<u64>,
+    /// Its messages are being freed: nothing moves any more.
+    is_halted: Cell<bool>,
     /// What there is to do.
     tasks: RefCell<Tasks>,
     pub(super) outgoing: RefCell<Outgoing>,
@@ -91,6 +93,7 @@ impl Mover {
             carrier,
             seen: Cell::new(None),
             ended: Cell::new(0),
+            is_halted: Cell::new(false),
             tasks: RefCell::default(),
             outgoing: RefCell::new(Outgoing::new(size, first)),
             incoming: RefCell::new(Incoming::new()),
@@ -124,6 +127,11 @@ impl Mover {
         }
     }
 
+    /// From now on it does nothing: the slots are stopped next, and are not to be asked any more.
+    pub fn halt(&self) {
+        self.is_halted.set(true);
+    }
+
     /// Does what can be done now. It runs no handlers and waits for nothing.
     #[inline]
     pub fn step(&self) {
@@ -144,7 +152,7 @@ impl Mover {
     #[inline(never)]
     fn work(&self, new: Option<u64>) {
         // Inside another call nothing is begun that has to be waited for, and to a forked child it does not belong.
-        if refuse_in_handler().is_err() || self.port.ni().is_forked() {
+        if refuse_in_handler().is_err() || self.port.ni().is_forked() || self.is_halted.get() {
             return;
         }
         let Ok(mut tasks) = self.tasks.try_borrow_mut() else { return };
