@@ -10,14 +10,14 @@ use super::wire::{self, Told};
 use crate::error::Result;
 use crate::message::Carrier;
 use crate::ni::{Background, LibraryHandler, Message, Port, background, refuse_in_handler};
-use crate::sync::brief::lock_briefly;
+use crate::sync::brief::{Brief, BriefGuard};
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What handlers and the program share.
 pub(super) struct Shared {
-    tables: Mutex<Tables>,
+    tables: Brief<Tables>,
     /// Counts what has come.
     news: AtomicU64,
     /// Counts what has come that the program's thread must do something about.
@@ -26,13 +26,13 @@ pub(super) struct Shared {
 
 impl Shared {
     pub fn new(tables: Tables) -> Arc<Shared> {
-        Arc::new(Shared { tables: Mutex::new(tables), news: AtomicU64::new(0), tasks: AtomicU64::new(0) })
+        Arc::new(Shared { tables: Brief::new(tables), news: AtomicU64::new(0), tasks: AtomicU64::new(0) })
     }
 
     /// Whoever has them must not run handlers.
     #[inline]
-    pub fn tables(&self) -> MutexGuard<'_, Tables> {
-        lock_briefly(&self.tables)
+    pub fn tables(&self) -> BriefGuard<'_, Tables> {
+        self.tables.lock()
     }
 
     #[inline(always)]

@@ -7,21 +7,21 @@ use super::receive::unhandled::Unhandled;
 use super::state::failure::Hold;
 use crate::error::Result;
 use crate::sync::bell::ANY;
-use crate::sync::brief::lock;
+use crate::sync::brief::{Brief, BriefGuard};
 use crate::transport::Interface;
 use crate::transport::core::{Loss, Token};
 use crate::transport::remote_memory::End;
 use crate::transport::shm::layout::JobMemory;
 use crate::transport::shm::ring::{self, Packet};
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 /// One rank's network interface, as the rank itself holds it.
 pub(crate) struct Ni {
     base: Base,
     /// Messages, and the handlers that run for them.
-    engine: Mutex<Engine>,
+    engine: Brief<Engine>,
     /// What has come from far ranks.
     intake: Intake,
 }
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Ni {
 
 impl Ni {
     pub fn new(memory: Arc<JobMemory>, settings: Settings) -> Result<Arc<Ni>> {
-        let engine = Mutex::new(Engine::new(&memory.layout));
+        let engine = Brief::new(Engine::new(&memory.layout));
         Ok(Arc::new(Ni { base: Base::new(memory, settings)?, engine, intake: Intake::default() }))
     }
 
@@ -76,7 +76,7 @@ impl Ni {
             }
             return Some(received);
         }
-        let mut engine = self.try_engine()?;
+        let mut engine = self.engine.try_lock()?;
         let (worked, panic) = engine.run(self, &self.intake);
         drop(engine);
         let worked = worked || received;
@@ -108,7 +108,7 @@ impl Ni {
 
     /// Tells everybody which of their operations are done here, before this rank leaves: nobody can ask then.
     pub fn answer_unasked(&self) {
-        let handled = self.try_engine().map(|mut engine| engine.answer_unasked(self));
+        let handled = self.engine.try_lock().map(|mut engine| engine.answer_unasked(self));
         if self.far.is_some() {
             self.intake.answer_unasked(self, handled.unwrap_or_default());
         }
@@ -117,7 +117,7 @@ impl Ni {
     /// Messages for which no handler of this rank has run.
     pub fn unhandled(&self) -> Unhandled {
         let mut unhandled = Unhandled::default();
-        if let Some(mut engine) = self.try_engine() {
+        if let Some(mut engine) = self.engine.try_lock() {
             engine.count_unhandled(self, &mut unhandled);
         }
         self.intake.count_unhandled(&mut unhandled);
@@ -134,18 +134,9 @@ impl Ni {
         self.lookout.has_put_off() || self.intake.has_put_off()
     }
 
-    fn try_engine(&self) -> Option<MutexGuard<'_, Engine>> {
-        match self.engine.try_lock() {
-            Ok(engine) => Some(engine),
-            // Handlers do not panic through the engine.
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
     /// The engine, waiting for whoever runs handlers right now. Never called from a handler.
-    pub fn engine(&self) -> MutexGuard<'_, Engine> {
-        lock(&self.engine)
+    pub fn engine(&self) -> BriefGuard<'_, Engine> {
+        self.engine.lock()
     }
 }
 

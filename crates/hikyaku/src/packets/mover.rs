@@ -6,15 +6,15 @@ use super::wire::{self, Answer, Told};
 use crate::error::Error;
 use crate::exchange::Buffers;
 use crate::ni::{Background, Context, LibraryHandler, Message, Port, background, refuse_in_handler};
-use crate::sync::brief::lock_briefly;
+use crate::sync::brief::{Brief, BriefGuard};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// What handlers and the program share.
 pub(super) struct Shared {
-    tables: Mutex<Tables>,
+    tables: Brief<Tables>,
     handler: OnceLock<LibraryHandler>,
     /// Counts what has come.
     news: AtomicU64,
@@ -31,12 +31,12 @@ pub(super) struct Tables {
 impl Shared {
     pub fn new(size: usize, buffers: Buffers) -> Arc<Shared> {
         let tables = Tables { inbox: Inbox::new(size, buffers), answers: Vec::new(), owed: HashMap::new() };
-        Arc::new(Shared { tables: Mutex::new(tables), handler: OnceLock::new(), news: AtomicU64::new(0) })
+        Arc::new(Shared { tables: Brief::new(tables), handler: OnceLock::new(), news: AtomicU64::new(0) })
     }
 
     /// Whoever has them must not run handlers.
-    pub fn tables(&self) -> MutexGuard<'_, Tables> {
-        lock_briefly(&self.tables)
+    pub fn tables(&self) -> BriefGuard<'_, Tables> {
+        self.tables.lock()
     }
 
     pub fn news(&self) -> u64 {

@@ -5,16 +5,62 @@
 
 use crate::sync::atomic::{Mutex, MutexGuard};
 #[cfg(not(loom))]
+use spin::mutex::SpinMutex;
+#[cfg(not(loom))]
+pub use spin::mutex::SpinMutexGuard as BriefGuard;
+#[cfg(not(loom))]
 use std::{sync::TryLockError, thread, time::Duration};
 
 /// Locks what may be held for long: whoever has to wait sleeps.
 #[inline]
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     #[cfg(hikyaku_atomic_copy)]
-    return lock_briefly(mutex);
+    return look_for(|| lock_now(mutex));
     #[cfg(not(hikyaku_atomic_copy))]
     #[allow(clippy::disallowed_methods, reason = "the one place")]
     return mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+}
+
+/// Locks a mutex that nobody has.
+#[cfg(not(loom))]
+#[inline]
+pub fn lock_now<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// What others have for some instructions only: whoever has to wait looks again and again, because they need less time than a sleep
+/// takes. Nobody has to be woken, so to let go of it is a plain store, where a [`Mutex`] takes as long as to lock it.
+#[cfg(not(loom))]
+#[derive(Debug, Default)]
+pub struct Brief<T>(SpinMutex<T>);
+
+#[cfg(not(loom))]
+impl<T> Brief<T> {
+    /// Something that nobody has.
+    pub const fn new(value: T) -> Brief<T> {
+        Brief(SpinMutex::new(value))
+    }
+
+    /// Waits until nobody else has it.
+    #[inline]
+    pub fn lock(&self) -> BriefGuard<'_, T> {
+        look_for(|| self.0.try_lock())
+    }
+
+    /// `None` if another thread has it.
+    #[inline]
+    pub fn try_lock(&self) -> Option<BriefGuard<'_, T>> {
+        self.0.try_lock()
+    }
+
+    /// Takes it out.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
 }
 
 /// Turns in which it spins, and then those in which it lets others run.
@@ -26,29 +72,23 @@ const YIELDS: u32 = 10_000;
 #[cfg(not(loom))]
 const NAP: Duration = Duration::from_micros(50);
 
-/// Locks what others have for some instructions only. It looks again and again, because they need less time than a sleep takes.
+/// Looks until there is something.
 #[cfg(not(loom))]
 #[inline]
-pub fn lock_briefly<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    match mutex.try_lock() {
-        Ok(guard) => guard,
-        // This error has the lock.
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        Err(TryLockError::WouldBlock) => contended(mutex),
-    }
+fn look_for<G>(mut look: impl FnMut() -> Option<G>) -> G {
+    look().unwrap_or_else(|| look_again(look))
 }
 
 #[cfg(not(loom))]
 #[cold]
-fn contended<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn look_again<G>(mut look: impl FnMut() -> Option<G>) -> G {
     let mut turn = 0;
     loop {
-        match mutex.try_lock() {
-            Ok(guard) => return guard,
-            Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) if turn < SPINS => std::hint::spin_loop(),
-            Err(TryLockError::WouldBlock) if turn < YIELDS => thread::yield_now(),
-            Err(TryLockError::WouldBlock) => thread::sleep(NAP),
+        match look() {
+            Some(found) => return found,
+            None if turn < SPINS => std::hint::spin_loop(),
+            None if turn < YIELDS => thread::yield_now(),
+            None => thread::sleep(NAP),
         }
         turn = turn.saturating_add(1);
     }
@@ -60,36 +100,42 @@ mod tests {
 
     #[test]
     fn threads_take_turns() {
-        let mutex = Mutex::new(0);
-        let count = || (0..10_000).for_each(|_| *lock(&mutex) += 1);
+        let (mutex, brief) = (Mutex::new(0), Brief::new(0));
+        let count = || {
+            for _ in 0..10_000 {
+                *lock(&mutex) += 1;
+                *brief.lock() += 1;
+            }
+        };
         thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(count))));
-        assert_eq!(*lock(&mutex), 30_000);
+        assert_eq!((*lock(&mutex), *brief.lock()), (30_000, 30_000));
     }
 
     #[test]
     fn a_lock_that_is_held_for_long_is_waited_for() {
-        let mutex = Mutex::new(0);
+        let brief = Brief::new(0);
         thread::scope(|scope| {
-            let guard = lock(&mutex);
-            let other = scope.spawn(|| *lock_briefly(&mutex) += 1);
+            let guard = brief.lock();
+            assert!(brief.try_lock().is_none());
+            let other = scope.spawn(|| *brief.lock() += 1);
             // Longer than all spins and yields.
             thread::sleep(Duration::from_millis(50));
             assert!(!other.is_finished());
             drop(guard);
         });
-        assert_eq!(*lock_briefly(&mutex), 1);
+        assert_eq!(brief.into_inner(), 1);
     }
 
     #[test]
     fn a_panic_leaves_the_lock_usable() {
-        let mutex = Mutex::new(0);
+        let (mutex, brief) = (Mutex::new(0), Brief::new(0));
         let inside = || {
-            let _guard = lock(&mutex);
+            let _guards = (lock(&mutex), brief.lock());
             std::panic::resume_unwind(Box::new("on purpose"));
         };
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(inside)).is_err());
         *lock(&mutex) += 1;
-        *lock_briefly(&mutex) += 1;
-        assert_eq!(*lock_briefly(&mutex), 2);
+        *brief.lock() += 1;
+        assert_eq!((*lock(&mutex), *brief.lock()), (1, 1));
     }
 }

@@ -9,14 +9,14 @@ use crate::error::Error;
 use crate::job::topology::cores;
 use crate::ni::Ni;
 use crate::sync::bell::CREW;
-use crate::sync::brief::lock_briefly;
+use crate::sync::brief::Brief;
 use crate::sync::line::Line;
 use async_task::Runnable;
 use crossbeam_deque::{Injector, Stealer, Worker};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 /// Something to run.
@@ -85,7 +85,7 @@ pub(super) struct Core {
     patrols: AtomicUsize,
     pub live: Live,
     is_failing: AtomicBool,
-    failure: Mutex<Option<Failure>>,
+    failure: Brief<Option<Failure>>,
     /// Who has opened the scope waits for its tasks.
     home_waits: AtomicBool,
     is_closed: AtomicBool,
@@ -154,7 +154,7 @@ impl Core {
             patrols: AtomicUsize::new(0),
             live: Live::default(),
             is_failing: AtomicBool::new(false),
-            failure: Mutex::new(None),
+            failure: Brief::new(None),
             home_waits: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
         };
@@ -269,7 +269,7 @@ impl Core {
     #[cold]
     pub fn fail(&self, failure: Failure) {
         let spare = {
-            let mut kept = lock_briefly(&self.failure);
+            let mut kept = self.failure.lock();
             if kept.is_none() { kept.replace(failure) } else { Some(failure) }
         };
         drop_quietly(spare);
@@ -283,12 +283,12 @@ impl Core {
     }
 
     pub fn take_failure(&self) -> Option<Failure> {
-        lock_briefly(&self.failure).take()
+        self.failure.lock().take()
     }
 
     /// What a call says of a scope that fails.
     pub fn why_failing(&self) -> Error {
-        match &*lock_briefly(&self.failure) {
+        match &*self.failure.lock() {
             Some(Failure::Error(error)) => error.clone(),
             Some(Failure::Panic(_)) => Error::Invalid("a task has panicked: the others are not run".into()),
             None => Error::Invalid("the tasks of this scope were cancelled".into()),

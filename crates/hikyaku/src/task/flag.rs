@@ -7,13 +7,13 @@ use super::scope::Tasks;
 use crate::error::{Error, Result};
 use crate::ni::{By, Ni, Place, Port, Until};
 use crate::planted::{Bug, planted};
-use crate::sync::brief::lock_briefly;
+use crate::sync::brief::Brief;
 use crossbeam_deque::{Injector, Steal};
 use std::cell::Cell;
 use std::fmt::{Debug, Formatter};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, TryLockError};
 use std::task::Waker;
 
 /// A word of this rank's memory that a task waits for, without a thread that does: see [`when`].
@@ -130,7 +130,7 @@ pub(super) struct Sleeper {
     word: NonNull<AtomicU64>,
     until: Until,
     /// `None`: it was woken, or nobody waits any more.
-    waker: Mutex<Option<Waker>>,
+    waker: Brief<Option<Waker>>,
 }
 
 // SAFETY: the word is an atomic, which lives as long as the scope.
@@ -147,7 +147,7 @@ impl Sleeper {
         until: Until,
     ) -> Result<Arc<Sleeper>> {
         let word = locate(&core.ni, word)?;
-        Ok(Arc::new(Sleeper { word, until, waker: Mutex::new(None) }))
+        Ok(Arc::new(Sleeper { word, until, waker: Brief::new(None) }))
     }
 
     pub fn check(&self) -> Option<u64> {
@@ -156,16 +156,16 @@ impl Sleeper {
 
     /// Whom to wake from now on; whether there was somebody already.
     pub fn set(&self, waker: Option<Waker>) -> bool {
-        let before = std::mem::replace(&mut *lock_briefly(&self.waker), waker);
+        let before = std::mem::replace(&mut *self.waker.lock(), waker);
         before.is_some()
     }
 
     fn take_waker(&self) -> Option<Waker> {
-        lock_briefly(&self.waker).take()
+        self.waker.lock().take()
     }
 
     fn is_given_up(&self) -> bool {
-        lock_briefly(&self.waker).is_none()
+        self.waker.lock().is_none()
     }
 }
 
@@ -183,7 +183,7 @@ unsafe impl Send for Entry {}
 pub(super) struct Flags {
     /// Those that the list does not have yet.
     new: Injector<Entry>,
-    list: Mutex<Vec<Entry>>,
+    list: Brief<Vec<Entry>>,
     /// In both.
     count: AtomicUsize,
 }
@@ -222,10 +222,9 @@ impl Flags {
     /// `gives_up` none is waited for any more. The first error of one whose rank has ended.
     pub fn look(&self, ni: &Ni, brief: bool, gives_up: bool) -> std::result::Result<(), Failure> {
         let mut list = match self.list.try_lock() {
-            Ok(list) => list,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) if brief => return Ok(()),
-            Err(TryLockError::WouldBlock) => lock_briefly(&self.list),
+            Some(list) => list,
+            None if brief => return Ok(()),
+            None => self.list.lock(),
         };
         loop {
             match self.new.steal() {

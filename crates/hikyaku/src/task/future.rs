@@ -12,7 +12,7 @@ use crate::lock::{Mutex, MutexGuard};
 use crate::matching::{Keys, Matched, Matching, Source};
 use crate::message::Messages;
 use crate::ni::{By, Place, Until};
-use crate::sync::brief::lock_briefly;
+use crate::sync::brief::Brief;
 use bytemuck::Pod;
 use std::any::Any;
 use std::future::Future;
@@ -24,7 +24,7 @@ use std::task::{Context, Poll, Waker};
 /// Futures that wait for what nobody tells them: they are asked to look again.
 #[derive(Default)]
 pub(super) struct Askers {
-    list: std::sync::Mutex<Vec<Waker>>,
+    list: Brief<Vec<Waker>>,
     count: AtomicUsize,
     /// Some of them may wait for what rings no bell.
     are_impatient: AtomicBool,
@@ -41,7 +41,7 @@ impl Askers {
     }
 
     pub fn add(&self, waker: &Waker, is_impatient: bool) {
-        let mut list = lock_briefly(&self.list);
+        let mut list = self.list.lock();
         list.push(waker.clone());
         if is_impatient {
             self.are_impatient.store(true, Ordering::SeqCst);
@@ -52,7 +52,7 @@ impl Askers {
     /// Wakes all of them; the first panic of a waker.
     pub fn wake(&self) -> Option<Box<dyn Any + Send>> {
         let list = {
-            let mut list = lock_briefly(&self.list);
+            let mut list = self.list.lock();
             self.count.store(0, Ordering::SeqCst);
             self.are_impatient.store(false, Ordering::SeqCst);
             std::mem::take(&mut *list)

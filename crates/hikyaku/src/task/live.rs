@@ -4,18 +4,18 @@ use super::core::{Core, Failure, Work, drop_quietly, wake_all};
 use super::scope::Tasks;
 use crate::error::{Error, Result};
 use crate::planted::{Bug, planted};
-use crate::sync::brief::lock_briefly;
+use crate::sync::brief::Brief;
 use async_task::{Runnable, Task};
 use std::future::{Future, poll_fn};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// Futures that have not ended, so that they can be dropped where they stand.
 #[derive(Default)]
-pub(super) struct Live(Mutex<List>);
+pub(super) struct Live(Brief<List>);
 
 #[derive(Default)]
 struct List {
@@ -25,7 +25,7 @@ struct List {
 
 impl Live {
     fn reserve(&self) -> usize {
-        let mut list = lock_briefly(&self.0);
+        let mut list = self.0.lock();
         list.free.pop().unwrap_or_else(|| {
             list.entries.push(None);
             list.entries.len() - 1
@@ -33,13 +33,13 @@ impl Live {
     }
 
     fn put(&self, place: usize, task: Task<()>) {
-        lock_briefly(&self.0).entries[place] = Some(task);
+        self.0.lock().entries[place] = Some(task);
     }
 
     /// It has ended.
     fn remove(&self, place: usize) {
         let task = {
-            let mut list = lock_briefly(&self.0);
+            let mut list = self.0.lock();
             list.free.push(place);
             list.entries[place].take()
         };
@@ -51,7 +51,7 @@ impl Live {
     /// They are run once more, which drops them.
     #[cold]
     pub fn cancel_all(&self) {
-        let tasks: Vec<_> = lock_briefly(&self.0).entries.iter_mut().filter_map(Option::take).collect();
+        let tasks: Vec<_> = self.0.lock().entries.iter_mut().filter_map(Option::take).collect();
         drop(tasks);
     }
 }
@@ -162,19 +162,19 @@ impl<'scope> Tasks<'scope, '_> {
         future: impl Future<Output = Result<R>> + Send + 'scope,
     ) -> Result<Joined<R>> {
         let (own, other) = (None, None);
-        let joint = Arc::new(Mutex::new(Joint { result: None, is_over: false, is_cancelled: false, own, other }));
+        let joint = Arc::new(Brief::new(Joint { result: None, is_over: false, is_cancelled: false, own, other }));
         let inside = Over(joint.clone());
         self.spawn(async move {
             let mut future = pin!(future);
             let result = poll_fn(|context| {
                 let (is_cancelled, _before) = {
-                    let mut joint = lock_briefly(&inside.0);
+                    let mut joint = inside.0.lock();
                     (joint.is_cancelled, keep(&mut joint.own, context.waker()))
                 };
                 if is_cancelled { Poll::Ready(None) } else { future.as_mut().poll(context).map(Some) }
             });
             if let Some(result) = result.await {
-                lock_briefly(&inside.0).result = Some(result?);
+                inside.0.lock().result = Some(result?);
             }
             Ok(())
         })?;
@@ -241,12 +241,12 @@ fn keep(place: &mut Option<Waker>, waker: &Waker) -> Option<Waker> {
 }
 
 /// The future has ended, also where it was dropped.
-struct Over<R>(Arc<Mutex<Joint<R>>>);
+struct Over<R>(Arc<Brief<Joint<R>>>);
 
 impl<R> Drop for Over<R> {
     fn drop(&mut self) {
         let (own, other) = {
-            let mut joint = lock_briefly(&self.0);
+            let mut joint = self.0.lock();
             joint.is_over = true;
             (joint.own.take(), joint.other.take())
         };
@@ -276,13 +276,13 @@ impl<R> Drop for Over<R> {
 /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
 /// ```
 #[must_use = "a future that nobody joins is spawned by `spawn`"]
-pub struct Joined<R>(Arc<Mutex<Joint<R>>>);
+pub struct Joined<R>(Arc<Brief<Joint<R>>>);
 
 impl<R> Joined<R> {
     /// Drops the future where it stands, if it has not ended.
     pub fn cancel(&self) {
         let own = {
-            let mut joint = lock_briefly(&self.0);
+            let mut joint = self.0.lock();
             joint.is_cancelled = true;
             if planted(Bug::CancelUntold) { None } else { joint.own.take() }
         };
@@ -295,7 +295,7 @@ impl<R> Future for Joined<R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<R>> {
         let _before = {
-            let mut joint = lock_briefly(&self.0);
+            let mut joint = self.0.lock();
             if joint.is_over {
                 return Poll::Ready(joint.result.take());
             }

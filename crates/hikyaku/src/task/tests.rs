@@ -1,7 +1,7 @@
 //! Tests of tasks on threads of one process: order, ends, misuse. Those that every kind of job passes are in `hikyaku-testing`.
 
 use super::{Data, when, yield_now};
-use crate::sync::brief::lock_briefly;
+use crate::sync::brief::lock;
 use crate::{Error, Result, Until, local};
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -375,7 +375,7 @@ fn futures_take_turns_and_wait_for_each_other() {
             for name in [1, 2] {
                 tasks.spawn(async move {
                     for _ in 0..3 {
-                        lock_briefly(log).push(name);
+                        lock(log).push(name);
                         yield_now().await;
                     }
                     Ok(())

@@ -23,7 +23,6 @@ use super::remote_memory::{RemoteFailure, RemoteMemory};
 use super::shm::ring::Packet;
 use crate::error::{Error, Result};
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 /// How one rank reaches all far ranks.
@@ -253,14 +252,5 @@ impl Body {
             // SAFETY: the caller says that the body has these bytes, and those of the first part are done.
             unsafe { crate::memory::copy::copy(tail.as_mut_ptr(), from, tail.len()) };
         }
-    }
-}
-
-/// The lock of whoever polls, if nobody does. A sink that panicked is no reason to stop.
-pub(super) fn lock_now<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match lock.try_lock() {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
     }
 }

@@ -19,10 +19,10 @@ mod memory;
 
 pub use memory::{MemoryEndpoint, memory_endpoints};
 
-use super::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport, lock_now};
+use super::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport};
 use super::shm::ring::Packet;
 use crate::error::{Error, Result};
-use crate::sync::brief::lock;
+use crate::sync::brief::{lock, lock_now};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

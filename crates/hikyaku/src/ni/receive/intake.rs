@@ -7,14 +7,14 @@ use super::relay::refuse_lost;
 use super::unhandled::Unhandled;
 use crate::ni::base::Base;
 use crate::planted::{Bug, planted};
-use crate::sync::brief::lock;
+use crate::sync::brief::{lock, lock_now};
 use crate::transport::core::{Loss, Sink, Token, Transport};
 use crate::transport::packet::{AWAITED, kind};
 use crate::transport::remote_memory::RemoteFailure;
 use crate::transport::shm::ring::Packet;
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, TryLockError};
 
 /// The receiving side of one rank for all far ones.
 pub(crate) struct Intake {
@@ -67,11 +67,7 @@ impl Default for Intake {
 impl Intake {
     /// Takes what has come; whether there was anything. `None` if another thread is at it.
     pub fn receive(&self, ni: &Base, far: &dyn Transport) -> Option<bool> {
-        let mut desk = match self.desk.try_lock() {
-            Ok(desk) => desk,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let mut desk = lock_now(&self.desk)?;
         let sent = desk.has_more() && desk.go_on(ni, self);
         let waited = !desk.put_off.is_empty();
         let mut sink = Receiving { desk: &mut desk, intake: self, ni, worked: false };

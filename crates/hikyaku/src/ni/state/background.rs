@@ -3,10 +3,9 @@
 //! A thread's layers above register here what they have under way (sends in a spare buffer, say); every wait of the
 //! thread moves it on. The list belongs to the thread, like the ports it uses.
 
-use crate::sync::brief::lock_briefly;
+use crate::sync::brief::Brief;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
-use std::sync::Mutex;
 use std::thread::ThreadId;
 
 /// Something that can be moved on.
@@ -39,7 +38,7 @@ struct Entry {
 
 /// The threads of a rank on which work was registered.
 #[derive(Default)]
-pub(crate) struct Workplaces(Mutex<Vec<ThreadId>>);
+pub(crate) struct Workplaces(Brief<Vec<ThreadId>>);
 
 /// From now on waits of this thread move `work` of a rank on, as long as it exists and the rank has its job.
 pub(crate) fn register<W: Background + 'static>(of: &Workplaces, work: &Rc<W>) {
@@ -48,7 +47,7 @@ pub(crate) fn register<W: Background + 'static>(of: &Workplaces, work: &Rc<W>) {
         list.retain(|entry| entry.work.strong_count() > 0);
         list.push(Entry { of, work });
     });
-    let mut threads = lock_briefly(&of.0);
+    let mut threads = of.0.lock();
     let this = std::thread::current().id();
     if !threads.contains(&this) {
         threads.push(this);
@@ -68,7 +67,7 @@ pub(crate) fn ensure<W: Background + 'static>(of: &Workplaces, work: &Rc<W>) {
 pub(crate) fn retire(of: &Workplaces) -> bool {
     // A thread that ends has no list any more, and moves nothing on.
     let _ = UNDER_WAY.try_with(|list| list.borrow_mut().retain(|entry| !std::ptr::eq(entry.of, of)));
-    let threads = lock_briefly(&of.0);
+    let threads = of.0.lock();
     let this = std::thread::current().id();
     threads.iter().all(|thread| *thread == this)
 }
@@ -81,7 +80,7 @@ pub(crate) fn vacate(of: &Workplaces) {
     // A thread that ends has no list any more, and moves nothing on.
     if !UNDER_WAY.try_with(is_left).unwrap_or(false) {
         let this = std::thread::current().id();
-        lock_briefly(&of.0).retain(|thread| *thread != this);
+        of.0.lock().retain(|thread| *thread != this);
     }
 }
 
@@ -203,7 +202,7 @@ mod tests {
                         let work = Rc::new(Counts(Cell::new(0)));
                         register(of, &work);
                         vacate(of);
-                        assert_eq!(lock_briefly(&of.0).len(), 1, "there is work");
+                        assert_eq!(of.0.lock().len(), 1, "there is work");
                         if leaks {
                             std::mem::forget(work)
                         } else {

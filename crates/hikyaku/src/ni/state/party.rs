@@ -2,8 +2,8 @@
 
 use super::routes::Routes;
 use crate::ni::wire::target::{LOCALS_MAX, LOCALS_TURNS, Locals};
-use crate::sync::brief::lock_briefly;
-use std::sync::{Arc, Mutex};
+use crate::sync::brief::Brief;
+use std::sync::Arc;
 
 /// Some ranks of one other host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,11 +47,11 @@ impl Party {
 
 /// The parties of all ranks, made when they are first needed: most ranks never tell all others anything by themselves.
 #[derive(Debug, Default)]
-pub(crate) struct Parties(Mutex<Option<Arc<[Party]>>>);
+pub(crate) struct Parties(Brief<Option<Arc<[Party]>>>);
 
 impl Parties {
     pub fn get(&self, routes: &Routes) -> Arc<[Party]> {
-        let mut parties = lock_briefly(&self.0);
+        let mut parties = self.0.lock();
         parties.get_or_insert_with(|| Party::all(routes, |_| true).into()).clone()
     }
 }

@@ -3,13 +3,12 @@
 //! Whoever grants a pin and whoever takes an area away do so under one lock, so an area is never taken away under a pin. What a rank has
 //! pinned does not count any more when that rank has ended or cannot be reached.
 
-use crate::sync::brief::lock_briefly;
+use crate::sync::brief::{Brief, BriefGuard};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard};
 
 /// By the keys of areas, of which each is given once.
 #[derive(Debug, Default)]
-pub(crate) struct Pins(Mutex<Table>);
+pub(crate) struct Pins(Brief<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
@@ -28,9 +27,9 @@ impl Table {
 }
 
 impl Pins {
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> BriefGuard<'_, Table> {
         // Nothing in here panics while the table is changed.
-        lock_briefly(&self.0)
+        self.0.lock()
     }
 
     /// A rank pins a part of an area, if that is there and not about to be taken away.
@@ -130,7 +129,7 @@ mod tests {
         pins.reopen(5);
         assert!(!pins.pin(5, 1, || true), "there will be no others");
         pins.forget(5);
-        let table = lock_briefly(&pins.0);
+        let table = pins.0.lock();
         assert!(table.closed.is_empty() && table.ended.is_empty());
     }
 }
