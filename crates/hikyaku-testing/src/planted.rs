@@ -72,6 +72,7 @@ const BUGS: &[(Bug, Check)] = &[
     (Bug::LaterReceiveFirst, Case("matching::order_is_kept")),
     (Bug::WithdrawnMessageLost, Chaos),
     (Bug::OfferSlotReused, Chaos),
+    (Bug::LaneOvertaken, Case("matching::order_is_kept")),
     (Bug::BudgetIgnored, Case("matching::a_flood_waits_with_its_sender")),
     (Bug::CopyWordEarly, Chaos),
     (Bug::RelayAnsweredEarly, Chaos),

@@ -193,6 +193,8 @@ pub enum Bug {
     WithdrawnMessageLost,
     /// Whoever may not send any more unasked does it all the same.
     BudgetIgnored,
+    /// What was sent after short messages is taken before them.
+    LaneOvertaken,
     /// Whoever has no slot left for an offer uses one that is taken.
     OfferSlotReused,
     /// The stamp of an item in a queue is written before the item.

@@ -156,6 +156,55 @@ pub fn long_messages_wait_for_nobody(job: &Job) {
     matching.free().unwrap();
 }
 
+/// Each sends many messages of one key before it receives any: short ones that fill what there is for them, and others among them. They
+/// come in order, and what is given up, looked at or taken by others meanwhile changes nothing.
+pub fn more_short_messages_than_there_is_room_for(job: &Job) {
+    const COUNT: u64 = 300;
+    let (matching, me) = (job.matching().unwrap(), job.rank());
+    let (to, from) = ((me + 1) % job.size(), (me + job.size() - 1) % job.size());
+    // A few rounds in which one in so many is not short.
+    for every in [1000, 7, 2] {
+        let len = |number: u64| match number % every {
+            0 => [100, 20_000, 41][number as usize / 7 % 3],
+            _ => [8, 0, 33, 40, 32][number as usize % 5],
+        };
+        let data: Vec<Vec<u8>> = (0..COUNT).map(|number| vec![number as u8; len(number)]).collect();
+        let mut unused = [[0u8; 8]; COUNT as usize / 31 + 1];
+        matching
+            .scope(|scope| {
+                for data in &data {
+                    let _ = scope.isend(data, to, every)?;
+                }
+                let (mut room, mut unused) = (vec![0; 20_000], unused.iter_mut());
+                for number in 0..COUNT {
+                    if number % 31 == 0 {
+                        let receive = scope.irecv(unused.next().unwrap(), from, 1)?;
+                        assert_eq!(matching.try_probe(Source::Any, 1)?, None);
+                        assert_eq!(scope.cancel_receive(receive)?, None);
+                        matching.send(&[number], me, 3)?;
+                    }
+                    let (source, keys) = match number % 3 {
+                        0 => (from.into(), every.into()),
+                        1 => (Source::Any, every.into()),
+                        _ => (from.into(), Keys::with_ignored(every, 0)),
+                    };
+                    assert_eq!(matching.probe(source, keys)?.len, len(number), "{number} of {every}");
+                    let got = matching.recv(&mut room, source, keys)?;
+                    assert_eq!(got, Matched { rank: from, key: every, len: len(number) });
+                    assert_eq!(room[..got.len], data[number as usize]);
+                    if number % 31 == 0 {
+                        let mut own = [0];
+                        matching.recv(&mut own, me, 3)?;
+                        assert_eq!(own, [number]);
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+    }
+    matching.free().unwrap();
+}
+
 pub fn thousands_are_under_way(job: &Job) {
     let count = if job.is_simulated() { 1000 } else { 5000 };
     let (matching, peer) = (job.matching().unwrap(), 1 - job.rank());

@@ -3,6 +3,7 @@
 use super::arrival::Envelope;
 use super::buffer::{Data, Room};
 use super::keys::{Keys, Pattern, Source};
+use super::lane::LANE_BYTES;
 use super::mover::{Mover, Shared};
 use super::tables::Tables;
 use super::under_way::{WithdrawsReceive, WithdrawsSend, by};
@@ -121,12 +122,12 @@ impl Job {
         let agreed = self.agree_on_matching(made.as_ref().ok().map(|(_, handler)| handler.number()));
         let (port, handler) = made?;
         // Whoever comes out of this may send at once: all have registered their handlers.
-        let bytes = Messages::bytes_for(SLOTS, self.size())?;
-        let memory = agreed.and_then(|()| self.symmetric_for_channel(bytes));
+        let slots = Messages::bytes_for(SLOTS, self.size())?;
+        let memory = agreed.and_then(|()| self.symmetric_for_channel(slots + LANE_BYTES * self.size()));
         let memory = memory.inspect_err(|_| port.unregister_library(handler))?;
         let carriers = Messages::of_all(self, SLOTS, memory.start);
         stand_by(&port);
-        let mover = Rc::new(Mover::new(port, handler, shared, carriers.carrier(), first));
+        let mover = Rc::new(Mover::new(port, handler, shared, carriers.carrier(), memory.start + slots, first));
         background::register(&self.ni.workplaces, &mover);
         Ok(Matching { job: self, carriers, mover, memory: Some(memory) })
     }
@@ -319,6 +320,7 @@ impl<'j> Matching<'j> {
         let pattern = Pattern::new(from, keys);
         self.check(pattern)?;
         self.port().progress();
+        self.mover.step();
         let look = || self.mover.shared.tables().probe(pattern);
         // What was sent before the end counts.
         let found = match look() {
@@ -326,6 +328,7 @@ impl<'j> Matching<'j> {
                 let departed = self.port().ni().check_departed(by(pattern));
                 if departed.is_err() {
                     self.port().ni().empty_rings();
+                    self.mover.step();
                 }
                 look().map_or(departed.map(|()| None), |found| Ok(Some(found)))?
             }

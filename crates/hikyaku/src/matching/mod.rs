@@ -9,6 +9,7 @@
 //! | `parts` | parts of a range as one message |
 //! | `chains`, `index` | values by label, in order |
 //! | `wire` | what ranks tell each other |
+//! | `lane` | short messages between ranks of one host |
 //! | `arrival` | messages that wait for their receives |
 //! | `tables` | receives that wait for messages, messages that wait for receives |
 //! | `mover` | what handlers do when something comes, and the program's thread when it has time |
@@ -21,7 +22,8 @@
 //! | `raw` | operations under way for other languages |
 //!
 //! **How it works.** A send is an active message to the receiver, whose handler looks for a receive that takes it. A short message comes
-//! with its bytes, which are copied to where the receive wants them; if there is none yet, they wait in private memory. A long message
+//! with its bytes, which are copied to where the receive wants them; if there is none yet, they wait in private memory. On one host the
+//! shortest need no handler: they are written to a lane, at which the receiver's own thread looks while it waits. A long message
 //! is only offered, and put into a slot of its own (`message::Carrier`). Whoever comes later finds the other: if the receive is there, both
 //! sides copy, and if the send was there, the receive pulls. Either way the bytes are copied once, from buffer to buffer.
 //!
@@ -29,7 +31,8 @@
 //! and waits with its sender. If a sender has no slot left for an offer, the receiver calls the message into one of its own when it
 //! wants it, so messages that nobody wants do not hold up others, unless 16 of a sender were called and then given up by their receives.
 //!
-//! **Order.** Active messages of a port arrive in order, and a slot is for one message at a time. So messages of one sender that a
+//! **Order.** Active messages of a port arrive in order, a lane has its own, each says how much of the other was sent before it, and a slot
+//! is for one message at a time. So messages of one sender that a
 //! receive takes are taken in the order in which they were sent, and receives that take a message get it in the order in which they
 //! were begun.
 
@@ -40,6 +43,7 @@ mod forms;
 mod incoming;
 mod index;
 mod keys;
+mod lane;
 mod messages;
 mod mover;
 mod outgoing;

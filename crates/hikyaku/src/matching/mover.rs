@@ -4,6 +4,7 @@
 use super::buffer::Room;
 use super::incoming::Incoming;
 use super::keys::Pattern;
+use super::lane::{FRAMES, Frame, Reader};
 use super::outgoing::Outgoing;
 use super::tables::{ReceiveId, Tables, Tasks};
 use super::wire::{self, Told};
@@ -47,8 +48,9 @@ impl Shared {
         let Some(told) = wire::read(message.address, &message.arguments, message.payload) else { return };
         let mut tables = self.tables();
         match told {
-            Told::Message(key, data) => tables.bring(source, key, data),
-            Told::Offer(key, offer) => tables.offer(source, key, offer),
+            Told::Message(key, data, after) => tables.hear_message(source, key, data, after),
+            Told::Offer(key, offer, after) => tables.hear_offer(source, key, offer, after),
+            Told::Lane => tables.hear_lane(source),
             Told::Call { which, slot } => tables.call(source, which, slot),
             Told::Credit(bytes) => tables.credit(source, bytes),
         }
@@ -75,6 +77,10 @@ pub(super) struct Mover {
     is_halted: Cell<bool>,
     /// What there is to do.
     tasks: RefCell<Tasks>,
+    /// Where the lanes of all senders begin in the heap of every rank.
+    pub(super) lanes_start: usize,
+    /// Those of ranks that have begun to write.
+    lanes: RefCell<Vec<Reader>>,
     pub(super) outgoing: RefCell<Outgoing>,
     pub(super) incoming: RefCell<Incoming>,
 }
@@ -84,7 +90,14 @@ pub(super) struct Mover {
 pub(super) struct Stamp(u64, u64);
 
 impl Mover {
-    pub fn new(port: Port, handler: LibraryHandler, shared: Arc<Shared>, carrier: Carrier, first: u64) -> Mover {
+    pub fn new(
+        port: Port,
+        handler: LibraryHandler,
+        shared: Arc<Shared>,
+        carrier: Carrier,
+        lanes_start: usize,
+        first: u64,
+    ) -> Mover {
         let size = port.size();
         Mover {
             port,
@@ -95,6 +108,8 @@ impl Mover {
             ended: Cell::new(0),
             is_halted: Cell::new(false),
             tasks: RefCell::default(),
+            lanes_start,
+            lanes: RefCell::default(),
             outgoing: RefCell::new(Outgoing::new(size, first)),
             incoming: RefCell::new(Incoming::new()),
         }
@@ -130,6 +145,7 @@ impl Mover {
     /// From now on it does nothing: the slots are stopped next, and are not to be asked any more.
     pub fn halt(&self) {
         self.is_halted.set(true);
+        self.lanes.borrow_mut().clear();
     }
 
     /// Does what can be done now. It runs no handlers and waits for nothing.
@@ -139,6 +155,43 @@ impl Mover {
         let is_new = Some(tasks) != self.seen.get();
         if is_new || !self.is_idle() {
             self.work(is_new.then_some(tasks));
+        }
+        self.read_lanes();
+    }
+
+    /// Takes the short messages that have come.
+    #[inline]
+    fn read_lanes(&self) {
+        // Further up they are being read.
+        let Ok(mut lanes) = self.lanes.try_borrow_mut() else { return };
+        for lane in lanes.iter_mut() {
+            if let Some(frame) = lane.next(self.port.ni()) {
+                self.read_lane(lane, frame);
+            }
+        }
+    }
+
+    /// From its next frame on.
+    #[inline]
+    fn read_lane(&self, lane: &mut Reader, frame: Frame) {
+        let ni = self.port.ni();
+        // To a forked child it does not belong.
+        if ni.is_forked() {
+            return;
+        }
+        let mut tables = self.shared.tables();
+        let (before, mut next) = (lane.read(), Some(frame));
+        while let Some(frame) = next
+            && tables.take_frame(lane.writer, &frame)
+        {
+            lane.advance(ni);
+            tables.take_behind(lane.writer);
+            // No more than a lane holds: others may go on writing.
+            next = lane.next(ni).filter(|_| lane.read() - before < FRAMES);
+        }
+        if lane.read() != before {
+            self.note_matched(&tables);
+            self.note_ended();
         }
     }
 
@@ -165,12 +218,22 @@ impl Mover {
             self.seen.set(Some(new));
             self.shared.tables().take_tasks(&mut tasks);
         }
-        let Tasks { matched, called, credit, due } = &mut *tasks;
+        let Tasks { matched, called, credit, due, lanes } = &mut *tasks;
+        lanes.drain(..).for_each(|rank| self.open_lane(rank));
         credit.drain(..).for_each(|(rank, bytes)| self.outgoing.borrow_mut().take_credit(rank, bytes));
         self.move_outgoing();
         called.retain(|(rank, which, slot)| !self.answer_call(*rank, *which, *slot));
         self.move_incoming(matched);
         due.retain(|rank| !self.pay(*rank));
+    }
+
+    /// A rank has begun to write to its lane.
+    fn open_lane(&self, rank: usize) {
+        let mut lanes = self.lanes.borrow_mut();
+        // No correct rank says it twice, or from another host.
+        if self.port.ni().is_near(rank) && lanes.iter().all(|lane| lane.writer != rank) {
+            lanes.push(Reader::new(self.lanes_start, rank));
+        }
     }
 
     /// Tells a rank for how much more there is room; false while there is no room for that.

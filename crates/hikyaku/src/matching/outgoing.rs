@@ -2,11 +2,12 @@
 
 use super::buffer::Data;
 use super::chains::Chains;
+use super::lane::{SHORT_MAX, Writer};
 use super::mover::Mover;
 use super::tables::{BUDGET, cost};
 use super::wire::{self, INLINE_MAX, OFFER_SLOTS, Offer};
 use crate::error::{Error, Result};
-use crate::ni::PAYLOAD_MAX;
+use crate::ni::{By, PAYLOAD_MAX};
 use crate::planted::{Bug, planted};
 use std::collections::VecDeque;
 
@@ -50,11 +51,24 @@ struct Peer {
     budget: u32,
     /// The slots for offers that are free: a bit each.
     free: u32,
+    /// What goes to its lane, and how many messages it was told of otherwise.
+    lane: Lane,
+    told: u64,
+}
+
+/// Where short messages to a rank go.
+enum Lane {
+    /// There was none yet.
+    Unknown,
+    Open(Writer),
+    /// It is on another host, or there is no memory.
+    None,
 }
 
 impl Default for Peer {
     fn default() -> Peer {
-        Peer { queue: VecDeque::new(), budget: BUDGET, free: (1 << OFFER_SLOTS) - 1 }
+        let free = (1 << OFFER_SLOTS) - 1;
+        Peer { queue: VecDeque::new(), budget: BUDGET, free, lane: Lane::Unknown, told: 0 }
     }
 }
 
@@ -63,6 +77,12 @@ impl Peer {
     #[inline(always)]
     fn takes_unasked(&self, bytes: usize) -> bool {
         bytes <= PAYLOAD_MAX && (cost(bytes) <= self.budget || planted(Bug::BudgetIgnored))
+    }
+
+    /// How many frames were written to its lane.
+    #[inline(always)]
+    fn written(&self) -> u64 {
+        if let Lane::Open(lane) = &self.lane { lane.written() } else { 0 }
     }
 }
 
@@ -117,8 +137,7 @@ impl Mover {
         let mut outgoing = self.outgoing.borrow_mut();
         let bytes = data.as_slice().len();
         let peer = outgoing.peer(to);
-        if peer.queue.is_empty() && peer.takes_unasked(bytes) && self.try_unasked(to, key, data.as_slice())? {
-            peer.budget = peer.budget.saturating_sub(cost(bytes));
+        if peer.queue.is_empty() && peer.takes_unasked(bytes) && self.try_unasked(peer, to, key, data.as_slice())? {
             return Ok(None);
         }
         self.port.initiator.check_peer(to)?;
@@ -137,11 +156,47 @@ impl Mover {
 
     /// Sends a message with its bytes; false while there is no room.
     #[inline]
-    fn try_unasked(&self, to: usize, key: u64, data: &[u8]) -> Result<bool> {
-        match data.len() <= INLINE_MAX {
-            true => self.tell(to, key, wire::short(data)),
-            false => self.port.try_post(to, self.handler, key, wire::with_payload(data.len()), data),
+    fn try_unasked(&self, peer: &mut Peer, to: usize, key: u64, data: &[u8]) -> Result<bool> {
+        let ni = self.port.ni();
+        if ni.departures() != 0 {
+            ni.check_departed(By::Rank(to))?;
         }
+        let is_sent = match &mut peer.lane {
+            Lane::Open(lane) => data.len() <= SHORT_MAX && lane.try_write(ni, key, data, peer.told),
+            Lane::Unknown if data.len() <= SHORT_MAX => self.open_lane_to(peer, to)?,
+            Lane::Unknown | Lane::None => false,
+        };
+        if !is_sent && !self.try_tell_message(peer, to, key, data)? {
+            return Ok(false);
+        }
+        peer.budget = peer.budget.saturating_sub(cost(data.len()));
+        Ok(true)
+    }
+
+    /// Sends a message by an active message; false while there is no room.
+    fn try_tell_message(&self, peer: &mut Peer, to: usize, key: u64, data: &[u8]) -> Result<bool> {
+        let after = peer.written();
+        let is_sent = match data.len() <= INLINE_MAX {
+            true => self.tell(to, key, wire::short(data, after))?,
+            false => self.port.try_post(to, self.handler, key, wire::with_payload(data.len(), after), data)?,
+        };
+        peer.told += u64::from(is_sent);
+        Ok(is_sent)
+    }
+
+    /// From now on short messages to a rank go to its lane, if it has one. The first one goes as others do.
+    #[cold]
+    fn open_lane_to(&self, peer: &mut Peer, to: usize) -> Result<bool> {
+        let ni = self.port.ni();
+        match ni.is_near(to).then(|| Writer::open(ni, self.lanes_start, to)) {
+            Some(Ok(lane)) => {
+                if self.tell(to, 0, wire::lane())? {
+                    peer.lane = Lane::Open(lane);
+                }
+            }
+            None | Some(Err(_)) => peer.lane = Lane::None,
+        }
+        Ok(false)
     }
 
     /// Moves sends on.
@@ -185,15 +240,14 @@ impl Mover {
         // One that has failed may be forgotten already.
         let Some(send) = outgoing.get(id).filter(|send| !matches!(send.ended, Some(Err(_)))) else { return Ok(true) };
         let (key, bytes, has_slot) = (send.key, send.bytes, send.slot.is_some());
-        let peer = outgoing.peer(rank);
+        let Outgoing { sends, peers, .. } = outgoing;
+        let peer = peers[rank].get_or_insert_default();
         let mut free = peer.free;
         if !has_slot && peer.takes_unasked(bytes) {
-            let data = outgoing.sends.get(id.number).map_or(&[][..], |send| send.data.as_slice());
-            if !self.try_unasked(rank, key, data)? {
+            let data = sends.get(id.number).map_or(&[][..], |send| send.data.as_slice());
+            if !self.try_unasked(peer, rank, key, data)? {
                 return Ok(false);
             }
-            let peer = outgoing.peer(rank);
-            peer.budget = peer.budget.saturating_sub(cost(bytes));
             outgoing.end(id, Ok(()));
             self.note_ended();
             return Ok(true);
@@ -209,7 +263,10 @@ impl Mover {
             }
         }
         let slot = outgoing.sends.get(id.number).and_then(|send| send.slot);
-        self.tell(rank, key, wire::offer(Offer { bytes, which: id.name(), slot }))
+        let peer = outgoing.peer(rank);
+        let is_told = self.tell(rank, key, wire::offer(Offer { bytes, which: id.name(), slot }, peer.written()))?;
+        peer.told += u64::from(is_told);
+        Ok(is_told)
     }
 
     /// From now on a slot has the message.

@@ -10,9 +10,11 @@ use super::buffer::Room;
 use super::chains::{Chain, Chains};
 use super::index::Index;
 use super::keys::{Pattern, Shape};
+use super::lane::Frame;
 use super::wire::Offer;
 use crate::error::{Error, Result};
 use crate::planted::{Bug, planted};
+use std::collections::VecDeque;
 
 /// Everything that handlers and the program both touch.
 #[derive(Debug)]
@@ -33,8 +35,20 @@ pub(super) struct Tables {
     tasks: Tasks,
     /// What each rank has sent unasked and is to be told of: that there is room for it again.
     owed: Vec<u32>,
+    streams: Vec<Stream>,
     /// Nobody receives any more.
     is_closed: bool,
+}
+
+/// What has come of one rank, in two ways: by its lane, and told by active messages.
+#[derive(Debug, Default)]
+struct Stream {
+    /// How many messages were taken that came each way.
+    frames: u64,
+    told: u64,
+    /// Told, but after frames that were not taken yet: after how many, the key and the message. Mostly there is nothing.
+    #[expect(clippy::box_collection, reason = "a word for each of many ranks of which nothing waits")]
+    behind: Option<Box<VecDeque<(u64, u64, Content)>>>,
 }
 
 /// One for the order of coming, the others by shapes.
@@ -91,11 +105,14 @@ pub(super) struct Tasks {
     pub credit: Vec<(usize, u64)>,
     /// Ranks that are owed much.
     pub due: Vec<usize>,
+    /// Ranks that have begun to write to their lanes.
+    pub lanes: Vec<usize>,
 }
 
 impl Tasks {
     pub fn is_empty(&self) -> bool {
-        self.matched.is_empty() && self.called.is_empty() && self.credit.is_empty() && self.due.is_empty()
+        let Tasks { matched, called, credit, due, lanes } = self;
+        matched.is_empty() && called.is_empty() && credit.is_empty() && due.is_empty() && lanes.is_empty()
     }
 }
 
@@ -121,6 +138,7 @@ impl Tables {
             next: first,
             tasks: Tasks::default(),
             owed: vec![0; size],
+            streams: (0..size).map(|_| Stream::default()).collect(),
             is_closed: false,
         }
     }
@@ -137,6 +155,7 @@ impl Tables {
         self.last_arrival = None;
         self.in_order = Chain::EMPTY;
         self.listed = vec![Index::new(Shape::EXACT, 1)];
+        self.streams.iter_mut().for_each(|stream| stream.behind = None);
     }
 
     /// Whether the program's thread has something to do.
@@ -150,6 +169,7 @@ impl Tables {
         into.called.append(&mut self.tasks.called);
         into.credit.append(&mut self.tasks.credit);
         into.due.append(&mut self.tasks.due);
+        into.lanes.append(&mut self.tasks.lanes);
     }
 
     pub fn call(&mut self, by: usize, which: u64, slot: usize) {
@@ -186,6 +206,90 @@ impl Tables {
         if before < DUE && *owed >= DUE {
             self.tasks.due.push(rank as usize);
         }
+    }
+}
+
+/// What comes, in the order in which each rank has sent it.
+impl Tables {
+    /// A message has come with its bytes, which was sent after so many frames.
+    #[inline]
+    pub fn hear_message(&mut self, source: usize, key: u64, data: &[u8], after: u64) {
+        match self.has_frames(source, after) {
+            true => {
+                self.bring(source, key, data);
+                self.streams[source].told += 1;
+            }
+            false => self.put_behind(source, after, key, Content::of(data)),
+        }
+    }
+
+    /// A message is offered, which was sent after so many frames.
+    pub fn hear_offer(&mut self, source: usize, key: u64, offer: Offer, after: u64) {
+        match self.has_frames(source, after) {
+            true => {
+                self.offer(source, key, offer);
+                self.streams[source].told += 1;
+            }
+            false => self.put_behind(source, after, key, Content::Offered(offer)),
+        }
+    }
+
+    /// A rank has begun to write to its lane.
+    pub fn hear_lane(&mut self, source: usize) {
+        if !self.is_closed {
+            self.tasks.lanes.push(source);
+        }
+    }
+
+    /// Whether so many frames of a rank were taken.
+    #[inline(always)]
+    fn has_frames(&self, source: usize, count: u64) -> bool {
+        self.streams[source].frames >= count || planted(Bug::LaneOvertaken)
+    }
+
+    #[cold]
+    fn put_behind(&mut self, source: usize, after: u64, key: u64, content: Content) {
+        if !self.is_closed {
+            self.streams[source].behind.get_or_insert_default().push_back((after, key, content));
+        }
+    }
+
+    /// The next frame of a rank has come; false if something that was sent before it has not been told yet.
+    #[inline]
+    pub fn take_frame(&mut self, source: usize, frame: &Frame) -> bool {
+        let stream = &mut self.streams[source];
+        if stream.told < frame.told {
+            return false;
+        }
+        stream.frames += 1;
+        self.bring(source, frame.key, frame.data());
+        true
+    }
+
+    /// Takes what was told of a rank and is not behind any frame any more.
+    #[inline]
+    pub fn take_behind(&mut self, source: usize) {
+        while self.streams[source].behind.is_some() && self.take_first_behind(source) {}
+    }
+
+    #[cold]
+    fn take_first_behind(&mut self, source: usize) -> bool {
+        let Stream { frames, behind, told } = &mut self.streams[source];
+        let Some(queue) = behind.as_deref_mut().filter(|queue| queue.front().is_none_or(|(after, ..)| after <= frames))
+        else {
+            return false;
+        };
+        let Some((_, key, content)) = queue.pop_front() else {
+            *behind = None;
+            return false;
+        };
+        *told += 1;
+        match content {
+            Content::Short(bytes, data) => self.bring(source, key, &data[..bytes as usize]),
+            Content::Long(data) => self.bring(source, key, &data),
+            Content::Offered(offer) => self.offer(source, key, offer),
+        }
+        true
     }
 }
 

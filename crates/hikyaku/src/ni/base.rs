@@ -270,6 +270,7 @@ impl Base {
     /// The address of some bytes in the heap of `rank`, which exists, if it is near; an offset outside of it is nobody's. Also in
     /// a forked child, which drops what it has of its parent's: the memory is mapped there too, and whoever would change it
     /// asks first whether this is a fork.
+    #[inline]
     pub fn near_bytes(&self, rank: usize, offset: u64, bytes: u64) -> Option<*mut u8> {
         let heap = self.routes.to(rank).heap;
         let end = offset.checked_add(bytes).filter(|_| !heap.is_null())?;
@@ -278,6 +279,7 @@ impl Base {
     }
 
     /// As [`Base::near_bytes`], with the proof that they are there.
+    #[inline]
     pub fn near_span(&self, rank: usize, offset: u64, bytes: u64) -> Option<Span<'_>> {
         let start = NonNull::new(self.near_bytes(rank, offset, bytes)?)?;
         // SAFETY: inside a heap of the segment, which `memory` keeps mapped; all access goes through raw copies and atomics.
@@ -285,6 +287,7 @@ impl Base {
     }
 
     /// Some bytes of the own heap.
+    #[inline]
     pub fn own_memory(&self, offset: usize, bytes: usize) -> Span<'_> {
         self.memory.segment.span(self.own_span(offset, bytes), bytes)
     }
@@ -309,6 +312,7 @@ impl Base {
     }
 
     /// Where some bytes of the own heap lie in the segment.
+    #[inline]
     pub fn own_span(&self, offset: usize, bytes: usize) -> usize {
         let heap_bytes = self.memory.layout.heap_bytes();
         assert!(offset <= heap_bytes && bytes <= heap_bytes - offset, "a part of the own heap");

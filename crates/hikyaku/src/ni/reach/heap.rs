@@ -26,6 +26,11 @@ impl Base {
         Ok(start)
     }
 
+    /// Puts memory behind a part of the heap of a rank that is near.
+    pub(crate) fn commit_near(&self, rank: usize, start: usize, bytes: usize) -> Result<()> {
+        self.memory.commit(self.memory.layout.heap(self.local_of(rank)) + start, bytes)
+    }
+
     /// Puts memory behind a part of the own heap, so that touching it cannot fail.
     pub(crate) fn commit_heap(&self, start: usize, bytes: usize) -> Result<()> {
         self.memory.commit(self.own_span(start, bytes), bytes)
