@@ -95,6 +95,8 @@ pub enum Kind {
     CountingBarrier,
     /// What its halves take beside enough work between them.
     FuzzyBarrier,
+    /// Limit: the same of bare words: a count, and a word of each rank.
+    LimitHalves,
     /// Limit: a function on the heap, put into a queue and called.
     LimitTask,
     /// An empty task, submitted and run by one thread.
@@ -406,7 +408,7 @@ impl Kind {
             Kind::Qr => Some(Test::Qr),
             Kind::Eigenvalues => Some(Test::Eigenvalues),
             Kind::LimitFlag | Kind::LimitHandOver | Kind::LimitCopy | Kind::LimitCopyTwo => None,
-            Kind::LimitStride | Kind::LimitMarked | Kind::LimitCompare | Kind::LimitAtomic => None,
+            Kind::LimitStride | Kind::LimitMarked | Kind::LimitCompare | Kind::LimitAtomic | Kind::LimitHalves => None,
             Kind::LimitPushes | Kind::Multicast | Kind::RegionDiff => None,
             Kind::CopyBetween | Kind::DiffScan | Kind::PushDiff | Kind::Lock | Kind::TryLock | Kind::LockHandOver => {
                 None

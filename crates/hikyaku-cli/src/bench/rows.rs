@@ -164,7 +164,7 @@ fn locks(rows: &mut Vec<Row>) {
     row("handed on", Kind::LockHandOver, 0, Some(Limit::Flag(1.0)));
     row("pull and push under the lock", Kind::LockedAdd, 8, None);
     row("counted barrier", Kind::CountingBarrier, 0, None);
-    row("its halves, with work between", Kind::FuzzyBarrier, 0, Some(Limit::BareTimes(Kind::CountingBarrier, 0, 0.1)));
+    row("its halves, with work between", Kind::FuzzyBarrier, 0, Some(Limit::Bare(Kind::LimitHalves, 0)));
 }
 
 fn tasks(rows: &mut Vec<Row>) {

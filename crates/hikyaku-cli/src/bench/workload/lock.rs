@@ -13,11 +13,17 @@ pub struct Locks<'a> {
     mutex: Mutex<'a>,
     counter: Symmetric<u64>,
     barrier: CountingBarrier<'a>,
+    /// The words of a barrier without a library: a count, and on a line of its own what each rank waits for.
+    bare: Symmetric<u64>,
 }
+
+/// The words of a line.
+const LINE: usize = 8;
 
 impl<'a> Locks<'a> {
     pub fn new(job: &'a Job, effort: Effort) -> Result<Locks<'a>> {
-        Ok(Locks { job, effort, mutex: job.mutex(1)?, counter: job.symmetric(1)?, barrier: job.counting_barrier(1)? })
+        let (mutex, counter, barrier) = (job.mutex(1)?, job.symmetric(1)?, job.counting_barrier(1)?);
+        Ok(Locks { job, effort, mutex, counter, barrier, bare: job.symmetric(2 * LINE)? })
     }
 
     /// One repetition of everything.
@@ -36,6 +42,7 @@ impl<'a> Locks<'a> {
             Ok(())
         };
         let alone = self.both(work)?;
+        round.note(Kind::LimitHalves, 0, (self.bare_barriers(work)? - alone).max(0.0));
         round.note(Kind::FuzzyBarrier, 0, (self.barriers(work)? - alone).max(0.0));
         Ok(())
     }
@@ -78,6 +85,25 @@ impl<'a> Locks<'a> {
             self.barrier.post()?;
             work()?;
             self.barrier.wait()
+        })
+    }
+
+    /// Limit: the same by bare words.
+    fn bare_barriers(&self, work: impl Fn() -> Result<()>) -> Result<f64> {
+        let (job, bare) = (self.job, &self.bare);
+        let count = job.mapped_word(bare.at(1, 0))?;
+        let releases = [job.mapped_word(bare.at(0, LINE))?, job.mapped_word(bare.at(1, LINE))?];
+        let own = releases[job.rank()];
+        self.both(|| {
+            let number = own.load(Ordering::Relaxed) + 1;
+            if count.fetch_add(1, Ordering::SeqCst) + 1 == 2 * number {
+                releases.iter().for_each(|word| word.store(number, Ordering::Release));
+            }
+            work()?;
+            while own.load(Ordering::Acquire) < number {
+                std::hint::spin_loop();
+            }
+            Ok(())
         })
     }
 

@@ -11,6 +11,7 @@ use crate::memory::atomic::{Atomic, Change};
 use crate::memory::span::Span;
 use crate::ni::interface::Ni;
 use crate::ni::reach::place::{Place, Reach};
+use crate::ni::wire::operation::Operation;
 use crate::ni::wire::target::Target;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -82,14 +83,15 @@ impl Port {
         let Some(roll) = ni.roll(&at) else { return by.arrive(at, number) };
         self.pause();
         if roll.count(ni.rank, number, || self.pause()) {
-            ni.release(at.offset, |operation| {
+            let tell = |operation: &Operation<'_>| {
                 self.pause();
                 // No handler runs meanwhile, whose panic could keep this rank from telling the rest.
                 while !ni.tell(operation) {
                     ni.serve_far();
                     ni.relax();
                 }
-            });
+            };
+            ni.release(at.offset, || self.pause(), tell);
         }
         Ok(())
     }

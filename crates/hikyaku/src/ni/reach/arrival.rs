@@ -21,12 +21,13 @@ use crate::planted::{Bug, planted};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// At each rank: how many barriers all have come to, as far as it was told. On a line of its own: the manager looks at it while others
+/// are counted.
+pub(crate) const RELEASES: usize = 0;
 /// Words at the manager: how many arrivals there were, of all ranks and barriers.
-pub(crate) const COUNT: usize = 0;
-/// At each rank: how many barriers all have come to, as far as it was told.
-pub(crate) const RELEASES: usize = 1;
+pub(crate) const COUNT: usize = 8;
 /// At the manager, from here on: how often each rank has arrived.
-pub(crate) const ARRIVALS: usize = 2;
+pub(crate) const ARRIVALS: usize = COUNT + 1;
 
 /// The words of a barrier at its manager, mapped here.
 #[derive(Clone, Copy, Debug)]
@@ -74,31 +75,34 @@ impl Base {
         words.start().addr().is_multiple_of(8).then_some(Roll { words, size })
     }
 
-    /// Tells all ranks that all have come to a barrier whose words are at this offset of every heap: `tell` sends an operation, or
-    /// performs it. Those that take longer come first.
-    pub(crate) fn release(&self, offset: u64, mut tell: impl FnMut(&Operation<'_>)) {
+    /// Tells all ranks that all have come to a barrier whose words are at this offset of every heap: `tell` sends an operation to another
+    /// host. Those that take longer come first. `between` two steps the rank may die.
+    pub(crate) fn release(&self, offset: u64, between: impl Fn(), mut tell: impl FnMut(&Operation<'_>)) {
         let then = offset + 8 * RELEASES as u64;
-        let add = |at: Target| {
-            let act = Act::PushAdd { data: Data::EMPTY, then, amount: 1 };
-            Operation { at, act, manner: Manner::Plain }
-        };
-        let to = |rank: usize| Target::in_heap(self.job, rank, then as usize);
-        for party in &*self.parties() {
-            let one = to(self.writer_of(party));
-            let several = if party.ranks.len() > 1 { one.of_several(party.locals) } else { None };
-            tell(&add(several.unwrap_or(one)));
+        if self.spans_hosts() {
+            for party in &*self.parties() {
+                let one = Target::in_heap(self.job, self.writer_of(party), then as usize);
+                let several = if party.ranks.len() > 1 { one.of_several(party.locals) } else { None };
+                let act = Act::PushAdd { data: Data::EMPTY, then, amount: 1 };
+                tell(&Operation { at: several.unwrap_or(one), act, manner: Manner::Plain });
+            }
         }
+        let words = || {
+            let near = self.routes.near().iter();
+            near.filter_map(|rank| Some((*rank, self.near_span(*rank, then, 8)?.at::<AtomicU64>(0))))
+        };
         // Lines that others poll come at the same time, and not one after the other.
-        let words = self.routes.near().iter().filter_map(|rank| self.near_bytes(*rank, then, 8));
-        words.for_each(|word| copy::expect_write(word, 8));
-        self.routes.near().iter().for_each(|rank| tell(&add(to(*rank))));
+        words().for_each(|(_, word)| copy::expect_write(word.as_ptr().cast(), 8));
+        for (rank, word) in words() {
+            between();
+            word.fetch_add(1, Ordering::AcqRel);
+            self.notify(rank, self.watch_of(word.as_ptr().cast()));
+        }
     }
 
-    /// Performs an operation of a release, or sends it; false while there is no room. Whoever has ended needs none.
+    /// Sends an operation of a release; false while there is no room. Whoever has ended needs none.
     pub(crate) fn tell(&self, operation: &Operation<'_>) -> bool {
         let has_ended = |rank| self.departures() != 0 && self.end_of(rank).is_some();
-        self.performs_here(operation)
-            || has_ended(operation.at.rank)
-            || !matches!(self.post_operation(operation, token::QUIET), Ok(false))
+        has_ended(operation.at.rank) || !matches!(self.post_operation(operation, token::QUIET), Ok(false))
     }
 }

@@ -56,12 +56,13 @@ pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Pack
 /// Tells all ranks that all have come to a barrier, whose words are in bounds at this offset. It never waits: there is room to keep what
 /// cannot be sent now, as was asked before.
 fn release(ni: &Base, outbox: &mut Outbox, offset: u64) {
-    ni.release(offset, |operation| {
-        if !ni.performs_here(operation) && !planted(Bug::ReleasesKept) {
+    let tell = |operation: &Operation<'_>| {
+        if !planted(Bug::ReleasesKept) {
             // Whoever has ended needs none.
             let _ = outbox.send_on(ni, operation, token::QUIET);
         }
-    });
+    };
+    ni.release(offset, || {}, tell);
 }
 
 /// What is answered: words, and bytes that can be read as long as the guard is held and what was packed is left alone.

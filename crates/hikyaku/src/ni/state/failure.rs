@@ -46,39 +46,42 @@ struct Kept {
 }
 
 thread_local! {
-    /// How many holds there are; they may end in another order, on simulated ranks that take turns in one thread.
-    static HOLDS: Cell<u32> = const { Cell::new(0) };
-    /// And how many of them serve a rank beside its program.
-    static INTERFACES: Cell<u32> = const { Cell::new(0) };
+    /// How many holds there are, and [`INTERFACE`] more for each that serves a rank beside its program. They may end in another order,
+    /// on simulated ranks that take turns in one thread.
+    static HOLDS: Cell<u64> = const { Cell::new(0) };
 }
+
+/// What a hold of an interface counts in `HOLDS`, beside itself.
+const INTERFACE: u64 = 1 << 32;
 
 /// Until it is dropped, no panic of a handler leaves a call of this thread: for waits that must come to their end, because
 /// memory is freed behind them.
 pub(crate) struct Hold {
-    interfaces: u32,
+    counts: u64,
 }
 
 impl Hold {
+    #[inline]
     pub fn enter() -> Hold {
-        Hold::of(0)
+        Hold::of(1)
     }
 
     /// Holds panics back for whatever serves a rank beside its program.
     pub fn as_interface() -> Hold {
-        Hold::of(1)
+        Hold::of(1 + INTERFACE)
     }
 
-    fn of(interfaces: u32) -> Hold {
-        HOLDS.set(HOLDS.get() + 1);
-        INTERFACES.set(INTERFACES.get() + interfaces);
-        Hold { interfaces }
+    #[inline]
+    fn of(counts: u64) -> Hold {
+        HOLDS.with(|holds| holds.set(holds.get() + counts));
+        Hold { counts }
     }
 }
 
 impl Drop for Hold {
+    #[inline]
     fn drop(&mut self) {
-        HOLDS.set(HOLDS.get() - 1);
-        INTERFACES.set(INTERFACES.get() - self.interfaces);
+        HOLDS.with(|holds| holds.set(holds.get() - self.counts));
     }
 }
 
@@ -95,7 +98,7 @@ impl Failure {
             resume_unwind(panic);
         }
         // In a handler it is one of another job, which the handler moves on: that job's interface goes on.
-        let for_good = INTERFACES.get() > 0 && refuse_in_handler().is_ok();
+        let for_good = HOLDS.get() >= INTERFACE && refuse_in_handler().is_ok();
         self.keep(panic, for_good);
         true
     }
