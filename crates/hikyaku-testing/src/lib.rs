@@ -255,6 +255,7 @@ macro_rules! for_each_case {
                 order_is_kept: 3,
                 long_messages_wait_for_nobody: 2,
                 more_short_messages_than_there_is_room_for: 3,
+                functions_look_for_messages: 2,
                 thousands_are_under_way: 2,
                 a_flood_waits_with_its_sender: 2,
                 receives_that_are_given_up_lose_nothing: 2,

@@ -205,6 +205,36 @@ pub fn more_short_messages_than_there_is_room_for(job: &Job) {
     matching.free().unwrap();
 }
 
+/// In a function that combines nothing can be waited for, but what has been sent before can be found.
+pub fn functions_look_for_messages(job: &Job) {
+    let (matching, world, peer) = (job.matching().unwrap(), job.new_world().unwrap(), 1 - job.rank());
+    matching.send(&[1u8], peer, 5).unwrap();
+    matching.send(&[2u8], peer, 6).unwrap();
+    // One comes late, and finds everything there at once.
+    if job.rank() == 0 && !job.is_simulated() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let combine = |total: &mut [u64], input: &[u64]| {
+        let begin = job.now();
+        let found = loop {
+            let found = matching.try_probe(peer, 6).unwrap();
+            if found.is_some() || job.now() - begin > Duration::from_secs(5) {
+                break found;
+            }
+        };
+        assert_eq!(found, Some(Matched { rank: peer, key: 6, len: 1 }));
+        total[0] += input[0];
+    };
+    let mut total = [1u64];
+    world.allreduce(&mut total, combine).unwrap();
+    assert_eq!(total, [2]);
+    let mut got = [0u8];
+    matching.recv(&mut got, peer, 6).unwrap();
+    matching.recv(&mut got, peer, 5).unwrap();
+    assert_eq!(got, [1]);
+    matching.free().unwrap();
+}
+
 pub fn thousands_are_under_way(job: &Job) {
     let count = if job.is_simulated() { 1000 } else { 5000 };
     let (matching, peer) = (job.matching().unwrap(), 1 - job.rank());
@@ -420,20 +450,26 @@ pub fn matching_is_freed(job: &Job) {
     }
 }
 
+/// Short messages and longer ones among them, as many as need no room to be given back.
 pub fn what_a_rank_sent_before_it_left_is_received(job: &Job) {
+    const COUNT: u64 = 50;
     let matching: Matching<'_> = job.matching().unwrap();
     let (me, size) = (job.rank(), job.size());
+    let letter = |to: usize, number: u64| vec![number << 8 | to as u64; if number % 20 == 9 { 20 } else { 1 }];
     if me == size - 1 {
-        for to in 0..size - 1 {
-            matching.send(&[to as u64], to, 6).unwrap();
+        for (to, number) in (0..size - 1).flat_map(|to| (0..COUNT).map(move |number| (to, number))) {
+            matching.send(&letter(to, number), to, 6).unwrap();
         }
         return;
     }
-    let mut got = [0u64];
     // It has left by now, or not.
     let mut late = vec![0u8; 100_000];
     expect_error!(matching.recv(&mut late, size - 1, 7), Error::PeerLeft { .. });
-    assert_eq!(matching.recv(&mut got, size - 1, 6).unwrap().len, 1);
-    assert_eq!(got, [me as u64]);
+    for number in 0..COUNT {
+        let (mut got, sent) = ([0u64; 20], letter(me, number));
+        assert_eq!(matching.recv(&mut got, size - 1, 6).unwrap().len, sent.len(), "{number}");
+        assert_eq!(got[..sent.len()], sent);
+    }
+    expect_error!(matching.recv(&mut late, size - 1, 6), Error::PeerLeft { .. });
     expect_error!(matching.send(&late, size - 1, 7), Error::PeerLeft { .. });
 }

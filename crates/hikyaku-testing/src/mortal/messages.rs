@@ -18,6 +18,8 @@ pub const LOOPS: &[(&str, Endless)] = &[
     ("to any", to_any),
     ("from any", from_any),
     ("any slot", any_slot),
+    ("matched, short", |job, ready| matched(job, ready, |_| 8)),
+    ("matched, short and longer", |job, ready| matched(job, ready, |round| [8, 40, 41, 8, 3000][round % 5])),
 ];
 
 /// Calls `exchange` with every peer of this rank, for ever.
@@ -46,6 +48,29 @@ fn ping_pong(job: &Job, ready: &Ready<'_>, mode: Mode, bytes: usize) -> Result<(
         check(&got, peer, round);
         if job.rank() > peer {
             messages.send(&mine, peer, SLOT)?;
+        }
+        Ok(())
+    })
+}
+
+/// Several messages at a time under one key; the lower rank sends first.
+fn matched(job: &Job, ready: &Ready<'_>, bytes: impl Fn(usize) -> usize) -> Result<()> {
+    let matching = &ready.matching;
+    let mut got = vec![0; 4096];
+    with_peers(job, |peer, round| {
+        let rounds = 3 * round..3 * (round + 1);
+        let send =
+            || rounds.clone().try_for_each(|round| matching.send(&content(job.rank(), round, bytes(round)), peer, 5));
+        if job.rank() < peer {
+            send()?;
+        }
+        for round in rounds.clone() {
+            let len = matching.recv(&mut got, peer, 5)?.len;
+            assert_eq!(len, bytes(round));
+            check(&got[..len], peer, round);
+        }
+        if job.rank() > peer {
+            send()?;
         }
         Ok(())
     })

@@ -32,6 +32,7 @@ pub fn loops() -> impl Iterator<Item = (&'static str, Endless)> {
 /// What all ranks have made together before anybody dies.
 pub struct Ready<'j> {
     messages: hikyaku::message::Messages<'j>,
+    matching: hikyaku::matching::Matching<'j>,
     world: hikyaku::Group<'j>,
     /// All but the one that dies, and messages between them.
     survivors: Option<hikyaku::Group<'j>>,
@@ -57,6 +58,7 @@ pub fn live(job: &Job, name: &str, life: Duration) -> Result<()> {
     let survivors = job.group(job.rank() != mortal(job))?;
     let ready = Ready {
         messages: job.messages(4)?,
+        matching: job.matching()?,
         world: job.new_world()?,
         among: survivors.as_ref().map(|group| group.messages(1)).transpose()?,
         survivors,

@@ -129,6 +129,13 @@ impl Frame {
     }
 }
 
+#[cfg(test)]
+impl Frame {
+    pub fn of(key: u64, number: u64, told: u64) -> Frame {
+        Frame { told, key, words: [number, 0, 0, 0, 0], bytes: 8 }
+    }
+}
+
 impl Reader {
     /// Of the lane of a rank that has begun to write. `start` is where the lanes of all senders begin.
     pub fn new(start: usize, writer: usize) -> Reader {
@@ -171,5 +178,82 @@ impl Reader {
         self.said = self.read;
         ni.own_memory(self.start, LINE_BYTES).at::<AtomicU64>(0).store(self.read, Ordering::Release);
         ni.notify(self.writer, ANY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Job;
+
+    /// Rank 0 writes to the lane of rank 1; each does its part in turn.
+    fn in_turn(sends: impl Fn(usize, &Ni, &mut Writer) + Sync, reads: impl Fn(usize, &Ni, &mut Reader) + Sync) {
+        crate::local(2, |job: &Job| {
+            let memory = job.symmetric::<u8>(2 * LANE_BYTES)?;
+            let (mut writer, mut reader) = (Writer::open(&job.ni, memory.start, 1)?, Reader::new(memory.start, 0));
+            for turn in 0..3 {
+                if job.rank() == 0 {
+                    sends(turn, &job.ni, &mut writer);
+                }
+                job.barrier()?;
+                if job.rank() == 1 {
+                    reads(turn, &job.ni, &mut reader);
+                }
+                job.barrier()?;
+            }
+            Ok(())
+        })
+        .unwrap()
+        .into_iter()
+        .for_each(|ended: Result<()>| ended.unwrap());
+    }
+
+    fn fill(ni: &Ni, writer: &mut Writer) -> u64 {
+        let begin = writer.written();
+        while writer.try_write(ni, writer.written(), &writer.written().to_le_bytes(), 7) {}
+        writer.written() - begin
+    }
+
+    fn empty(ni: &Ni, reader: &mut Reader) -> u64 {
+        let begin = reader.read();
+        while let Some(frame) = reader.next(ni) {
+            assert_eq!((frame.key, frame.told, frame.data()), (reader.read(), 7, &reader.read().to_le_bytes()[..]));
+            reader.advance(ni);
+        }
+        reader.read() - begin
+    }
+
+    #[test]
+    fn a_lane_holds_so_many_frames_and_then_as_many_again() {
+        let told = TOLD_EVERY * (FRAMES / TOLD_EVERY);
+        in_turn(
+            |turn, ni, writer| assert_eq!(fill(ni, writer), if turn == 0 { FRAMES } else { told }),
+            |turn, ni, reader| assert_eq!(empty(ni, reader), if turn == 0 { FRAMES } else { told }),
+        );
+    }
+
+    #[test]
+    fn what_a_reader_says_that_cannot_be_makes_no_room() {
+        let says = [u64::MAX, FRAMES + 1];
+        in_turn(
+            |turn, ni, writer| assert_eq!(fill(ni, writer), if turn == 0 { FRAMES } else { 0 }),
+            |turn, ni, reader| {
+                let said = says[turn % says.len()];
+                ni.own_memory(reader.start, LINE_BYTES).at::<AtomicU64>(0).store(said, Ordering::Release);
+            },
+        );
+    }
+
+    #[test]
+    fn of_a_frame_that_says_more_than_it_holds_there_is_what_it_holds() {
+        in_turn(
+            |_, ni, writer| {
+                let lane = writer.lane(ni).unwrap();
+                let frame: &Words = lane.at(writer.spot.0);
+                frame[1].store(u64::MAX, Ordering::Relaxed);
+                frame[0].store(writer.written + 1, Ordering::Release);
+            },
+            |_, ni, reader| assert_eq!(reader.next(ni).unwrap().data().len(), SHORT_MAX),
+        );
     }
 }

@@ -152,11 +152,32 @@ impl Mover {
     #[inline]
     pub fn step(&self) {
         let tasks = self.shared.tasks.load(Ordering::Acquire);
+        if Some(tasks) != self.seen.get() {
+            self.open_lanes();
+        }
+        // First: it may find something to do.
+        self.read_lanes();
         let is_new = Some(tasks) != self.seen.get();
         if is_new || !self.is_idle() {
             self.work(is_new.then_some(tasks));
         }
-        self.read_lanes();
+    }
+
+    /// From now on reads the lanes to which ranks have begun to write. Also where nothing else can be done: what they sent before they
+    /// left is there.
+    #[inline(never)]
+    fn open_lanes(&self) {
+        let ni = self.port.ni();
+        let Ok(mut lanes) = self.lanes.try_borrow_mut() else { return };
+        if ni.is_forked() || self.is_halted.get() {
+            return;
+        }
+        for rank in self.shared.tables().take_begun() {
+            // No correct rank says it twice, or from another host.
+            if ni.is_near(rank) && lanes.iter().all(|lane| lane.writer != rank) {
+                lanes.push(Reader::new(self.lanes_start, rank));
+            }
+        }
     }
 
     /// Takes the short messages that have come.
@@ -218,22 +239,12 @@ impl Mover {
             self.seen.set(Some(new));
             self.shared.tables().take_tasks(&mut tasks);
         }
-        let Tasks { matched, called, credit, due, lanes } = &mut *tasks;
-        lanes.drain(..).for_each(|rank| self.open_lane(rank));
+        let Tasks { matched, called, credit, due } = &mut *tasks;
         credit.drain(..).for_each(|(rank, bytes)| self.outgoing.borrow_mut().take_credit(rank, bytes));
         self.move_outgoing();
         called.retain(|(rank, which, slot)| !self.answer_call(*rank, *which, *slot));
         self.move_incoming(matched);
         due.retain(|rank| !self.pay(*rank));
-    }
-
-    /// A rank has begun to write to its lane.
-    fn open_lane(&self, rank: usize) {
-        let mut lanes = self.lanes.borrow_mut();
-        // No correct rank says it twice, or from another host.
-        if self.port.ni().is_near(rank) && lanes.iter().all(|lane| lane.writer != rank) {
-            lanes.push(Reader::new(self.lanes_start, rank));
-        }
     }
 
     /// Tells a rank for how much more there is room; false while there is no room for that.

@@ -60,6 +60,8 @@ struct Peer {
 enum Lane {
     /// There was none yet.
     Unknown,
+    /// There is memory for it, of which the rank was not told yet.
+    Made(Writer),
     Open(Writer),
     /// It is on another host, or there is no memory.
     None,
@@ -163,8 +165,11 @@ impl Mover {
         }
         let is_sent = match &mut peer.lane {
             Lane::Open(lane) => data.len() <= SHORT_MAX && lane.try_write(ni, key, data, peer.told),
-            Lane::Unknown if data.len() <= SHORT_MAX => self.open_lane_to(peer, to)?,
-            Lane::Unknown | Lane::None => false,
+            Lane::Unknown | Lane::Made(_) if data.len() <= SHORT_MAX => {
+                self.open_lane(peer, to)?;
+                false
+            }
+            Lane::Unknown | Lane::Made(_) | Lane::None => false,
         };
         if !is_sent && !self.try_tell_message(peer, to, key, data)? {
             return Ok(false);
@@ -184,19 +189,22 @@ impl Mover {
         Ok(is_sent)
     }
 
-    /// From now on short messages to a rank go to its lane, if it has one. The first one goes as others do.
+    /// From now on short messages to a rank go to its lane, if it has one and there is room to tell it.
     #[cold]
-    fn open_lane_to(&self, peer: &mut Peer, to: usize) -> Result<bool> {
+    fn open_lane(&self, peer: &mut Peer, to: usize) -> Result<()> {
         let ni = self.port.ni();
-        match ni.is_near(to).then(|| Writer::open(ni, self.lanes_start, to)) {
-            Some(Ok(lane)) => {
-                if self.tell(to, 0, wire::lane())? {
-                    peer.lane = Lane::Open(lane);
-                }
-            }
-            None | Some(Err(_)) => peer.lane = Lane::None,
+        peer.lane = match std::mem::replace(&mut peer.lane, Lane::None) {
+            Lane::Unknown if ni.is_near(to) => Writer::open(ni, self.lanes_start, to).map_or(Lane::None, Lane::Made),
+            Lane::Unknown => Lane::None,
+            other => other,
+        };
+        if let Lane::Made(_) = peer.lane
+            && self.tell(to, 0, wire::lane())?
+            && let Lane::Made(lane) = std::mem::replace(&mut peer.lane, Lane::None)
+        {
+            peer.lane = Lane::Open(lane);
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Moves sends on.

@@ -36,6 +36,8 @@ pub(super) struct Tables {
     /// What each rank has sent unasked and is to be told of: that there is room for it again.
     owed: Vec<u32>,
     streams: Vec<Stream>,
+    /// Ranks that have begun to write to their lanes, which are not read yet.
+    begun: Vec<usize>,
     /// Nobody receives any more.
     is_closed: bool,
 }
@@ -105,14 +107,11 @@ pub(super) struct Tasks {
     pub credit: Vec<(usize, u64)>,
     /// Ranks that are owed much.
     pub due: Vec<usize>,
-    /// Ranks that have begun to write to their lanes.
-    pub lanes: Vec<usize>,
 }
 
 impl Tasks {
     pub fn is_empty(&self) -> bool {
-        let Tasks { matched, called, credit, due, lanes } = self;
-        matched.is_empty() && called.is_empty() && credit.is_empty() && due.is_empty() && lanes.is_empty()
+        self.matched.is_empty() && self.called.is_empty() && self.credit.is_empty() && self.due.is_empty()
     }
 }
 
@@ -139,6 +138,7 @@ impl Tables {
             tasks: Tasks::default(),
             owed: vec![0; size],
             streams: (0..size).map(|_| Stream::default()).collect(),
+            begun: Vec::new(),
             is_closed: false,
         }
     }
@@ -161,7 +161,7 @@ impl Tables {
     /// Whether the program's thread has something to do.
     #[inline(always)]
     pub fn has_tasks(&self) -> bool {
-        !self.tasks.is_empty()
+        !self.tasks.is_empty() || !self.begun.is_empty()
     }
 
     pub fn take_tasks(&mut self, into: &mut Tasks) {
@@ -169,7 +169,6 @@ impl Tables {
         into.called.append(&mut self.tasks.called);
         into.credit.append(&mut self.tasks.credit);
         into.due.append(&mut self.tasks.due);
-        into.lanes.append(&mut self.tasks.lanes);
     }
 
     pub fn call(&mut self, by: usize, which: u64, slot: usize) {
@@ -237,8 +236,13 @@ impl Tables {
     /// A rank has begun to write to its lane.
     pub fn hear_lane(&mut self, source: usize) {
         if !self.is_closed {
-            self.tasks.lanes.push(source);
+            self.begun.push(source);
         }
+    }
+
+    /// Ranks that have begun to write to their lanes since this was asked.
+    pub fn take_begun(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.begun)
     }
 
     /// Whether so many frames of a rank were taken.

@@ -3,9 +3,11 @@
 use super::arrival::Envelope;
 use super::buffer::Room;
 use super::keys::{Keys, Pattern, Source};
+use super::lane::Frame;
 use super::tables::{ReceiveId, Tables};
 use super::wire::Offer;
 use proptest::prelude::*;
+use std::collections::VecDeque;
 
 /// What happens to the tables.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +89,56 @@ fn a_message_that_comes_back_is_before_those_that_came_after_it() {
     assert!(!has_ended && tables.transfer(again).is_some(), "the message behind it came first");
 }
 
+/// How a message comes.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Frame,
+    Message,
+    Offer,
+}
+
 proptest! {
+    /// What comes by the lane and what is told otherwise overtake each other at will, and are taken in the order in which they were sent.
+    #[test]
+    fn two_ways_keep_one_order(
+        ways in proptest::collection::vec(prop_oneof![Just(Way::Frame), Just(Way::Message), Just(Way::Offer)], 1..60),
+        turns in proptest::collection::vec(any::<bool>(), 1..80),
+    ) {
+        let mut tables = Tables::new(2, 0);
+        let (mut frames, mut told) = (VecDeque::new(), VecDeque::new());
+        for (number, way) in (0..).zip(&ways) {
+            let counts = (frames.len() as u64, told.len() as u64);
+            match way {
+                Way::Frame => frames.push_back(Frame::of(7, number, counts.1)),
+                other => told.push_back((number, *other, counts.0)),
+            }
+        }
+        let mut next = 0;
+        // At last everything has come.
+        for is_frame in turns.into_iter().chain([true, false].repeat(ways.len())) {
+            if is_frame {
+                if frames.front().is_some_and(|frame| tables.take_frame(1, frame)) {
+                    frames.pop_front();
+                    tables.take_behind(1);
+                }
+            } else if let Some((number, way, after)) = told.pop_front() {
+                match way {
+                    Way::Offer => tables.hear_offer(1, 7, Offer { bytes: 8, which: number, slot: None }, after),
+                    _ => tables.hear_message(1, 7, &number.to_le_bytes(), after),
+                }
+            }
+            while tables.probe(Pattern::new(1, 7)).is_some() {
+                let mut room = [0xee; 8];
+                // SAFETY: nothing is written to it after this turn.
+                let (id, has_ended) = tables.post(Pattern::new(1, 7), unsafe { Room::new(room.as_mut_ptr(), 8) });
+                let number = if has_ended { u64::from_le_bytes(room) } else { tables.transfer(id).unwrap().offer.which };
+                prop_assert_eq!(number, next);
+                next += 1;
+            }
+        }
+        prop_assert_eq!(next, ways.len() as u64);
+    }
+
     #[test]
     fn labels_find_what_lists_would(steps in proptest::collection::vec(step(), 1..150)) {
         let (mut tables, mut model) = (Tables::new(3, 0), Model::default());
