@@ -165,8 +165,8 @@ pub fn more_short_messages_than_there_is_room_for(job: &Job) {
     // A few rounds in which one in so many is not short.
     for every in [1000, 7, 2] {
         let len = |number: u64| match number % every {
-            0 => [100, 20_000, 41][number as usize / 7 % 3],
-            _ => [8, 0, 33, 40, 32][number as usize % 5],
+            0 => [300, 20_000, 1000][number as usize / 7 % 3],
+            _ => [8, 0, 33, 40, 32, 41, 100, 152][number as usize % 8],
         };
         let data: Vec<Vec<u8>> = (0..COUNT).map(|number| vec![number as u8; len(number)]).collect();
         let mut unused = [[0u8; 8]; COUNT as usize / 31 + 1];
@@ -455,7 +455,7 @@ pub fn what_a_rank_sent_before_it_left_is_received(job: &Job) {
     const COUNT: u64 = 50;
     let matching: Matching<'_> = job.matching().unwrap();
     let (me, size) = (job.rank(), job.size());
-    let letter = |to: usize, number: u64| vec![number << 8 | to as u64; if number % 20 == 9 { 20 } else { 1 }];
+    let letter = |to: usize, number: u64| vec![number << 8 | to as u64; if number % 20 == 9 { 40 } else { 1 }];
     if me == size - 1 {
         for (to, number) in (0..size - 1).flat_map(|to| (0..COUNT).map(move |number| (to, number))) {
             matching.send(&letter(to, number), to, 6).unwrap();
@@ -466,7 +466,7 @@ pub fn what_a_rank_sent_before_it_left_is_received(job: &Job) {
     let mut late = vec![0u8; 100_000];
     expect_error!(matching.recv(&mut late, size - 1, 7), Error::PeerLeft { .. });
     for number in 0..COUNT {
-        let (mut got, sent) = ([0u64; 20], letter(me, number));
+        let (mut got, sent) = ([0u64; 40], letter(me, number));
         assert_eq!(matching.recv(&mut got, size - 1, 6).unwrap().len, sent.len(), "{number}");
         assert_eq!(got[..sent.len()], sent);
     }

@@ -2,13 +2,15 @@
 //! own thread looks while it waits. No handler runs for them.
 //!
 //! ```text
-//!   the first line     how many frames were read: written by the receiver, read by a sender that finds no room
-//!   a frame, a line    stamp   bytes, told   key   up to 40 bytes
+//!   the first line     how many lines were read: written by the receiver, read by a sender that finds no room
+//!   a frame: a line    stamp   bytes, told   key   up to 40 bytes
+//!     and up to two    -       56 bytes more each
 //! ```
-//! The stamp is the number of the frame plus one, written last. Zeroed memory has no stamp that is awaited, and neither has an earlier lap.
+//! The stamp is the number of the line plus one, written last. Zeroed memory has no stamp that is awaited, and neither has an earlier lap.
+//! No bytes of messages are where stamps can be.
 //!
 //! What finds no room in a lane, and what is longer, goes by active messages, as everything to other hosts does. Order is kept by counts:
-//! a frame tells how many messages its sender had sent by active messages before (`told`), and each of those how many frames it had
+//! a frame tells how many messages its sender had sent by active messages before (`told`), and each of those how many lines it had
 //! written before. The receiver takes neither before as many of the other kind were taken.
 
 use crate::error::Result;
@@ -18,20 +20,43 @@ use crate::sync::bell::ANY;
 use crate::sync::line::Line;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Bytes of a message in the first line of its frame, and in each other one.
+const FIRST_BYTES: usize = 40;
+const MORE_BYTES: usize = 56;
+const MORE_LINES: usize = 2;
 /// The longest message in a frame.
-pub(super) const SHORT_MAX: usize = 40;
+pub(super) const SHORT_MAX: usize = FIRST_BYTES + MORE_LINES * MORE_BYTES;
 /// Bytes of a lane: a page, so that what nobody writes to takes no memory.
 pub(super) const LANE_BYTES: usize = 4096;
 const LINE_BYTES: usize = 64;
-/// What it holds.
-pub(super) const FRAMES: u64 = (LANE_BYTES / LINE_BYTES) as u64 - 1;
-/// Frames that are read until their writer is told.
-const TOLD_EVERY: u64 = FRAMES / 4;
-const LENGTH_BITS: u32 = 8;
+/// The lines that frames take turns in.
+pub(super) const LINES: u64 = (LANE_BYTES / LINE_BYTES) as u64 - 1;
+/// Lines that are read until their writer is told.
+const TOLD_EVERY: u64 = LINES / 4;
+const LENGTH_BITS: u32 = 16;
 
 type Words = Line<[AtomicU64; LINE_BYTES / 8]>;
 
-/// Where a frame is in its lane.
+/// The lines of a frame.
+#[inline(always)]
+fn lines_of(bytes: usize) -> u64 {
+    match bytes <= FIRST_BYTES {
+        true => 1,
+        false => 1 + (bytes - FIRST_BYTES).div_ceil(MORE_BYTES) as u64,
+    }
+}
+
+/// Writes up to as many bytes as words have.
+#[inline(always)]
+fn put<const COUNT: usize>(into: &[AtomicU64], data: &[u8]) {
+    let mut words = [0u64; COUNT];
+    bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..data.len()].copy_from_slice(data);
+    for (to, word) in into.iter().zip(words) {
+        to.store(word, Ordering::Relaxed);
+    }
+}
+
+/// Where a line is in its lane.
 #[derive(Clone, Copy, Debug)]
 struct Spot(usize);
 
@@ -68,7 +93,7 @@ impl Writer {
         ni.near_span(self.reader, self.start as u64, LANE_BYTES as u64)
     }
 
-    /// How many frames were written.
+    /// How many lines were written.
     #[inline(always)]
     pub fn written(&self) -> u64 {
         self.written
@@ -78,25 +103,31 @@ impl Writer {
     #[inline]
     pub fn try_write(&mut self, ni: &Ni, key: u64, data: &[u8], told: u64) -> bool {
         let Some(lane) = self.lane(ni) else { return false };
-        if self.written - self.read == FRAMES {
+        let lines = lines_of(data.len());
+        if self.written - self.read + lines > LINES {
             let read = lane.at::<AtomicU64>(0).load(Ordering::Acquire);
             // What no reader says makes no room.
             if read <= self.read || read > self.written {
                 return false;
             }
             self.read = read;
+            if self.written - read + lines > LINES {
+                return false;
+            }
         }
-        let mut words = [0; SHORT_MAX / 8];
-        bytemuck::bytes_of_mut(&mut words)[..data.len()].copy_from_slice(data);
         let frame: &Words = lane.at(self.spot.0);
         frame[1].store(data.len() as u64 | told << LENGTH_BITS, Ordering::Relaxed);
         frame[2].store(key, Ordering::Relaxed);
-        for (to, word) in frame[3..].iter().zip(words) {
-            to.store(word, Ordering::Relaxed);
-        }
+        let (first, more) = data.split_at(data.len().min(FIRST_BYTES));
+        put::<{ FIRST_BYTES / 8 }>(&frame[3..], first);
         self.spot = self.spot.next();
-        self.written += 1;
-        frame[0].store(self.written, Ordering::Release);
+        for part in more.chunks(MORE_BYTES) {
+            let line: &Words = lane.at(self.spot.0);
+            put::<{ MORE_BYTES / 8 }>(&line[1..], part);
+            self.spot = self.spot.next();
+        }
+        frame[0].store(self.written + 1, Ordering::Release);
+        self.written += lines;
         ni.notify(self.reader, ANY);
         true
     }
@@ -117,22 +148,15 @@ pub(super) struct Frame {
     /// How many messages were sent otherwise before.
     pub told: u64,
     pub key: u64,
-    words: [u64; SHORT_MAX / 8],
+    /// Of a message that is longer than any sender says, what there can be.
     bytes: usize,
+    first: [u64; FIRST_BYTES / 8],
 }
 
 impl Frame {
-    /// The message. Of one that is longer than any sender says, what there is.
     #[inline(always)]
-    pub fn data(&self) -> &[u8] {
-        &bytemuck::bytes_of(&self.words)[..self.bytes.min(SHORT_MAX)]
-    }
-}
-
-#[cfg(test)]
-impl Frame {
-    pub fn of(key: u64, number: u64, told: u64) -> Frame {
-        Frame { told, key, words: [number, 0, 0, 0, 0], bytes: 8 }
+    pub fn lines(&self) -> u64 {
+        lines_of(self.bytes)
     }
 }
 
@@ -142,7 +166,7 @@ impl Reader {
         Reader { writer, start: start + writer * LANE_BYTES, spot: Spot::FIRST, read: 0, said: 0 }
     }
 
-    /// How many frames were read.
+    /// How many lines were read.
     #[inline(always)]
     pub fn read(&self) -> u64 {
         self.read
@@ -155,20 +179,45 @@ impl Reader {
         if line[0].load(Ordering::Acquire) != self.read + 1 {
             return None;
         }
-        let first = line[1].load(Ordering::Relaxed);
+        let sizes = line[1].load(Ordering::Relaxed);
         Some(Frame {
-            told: first >> LENGTH_BITS,
+            told: sizes >> LENGTH_BITS,
             key: line[2].load(Ordering::Relaxed),
-            words: std::array::from_fn(|word| line[3 + word].load(Ordering::Relaxed)),
-            bytes: (first % (1 << LENGTH_BITS)) as usize,
+            bytes: ((sizes % (1 << LENGTH_BITS)) as usize).min(SHORT_MAX),
+            first: std::array::from_fn(|word| line[3 + word].load(Ordering::Relaxed)),
         })
     }
 
-    /// The next frame was taken.
+    /// Shows the message of the next frame.
     #[inline(always)]
-    pub fn advance(&mut self, ni: &Ni) {
-        self.read += 1;
-        self.spot = self.spot.next();
+    pub fn show<R>(&self, ni: &Ni, frame: &Frame, to: impl FnOnce(&[u8]) -> R) -> R {
+        match frame.bytes <= FIRST_BYTES {
+            true => to(&bytemuck::bytes_of(&frame.first)[..frame.bytes]),
+            false => self.gather(ni, frame, to),
+        }
+    }
+
+    /// The same of several lines.
+    #[inline(never)]
+    fn gather<R>(&self, ni: &Ni, frame: &Frame, to: impl FnOnce(&[u8]) -> R) -> R {
+        let lane = ni.own_memory(self.start, LANE_BYTES);
+        let mut words = [0u64; SHORT_MAX / 8];
+        let (first, more) = words.split_at_mut(frame.first.len());
+        first.copy_from_slice(&frame.first);
+        let mut spot = self.spot;
+        for part in more.chunks_mut(MORE_BYTES / 8).take(frame.lines() as usize - 1) {
+            spot = spot.next();
+            let line: &Words = lane.at(spot.0);
+            part.iter_mut().zip(&line[1..]).for_each(|(into, word)| *into = word.load(Ordering::Relaxed));
+        }
+        to(&bytemuck::cast_slice(&words)[..frame.bytes])
+    }
+
+    /// The next frame was taken, which had so many lines.
+    #[inline(always)]
+    pub fn advance(&mut self, ni: &Ni, lines: u64) {
+        self.read += lines;
+        (0..lines).for_each(|_| self.spot = self.spot.next());
         if self.read - self.said >= TOLD_EVERY {
             self.tell(ni);
         }
@@ -208,35 +257,56 @@ mod tests {
         .for_each(|ended: Result<()>| ended.unwrap());
     }
 
-    fn fill(ni: &Ni, writer: &mut Writer) -> u64 {
+    fn fill(ni: &Ni, writer: &mut Writer, bytes: impl Fn(u64) -> usize) -> u64 {
         let begin = writer.written();
-        while writer.try_write(ni, writer.written(), &writer.written().to_le_bytes(), 7) {}
+        let write = |writer: &mut Writer| {
+            let number = writer.written();
+            writer.try_write(ni, number, &vec![number as u8; bytes(number)], 7)
+        };
+        while write(writer) {}
         writer.written() - begin
     }
 
-    fn empty(ni: &Ni, reader: &mut Reader) -> u64 {
+    fn empty(ni: &Ni, reader: &mut Reader, bytes: impl Fn(u64) -> usize) -> u64 {
         let begin = reader.read();
         while let Some(frame) = reader.next(ni) {
-            assert_eq!((frame.key, frame.told, frame.data()), (reader.read(), 7, &reader.read().to_le_bytes()[..]));
-            reader.advance(ni);
+            let number = reader.read();
+            assert_eq!((frame.key, frame.told, frame.lines()), (number, 7, lines_of(bytes(number))));
+            reader.show(ni, &frame, |data| assert_eq!(data, vec![number as u8; bytes(number)]));
+            reader.advance(ni, frame.lines());
         }
         reader.read() - begin
     }
 
     #[test]
-    fn a_lane_holds_so_many_frames_and_then_as_many_again() {
-        let told = TOLD_EVERY * (FRAMES / TOLD_EVERY);
+    fn a_lane_holds_so_many_lines_and_then_as_many_again() {
+        let told = TOLD_EVERY * (LINES / TOLD_EVERY);
+        let expected = |turn| if turn == 0 { LINES } else { told };
         in_turn(
-            |turn, ni, writer| assert_eq!(fill(ni, writer), if turn == 0 { FRAMES } else { told }),
-            |turn, ni, reader| assert_eq!(empty(ni, reader), if turn == 0 { FRAMES } else { told }),
+            |turn, ni, writer| assert_eq!(fill(ni, writer, |_| 8), expected(turn)),
+            |turn, ni, reader| assert_eq!(empty(ni, reader, |_| 8), expected(turn)),
+        );
+    }
+
+    #[test]
+    fn messages_of_several_lines_go_over_the_end_of_a_lane() {
+        let bytes = |number: u64| [0, 40, 41, 96, 97, 150, SHORT_MAX][number as usize % 7];
+        let written = AtomicU64::new(0);
+        in_turn(
+            |_, ni, writer| written.store(fill(ni, writer, bytes), Ordering::Release),
+            |_, ni, reader| {
+                let written = written.load(Ordering::Acquire);
+                assert!(written > LINES / 2);
+                assert_eq!(empty(ni, reader, bytes), written);
+            },
         );
     }
 
     #[test]
     fn what_a_reader_says_that_cannot_be_makes_no_room() {
-        let says = [u64::MAX, FRAMES + 1];
+        let says = [u64::MAX, LINES + 1];
         in_turn(
-            |turn, ni, writer| assert_eq!(fill(ni, writer), if turn == 0 { FRAMES } else { 0 }),
+            |turn, ni, writer| assert_eq!(fill(ni, writer, |_| 8), if turn == 0 { LINES } else { 0 }),
             |turn, ni, reader| {
                 let said = says[turn % says.len()];
                 ni.own_memory(reader.start, LINE_BYTES).at::<AtomicU64>(0).store(said, Ordering::Release);
@@ -253,7 +323,10 @@ mod tests {
                 frame[1].store(u64::MAX, Ordering::Relaxed);
                 frame[0].store(writer.written + 1, Ordering::Release);
             },
-            |_, ni, reader| assert_eq!(reader.next(ni).unwrap().data().len(), SHORT_MAX),
+            |_, ni, reader| {
+                let frame = reader.next(ni).unwrap();
+                reader.show(ni, &frame, |data| assert_eq!(data.len(), SHORT_MAX));
+            },
         );
     }
 }

@@ -4,7 +4,7 @@
 use super::buffer::Room;
 use super::incoming::Incoming;
 use super::keys::Pattern;
-use super::lane::{FRAMES, Frame, Reader};
+use super::lane::{Frame, LINES, Reader};
 use super::outgoing::Outgoing;
 use super::tables::{ReceiveId, Tables, Tasks};
 use super::wire::{self, Told};
@@ -203,12 +203,12 @@ impl Mover {
         let mut tables = self.shared.tables();
         let (before, mut next) = (lane.read(), Some(frame));
         while let Some(frame) = next
-            && tables.take_frame(lane.writer, &frame)
+            && tables.has_told(lane.writer, frame.told)
         {
-            lane.advance(ni);
-            tables.take_behind(lane.writer);
+            lane.show(ni, &frame, |data| tables.take_frame(lane.writer, frame.key, data, frame.lines()));
+            lane.advance(ni, frame.lines());
             // No more than a lane holds: others may go on writing.
-            next = lane.next(ni).filter(|_| lane.read() - before < FRAMES);
+            next = lane.next(ni).filter(|_| lane.read() - before < LINES);
         }
         if lane.read() != before {
             self.note_matched(&tables);

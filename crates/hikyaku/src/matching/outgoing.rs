@@ -81,7 +81,7 @@ impl Peer {
         bytes <= PAYLOAD_MAX && (cost(bytes) <= self.budget || planted(Bug::BudgetIgnored))
     }
 
-    /// How many frames were written to its lane.
+    /// How many lines were written to its lane.
     #[inline(always)]
     fn written(&self) -> u64 {
         if let Lane::Open(lane) = &self.lane { lane.written() } else { 0 }

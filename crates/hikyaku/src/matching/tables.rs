@@ -10,7 +10,6 @@ use super::buffer::Room;
 use super::chains::{Chain, Chains};
 use super::index::Index;
 use super::keys::{Pattern, Shape};
-use super::lane::Frame;
 use super::wire::Offer;
 use crate::error::{Error, Result};
 use crate::planted::{Bug, planted};
@@ -45,10 +44,10 @@ pub(super) struct Tables {
 /// What has come of one rank, in two ways: by its lane, and told by active messages.
 #[derive(Debug, Default)]
 struct Stream {
-    /// How many messages were taken that came each way.
-    frames: u64,
+    /// How many lines of the lane were taken, and how many messages that came otherwise.
+    lines: u64,
     told: u64,
-    /// Told, but after frames that were not taken yet: after how many, the key and the message. Mostly there is nothing.
+    /// Told, but after lines that were not taken yet: after how many, the key and the message. Mostly there is nothing.
     #[expect(clippy::box_collection, reason = "a word for each of many ranks of which nothing waits")]
     behind: Option<Box<VecDeque<(u64, u64, Content)>>>,
 }
@@ -210,10 +209,10 @@ impl Tables {
 
 /// What comes, in the order in which each rank has sent it.
 impl Tables {
-    /// A message has come with its bytes, which was sent after so many frames.
+    /// A message has come with its bytes, which was sent after so many lines of the lane.
     #[inline]
     pub fn hear_message(&mut self, source: usize, key: u64, data: &[u8], after: u64) {
-        match self.has_frames(source, after) {
+        match self.has_lines(source, after) {
             true => {
                 self.bring(source, key, data);
                 self.streams[source].told += 1;
@@ -222,9 +221,9 @@ impl Tables {
         }
     }
 
-    /// A message is offered, which was sent after so many frames.
+    /// A message is offered, which was sent after so many lines of the lane.
     pub fn hear_offer(&mut self, source: usize, key: u64, offer: Offer, after: u64) {
-        match self.has_frames(source, after) {
+        match self.has_lines(source, after) {
             true => {
                 self.offer(source, key, offer);
                 self.streams[source].told += 1;
@@ -245,10 +244,10 @@ impl Tables {
         std::mem::take(&mut self.begun)
     }
 
-    /// Whether so many frames of a rank were taken.
+    /// Whether so many lines of a rank were taken.
     #[inline(always)]
-    fn has_frames(&self, source: usize, count: u64) -> bool {
-        self.streams[source].frames >= count || planted(Bug::LaneOvertaken)
+    fn has_lines(&self, source: usize, count: u64) -> bool {
+        self.streams[source].lines >= count || planted(Bug::LaneOvertaken)
     }
 
     #[cold]
@@ -258,28 +257,30 @@ impl Tables {
         }
     }
 
-    /// The next frame of a rank has come; false if something that was sent before it has not been told yet.
+    /// Whether so many messages of a rank were taken that did not come by its lane.
+    #[inline(always)]
+    pub fn has_told(&self, source: usize, count: u64) -> bool {
+        self.streams[source].told >= count
+    }
+
+    /// The next frame of a rank has come, which has so many lines. What was told before it was taken.
     #[inline]
-    pub fn take_frame(&mut self, source: usize, frame: &Frame) -> bool {
-        let stream = &mut self.streams[source];
-        if stream.told < frame.told {
-            return false;
-        }
-        stream.frames += 1;
-        self.bring(source, frame.key, frame.data());
-        true
+    pub fn take_frame(&mut self, source: usize, key: u64, data: &[u8], lines: u64) {
+        self.streams[source].lines += lines;
+        self.bring(source, key, data);
+        self.take_behind(source);
     }
 
     /// Takes what was told of a rank and is not behind any frame any more.
     #[inline]
-    pub fn take_behind(&mut self, source: usize) {
+    fn take_behind(&mut self, source: usize) {
         while self.streams[source].behind.is_some() && self.take_first_behind(source) {}
     }
 
     #[cold]
     fn take_first_behind(&mut self, source: usize) -> bool {
-        let Stream { frames, behind, told } = &mut self.streams[source];
-        let Some(queue) = behind.as_deref_mut().filter(|queue| queue.front().is_none_or(|(after, ..)| after <= frames))
+        let Stream { lines, behind, told } = &mut self.streams[source];
+        let Some(queue) = behind.as_deref_mut().filter(|queue| queue.front().is_none_or(|(after, ..)| after <= lines))
         else {
             return false;
         };

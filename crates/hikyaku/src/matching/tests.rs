@@ -3,7 +3,6 @@
 use super::arrival::Envelope;
 use super::buffer::Room;
 use super::keys::{Keys, Pattern, Source};
-use super::lane::Frame;
 use super::tables::{ReceiveId, Tables};
 use super::wire::Offer;
 use proptest::prelude::*;
@@ -92,7 +91,8 @@ fn a_message_that_comes_back_is_before_those_that_came_after_it() {
 /// How a message comes.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    Frame,
+    /// Of so many lines.
+    Frame(u64),
     Message,
     Offer,
 }
@@ -101,25 +101,29 @@ proptest! {
     /// What comes by the lane and what is told otherwise overtake each other at will, and are taken in the order in which they were sent.
     #[test]
     fn two_ways_keep_one_order(
-        ways in proptest::collection::vec(prop_oneof![Just(Way::Frame), Just(Way::Message), Just(Way::Offer)], 1..60),
+        ways in proptest::collection::vec(prop_oneof![(1u64..6).prop_map(Way::Frame), Just(Way::Message), Just(Way::Offer)], 1..60),
         turns in proptest::collection::vec(any::<bool>(), 1..80),
     ) {
         let mut tables = Tables::new(2, 0);
-        let (mut frames, mut told) = (VecDeque::new(), VecDeque::new());
-        for (number, way) in (0..).zip(&ways) {
-            let counts = (frames.len() as u64, told.len() as u64);
+        let (mut frames, mut told, mut written) = (VecDeque::new(), VecDeque::new(), 0);
+        for (number, way) in (0u64..).zip(&ways) {
             match way {
-                Way::Frame => frames.push_back(Frame::of(7, number, counts.1)),
-                other => told.push_back((number, *other, counts.0)),
+                Way::Frame(lines) => {
+                    frames.push_back((number, *lines, told.len() as u64));
+                    written += lines;
+                }
+                other => told.push_back((number, *other, written)),
             }
         }
         let mut next = 0;
         // At last everything has come.
         for is_frame in turns.into_iter().chain([true, false].repeat(ways.len())) {
             if is_frame {
-                if frames.front().is_some_and(|frame| tables.take_frame(1, frame)) {
+                if let Some((number, lines, told)) = frames.front()
+                    && tables.has_told(1, *told)
+                {
+                    tables.take_frame(1, 7, &number.to_le_bytes(), *lines);
                     frames.pop_front();
-                    tables.take_behind(1);
                 }
             } else if let Some((number, way, after)) = told.pop_front() {
                 match way {

@@ -10,7 +10,7 @@
 //! ```
 //! A long message is offered. If its sender has a slot for it, it is there already; otherwise the receiver calls it into a slot once it
 //! is wanted. Credit returns room for messages that are sent without being asked for. A lane (`lane`) is one that the sender begins to write
-//! short messages to, and `after` how many frames it had written there before.
+//! short messages to, and `after` how many lines it had written there before.
 
 use crate::ni::Arguments;
 
@@ -35,7 +35,7 @@ pub(super) struct Offer {
 /// What comes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Told<'m> {
-    /// Its key and its bytes, and after how many frames of its sender's lane it comes.
+    /// Its key and its bytes, and after how many lines of its sender's lane it comes.
     Message(u64, &'m [u8], u64),
     Offer(u64, Offer, u64),
     Call {
