@@ -1,6 +1,7 @@
 //! Counted barriers in virtual time: ranks are killed between any two steps, networks lose frames.
 
 use super::CountingBarrier;
+use crate::ni::arrival::COUNT;
 use crate::ni::{Symmetric, Target};
 use crate::planted::{Bug, catches, with_bug};
 use crate::sim::{Crash, Faults, Machine, Sim};
@@ -189,7 +190,7 @@ fn arrivals_at_no_barrier_are_refused() {
         }
         barrier.wait()?;
         job.barrier()?;
-        assert_eq!(job.pull_one(words(&barrier).at(0, 0))?, 6);
+        assert_eq!(job.pull_one(words(&barrier).at(0, COUNT))?, 6);
         barrier.free()
     });
     ran.unwrap().results.into_iter().for_each(Result::unwrap);
