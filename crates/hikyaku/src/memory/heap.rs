@@ -51,6 +51,7 @@ impl Heap {
     pub fn give(&mut self, start: usize, bytes: usize) {
         let mut start = start;
         let mut bytes = Heap::rounded(bytes).expect("taken with the same size");
+        debug_assert!(bytes < PAGE_BYTES || start.is_multiple_of(PAGE_BYTES), "a part of what was taken");
         if let Some((&before, &size)) = self.free.range(..start).next_back() {
             debug_assert!(before + size <= start, "given back twice");
             if before + size == start {

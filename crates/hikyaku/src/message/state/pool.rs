@@ -46,8 +46,12 @@ impl Pool {
         fits
     }
 
-    /// How many nodes of `bytes` to take from the heap at once: more, the more there are.
+    /// How many nodes of `bytes` to take from the heap at once: more, the more there are. Of those that are not kept, one: each goes back to
+    /// the heap by itself.
     pub fn count_at_once(&self, bytes: usize) -> usize {
+        if bytes > NODE_MAX {
+            return 1;
+        }
         ((self.taken / 4).clamp(TAKEN_MIN, TAKEN_MAX) / bytes).max(1)
     }
 
@@ -114,6 +118,8 @@ mod tests {
         assert_eq!(pool.count_at_once(4096), 25);
         pool.took(100 << 20);
         assert_eq!((pool.count_at_once(4096), pool.count_at_once(1 << 20)), (TAKEN_MAX / 4096, 1));
+        assert_eq!(pool.count_at_once(NODE_MAX), TAKEN_MAX / NODE_MAX);
+        assert_eq!(pool.count_at_once(NODE_MAX + 100), 1, "the heap takes back what it gave, not parts of it");
         assert!(!pool.keep(0, 101 << 20, &Kept::new(1 << 30)));
         assert_eq!(pool.count_at_once(4096), TAKEN_MIN / 4096, "what is given back counts no longer");
     }
