@@ -494,7 +494,8 @@ impl Chained<'_> {
     /// A node is given back when a later one was taken. Its memory may then serve for anything.
     fn give_back(&mut self) {
         let taken = self.slot.post.look().0;
-        while let Some((node, _)) = self.lane.pop_front_if(|(_, number)| *number <= taken) {
+        while let Some((node, _)) = self.lane.front().copied().filter(|(_, number)| *number <= taken) {
+            self.lane.pop_front();
             if let Some(passed) = self.tail.replace(node) {
                 self.nodes.at(passed).1.set(0);
                 self.free.push(passed);
