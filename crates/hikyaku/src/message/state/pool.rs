@@ -1,6 +1,7 @@
 //! Short nodes that were given back, to be used again: taking memory from the heap and giving it back are system calls,
 //! which cost more than a short message, and for which the ranks of a host queue up.
 
+use crate::memory::segment::PAGE_BYTES;
 use crate::ni::Kept;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -52,7 +53,9 @@ impl Pool {
         if bytes > NODE_MAX {
             return 1;
         }
-        ((self.taken / 4).clamp(TAKEN_MIN, TAKEN_MAX) / bytes).max(1)
+        // Whole pages, as the heap rounds: what it adds would never come back.
+        let taken = (self.taken / 4).clamp(TAKEN_MIN, TAKEN_MAX) / PAGE_BYTES * PAGE_BYTES;
+        (taken / bytes).max(1)
     }
 
     /// So much was taken from the heap.
@@ -116,6 +119,10 @@ mod tests {
         assert_eq!(pool.count_at_once(4096), TAKEN_MIN / 4096);
         pool.took(400 << 10);
         assert_eq!(pool.count_at_once(4096), 25);
+        pool.took(1000);
+        for bytes in [NODE_MIN, 2048, 8192, NODE_MAX] {
+            assert_eq!(pool.count_at_once(bytes) * bytes % PAGE_BYTES, 0, "{bytes} bytes each");
+        }
         pool.took(100 << 20);
         assert_eq!((pool.count_at_once(4096), pool.count_at_once(1 << 20)), (TAKEN_MAX / 4096, 1));
         assert_eq!(pool.count_at_once(NODE_MAX), TAKEN_MAX / NODE_MAX);
