@@ -31,8 +31,8 @@ through a pointer at most 1.3 x limit; a chain of even blocks at most 0.5 x peer
 
 const LOCKS: &str = "\
 locks: the queue is with rank 1. Limit of a lock that nobody waits for: three bare atomic additions. Peers: MPI_Win_lock, exclusive.
-Goals: at most 1 x limit where nobody waits, at most 3 x limit handed on. The limit of a barrier's halves with work between them is
-what bare words take: an addition to a count, and a word of each rank that the last one writes.";
+Goals: at most 1 x limit where nobody waits, at most 3 x limit handed on, and a barrier's halves with work between them at most a tenth
+of the barrier. Their limit is what bare words take: an addition to a count, and a word of each rank that the last one writes.";
 
 const MATCHING: &str = "\
 messages by key: as messages; peers match by tags. Limit of many: one. Goals: 8 B at most 0.8 x peer, the last of 10,000 receives at

@@ -6,7 +6,7 @@ use crate::ni::arrival::{ARRIVALS, COUNT, RELEASES};
 use crate::ni::{Awaited, By, Place, Symmetric, Until, Wait, refuse_in_handler};
 use crate::planted::{Bug, planted};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How often whoever waits looks at the manager's words, though nobody has told it anything.
@@ -104,16 +104,6 @@ impl RawCountingBarrier {
             self.passed.set(number);
             return Ok(());
         }
-        self.wait_longer(job, number, (releases, watch), timeout)
-    }
-
-    fn wait_longer(
-        &self,
-        job: &Job,
-        number: u64,
-        (releases, watch): (&AtomicU64, u64),
-        timeout: Option<Duration>,
-    ) -> Result<()> {
         let deadline = timeout.and_then(|timeout| job.ni.now().checked_add(timeout));
         let left = |deadline: Instant| deadline.saturating_duration_since(job.ni.now());
         let mut departures = 0;
