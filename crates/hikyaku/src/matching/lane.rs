@@ -29,7 +29,7 @@ pub(super) const SHORT_MAX: usize = FIRST_BYTES + MORE_LINES * MORE_BYTES;
 /// Bytes of a lane: a page, so that what nobody writes to takes no memory.
 pub(super) const LANE_BYTES: usize = 4096;
 const LINE_BYTES: usize = 64;
-/// The lines that frames take turns in.
+/// Those of its lines that are for frames.
 pub(super) const LINES: u64 = (LANE_BYTES / LINE_BYTES) as u64 - 1;
 /// Lines that are read until their writer is told.
 const TOLD_EVERY: u64 = LINES / 4;
@@ -140,6 +140,7 @@ pub(super) struct Reader {
     start: usize,
     spot: Spot,
     read: u64,
+    /// How many lines the writer knows to be read.
     said: u64,
 }
 

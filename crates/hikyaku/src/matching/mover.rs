@@ -48,8 +48,8 @@ impl Shared {
         let Some(told) = wire::read(message.address, &message.arguments, message.payload) else { return };
         let mut tables = self.tables();
         match told {
-            Told::Message(key, data, after) => tables.hear_message(source, key, data, after),
-            Told::Offer(key, offer, after) => tables.hear_offer(source, key, offer, after),
+            Told::Message { key, data, after } => tables.hear_message(source, key, data, after),
+            Told::Offer { key, offer, after } => tables.hear_offer(source, key, offer, after),
             Told::Lane => tables.hear_lane(source),
             Told::Call { which, slot } => tables.call(source, which, slot),
             Told::Credit(bytes) => tables.credit(source, bytes),

@@ -51,12 +51,13 @@ struct Peer {
     budget: u32,
     /// The slots for offers that are free: a bit each.
     free: u32,
-    /// What goes to its lane, and how many messages it was told of otherwise.
+    /// Where short messages to it go.
     lane: Lane,
+    /// How many messages were sent to it by other ways.
     told: u64,
 }
 
-/// Where short messages to a rank go.
+/// The lane to a rank.
 enum Lane {
     /// There was none yet.
     Unknown,
@@ -160,16 +161,18 @@ impl Mover {
     #[inline]
     fn try_unasked(&self, peer: &mut Peer, to: usize, key: u64, data: &[u8]) -> Result<bool> {
         let ni = self.port.ni();
-        if ni.departures() != 0 {
-            ni.check_departed(By::Rank(to))?;
-        }
         let is_sent = match &mut peer.lane {
-            Lane::Open(lane) => data.len() <= SHORT_MAX && lane.try_write(ni, key, data, peer.told),
+            Lane::Open(lane) if data.len() <= SHORT_MAX => {
+                if ni.departures() != 0 {
+                    ni.check_departed(By::Rank(to))?;
+                }
+                lane.try_write(ni, key, data, peer.told)
+            }
             Lane::Unknown | Lane::Made(_) if data.len() <= SHORT_MAX => {
                 self.open_lane(peer, to)?;
                 false
             }
-            Lane::Unknown | Lane::Made(_) | Lane::None => false,
+            _ => false,
         };
         if !is_sent && !self.try_tell_message(peer, to, key, data)? {
             return Ok(false);

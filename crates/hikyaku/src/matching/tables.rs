@@ -263,7 +263,7 @@ impl Tables {
         self.streams[source].told >= count
     }
 
-    /// The next frame of a rank has come, which has so many lines. What was told before it was taken.
+    /// Takes the next frame of a rank, of so many lines. Everything that was told before it has been taken ([`Tables::has_told`]).
     #[inline]
     pub fn take_frame(&mut self, source: usize, key: u64, data: &[u8], lines: u64) {
         self.streams[source].lines += lines;

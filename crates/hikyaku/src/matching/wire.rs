@@ -35,9 +35,18 @@ pub(super) struct Offer {
 /// What comes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Told<'m> {
-    /// Its key and its bytes, and after how many lines of its sender's lane it comes.
-    Message(u64, &'m [u8], u64),
-    Offer(u64, Offer, u64),
+    /// A message with its bytes, which comes after so many lines of its sender's lane.
+    Message {
+        key: u64,
+        data: &'m [u8],
+        after: u64,
+    },
+    /// The same of a long one.
+    Offer {
+        key: u64,
+        offer: Offer,
+        after: u64,
+    },
     Call {
         which: u64,
         slot: usize,
@@ -91,9 +100,10 @@ pub(super) fn read<'m>(address: u64, arguments: &'m Arguments, payload: &'m [u8]
     let (kind, value, after) = (arguments[0] & 0xff, arguments[0] >> 8, arguments[5]);
     match kind {
         MESSAGE if value as usize <= INLINE_MAX && payload.is_empty() => {
-            Some(Told::Message(address, &bytemuck::bytes_of(arguments)[8..][..value as usize], after))
+            let data = &bytemuck::bytes_of(arguments)[8..][..value as usize];
+            Some(Told::Message { key: address, data, after })
         }
-        MESSAGE if value == payload.len() as u64 => Some(Told::Message(address, payload, after)),
+        MESSAGE if value == payload.len() as u64 => Some(Told::Message { key: address, data: payload, after }),
         OFFER => {
             let slot = match value {
                 NO_SLOT => None,
@@ -101,7 +111,7 @@ pub(super) fn read<'m>(address: u64, arguments: &'m Arguments, payload: &'m [u8]
                 _ => return None,
             };
             let bytes = usize::try_from(arguments[1]).ok().filter(|bytes| *bytes <= isize::MAX as usize)?;
-            Some(Told::Offer(address, Offer { bytes, which: arguments[2], slot }, after))
+            Some(Told::Offer { key: address, offer: Offer { bytes, which: arguments[2], slot }, after })
         }
         CALL => {
             let slot = usize::try_from(value).ok().filter(|slot| (OFFER_SLOTS..SLOTS).contains(slot))?;
@@ -134,10 +144,10 @@ mod tests {
                 true => (short(&data, after), &[][..]),
                 false => (with_payload(data.len(), after), &data[..]),
             };
-            prop_assert_eq!(read(key, &arguments, payload), Some(Told::Message(key, &data, after)));
+            prop_assert_eq!(read(key, &arguments, payload), Some(Told::Message { key, data: &data, after }));
             let long = Offer { bytes, which, slot };
             let [offered, called_there, credited, written] = [offer(long, after), call(called), credit(), lane()];
-            prop_assert_eq!(read(key, &offered, &[]), Some(Told::Offer(key, long, after)));
+            prop_assert_eq!(read(key, &offered, &[]), Some(Told::Offer { key, offer: long, after }));
             prop_assert_eq!(read(0, &written, &[]), Some(Told::Lane));
             prop_assert_eq!(read(which, &called_there, &[]), Some(Told::Call { which, slot: called }));
             prop_assert_eq!(read(which, &credited, &[]), Some(Told::Credit(which)));
@@ -148,8 +158,8 @@ mod tests {
         fn nonsense_is_refused(address: u64, arguments: Arguments, bytes in 0usize..50) {
             let payload = vec![0; bytes];
             match read(address, &arguments, &payload) {
-                Some(Told::Message(_, data, _)) => prop_assert!(data.len() <= INLINE_MAX.max(bytes)),
-                Some(Told::Offer(_, offer, _)) => prop_assert!(offer.slot.is_none_or(|slot| slot < OFFER_SLOTS)),
+                Some(Told::Message { data, .. }) => prop_assert!(data.len() <= INLINE_MAX.max(bytes)),
+                Some(Told::Offer { offer, .. }) => prop_assert!(offer.slot.is_none_or(|slot| slot < OFFER_SLOTS)),
                 Some(Told::Call { slot, .. }) => prop_assert!((OFFER_SLOTS..SLOTS).contains(&slot)),
                 Some(Told::Credit(_) | Told::Lane) | None => {}
             }

@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 /// One rank's network interface, as the rank itself holds it.
 pub(crate) struct Ni {
     base: Base,
-    /// Messages, and the handlers that run for them.
+    /// Messages, and the handlers that run for them. Whoever finds it taken does without, mostly; the few who wait for it may wait for handlers.
     engine: Brief<Engine>,
     /// What has come from far ranks.
     intake: Intake,

@@ -56,11 +56,6 @@ impl<T> Brief<T> {
     pub fn try_lock(&self) -> Option<BriefGuard<'_, T>> {
         self.0.try_lock()
     }
-
-    /// Takes it out.
-    pub fn into_inner(self) -> T {
-        self.0.into_inner()
-    }
 }
 
 /// Turns in which it spins, and then those in which it lets others run.
@@ -123,7 +118,7 @@ mod tests {
             assert!(!other.is_finished());
             drop(guard);
         });
-        assert_eq!(brief.into_inner(), 1);
+        assert_eq!(*brief.lock(), 1);
     }
 
     #[test]
