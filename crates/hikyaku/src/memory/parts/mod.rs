@@ -7,8 +7,11 @@
 //! | file | concept |
 //! |---|---|
 //! | `marks` | bits, one per unit, and the runs of those that are set |
+//! | `blocks` | x86-64 with masked vectors: blocks of at most a cache line, each in one move |
 //! | `lanes` | x86-64 with masked vectors: 8 to 64 units at a time, by the bits themselves |
 
+#[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
+mod blocks;
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
 mod lanes;
 pub mod marks;
@@ -21,7 +24,29 @@ use marks::Marks;
 /// # Safety
 /// All blocks of `src` can be read, those of `dst` written, and none of one is in the other. Either side may be accessed by others
 /// meanwhile.
+#[inline]
 pub unsafe fn copy_blocks(
+    (dst, dst_distance): (*mut u8, usize),
+    (src, src_distance): (*const u8, usize),
+    block: usize,
+    count: usize,
+) {
+    #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
+    // SAFETY: the caller's promise.
+    if dst_distance != src_distance
+        && unsafe { blocks::copy_short((dst, dst_distance), (src, src_distance), block, count) }
+    {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { copy_any_blocks((dst, dst_distance), (src, src_distance), block, count) };
+}
+
+/// [`copy_blocks`] of any kind.
+///
+/// # Safety
+/// As there.
+unsafe fn copy_any_blocks(
     (dst, dst_distance): (*mut u8, usize),
     (src, src_distance): (*const u8, usize),
     block: usize,
@@ -36,7 +61,12 @@ pub unsafe fn copy_blocks(
     }
     #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
     // SAFETY: the caller's promise.
-    if dst_distance == src_distance && unsafe { copy_close_blocks(dst, src, dst_distance, block, count) } {
+    if dst_distance == src_distance
+        && unsafe {
+            copy_close_blocks(dst, src, dst_distance, block, count)
+                || blocks::copy_short((dst, dst_distance), (src, src_distance), block, count)
+        }
+    {
         return;
     }
     // SAFETY: the caller's promise, for each block.

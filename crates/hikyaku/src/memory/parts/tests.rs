@@ -85,7 +85,7 @@ proptest! {
 
     #[test]
     fn blocks_are_moved_and_nothing_else(
-        block in prop_oneof![Just(4usize), Just(8), Just(16), 1usize..40], (a, b) in (0usize..30, 0usize..30), count in 0usize..20,
+        block in prop_oneof![Just(4usize), Just(8), Just(16), Just(64), 1usize..70], (a, b) in (0usize..30, 0usize..30), count in 0usize..20,
     ) {
         let (there, here) = (block + a, block + b);
         let source = bytes(count * here + 1);

@@ -3,7 +3,7 @@
 use super::opened::Opened;
 use crate::error::Refusal;
 use crate::ni::base::Base;
-use crate::ni::wire::command::{Command, Key, Run, Way, walk};
+use crate::ni::wire::command::{Command, Key, Run, Walk, Way};
 use crate::ni::wire::pointer::{Lead, tag_of};
 use crate::ni::wire::target::Target;
 use crate::planted::{Bug, planted};
@@ -53,22 +53,18 @@ impl Base {
                     chain.pointer(self, 0).filter(|start| (*start as usize).is_multiple_of(align_of::<Command>()));
                 let commands = commands.ok_or(Refusal::BadChain)?.cast::<Command>();
                 let count = (chain.bytes / size_of::<Command>()) as u64;
+                // SAFETY: one of that many commands in the area, which stays.
+                let read = |number: u64| unsafe { copied(commands.add(number as usize)) };
                 // Commands of a chain mostly name one area again and again.
-                let mut latest: Option<Opened> = None;
-                walk(
-                    (first, count),
-                    way,
-                    (skip, bytes),
-                    // SAFETY: one of that many commands in the area, which stays.
-                    |number| unsafe { copied(commands.add(number as usize)) },
-                    |run| {
-                        let area = match &latest {
-                            Some(known) if known.id == run.area && run.key.fits(known.key) => known,
-                            _ => latest.insert(self.named(rank, run.area, run.key)?),
-                        };
-                        each(self.land(area, &run)?)
-                    },
-                )
+                let mut area = chain;
+                let mut walk = Walk::new((first, count), way, (skip, bytes));
+                while let Some(run) = walk.next(read)? {
+                    if run.area != area.id || !run.key.fits(area.key) {
+                        area = self.named_anew(rank, run.area, run.key)?;
+                    }
+                    each(self.land(&area, &run)?)?;
+                }
+                Ok(())
             }
         }
     }
@@ -77,6 +73,13 @@ impl Base {
     fn named(&self, rank: usize, id: u32, key: Key) -> Result<Opened, Refusal> {
         let area = self.look_up(rank, id).map_err(|_| Refusal::UnknownArea)?;
         if key.fits(area.key) { Ok(area) } else { Err(Refusal::UnknownArea) }
+    }
+
+    /// The same, where a chain goes on to another area.
+    #[cold]
+    #[inline(never)]
+    fn named_anew(&self, rank: usize, id: u32, key: Key) -> Result<Opened, Refusal> {
+        self.named(rank, id, key)
     }
 
     /// Blocks of an area, if they are in it.

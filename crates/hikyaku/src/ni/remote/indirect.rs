@@ -197,7 +197,7 @@ impl Landing {
     ///
     /// # Safety
     /// All blocks can be written from `there` on and the bytes read, or for [`Way::Read`] the reverse. Others may use them meanwhile.
-    #[inline]
+    #[inline(always)]
     pub(in crate::ni) unsafe fn move_mapped(&self, way: Way, there: *mut u8, here: *mut u8) {
         let Landing { block, count, distance, .. } = *self;
         // SAFETY: the caller's promise.

@@ -124,60 +124,82 @@ impl Command {
     }
 }
 
-/// Calls `each` with the blocks that bytes `skip` to `skip + bytes` of an operation belong to, in their order, until one fails. Command
-/// `number` is read by `read`, if it is less than `count`; only those that go this way matter.
-#[inline]
-pub(crate) fn walk<E: From<Refusal>>(
-    (first, count): (u64, u64),
+/// The blocks that some bytes of an operation belong to, found one after the other as its chain is followed.
+pub(crate) struct Walk {
     way: Way,
-    (mut skip, mut bytes): (u64, u64),
-    mut read: impl FnMut(u64) -> Command,
-    mut each: impl FnMut(Run) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut next = first;
-    for _ in 0..count {
-        if bytes == 0 {
-            return Ok(());
-        }
-        if next >= count {
-            return Err(Refusal::BadChain.into());
-        }
-        let command = read(next);
-        match command.bytes_if_small(way) {
-            Some(has) if skip == 0 && has <= bytes => {
-                each(command.run(0, command.block, command.count))?;
-                bytes -= has;
-            }
-            _ => (skip, bytes) = walk_in_part(&command, way, (skip, bytes), &mut each)?,
-        }
-        next = match command.next.checked_sub(1) {
-            Some(next) => next,
-            None if bytes > 0 => return Err(Refusal::ChainTooShort.into()),
-            None => return Ok(()),
-        };
-    }
-    // Each was there once, and there is more: it loops.
-    if bytes == 0 { Ok(()) } else { Err(Refusal::BadChain.into()) }
+    /// The command that comes next; none if the chain has ended.
+    next: Option<u64>,
+    /// Commands that the chain can have, and how many of them have not been there yet.
+    count: u64,
+    left: u64,
+    /// Bytes of the operation before those that are moved, and those, from where the walk has come to.
+    skip: u64,
+    bytes: u64,
+    /// A command that is for more than what is moved, for as long as blocks of it are left.
+    in_part: Option<Command>,
 }
 
-/// [`walk`] of one command of any kind; gives what is left.
-#[cold]
-fn walk_in_part<E: From<Refusal>>(
-    command: &Command,
-    way: Way,
-    (mut skip, mut bytes): (u64, u64),
-    each: &mut impl FnMut(Run) -> Result<(), E>,
-) -> Result<(u64, u64), E> {
-    let has = command.bytes().ok_or(Refusal::BadChain)?;
-    if command.way == way as u32 {
-        while bytes > 0 && skip < has {
-            let run = command.cut(skip, bytes);
-            each(run)?;
-            (skip, bytes) = (skip + run.block * run.count, bytes - run.block * run.count);
-        }
-        skip -= has.min(skip);
+impl Walk {
+    /// From command `first` of `count`, for bytes `skip` to `skip + bytes`.
+    #[inline]
+    pub fn new((first, count): (u64, u64), way: Way, (skip, bytes): (u64, u64)) -> Walk {
+        Walk { way, next: Some(first), count, left: count, skip, bytes, in_part: None }
     }
-    Ok((skip, bytes))
+
+    /// The next blocks, until all bytes have their places. Command `number` is read by `read`, if there is one; only those that go this way
+    /// matter.
+    #[inline(always)]
+    pub fn next(&mut self, read: impl Fn(u64) -> Command) -> Result<Option<Run>, Refusal> {
+        while self.bytes > 0 {
+            if self.in_part.is_some() {
+                return Ok(self.cut());
+            }
+            let number = self.next.ok_or(Refusal::ChainTooShort)?;
+            // If each was there once, and there is more, it loops.
+            if number >= self.count || self.left == 0 {
+                return Err(Refusal::BadChain);
+            }
+            self.left -= 1;
+            let command = read(number);
+            self.next = command.next.checked_sub(1);
+            match command.bytes_if_small(self.way) {
+                Some(has) if self.skip == 0 && has <= self.bytes => {
+                    self.bytes -= has;
+                    return Ok(Some(command.run(0, command.block, command.count)));
+                }
+                _ => self.begin(&command)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Comes to a command of any kind.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, command: &Command) -> Result<(), Refusal> {
+        let has = command.bytes().ok_or(Refusal::BadChain)?;
+        if command.way == self.way as u32 {
+            match self.skip < has {
+                true => self.in_part = Some(*command),
+                false => self.skip -= has,
+            }
+        }
+        Ok(())
+    }
+
+    /// Some of the blocks of a command.
+    #[cold]
+    #[inline(never)]
+    fn cut(&mut self) -> Option<Run> {
+        let command = self.in_part?;
+        let run = command.cut(self.skip, self.bytes);
+        let moved = run.block * run.count;
+        (self.skip, self.bytes) = (self.skip + moved, self.bytes - moved);
+        if self.skip == command.block * command.count {
+            (self.skip, self.in_part) = (0, None);
+        }
+        Some(run)
+    }
 }
 
 #[cfg(test)]

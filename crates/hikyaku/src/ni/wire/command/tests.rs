@@ -23,7 +23,8 @@ fn expected(commands: &[Command], first: u64, way: Way) -> Vec<(u32, u64)> {
 fn found(commands: &[Command], first: u64, way: Way, skip: u64, bytes: u64) -> Result<Vec<(u32, u64)>, Refusal> {
     let mut all = Vec::new();
     let read = |number: u64| commands[number as usize];
-    walk((first, commands.len() as u64), way, (skip, bytes), read, |run| {
+    let mut walk = Walk::new((first, commands.len() as u64), way, (skip, bytes));
+    while let Some(run) = walk.next(read)? {
         let mut count = 0;
         for number in 0..run.count {
             for byte in 0..run.block {
@@ -33,8 +34,7 @@ fn found(commands: &[Command], first: u64, way: Way, skip: u64, bytes: u64) -> R
                 assert!(count <= bytes);
             }
         }
-        Ok::<(), Refusal>(())
-    })?;
+    }
     Ok(all)
 }
 
