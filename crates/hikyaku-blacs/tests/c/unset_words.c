@@ -1,0 +1,45 @@
+/* xssyevr, xdsyevr, xcheevr and xzheevr hand VL and VU to their eigensolver without ever having set them when all eigenvalues are asked for,
+ * and say that a test FAILED if these are not equal to what they were. What lies on the stack by chance may be no number, which is not
+ * equal to itself. To be preloaded into them: says so, each time. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* JOBZ, RANGE, UPLO, N, A, IA, JA, DESCA, VL, VU, and what is only handed on: up to 26 arguments and the lengths of three texts. */
+#define ARGUMENTS 29
+enum { RANGE = 1, VL = 8, VU = 9 };
+
+typedef void *Arguments[ARGUMENTS];
+typedef void Solver(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+                    void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *);
+
+static void look(Arguments a, int is_double, const char *name)
+{
+    char range = *(char *)a[RANGE];
+    int is_set = range == 'V' || range == 'v';
+    double low = is_double ? *(double *)a[VL] : *(float *)a[VL];
+    double high = is_double ? *(double *)a[VU] : *(float *)a[VU];
+    if (!is_set && (low != low || high != high))
+        fprintf(stderr, "unset words: VL or VU of %s is no number\n", name);
+    Solver *solver = (Solver *)dlsym(RTLD_NEXT, name);
+    if (!solver) {
+        fprintf(stderr, "unset words: there is no %s: %s\n", name, dlerror());
+        exit(1);
+    }
+    solver(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15], a[16], a[17], a[18], a[19],
+           a[20], a[21], a[22], a[23], a[24], a[25], a[26], a[27], a[28]);
+}
+
+#define WATCH(name, is_double)                                                                                                          \
+    void name(void *a, void *b, void *c, void *d, void *e, void *f, void *g, void *h, void *i, void *j, void *k, void *l, void *m,     \
+              void *n, void *o, void *p, void *q, void *r, void *s, void *t, void *u, void *v, void *w, void *x, void *y, void *z,     \
+              void *first, void *second, void *third)                                                                                  \
+    {                                                                                                                                  \
+        Arguments all = {a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, first, second, third};          \
+        look(all, is_double, #name);                                                                                                   \
+    }
+
+WATCH(pssyevr_, 0)
+WATCH(pdsyevr_, 1)
+WATCH(pcheevr_, 0)
+WATCH(pzheevr_, 1)
