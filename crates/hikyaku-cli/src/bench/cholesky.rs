@@ -8,7 +8,7 @@ use hikyaku::Config;
 use indicatif::ProgressBar;
 
 /// How often each has its turn.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 /// The kernels of all programs, for those of C.
 const KERNELS: &str = "libhikyaku_workloads.so";

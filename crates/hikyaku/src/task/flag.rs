@@ -169,10 +169,18 @@ impl Sleeper {
     }
 }
 
-enum Entry {
+/// A word that is awaited. What a look at it needs is here, so that many are looked at without going to the memory of any task.
+struct Entry {
+    word: NonNull<AtomicU64>,
+    until: Until,
+    by: By,
+    whose: Whose,
+}
+
+enum Whose {
     /// A flag that is part of a task, which cannot run and so is not freed before this has told it.
     Task(NonNull<Header>, NonNull<Awaited>),
-    Future(Arc<Sleeper>, By),
+    Future(Arc<Sleeper>),
 }
 
 // SAFETY: what it points to may be used by any thread, one at a time: the one that has the list.
@@ -206,11 +214,13 @@ impl Flags {
     /// # Safety
     /// The task cannot run before it was told of this, and the flag's word lives as long.
     pub unsafe fn add(&self, task: NonNull<Header>, flag: &Awaited) {
-        self.push(Entry::Task(task, NonNull::from(flag)));
+        let Some(word) = flag.word.get() else { unreachable!("located when the task was submitted") };
+        let whose = Whose::Task(task, NonNull::from(flag));
+        self.push(Entry { word, until: flag.until, by: flag.by, whose });
     }
 
     pub fn add_sleeper(&self, sleeper: &Arc<Sleeper>, by: By) {
-        self.push(Entry::Future(sleeper.clone(), by));
+        self.push(Entry { word: sleeper.word, until: sleeper.until, by, whose: Whose::Future(sleeper.clone()) });
     }
 
     fn push(&self, entry: Entry) {
@@ -236,24 +246,29 @@ impl Flags {
         let asks_departed = !brief && ni.departures() != 0 && !planted(Bug::EndOfWriterUnseen);
         let (mut index, mut woken) = (0, Vec::new());
         let mut result = Ok(());
-        while let Some(entry) = list.get(index) {
-            if !entry.is_over() && !gives_up {
+        loop {
+            if !asks_departed && !gives_up {
+                // Mostly there is nothing but looks: a loop of its own, without what becomes of them.
+                index += list[index..].iter().take_while(|entry| !entry.is_over()).count();
+            }
+            let Some(entry) = list.get(index) else { break };
+            if !gives_up && !entry.is_over() {
                 let ended = if asks_departed { end_of(ni, entry) } else { None };
-                match (ended, entry) {
+                match (ended, &entry.whose) {
                     // It stays until the scope has given everything up.
-                    (Some(error), Entry::Task(..)) => result = Err(Failure::Error(error)),
+                    (Some(error), Whose::Task(..)) => result = Err(Failure::Error(error)),
                     // It finds out by itself.
-                    (Some(_), Entry::Future(sleeper, _)) => woken.push(sleeper.clone()),
+                    (Some(_), Whose::Future(sleeper)) => woken.push(sleeper.clone()),
                     (None, _) => {}
                 }
                 index += 1;
                 continue;
             }
             self.count.fetch_sub(1, Ordering::Relaxed);
-            match list.swap_remove(index) {
+            match list.swap_remove(index).whose {
                 // SAFETY: it was counted as one thing that the task lacks, and is told of once.
-                Entry::Task(task, _) => unsafe { make_ready(task) },
-                Entry::Future(sleeper, _) => woken.push(sleeper),
+                Whose::Task(task, _) => unsafe { make_ready(task) },
+                Whose::Future(sleeper) => woken.push(sleeper),
             }
         }
         drop(list);
@@ -268,12 +283,7 @@ impl Flags {
 /// The error of a flag that never comes.
 #[cold]
 fn end_of(ni: &Ni, entry: &Entry) -> Option<Error> {
-    let by = match entry {
-        // SAFETY: its task cannot run yet.
-        Entry::Task(_, flag) => unsafe { flag.as_ref() }.by,
-        Entry::Future(_, by) => *by,
-    };
-    let error = ni.find_departed(by).err()?;
+    let error = ni.find_departed(entry.by).err()?;
     // What was done before the end counts, also what lies in the rings.
     ni.empty_rings();
     if entry.is_over() { None } else { Some(ni.failing(error)) }
@@ -282,10 +292,14 @@ fn end_of(ni: &Ni, entry: &Entry) -> Option<Error> {
 impl Entry {
     #[inline]
     fn is_over(&self) -> bool {
-        match self {
-            // SAFETY: its task cannot run yet.
-            Entry::Task(_, flag) => unsafe { flag.as_ref() }.is_met(),
-            Entry::Future(sleeper, _) => sleeper.check().is_some() || sleeper.is_given_up(),
+        match (check(self.word, self.until), &self.whose) {
+            (Some(value), Whose::Task(_, flag)) => {
+                // SAFETY: its task cannot run yet.
+                unsafe { flag.as_ref() }.value.set(value);
+                true
+            }
+            (None, Whose::Task(..)) => false,
+            (come, Whose::Future(sleeper)) => come.is_some() || sleeper.is_given_up(),
         }
     }
 }

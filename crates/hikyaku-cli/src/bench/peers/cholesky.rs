@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const PROGRAM: &str = "cholesky";
 const SOURCES: [(&str, &str); 1] = [("cholesky.c", include_str!("../../../peers/cholesky.c"))];
-const REPETITIONS: usize = 4;
+const REPETITIONS: usize = 8;
 
 /// The longest that all shapes may take together.
 const LIMIT: Duration = Duration::from_secs(60);
