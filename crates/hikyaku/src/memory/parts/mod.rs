@@ -32,11 +32,12 @@ pub unsafe fn copy_blocks(
     count: usize,
 ) {
     #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
-    // SAFETY: the caller's promise.
-    if dst_distance != src_distance
-        && unsafe { blocks::copy_short((dst, dst_distance), (src, src_distance), block, count) }
-    {
-        return;
+    if dst_distance != src_distance {
+        // SAFETY: the caller's promise.
+        let done = unsafe { blocks::copy_short((dst, dst_distance), (src, src_distance), block, count) };
+        if done {
+            return;
+        }
     }
     // SAFETY: the caller's promise.
     unsafe { copy_any_blocks((dst, dst_distance), (src, src_distance), block, count) };
@@ -60,14 +61,15 @@ unsafe fn copy_any_blocks(
         return unsafe { copy::copy(dst, src, block * count) };
     }
     #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]
-    // SAFETY: the caller's promise.
-    if dst_distance == src_distance
-        && unsafe {
+    if dst_distance == src_distance {
+        // SAFETY: the caller's promise.
+        let done = unsafe {
             copy_close_blocks(dst, src, dst_distance, block, count)
                 || blocks::copy_short((dst, dst_distance), (src, src_distance), block, count)
+        };
+        if done {
+            return;
         }
-    {
-        return;
     }
     // SAFETY: the caller's promise, for each block.
     let each = |number: usize, bytes: usize| unsafe {
