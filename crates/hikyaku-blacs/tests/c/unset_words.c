@@ -1,6 +1,7 @@
 /* xssyevr, xdsyevr, xcheevr and xzheevr hand VL and VU to their eigensolver without ever having set them when all eigenvalues are asked for,
  * and say that a test FAILED if these are not equal to what they were. What lies on the stack by chance may be no number, which is not
- * equal to itself. To be preloaded into them: says so, each time. */
+ * equal to itself. To be preloaded into them: says so, and in which call of the process. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,14 @@ typedef void Solver(void *, void *, void *, void *, void *, void *, void *, void
 
 static void look(Arguments a, int is_double, const char *name)
 {
+    static int calls;
     char range = *(char *)a[RANGE];
     int is_set = range == 'V' || range == 'v';
     double low = is_double ? *(double *)a[VL] : *(float *)a[VL];
     double high = is_double ? *(double *)a[VU] : *(float *)a[VU];
+    calls++;
     if (!is_set && (low != low || high != high))
-        fprintf(stderr, "unset words: VL or VU of %s is no number\n", name);
+        fprintf(stderr, "unset words: VL or VU of %s is no number, call %d\n", name, calls);
     Solver *solver = (Solver *)dlsym(RTLD_NEXT, name);
     if (!solver) {
         fprintf(stderr, "unset words: there is no %s: %s\n", name, dlerror());

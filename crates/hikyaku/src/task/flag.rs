@@ -169,7 +169,7 @@ impl Sleeper {
     }
 }
 
-/// A word that is awaited. What a look at it needs is here, so that many are looked at without going to the memory of any task.
+/// A word that is awaited. What a look at the word of a task needs is here, so that many are looked at without going to the tasks.
 struct Entry {
     word: NonNull<AtomicU64>,
     until: Until,
@@ -248,13 +248,12 @@ impl Flags {
         let mut result = Ok(());
         loop {
             if !asks_departed && !gives_up {
-                // Mostly there is nothing but looks: a loop of its own, without what becomes of them.
+                // Most have not come: a tight loop skips those. Whatever it stops at is over.
                 index += list[index..].iter().take_while(|entry| !entry.is_over()).count();
             }
             let Some(entry) = list.get(index) else { break };
-            if !gives_up && !entry.is_over() {
-                let ended = if asks_departed { end_of(ni, entry) } else { None };
-                match (ended, &entry.whose) {
+            if asks_departed && !gives_up && !entry.is_over() {
+                match (end_of(ni, entry), &entry.whose) {
                     // It stays until the scope has given everything up.
                     (Some(error), Whose::Task(..)) => result = Err(Failure::Error(error)),
                     // It finds out by itself.

@@ -17,34 +17,48 @@ pub unsafe fn copy_short(dst: (*mut u8, usize), src: (*const u8, usize), block: 
     let can = (BLOCK_MIN..=BLOCK_MAX).contains(&block) && count > 0 && is_x86_feature_detected!("avx512bw");
     if can {
         // SAFETY: the caller's promise; the processor has what is needed.
-        unsafe { copy_each(dst, src, block, count) };
+        unsafe {
+            match block.is_multiple_of(8) {
+                true => copy_words(dst, src, block, count),
+                false => copy_bytes(dst, src, block, count),
+            }
+        }
     }
     can
 }
 
-/// # Safety
-/// As for [`copy_short`]; at least one block of 1 to 64 bytes.
-#[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn copy_each(
-    (dst, dst_distance): (*mut u8, usize),
-    (src, src_distance): (*const u8, usize),
-    block: usize,
-    count: usize,
-) {
-    // SAFETY: the mask has a bit for each byte of a block, and no more are touched.
-    unsafe {
-        asm!(
-            "kmovq k1, {mask}",
-            "2:",
-            "vmovdqu8 zmm16{{k1}}{{z}}, [{s}]",
-            "vmovdqu8 [{d}]{{k1}}, zmm16",
-            "add {s}, {from}",
-            "add {d}, {to}",
-            "dec {n}",
-            "jnz 2b",
-            mask = in(reg) u64::MAX >> (BLOCK_MAX - block), n = inout(reg) count => _,
-            s = inout(reg) src => _, d = inout(reg) dst => _, from = in(reg) src_distance, to = in(reg) dst_distance,
-            out("k1") _, out("zmm16") _, options(nostack),
-        );
-    }
+/// A kernel that moves blocks with masks of so many bytes for each bit, by that instruction: words arrive whole if they are moved as such.
+macro_rules! kernel {
+    ($name:ident, $unit:literal, $move:literal) => {
+        /// # Safety
+        /// As for [`copy_short`]; at least one block of 1 to 64 bytes, as a whole number of units.
+        #[target_feature(enable = "avx512f,avx512bw")]
+        unsafe fn $name(
+            (dst, dst_distance): (*mut u8, usize),
+            (src, src_distance): (*const u8, usize),
+            block: usize,
+            count: usize,
+        ) {
+            // SAFETY: the mask has a bit for each unit of a block, and no more are touched.
+            unsafe {
+                asm!(
+                    "kmovq k1, {mask}",
+                    "2:",
+                    concat!($move, " zmm16{{k1}}{{z}}, [{s}]"),
+                    concat!($move, " [{d}]{{k1}}, zmm16"),
+                    "add {s}, {from}",
+                    "add {d}, {to}",
+                    "dec {n}",
+                    "jnz 2b",
+                    mask = in(reg) u64::MAX >> (64 - block / $unit), n = inout(reg) count => _,
+                    s = inout(reg) src => _, d = inout(reg) dst => _,
+                    from = in(reg) src_distance, to = in(reg) dst_distance,
+                    out("k1") _, out("zmm16") _, options(nostack),
+                );
+            }
+        }
+    };
 }
+
+kernel!(copy_words, 8, "vmovdqu64");
+kernel!(copy_bytes, 1, "vmovdqu8");

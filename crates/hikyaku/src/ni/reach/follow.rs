@@ -55,7 +55,7 @@ impl Base {
                 let count = (chain.bytes / size_of::<Command>()) as u64;
                 // SAFETY: one of that many commands in the area, which stays.
                 let read = |number: u64| unsafe { copied(commands.add(number as usize)) };
-                // Commands of a chain mostly name one area again and again.
+                // The area that the last command has named: the next one mostly names it again.
                 let mut area = chain;
                 let mut walk = Walk::new((first, count), way, (skip, bytes));
                 while let Some(run) = walk.next(read)? {
@@ -75,7 +75,7 @@ impl Base {
         if key.fits(area.key) { Ok(area) } else { Err(Refusal::UnknownArea) }
     }
 
-    /// The same, where a chain goes on to another area.
+    /// [`Base::named`], out of line: chains seldom go on to another area.
     #[cold]
     #[inline(never)]
     fn named_anew(&self, rank: usize, id: u32, key: Key) -> Result<Opened, Refusal> {

@@ -132,10 +132,10 @@ pub(crate) struct Walk {
     /// Commands that the chain can have, and how many of them have not been there yet.
     count: u64,
     left: u64,
-    /// Bytes of the operation before those that are moved, and those, from where the walk has come to.
+    /// Bytes still to skip, and then bytes still to move.
     skip: u64,
     bytes: u64,
-    /// A command that is for more than what is moved, for as long as blocks of it are left.
+    /// A command that takes several steps, while some of its blocks are left.
     in_part: Option<Command>,
 }
 
@@ -155,7 +155,7 @@ impl Walk {
                 return Ok(self.cut());
             }
             let number = self.next.ok_or(Refusal::ChainTooShort)?;
-            // If each was there once, and there is more, it loops.
+            // Out of range, or more commands than there are: the chain loops.
             if number >= self.count || self.left == 0 {
                 return Err(Refusal::BadChain);
             }
@@ -173,7 +173,7 @@ impl Walk {
         Ok(None)
     }
 
-    /// Comes to a command of any kind.
+    /// Starts a command that has to be checked in full, or that may be moved in part.
     #[cold]
     #[inline(never)]
     fn begin(&mut self, command: &Command) -> Result<(), Refusal> {
@@ -187,7 +187,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Some of the blocks of a command.
+    /// The next blocks of the command that takes several steps.
     #[cold]
     #[inline(never)]
     fn cut(&mut self) -> Option<Run> {

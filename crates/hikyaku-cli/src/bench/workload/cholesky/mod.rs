@@ -29,17 +29,14 @@ pub fn measure(job: &Job) -> Result<Figures> {
     let mut figures = Figures::default();
     for (tiles, size) in SHAPES {
         let mut matrix = example::Matrix::new(job, tiles, size)?;
-        // The first repetition only warms up.
-        for repetition in 0..=REPETITIONS {
+        for _ in 0..REPETITIONS {
             for (kind, barriers) in [(Kind::TilesTasks, false), (Kind::TilesBarriers, true)] {
-                // The first one finds cores that have slept, and caches with something else, while the last result was checked.
+                // Not timed: while the last result was checked, caches were filled with other data, and cores have slept.
                 matrix.run(job, threads, barriers)?;
                 let time = matrix.run(job, threads, barriers)?;
                 assert!(matrix.is_right(job)?, "the factor is wrong");
-                if repetition > 0 {
-                    let values = vec![time.as_secs_f64() * 1e3];
-                    figures.add(Figure { kind, bytes: bytes(size), ranks: job.size() * threads, values });
-                }
+                let values = vec![time.as_secs_f64() * 1e3];
+                figures.add(Figure { kind, bytes: bytes(size), ranks: job.size() * threads, values });
             }
         }
         matrix.free(job)?;
