@@ -1,5 +1,7 @@
 //! `hikyaku info`: what was found on this machine, and which path is taken for what and why.
 
+mod networks;
+
 use crate::bench::size;
 use hikyaku::launch::{Bind, Launcher};
 use hikyaku::message::EAGER_MAX;
@@ -47,7 +49,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     );
     say!("\nTransports");
     line("mapped memory", "ranks of this host, as threads (hikyaku::local) or processes (hikyaku run)");
-    explain_networks();
+    networks::explain().iter().for_each(|(name, text)| line(name, text));
     say!("\nA job of {} ranks here", arguments.ranks);
     match launcher.bind(Bind::Core).cores() {
         Some(cores) => line("binding", &format!("one core each: {}", join(&cores.concat()))),
@@ -94,37 +96,6 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     say!("\nCollectives of all {} ranks", arguments.ranks);
     crate::tune::explain(arguments.ranks, crowded).iter().for_each(|(name, text)| line(name, text));
     Ok(ExitCode::SUCCESS)
-}
-
-/// By what ranks of other hosts are reached.
-fn explain_networks() {
-    let host = match hikyaku::spi::address_of_this_host() {
-        Ok(host) => host,
-        Err(error) => return line("between hosts", &error.to_string()),
-    };
-    let asked = std::env::var("HIKYAKU_TRANSPORT").unwrap_or_default();
-    let is_used = |name: &str| if asked == name || asked.is_empty() && name == "udp" { "used" } else { "not used" };
-    let udp = format!("{} between hosts, from {host}: datagrams, authenticated; no library needed", is_used("udp"));
-    line("udp", &udp);
-    match hikyaku_ofi::providers(host) {
-        Ok((version, providers)) => {
-            let how = "HIKYAKU_TRANSPORT=ofi, for all ranks";
-            line("ofi", &format!("{} between hosts ({how}): libfabric {version}, whose providers are", is_used("ofi")));
-            let mut before = "";
-            for provider in &providers {
-                let rank = match (provider.endpoint == before, provider.endpoint) {
-                    (true, _) => "",
-                    (false, "datagram") => {
-                        " (the first of those for HIKYAKU_OFI_ENDPOINT=datagram, without connections)"
-                    }
-                    (false, _) => " (the one it chooses; HIKYAKU_OFI_PROVIDER names another)",
-                };
-                before = provider.endpoint;
-                line(&format!("  {}", provider.name), &format!("{} at {}{rank}", provider.device, provider.network));
-            }
-        }
-        Err(error) => line("ofi", &format!("not there: {error}")),
-    }
 }
 
 /// One rank of the probing job: rank 0 says how it reaches the private memory of the last rank.

@@ -155,6 +155,9 @@ fn bytes(text: &str) -> Result<u64, String> {
     hikyaku::parse_bytes(text).filter(|bytes| *bytes > 0).ok_or_else(|| "a number of bytes, e.g. 64M or 4G".into())
 }
 
+/// What libfabric's adapters need, and reads from the environment: connections of an endpoint share their buffers.
+const SHARED: &str = "FI_OFI_RXM_USE_SRX";
+
 pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     let mut config = hikyaku::Config::default();
     config.heap_bytes = arguments.heap.unwrap_or(config.heap_bytes);
@@ -188,6 +191,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     }
     if let Some(folder) = &arguments.output {
         launcher = launcher.output_folder(folder);
+    }
+    if std::env::var_os(SHARED).is_none() {
+        launcher = launcher.env(SHARED, "1");
     }
     for setting in &arguments.env {
         if let Some((name, value)) = variable(setting)? {

@@ -186,6 +186,19 @@ fn info_and_help_say_what_they_should() {
     for word in ["mapped memory", "process_vm_readv", "barrier", "binding"] {
         assert!(out(&info).contains(word), "{}", out(&info));
     }
+    let networks = |name: &str, value: &str| out(&Command::new(HIKYAKU).arg("info").env(name, value).output().unwrap());
+    let says = |info: &str, name: &str, text: &str| {
+        let mut lines = info.lines().filter(|line| line.trim_start().starts_with(name));
+        assert!(lines.any(|line| line.contains(text)), "{name}: {text}: {info}");
+    };
+    says(&networks("HIKYAKU_TRANSPORT", ""), "between hosts", "udp: no adapter here");
+    says(&networks("HIKYAKU_TRANSPORT", "ofi"), "between hosts", "ofi, as HIKYAKU_TRANSPORT says");
+    says(&networks("HIKYAKU_TRANSPORT", "cart"), "between hosts", "there is no such network");
+    says(&networks("HIKYAKU_OFI_PROVIDER", "sockets"), "sockets (chosen)", "reliable endpoints");
+    says(&networks("HIKYAKU_OFI_ENDPOINT", "datagram"), "udp (chosen)", "all by messages");
+    let wrong = networks("HIKYAKU_OFI_PROVIDER", "nonsense");
+    says(&wrong, "ofi", "cannot be used: HIKYAKU_OFI_PROVIDER=nonsense: libfabric");
+    assert!(!wrong.contains("(chosen)"), "{wrong}");
     let off = Command::new(HIKYAKU).arg("info").env("HIKYAKU_CROSS", "off").output().unwrap();
     assert!(out(&off).contains("messages to the owner"), "{}", out(&off));
     let help = out(&Command::new(HIKYAKU).arg("--help").output().unwrap());
@@ -222,4 +235,17 @@ fn what_is_no_library_is_not_preloaded() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(out(&output), "");
     assert!(err(&output).contains("libhikyaku_blacs.so is no library for this machine"), "{}", err(&output));
+}
+
+#[test]
+fn what_adapters_need_is_set_unless_somebody_has() {
+    let said = |command: &mut Command| out(&command.args(["sh", "-c", "echo $FI_OFI_RXM_USE_SRX"]).output().unwrap());
+    let run = || {
+        let mut command = Command::new(HIKYAKU);
+        command.env_remove("FI_OFI_RXM_USE_SRX").args(["run", "-n", "1"]);
+        command
+    };
+    assert_eq!(said(&mut run()).trim(), "1");
+    assert_eq!(said(run().env("FI_OFI_RXM_USE_SRX", "0")).trim(), "0");
+    assert_eq!(said(run().args(["--env", "FI_OFI_RXM_USE_SRX=no"])).trim(), "no");
 }

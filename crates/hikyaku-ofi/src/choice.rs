@@ -22,6 +22,12 @@ const PREFERRED: [&str; 10] =
 /// The same of those with datagrams.
 const PREFERRED_DATAGRAMS: [&str; 3] = ["verbs", "efa", "udp"];
 
+/// The first of them that leaves the work to the processor.
+const BY_PROCESSOR: [&str; 2] = ["tcp;ofi_rxm", "udp"];
+
+/// Where the kernel lists adapters: InfiniBand, RoCE, EFA and Omni-Path; Slingshot.
+const ADAPTERS: [&str; 2] = ["/sys/class/infiniband", "/sys/class/cxi"];
+
 /// What libfabric calls that all connections of an endpoint receive into the same buffers.
 const SHARED: &str = "FI_OFI_RXM_USE_SRX";
 
@@ -32,6 +38,22 @@ fn grade(kind: Kind, provider: &str) -> Option<usize> {
         Kind::Datagram => &PREFERRED_DATAGRAMS,
     };
     preferred.iter().position(|name| *name == provider)
+}
+
+/// Adapters of this host that are real devices: those made by software are slower than datagrams.
+pub fn adapter_count() -> usize {
+    let devices = ADAPTERS.iter().filter_map(|class| std::fs::read_dir(class).ok()).flatten().flatten();
+    devices.filter(|device| device.path().join("device").exists()).count()
+}
+
+/// Whether an adapter does the work of the provider that would be used, and libfabric can use it.
+pub fn uses_adapter(host: IpAddr, kind: Kind) -> bool {
+    best(host, kind).is_ok_and(|offer| is_for_adapter(kind, &offer.provider()))
+}
+
+fn is_for_adapter(kind: Kind, provider: &str) -> bool {
+    let first = BY_PROCESSOR.iter().filter_map(|name| grade(kind, name)).min();
+    grade(kind, provider).is_some_and(|grade| first.is_none_or(|first| grade < first))
 }
 
 /// The endpoints that the environment asks for.
@@ -129,6 +151,14 @@ mod tests {
         let grade = |provider| super::grade(Kind::Datagram, provider);
         assert!(grade("verbs") < grade("udp"));
         assert_eq!(grade("sockets"), None, "it makes connections");
+    }
+
+    #[test]
+    fn adapters_are_told_from_the_processor() {
+        let is_for_adapter = |provider| is_for_adapter(Kind::Reliable, provider);
+        assert!(is_for_adapter("cxi") && is_for_adapter("verbs;ofi_rxm") && is_for_adapter("psm3"));
+        assert!(!is_for_adapter("tcp;ofi_rxm") && !is_for_adapter("tcp") && !is_for_adapter("shm"));
+        assert!(super::is_for_adapter(Kind::Datagram, "efa") && !super::is_for_adapter(Kind::Datagram, "udp"));
     }
 
     #[test]

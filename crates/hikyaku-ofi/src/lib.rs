@@ -21,8 +21,9 @@ pub mod sys;
 use hikyaku::Result;
 use std::net::IpAddr;
 
-/// Lets jobs of this process use libfabric between hosts, where `HIKYAKU_TRANSPORT=ofi` asks for it. Call it before
-/// [`Job::start`](hikyaku::Job::start). Nothing is loaded before a job needs it.
+/// Lets jobs of this process use libfabric between hosts: where `HIKYAKU_TRANSPORT=ofi` asks for it, or where all hosts have adapters
+/// that libfabric can use and the variable is not set. Call it before [`Job::start`](hikyaku::Job::start). Nothing is loaded before a job
+/// needs it.
 pub fn install() {
     hikyaku::spi::install(&network::Ofi { kind: None });
 }
@@ -51,6 +52,33 @@ pub struct Provider {
     pub device: String,
     /// The endpoints that it is listed for, as `HIKYAKU_OFI_ENDPOINT` takes them.
     pub endpoint: &'static str,
+    /// What it does with memory of other hosts by itself.
+    pub memory: Memory,
+}
+
+/// What a provider does with memory of other hosts by itself; the rest are messages, which a thread of the library serves while the
+/// program computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Memory {
+    /// Nothing.
+    Messages,
+    /// Long transfers with areas: it keeps to the pages that memory had when it was registered.
+    Areas,
+    /// Long transfers with symmetric memory and areas.
+    All,
+}
+
+impl Provider {
+    fn new(offer: &library::Offer, kind: library::Kind) -> Provider {
+        let (endpoint, memory) = match kind {
+            library::Kind::Datagram => ("datagram", Memory::Messages),
+            library::Kind::Reliable if !offer.reaches_memory() => ("reliable", Memory::Messages),
+            library::Kind::Reliable if offer.pins() => ("reliable", Memory::Areas),
+            library::Kind::Reliable => ("reliable", Memory::All),
+        };
+        Provider { name: offer.provider(), network: offer.fabric(), device: offer.domain(), endpoint, memory }
+    }
 }
 
 /// The version of libfabric that is installed, and what it offers from an address of this host, the best first of each kind of endpoints.
@@ -60,15 +88,24 @@ pub struct Provider {
 pub fn providers(host: IpAddr) -> Result<(String, Vec<Provider>)> {
     let version = library::Library::get()?.version();
     let mut providers = Vec::new();
-    for (endpoint, kind) in [("reliable", library::Kind::Reliable), ("datagram", library::Kind::Datagram)] {
-        providers.extend(choice::all(host, kind)?.iter().map(|offer| Provider {
-            name: offer.provider(),
-            network: offer.fabric(),
-            device: offer.domain(),
-            endpoint,
-        }));
+    for kind in [library::Kind::Reliable, library::Kind::Datagram] {
+        providers.extend(choice::all(host, kind)?.iter().map(|offer| Provider::new(offer, kind)));
     }
     // One for each of several sets of capabilities.
     providers.dedup();
     Ok((version, providers))
+}
+
+/// The provider that a job uses from an address of this host, if it uses libfabric.
+///
+/// # Errors
+/// When there is no libfabric, or the environment asks for what it does not have.
+pub fn chosen(host: IpAddr) -> Result<Provider> {
+    let kind = choice::kind()?;
+    Ok(Provider::new(&choice::best(host, kind)?, kind))
+}
+
+/// Whether jobs use libfabric where the environment names no network: this host has an adapter that it can use.
+pub fn is_preferred(host: IpAddr) -> bool {
+    hikyaku::spi::Network::is_preferred(&network::Ofi { kind: None }, host)
 }

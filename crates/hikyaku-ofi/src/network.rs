@@ -12,7 +12,7 @@ use hikyaku::{Error, Result};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The network that `HIKYAKU_TRANSPORT=ofi` asks for.
+/// The network that `HIKYAKU_TRANSPORT=ofi` asks for, and that jobs use without being asked where all hosts have adapters.
 pub struct Ofi {
     /// Its endpoints; those that the environment asks for if `None`.
     pub kind: Option<Kind>,
@@ -30,6 +30,11 @@ impl Network for Ofi {
             Kind::Datagram => datagrams::SEND_COUNT + datagrams::RECEIVE_COUNT,
         };
         Ok(Box::new(Waiting { kind, port: Port::open(choice::best(host, kind)?, frames)? }))
+    }
+
+    fn is_preferred(&self, host: IpAddr) -> bool {
+        choice::adapter_count() > 0
+            && self.kind.map_or_else(choice::kind, Ok).is_ok_and(|kind| choice::uses_adapter(host, kind))
     }
 }
 

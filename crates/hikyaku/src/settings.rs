@@ -71,8 +71,8 @@ pub const SETTINGS: [Setting; 12] = [
         name: "HIKYAKU_TRANSPORT",
         meaning: "the network between hosts, for all ranks alike",
         accepted: "udp, or a network that the program installs: ofi (libfabric)",
-        default: "udp",
-        accepts: |_| true,
+        default: "libfabric where every host has an adapter for it, else udp",
+        accepts: |text| text.trim().bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()),
     },
     Setting {
         name: "HIKYAKU_OFI_PROVIDER",
@@ -167,6 +167,7 @@ mod tests {
             ("HIKYAKU_PORTS", " 16 ", "65"),
             ("HIKYAKU_START_TIMEOUT", "3", "3s"),
             ("HIKYAKU_CROSS", "off", "no"),
+            ("HIKYAKU_TRANSPORT", "ofi", "UDP"),
             ("HIKYAKU_UDP_SEAL", "on", "yes"),
             ("HIKYAKU_UDP_FAULTS", "loss=0.5", "loss=2"),
             ("HIKYAKU_ALONE", "1", "yes"),

@@ -11,8 +11,8 @@ use crate::memory::segment::Segment;
 use crate::ni::{By, Ni, Routes, Service, Settings, Wait, random};
 use crate::sync::fence::Fences;
 use crate::transport::core::Transport;
+use crate::transport::endpoints::Endpoints;
 use crate::transport::hosts::Hosts;
-use crate::transport::network::{self, Members, Network, Opened};
 use crate::transport::shm::cross;
 use crate::transport::shm::layout::{FORMAT, JobMemory, Layout, Local, State};
 use rustix::io::FdFlags;
@@ -87,13 +87,13 @@ fn join(socket: &str) -> Result<Job> {
     let socket = find_launcher(socket)?;
     wire::check_user(&socket)?;
     let over_hosts = std::env::var(HOSTS_VARIABLE).is_ok_and(|hosts| hosts != "1");
-    let open = if over_hosts { Some(Open::new()?) } else { None };
+    let open = if over_hosts { Some(open_endpoints()?) } else { None };
     let (welcome, memory, neighborhood) = introduce(&socket, open.as_ref())?;
     let layout = welcome.layout()?;
     let memory = JobMemory { segment: Segment::open(memory, layout.total_bytes())?, layout };
     await_welcomed(&socket, &memory.block(Local(welcome.local as u32)).life.welcomed)?;
     end_with_launcher(&socket)?;
-    let far = neighborhood.zip(open).map(|(neighborhood, open)| open.connect(welcome.rank as usize, &neighborhood));
+    let far = neighborhood.zip(open).map(|(neighborhood, open)| connect(open, welcome.rank as usize, &neighborhood));
     let job = enter(&welcome, memory, Some(socket), far.transpose()?)?;
     exit::note_under_wrapper(&job.ni, welcome.launcher)?;
     Ok(job)
@@ -105,44 +105,26 @@ struct Far {
     transport: Arc<dyn Transport>,
 }
 
-/// This rank's endpoint in the network between the hosts.
-struct Open {
-    network: &'static dyn Network,
-    endpoint: Box<dyn Opened>,
+/// Opens this rank's endpoints in the networks that the job may use between hosts.
+fn open_endpoints() -> Result<Endpoints> {
+    Endpoints::open(address::of_this_host()?)
 }
 
-impl Open {
-    fn new() -> Result<Open> {
-        let network = network::chosen()?;
-        Ok(Open { network, endpoint: network.open(address::of_this_host()?)? })
-    }
-
-    /// What the other ranks are told.
-    fn name(&self) -> Result<Vec<u8>> {
-        Ok(network::endpoint_name(self.network, &self.endpoint.address()?))
-    }
-
-    /// Joins the network of the job's ranks.
-    fn connect(self, rank: usize, neighborhood: &Neighborhood) -> Result<Far> {
-        let mine = neighborhood.host_of[rank];
-        let address = |rank: usize| match neighborhood.host_of[rank] == mine {
-            true => Ok(None),
-            false => network::address_in(self.network, rank, &neighborhood.endpoints[rank]).map(Some),
-        };
-        let addresses = (0..neighborhood.endpoints.len()).map(address).collect::<Result<Vec<_>>>()?;
-        let members = Members { rank, addresses, secret: neighborhood.secret.bytes() };
-        Ok(Far { hosts: Hosts::new(&neighborhood.host_of)?, transport: self.endpoint.connect(&members)? })
-    }
+/// Joins the network of the job's ranks.
+fn connect(endpoints: Endpoints, rank: usize, neighborhood: &Neighborhood) -> Result<Far> {
+    let Neighborhood { host_of, endpoints: names, secret } = neighborhood;
+    let is_near = |other: usize| host_of[other] == host_of[rank];
+    Ok(Far { hosts: Hosts::new(host_of)?, transport: endpoints.connect(rank, names, is_near, secret.bytes())? })
 }
 
 /// Joins the job of a launcher of another library, without help of which the ranks notice each other's end.
 fn join_among(protocol: Protocol) -> Result<Job> {
     join_once()?;
     let launcher = exit::say_goodbye_to(protocol.open()?)?;
-    let open = if launcher.spans_hosts()? { Some(Open::new()?) } else { None };
-    let endpoint = open.as_ref().map(Open::name).transpose()?;
+    let open = if launcher.spans_hosts()? { Some(open_endpoints()?) } else { None };
+    let endpoint = open.as_ref().map(Endpoints::name).transpose()?;
     let (welcome, memory, neighborhood) = rendezvous::meet(launcher, &Config::default(), endpoint.as_deref())?;
-    let far = neighborhood.zip(open).map(|(neighborhood, open)| open.connect(welcome.rank as usize, &neighborhood));
+    let far = neighborhood.zip(open).map(|(neighborhood, open)| connect(open, welcome.rank as usize, &neighborhood));
     let mut job = enter(&welcome, memory, None, far.transpose()?)?;
     exit::leave(&job.ni);
     job.watch = Some(Watch::start(&job.ni)?);
@@ -230,7 +212,7 @@ fn take_socket(text: &str) -> Result<OwnedFd> {
 }
 
 /// Says hello, and hears the place of this rank in its job; with more than one host also who is where.
-fn introduce(socket: &OwnedFd, open: Option<&Open>) -> Result<(Welcome, OwnedFd, Option<Neighborhood>)> {
+fn introduce(socket: &OwnedFd, open: Option<&Endpoints>) -> Result<(Welcome, OwnedFd, Option<Neighborhood>)> {
     let gone = || Error::Launcher { reason: "the launcher has ended".into() };
     let hello = match open {
         Some(open) => Hello::reached_by(&open.name()?)?,

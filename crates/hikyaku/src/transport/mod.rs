@@ -15,6 +15,7 @@
 //! | `remote_memory` | what a transport may do besides: memory of far ranks without their programs |
 //! | `sleep_timer` | ending a sleep earlier than was known when it began |
 //! | `network` | how ranks come to a transport: endpoints that are opened, named and connected |
+//! | `endpoints` | which network a job uses |
 //! | `packet` | what packets ask for, and how they are written for the wire |
 //! | `loopback` | the smallest transport, to copy from |
 //! | `udp/` | the transport over datagrams |
@@ -24,6 +25,7 @@
 //! | `environment` | what a simulation replaces besides: time, chance, and who runs when |
 
 pub mod core;
+pub(crate) mod endpoints;
 pub(crate) mod environment;
 pub(crate) mod hardware;
 pub(crate) mod hosts;
