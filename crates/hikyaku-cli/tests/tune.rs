@@ -14,9 +14,14 @@ impl File {
         File(std::env::temp_dir().join(format!("hikyaku-{}-{name}.toml", std::process::id())))
     }
 
-    fn attempt(&self, arguments: &[&str]) -> Output {
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(HIKYAKU);
-        command.args(arguments).env("HIKYAKU_TUNE", &self.0).stdin(Stdio::null()).output().unwrap()
+        command.args(arguments).env("HIKYAKU_TUNE", &self.0).stdin(Stdio::null());
+        command
+    }
+
+    fn attempt(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
     }
 
     fn hikyaku(&self, arguments: &[&str]) -> Output {
@@ -84,6 +89,12 @@ fn versions_over_hosts_are_measured_by_a_job_over_hosts() {
     let info = out(&file.hikyaku(&["info", "-n", "4"]));
     let line = |call: &str| info.lines().find(|line| line.trim().starts_with(call)).unwrap_or_default();
     assert!(line("allreduce over hosts up to").contains("(measured)"), "{info}");
+    assert!(line("allreduce up to").contains("(measured)"), "{info}");
+    assert!(stored.contains(" udp\""), "{stored}");
+    // What holds for one network says nothing about another one.
+    let info = out(&file.command(&["info", "-n", "4"]).env("HIKYAKU_TRANSPORT", "ofi").output().unwrap());
+    let line = |call: &str| info.lines().find(|line| line.trim().starts_with(call)).unwrap_or_default();
+    assert!(line("allreduce over hosts").contains("(default)"), "{info}");
     assert!(line("allreduce up to").contains("(measured)"), "{info}");
 }
 

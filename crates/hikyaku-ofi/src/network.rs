@@ -23,6 +23,15 @@ impl Network for Ofi {
         "ofi"
     }
 
+    fn kind(&self, host: IpAddr) -> String {
+        let kind = self.kind.map_or_else(choice::kind, Ok);
+        let offer = kind.and_then(|kind| Ok((kind, choice::best(host, kind)?)));
+        offer.map_or_else(
+            |_| self.name().into(),
+            |(kind, offer)| format!("{}:{}", self.name(), what(kind, &offer.provider())),
+        )
+    }
+
     fn open(&self, host: IpAddr) -> Result<Box<dyn Opened>> {
         let kind = self.kind.map_or_else(choice::kind, Ok)?;
         let frames = match kind {
@@ -44,26 +53,23 @@ struct Waiting {
     port: Port,
 }
 
-impl Waiting {
-    /// What all ranks must have alike.
-    fn what(&self) -> String {
-        let provider = self.port.offer().provider();
-        match self.kind {
-            Kind::Reliable => provider,
-            Kind::Datagram => format!("{provider} (datagram)"),
-        }
+/// What all ranks must have alike.
+fn what(kind: Kind, provider: &str) -> String {
+    match kind {
+        Kind::Reliable => provider.into(),
+        Kind::Datagram => format!("{provider}(datagram)"),
     }
 }
 
 impl Opened for Waiting {
     fn address(&self) -> Result<Vec<u8>> {
-        let mut address = format!("{}/", self.what());
+        let mut address = format!("{}/", what(self.kind, &self.port.offer().provider()));
         self.port.address()?.iter().for_each(|byte| address += &format!("{byte:02x}"));
         Ok(address.into_bytes())
     }
 
     fn connect(self: Box<Self>, members: &Members<'_>) -> Result<Arc<dyn Transport>> {
-        let provider = self.what();
+        let provider = what(self.kind, &self.port.offer().provider());
         let address = |(rank, bytes): (usize, &Option<&[u8]>)| match bytes {
             None => Ok(Box::default()),
             Some(bytes) => match parse(bytes) {

@@ -11,14 +11,15 @@ pub fn explain(ranks: usize, crowded: bool) -> Vec<(String, String)> {
         None => "built in; `hikyaku tune` measures on this machine".into(),
     };
     let mut lines = vec![("choices".into(), origin)];
-    for call in Call::ALL {
-        let choices = tuned.as_ref().map_or_else(Choices::default, |tuned| tuned.choices);
-        lines.extend(spans(call, ranks, crowded, &choices).into_iter().map(|span| span.line(call)));
-    }
-    for call in Call::ALL {
-        let choices = tuned.as_ref().map_or_else(Choices::default, |tuned| tuned.choices);
-        lines.extend(far_spans(call, ranks, &choices).into_iter().map(|span| span.line(call)));
-    }
+    let choices = Tuned::choices_here();
+    let near = Call::ALL
+        .into_iter()
+        .flat_map(|call| spans(call, ranks, crowded, &choices).into_iter().map(move |span| span.line(call)));
+    lines.extend(near);
+    let far = Call::ALL
+        .into_iter()
+        .flat_map(|call| far_spans(call, ranks, &choices).into_iter().map(move |span| span.line(call)));
+    lines.extend(far);
     lines
         .push((String::new(), "long memory of the job is used where it is, unless something else was measured".into()));
     lines

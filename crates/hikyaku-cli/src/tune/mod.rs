@@ -16,7 +16,8 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Measure the versions of the collectives (buffers, stage, direct, tree) on this machine, and store which is the fastest for
-/// each number of ranks and size. With --hosts, measure the versions between hosts (flat, leaders, shares).
+/// each number of ranks and size. With --hosts, measure the versions between hosts (flat, leaders, shares) by the network that jobs use
+/// there; what is stored holds for that network.
 ///
 /// Jobs started afterwards use what was stored; `hikyaku info` explains it. The file is ~/.config/hikyaku/tune.toml, or
 /// what HIKYAKU_TUNE names.
@@ -114,12 +115,12 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     if arguments.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut choices = Tuned::here().map_or_else(Choices::default, |tuned| tuned.choices);
-    for finding in &findings {
-        choices.set(finding.call, finding.ranks, finding.bytes, finding.chosen);
-    }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    let tuned = Tuned { machine: Machine::here(), measured: now.as_secs(), choices };
+    let mut tuned = Tuned { measured: now.as_secs(), ..Tuned::here().unwrap_or_default() };
+    let network = Tuned::network_here();
+    for finding in &findings {
+        tuned.set(&network, finding.call, finding.ranks, finding.bytes, finding.chosen);
+    }
     tuned.save(&path).map_err(cannot)?;
     say!("\nStored in {}; `hikyaku info -n N` explains it.", path.display());
     Ok(ExitCode::SUCCESS)

@@ -215,6 +215,11 @@ impl Choices {
         table[call as usize][class(&RANK_LIMITS, ranks)][class(&BYTE_LIMITS, bytes)] = version as u8;
     }
 
+    /// With the choices between hosts of others.
+    pub(crate) fn with_far(&self, others: &Choices) -> Choices {
+        Choices { near: self.near, far: others.far }
+    }
+
     /// What was chosen: call, largest rank count and size of the class (the last has none: `usize::MAX`), version.
     pub fn iter(&self) -> impl Iterator<Item = (Call, usize, usize, Version)> {
         let classes = RANK_LIMITS.iter().flat_map(|ranks| BYTE_LIMITS.map(|bytes| (*ranks, bytes)));

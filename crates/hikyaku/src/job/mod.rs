@@ -105,7 +105,7 @@ impl Default for Config {
             ports: number("HIKYAKU_PORTS").map_or(16, |ports| ports as usize),
             heap_bytes: number("HIKYAKU_HEAP").unwrap_or(0),
             start_timeout: Duration::from_secs(number("HIKYAKU_START_TIMEOUT").unwrap_or(30)),
-            choices: tune::Tuned::here().map_or_else(Choices::default, |tuned| tuned.choices),
+            choices: tune::Tuned::choices_here(),
         }
     }
 }

@@ -7,12 +7,17 @@
 //! measured = 1794718800
 //! choices = [
 //!     "broadcast 16 524288 stage",
+//!     "broadcast 16 524288 leaders udp",
 //! ]
 //! ```
-//! A choice names the call, the largest number of ranks and of bytes of its class (or `more`), and the version.
+//! A choice names the call, the largest number of ranks and of bytes of its class (or `more`), and the version; one between hosts also the
+//! network that it was measured on.
 
+use super::address;
 use super::choice::{Call, Choices, Version};
 use super::topology;
+use crate::transport::endpoints;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -46,11 +51,46 @@ pub struct Tuned {
     pub machine: Machine,
     /// When: seconds since 1970.
     pub measured: u64,
-    /// What came out.
+    /// What came out on one host.
     pub choices: Choices,
+    /// What came out between hosts, by the name of the network.
+    pub between: BTreeMap<String, Choices>,
+}
+
+impl Default for Tuned {
+    /// Nothing, of this machine.
+    fn default() -> Tuned {
+        Tuned { machine: Machine::here(), measured: 0, choices: Choices::default(), between: BTreeMap::new() }
+    }
 }
 
 impl Tuned {
+    /// The choices for jobs on one host, and over this network.
+    pub fn over(&self, network: &str) -> Choices {
+        self.between.get(network).map_or(self.choices, |far| self.choices.with_far(far))
+    }
+
+    /// Takes over what was measured: a choice between hosts for this network.
+    pub fn set(&mut self, network: &str, call: Call, ranks: usize, bytes: usize, version: Version) {
+        let choices = match version.is_far() {
+            true => self.between.entry(network.into()).or_default(),
+            false => &mut self.choices,
+        };
+        choices.set(call, ranks, bytes, version);
+    }
+
+    /// The network that jobs over hosts use which are started here, as choices name it.
+    pub fn network_here() -> String {
+        address::of_this_host().map_or_else(|_| endpoints::USUAL.into(), endpoints::expected)
+    }
+
+    /// The choices that hold for jobs that are started here.
+    pub fn choices_here() -> Choices {
+        let Some(tuned) = Tuned::here() else { return Choices::default() };
+        // Looking for adapters takes longer than all the rest.
+        if tuned.between.is_empty() { tuned.choices } else { tuned.over(&Tuned::network_here()) }
+    }
+
     /// The file: what `HIKYAKU_TUNE` names, or `hikyaku/tune.toml` in the user's configuration. `None` without a home.
     pub fn path() -> Option<PathBuf> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -112,14 +152,16 @@ impl Tuned {
     }
 
     fn to_text(&self) -> String {
-        let Tuned { machine: Machine { host, cores }, measured, choices } = self;
-        let choices: String = choices
-            .iter()
-            .map(|(call, ranks, bytes, version)| {
+        let Tuned { machine: Machine { host, cores }, measured, choices, between } = self;
+        let lines = |choices: &Choices, network: &str| {
+            let line = |(call, ranks, bytes, version): (Call, usize, usize, Version)| {
                 let (ranks, bytes) = (limit_text(ranks), limit_text(bytes));
-                format!("    \"{} {ranks} {bytes} {}\",\n", call.name(), version.name())
-            })
-            .collect();
+                format!("    \"{} {ranks} {bytes} {}{network}\",\n", call.name(), version.name())
+            };
+            choices.iter().map(line).collect::<String>()
+        };
+        let between = between.iter().map(|(network, choices)| lines(choices, &format!(" {network}")));
+        let choices: String = std::iter::once(lines(choices, "")).chain(between).collect();
         format!("\n[[machine]]\nhost = \"{host}\"\ncores = {cores}\nmeasured = {measured}\nchoices = [\n{choices}]\n")
     }
 }
@@ -142,7 +184,7 @@ fn parse(text: &str) -> Result<Vec<Tuned>, (usize, String)> {
         }
         if line == "[[machine]]" && !in_list {
             let machine = Machine { host: String::new(), cores: 0 };
-            all.push(Tuned { machine, measured: 0, choices: Choices::default() });
+            all.push(Tuned { machine, ..Tuned::default() });
             continue;
         }
         let tuned = all.last_mut().ok_or_else(|| wrong("no machine"))?;
@@ -151,8 +193,9 @@ fn parse(text: &str) -> Result<Vec<Tuned>, (usize, String)> {
             if in_list {
                 let choice = line.strip_suffix(',').unwrap_or(line);
                 let choice = choice.strip_prefix('"').and_then(|choice| choice.strip_suffix('"'));
-                let (call, ranks, bytes, version) = choice.and_then(parse_choice).ok_or_else(|| wrong("no choice"))?;
-                tuned.choices.set(call, ranks, bytes, version);
+                let (call, ranks, bytes, version, network) =
+                    choice.and_then(parse_choice).ok_or_else(|| wrong("no choice"))?;
+                tuned.set(network, call, ranks, bytes, version);
             }
             continue;
         }
@@ -175,13 +218,19 @@ fn parse(text: &str) -> Result<Vec<Tuned>, (usize, String)> {
     }
 }
 
-fn parse_choice(text: &str) -> Option<(Call, usize, usize, Version)> {
+fn parse_choice(text: &str) -> Option<(Call, usize, usize, Version, &str)> {
     let limit = |text: &str| if text == UNLIMITED { Some(usize::MAX) } else { text.parse().ok() };
     let mut words = text.split_whitespace();
     let call = words.next().and_then(|name| Call::ALL.into_iter().find(|call| call.name() == name))?;
     let (ranks, bytes) = (words.next().and_then(limit)?, words.next().and_then(limit)?);
     let version = words.next().and_then(Version::named)?;
-    (words.next().is_none() && call.has(version, bytes)).then_some((call, ranks, bytes, version))
+    let network = match version.is_far() {
+        // Those without a name are from when there was no other network.
+        true => words.next().unwrap_or(endpoints::USUAL),
+        false => "",
+    };
+    let is_name = network.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
+    (is_name && words.next().is_none() && call.has(version, bytes)).then_some((call, ranks, bytes, version, network))
 }
 
 /// The longest file that is read: one of some hundred machines.
@@ -227,10 +276,14 @@ mod tests {
             let text = String::from_utf8_lossy(input);
             let Ok(all) = parse(&text) else { return };
             for tuned in all {
-                for (call, ranks, bytes, version) in tuned.choices.iter() {
+                for (call, _, bytes, version) in tuned.between.values().chain([&tuned.choices]).flat_map(Choices::iter)
+                {
                     assert!(call.has(version, bytes));
-                    let chosen = [tuned.choices.get(call, ranks, bytes), tuned.choices.get_far(call, ranks, bytes)];
-                    assert!(chosen.contains(&Some(version)));
+                }
+                for (network, far) in &tuned.between {
+                    for (call, ranks, bytes, version) in far.iter() {
+                        assert_eq!(tuned.over(network).get_far(call, ranks, bytes), Some(version));
+                    }
                 }
                 // Names are written as they were read, unless they end what they stand in.
                 if !tuned.machine.host.contains('\r') {
@@ -242,7 +295,29 @@ mod tests {
 
     fn tuned(host: &str, version: Version) -> Tuned {
         let machine = Machine { host: host.into(), cores: 3 };
-        Tuned { machine, measured: 1_794_718_800, choices: Choices::all(version) }
+        let mut tuned = Tuned { machine, measured: 1_794_718_800, ..Tuned::default() };
+        for (call, ranks, bytes, version) in Choices::all(version).iter() {
+            tuned.set("ofi:tcp;ofi_rxm", call, ranks, bytes, version);
+        }
+        tuned
+    }
+
+    #[test]
+    fn choices_between_hosts_hold_for_the_network_that_they_were_measured_on() {
+        let mut tuned = tuned("a", Version::Flat);
+        tuned.set("udp", Call::Reduce, 4, 64, Version::Leaders);
+        tuned.set("udp", Call::Reduce, 4, 64, Version::Tree);
+        let again = parse(&tuned.to_text()).unwrap().pop().unwrap();
+        assert_eq!(again, tuned);
+        let version = |network: &str| again.over(network).get_far(Call::Reduce, 4, 64);
+        assert_eq!(
+            ["udp", "ofi:tcp;ofi_rxm", "ofi:verbs;ofi_rxm"].map(version),
+            [Some(Version::Leaders), Some(Version::Flat), None]
+        );
+        let near = |network: &str| again.over(network).get(Call::Reduce, 4, 64);
+        assert_eq!(["udp", "post"].map(near), [Some(Version::Tree); 2]);
+        let old = "[[machine]]\nhost = \"a\"\nchoices = [\n\"barrier 2 64 flat\",\n]\n";
+        assert_eq!(parse(old).unwrap()[0].over("udp").get_far(Call::Barrier, 2, 64), Some(Version::Flat));
     }
 
     #[test]
@@ -266,7 +341,9 @@ mod tests {
     #[test]
     fn every_line_is_checked() {
         let section = |line: &str| format!("[[machine]]\nhost = \"a\"\ncores = 1\nchoices = [\n{line}\n]\n");
-        assert!(parse(&section("\"barrier 2 64 tree\",")).is_ok());
+        assert!(
+            parse(&section("\"barrier 2 64 tree\",")).is_ok() && parse(&section("\"barrier 2 64 flat udp\",")).is_ok()
+        );
         for line in [
             "barrier 2 64 tree",
             "\"barrier 2 64 stage\",",
@@ -274,6 +351,8 @@ mod tests {
             "\"barrier two 64 tree\",",
             "\"dance 2 64 tree\",",
             "\"barrier 2 64 tree 5\",",
+            "\"barrier 2 64 flat udp 5\",",
+            "\"barrier 2 64 flat u\"p\",",
         ] {
             assert_eq!(parse(&section(line)).unwrap_err().0, 5, "{line}");
         }

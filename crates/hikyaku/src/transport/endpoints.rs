@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// Says which network is used between hosts.
 const VARIABLE: &str = "HIKYAKU_TRANSPORT";
 
+/// What is used where there is nothing better.
+pub(crate) const USUAL: &str = "udp";
+
 /// Between the endpoints of a rank; no address has it.
 const BETWEEN: u8 = b'\n';
 
@@ -81,6 +84,16 @@ impl Endpoints {
         let addresses = (0..names.len()).map(address).collect::<Result<Vec<_>>>()?;
         opened.connect(&Members { rank, addresses, secret })
     }
+}
+
+/// What ranks use that reach each other from hosts like this one, in detail.
+pub(crate) fn expected(host: IpAddr) -> String {
+    let (all, asked) = (network::all(), std::env::var(VARIABLE).unwrap_or_default());
+    let used = match asked.trim() {
+        "" => all.iter().skip(1).find(|network| network.is_preferred(host)).or(all.first()),
+        asked => all.iter().find(|network| network.name() == asked),
+    };
+    used.map_or(USUAL.into(), |network| network.kind(host))
 }
 
 fn named(all: &[&'static dyn Network], asked: &str) -> Result<&'static dyn Network> {

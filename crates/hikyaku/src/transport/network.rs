@@ -22,6 +22,11 @@ pub trait Network: Send + Sync {
     /// Its name, as `HIKYAKU_TRANSPORT` has it: lower-case letters and digits.
     fn name(&self) -> &'static str;
 
+    /// What it is in detail, as far as its speed depends on it: its name, and what else it takes from the environment. No spaces.
+    fn kind(&self, _host: IpAddr) -> String {
+        self.name().into()
+    }
+
     /// Opens the endpoint of this rank.
     ///
     /// # Errors
