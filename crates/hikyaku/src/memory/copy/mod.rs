@@ -3,7 +3,7 @@
 //! To the compiler such a copy is a data race unless every access is atomic, and atomic accesses are never
 //! vectorised. So the copies are made in assembly, which the compiler treats like a device on the bus: it may
 //! not assume anything about the bytes, and nothing it assumed can break. A racing reader may see a mixture of old
-//! and new bytes, never undefined behaviour; an aligned word of 8 bytes always arrives whole.
+//! and new bytes, never undefined behaviour; where a copy begins and ends at multiples of 8 bytes, each word of 8 arrives whole.
 //!
 //! For ThreadSanitizer (`--cfg hikyaku_atomic_copy`), the model checker, and processors without assembly here, the same copies
 //! are loops of relaxed atomics.

@@ -7,7 +7,7 @@
 //! | file | concept |
 //! |---|---|
 //! | `marks` | bits, one per unit, and the runs of those that are set |
-//! | `blocks` | x86-64 with masked vectors: blocks of at most a cache line, each in one move |
+//! | `blocks` | x86-64 with 32 vector registers: blocks of 17 to 64 bytes, each in two moves |
 //! | `lanes` | x86-64 with masked vectors: 8 to 64 units at a time, by the bits themselves |
 
 #[cfg(all(target_arch = "x86_64", not(any(hikyaku_atomic_copy, loom))))]

@@ -3,6 +3,9 @@
 use super::marks::Marks;
 use super::*;
 use proptest::prelude::*;
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use rustix::param::page_size;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Another byte wherever a copy might take it from by mistake.
 fn bytes(len: usize) -> Vec<u8> {
@@ -106,4 +109,79 @@ fn parts_of_marks_are_marks() {
     let marks = Marks::new(&words, 250);
     assert_eq!((marks.count(), marks.part(64, 128).count(), marks.part(192, 58).count()), (61, 2, 58));
     assert_eq!(marks.part(64, 128).units(), 128);
+}
+
+/// The end of a page that can be used, after which comes one that cannot.
+struct Edge(*mut u8);
+
+impl Edge {
+    fn new() -> Edge {
+        let (page, protection, flags) = (page_size(), ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: new memory, of which nobody knows yet.
+        unsafe {
+            let start = mmap_anonymous(std::ptr::null_mut(), 2 * page, protection, flags).unwrap();
+            let end = start.byte_add(page);
+            mprotect(end, page, MprotectFlags::empty()).unwrap();
+            Edge(end.cast())
+        }
+    }
+
+    /// The last bytes that can be used.
+    fn last(&self, bytes: usize) -> *mut u8 {
+        assert!(bytes <= page_size());
+        self.0.wrapping_sub(bytes)
+    }
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`, and used by nobody any more.
+        unsafe { munmap(self.last(page_size()).cast(), 2 * page_size()).unwrap() };
+    }
+}
+
+/// Nothing behind the last block is touched.
+#[test]
+fn blocks_end_where_memory_ends() {
+    let (from, to) = (Edge::new(), Edge::new());
+    for (block, gap, count) in (0..=130).flat_map(|block| [(block, 0, 2), (block, 1, 1), (block, 8, 2), (block, 40, 3)])
+    {
+        let distance = block + gap;
+        let (packed, spread) = (count * block, (count - 1) * distance + block);
+        let source = bytes(packed);
+        let mut found = vec![UNTOUCHED; packed];
+        // SAFETY: so many bytes before an edge can be used, and the vectors are as long.
+        unsafe {
+            from.last(packed).copy_from(source.as_ptr(), packed);
+            copy_blocks((to.last(spread), distance), (from.last(packed), block), block, count);
+            from.last(packed).write_bytes(UNTOUCHED, packed);
+            copy_blocks((from.last(packed), block), (to.last(spread), distance), block, count);
+            found.as_mut_ptr().copy_from(from.last(packed), packed);
+        }
+        assert!(found == source, "{count} blocks of {block} at {distance}");
+    }
+}
+
+/// Whoever reads a word while it is written sees what it was or what it becomes, also where memory ends.
+#[test]
+fn words_of_blocks_arrive_whole() {
+    const LOOKS: usize = 1_000_000;
+    let edge = Edge::new();
+    for (block, behind) in [(20, 4), (24, 0), (36, 4), (44, 12), (64, 0)] {
+        let start = edge.last(block + behind);
+        // SAFETY: the first word of the block, at a multiple of 8; the test is about whether it is written whole.
+        let word = unsafe { AtomicU64::from_ptr(start.cast()) };
+        word.store(0, Ordering::Relaxed);
+        std::thread::scope(|threads| {
+            let mut seen = std::iter::repeat_with(|| word.load(Ordering::Relaxed)).take(LOOKS);
+            let reader = threads.spawn(move || seen.find(|seen| *seen != 0 && *seen != u64::MAX));
+            let mut byte = 0;
+            while !reader.is_finished() {
+                byte = !byte;
+                // SAFETY: the block can be written, and what is copied is no shorter.
+                unsafe { copy_blocks((start, block + 8), ([byte; 64].as_ptr(), block), block, 1) };
+            }
+            assert_eq!(reader.join().unwrap(), None, "a block of {block}");
+        });
+    }
 }
