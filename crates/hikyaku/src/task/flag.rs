@@ -253,15 +253,25 @@ impl Flags {
             }
             let Some(entry) = list.get(index) else { break };
             if asks_departed && !gives_up && !entry.is_over() {
-                match (end_of(ni, entry), &entry.whose) {
+                let has_come = match (end_of(ni, entry), &entry.whose) {
+                    // What was seen is not asked again: the word may change back.
+                    (End::HasCome, _) => true,
+                    (End::IsAwaited, _) => false,
                     // It stays until the scope has given everything up.
-                    (Some(error), Whose::Task(..)) => result = Err(Failure::Error(error)),
+                    (End::Never(error), Whose::Task(..)) => {
+                        result = Err(Failure::Error(error));
+                        false
+                    }
                     // It finds out by itself.
-                    (Some(_), Whose::Future(sleeper)) => woken.push(sleeper.clone()),
-                    (None, _) => {}
+                    (End::Never(_), Whose::Future(sleeper)) => {
+                        woken.push(sleeper.clone());
+                        false
+                    }
+                };
+                if !has_come {
+                    index += 1;
+                    continue;
                 }
-                index += 1;
-                continue;
             }
             self.count.fetch_sub(1, Ordering::Relaxed);
             match list.swap_remove(index).whose {
@@ -279,13 +289,22 @@ impl Flags {
     }
 }
 
-/// The error of a flag that never comes.
+/// What becomes of a flag that had not come when some rank had ended.
+enum End {
+    /// Those who may set it are there.
+    IsAwaited,
+    /// It has come after all.
+    HasCome,
+    /// It never comes.
+    Never(Error),
+}
+
 #[cold]
-fn end_of(ni: &Ni, entry: &Entry) -> Option<Error> {
-    let error = ni.find_departed(entry.by).err()?;
+fn end_of(ni: &Ni, entry: &Entry) -> End {
+    let Err(error) = ni.find_departed(entry.by) else { return End::IsAwaited };
     // What was done before the end counts, also what lies in the rings.
     ni.empty_rings();
-    if entry.is_over() { None } else { Some(ni.failing(error)) }
+    if entry.is_over() { End::HasCome } else { End::Never(ni.failing(error)) }
 }
 
 impl Entry {
