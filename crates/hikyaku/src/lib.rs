@@ -154,9 +154,46 @@ pub mod ffi {
     pub use crate::sync::places::Places;
 }
 
-/// What a transport between hosts must do, and those there are. Not yet in its final form.
+/// For crates that bring another network between hosts: what a transport must do, and those there are.
+///
+/// A transport is a [`Transport`](spi::Transport): it takes packets, hands out those that come, and says on what one may sleep. A
+/// [`Network`](spi::Network) opens it for a job, once a program has [installed](spi::install) it. What the network can do besides, it offers as
+/// [`RemoteMemory`](spi::RemoteMemory). [`loopback`](spi::loopback) is the smallest one, to copy from; a network that has only datagrams,
+/// and loses some, brings a [`udp::Wire`](spi::udp::Wire) and uses the links of [`udp`](spi::udp).
+///
+/// ```
+/// use hikyaku::spi::{Members, Network, Opened, Transport};
+/// use std::{net::IpAddr, sync::Arc};
+///
+/// struct Pigeons;
+/// struct Loft;
+///
+/// impl Network for Pigeons {
+///     fn name(&self) -> &'static str {
+///         "pigeons"
+///     }
+///     fn open(&self, _host: IpAddr) -> hikyaku::Result<Box<dyn Opened>> {
+///         Ok(Box::new(Loft))
+///     }
+/// }
+///
+/// impl Opened for Loft {
+///     fn address(&self) -> hikyaku::Result<Vec<u8>> {
+///         Ok(b"the roof".to_vec())
+///     }
+///     fn connect(self: Box<Self>, members: &Members<'_>) -> hikyaku::Result<Arc<dyn Transport>> {
+///         // Another network stands in for them here.
+///         let mut all = hikyaku::spi::loopback::endpoints(members.addresses.len())?;
+///         Ok(Arc::new(all.swap_remove(members.rank)))
+///     }
+/// }
+///
+/// // From here on HIKYAKU_TRANSPORT=pigeons asks for it.
+/// hikyaku::spi::install(&Pigeons);
+/// ```
+///
+/// Items may still change with the library's minor versions.
 #[cfg(not(loom))]
-#[doc(hidden)]
 pub mod spi {
     pub use crate::job::address_of_this_host;
     pub use crate::transport::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport};
