@@ -1,12 +1,12 @@
 //! The transport: one endpoint of libfabric per rank, which talks to all far ranks.
 
-use crate::head::HEAD_BYTES;
+use crate::head::head_bytes;
 use crate::lent::Frame;
 use crate::link::ASK_AFTER;
 use crate::state::{PAYLOAD_MAX, Ready, State};
 use hikyaku::spi::{
-    Armed, Body, Capabilities, PACKET_BYTES, Packet, Posted, RemoteMemory, Sink, SleepTimer, Token, Transport, decode,
-    encode, is_patient,
+    Armed, Body, Capabilities, Packet, Posted, RemoteMemory, Sink, SleepTimer, Token, Transport, decode, encode,
+    is_patient,
 };
 use hikyaku::{Error, Result};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -151,12 +151,14 @@ impl Transport for Endpoint {
         if body.len() > PAYLOAD_MAX {
             return Err(Error::PayloadTooLong { bytes: body.len(), max: PAYLOAD_MAX });
         }
-        let (can_wait, bytes) = (is_patient(packet), PACKET_BYTES + body.len());
+        let can_wait = is_patient(packet);
         let packet = encode(packet, body.len() as u32);
+        let bytes = packet.len() + body.len();
         let fill = |place: &mut [u8]| {
-            place[..PACKET_BYTES].copy_from_slice(&packet);
+            let (before, behind) = place.split_at_mut(packet.len());
+            before.copy_from_slice(&packet);
             // SAFETY: the caller says that the body can be read; there is room for it.
-            unsafe { body.copy(0, &mut place[PACKET_BYTES..]) };
+            unsafe { body.copy(0, behind) };
         };
         let mut state = self.state();
         let is_kept = can_wait && state.keep(to, bytes, fill)?;
@@ -177,7 +179,7 @@ impl Transport for Endpoint {
                 Ready::Ended(token, Ok(())) => sink.completed(token),
                 Ready::Ended(token, Err(why)) => sink.failed(token, why),
                 Ready::Message { from, frame, bytes } => {
-                    polling.message = Some(Message { from, frame, at: HEAD_BYTES, bytes });
+                    polling.message = Some(Message { from, frame, at: head_bytes(from as u32), bytes });
                 }
             }
         }

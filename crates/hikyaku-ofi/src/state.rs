@@ -1,13 +1,13 @@
 //! What the endpoint's lock guards: the port, its frames, and all links.
 
 use crate::frames::Frames;
-use crate::head::{HEAD_BYTES, Head, Kind, Marks};
+use crate::head::{Encoded, HEAD_BYTES_MAX, Head, Kind, Marks};
 use crate::lent::Frame;
 use crate::library::Library;
 use crate::link::{Link, Taken};
 use crate::memory::Memory;
 use crate::port::{Completion, Port, Refused};
-use hikyaku::spi::{Loss, PACKET_BYTES, RemoteFailure, Token};
+use hikyaku::spi::{Loss, PACKET_BYTES_MAX, RemoteFailure, Token};
 use hikyaku::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -15,7 +15,7 @@ use std::time::Instant;
 /// Bytes of the longest body.
 pub const PAYLOAD_MAX: usize = 56 << 10;
 /// Bytes of the longest message.
-pub const MESSAGE_MAX: usize = HEAD_BYTES + PACKET_BYTES + PAYLOAD_MAX;
+pub const MESSAGE_MAX: usize = HEAD_BYTES_MAX + PACKET_BYTES_MAX + PAYLOAD_MAX;
 /// Bytes of a short one.
 const SHORT_MAX: usize = 512;
 /// Bytes of packets that wait at most: with them most messages are still short.
@@ -117,7 +117,7 @@ impl State {
             return Ok(false);
         }
         let mut before = std::mem::take(&mut link.patient);
-        if before.len() + bytes > MESSAGE_MAX - HEAD_BYTES {
+        if before.len() + bytes > MESSAGE_MAX - HEAD_BYTES_MAX {
             // Two messages.
             link.patient = before;
             if !self.send_patient(to as u32)? {
@@ -201,15 +201,19 @@ impl State {
         &mut self,
         rank: usize,
         to: u64,
-        head: &[u8; HEAD_BYTES],
+        head: &Encoded,
         bytes: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<bool> {
-        let total = HEAD_BYTES + bytes;
+        let total = head.len() + bytes;
+        let fill = |place: &mut [u8]| {
+            let (before, behind) = place.split_at_mut(head.len());
+            before.copy_from_slice(head);
+            fill(behind);
+        };
         if total <= self.port.offer().inject_max().min(SHORT_MAX) {
             let mut message = [0; SHORT_MAX];
-            message[..HEAD_BYTES].copy_from_slice(head);
-            fill(&mut message[HEAD_BYTES..total]);
+            fill(&mut message[..total]);
             return match self.port.inject(&message[..total], to) {
                 Ok(sent) => Ok(sent),
                 Err(code) => {
@@ -220,9 +224,7 @@ impl State {
         }
         let frames = if total <= self.short.bytes() { &mut self.short } else { &mut self.long };
         let Some(mut frame) = frames.take(&self.port)? else { return Ok(false) };
-        let place = frame.bytes_mut();
-        place[..HEAD_BYTES].copy_from_slice(head);
-        fill(&mut place[HEAD_BYTES..total]);
+        fill(&mut frame.bytes_mut()[..total]);
         match self.port.send(frame, total, to) {
             Ok(()) => Ok(true),
             Err(Refused::Again(frame)) => {
