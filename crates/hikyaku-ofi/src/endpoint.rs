@@ -97,9 +97,10 @@ impl Endpoint {
         at.saturating_duration_since(self.epoch).as_nanos() as u64
     }
 
-    /// Somebody looks after this time at the latest, though all sleep or compute. With the state's lock held.
-    fn look_within(&self, time: Duration) {
-        let now = Instant::now();
+    /// Somebody looks after this time at the latest, though all sleep or compute. It counts from when this endpoint has read the clock
+    /// last: too early does no harm, and reading it takes as long as much of the rest.
+    fn look_within(&self, state: &State, time: Duration) {
+        let now = state.looked_at;
         self.timer.due(self.nanoseconds(now), self.nanoseconds(now + time));
     }
 
@@ -125,11 +126,18 @@ impl Endpoint {
         any
     }
 
-    /// What there is for the interface, with the frame of the last message given back.
-    fn next(&self, polling: &mut Polling) -> Option<Ready> {
+    /// What there is for the interface, with the frame of the last message given back. If nothing waits, one looks at the network, but not
+    /// if there was `any`: it takes a system call, and whoever polls may have been waiting for what there was.
+    fn next(&self, polling: &mut Polling, any: bool) -> Option<Ready> {
         let mut state = self.state();
+        if any && !state.is_ready() {
+            return None;
+        }
         if let Some(message) = polling.message.take() {
             state.receive_into(message.frame);
+        }
+        if !state.is_ready() {
+            state.look();
         }
         let ready = state.next();
         if ready.is_none() {
@@ -163,7 +171,7 @@ impl Transport for Endpoint {
         let mut state = self.state();
         let is_kept = can_wait && state.keep(to, bytes, fill)?;
         let sent = is_kept || state.send(to, bytes, fill)?;
-        self.look_within(if is_kept { COMPANY_TIME } else { ASK_AFTER });
+        self.look_within(&state, if is_kept { COMPANY_TIME } else { ASK_AFTER });
         Ok(if sent { Posted::Done } else { Posted::Busy })
     }
 
@@ -172,7 +180,7 @@ impl Transport for Endpoint {
         let mut any = false;
         for _ in 0..MESSAGES_MAX {
             any |= self.hand_out(&mut polling, sink);
-            let Some(ready) = self.next(&mut polling) else { return any };
+            let Some(ready) = self.next(&mut polling, any) else { return any };
             any = true;
             match ready {
                 Ready::Lost { rank, why } => sink.lost(rank, why),
@@ -225,7 +233,7 @@ impl Transport for Endpoint {
     fn watch(&self, rank: usize) {
         let mut state = self.state();
         state.watch(rank);
-        self.look_within(RETRY_AFTER);
+        self.look_within(&state, RETRY_AFTER);
     }
 
     fn leave(&self) {

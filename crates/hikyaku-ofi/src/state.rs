@@ -57,6 +57,8 @@ pub struct State {
     in_a_hurry: bool,
     /// Messages that were not of this job, or made no sense.
     pub refused: u64,
+    /// When the clock was read last.
+    pub looked_at: Instant,
     /// Last: frames go before what they are registered with.
     pub port: Port,
 }
@@ -81,6 +83,7 @@ impl State {
             unposted: Vec::new(),
             in_a_hurry: false,
             refused: 0,
+            looked_at: Instant::now(),
             port,
         };
         for _ in 0..RECEIVE_COUNT {
@@ -271,11 +274,8 @@ impl State {
         }
     }
 
-    /// What there is for the interface; looks at the network if nothing waits.
+    /// What waits for the interface.
     pub fn next(&mut self) -> Option<Ready> {
-        if self.ready.is_empty() {
-            self.look();
-        }
         self.ready.pop_front()
     }
 
@@ -285,6 +285,7 @@ impl State {
         self.port.completions(&mut completions);
         if !completions.is_empty() {
             let now = Instant::now();
+            self.looked_at = now;
             completions.drain(..).for_each(|completion| self.take(now, completion));
             self.say_due();
         } else if !self.patient.is_empty() {
@@ -389,6 +390,7 @@ impl State {
 
     /// Sees to the time. Whether anybody's silence means anything, and whether something remains to be said.
     pub fn tick(&mut self, now: Instant) -> (bool, bool) {
+        self.looked_at = now;
         let in_a_hurry = self.in_a_hurry;
         let lost = |(rank, link): (&u32, &mut Link)| Some((*rank as usize, link.tick(now, in_a_hurry)?));
         let lost: Vec<_> = self.links.iter_mut().filter_map(lost).collect();
