@@ -106,7 +106,7 @@ fn very_many_packets_arrive_in_order() {
     assert!(taken[1].messages.iter().zip(0..).all(|((_, address, _), number)| *address == number));
     until(&ends, &mut taken, |_| ends.iter().all(|end| end.drained()));
     ends[0].leave();
-    until(&ends[1..], &mut taken[1..], |taken| taken[0].lost == [(0, Loss::Left)]);
+    until(&ends, &mut taken, |taken| taken[1].lost == [(0, Loss::Left)]);
 }
 
 /// Packets that may wait travel with the next one, or when there is nothing else to do; the order is kept.
