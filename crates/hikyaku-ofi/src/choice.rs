@@ -77,6 +77,16 @@ fn is_meant(provider: &str, name: &str) -> bool {
     provider == name || provider.split(';').next() == Some(name)
 }
 
+/// Which of some providers is used, the best of which are first, where `asked` is what the environment asks for. A provider of just that name
+/// is meant before those that are built on it: libfabric 2 has both `tcp` and `tcp;ofi_rxm`.
+fn chosen(kind: Kind, providers: &[String], asked: &str) -> Option<usize> {
+    let is_good = |provider: &String| match asked {
+        "" => grade(kind, provider).is_some(),
+        name => is_meant(provider, name),
+    };
+    providers.iter().position(|provider| provider == asked).or_else(|| providers.iter().position(is_good))
+}
+
 /// All ways that can be used from an address of this host, the best first.
 ///
 /// # Errors
@@ -102,11 +112,8 @@ pub fn best(host: IpAddr, kind: Kind) -> Result<Offer> {
     let asked = std::env::var(VARIABLE).unwrap_or_default();
     let asked = asked.trim();
     let (mut offers, mut seen) = (all(host, kind)?, Vec::new());
-    let is_good = |offer: &Offer| match asked {
-        "" => grade(kind, &offer.provider()).is_some(),
-        name => is_meant(&offer.provider(), name),
-    };
-    if let Some(at) = offers.iter().position(is_good) {
+    let names: Vec<String> = offers.iter().map(Offer::provider).collect();
+    if let Some(at) = chosen(kind, &names, asked) {
         let offer = offers.swap_remove(at);
         check_shared(&offer.provider(), &std::env::var(SHARED).unwrap_or_default())?;
         return Ok(offer);
@@ -182,5 +189,12 @@ mod tests {
     fn a_short_name_means_what_is_built_on_it() {
         assert!(is_meant("tcp;ofi_rxm", "tcp") && is_meant("tcp;ofi_rxm", "tcp;ofi_rxm"));
         assert!(!is_meant("tcp;ofi_rxm", "ofi_rxm") && !is_meant("tcp", "udp"));
+        let both = ["tcp;ofi_rxm", "tcp", "shm"].map(String::from);
+        let chosen = |providers: &[String], asked| chosen(Kind::Reliable, providers, asked);
+        assert_eq!(
+            [chosen(&both, "tcp"), chosen(&both, "tcp;ofi_rxm"), chosen(&both, "")],
+            [Some(1), Some(0), Some(0)]
+        );
+        assert_eq!([chosen(&both[..1], "tcp"), chosen(&both, "udp"), chosen(&both[2..], "")], [Some(0), None, None]);
     }
 }

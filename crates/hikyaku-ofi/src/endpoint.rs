@@ -1,12 +1,12 @@
 //! The transport: one endpoint of libfabric per rank, which talks to all far ranks.
 
-use crate::head::HEAD_BYTES;
+use crate::head::head_bytes;
 use crate::lent::Frame;
 use crate::link::ASK_AFTER;
 use crate::state::{PAYLOAD_MAX, Ready, State};
 use hikyaku::spi::{
-    Armed, Body, Capabilities, PACKET_BYTES, Packet, Posted, RemoteMemory, Sink, SleepTimer, Token, Transport, decode,
-    encode, is_patient,
+    Armed, Body, Capabilities, Packet, Posted, RemoteMemory, Sink, SleepTimer, Token, Transport, decode, encode,
+    is_patient,
 };
 use hikyaku::{Error, Result};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -97,9 +97,10 @@ impl Endpoint {
         at.saturating_duration_since(self.epoch).as_nanos() as u64
     }
 
-    /// Somebody looks after this time at the latest, though all sleep or compute. With the state's lock held.
-    fn look_within(&self, time: Duration) {
-        let now = Instant::now();
+    /// Somebody looks after this time at the latest, though all sleep or compute. It counts from when this endpoint has read the clock
+    /// last: too early does no harm, and reading it takes as long as much of the rest.
+    fn look_within(&self, state: &State, time: Duration) {
+        let now = state.looked_at;
         self.timer.due(self.nanoseconds(now), self.nanoseconds(now + time));
     }
 
@@ -125,11 +126,18 @@ impl Endpoint {
         any
     }
 
-    /// What there is for the interface, with the frame of the last message given back.
-    fn next(&self, polling: &mut Polling) -> Option<Ready> {
+    /// What there is for the interface, with the frame of the last message given back. If nothing waits, one looks at the network, but not
+    /// if there was `any`: it takes a system call, and whoever polls may have been waiting for what there was.
+    fn next(&self, polling: &mut Polling, any: bool) -> Option<Ready> {
         let mut state = self.state();
+        if any && !state.is_ready() {
+            return None;
+        }
         if let Some(message) = polling.message.take() {
             state.receive_into(message.frame);
+        }
+        if !state.is_ready() {
+            state.look();
         }
         let ready = state.next();
         if ready.is_none() {
@@ -151,17 +159,19 @@ impl Transport for Endpoint {
         if body.len() > PAYLOAD_MAX {
             return Err(Error::PayloadTooLong { bytes: body.len(), max: PAYLOAD_MAX });
         }
-        let (can_wait, bytes) = (is_patient(packet), PACKET_BYTES + body.len());
+        let can_wait = is_patient(packet);
         let packet = encode(packet, body.len() as u32);
+        let bytes = packet.len() + body.len();
         let fill = |place: &mut [u8]| {
-            place[..PACKET_BYTES].copy_from_slice(&packet);
+            let (before, behind) = place.split_at_mut(packet.len());
+            before.copy_from_slice(&packet);
             // SAFETY: the caller says that the body can be read; there is room for it.
-            unsafe { body.copy(0, &mut place[PACKET_BYTES..]) };
+            unsafe { body.copy(0, behind) };
         };
         let mut state = self.state();
         let is_kept = can_wait && state.keep(to, bytes, fill)?;
         let sent = is_kept || state.send(to, bytes, fill)?;
-        self.look_within(if is_kept { COMPANY_TIME } else { ASK_AFTER });
+        self.look_within(&state, if is_kept { COMPANY_TIME } else { ASK_AFTER });
         Ok(if sent { Posted::Done } else { Posted::Busy })
     }
 
@@ -170,14 +180,14 @@ impl Transport for Endpoint {
         let mut any = false;
         for _ in 0..MESSAGES_MAX {
             any |= self.hand_out(&mut polling, sink);
-            let Some(ready) = self.next(&mut polling) else { return any };
+            let Some(ready) = self.next(&mut polling, any) else { return any };
             any = true;
             match ready {
                 Ready::Lost { rank, why } => sink.lost(rank, why),
                 Ready::Ended(token, Ok(())) => sink.completed(token),
                 Ready::Ended(token, Err(why)) => sink.failed(token, why),
                 Ready::Message { from, frame, bytes } => {
-                    polling.message = Some(Message { from, frame, at: HEAD_BYTES, bytes });
+                    polling.message = Some(Message { from, frame, at: head_bytes(from as u32), bytes });
                 }
             }
         }
@@ -223,7 +233,7 @@ impl Transport for Endpoint {
     fn watch(&self, rank: usize) {
         let mut state = self.state();
         state.watch(rank);
-        self.look_within(RETRY_AFTER);
+        self.look_within(&state, RETRY_AFTER);
     }
 
     fn leave(&self) {

@@ -1,6 +1,6 @@
 //! What is known of one peer: what was sent and heard, and since when an answer is missing.
 
-use crate::head::{HEAD_BYTES, Head, Kind};
+use crate::head::{Encoded, Head, Kind};
 use crate::lent::Frame;
 use hikyaku::spi::Loss;
 use std::time::{Duration, Instant};
@@ -112,8 +112,8 @@ impl Link {
     }
 
     /// The head of the next message to it.
-    pub fn head(&self, me: u32, kind: Kind) -> [u8; HEAD_BYTES] {
-        Head { mark: self.marks.0, from: me, number: self.sent, heard: self.heard, kind }.encode()
+    pub fn head(&self, me: u32, kind: Kind) -> Encoded {
+        Head { mark: self.marks.0, from: me, number: self.sent as u16, heard: self.heard, kind }.encode()
     }
 
     /// It is there, and says how much it has heard.
@@ -128,17 +128,23 @@ impl Link {
     }
 
     /// Takes a message of data.
-    pub fn take(&mut self, number: u32, frame: Frame, bytes: usize) -> Taken {
-        let ahead = number.wrapping_sub(self.heard);
+    pub fn take(&mut self, number: u16, frame: Frame, bytes: usize) -> Taken {
+        let ahead = self.ahead(number);
         if ahead == 0 {
             self.heard = self.heard.wrapping_add(1);
             return Taken::Next(frame, bytes);
         }
-        if ahead > u32::MAX / 2 || self.early.iter().any(|(early, ..)| *early == number) {
+        let number = self.heard.wrapping_add(u32::from(ahead));
+        if ahead > u16::MAX / 2 || self.early.iter().any(|(early, ..)| *early == number) {
             return Taken::Repeated(frame);
         }
         self.early.push((number, frame, bytes));
         Taken::Early
+    }
+
+    /// How many messages of data come before the one of this number.
+    fn ahead(&self, number: u16) -> u16 {
+        number.wrapping_sub(self.heard as u16)
     }
 
     /// A message that came early, and whose turn it is.
@@ -150,8 +156,8 @@ impl Link {
     }
 
     /// It leaves.
-    pub fn note_leave(&mut self, number: u32) {
-        self.leaves_after = Some(number);
+    pub fn note_leave(&mut self, number: u16) {
+        self.leaves_after = Some(self.heard.wrapping_add(u32::from(self.ahead(number))));
     }
 
     /// Whether it has left: everything that it sent before was heard.
@@ -236,6 +242,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lent::{Context, Inner, Purpose};
 
     const LOOK: Duration = Duration::from_millis(400);
 
@@ -243,6 +250,27 @@ mod tests {
     fn time_to_loss(link: &mut Link, now: Instant) -> Duration {
         let looks = (0u32..).map(|looks| now + LOOK * looks);
         looks.take(100).find(|at| link.tick(*at, false).is_some()).expect("it is lost at last") - now
+    }
+
+    #[test]
+    fn messages_are_told_apart_by_the_lower_bits_of_their_numbers() {
+        let frame = || {
+            let (context, bytes) = (Context::new(Purpose::Receive), vec![0; 8].into());
+            Frame(Box::new(Inner { context, region: None, bytes }))
+        };
+        for heard in [0, 65_535, 65_536, u32::MAX - 1] {
+            let mut link = Link::new(0, (0, 0), Instant::now());
+            link.heard = heard;
+            let number = |ahead: u32| heard.wrapping_add(ahead) as u16;
+            assert!(matches!(link.take(number(1), frame(), 5), Taken::Early));
+            assert!(matches!(link.take(number(1), frame(), 5), Taken::Repeated(_)));
+            assert!(link.next_early().is_none());
+            link.note_leave(number(2));
+            assert!(matches!(link.take(number(0), frame(), 5), Taken::Next(..)) && !link.has_left());
+            assert!(link.next_early().is_some() && link.has_left());
+            assert!(matches!(link.take(number(0), frame(), 5), Taken::Repeated(_)));
+            assert_eq!(link.heard, heard.wrapping_add(2));
+        }
     }
 
     #[test]

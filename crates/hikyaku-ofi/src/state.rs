@@ -1,13 +1,13 @@
 //! What the endpoint's lock guards: the port, its frames, and all links.
 
 use crate::frames::Frames;
-use crate::head::{HEAD_BYTES, Head, Kind, Marks};
+use crate::head::{Encoded, HEAD_BYTES_MAX, Head, Kind, Marks};
 use crate::lent::Frame;
 use crate::library::Library;
 use crate::link::{Link, Taken};
 use crate::memory::Memory;
 use crate::port::{Completion, Port, Refused};
-use hikyaku::spi::{Loss, PACKET_BYTES, RemoteFailure, Token};
+use hikyaku::spi::{Loss, PACKET_BYTES_MAX, RemoteFailure, Token};
 use hikyaku::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -15,7 +15,7 @@ use std::time::Instant;
 /// Bytes of the longest body.
 pub const PAYLOAD_MAX: usize = 56 << 10;
 /// Bytes of the longest message.
-pub const MESSAGE_MAX: usize = HEAD_BYTES + PACKET_BYTES + PAYLOAD_MAX;
+pub const MESSAGE_MAX: usize = HEAD_BYTES_MAX + PACKET_BYTES_MAX + PAYLOAD_MAX;
 /// Bytes of a short one.
 const SHORT_MAX: usize = 512;
 /// Bytes of packets that wait at most: with them most messages are still short.
@@ -57,6 +57,8 @@ pub struct State {
     in_a_hurry: bool,
     /// Messages that were not of this job, or made no sense.
     pub refused: u64,
+    /// When the clock was read last.
+    pub looked_at: Instant,
     /// Last: frames go before what they are registered with.
     pub port: Port,
 }
@@ -81,6 +83,7 @@ impl State {
             unposted: Vec::new(),
             in_a_hurry: false,
             refused: 0,
+            looked_at: Instant::now(),
             port,
         };
         for _ in 0..RECEIVE_COUNT {
@@ -117,7 +120,7 @@ impl State {
             return Ok(false);
         }
         let mut before = std::mem::take(&mut link.patient);
-        if before.len() + bytes > MESSAGE_MAX - HEAD_BYTES {
+        if before.len() + bytes > MESSAGE_MAX - HEAD_BYTES_MAX {
             // Two messages.
             link.patient = before;
             if !self.send_patient(to as u32)? {
@@ -201,15 +204,19 @@ impl State {
         &mut self,
         rank: usize,
         to: u64,
-        head: &[u8; HEAD_BYTES],
+        head: &Encoded,
         bytes: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<bool> {
-        let total = HEAD_BYTES + bytes;
+        let total = head.len() + bytes;
+        let fill = |place: &mut [u8]| {
+            let (before, behind) = place.split_at_mut(head.len());
+            before.copy_from_slice(head);
+            fill(behind);
+        };
         if total <= self.port.offer().inject_max().min(SHORT_MAX) {
             let mut message = [0; SHORT_MAX];
-            message[..HEAD_BYTES].copy_from_slice(head);
-            fill(&mut message[HEAD_BYTES..total]);
+            fill(&mut message[..total]);
             return match self.port.inject(&message[..total], to) {
                 Ok(sent) => Ok(sent),
                 Err(code) => {
@@ -220,9 +227,7 @@ impl State {
         }
         let frames = if total <= self.short.bytes() { &mut self.short } else { &mut self.long };
         let Some(mut frame) = frames.take(&self.port)? else { return Ok(false) };
-        let place = frame.bytes_mut();
-        place[..HEAD_BYTES].copy_from_slice(head);
-        fill(&mut place[HEAD_BYTES..total]);
+        fill(&mut frame.bytes_mut()[..total]);
         match self.port.send(frame, total, to) {
             Ok(()) => Ok(true),
             Err(Refused::Again(frame)) => {
@@ -269,11 +274,8 @@ impl State {
         }
     }
 
-    /// What there is for the interface; looks at the network if nothing waits.
+    /// What waits for the interface.
     pub fn next(&mut self) -> Option<Ready> {
-        if self.ready.is_empty() {
-            self.look();
-        }
         self.ready.pop_front()
     }
 
@@ -283,6 +285,7 @@ impl State {
         self.port.completions(&mut completions);
         if !completions.is_empty() {
             let now = Instant::now();
+            self.looked_at = now;
             completions.drain(..).for_each(|completion| self.take(now, completion));
             self.say_due();
         } else if !self.patient.is_empty() {
@@ -387,6 +390,7 @@ impl State {
 
     /// Sees to the time. Whether anybody's silence means anything, and whether something remains to be said.
     pub fn tick(&mut self, now: Instant) -> (bool, bool) {
+        self.looked_at = now;
         let in_a_hurry = self.in_a_hurry;
         let lost = |(rank, link): (&u32, &mut Link)| Some((*rank as usize, link.tick(now, in_a_hurry)?));
         let lost: Vec<_> = self.links.iter_mut().filter_map(lost).collect();

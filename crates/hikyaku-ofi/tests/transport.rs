@@ -93,6 +93,22 @@ fn check_packets_of_all_lengths_arrive_once_in_order(network: &dyn Network) {
     until(&ends, &mut taken, |_| ends.iter().all(|end| end.drained()));
 }
 
+/// More than the numbers on the wire can tell apart.
+#[test]
+fn very_many_packets_arrive_in_order() {
+    const COUNT: u64 = 140_000;
+    let ends = endpoints(hikyaku_ofi::network(), &[SECRET; 2]);
+    let mut taken = [Taken::default(), Taken::default()];
+    for number in 0..COUNT {
+        post(&ends, &mut taken, (0, 1), number, &[]);
+    }
+    until(&ends, &mut taken, |taken| taken[1].messages.len() as u64 == COUNT);
+    assert!(taken[1].messages.iter().zip(0..).all(|((_, address, _), number)| *address == number));
+    until(&ends, &mut taken, |_| ends.iter().all(|end| end.drained()));
+    ends[0].leave();
+    until(&ends, &mut taken, |taken| taken[1].lost == [(0, Loss::Left)]);
+}
+
 /// Packets that may wait travel with the next one, or when there is nothing else to do; the order is kept.
 #[test]
 fn what_may_wait_is_neither_passed_nor_forgotten() {

@@ -199,7 +199,7 @@ pub mod spi {
     pub use crate::transport::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport};
     pub use crate::transport::loopback;
     pub use crate::transport::network::{Members, Network, Opened, SECRET_BYTES, install};
-    pub use crate::transport::packet::{PACKET_BYTES, decode, encode, is_patient};
+    pub use crate::transport::packet::{PACKET_BYTES_MAX, decode, encode, is_patient};
     pub use crate::transport::remote_memory::{
         Change, Get, Put, Registration, RemoteFailure, RemoteKey, RemoteLimits, RemoteMemory, RemotePlace, Start,
     };

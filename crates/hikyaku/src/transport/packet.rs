@@ -2,44 +2,109 @@
 
 use super::shm::ring::{ARGUMENT_COUNT, Packet};
 
-/// Bytes of a packet on a wire, without its payload.
-pub const PACKET_BYTES: usize = 16 + 8 * ARGUMENT_COUNT;
+/// Words of a packet: handler, bytes of its payload, address, arguments.
+const WORD_COUNT: usize = 3 + ARGUMENT_COUNT;
+/// Bits of the head that say how long a word is.
+const CODE_BITS: usize = 3;
+const HEAD_BYTES: usize = 4;
+/// Bytes that are looked at: those of the longest packet that anybody could write, and no word is read past them.
+const WINDOW_BYTES: usize = HEAD_BYTES + 8 * WORD_COUNT;
+/// Bytes of the longest packet on a wire, without its payload.
+pub const PACKET_BYTES_MAX: usize = HEAD_BYTES + size_of::<u16>() + size_of::<u32>() + 8 * (1 + ARGUMENT_COUNT);
 
-/// A packet for the wire, little-endian:
+/// A packet for the wire; it can be read as bytes.
+#[derive(Clone, Copy)]
+pub struct Encoded {
+    bytes: [u8; WINDOW_BYTES],
+    length: usize,
+}
+
+impl std::ops::Deref for Encoded {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// A packet for the wire, little-endian. Most words are small or zero, so each takes as many bytes as it needs:
 ///
 /// ```text
-///   0  handler        2 bytes
-///   2  kind           1
-///   3  flags          1    none yet
-///   4  payload bytes  4
-///   8  address        8
-///  16  arguments      6 x 8
+///   0  head     4   3 bits for each word say how long it is, from the lowest on; then 5 bits: the kind
+///   4  words    0 to 6 bytes each, or 8: handler, bytes of the payload, address, arguments
 /// ```
-pub fn encode(packet: &Packet, payload_bytes: u32) -> [u8; PACKET_BYTES] {
-    let mut bytes = [0; PACKET_BYTES];
-    bytes[..2].copy_from_slice(&packet.handler.to_le_bytes());
-    bytes[2] = packet.kind;
-    bytes[4..8].copy_from_slice(&payload_bytes.to_le_bytes());
-    bytes[8..16].copy_from_slice(&packet.address.to_le_bytes());
-    for (place, argument) in bytes[16..].chunks_exact_mut(8).zip(packet.arguments) {
-        place.copy_from_slice(&argument.to_le_bytes());
+/// Before a long payload they take more, so that it begins on a line of the caches if the packet does.
+///
+/// # Panics
+/// Never for kinds that there are.
+#[inline]
+pub fn encode(packet: &Packet, payload_bytes: u32) -> Encoded {
+    debug_assert!(u32::from(packet.kind) < 1 << (32 - CODE_BITS * WORD_COUNT), "kind {}", packet.kind);
+    let mut encoded = Encoded { bytes: [0; WINDOW_BYTES], length: HEAD_BYTES };
+    let mut head = u32::from(packet.kind) << (CODE_BITS * WORD_COUNT);
+    let [a, b, c, d, e, f] = packet.arguments;
+    let words = [packet.handler.into(), payload_bytes.into(), packet.address, a, b, c, d, e, f];
+    let is_wide = WIDE.contains(&payload_bytes);
+    for (index, word) in words.into_iter().enumerate() {
+        let code = if is_wide { WIDE_CODES[index] } else { code_of(word) };
+        head |= code << (CODE_BITS * index);
+        // What lies behind the word is overwritten by the next one, or not used.
+        encoded.bytes[encoded.length..][..8].copy_from_slice(&u64::to_le_bytes(word));
+        encoded.length += length_of(code);
     }
-    bytes
+    encoded.bytes[..HEAD_BYTES].copy_from_slice(&head.to_le_bytes());
+    encoded
 }
 
 /// Reads what [`encode`] wrote: the packet, how many bytes of payload it has, and what follows; `None` for what is none.
+#[inline]
 pub fn decode(bytes: &[u8]) -> Option<(Packet, usize, &[u8])> {
-    let (head, rest) = bytes.split_first_chunk::<PACKET_BYTES>()?;
-    let word = |at: usize| u64::from_le_bytes(core::array::from_fn(|byte| head[at + byte]));
-    let payload_bytes = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+    let mut padded = [0; WINDOW_BYTES];
+    let window = bytes.first_chunk::<WINDOW_BYTES>().unwrap_or_else(|| {
+        padded[..bytes.len()].copy_from_slice(bytes);
+        &padded
+    });
+    let head = u32::from_le_bytes([window[0], window[1], window[2], window[3]]);
+    let mut at = HEAD_BYTES;
+    let mut words = [0; WORD_COUNT];
+    for (index, word) in words.iter_mut().enumerate() {
+        let code = head >> (CODE_BITS * index) & CODE_MAX;
+        let all = u64::from_le_bytes(std::array::from_fn(|byte| window[at + byte]));
+        *word = if code == CODE_MAX { all } else { all & !(u64::MAX << (8 * code)) };
+        at += length_of(code);
+    }
+    let rest = bytes.get(at..)?;
+    let [handler, payload_bytes, address, arguments @ ..] = words;
+    let payload_bytes = u32::try_from(payload_bytes).ok()?;
     let packet = Packet {
-        handler: u16::from_le_bytes([head[0], head[1]]),
-        kind: head[2],
+        handler: u16::try_from(handler).ok()?,
+        kind: (head >> (CODE_BITS * WORD_COUNT)) as u8,
         payload_bytes: payload_bytes as u16,
-        address: word(8),
-        arguments: core::array::from_fn(|index| word(16 + 8 * index)),
+        address,
+        arguments,
     };
-    (head[3] == 0).then_some((packet, payload_bytes as usize, rest))
+    Some((packet, payload_bytes as usize, rest))
+}
+
+/// Payloads that begin on a line.
+const WIDE: std::ops::RangeInclusive<u32> = 1 << 10..=u16::MAX as u32;
+/// How long words are before them: 60 bytes in all.
+const WIDE_CODES: [u32; WORD_COUNT] = [2, 2, CODE_MAX, CODE_MAX, CODE_MAX, CODE_MAX, CODE_MAX, CODE_MAX, CODE_MAX];
+
+/// Of words that take all bytes.
+const CODE_MAX: u32 = (1 << CODE_BITS) - 1;
+
+/// How the head says how long a word is.
+#[inline(always)]
+fn code_of(word: u64) -> u32 {
+    (u64::BITS - word.leading_zeros()).div_ceil(8).min(CODE_MAX)
+}
+
+/// Bytes of a word: there are none of 7.
+#[inline(always)]
+fn length_of(code: u32) -> usize {
+    (code + u32::from(code == CODE_MAX)) as usize
 }
 
 /// What a message means to the library.
@@ -234,16 +299,51 @@ impl Class {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Words of all lengths.
+    fn word() -> impl Strategy<Value = u64> {
+        (any::<u64>(), 0u32..=64).prop_map(|(word, bits)| word.checked_shr(bits).unwrap_or(0))
+    }
+
+    proptest! {
+        #[test]
+        fn packets_survive_the_wire(
+            handler in any::<u16>(), kind in 0u8..32, payload_bytes in word().prop_map(|word| word as u32), address in word(),
+            arguments in proptest::array::uniform6(word()), behind in proptest::collection::vec(any::<u8>(), 0..100),
+        ) {
+            let packet = Packet { handler, kind, payload_bytes: payload_bytes as u16, address, arguments };
+            let mut bytes = encode(&packet, payload_bytes).to_vec();
+            let length = bytes.len();
+            prop_assert!(length <= PACKET_BYTES_MAX);
+            bytes.extend(&behind);
+            prop_assert_eq!(decode(&bytes), Some((packet, payload_bytes as usize, &behind[..])));
+            for cut in 0..length {
+                prop_assert_eq!(decode(&bytes[..cut]), None, "only {} bytes of it", cut);
+            }
+        }
+
+        #[test]
+        fn whatever_comes_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+            if let Some((packet, payload_bytes, rest)) = decode(&bytes) {
+                // And it is the packet that its sender could have written.
+                let again = encode(&packet, payload_bytes as u32);
+                prop_assert!(again.len() <= bytes.len() - rest.len() || WIDE.contains(&(payload_bytes as u32)));
+                prop_assert_eq!(decode(&again), Some((packet, payload_bytes, &[][..])));
+            }
+        }
+    }
 
     #[test]
-    fn packets_survive_the_wire() {
-        let packet =
-            Packet { handler: 7, kind: 3, payload_bytes: 5, address: u64::MAX - 1, arguments: [1, 2, 3, 4, 5, 6] };
-        let mut bytes = encode(&packet, 5).to_vec();
-        bytes.extend([9; 6]);
-        assert_eq!(decode(&bytes), Some((packet, 5, &[9; 6][..])));
-        assert_eq!(decode(&bytes[..PACKET_BYTES - 1]), None);
-        bytes[3] = 1;
-        assert_eq!(decode(&bytes), None, "flags that nobody sets");
+    fn words_take_as_many_bytes_as_they_need() {
+        let lengths = |word| encode(&Packet { address: word, ..Packet::default() }, 0).len() - HEAD_BYTES;
+        let words = [0, 1, 0xff, 0x100, 1 << 23, 1 << 24, 1 << 40, (1 << 48) - 1, 1 << 48, u64::MAX];
+        assert_eq!(words.map(lengths), [0, 1, 1, 2, 3, 4, 6, 6, 8, 8]);
+        let longest =
+            Packet { handler: u16::MAX, kind: 31, payload_bytes: 0, address: u64::MAX, arguments: [u64::MAX; 6] };
+        assert_eq!(encode(&longest, u32::MAX).len(), PACKET_BYTES_MAX);
+        assert_eq!([1 << 10, 0xffff].map(|bytes| encode(&Packet::default(), bytes).len()), [64; 2], "a line");
+        let lies = [0xff; WINDOW_BYTES];
+        assert_eq!(decode(&lies), None, "a handler of 8 bytes");
     }
 }

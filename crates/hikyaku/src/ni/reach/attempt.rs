@@ -23,8 +23,10 @@ impl Base {
         self.try_quietly(&Operation::push_then(to, data, then, tail).in_manner(manner))
     }
 
-    /// A push of what fits a packet.
+    /// A push of what fits a packet, as a part of something longer. Who sends that looks at the transport soon, so the service thread need
+    /// not: while it did, both would wait for each other's locks.
     pub(crate) fn try_push(&self, to: Target, data: &[u8]) -> Result<bool> {
+        self.note_poll();
         self.try_quietly(&Operation::push(to, data))
     }
 

@@ -12,6 +12,7 @@
 //! fills in its part. That does no harm: the next answer comes after it, since the engine has one thread at a time, and
 //! fills in everything anew.
 
+use crate::ni::wire::token;
 use crate::sync::atomic::{AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::sync::brief::lock;
 use crate::transport::shm::ring::ARGUMENT_COUNT;
@@ -32,14 +33,11 @@ pub struct CallSlot {
     payload: Mutex<Vec<u8>>,
 }
 
-/// The port's number is the low part of a token.
-const PORT_BITS: u32 = 8;
-
 impl CallSlot {
     /// Begins a call; the token tells the port and is never used twice.
     pub fn open(&self, port: usize) -> u64 {
         let last = self.expected.load(Ordering::Relaxed);
-        let token = ((last >> PORT_BITS) + 1) << PORT_BITS | port as u64;
+        let token = token::called(port, token::number_of(last) + 1);
         self.expected.store(token, Ordering::Relaxed);
         token
     }

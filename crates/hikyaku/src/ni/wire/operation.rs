@@ -390,6 +390,15 @@ mod tests {
         format!("{act} at {:?}", operation.at)
     }
 
+    /// Some networks take messages of up to 64 bytes without further ado, of which a transport wants some.
+    #[test]
+    fn a_word_and_its_flag_are_a_short_packet() {
+        let at = Target::in_heap(u64::MAX, 1 << 20, 1 << 31);
+        let (packet, body) =
+            Operation::push_then(at, &[7; 8], 1 << 31, &[1]).encode(super::super::token::counted(255, 1 << 20, true));
+        assert!(crate::transport::packet::encode(&packet, body.len() as u32).len() + body.len() <= 46);
+    }
+
     proptest! {
         #[test]
         fn operations_survive_a_packet(

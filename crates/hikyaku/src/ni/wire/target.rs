@@ -34,6 +34,9 @@ const POINTED: u32 = u32::MAX - 3;
 /// The registers of the rank: pointers with numbers.
 const REGISTERS: u32 = u32::MAX - 4;
 
+/// What is added to the number of a space for a packet, so that those with names are small there, and take few bytes: the numbers wrap.
+const NAMED: u32 = 6;
+
 /// The heaps of several ranks of one host, of which any may write for all. The bits below say whose: those of [`Locals`].
 const HEAPS: u32 = 1 << 30;
 const TURN_SHIFT: u32 = LOCALS_MAX as u32;
@@ -115,12 +118,13 @@ impl Target {
 
     /// The first words of a packet.
     pub fn encode(&self) -> [u64; 3] {
-        [self.space.id as u64, self.space.key, self.offset]
+        [self.space.id.wrapping_add(NAMED) as u64, self.space.key, self.offset]
     }
 
     /// What a peer has said of this rank's memory; none of it is believed.
     pub fn decode(rank: usize, [id, key, offset]: [u64; 3]) -> Option<Target> {
-        Some(Target { rank, space: Space { id: u32::try_from(id).ok()?, key, reach: None }, offset })
+        let id = u32::try_from(id).ok()?.wrapping_sub(NAMED);
+        Some(Target { rank, space: Space { id, key, reach: None }, offset })
     }
 
     /// Whether it is in a window, which is looked up in a table of its own.
@@ -178,6 +182,25 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spaces_with_names_are_small_in_packets() {
+        let named = [
+            Target::hearing(77, 3, 0, 0),
+            Target::in_window(3, 5, 0),
+            Target::in_heap(77, 3, 0),
+            Target::pointed(77, 3, 0),
+            Target::register(77, 3, 0),
+        ];
+        assert_eq!(named.map(|at| at.encode()[0]), [5, 4, 3, 2, 1]);
+        for id in [0, 1, 255, HEAPS - 1] {
+            let area = Target::of_unknown_area(3, id);
+            assert_eq!(area.encode()[0], u64::from(id) + 6);
+            assert_eq!(Target::decode(3, area.encode()), Some(area));
+        }
+        assert!(named.iter().all(|at| Target::decode(3, at.encode()) == Some(*at)));
+        assert_eq!(Target::decode(3, [1 << 32, 0, 0]), None);
+    }
 
     #[test]
     fn several_ranks_are_named_by_their_numbers_on_the_host() {

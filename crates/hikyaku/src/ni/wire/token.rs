@@ -2,28 +2,35 @@
 //! is checked.
 //!
 //! ```text
-//!   63 counted   62 answered only if refused   61 a transfer   60..8 number   7..0 port
+//!   63..11 number   10 counted   9 answered only if refused   8 a transfer   7..0 port
 //! ```
+//! The number is above the rest so that small ones make small tokens, which packets carry in few bytes.
 //! The token of a call has none of the three bits, that of a question for a key the first and the third; 0 is no token.
 
 /// In place of the token of an operation that nobody answers.
 pub(in crate::ni) const QUIET: u64 = 0;
 
-const COUNTED: u64 = 1 << 63;
-const LAZY: u64 = 1 << 62;
-const TRANSFERRED: u64 = 1 << 61;
+const COUNTED: u64 = 1 << 10;
+const LAZY: u64 = 1 << 9;
+const TRANSFERRED: u64 = 1 << 8;
 /// Of the question by which key a rank's symmetric memory is reached.
 pub(in crate::ni) const KEY: u64 = COUNTED | TRANSFERRED;
-const NUMBER_MAX: u64 = (1 << 53) - 1;
+/// Below it are the kind and the port.
+const NUMBER_SHIFT: u32 = 11;
+
+/// Of a call.
+pub(in crate::ni) fn called(port: usize, number: u64) -> u64 {
+    number << NUMBER_SHIFT | port as u64
+}
 
 /// Of a counted operation; `lazy` if its end is asked for later.
 pub(in crate::ni) fn counted(port: usize, number: u64, lazy: bool) -> u64 {
-    COUNTED | if lazy { LAZY } else { 0 } | (number & NUMBER_MAX) << 8 | port as u64
+    COUNTED | if lazy { LAZY } else { 0 } | number << NUMBER_SHIFT | port as u64
 }
 
 /// Of the requests of a transfer.
 pub(in crate::ni) fn transferred(port: usize, number: u64) -> u64 {
-    TRANSFERRED | (number & NUMBER_MAX) << 8 | port as u64
+    TRANSFERRED | number << NUMBER_SHIFT | port as u64
 }
 
 /// Whether the initiator wants to hear when it is done.
@@ -53,7 +60,7 @@ pub(in crate::ni) fn is_refused(token: u64) -> bool {
 
 /// The number in a token; a peer's word.
 pub(in crate::ni) fn number_of(token: u64) -> u64 {
-    token >> 8 & NUMBER_MAX
+    token >> NUMBER_SHIFT
 }
 
 /// What kind of operation a token is of. The number of the port is a peer's word.

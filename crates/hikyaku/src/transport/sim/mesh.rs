@@ -4,7 +4,7 @@ use super::agenda::What;
 use super::course::{Course, Time};
 use super::faults::Faults;
 use super::wire::{Load, Wire};
-use crate::transport::packet::{self, PACKET_BYTES};
+use crate::transport::packet::{self, PACKET_BYTES_MAX};
 use crate::transport::reliable::{Counters, Link, Refusal, Settings};
 use crate::transport::{Parcel, TAIL_BYTES_MAX};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -40,7 +40,7 @@ impl Mesh {
     /// Over ways that take at most `way`.
     pub fn new(faults: Faults, way: Time) -> Mesh {
         let longest = if faults.delay.is_zero() { 10 * way } else { super::faults::picoseconds(faults.delay) };
-        let message_bytes_max = PACKET_BYTES + PAYLOAD_MAX + TAIL_BYTES_MAX;
+        let message_bytes_max = PACKET_BYTES_MAX + PAYLOAD_MAX + TAIL_BYTES_MAX;
         let settings = Settings { message_bytes_max, ..Settings::for_round_trip(2 * (way + longest)) };
         Mesh {
             faults,

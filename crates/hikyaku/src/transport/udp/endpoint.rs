@@ -11,7 +11,7 @@ use super::{Config, Counters};
 use crate::error::{Error, Result};
 use crate::sync::brief::{lock, lock_now};
 use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport};
-use crate::transport::packet::{self, PACKET_BYTES};
+use crate::transport::packet::{self, PACKET_BYTES_MAX};
 use crate::transport::reliable::Time;
 use crate::transport::shm::ring::Packet;
 use crate::transport::sleep_timer::SleepTimer;
@@ -65,7 +65,7 @@ impl Endpoint {
         source: Arc<dyn Source>,
     ) -> Result<Endpoint> {
         // Frames hold at least their head and a packet, and find room in a batch.
-        let frame_max = config.frame_max.clamp(HEAD_BYTES + PACKET_BYTES + 8, FRAME_BYTES_MAX);
+        let frame_max = config.frame_max.clamp(HEAD_BYTES + PACKET_BYTES_MAX + 8, FRAME_BYTES_MAX);
         let config = Config { frame_max, ..config };
         let mut life = [0; super::LIFE_BYTES];
         rustix::rand::getrandom(&mut life, rustix::rand::GetRandomFlags::empty())

@@ -8,7 +8,7 @@ use super::seal::Seal;
 use super::{Counters, SECRET_BYTES};
 use crate::memory::copy::expect_write;
 use crate::transport::core::{Body, Loss, Posted, Token};
-use crate::transport::packet::PACKET_BYTES;
+use crate::transport::packet::{Encoded, PACKET_BYTES_MAX};
 use crate::transport::reliable::serial::Serial;
 use crate::transport::reliable::{Arrival, Body as Said, Link, Settings, Time};
 
@@ -107,7 +107,7 @@ impl Line {
 
     /// The path takes no longer frames than this.
     pub fn set_frame_max(&mut self, bytes: usize) {
-        self.frame_max = bytes.max(HEAD_BYTES + PACKET_BYTES + 8);
+        self.frame_max = bytes.max(HEAD_BYTES + PACKET_BYTES_MAX + 8);
         self.link.path().set_frame_bytes(self.frame_max as u64);
     }
 
@@ -116,7 +116,7 @@ impl Line {
     }
 
     /// Takes a message whose body is lent.
-    pub fn lend(&mut self, packet: [u8; PACKET_BYTES], body: Body, token: Token) -> Posted {
+    pub fn lend(&mut self, packet: Encoded, body: Body, token: Token) -> Posted {
         let lent = Lent::new(packet, body, token);
         let (bytes, each) = (lent.len(), self.data_max());
         if self.link.room() < bytes.div_ceil(each) {
@@ -139,8 +139,8 @@ impl Line {
     ///
     /// # Safety
     /// The body can be read.
-    pub unsafe fn copy(&mut self, packet: &[u8; PACKET_BYTES], body: &Body) -> Posted {
-        let bytes = PACKET_BYTES + body.len();
+    pub unsafe fn copy(&mut self, packet: &[u8], body: &Body) -> Posted {
+        let bytes = packet.len() + body.len();
         let each = self.data_max().min(COPIED_BYTES_MAX);
         let part = bytes > each;
         if let Some(Piece::Copied(last)) = self.link.newest_unsent()
@@ -160,7 +160,7 @@ impl Line {
             return Posted::Busy;
         }
         let mut offset = 0;
-        let mut before = PACKET_BYTES;
+        let mut before = packet.len();
         while offset < body.len() || before > 0 {
             let mut copied = self.frame(HEAD_BYTES + each, part);
             copied.add(&packet[..before]);
@@ -219,7 +219,7 @@ impl Line {
     /// full.
     pub fn is_patient(&mut self) -> bool {
         self.link.under_way() >= COMPANY_MIN
-            && matches!(self.link.newest_unsent(), Some(Piece::Copied(last)) if !last.part && last.room() > PACKET_BYTES)
+            && matches!(self.link.newest_unsent(), Some(Piece::Copied(last)) if !last.part && last.room() > PACKET_BYTES_MAX)
     }
 
     /// Puts the next frame into the batch; false if there is none.

@@ -5,7 +5,7 @@
 
 use super::head::HEAD_BYTES;
 use crate::transport::core::{Body, Token};
-use crate::transport::packet::PACKET_BYTES;
+use crate::transport::packet::Encoded;
 use bytemuck::{Pod, Zeroable, cast_slice_mut};
 
 /// Frames lie on lines of the caches so that their data begin with one: stores that cross from one line to the next take twice as
@@ -52,7 +52,7 @@ pub struct Span {
 
 /// A message whose body is lent.
 pub struct Lent {
-    pub packet: [u8; PACKET_BYTES],
+    pub packet: Encoded,
     pub body: Body,
     /// Whose it is; nobody's once it was recalled.
     pub token: Option<Token>,
@@ -64,7 +64,7 @@ pub struct Lent {
 unsafe impl Send for Lent {}
 
 impl Lent {
-    pub fn new(packet: [u8; PACKET_BYTES], body: Body, token: Token) -> Lent {
+    pub fn new(packet: Encoded, body: Body, token: Token) -> Lent {
         Lent { packet, body, token: Some(token), kept: Vec::new() }
     }
 
@@ -80,22 +80,23 @@ impl Lent {
 
     /// Bytes of the message.
     pub fn len(&self) -> usize {
-        PACKET_BYTES + self.body.len()
+        self.packet.len() + self.body.len()
     }
 
     /// So many bytes of the message from `offset` on: those of the packet, and where those of the body are.
     pub fn part(&self, offset: usize, bytes: usize) -> (&[u8], [(*const u8, usize); 2]) {
-        let (start, end) = (offset.min(PACKET_BYTES), (offset + bytes).min(PACKET_BYTES));
-        let packet = &self.packet[start..end];
-        (packet, self.body.part((offset + packet.len()) - PACKET_BYTES, bytes - packet.len()))
+        let before = self.packet.len();
+        let packet = &self.packet[offset.min(before)..(offset + bytes).min(before)];
+        (packet, self.body.part((offset + packet.len()) - before, bytes - packet.len()))
     }
 
     /// Copies bytes of the message from `offset` on.
     pub fn copy(&self, offset: usize, into: &mut [u8]) {
-        let (head, rest) = into.split_at_mut(PACKET_BYTES.saturating_sub(offset).min(into.len()));
-        head.copy_from_slice(&self.packet[offset.min(PACKET_BYTES)..][..head.len()]);
+        let before = self.packet.len();
+        let (head, rest) = into.split_at_mut(before.saturating_sub(offset).min(into.len()));
+        head.copy_from_slice(&self.packet[offset.min(before)..][..head.len()]);
         // SAFETY: the body is lent until the last piece is acknowledged; spans lie within the message.
-        unsafe { self.body.copy((offset + head.len()) - PACKET_BYTES, rest) };
+        unsafe { self.body.copy((offset + head.len()) - before, rest) };
     }
 }
 

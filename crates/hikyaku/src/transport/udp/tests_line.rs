@@ -6,7 +6,7 @@ use super::line::{Line, Myself};
 use super::tests::{Taken, plain};
 use super::{Bound, Endpoint, SECRET_BYTES};
 use crate::transport::core::{Body, Posted, Transport};
-use crate::transport::packet::{PACKET_BYTES, kind};
+use crate::transport::packet::{PACKET_BYTES_MAX, kind};
 use crate::transport::reliable::serial::Serial;
 use crate::transport::reliable::{Body as Said, Settings};
 use crate::transport::shm::ring::Packet;
@@ -35,7 +35,7 @@ fn no_number_is_used_twice() {
     for number in 0..20 {
         let body = [number; 150];
         // SAFETY: a live array.
-        assert_eq!(unsafe { line.copy(&[number; PACKET_BYTES], &Body::of(&body)) }, Posted::Done);
+        assert_eq!(unsafe { line.copy(&[number; PACKET_BYTES_MAX], &Body::of(&body)) }, Posted::Done);
     }
     assert_eq!(send(&mut line, 0), 40, "two frames each");
     line.link.tick(settings.timeout_ps);

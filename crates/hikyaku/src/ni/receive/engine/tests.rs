@@ -3,6 +3,7 @@
 use super::*;
 use crate::fuzz::{self, Reader};
 use crate::ni::interface::Ni;
+use crate::ni::wire::token;
 use crate::transport::packet::verb;
 use crate::{Commands, Register, Stride};
 use std::cell::RefCell;
@@ -46,27 +47,29 @@ fn fuzz_packets() {
         })?;
         let port = ni.take_port()?;
         let lane = RefCell::new(ni.take_lane(port));
-        let (meeting, heap_id) = (u32::MAX as u64, u32::MAX as u64 - 2);
-        let routed = |verb, arguments, payload: &[u8]| sample(verb, kind::ROUTED, 1 << 63 | 1 << 8, arguments, payload);
+        let [register, pointed, heap_id, window, meeting] = [1, 2, 3, 4, 5];
+        let routed = |verb, arguments, payload: &[u8]| {
+            sample(verb, kind::ROUTED, token::counted(0, 1, false), arguments, payload)
+        };
         let samples = [
             sample(0, kind::USER, 7, [1; 6], b"payload"),
-            sample(1, kind::CALL, 1 << 8, [1; 6], b""),
+            sample(1, kind::CALL, token::called(0, 1), [1; 6], b""),
             sample(2, kind::USER, 7, [1; 6], b"payload"),
-            sample(0, kind::ANSWER, 1 << 8 | 1, [1; 6], b"payload"),
-            sample(0, kind::REFUSED, 1 << 63 | 1, [2, kind::ROUTED as u64, 0, 0, 0, 0], b""),
-            routed(verb::PUSH, [3, SYMBOLS, 8, 0, 0, 0], &[1; 40]),
-            routed(verb::PUSH, [4, SYMBOLS + 1, 8, 0, 0, 0], &[1; 40]),
-            routed(verb::PULL, [3, SYMBOLS, 8, 900, 0, 0], b""),
+            sample(0, kind::ANSWER, token::called(1, 1), [1; 6], b"payload"),
+            sample(0, kind::REFUSED, token::counted(1, 0, false), [2, kind::ROUTED as u64, 0, 0, 0, 0], b""),
+            routed(verb::PUSH, [9, SYMBOLS, 8, 0, 0, 0], &[1; 40]),
+            routed(verb::PUSH, [10, SYMBOLS + 1, 8, 0, 0, 0], &[1; 40]),
+            routed(verb::PULL, [9, SYMBOLS, 8, 900, 0, 0], b""),
             routed(verb::PUSH, [heap_id, SYMBOLS + 2, SYMBOLS + 4, 0, 0, 0], &[1; 40]),
             routed(verb::PUSH, [meeting, SYMBOLS + 2, 64, 0, 0, 0], &[1; 40]),
             routed(verb::PUSH_THEN, [meeting, SYMBOLS + 2, 64, 64, 2, 0], &[1; 16]),
             routed(verb::PUSH_THEN, [heap_id, SYMBOLS + 2, 64, 128, 2, 0], &[1; 40]),
-            routed(verb::PUSH_THEN, [u32::MAX as u64 - 1, 1 << 24, 0, SYMBOLS + 4, 1, 0], &[1; 40]),
-            routed(verb::WORD, [4, SYMBOLS + 1, 16, 5, 0, 0], b""),
-            routed(verb::COMPARE_SWAP, [3, SYMBOLS, 16, 5, 6, 0], b""),
-            routed(verb::OPEN, [3, 0, 0, 0, 0, 0], b""),
-            routed(verb::PUSH_THROUGH, [u32::MAX as u64 - 4, SYMBOLS + 2, 0, 4, 0, 0], &[1; 40]),
-            routed(verb::PULL_THROUGH, [u32::MAX as u64 - 3, SYMBOLS + 2, SYMBOLS + 6, 40, 4, 0], b""),
+            routed(verb::PUSH_THEN, [window, 1 << 24, 0, SYMBOLS + 4, 1, 0], &[1; 40]),
+            routed(verb::WORD, [10, SYMBOLS + 1, 16, 5, 0, 0], b""),
+            routed(verb::COMPARE_SWAP, [9, SYMBOLS, 16, 5, 6, 0], b""),
+            routed(verb::OPEN, [9, 0, 0, 0, 0, 0], b""),
+            routed(verb::PUSH_THROUGH, [register, SYMBOLS + 2, 0, 4, 0, 0], &[1; 40]),
+            routed(verb::PULL_THROUGH, [pointed, SYMBOLS + 2, SYMBOLS + 6, 40, 4, 0], b""),
         ];
         fuzz::run("packets", &samples, |input| {
             let mut input = Reader(input);
@@ -131,7 +134,7 @@ fn fuzz_chains() {
             let register = Register { rank: 0, number: 0 };
             let _ = job.push_indirect(register, &[1u8; 300]);
             let _ = job.pull_indirect(register, &mut [0u8; 130]);
-            let arguments = [u32::MAX as u64 - 4, ni.job, 0, 11, 0, 0];
+            let arguments = [1, ni.job, 0, 11, 0, 0];
             let packet =
                 Packet { handler: verb::PUSH_THROUGH, kind: kind::ROUTED, payload_bytes: 90, address: 0, arguments };
             let _ = lane.borrow_mut().try_send(ni, 0, &packet, &[2; 90]);
