@@ -240,7 +240,7 @@ impl Line {
             Said::Data { serial, answer, message: Piece::Copied(copied) } => {
                 head.what = link(Said::Data { serial, answer, message: () }, copied.part);
                 let frame = copied.frame();
-                head.write(frame, &self.seal);
+                head.write(frame, &mut self.seal);
                 [(frame.as_ptr(), frame.len()), nowhere, nowhere]
             }
             Said::Data { serial, answer, message: Piece::Lent(span) } => {
@@ -257,18 +257,18 @@ impl Line {
                     // Others may write to the body meanwhile: what is sealed is a copy.
                     let frame = batch.stage(HEAD_BYTES + bytes);
                     lent.copy(offset, &mut frame[HEAD_BYTES..]);
-                    head.write(frame, &self.seal);
+                    head.write(frame, &mut self.seal);
                     [(frame.as_ptr(), frame.len()), nowhere, nowhere]
                 }
             }
             Said::Data { message: Piece::Early { .. }, .. } => return false,
             Said::Acknowledgement { answer } => {
                 head.what = link(Said::Acknowledgement { answer }, false);
-                [head_alone(&head, &self.seal, batch), nowhere, nowhere]
+                [head_alone(&head, &mut self.seal, batch), nowhere, nowhere]
             }
             Said::Request { first, count } => {
                 head.what = link(Said::Request { first, count }, false);
-                [head_alone(&head, &self.seal, batch), nowhere, nowhere]
+                [head_alone(&head, &mut self.seal, batch), nowhere, nowhere]
             }
         };
         let bytes: usize = parts.iter().map(|(_, bytes)| bytes).sum();
@@ -292,13 +292,13 @@ impl Line {
             what: What::Farewell,
         };
         self.number += 1;
-        let frame = head_alone(&head, &self.seal, batch);
+        let frame = head_alone(&head, &mut self.seal, batch);
         batch.add(self.rank, self.way, false, &[frame]);
     }
 
     /// Whether a frame is of this peer and new; it is counted if not.
     pub fn admits(&mut self, me: &Myself, head: &Head, frame: &[u8], counters: &mut Counters) -> bool {
-        match &self.opener {
+        match &mut self.opener {
             Some((life, seal)) if *life == head.life => {
                 if !is_sealed(frame, head.number, seal) {
                     counters.forged += 1;
@@ -311,8 +311,8 @@ impl Line {
                 return false;
             }
             None => {
-                let seal = Seal::new(me.secret.as_ref(), head.from, me.rank, head.life);
-                if !is_sealed(frame, head.number, &seal) {
+                let mut seal = Seal::new(me.secret.as_ref(), head.from, me.rank, head.life);
+                if !is_sealed(frame, head.number, &mut seal) {
                     counters.forged += 1;
                     return false;
                 }
@@ -392,7 +392,7 @@ impl Line {
     }
 }
 
-fn head_alone(head: &Head, seal: &Seal, batch: &mut Batch) -> (*const u8, usize) {
+fn head_alone(head: &Head, seal: &mut Seal, batch: &mut Batch) -> (*const u8, usize) {
     let frame = batch.stage(HEAD_BYTES);
     head.write(frame, seal);
     (frame.as_ptr(), HEAD_BYTES)

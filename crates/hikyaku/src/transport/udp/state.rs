@@ -300,8 +300,8 @@ impl State {
 
     /// Whether a rank of the job made a frame: links are not made for others.
     fn is_authentic(&self, head: &Head, frame: &[u8]) -> bool {
-        let seal = super::seal::Seal::new(self.me.secret.as_ref(), head.from, self.me.rank, head.life);
-        super::head::is_sealed(frame, head.number, &seal)
+        let mut seal = super::seal::Seal::new(self.me.secret.as_ref(), head.from, self.me.rank, head.life);
+        super::head::is_sealed(frame, head.number, &mut seal)
     }
 
     /// Data of this rank that came early, and whose turn it is.
