@@ -238,6 +238,7 @@ impl Body {
     ///
     /// # Safety
     /// The body can be read, and has so many bytes behind the offset.
+    #[inline]
     pub unsafe fn copy(&self, offset: usize, into: &mut [u8]) {
         debug_assert!(offset + into.len() <= self.len());
         let (start, bytes) = self.parts[0];

@@ -36,6 +36,8 @@ pub struct Link<M = Box<[u8]>> {
     probes: u32,
     /// Ask for one now.
     probe_now: bool,
+    /// What goes on the wire wants a sign of life.
+    asks: bool,
 }
 
 /// A message that was not taken, for the caller to keep.
@@ -121,10 +123,12 @@ impl<M> Link<M> {
             asked_at: None,
             probes: 0,
             probe_now: false,
+            asks: false,
         }
     }
 
     /// Takes a message for the peer that is so long on the wire.
+    #[inline]
     pub fn push(&mut self, message: M, bytes: usize) -> Result<(), Refused<M>> {
         let reason = if self.broken {
             Refusal::Broken
@@ -172,7 +176,8 @@ impl<M> Link<M> {
 
     /// Takes what a frame says. `answers` is whether the peer had heard this end since it was asked: one that only talks may be
     /// deaf. A message that is new goes to `keep`, with whether it is the next in order: what that returns is kept for
-    /// [`Link::next_message`]; nothing, which only the next may be, counts as taken. Messages that are acknowledged go to `free`.
+    /// [`Link::next_message`]; nothing, which only the next may be, counts as taken. [`Link::settle`] is to follow, before the next tick.
+    #[inline]
     pub fn hear<'a>(
         &mut self,
         now: Time,
@@ -180,12 +185,11 @@ impl<M> Link<M> {
         body: Body<&'a [u8]>,
         answers: bool,
         keep: impl FnOnce(&'a [u8], bool) -> Option<M>,
-        free: &mut dyn FnMut(M),
     ) -> Option<Arrival> {
         if self.broken {
             return None;
         }
-        if !self.sender.acknowledge(now, acknowledged, free) {
+        if !self.sender.acknowledge(now, acknowledged) {
             self.counters.strays += 1;
             return None;
         }
@@ -212,6 +216,17 @@ impl<M> Link<M> {
         None
     }
 
+    /// Lets go of messages that are acknowledged: they go to `free`.
+    #[inline]
+    pub fn settle(&mut self, now: Time, free: &mut dyn FnMut(M)) {
+        self.sender.settle(now, free);
+    }
+
+    /// How many messages [`Link::settle`] would let go of.
+    pub fn behind(&self) -> usize {
+        self.sender.behind()
+    }
+
     /// The next message kept, in the order of sending. The peer's window moves on when it is taken.
     pub fn next_message(&mut self) -> Option<M> {
         self.receiver.take()
@@ -223,8 +238,9 @@ impl<M> Link<M> {
     }
 
     /// What the next frame for the wire says: what is acknowledged, the rest, and whether that was on the wire before. Requests
-    /// first: the peer can do something while we send.
-    pub fn next(&mut self, now: Time) -> Option<(Serial, Body<&mut M>, bool)> {
+    /// first: the peer can do something while we send. [`Link::went`] follows when they have been sent.
+    #[inline]
+    pub fn next(&mut self) -> Option<(Serial, Body<&mut M>, bool)> {
         if self.broken {
             return None;
         }
@@ -232,9 +248,9 @@ impl<M> Link<M> {
             self.counters.requests += 1;
             return Some((self.receiver.tell(), Body::Request { first, count }, false));
         }
-        if let Some(data) = self.sender.next(now) {
+        if let Some(data) = self.sender.next() {
             *(if data.again { &mut self.counters.resent } else { &mut self.counters.sent }) += 1;
-            self.asked_at.get_or_insert(now);
+            self.asks = true;
             let body = Body::Data { serial: data.serial, answer: data.answer, message: data.message };
             return Some((self.receiver.tell(), body, data.again));
         }
@@ -243,10 +259,17 @@ impl<M> Link<M> {
             return None;
         }
         self.counters.acknowledgements += 1;
-        if answer {
-            self.asked_at.get_or_insert(now);
-        }
+        self.asks |= answer;
         Some((self.receiver.tell(), Body::Acknowledgement { answer }, false))
+    }
+
+    /// What [`Link::next`] gave has gone to the wire by now.
+    #[inline]
+    pub fn went(&mut self, now: Time) {
+        self.sender.went(now);
+        if core::mem::take(&mut self.asks) && self.asked_at.is_none() {
+            self.asked_at = Some(now);
+        }
     }
 
     /// When to call [`Link::tick`], once there are no more frames to send.
@@ -370,13 +393,14 @@ impl Link {
             self.counters.strays += 1;
             return;
         }
-        self.hear(now, frame.acknowledged, frame.body, true, |message, _| Some(message.into()), &mut drop);
+        self.hear(now, frame.acknowledged, frame.body, true, |message, _| Some(message.into()));
+        self.settle(now, &mut drop);
     }
 
     /// The next frame for the wire.
     pub fn next_frame(&mut self, now: Time) -> Option<Vec<u8>> {
         let epoch = self.epoch;
-        let (acknowledged, body, again) = self.next(now)?;
+        let (acknowledged, body, again) = self.next()?;
         let body = match body {
             Body::Data { .. } if planted(Bug::CopyGivenUpEarly) && again => {
                 let Body::Data { serial, answer, .. } = body else { return None };
@@ -386,6 +410,8 @@ impl Link {
             Body::Acknowledgement { answer } => Body::Acknowledgement { answer },
             Body::Request { first, count } => Body::Request { first, count },
         };
-        Some(Frame { epoch, acknowledged, body }.encode())
+        let frame = Frame { epoch, acknowledged, body }.encode();
+        self.went(now);
+        Some(frame)
     }
 }

@@ -29,6 +29,8 @@
 //!   and no frame causes more than it asks for.
 //! * Acknowledgements ride on every frame. Alone they travel when a quarter of the window has been taken, after a delay, or
 //!   at once to a sender that wants an answer: an earlier one was lost, perhaps.
+//! * What an acknowledgement makes free is let go of when the caller says so (`Link::settle`): it may have something to say first, for
+//!   which the peer waits. It counts as acknowledged from the beginning.
 //! * Timeouts double until something is acknowledged. A peer that is silent for too many of them, or for too long, is taken for
 //!   unreachable and the link is broken for good. One that answers but does not take is only slow. Where nothing is under way a
 //!   peer that was not heard for a while is asked for a sign of life, if the settings say so.

@@ -62,6 +62,7 @@ impl<M> Receiver<M> {
 
     /// A data frame has come. A message that is new goes to `keep`, with whether it is the next in order: what that returns is
     /// kept; nothing, which only the next may be, has been taken already.
+    #[inline]
     pub fn arrive(&mut self, now: Time, serial: Serial, answer: bool, keep: impl FnOnce(bool) -> Option<M>) -> Arrival {
         let arrival = match usize::try_from(serial.after(self.next)) {
             Ok(index) if index >= self.settings.window => return Arrival::Stray,
@@ -78,6 +79,7 @@ impl<M> Receiver<M> {
         arrival
     }
 
+    #[inline]
     fn fill(&mut self, index: usize, keep: impl FnOnce(bool) -> Option<M>) -> Arrival {
         if matches!(self.places.get(index), Some(Place::Here(_))) {
             return Arrival::Duplicate;
@@ -150,6 +152,7 @@ impl<M> Receiver<M> {
     }
 
     /// Messages to request from the sender: the first of them and how many in a row.
+    #[inline]
     pub fn next_request(&mut self) -> Option<(Serial, u32)> {
         let is_unrequested = |place: &Place<M>| matches!(place, Place::Missing { requested: false });
         if self.unrequested == 0 || planted(Bug::NothingRequested) {
@@ -180,6 +183,7 @@ impl<M> Receiver<M> {
     }
 
     /// The acknowledgement for a frame that goes to the sender now.
+    #[inline]
     pub fn tell(&mut self) -> Serial {
         self.told = self.next;
         self.tell_at = None;

@@ -17,6 +17,11 @@ pub struct Sender<M> {
     held: VecDeque<Held<M>>,
     /// How many of them have been on the wire.
     sent: usize,
+    /// Of how many of those it is known when they went there.
+    timed: usize,
+    /// How many of those are acknowledged, but not let go of yet, and since when.
+    acknowledged: usize,
+    acknowledged_at: Time,
     /// Bytes of those.
     under_way_bytes: u64,
     /// How many of those go there again.
@@ -61,6 +66,9 @@ impl<M> Sender<M> {
             oldest: Serial::FIRST,
             held: VecDeque::new(),
             sent: 0,
+            timed: 0,
+            acknowledged: 0,
+            acknowledged_at: 0,
             under_way_bytes: 0,
             again: 0,
             again_from: 0,
@@ -73,12 +81,12 @@ impl<M> Sender<M> {
 
     /// Messages that are not acknowledged.
     pub fn held(&self) -> usize {
-        self.held.len()
+        self.held.len() - self.acknowledged
     }
 
     /// Messages that were on the wire and are not acknowledged.
     pub fn under_way(&self) -> usize {
-        self.sent
+        self.sent - self.acknowledged
     }
 
     pub fn is_full(&self) -> bool {
@@ -91,6 +99,7 @@ impl<M> Sender<M> {
     }
 
     /// Takes a message; the caller has seen that there is room.
+    #[inline]
     pub fn push(&mut self, message: M, bytes: usize) {
         self.held.push_back(Held { message, bytes: bytes as u64, again: false, answer: false, sent_at: None });
     }
@@ -119,8 +128,9 @@ impl<M> Sender<M> {
         }
     }
 
-    /// What goes on the wire next: what is sent again first, as the peer can take nothing before it.
-    pub fn next(&mut self, now: Time) -> Option<Outgoing<'_, M>> {
+    /// What goes on the wire next: what is sent again first, as the peer can take nothing before it. [`Sender::went`] follows.
+    #[inline]
+    pub fn next(&mut self) -> Option<Outgoing<'_, M>> {
         let again = self.again > 0;
         let index = if again {
             self.again -= 1;
@@ -137,12 +147,23 @@ impl<M> Sender<M> {
             self.sent += 1;
             self.sent - 1
         };
-        self.deadline.get_or_insert(now.saturating_add(self.path.timeout(self.backoff)));
         let held = &mut self.held[index];
         held.again = false;
-        held.sent_at = (!again).then_some(now);
+        held.sent_at = None;
         let answer = core::mem::take(&mut held.answer);
         Some(Outgoing { serial: self.oldest.plus(index), message: &mut held.message, answer, again })
+    }
+
+    /// What goes on the wire has gone there by now.
+    #[inline]
+    pub fn went(&mut self, now: Time) {
+        while self.timed < self.sent {
+            self.held[self.timed].sent_at = Some(now);
+            self.timed += 1;
+        }
+        if self.sent > 0 && self.deadline.is_none() {
+            self.deadline = Some(now.saturating_add(self.path.timeout(self.backoff)));
+        }
     }
 
     /// A frame of the peer came: it is alive.
@@ -152,24 +173,41 @@ impl<M> Sender<M> {
         }
     }
 
-    /// The peer waits for `next`: everything before is given to `free`. False if that was never sent.
-    pub fn acknowledge(&mut self, now: Time, next: Serial, free: &mut dyn FnMut(M)) -> bool {
-        let Ok(count) = usize::try_from(next.after(self.oldest)) else {
-            if planted(Bug::OldAcknowledgementsBelieved) {
-                self.drop_oldest(now, self.sent, free);
-            }
-            return true; // Overtaken by a later one.
+    /// The peer waits for `next`: [`Sender::settle`] lets go of everything before. False if that was never sent.
+    #[inline]
+    pub fn acknowledge(&mut self, now: Time, next: Serial) -> bool {
+        let count = match usize::try_from(next.after(self.oldest)) {
+            Ok(count) => count,
+            Err(_) if planted(Bug::OldAcknowledgementsBelieved) => self.sent,
+            Err(_) => return true, // Overtaken by a later one.
         };
         if count > self.sent {
             return false;
         }
-        if count > 0 {
-            self.drop_oldest(now, count, free);
+        if count > self.acknowledged {
+            for index in self.acknowledged..count {
+                self.under_way_bytes -= self.held[index].bytes;
+            }
+            (self.acknowledged, self.acknowledged_at) = (count, now);
         }
         true
     }
 
-    fn drop_oldest(&mut self, now: Time, count: usize, free: &mut dyn FnMut(M)) {
+    /// How many messages are acknowledged and not let go of yet.
+    pub fn behind(&self) -> usize {
+        self.acknowledged
+    }
+
+    /// Gives everything that is acknowledged to `free`.
+    #[inline]
+    pub fn settle(&mut self, now: Time, free: &mut dyn FnMut(M)) {
+        if self.acknowledged > 0 {
+            self.drop_acknowledged(now, free);
+        }
+    }
+
+    fn drop_acknowledged(&mut self, now: Time, free: &mut dyn FnMut(M)) {
+        let count = core::mem::take(&mut self.acknowledged);
         let (mut bytes, mut latest) = (0, None);
         let mut once = true;
         for _ in 0..count {
@@ -181,13 +219,13 @@ impl<M> Sender<M> {
             free(held.message);
         }
         if let Some(sent_at) = latest.filter(|_| once) {
-            self.path.measured(now.saturating_sub(sent_at));
+            self.path.measured(self.acknowledged_at.saturating_sub(sent_at));
         }
         self.path.carried(bytes);
-        self.under_way_bytes -= bytes;
         self.again_from = self.again_from.saturating_sub(count);
         self.oldest = self.oldest.plus(count);
         self.sent -= count;
+        self.timed = self.timed.saturating_sub(count);
         self.window_end = self.window_end.filter(|end| end.after(self.oldest) > 0);
         self.silence = 0;
         if !planted(Bug::BackoffKept) {
@@ -264,7 +302,8 @@ impl<M> Sender<M> {
     /// Gives everything up.
     pub fn clear(&mut self, free: &mut dyn FnMut(M)) {
         self.held.drain(..).for_each(|held| free(held.message));
-        (self.sent, self.again, self.under_way_bytes, self.deadline) = (0, 0, 0, None);
+        (self.sent, self.timed, self.acknowledged, self.again) = (0, 0, 0, 0);
+        (self.under_way_bytes, self.deadline) = (0, None);
     }
 }
 
@@ -298,11 +337,33 @@ mod tests {
     /// What the sender puts on the wire: which message, and whether it wants an answer.
     fn wire(sender: &mut Sender<[u8; 1]>, now: Time) -> Vec<(u8, bool)> {
         let mut frames = Vec::new();
-        while let Some(outgoing) = sender.next(now) {
+        while let Some(outgoing) = sender.next() {
             assert_eq!(outgoing.serial, Serial::FIRST.plus(outgoing.message[0].into()));
             frames.push((outgoing.message[0], outgoing.answer));
         }
+        sender.went(now);
         frames
+    }
+
+    fn acknowledge(sender: &mut Sender<[u8; 1]>, now: Time, next: Serial) -> bool {
+        let is_believed = sender.acknowledge(now, next);
+        sender.settle(now, &mut drop);
+        is_believed
+    }
+
+    #[test]
+    fn what_is_acknowledged_and_not_let_go_of_is_neither_under_way_nor_sent_again() {
+        let mut sender = sender();
+        assert!(sender.acknowledge(7, Serial::FIRST.plus(3)) && sender.behind() == 3);
+        assert_eq!((sender.held(), sender.under_way(), sender.room()), (1, 1, 0));
+        assert!(!sender.acknowledge(8, Serial::FIRST.plus(5)) && sender.acknowledge(8, Serial::FIRST.plus(1)));
+        let mut freed = Vec::new();
+        sender.settle(50, &mut |[number]| freed.push(number));
+        assert_eq!((freed, sender.behind(), sender.room()), (vec![0, 1, 2], 0, 3));
+        assert_eq!((sender.path().round_trip(), sender.deadline()), (Some(7), Some(150)));
+        sender.push([4], 1);
+        assert_eq!(wire(&mut sender, 60), [(4, false)]);
+        assert!(acknowledge(&mut sender, 67, Serial::FIRST.plus(5)) && sender.deadline().is_none());
     }
 
     #[test]
@@ -316,9 +377,9 @@ mod tests {
             assert!(sender.tick(now));
             assert_eq!(wire(&mut sender, now), [(0, false), (3, true)]);
         }
-        assert!(sender.acknowledge(now, Serial::FIRST.plus(1), &mut drop));
+        assert!(acknowledge(&mut sender, now, Serial::FIRST.plus(1)));
         assert_eq!(sender.deadline(), Some(now + 100));
-        assert!(sender.acknowledge(now, Serial::FIRST.plus(4), &mut drop));
+        assert!(acknowledge(&mut sender, now, Serial::FIRST.plus(4)));
         assert_eq!((sender.deadline(), sender.held()), (None, 0));
     }
 
@@ -350,19 +411,19 @@ mod tests {
         sender.resend(Serial::FIRST.plus(1000), 10);
         assert_eq!(wire(&mut sender, 1), [(3, false)]);
         sender.resend(Serial::FIRST.plus(1), 1);
-        assert!(sender.acknowledge(1, Serial::FIRST.plus(2), &mut drop));
+        assert!(acknowledge(&mut sender, 1, Serial::FIRST.plus(2)));
         assert_eq!(wire(&mut sender, 1), [], "acknowledged meanwhile");
     }
 
     #[test]
     fn acknowledgements_of_what_was_never_sent_change_nothing() {
         let mut sender = sender();
-        assert!(!sender.acknowledge(1, Serial::FIRST.plus(5), &mut drop));
-        assert!(sender.acknowledge(1, Serial::FIRST.plus(2), &mut drop));
-        assert!(sender.acknowledge(1, Serial::FIRST, &mut drop), "an old one is no offence");
+        assert!(!acknowledge(&mut sender, 1, Serial::FIRST.plus(5)));
+        assert!(acknowledge(&mut sender, 1, Serial::FIRST.plus(2)));
+        assert!(acknowledge(&mut sender, 1, Serial::FIRST), "an old one is no offence");
         assert_eq!(sender.held(), 2);
         sender.push([4], 1);
-        assert!(!sender.acknowledge(1, Serial::FIRST.plus(5), &mut drop), "held, but not sent yet");
+        assert!(!acknowledge(&mut sender, 1, Serial::FIRST.plus(5)), "held, but not sent yet");
         assert_eq!(sender.held(), 3);
     }
 
@@ -376,10 +437,10 @@ mod tests {
         sender.resend(Serial::FIRST, 1);
         sender.resend(Serial::FIRST.plus(2), 1);
         assert_eq!(wire(&mut sender, 5), [(0, false), (2, false)]);
-        assert!(sender.acknowledge(30, Serial::FIRST.plus(10), &mut drop));
+        assert!(acknowledge(&mut sender, 30, Serial::FIRST.plus(10)));
         assert_eq!(sender.path().round_trip(), None);
         assert_eq!(wire(&mut sender, 30).len(), 3, "eight and what was acknowledged since, less the six under way");
-        assert!(sender.acknowledge(40, Serial::FIRST.plus(16), &mut drop));
+        assert!(acknowledge(&mut sender, 40, Serial::FIRST.plus(16)));
         assert_eq!(sender.path().round_trip(), Some(40));
     }
 }

@@ -91,6 +91,7 @@ impl Batch {
     }
 
     /// Adds a frame whose parts, at most [`PARTS_MAX`], stay where they are until the batch is cleared. Empty ones are left out.
+    #[inline]
     pub(super) fn add(&mut self, to: u32, way: u32, fragments: bool, parts: &[(*const u8, usize)]) {
         let mut bytes = 0;
         self.frames.push(self.parts.len());
@@ -295,6 +296,7 @@ impl Inbox {
 
     /// The kernel has filled the only buffer asked for with so many bytes, or none. How many were filled, and whether there may be
     /// more.
+    #[inline]
     pub(super) fn filled_single(&mut self, bytes: Option<usize>) -> (usize, bool) {
         self.received[0] = bytes.unwrap_or(0).min(INBOX_BYTES);
         self.filled(usize::from(bytes.is_some()))
@@ -309,6 +311,7 @@ impl Inbox {
         self.filled(count)
     }
 
+    #[inline]
     fn filled(&mut self, count: usize) -> (usize, bool) {
         let is_full = count == self.wanted;
         // A long one is handled while it is in the nearest caches.

@@ -1,6 +1,7 @@
 //! The transport: one endpoint per rank.
 
 use super::batch::Inbox;
+use super::clock::Clock;
 use super::faults::{FaultRates, Faults};
 use super::head::{HEAD_BYTES, is_acknowledgement};
 use super::inbound::{Inbound, Joiner};
@@ -9,7 +10,7 @@ use super::state::{COMPANY_TIME, Event, State, Which};
 use super::wire::{Source, Wire};
 use super::{Config, Counters};
 use crate::error::{Error, Result};
-use crate::sync::brief::{lock, lock_now};
+use crate::sync::brief::{Brief, lock};
 use crate::transport::core::{Armed, Body, Capabilities, Posted, Sink, Token, Transport};
 use crate::transport::packet::{self, PACKET_BYTES_MAX};
 use crate::transport::reliable::Time;
@@ -31,23 +32,17 @@ const LISTEN_BYTES: usize = 16 << 10;
 /// Looks that find nothing between two at the clock: it costs as much as a part of one.
 const CLOCK_LOOKS: u32 = 8;
 
-/// What the clock says that [`Instant`] reads.
-fn nanoseconds() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    1_000_000_000 * now.tv_sec as u64 + now.tv_nsec as u64
-}
-
 /// One rank's end of all its links.
 pub struct Endpoint {
     capabilities: Capabilities,
-    /// Where time begins, by both names of it: differences of `Instant` take as long as the clock itself.
+    clock: Clock,
+    /// When that began.
     epoch: Instant,
-    epoch_ns: u64,
     source: Arc<dyn Source>,
     timer: Arc<SleepTimer>,
     state: Mutex<State>,
-    /// Held by whoever polls.
-    inbound: Mutex<Inbound>,
+    /// Held by whoever polls. Nobody waits for it.
+    inbound: Brief<Inbound>,
     /// Something that may wait was not sent. Written with the state's lock held.
     has_left: AtomicBool,
 }
@@ -79,23 +74,19 @@ impl Endpoint {
             Some(rates) => Box::new(Faults::new(wire, rates, rank)),
             None => wire,
         };
-        let payload_max = config.payload_max;
+        let (payload_max, clock) = (config.payload_max, Clock::start());
         let timer = Arc::new(SleepTimer::new()?);
         let inbound = Inbound { looks: 0, inbox: Inbox::new(), joiner: Joiner::new(payload_max, size) };
         Ok(Endpoint {
             capabilities: Capabilities { lent_min: config.lent_min, ..Capabilities::new(payload_max) },
-            epoch_ns: nanoseconds(),
+            clock,
             epoch: Instant::now(),
-            state: Mutex::new(State::new(me, config, size, wire, source.keeps_bytes(), timer.clone())),
+            state: Mutex::new(State::new(me, clock, config, size, wire, source.keeps_bytes(), timer.clone())),
             timer,
-            inbound: Mutex::new(inbound),
+            inbound: Brief::new(inbound),
             has_left: AtomicBool::new(false),
             source,
         })
-    }
-
-    fn now(&self) -> Time {
-        1000 * (nanoseconds() - self.epoch_ns)
     }
 
     /// A panic of a sink is no reason to stop: it is never called with this lock.
@@ -122,17 +113,17 @@ impl Endpoint {
 
     /// Takes an acknowledgement of this rank, if that is what has come: whoever posts much, one after the other, does not look
     /// meanwhile, and frames that are free are used again while they are in the caches. There is nobody to hear of it then.
-    fn listen(&self, now: Time, to: usize) {
-        let Some(mut inbound) = lock_now(&self.inbound) else { return };
+    fn listen(&self, to: usize) {
+        let Some(mut inbound) = self.inbound.try_lock() else { return };
         let mut state = self.state();
         if !state.is_filling(to) {
             return;
         }
         let is_wanted = |frame: &[u8]| is_acknowledgement(frame, to as u32);
         if let Some(frame) = self.source.receive_short(&mut inbound.inbox, &is_wanted) {
-            state.hear(now, frame);
+            state.hear(self.clock.now(), frame);
             // What it has made room for.
-            state.flush(now, Which::Urgent);
+            state.flush(Which::Urgent);
         }
         self.has_left.store(state.has_dirty(), Ordering::Relaxed);
     }
@@ -237,9 +228,8 @@ impl Transport for Endpoint {
         }
         let is_patient = packet::is_patient(packet);
         let packet = packet::encode(packet, body.len() as u32);
-        let now = self.now();
         let mut state = self.state();
-        let line = state.line(now, to)?;
+        let line = state.line(to)?;
         if let Some(why) = &line.loss {
             return Err(why.error(to));
         }
@@ -253,14 +243,15 @@ impl Transport for Endpoint {
         let is_filling = body.len() >= LISTEN_BYTES && line.is_filling();
         state.mark(to as u32);
         if is_patient {
+            let now = self.clock.now();
             state.look_by(now, now + COMPANY_TIME);
         } else {
-            state.flush(now, Which::Urgent);
+            state.flush(Which::Urgent);
         }
         self.has_left.store(state.has_dirty(), Ordering::Relaxed);
         drop(state);
         if is_filling {
-            self.listen(now, to);
+            self.listen(to);
         }
         Ok(posted)
     }
@@ -270,7 +261,7 @@ impl Transport for Endpoint {
     }
 
     fn poll(&self, sink: &mut dyn Sink) -> bool {
-        let Some(mut inbound) = lock_now(&self.inbound) else { return false };
+        let Some(mut inbound) = self.inbound.try_lock() else { return false };
         let Inbound { inbox, joiner, looks } = &mut *inbound;
         let (mut any, mut has_events) = (false, false);
         for _ in 0..ROUNDS_MAX {
@@ -278,7 +269,7 @@ impl Transport for Endpoint {
             if count == 0 && !self.has_more_to_do(looks) {
                 break;
             }
-            let now = self.now();
+            let now = self.clock.now();
             let mut taking = Taking { endpoint: self, now, state: None, is_quiet: false, any: false };
             for index in 0..count {
                 inbox.datagrams(index).for_each(|frame| taking.take(joiner, frame, sink));
@@ -300,7 +291,7 @@ impl Transport for Endpoint {
                 state.idle.drain(..).for_each(|rank| joiner.rest(rank));
             }
             // In the middle of a conversation answers ride on what this rank says next; they go alone when it looks again.
-            state.flush(now, if count == 0 { Which::All } else { Which::Urgent });
+            state.flush(if count == 0 { Which::All } else { Which::Urgent });
             has_events = !state.events.is_empty();
             self.has_left.store(state.has_dirty(), Ordering::Relaxed);
             // Whoever waits for room may sleep.
@@ -321,8 +312,8 @@ impl Transport for Endpoint {
     }
 
     fn arm(&self) -> Armed {
-        let (now, mut state) = (self.now(), self.state());
-        state.flush(now, Which::All);
+        let (now, mut state) = (self.clock.now(), self.state());
+        state.flush(Which::All);
         let has_event = !state.events.is_empty();
         match state.due {
             Some(due) if now < due && !has_event && self.source.may_sleep() => {
@@ -339,11 +330,11 @@ impl Transport for Endpoint {
     }
 
     fn watch(&self, rank: usize) {
-        let (now, mut state) = (self.now(), self.state());
-        let Ok(line) = state.line(now, rank) else { return };
+        let mut state = self.state();
+        let Ok(line) = state.line(rank) else { return };
         line.link.probe();
         state.mark(rank as u32);
-        state.flush(now, Which::All);
+        state.flush(Which::All);
     }
 
     fn leave(&self) {

@@ -21,7 +21,7 @@ use crate::transport::reliable::serial::Serial;
 
 /// Bytes before the data.
 pub const HEAD_BYTES: usize = 56;
-const MAGIC: u16 = u16::from_le_bytes(*b"hu");
+const MAGIC: [u8; 2] = *b"hu";
 const VERSION: u8 = 1;
 
 const DATA: u8 = 0;
@@ -54,19 +54,22 @@ pub enum What {
 
 impl Head {
     /// Writes the head before the data of a frame, and seals both.
-    pub fn write(&self, frame: &mut [u8], seal: &Seal) {
-        self.put(frame, frame.len() - HEAD_BYTES);
-        let tag = seal.tag(self.number, &frame[TAG_BYTES..]);
-        frame[..TAG_BYTES].copy_from_slice(&tag);
+    #[inline]
+    pub fn write(&self, frame: &mut [u8], seal: &mut Seal) {
+        let data_bytes = frame.len() - HEAD_BYTES;
+        self.put(of_frame(frame), data_bytes);
+        let (tag, rest) = frame.split_at_mut(TAG_BYTES);
+        tag.copy_from_slice(&seal.tag(self.number, rest));
     }
 
     /// Writes the head of a frame that is not sealed, and whose data of so many bytes may lie elsewhere.
     pub fn write_open(&self, head: &mut [u8], data_bytes: usize) {
-        self.put(head, data_bytes);
+        self.put(of_frame(head), data_bytes);
         head[..TAG_BYTES].fill(0);
     }
 
-    fn put(&self, frame: &mut [u8], data_bytes: usize) {
+    #[inline(always)]
+    fn put(&self, head: &mut [u8; HEAD_BYTES], data_bytes: usize) {
         let (kind, serial, count) = match self.what {
             What::Link { body: Body::Data { serial, answer, .. }, part } => {
                 (DATA | flag(ANSWER, answer) | flag(PART, part), serial.0, data_bytes as u32)
@@ -75,24 +78,23 @@ impl Head {
             What::Link { body: Body::Request { first, count }, .. } => (REQUEST, first.0, count),
             What::Farewell => (FAREWELL, 0, 0),
         };
-        frame[16..18].copy_from_slice(&MAGIC.to_le_bytes());
-        frame[18] = VERSION;
-        frame[19] = kind;
-        frame[20..24].copy_from_slice(&self.from.to_le_bytes());
-        frame[24..32].copy_from_slice(&self.life.to_le_bytes());
-        frame[32..40].copy_from_slice(&self.number.to_le_bytes());
-        frame[40..44].copy_from_slice(&self.heard.to_le_bytes());
-        frame[44..48].copy_from_slice(&serial.to_le_bytes());
-        frame[48..52].copy_from_slice(&self.acknowledged.0.to_le_bytes());
-        frame[52..56].copy_from_slice(&count.to_le_bytes());
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let kind = u32::from_le_bytes([MAGIC[0], MAGIC[1], VERSION, kind]);
+        let words =
+            [pair(kind, self.from), self.life, self.number, pair(self.heard, serial), pair(self.acknowledged.0, count)];
+        let (places, _) = head[TAG_BYTES..].as_chunks_mut::<8>();
+        for (place, word) in places.iter_mut().zip(words) {
+            *place = word.to_le_bytes();
+        }
     }
 
     /// Reads the head of what came from the wire; `None` for what is no frame. Nothing of it is true before [`is_sealed`].
+    #[inline]
     pub fn read(frame: &[u8]) -> Option<Head> {
         let head = frame.first_chunk::<HEAD_BYTES>()?;
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-        if head[16..18] != MAGIC.to_le_bytes() || head[18] != VERSION {
+        if head[16..18] != MAGIC || head[18] != VERSION {
             return None;
         }
         let (serial, count, has_data) = (Serial(word(44)), word(52), frame.len() > HEAD_BYTES);
@@ -136,8 +138,14 @@ pub fn is_acknowledgement(frame: &[u8], from: u32) -> bool {
 }
 
 /// Whether a frame was sealed so. It is as long as a head at least.
-pub fn is_sealed(frame: &[u8], number: u64, seal: &Seal) -> bool {
+#[inline]
+pub fn is_sealed(frame: &[u8], number: u64, seal: &mut Seal) -> bool {
     frame.split_first_chunk::<TAG_BYTES>().is_some_and(|(tag, rest)| seal.is_tag(tag, number, rest))
+}
+
+/// Where the head of a frame is, which is as long as a head at least.
+fn of_frame(frame: &mut [u8]) -> &mut [u8; HEAD_BYTES] {
+    frame.first_chunk_mut().expect("a frame has a head")
 }
 
 fn flag(bit: u8, is_set: bool) -> u8 {
@@ -172,17 +180,17 @@ mod tests {
     proptest! {
         #[test]
         fn a_head_comes_back_and_nothing_is_read_in_two_ways(head in head(), noise in proptest::collection::vec((0..HEAD_BYTES, any::<u8>()), 0..4)) {
-            let seal = Seal::new(Some(&[3; 32]), 0, 1, 2);
+            let mut seal = Seal::new(Some(&[3; 32]), 0, 1, 2);
             let mut frame = [0; HEAD_BYTES];
-            head.write(&mut frame, &seal);
+            head.write(&mut frame, &mut seal);
             prop_assert_eq!(Head::read(&frame), Some(head));
-            prop_assert!(is_sealed(&frame, head.number, &seal));
+            prop_assert!(is_sealed(&frame, head.number, &mut seal));
             let before = frame;
             noise.iter().for_each(|(at, value)| frame[*at] = *value);
-            prop_assert_eq!(is_sealed(&frame, head.number, &seal), frame == before);
+            prop_assert_eq!(is_sealed(&frame, head.number, &mut seal), frame == before);
             if let Some(read) = Head::read(&frame) {
                 let mut again = [0; HEAD_BYTES];
-                read.write(&mut again, &seal);
+                read.write(&mut again, &mut seal);
                 prop_assert_eq!(&again[TAG_BYTES..], &frame[TAG_BYTES..]);
             }
             prop_assert_eq!(Head::read(&frame[..HEAD_BYTES - 1]), None);

@@ -51,6 +51,7 @@ impl Joiner {
     }
 
     /// Hands the packets in the data of a frame to the sink.
+    #[inline]
     pub fn take_whole(&mut self, from: u32, data: &[u8], sink: &mut dyn Sink) -> Result<(), Malformed> {
         if self.partial[from as usize].as_ref().is_some_and(|partial| partial.bytes.is_some()) {
             return Err(Malformed);

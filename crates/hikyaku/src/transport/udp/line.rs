@@ -22,6 +22,8 @@ const UNTOLD_MAX: usize = 128;
 const FILLING_MIN: usize = UNTOLD_MAX;
 /// Frames under way from which on short messages wait for company: acknowledgements will come.
 const COMPANY_MIN: usize = 4;
+/// Frames that are acknowledged and kept until the next was sent, at most.
+const BEHIND_MAX: usize = 2;
 
 /// One peer.
 pub struct Line {
@@ -139,6 +141,7 @@ impl Line {
     ///
     /// # Safety
     /// The body can be read.
+    #[inline]
     pub unsafe fn copy(&mut self, packet: &[u8], body: &Body) -> Posted {
         let bytes = packet.len() + body.len();
         let each = self.data_max().min(COPIED_BYTES_MAX);
@@ -181,6 +184,7 @@ impl Line {
 
     /// Whether nothing is lost by sending later: there are only messages that may wait, and acknowledgements of few frames. In a
     /// conversation they ride on what this rank says next.
+    #[inline]
     pub fn can_wait(&self) -> bool {
         (self.is_unhurried || !self.link.has_unsent()) && !self.link.is_pressed(UNTOLD_MAX)
     }
@@ -198,6 +202,7 @@ impl Line {
     }
 
     /// A frame of so many bytes to copy into, of which others follow if it is a part.
+    #[inline]
     fn frame(&mut self, bytes: usize, part: bool) -> Copied {
         let mut memory = self.spare.pop();
         // Others are from before the path was found to take less.
@@ -210,6 +215,7 @@ impl Line {
         Copied::new(memory.unwrap_or_else(|| lines(size_of::<CacheLine>() * Copied::lines(bytes))), bytes, part)
     }
 
+    #[inline]
     fn push(&mut self, piece: Piece, bytes: usize) {
         let pushed = self.link.push(piece, bytes);
         debug_assert!(pushed.is_ok(), "there is room");
@@ -222,9 +228,10 @@ impl Line {
             && matches!(self.link.newest_unsent(), Some(Piece::Copied(last)) if !last.part && last.room() > PACKET_BYTES_MAX)
     }
 
-    /// Puts the next frame into the batch; false if there is none.
-    pub fn stage(&mut self, me: &Myself, now: Time, batch: &mut Batch) -> bool {
-        let Some((acknowledged, said, _)) = self.link.next(now) else { return false };
+    /// Puts the next frame into the batch; false if there is none. [`Line::went`] follows when it was sent.
+    #[inline]
+    pub fn stage(&mut self, me: &Myself, batch: &mut Batch) -> bool {
+        let Some((acknowledged, said, _)) = self.link.next() else { return false };
         let mut head = Head {
             from: me.rank,
             life: me.life,
@@ -240,7 +247,7 @@ impl Line {
             Said::Data { serial, answer, message: Piece::Copied(copied) } => {
                 head.what = link(Said::Data { serial, answer, message: () }, copied.part);
                 let frame = copied.frame();
-                head.write(frame, &self.seal);
+                head.write(frame, &mut self.seal);
                 [(frame.as_ptr(), frame.len()), nowhere, nowhere]
             }
             Said::Data { serial, answer, message: Piece::Lent(span) } => {
@@ -257,18 +264,18 @@ impl Line {
                     // Others may write to the body meanwhile: what is sealed is a copy.
                     let frame = batch.stage(HEAD_BYTES + bytes);
                     lent.copy(offset, &mut frame[HEAD_BYTES..]);
-                    head.write(frame, &self.seal);
+                    head.write(frame, &mut self.seal);
                     [(frame.as_ptr(), frame.len()), nowhere, nowhere]
                 }
             }
             Said::Data { message: Piece::Early { .. }, .. } => return false,
             Said::Acknowledgement { answer } => {
                 head.what = link(Said::Acknowledgement { answer }, false);
-                [head_alone(&head, &self.seal, batch), nowhere, nowhere]
+                [head_alone(&head, &mut self.seal, batch), nowhere, nowhere]
             }
             Said::Request { first, count } => {
                 head.what = link(Said::Request { first, count }, false);
-                [head_alone(&head, &self.seal, batch), nowhere, nowhere]
+                [head_alone(&head, &mut self.seal, batch), nowhere, nowhere]
             }
         };
         let bytes: usize = parts.iter().map(|(_, bytes)| bytes).sum();
@@ -292,13 +299,14 @@ impl Line {
             what: What::Farewell,
         };
         self.number += 1;
-        let frame = head_alone(&head, &self.seal, batch);
+        let frame = head_alone(&head, &mut self.seal, batch);
         batch.add(self.rank, self.way, false, &[frame]);
     }
 
     /// Whether a frame is of this peer and new; it is counted if not.
+    #[inline]
     pub fn admits(&mut self, me: &Myself, head: &Head, frame: &[u8], counters: &mut Counters) -> bool {
-        match &self.opener {
+        match &mut self.opener {
             Some((life, seal)) if *life == head.life => {
                 if !is_sealed(frame, head.number, seal) {
                     counters.forged += 1;
@@ -311,8 +319,8 @@ impl Line {
                 return false;
             }
             None => {
-                let seal = Seal::new(me.secret.as_ref(), head.from, me.rank, head.life);
-                if !is_sealed(frame, head.number, &seal) {
+                let mut seal = Seal::new(me.secret.as_ref(), head.from, me.rank, head.life);
+                if !is_sealed(frame, head.number, &mut seal) {
                     counters.forged += 1;
                     return false;
                 }
@@ -325,6 +333,7 @@ impl Line {
     }
 
     /// Takes a frame that was admitted. Tokens of bodies that are free now go to `completed`.
+    #[inline]
     pub fn hear(&mut self, now: Time, head: &Head, frame: &[u8], completed: &mut dyn FnMut(Token)) -> Heard {
         let What::Link { body, part } = head.what else { return Heard::Farewell };
         let body = match body {
@@ -338,8 +347,7 @@ impl Line {
         if answers {
             self.asked_number = self.number;
         }
-        let Line { link, lent, lent_free, spare, spare_early, .. } = self;
-        let mut free = |piece| release(piece, lent, lent_free, spare, completed);
+        let Line { link, spare_early, .. } = self;
         let keep = |data: &[u8], is_next: bool| {
             (!is_next).then(|| {
                 let mut frame = spare_early.pop().unwrap_or_default();
@@ -348,10 +356,34 @@ impl Line {
                 Piece::Early { frame, part }
             })
         };
-        match link.hear(now, head.acknowledged, body, answers, keep, &mut free) {
+        let heard = match link.hear(now, head.acknowledged, body, answers, keep) {
             Some(Arrival::Passed) => Heard::Data { part, early: link.has_message() },
             _ => Heard::Nothing,
+        };
+        if heard == Heard::Nothing || !self.may_settle_later() {
+            self.settle(now, completed);
         }
+        heard
+    }
+
+    /// Whether nobody notices when what was acknowledged is let go of only after the next frame: in a conversation the sink waits
+    /// for the data that have brought the acknowledgement, and then the peer for that frame.
+    fn may_settle_later(&self) -> bool {
+        self.link.behind() <= BEHIND_MAX && !self.turned_away && self.lent.len() == self.lent_free.len()
+    }
+
+    /// Lets go of what was acknowledged. Tokens of bodies that are free now go to `completed`.
+    #[inline]
+    pub fn settle(&mut self, now: Time, completed: &mut dyn FnMut(Token)) {
+        let Line { link, lent, lent_free, spare, .. } = self;
+        link.settle(now, &mut |piece| release(piece, lent, lent_free, spare, completed));
+    }
+
+    /// Its frames of a batch were sent: now there is time for what was put off.
+    pub fn went(&mut self, now: Time) {
+        self.link.went(now);
+        // Nothing was lent of what may be let go of so late.
+        self.settle(now, &mut |_| debug_assert!(false, "a loan that is over is told of at once"));
     }
 
     /// The next data that came early and whose turn it is.
@@ -392,13 +424,14 @@ impl Line {
     }
 }
 
-fn head_alone(head: &Head, seal: &Seal, batch: &mut Batch) -> (*const u8, usize) {
+fn head_alone(head: &Head, seal: &mut Seal, batch: &mut Batch) -> (*const u8, usize) {
     let frame = batch.stage(HEAD_BYTES);
     head.write(frame, seal);
     (frame.as_ptr(), HEAD_BYTES)
 }
 
 /// Lets go of a piece that was acknowledged.
+#[inline]
 fn release(
     piece: Piece,
     lent: &mut [Option<Lent>],

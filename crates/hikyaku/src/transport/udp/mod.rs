@@ -20,6 +20,8 @@
 //! * Acknowledgements, and messages that nobody is expected to wait for (credits, words that say that something
 //!   was taken), ride on what the rank says next. They go alone when it looks and nothing has come, or when its service thread
 //!   looks. So a hop of a conversation is one call to send and one to receive, and each takes the lock once.
+//! * What the peer need not wait for is done after its frame was sent: letting go of what it has acknowledged, measuring round trips,
+//!   a look at the clock, timers.
 //! * Whoever posts much, one body after the other, takes acknowledgements while it does: what they free is written to again while
 //!   it is in the caches.
 //! * Each of the first peers has a socket that sends to it alone, which saves the kernel a look at its routes; all send to one.
@@ -32,7 +34,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `endpoint` | the transport; `state` is what its lock guards |
+//! | `endpoint` | the transport; `state` is what its lock guards, `clock` tells it the time |
 //! | `line` | one peer; `piece` is what its link holds of messages |
 //! | `head`, `seal`, `replay` | frames on the wire, their authentication (`clmul` does the sums), each once |
 //! | `inbound` | from data in order to packets |
@@ -44,6 +46,7 @@ mod address;
 mod batch;
 #[cfg(target_arch = "x86_64")]
 mod clmul;
+mod clock;
 mod endpoint;
 mod faults;
 mod head;

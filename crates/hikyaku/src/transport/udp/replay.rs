@@ -26,6 +26,7 @@ impl Replay {
     }
 
     /// Whether this number has not come before, as far as is known; from now on it has.
+    #[inline]
     pub fn is_new(&mut self, number: u64) -> bool {
         if number == u64::MAX {
             return false;

@@ -97,9 +97,19 @@ impl Socket {
     }
 
     /// Sends all trains of a batch, and tells `trouble` of those it has trouble with.
+    #[inline]
     pub fn send(&self, batch: &Batch, ways: &[Way], trouble: &mut dyn FnMut(u32, Trouble)) {
         let way = |train: &Train| &ways[train.way as usize];
         let mut rest = batch.trains();
+        // Mostly it is one frame.
+        if let [train] = rest
+            && train.count == 1
+            && !train.fragments
+            && let Some(fd) = way(train).socket()
+            && self.send_frame(way(train), fd, batch.parts(train)).is_ok()
+        {
+            return;
+        }
         while let Some(train) = rest.first() {
             // Those that may be cut into fragments go one by one.
             let goes_along = |other: &Train| !other.fragments && way(other).socket() == way(train).socket();
@@ -201,6 +211,7 @@ impl Socket {
     }
 
     /// Sends a frame by a socket: this one, or that of the way.
+    #[inline]
     fn send_frame(&self, way: &Way, fd: RawFd, parts: &[libc::iovec]) -> std::result::Result<(), Errno> {
         let is_addressed = fd == self.socket.as_raw_fd();
         let [frame] = parts else {

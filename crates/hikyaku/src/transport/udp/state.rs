@@ -1,6 +1,7 @@
 //! What an endpoint's lock guards: the lines to all peers, and what is on its way to the socket and to the sink.
 
 use super::batch::Batch;
+use super::clock::Clock;
 use super::head::Head;
 use super::line::{FRAME_BYTES_SAFE, Heard, Line, Myself};
 use super::wire::{Trouble, Wire};
@@ -37,6 +38,7 @@ const SWALLOWED_MIN: u32 = 4;
 /// See above.
 pub struct State {
     pub me: Myself,
+    clock: Clock,
     config: Config,
     timer: Arc<SleepTimer>,
     wire: Box<dyn Wire>,
@@ -79,6 +81,7 @@ pub enum Event {
 impl State {
     pub fn new(
         me: Myself,
+        clock: Clock,
         config: Config,
         size: usize,
         wire: Box<dyn Wire>,
@@ -87,6 +90,7 @@ impl State {
     ) -> State {
         State {
             me,
+            clock,
             batch: Batch::new(wire.takes_trains()),
             // The kernel counts what surrounds frames too, twice what it was asked for.
             window_max: config.window_max.min(keeps_bytes / 2),
@@ -107,9 +111,9 @@ impl State {
 
     /// The line to a rank, which is made if there is none.
     #[inline]
-    pub fn line(&mut self, now: Time, rank: usize) -> Result<&mut Line> {
+    pub fn line(&mut self, rank: usize) -> Result<&mut Line> {
         if self.lines.get(rank).is_none_or(Option::is_none) {
-            self.open_line(now, rank)?;
+            self.open_line(self.clock.now(), rank)?;
         }
         let size = self.lines.len();
         let Some(line) = self.lines[rank].as_deref_mut() else { return Err(Error::NoSuchRank { rank, size }) };
@@ -160,6 +164,7 @@ impl State {
     }
 
     /// A rank's line may have something to send.
+    #[inline]
     pub fn mark(&mut self, rank: u32) {
         if let Some(line) = self.lines[rank as usize].as_deref_mut()
             && !std::mem::replace(&mut line.is_dirty, true)
@@ -169,7 +174,8 @@ impl State {
     }
 
     /// Sends what lines have to send: all of them, or those for which it would be late otherwise.
-    pub fn flush(&mut self, now: Time, which: Which) {
+    #[inline]
+    pub fn flush(&mut self, which: Which) {
         let mut index = 0;
         while let Some(rank) = self.dirty.get(index).copied() {
             let line = self.lines[rank as usize].as_deref_mut();
@@ -187,16 +193,25 @@ impl State {
                     self.send();
                 }
                 let Some(line) = self.lines[rank as usize].as_deref_mut() else { break };
-                if !line.stage(&self.me, now, &mut self.batch) || line.has_said_all() {
+                if !line.stage(&self.me, &mut self.batch) || line.has_said_all() {
                     break;
                 }
             }
         }
         self.send();
-        // The peer has what it waits for: now there is time.
+        if !self.flushed.is_empty() {
+            self.see_to_flushed();
+        }
+    }
+
+    /// Peers have what they wait for: now there is time, also to look at the clock.
+    fn see_to_flushed(&mut self) {
+        let now = self.clock.now();
         while let Some(rank) = self.flushed.pop() {
-            let due = self.lines[rank as usize].as_deref().and_then(|line| line.link.next_timeout());
-            self.due = earlier(self.due, due);
+            if let Some(line) = self.lines[rank as usize].as_deref_mut() {
+                line.went(now);
+                self.due = earlier(self.due, line.link.next_timeout());
+            }
         }
         if let Some(due) = self.due {
             self.look_by(now, due);
@@ -214,6 +229,7 @@ impl State {
     }
 
     /// Whether nothing is to be done but what can wait until somebody looks and finds nothing.
+    #[inline]
     pub fn is_quiet(&self, now: Time) -> bool {
         let can_wait = |rank: &u32| self.lines[*rank as usize].as_deref().is_none_or(Line::can_wait);
         self.events.is_empty()
@@ -227,6 +243,7 @@ impl State {
         !self.dirty.is_empty()
     }
 
+    #[inline]
     fn send(&mut self) {
         if self.batch.is_empty() {
             return;
@@ -256,6 +273,7 @@ impl State {
     }
 
     /// Takes a datagram; from whom it is, and what became of it.
+    #[inline]
     pub fn hear(&mut self, now: Time, frame: &[u8]) -> (u32, Heard) {
         let nothing = (0, Heard::Nothing);
         let Some(head) = Head::read(frame) else {
@@ -300,8 +318,8 @@ impl State {
 
     /// Whether a rank of the job made a frame: links are not made for others.
     fn is_authentic(&self, head: &Head, frame: &[u8]) -> bool {
-        let seal = super::seal::Seal::new(self.me.secret.as_ref(), head.from, self.me.rank, head.life);
-        super::head::is_sealed(frame, head.number, &seal)
+        let mut seal = super::seal::Seal::new(self.me.secret.as_ref(), head.from, self.me.rank, head.life);
+        super::head::is_sealed(frame, head.number, &mut seal)
     }
 
     /// Data of this rank that came early, and whose turn it is.
@@ -330,6 +348,7 @@ impl State {
             let Some(line) = self.lines[rank as usize].as_deref_mut().filter(|line| line.loss.is_none()) else {
                 continue;
             };
+            line.settle(now, &mut |token| self.events.push_back(Event::Completed(token)));
             if line.link.next_timeout().is_some_and(|at| at <= now) {
                 line.link.tick(now);
                 if line.link.backoff() >= FILTERED_MIN && line.link.path().round_trip().is_none() {
@@ -350,7 +369,9 @@ impl State {
             }
             due = earlier(due, self.lines[rank as usize].as_deref().and_then(|line| line.link.next_timeout()));
         }
-        self.due = due.or(Some(now.saturating_add(picoseconds(self.config.silence))));
+        let due = due.unwrap_or_else(|| now.saturating_add(picoseconds(self.config.silence)));
+        self.due = Some(due);
+        self.look_by(now, due);
     }
 
     /// What was done to reach a rank that cannot be reached.
