@@ -87,6 +87,24 @@ pub fn parts_are_sent_and_received(job: &Job) {
     matching.free().unwrap();
 }
 
+/// What was not sent has not been, so the twin still differs there.
+pub fn changes_that_are_refused_are_sent_later(job: &Job) {
+    let matching = job.matching().unwrap();
+    let (me, nobody) = (job.rank(), job.size());
+    let before = [0u32; 100];
+    let (mut data, mut twin, mut into) = (before, Twin::of(&before), before);
+    data[7] = 1;
+    expect_error!(matching.send_diff(&data, &mut twin, nobody, 0), Error::NoSuchRank { .. });
+    expect_error!(matching.scope(|scope| scope.isend_diff(&data, &mut twin, nobody, 0)), Error::NoSuchRank { .. });
+    assert_eq!(matching.send_diff(&data, &mut twin, me, 0).unwrap(), 1);
+    matching.recv_diff(&mut into, me, 0).unwrap();
+    assert_eq!(into, data);
+    assert_eq!(matching.send_diff(&data, &mut twin, me, 1).unwrap(), 0, "the twin has what was sent");
+    matching.recv_diff(&mut into, me, 1).unwrap();
+    job.barrier().unwrap();
+    matching.free().unwrap();
+}
+
 pub fn wrong_parts_of_messages_are_refused(job: &Job) {
     let matching = job.matching().unwrap();
     let (data, mut into) = ([1u64; 10], [0u64; 10]);
