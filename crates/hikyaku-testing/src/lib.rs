@@ -270,6 +270,7 @@ macro_rules! for_each_case {
             matched_parts {
                 parts_are_sent_and_received: 3,
                 changes_that_are_refused_are_sent_later: 1,
+                a_send_of_parts_that_is_given_up_goes_on: 2,
                 wrong_parts_of_messages_are_refused: 1,
             }
             queues {
