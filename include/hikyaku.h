@@ -337,7 +337,7 @@ int hk_fetch_add_i64(int rank, hk_area area, size_t offset, int64_t value, int64
 int hk_fetch_add_f64(int rank, hk_area area, size_t offset, double value, double *before);
 
 /* Waits until everything this thread has pushed to the rank is there. Does not wait for messages to handlers. Gives HK_ERR_PEER_DEAD if a rank
- * of another host has died. The memory of a dead rank of this host stays while the job has ranks here: what is pushed there arrives, and
+ * of another host has died. Symmetric memory and areas of hk_area_create of a dead rank of this host stay: what is pushed there arrives, and
  * nothing fails. Whoever waits for what that rank is to do is told (hk_wait with `by`, receives, locks, barriers). */
 int hk_flush(int rank);
 
