@@ -285,7 +285,8 @@ int hk_push_start(const void *my_addr, int rank, hk_area area, size_t offset, si
 int hk_pull_start(void *my_addr, int rank, hk_area area, size_t offset, size_t size, hk_transfer *transfer);
 
 /* Start to write (read) parts. What is written is packed at once: `my_addr` is free when the call returns, and the twin is as what was
- * packed. So is the bitmap. Blocks and units that are longer than a packet are read before the call returns. */
+ * packed, and so is the bitmap; after an error the twin is as before. Blocks and units that are longer than a packet are read before the
+ * call returns. */
 int hk_push_stride_start(const void *my_addr, int rank, hk_area area, size_t offset, hk_stride stride, hk_transfer *transfer);
 int hk_pull_stride_start(void *my_addr, int rank, hk_area area, size_t offset, hk_stride stride, hk_transfer *transfer);
 int hk_push_bitmap_start(const void *my_addr, int rank, hk_area area, size_t offset,
@@ -335,7 +336,9 @@ int hk_fetch_add_u32(int rank, hk_area area, size_t offset, uint32_t value, uint
 int hk_fetch_add_i64(int rank, hk_area area, size_t offset, int64_t value, int64_t *before);
 int hk_fetch_add_f64(int rank, hk_area area, size_t offset, double value, double *before);
 
-/* Waits until everything this thread has pushed to the rank is there. Does not wait for messages to handlers. */
+/* Waits until everything this thread has pushed to the rank is there. Does not wait for messages to handlers. Gives HK_ERR_PEER_DEAD if a rank
+ * of another host has died. Symmetric memory and areas of hk_area_create of a dead rank of this host stay: what is pushed there arrives, and
+ * nothing fails. Whoever waits for what that rank is to do is told (hk_wait with `by`, receives, locks, barriers). */
 int hk_flush(int rank);
 
 /* Waits until everything this thread has started is complete at its target: pushes are there, and handlers of messages have run. They
@@ -585,7 +588,7 @@ int hk_irecv(void *into, size_t size, int rank, uint64_t key, uint64_t ignored, 
 
 /* Sends of some bytes of a range, as one message: blocks (of the stride only `block`, `count` and `here` count), marked units as in
  * hk_push_bitmap, or those units that differ from a twin as in hk_push_diff; `sent`, if not null, gets how many. They are packed at once, so
- * the range may change when the call returns. */
+ * the range may change when the call returns. After an error the twin is as before. */
 int hk_isend_stride(const void *data, hk_stride stride, int rank, uint64_t key, hk_request *request);
 int hk_isend_bitmap(const void *data, const uint64_t *bitmap, size_t unit, size_t units, int rank, uint64_t key, hk_request *request);
 int hk_isend_diff(const void *data, size_t size, void *twin, size_t unit, int rank, uint64_t key, size_t *sent, hk_request *request);

@@ -50,13 +50,12 @@ exported! {
         sent: Out<'_, usize>,
         request: Out<'_, Request>,
     ) -> c_int {
-        with_everyone(|job| {
-            // Before the twin is changed.
-            job.recipients(&[rank as usize])?;
+        with_everyone(|_| {
             start(&request, |matching| {
-                let (packed, count) = data.pack_changes(size, twin, unit)?;
+                let send = |packed| Ok(matching.isend_packed(packed, rank as usize, key)?);
+                let (begun, count) = data.send_changes(size, twin, unit, send)?;
                 sent.give(count);
-                Ok(matching.isend_packed(packed, rank as usize, key)?)
+                Ok(begun)
             })
         })
     }

@@ -239,6 +239,7 @@ macro_rules! for_each_case {
                 parts_tell_of_themselves: 2,
                 parts_are_moved_beside_the_program: 3,
                 started_changes_merge: 3,
+                changes_that_cannot_be_started_are_started_later: 2,
                 parts_that_cannot_be_are_refused: 2,
                 parts_of_a_revoked_area_are_refused: 2,
             }
@@ -268,6 +269,8 @@ macro_rules! for_each_case {
             }
             matched_parts {
                 parts_are_sent_and_received: 3,
+                changes_that_are_refused_are_sent_later: 1,
+                a_send_of_parts_that_is_given_up_goes_on: 2,
                 wrong_parts_of_messages_are_refused: 1,
             }
             queues {

@@ -142,7 +142,7 @@ pub mod ffi {
     pub use crate::collective::pending::open_scope;
     pub use crate::counting::RawCountingBarrier;
     pub use crate::lock::RawMutex;
-    pub use crate::matching::{Parts, RawMatching, Request, pack_changes};
+    pub use crate::matching::{Changes, Parts, RawMatching, Request, pack_changes};
     pub use crate::memory::copy::copy_out;
     pub use crate::message::operation::raw::RawMessages;
     pub use crate::ni::{

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// From the top of that list on.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "sync",
     "memory",
     "transport",
@@ -16,6 +16,7 @@ const LAYERS: [&str; 16] = [
     "message",
     "matching",
     "exchange",
+    "packets",
     "passing",
     "collective",
     "task",

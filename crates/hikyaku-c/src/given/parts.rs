@@ -234,14 +234,24 @@ impl Source<'_> {
         Ok(unsafe { parts.pack(data) })
     }
 
-    /// The message of those of `size` bytes that differ from the twin, in units of so many bytes; how many units.
-    pub fn pack_changes(&self, size: usize, twin: Target<'_>, unit: usize) -> Result<(Box<[u8]>, usize), Failure> {
+    /// Has `send` send the message of those of `size` bytes that differ from the twin, in units of so many bytes; what it gives, and how
+    /// many units. The twin is as they are only if it does not fail.
+    pub fn send_changes<R>(
+        &self,
+        size: usize,
+        twin: Target<'_>,
+        unit: usize,
+        send: impl FnOnce(Box<[u8]>) -> Result<R, Failure>,
+    ) -> Result<(R, usize), Failure> {
         let start = self.address(size)?;
         let twin = twin.twin_of(start, size)?;
         let mut data = vec![0; size];
         // SAFETY: the caller's to read.
         unsafe { copy_out(start, &mut data) };
-        Ok(pack_changes(&data, twin, unit)?)
+        let (packed, changes) = pack_changes(&data, twin, unit)?;
+        let sent = send(packed)?;
+        changes.keep(&data, twin);
+        Ok((sent, changes.count))
     }
 }
 

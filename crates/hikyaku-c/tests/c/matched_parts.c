@@ -25,7 +25,9 @@ int main(void) {
     FAILS(HK_ERR_INVALID, hk_isend_bitmap(data, NULL, 8, 10, me, 0, &none));
     FAILS(HK_ERR_INVALID, hk_isend_diff(data, 80, twin, 7, me, 0, NULL, &none));
     FAILS(HK_ERR_INVALID, hk_isend_diff(data, 80, data, 8, me, 0, NULL, &none));
+    data[3] = 1;
     FAILS(HK_ERR_RANK, hk_isend_diff(data, 80, twin, 8, size, 0, NULL, &none));
+    CHECK(twin[3] == 0);
     FAILS(HK_ERR_INVALID, hk_irecv_diff(data, 80, 0, me, 0, 0, &none));
     FAILS(HK_ERR_INVALID, hk_irecv_twin(data, 80, data, me, 0, 0, &none));
     FAILS(HK_ERR_RANK, hk_irecv_bitmap(data, bits, 8, 10, size, 0, 0, &none));

@@ -3,6 +3,8 @@
 use crate::support::expect_error;
 use hikyaku::matching::Source;
 use hikyaku::{Bitmap, Error, Job, Stride, Twin};
+use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Short ones and long ones, the receive first and the send first, each side with parts of its own.
 pub fn parts_are_sent_and_received(job: &Job) {
@@ -84,6 +86,49 @@ pub fn parts_are_sent_and_received(job: &Job) {
             job.barrier().unwrap();
         }
     }
+    matching.free().unwrap();
+}
+
+/// What was not sent has not been, so the twin still differs there.
+pub fn changes_that_are_refused_are_sent_later(job: &Job) {
+    let matching = job.matching().unwrap();
+    let (me, nobody) = (job.rank(), job.size());
+    let before = [0u32; 100];
+    let (mut data, mut twin, mut into) = (before, Twin::of(&before), before);
+    data[7] = 1;
+    expect_error!(matching.send_diff(&data, &mut twin, nobody, 0), Error::NoSuchRank { .. });
+    expect_error!(matching.scope(|scope| scope.isend_diff(&data, &mut twin, nobody, 0)), Error::NoSuchRank { .. });
+    assert_eq!(matching.send_diff(&data, &mut twin, me, 0).unwrap(), 1);
+    matching.recv_diff(&mut into, me, 0).unwrap();
+    assert_eq!(into, data);
+    assert_eq!(matching.send_diff(&data, &mut twin, me, 1).unwrap(), 0, "the twin has what was sent");
+    matching.recv_diff(&mut into, me, 1).unwrap();
+    job.barrier().unwrap();
+    matching.free().unwrap();
+}
+
+/// A long message of parts is packed by its send. One that is given up goes on from that, and not from memory that was freed.
+pub fn a_send_of_parts_that_is_given_up_goes_on(job: &Job) {
+    const LEN: usize = 200_000;
+    let matching = job.matching().unwrap();
+    let peer = 1 - job.rank();
+    let number = |rank: usize, index: usize| (rank * LEN + index) as u64;
+    let data: Vec<u64> = (0..2 * LEN).map(|index| number(job.rank(), index / 2)).collect();
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        matching.scope(|scope| {
+            let _ = scope.isend_stride(&data, Stride::new(1, 2, LEN), peer, 0)?;
+            job.barrier()?;
+            resume_unwind(Box::new("as planned")) as Result<(), Error>
+        })
+    }));
+    assert!(ended.is_err(), "{ended:?}");
+    // What was freed is used again.
+    let other = black_box(vec![u64::MAX; LEN]);
+    let mut into = vec![0; LEN];
+    matching.recv(&mut into, peer, 0).unwrap();
+    assert!(into.iter().enumerate().all(|(index, got)| *got == number(peer, index)));
+    drop(other);
+    job.barrier().unwrap();
     matching.free().unwrap();
 }
 

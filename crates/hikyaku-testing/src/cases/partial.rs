@@ -369,6 +369,37 @@ pub fn parts_are_moved_beside_the_program(job: &Job) {
     job.barrier().unwrap();
 }
 
+/// A port that has as many transfers under way as it can have starts no other: then the twin still differs.
+pub fn changes_that_cannot_be_started_are_started_later(job: &Job) {
+    const OPEN_MAX: usize = 1 << 16;
+    let table = job.symmetric::<u64>(100).unwrap();
+    job.barrier().unwrap();
+    if job.rank() == 0 {
+        let to = table.at(job.size() - 1, 0);
+        let (mine, mut twin) = ([7; 100], Twin::of(&[0; 100]));
+        job.scope(|scope| {
+            // On this host each has ended at once.
+            let pushes: Vec<_> = (0..OPEN_MAX).map(|_| scope.start_push(to, &[1]).unwrap()).collect();
+            let started = match scope.start_push_diff(to, &mine, &mut twin) {
+                Err(Error::Invalid(_)) => {
+                    pushes.into_iter().try_for_each(|push| scope.wait(push))?;
+                    scope.start_push_diff(to, &mine, &mut twin)
+                }
+                started => started,
+            };
+            let (push, count) = started?;
+            assert_eq!(count, 100);
+            scope.wait(push)
+        })
+        .unwrap();
+    }
+    job.barrier().unwrap();
+    if job.rank() == job.size() - 1 {
+        assert_eq!(table.to_vec(), [7; 100]);
+    }
+    job.barrier().unwrap();
+}
+
 /// All ranks change one range at once, by pushes that go on beside the program.
 pub fn started_changes_merge(job: &Job) {
     const LEN: usize = 20_000;

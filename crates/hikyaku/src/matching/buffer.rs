@@ -16,9 +16,35 @@ pub(super) struct Room {
 #[derive(Debug)]
 enum Then {
     /// Its parts are put in their places, from a range's begin on. It is in this buffer if it is long.
-    Unpack { parts: Parts, into: *mut u8, packed: Box<[u8]> },
+    Unpack { parts: Parts, into: *mut u8, packed: Packed },
     /// It is copied to here, too.
     Copy(*mut u8),
+}
+
+/// Memory by its address alone, until this is dropped: transfers write to it, so nobody may have a reference to it meanwhile, as a box has.
+#[derive(Debug)]
+struct Packed(*mut [u8]);
+
+impl Packed {
+    fn new(bytes: usize) -> Packed {
+        Packed(Box::into_raw(vec![0; bytes].into_boxed_slice()))
+    }
+
+    /// Its first bytes.
+    ///
+    /// # Safety
+    /// It has as many, and no transfer writes to it any more.
+    unsafe fn first(&self, bytes: usize) -> &[u8] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.0.cast(), bytes) }
+    }
+}
+
+impl Drop for Packed {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box, and nobody else frees it.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
 }
 
 // SAFETY: whoever has it may write there, whatever the thread.
@@ -36,8 +62,9 @@ impl Room {
     /// # Safety
     /// As for [`Room::new`], for all parts from `into` on.
     pub unsafe fn of_parts(parts: Parts, into: *mut u8) -> Room {
-        let mut packed = vec![0; parts.bytes()].into_boxed_slice();
-        let (start, bytes) = (packed.as_mut_ptr(), packed.len());
+        let bytes = parts.bytes();
+        let packed = Packed::new(bytes);
+        let start = packed.0.cast();
         Room { start, bytes, then: Some(Box::new(Then::Unpack { parts, into, packed })) }
     }
 
@@ -97,8 +124,8 @@ impl Room {
     pub fn finish(&self, bytes: usize) -> Result<()> {
         match self.then.as_deref() {
             None => Ok(()),
-            // SAFETY: no message is longer than the buffer, and the memory is this one's.
-            Some(Then::Unpack { parts, into, packed }) => unsafe { parts.unpack(&packed[..bytes], *into) },
+            // SAFETY: no message is longer than the buffer, it has come, and the memory is this one's.
+            Some(Then::Unpack { parts, into, packed }) => unsafe { parts.unpack(packed.first(bytes), *into) },
             Some(Then::Copy(twin)) => {
                 // SAFETY: as above.
                 unsafe { copy::copy(*twin, self.start, bytes) };

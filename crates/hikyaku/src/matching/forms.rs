@@ -47,10 +47,16 @@ fn pack<T: Pod>(data: &[T], parts: &Parts) -> Data {
     Data::Own(unsafe { parts.pack(data.as_ptr().cast()) })
 }
 
-fn pack_diff<T: Pod>(data: &[T], twin: &mut Twin<T>) -> Result<(Data, usize)> {
+/// Has `send` send what differs from a twin; what it gives, and how many elements they are. The twin is as the data only if nothing has
+/// failed: what was not sent is sent next time.
+#[track_caller]
+fn send_changes<T: Pod, R>(data: &[T], twin: &mut Twin<T>, send: impl FnOnce(Data) -> Result<R>) -> Result<(R, usize)> {
     twin.check_of(data)?;
-    let (packed, count) = pack_changes(bytemuck::cast_slice(data), twin.bytes(), size_of::<T>())?;
-    Ok((Data::Own(packed), count))
+    let (now, before) = (bytemuck::cast_slice(data), twin.bytes());
+    let (packed, changes) = pack_changes(now, before, size_of::<T>())?;
+    let sent = send(Data::Own(packed))?;
+    changes.keep(now, before);
+    Ok((sent, changes.count))
 }
 
 impl Matching<'_> {
@@ -90,8 +96,8 @@ impl Matching<'_> {
         self.send_data(pack(data, &marked(data, bitmap)?), rank, key)
     }
 
-    /// Sends those elements of `data` that differ from its twin, and which they are; how many they were. Then the twin is as `data`.
-    /// Received by [`Matching::recv_diff`].
+    /// Sends those elements of `data` that differ from its twin, and which they are; how many they were. Then the twin is as `data`; after
+    /// an error it is as before, so the next call sends them again. Received by [`Matching::recv_diff`].
     ///
     /// ```
     /// use hikyaku::Twin;
@@ -115,8 +121,7 @@ impl Matching<'_> {
     #[track_caller]
     pub fn send_diff<T: Pod>(&self, data: &[T], twin: &mut Twin<T>, rank: usize, key: u64) -> Result<usize> {
         self.port().enter(&"send_diff");
-        let (packed, count) = pack_diff(data, twin)?;
-        self.send_data(packed, rank, key).map(|()| count)
+        send_changes(data, twin, |packed| self.send_data(packed, rank, key)).map(|((), count)| count)
     }
 
     /// Receives a message into blocks of `into`. One that is shorter fills the first of them.
@@ -209,10 +214,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.begin_send(pack(data, &marked(data, bitmap)?), rank, key)
     }
 
-    /// Starts [`Matching::send_diff`]; how many elements are sent, which were packed when it returns.
+    /// Starts [`Matching::send_diff`]; how many elements are sent, which were packed when it returns. The twin is as `data` then, however
+    /// the send ends.
     ///
     /// # Errors
-    /// As there.
+    /// As there; then the twin is as before.
     pub fn isend_diff<T: Pod>(
         &'scope self,
         data: &[T],
@@ -220,8 +226,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         rank: usize,
         key: u64,
     ) -> Result<(SendHandle, usize)> {
-        let (packed, count) = pack_diff(data, twin)?;
-        Ok((self.begin_send(packed, rank, key)?, count))
+        send_changes(data, twin, |packed| self.begin_send(packed, rank, key))
     }
 
     /// Starts [`Matching::recv_stride`].

@@ -58,6 +58,6 @@ mod wire;
 
 pub use keys::{Keys, Source};
 pub use messages::{Matched, Matching};
-pub use parts::{Parts, pack_changes};
+pub use parts::{Changes, Parts, pack_changes};
 pub use raw::{RawMatching, Request};
 pub use scope::{ReceiveHandle, Scope, SendHandle};

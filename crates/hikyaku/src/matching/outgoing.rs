@@ -363,12 +363,14 @@ impl Mover {
         match (send.slot, send.to) {
             (None, _) => send.data.own(),
             (Some(slot), to) => {
-                // The slot has a copy now, behind which others would wait: it is never free again. It may still have to be announced.
-                send.data = Data::Own(Box::default());
+                // The slot goes on from a copy, behind which others would wait: it is never free again. It may still have to be announced.
+                // What it has of the data, it reads until it was withdrawn, also where this send owns them.
+                let data = std::mem::replace(&mut send.data, Data::Own(Box::default()));
                 send.ended = Some(Ok(()));
                 outgoing.moving.retain(|moving| *moving != id);
                 drop(outgoing);
                 self.carrier.withdraw_send(to, slot);
+                drop(data);
                 self.outgoing.borrow_mut().forget_detached(id);
             }
         }

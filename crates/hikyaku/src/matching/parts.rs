@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::memory::parts::marks::Marks;
-use crate::memory::parts::{copy_blocks, mark_changed, pack_marked, unpack_marked};
-use crate::ni::check_units;
+use crate::memory::parts::{copy_blocks, pack_marked, unpack_marked};
+use crate::ni::{changed_units, check_units, copy_units};
 
 /// Which parts of a range are in a message. Every length is in bytes.
 #[derive(Clone, Debug)]
@@ -116,16 +116,33 @@ impl Parts {
     }
 }
 
-/// The message of those units that differ from what they were, and how many they are. What they were becomes what they are. Fails if they
-/// are no whole number of units.
+/// Which units of a range differ from what they were.
+#[derive(Debug)]
+pub struct Changes {
+    /// How many.
+    pub count: usize,
+    unit: usize,
+    words: Vec<u64>,
+}
+
+impl Changes {
+    /// What they were becomes what they are: the message of them is under way.
+    ///
+    /// # Panics
+    /// If the two are not as long as those that were compared.
+    pub fn keep(&self, now: &[u8], before: &mut [u8]) {
+        copy_units(before, now, self.unit, &self.words);
+    }
+}
+
+/// The message of those units that differ from what they were, and which they are. Fails if they are no whole number of units.
 ///
 /// # Panics
 /// If the two are not as long.
-pub fn pack_changes(now: &[u8], before: &mut [u8], unit: usize) -> Result<(Box<[u8]>, usize)> {
+pub fn pack_changes(now: &[u8], before: &[u8], unit: usize) -> Result<(Box<[u8]>, Changes)> {
     check_units(now.len(), unit)?;
     let units = now.len() / unit;
-    let mut words = vec![0; units.div_ceil(64)];
-    let count = mark_changed(&mut words, now, before, unit);
+    let (words, count) = changed_units(now, before, unit);
     let head = head_bytes(units);
     let mut packed = vec![0; head + count * unit];
     packed[..WORD].copy_from_slice(&(units as u64).to_le_bytes());
@@ -134,8 +151,7 @@ pub fn pack_changes(now: &[u8], before: &mut [u8], unit: usize) -> Result<(Box<[
     }
     // SAFETY: live slices; the message has room for as many units as are marked.
     unsafe { pack_marked(packed[head..].as_mut_ptr(), now.as_ptr(), unit, Marks::new(&words, units)) };
-    before.copy_from_slice(now);
-    Ok((packed.into(), count))
+    Ok((packed.into(), Changes { count, unit, words }))
 }
 
 /// How many units a message of changes has, which was found to be one.
@@ -233,8 +249,10 @@ mod tests {
             let now: Vec<u8> = (0..bytes).map(|index| index as u8).collect();
             let before: Vec<u8> = (0..bytes).map(|index| if bits[index / unit] { !now[index] } else { now[index] }).collect();
             let mut twin = before.clone();
-            let (packed, count) = pack_changes(&now, &mut twin, unit).unwrap();
-            prop_assert_eq!(count, bits.iter().filter(|bit| **bit).count());
+            let (packed, changes) = pack_changes(&now, &twin, unit).unwrap();
+            prop_assert_eq!(changes.count, bits.iter().filter(|bit| **bit).count());
+            prop_assert_eq!(&twin, &before);
+            changes.keep(&now, &mut twin);
             prop_assert_eq!(&twin, &now);
             let parts = Parts::Changes { unit, units: bits.len() };
             prop_assert!(packed.len() <= parts.bytes());

@@ -180,6 +180,9 @@ impl Port {
     /// Waits until everything that this port has pushed to `rank` has arrived. Fails if a push was refused meanwhile.
     /// It does not wait for messages to handlers; [`Port::sync`] does.
     ///
+    /// Fails if a rank of another host has ended. What is mapped of a rank of this host ([`Port::is_mapped`]) stays when that rank ends: what is
+    /// pushed there arrives. Whoever waits for what the rank is to do is told of its end ([`Port::wait_from`], receives, locks, barriers).
+    ///
     /// ```
     /// # hikyaku::local(2, |job| {
     /// let table = job.symmetric::<u32>(4)?;

@@ -1,12 +1,14 @@
 //! Which elements of a range an operation is of, as a value: so one call starts, or tells of, a push or a pull of any shape.
 
 use super::bitmap::Bitmap;
-use super::partial::{RawParts, Units, check_local, pull_parts, push_changes, push_changes_at, push_parts};
+use super::partial::{RawParts, Units, changed_units, check_local, check_units, copy_units, pull_parts, push_parts};
 use super::port::Port;
 use super::stride::Stride;
 use super::transfer::{RawTransfers, Transfer, TransferScope, far_target};
 use super::twin::Twin;
 use crate::error::{Error, Result};
+use crate::memory::copy::copy_out;
+use crate::memory::parts::marks::Marks;
 use crate::ni::reach::place::Place;
 use crate::ni::state::packed::Packed;
 use crate::ni::state::transfer::BY_ADDRESS;
@@ -200,7 +202,8 @@ impl<'scope, 'env> TransferScope<'scope, 'env> {
     }
 
     /// Starts to write what differs from a twin, as [`Port::push_diff`] does; also says how many elements that is. It is packed at once, so
-    /// `data` is free when this returns, and the twin is as `data`: if the transfer fails, the twin has what was not pushed.
+    /// `data` is free when this returns, and the twin is as `data`: if the transfer fails, the twin has what was not pushed. If it is not
+    /// even started, the twin is as before.
     ///
     /// ```
     /// # hikyaku::local(2, |job| {
@@ -234,15 +237,9 @@ impl<'scope, 'env> TransferScope<'scope, 'env> {
         if size_of::<T>() == 0 {
             return Ok((Transfer(None), 0));
         }
-        // Before the twin becomes as the data.
-        port.initiator.may_start(target.rank)?;
-        let mut packed = Packed::new(port.initiator.ni.payload_max(target.rank));
-        let pushed = push_changes(data, twin, |offset, now, shape| {
-            // SAFETY: all units are in a live slice.
-            unsafe { packed.add(offset, shape, now.as_ptr()) };
-            Ok(())
-        })?;
-        Ok((Transfer(start_packed(port, self.number, target, packed)?), pushed))
+        let (started, pushed) =
+            start_changes(port, self.number, target, bytemuck::cast_slice(data), twin.bytes(), size_of::<T>())?;
+        Ok((Transfer(started), pushed))
     }
 }
 
@@ -336,16 +333,13 @@ impl RawStartedParts for Port {
             settle_near(self, to.rank)?;
             return Ok((0, pushed));
         };
-        self.initiator.may_start(target.rank)?;
-        let mut packed = Packed::new(self.initiator.ni.payload_max(target.rank));
-        // SAFETY: the caller's promise; what was seen of it is a live slice.
-        let pushed = unsafe {
-            push_changes_at(data, twin, unit, |offset, seen, shape| {
-                packed.add(offset, shape, seen.as_ptr());
-                Ok(())
-            })?
-        };
-        Ok((start_packed(self, BY_ADDRESS, target, packed)?.unwrap_or(0), pushed))
+        check_units(twin.len(), unit)?;
+        // What is compared, sent, and kept as the twin is the same, whatever peers write meanwhile.
+        let mut seen = vec![0; twin.len()];
+        // SAFETY: the caller's promise.
+        unsafe { copy_out(data, &mut seen) };
+        let (started, pushed) = start_changes(self, BY_ADDRESS, target, &seen, twin, unit)?;
+        Ok((started.unwrap_or(0), pushed))
     }
 
     fn check_flag(&self, to: Place<'_, u8>, flag: Place<'_, u64>) -> Result<()> {
@@ -396,6 +390,26 @@ unsafe fn start_push<T: Pod>(
     // SAFETY: the caller's promise.
     unsafe { packed.add(0, shape, data) };
     start_packed(port, scope, target, packed)
+}
+
+/// Starts a push of those units that differ from a twin, which is as the data when it was started, and not before; how many units.
+fn start_changes(
+    port: &Port,
+    scope: u32,
+    to: Target,
+    data: &[u8],
+    twin: &mut [u8],
+    unit: usize,
+) -> Result<(Option<u64>, usize)> {
+    port.initiator.may_start(to.rank)?;
+    let (words, changed) = changed_units(data, twin, unit);
+    let shape = Shape::Marked { unit, marks: Marks::new(&words, data.len() / unit) };
+    let mut packed = Packed::new(port.initiator.ni.payload_max(to.rank));
+    // SAFETY: all units are in a live slice.
+    unsafe { packed.add(0, &shape, data.as_ptr()) };
+    let started = start_packed(port, scope, to, packed)?;
+    copy_units(twin, data, unit, &words);
+    Ok((started, changed))
 }
 
 /// # Safety
