@@ -48,6 +48,21 @@ int main(void) {
     for (i = 0; i < 4000; i++) CHECK(mine[1000 + i] == pattern(left, i));
     OK(hk_barrier());
 
+    /* By a path of one's own choice. */
+    OK(hk_push_by(HK_PATH_WORD, out, right, data, 3, 8));
+    OK(hk_push_by(HK_PATH_WINDOW, out + 8, right, data, 11, 1000));
+    OK(hk_push_by(HK_PATH_BULK, out + 1008, right, data, 1011, BYTES - 1011));
+    OK(hk_push_by(HK_PATH_WINDOW, NULL, right, data, 0, 0));
+    OK(hk_word(right, flags, 16, 78));
+    OK(hk_wait(flags, 16, HK_EQUAL, 78, left, HK_FOREVER, NULL));
+    for (i = 0; i < BYTES - 3; i++) CHECK(mine[3 + i] == pattern(left, i));
+    FAILS(HK_ERR_INVALID, hk_push_by(HK_PATH_WORD, out, right, data, 0, 9));
+    FAILS(HK_ERR_INVALID, hk_push_by((hk_path)3, out, right, data, 0, 8));
+    FAILS(HK_ERR_INVALID, hk_push_by(HK_PATH_BULK, NULL, right, data, 0, 8));
+    FAILS(HK_ERR_BOUNDS, hk_push_by(HK_PATH_BULK, out, right, data, 1, BYTES));
+    FAILS(HK_ERR_RANK, hk_push_by(HK_PATH_BULK, out, size, data, 0, 8));
+    OK(hk_barrier());
+
     /* Completion status in own memory. */
     OK(hk_push_status(out, right, data, 0, BYTES, flags, 24, 5));
     OK(hk_wait(flags, 24, HK_EQUAL, 5, right, HK_FOREVER, NULL));
