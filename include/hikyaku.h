@@ -173,7 +173,8 @@ int hk_area_size(hk_area area, size_t *bytes);
 int hk_area_create(uint32_t id, size_t bytes, void **memory);
 int hk_area_register(uint32_t id, void *memory, size_t bytes);
 
-/* Removes an area of this rank. When the call returns, no operation on the area is in progress, and peers get HK_ERR_REVOKED.
+/* Removes an area of this rank. When the call returns, no operation on the area is in progress, and peers get HK_ERR_REVOKED; those of
+ * other hosts HK_ERR_REFUSED, since the owner refuses what they have sent: for a push from the next hk_flush or hk_sync.
  * HK_ERR_PINNED if a rank has pinned some of it and is still there: then the area stays. */
 int hk_area_revoke(uint32_t id);
 
