@@ -173,7 +173,8 @@ int hk_area_size(hk_area area, size_t *bytes);
 int hk_area_create(uint32_t id, size_t bytes, void **memory);
 int hk_area_register(uint32_t id, void *memory, size_t bytes);
 
-/* Removes an area of this rank. When the call returns, no operation on the area is in progress, and peers get HK_ERR_REVOKED.
+/* Removes an area of this rank. When the call returns, no operation on the area is in progress, and peers get HK_ERR_REVOKED; those of
+ * other hosts HK_ERR_REFUSED, since the owner refuses what they have sent: for a push from the next hk_flush or hk_sync.
  * HK_ERR_PINNED if a rank has pinned some of it and is still there: then the area stays. */
 int hk_area_revoke(uint32_t id);
 
@@ -210,6 +211,15 @@ int hk_area_unpin(uint32_t id);
 /* Writes `size` bytes. `my_addr` may be reused when the call returns. The bytes are at the target when hk_flush returns, or
  * when the target sees a later word or notification of this thread. */
 int hk_push(const void *my_addr, int rank, hk_area area, size_t offset, size_t size);
+
+/* hk_push by a given path, to compare them; hk_push takes the one that suits the size. HK_ERR_INVALID for more than 8 bytes by
+ * HK_PATH_WORD. The names in brackets are those of DIMMnet-1. */
+typedef enum hk_path {
+    HK_PATH_WORD = 0,   /* all at once, at most 8 bytes (AOTF): one store, or one packet */
+    HK_PATH_WINDOW = 1, /* in windows of 464 bytes (BOTF): through the caches, or in packets of that size */
+    HK_PATH_BULK = 2    /* in bulk (RDMA): as what the caches do not hold, or in packets as long as the network takes */
+} hk_path;
+int hk_push_by(hk_path path, const void *my_addr, int rank, hk_area area, size_t offset, size_t size);
 
 /* Reads `size` bytes. They are there when the call returns. */
 int hk_pull(void *my_addr, int rank, hk_area area, size_t offset, size_t size);
@@ -374,9 +384,11 @@ int hk_pointer_to(int rank, hk_area area, size_t offset, hk_pointer *out);
 int hk_push_indirect(const void *my_addr, int rank, hk_area area, size_t offset, size_t size);
 int hk_pull_indirect(void *my_addr, int rank, hk_area area, size_t offset, size_t size);
 
-/* Every rank has HK_REGISTERS pointers that others name by a number. hk_register_set aims one of this rank's. */
+/* Every rank has HK_REGISTERS pointers that others name by a number. hk_register_set aims one of this rank's, hk_register_get gives
+ * where it leads. A pointer in memory is read and written as any other word, by hk_poll and hk_word. */
 #define HK_REGISTERS 8
 int hk_register_set(int number, hk_pointer pointer);
+int hk_register_get(int number, hk_pointer *out);
 int hk_push_register(const void *my_addr, int rank, int number, size_t size);
 int hk_pull_register(void *my_addr, int rank, int number, size_t size);
 
@@ -507,6 +519,14 @@ int hk_region_read_twin(void *my_addr, hk_region region, void *twin);
 /* Writes `size` bytes to all copies, from `offset` on. HK_ERR_UNREACHABLE if a sharer cannot be reached, which may live on and has not
  * got them; all others have. */
 int hk_region_write(const void *my_addr, hk_region region, size_t offset, size_t size);
+
+/* Writes those of `units` units of `unit` bytes that are marked, as in hk_push_bitmap, to all copies: the first unit is at `my_addr`, and
+ * at `offset` of the region. */
+int hk_region_write_bitmap(const void *my_addr, hk_region region, size_t offset, const uint64_t *bitmap, size_t unit, size_t units);
+
+/* Who has a copy now, the home always: `ranks` gets the first `max` of them, in the order of ranks, and `count`, if not null, how many they
+ * are. This rank need not have subscribed. */
+int hk_region_sharers(hk_region region, int *ranks, size_t max, size_t *count);
 
 /* Writes those units of `unit` bytes that differ from the twin to all copies; `written`, if not null, gets how many they were. Both are as
  * long as the region. Then the twin is as the data. */
@@ -643,6 +663,35 @@ int hk_exchange_recv(void *into, size_t size, int rank, uint64_t tag, uint64_t i
 
 /* 1 if there is such a message, which stays; else 0. */
 int hk_exchange_iprobe(int rank, uint64_t tag, uint64_t ignored, hk_matched *matched);
+
+/* ---- messages by any engine ------------------------------------------------------------------------------------ */
+
+/* The same messages by rank and tag over several engines, so that a program changes its engine by one argument. What all engines
+ * agree on: messages between two ranks under one tag come in the order in which they were sent, and a send may return before its message
+ * is received, but need not. Two ranks that send to each other before they receive may wait forever. All calls: init thread, not in
+ * handlers. */
+typedef enum hk_engine {
+    HK_SLOTS = 0,    /* through a slot for each tag between every two ranks, as fmpl.h: nothing is looked up. Tags are numbers below `slots` */
+    HK_MATCHED = 1,  /* matched by the receiver's handler, as hk_isend and hk_irecv */
+    HK_EXCHANGE = 2, /* through a buffer at each receiver, as hk_exchange_send after hk_exchange_open */
+    HK_PACKETS = 3   /* by packets that a full receiver refuses, as after hk_exchange_open_packets */
+} hk_engine;
+
+/* Prepares them; `slots` is for HK_SLOTS alone. Ends them; messages that nobody has received are gone. The memory of slots stays until
+ * the job ends. Collective: all ranks call them with the same arguments. */
+int hk_passing_open(hk_engine engine, size_t slots);
+int hk_passing_close(void);
+
+/* Sends `size` bytes to `rank` under `tag`. Short messages are mostly copied, so that it returns at once; for a long one it waits until it
+ * was received. HK_ERR_INVALID for a tag that has no slot, here and below. */
+int hk_passing_send(const void *data, size_t size, int rank, uint64_t tag);
+
+/* Receives the next message of `rank` under `tag`; `got`, if not null, gets its size. Waits for `timeout_ms` at most, forever if
+ * negative. HK_ERR_TRUNCATED if it is longer than `size`. */
+int hk_passing_recv(void *into, size_t size, int rank, uint64_t tag, int timeout_ms, size_t *got);
+
+/* Waits for the next message of `rank` under `tag`, which stays; `size` gets its size. */
+int hk_passing_probe(int rank, uint64_t tag, size_t *size);
 
 /* ---- collective calls ----------------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 //! A rod whose ends are kept at two temperatures, cooled until nothing changes (Jacobi's method), with a fuzzy barrier.
 //!
-//! In each step a rank needs one value of each neighbour. It computes its two edges first, pushes them, and says that it has come to the
-//! barrier. Then it computes its interior, which needs nothing of others, and only then waits for them. While there is enough to compute
-//! in between, nobody ever waits.
+//! In each step a rank needs one value of each neighbour. It computes its two edges first, pushes them, and posts that it has come to the
+//! barrier. Then it computes its interior, which needs nothing of others, and only then waits for them. Nothing has to be called in between:
+//! the barrier goes on by itself, so if the interior takes longer than what the ranks are apart, nobody waits.
 //!
 //! ```text
 //! cargo build --release --bins --examples
@@ -38,9 +38,9 @@ const ENDS: [f64; 2] = [100.0, -20.0];
 fn run(cells: usize, steps: usize) -> Result<bool> {
     let job = Job::start()?;
     let (rank, size) = (job.rank(), job.size());
-    let world = job.world()?;
     // What the neighbours' edges are, two of each: those of a step are read while those of the next one come.
     let beside = job.symmetric::<f64>(4)?;
+    let barrier = job.counting_barrier(0)?;
     let mut old = vec![0.0; cells + 2];
     let mut new = old.clone();
     for step in 0..steps {
@@ -61,25 +61,22 @@ fn run(cells: usize, steps: usize) -> Result<bool> {
         if rank + 1 < size {
             job.push(beside.at(rank + 1, next), &[new[cells]])?;
         }
-        job.sync()?;
-        world.scope(|scope| {
-            let barrier = scope.ibarrier()?;
-            for at in 2..cells {
-                new[at] = (old[at - 1] + old[at + 1]) / 2.0;
-            }
-            scope.wait(barrier)
-        })?;
+        barrier.post()?;
+        for at in 2..cells {
+            new[at] = (old[at - 1] + old[at + 1]) / 2.0;
+        }
+        barrier.wait()?;
         std::mem::swap(&mut old, &mut new);
     }
     let mut all = vec![0.0; size * cells];
-    world.gather(&old[1..=cells], &mut all, 0)?;
+    job.world()?.gather(&old[1..=cells], &mut all, 0)?;
     let is_right = rank != 0 || all == alone(size * cells, steps);
     if !is_right {
         eprintln!("jacobi: the rod differs from that of one rank");
     } else if rank == 0 {
         println!("{} cells over {size} ranks after {steps} steps: the same as computed by one rank", size * cells);
     }
-    job.barrier()?;
+    barrier.free()?;
     Ok(is_right)
 }
 

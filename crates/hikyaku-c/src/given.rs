@@ -11,9 +11,9 @@ mod parts;
 
 use crate::error::Failure;
 use crate::message::CMessage;
-use core_hikyaku::ffi::{RawMatching, RawPort, RawTransfers, Request, copy_out};
+use core_hikyaku::ffi::{RawMatching, RawPath, RawPort, RawTransfers, Request, copy_out};
 use core_hikyaku::matching::{self, Keys, Matching};
-use core_hikyaku::{ARGUMENT_COUNT, Area, Arguments, PAYLOAD_MAX, Place, Port};
+use core_hikyaku::{ARGUMENT_COUNT, Area, Arguments, PAYLOAD_MAX, Place, Port, PushPath};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 
@@ -179,6 +179,11 @@ impl<T: Copy> Several<'_, T> {
         Ok(unsafe { std::slice::from_raw_parts(self.0, count) }.to_vec())
     }
 
+    /// Fails for a null pointer, unless there are none.
+    pub fn required(&self, count: usize, what: &'static str) -> Result<(), Failure> {
+        if count == 0 { Ok(()) } else { required(self.0, what) }
+    }
+
     /// Gives one of `count` back.
     pub fn give(&self, index: usize, count: usize, value: T) {
         assert!(index < count, "one of them");
@@ -234,6 +239,13 @@ impl<'a> Source<'a> {
         let data = self.address(size)?;
         // SAFETY: the caller's to read.
         Ok(unsafe { port.push_from(to, data, size) }?)
+    }
+
+    /// Pushes `size` bytes by a given path.
+    pub fn push_by(&self, port: &Port, path: PushPath, to: Place<'_, u8>, size: usize) -> Result<(), Failure> {
+        let data = self.address(size)?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { port.push_by_from(path, to, data, size) }?)
     }
 
     /// Pushes `size` bytes, then a word to the target.

@@ -69,6 +69,15 @@ exported! {
         with_port(|port| Ok(port.set_register(number as usize, Pointer::from_word(pointer))?))
     }
 
+    /// Where a register of this rank leads.
+    pub fn hk_register_get(number: c_int, out: Out<'_, u64>) -> c_int {
+        with_port(|port| {
+            out.required("the pointer to be given")?;
+            out.give(port.register_value(number as usize)?.word());
+            Ok(())
+        })
+    }
+
     /// Remote write to where a register leads.
     pub fn hk_push_register(my_addr: Source<'_>, rank: c_int, number: c_int, size: usize) -> c_int {
         with_port(|port| my_addr.push_through(port, register(rank, number).into(), size))

@@ -30,6 +30,7 @@
 //! | `region` | shared regions |
 //! | `queue` | remote queues |
 //! | `exchange` | message exchange |
+//! | `passing` | messages by an engine that one argument chooses |
 //! | `message` | active messages |
 //! | `wait` | waiting for words and handlers |
 //! | `progress` | threads and a descriptor that serve peers |
@@ -62,6 +63,7 @@ mod numbered;
 mod ompl;
 mod operation;
 mod partial;
+mod passing;
 mod process;
 mod progress;
 mod queue;

@@ -4,7 +4,7 @@ use crate::entry::with_port;
 use crate::error::Failure;
 use crate::given::{Out, Source, Target, exported};
 use crate::handle::Handle;
-use core_hikyaku::{Atomic, AtomicNumber, Port};
+use core_hikyaku::{Atomic, AtomicNumber, Port, PushPath};
 use std::ffi::c_int;
 
 exported! {
@@ -18,6 +18,14 @@ exported! {
     ) -> c_int {
         with_port(|port| {
             area.with_bytes(rank as usize, offset, move |to| my_addr.push(port, to, size))
+        })
+    }
+
+    /// Remote write by a given path.
+    pub fn hk_push_by(path: c_int, my_addr: Source<'_>, rank: c_int, area: Handle, offset: usize, size: usize) -> c_int {
+        with_port(|port| {
+            let path = push_path(path)?;
+            area.with_bytes(rank as usize, offset, move |to| my_addr.push_by(port, path, to, size))
         })
     }
 
@@ -176,6 +184,16 @@ exported! {
     pub fn hk_sync() -> c_int {
         with_port(|port| Ok(port.sync()?))
     }
+}
+
+/// What `hk_path` means.
+fn push_path(path: c_int) -> Result<PushPath, Failure> {
+    Ok(match path {
+        0 => PushPath::Word,
+        1 => PushPath::Window,
+        2 => PushPath::Bulk,
+        _ => return Err(Failure::Choice { what: "hk_path", value: path.into() }),
+    })
 }
 
 /// What `hk_atomic_op` means.

@@ -237,6 +237,7 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
             crate::region::clear();
             crate::queue::clear();
             crate::exchange::clear();
+            crate::passing::clear();
             return Ok(());
         }
     }
@@ -253,6 +254,7 @@ pub fn leave(interface: Interface) -> Result<(), Failure> {
     crate::region::clear();
     crate::queue::clear();
     crate::exchange::clear();
+    crate::passing::clear();
     thread::forsake(epoch);
     drop(running.door);
     // SAFETY: leaked by `start`; the init thread was the only one to use it, and has just let go of it.

@@ -4,9 +4,9 @@
 
 use crate::entry::with_everyone;
 use crate::error::Failure;
-use crate::given::{Out, Source, Target, exported};
+use crate::given::{In, Out, Several, Source, Target, exported};
 use crate::numbered::Numbered;
-use core_hikyaku::ffi::RawRegion;
+use core_hikyaku::ffi::{RawRegion, Units};
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -80,6 +80,33 @@ exported! {
         with_everyone(|job| {
             let region = find(region)?;
             my_addr.write_region(job, &region, offset, size)
+        })
+    }
+
+    /// Writes marked units to all copies.
+    pub fn hk_region_write_bitmap(
+        my_addr: Source<'_>,
+        region: Region,
+        offset: usize,
+        bitmap: In<'_, u64>,
+        unit: usize,
+        units: usize,
+    ) -> c_int {
+        with_everyone(|job| {
+            let (region, words) = (find(region)?, &bitmap.bitmap(unit, units)?);
+            my_addr.write_region_marked(job, &region, offset, Units { unit, units, words })
+        })
+    }
+
+    /// Who shares it.
+    pub fn hk_region_sharers(region: Region, ranks: Several<'_, c_int>, max: usize, count: Out<'_, usize>) -> c_int {
+        with_everyone(|job| {
+            let sharers = find(region)?.sharers(job)?;
+            let listed = sharers.len().min(max);
+            ranks.required(listed, "the ranks to be given")?;
+            (0..listed).for_each(|index| ranks.give(index, listed, sharers[index] as c_int));
+            count.give(sharers.len());
+            Ok(())
         })
     }
 

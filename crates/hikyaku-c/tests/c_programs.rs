@@ -135,6 +135,12 @@ fn message_exchange() {
 }
 
 #[test]
+fn messages_by_each_engine() {
+    alone("passing.c");
+    job("passing.c", &[2, 3]);
+}
+
+#[test]
 fn regions() {
     alone("regions.c");
     job("regions.c", &[2, 4]);

@@ -5,7 +5,9 @@ mod networks;
 use crate::bench::size;
 use hikyaku::launch::{Bind, Launcher};
 use hikyaku::message::EAGER_MAX;
-use hikyaku::{Job, PAYLOAD_MAX};
+use hikyaku::spi::udp;
+use hikyaku::{Job, PAYLOAD_MAX, PushPath};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 /// Print what hikyaku found on this machine, and which mechanism it uses for each operation, and why.
@@ -68,6 +70,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     for (bytes, way) in &facts.copies {
         line(&format!("  from {} on", size(*bytes)), way);
     }
+    explain_pushes(&facts.copies);
     line(
         "registered memory, push/pull",
         match direct {
@@ -97,6 +100,38 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     crate::tune::explain(arguments.ranks, crowded).iter().for_each(|(name, text)| line(name, text));
     Ok(ExitCode::SUCCESS)
 }
+
+/// The three ways of a push, and from how many bytes on each is taken.
+fn explain_pushes(copies: &[(usize, &str)]) {
+    let window = PushPath::WINDOW_BYTES;
+    let packet = udp::Config::unsealed(SocketAddr::from(([0, 0, 0, 0], 0))).payload_max;
+    line(
+        "a push goes",
+        "by its size; push_by and hk_push_by take one of these ways, bench --only indirect compares them",
+    );
+    line(&format!("  up to {} bytes: at once", PushPath::WORD_BYTES), "one store, or between hosts one packet");
+    line(
+        "  longer: in windows",
+        &format!(
+            "through the caches, uncut: {window} bytes at a time only if asked for, since one long copy costs less"
+        ),
+    );
+    let (from, why) = match copies.last() {
+        Some((bytes, _)) if *bytes > SHORT_COPY_MAX => (
+            format!("  from {} on: in bulk", size(*bytes)),
+            "as what the caches do not hold, measured: a copy that is as long waits for memory",
+        ),
+        _ => ("  longer: in bulk".into(), "all copies are alike on this processor"),
+    };
+    line(&from, why);
+    line(
+        "  between hosts, in bulk",
+        &format!("from {} bytes on: packets of up to {} (udp)", PushPath::WORD_BYTES + 1, size(packet)),
+    );
+}
+
+/// A copy of so many bytes is in the caches of any processor.
+const SHORT_COPY_MAX: usize = 64 << 10;
 
 /// One rank of the probing job: rank 0 says how it reaches the private memory of the last rank.
 pub fn probe_rank() -> Result<ExitCode, String> {

@@ -183,7 +183,9 @@ fn options_of_the_program_are_its_own() {
 fn info_and_help_say_what_they_should() {
     let info = Command::new(HIKYAKU).args(["info", "-n", "3"]).output().unwrap();
     assert!(info.status.success(), "{}", err(&info));
-    for word in ["mapped memory", "process_vm_readv", "barrier", "binding"] {
+    for word in
+        ["at once", "in windows", "464 bytes", "in bulk", "mapped memory", "process_vm_readv", "barrier", "binding"]
+    {
         assert!(out(&info).contains(word), "{}", out(&info));
     }
     let networks = |name: &str, value: &str| out(&Command::new(HIKYAKU).arg("info").env(name, value).output().unwrap());

@@ -146,8 +146,8 @@ pub mod ffi {
     pub use crate::memory::copy::copy_out;
     pub use crate::message::operation::raw::RawMessages;
     pub use crate::ni::{
-        ByteParts, Namer, RawIndirect, RawMulticast, RawParts, RawPins, RawPort, RawStartedParts, RawTransfers, Units,
-        at_work, name_calls_by, port_count, stand_by,
+        ByteParts, Namer, RawIndirect, RawMulticast, RawParts, RawPath, RawPins, RawPort, RawStartedParts,
+        RawTransfers, Units, at_work, name_calls_by, port_count, stand_by,
     };
     pub use crate::queue::{Popped, RawQueue};
     pub use crate::region::RawRegion;

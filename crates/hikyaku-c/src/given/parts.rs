@@ -180,6 +180,19 @@ impl Source<'_> {
         Ok(unsafe { region.write_from(job, offset, data, size) }?)
     }
 
+    /// Writes marked units to all copies, from an offset on.
+    pub fn write_region_marked(
+        &self,
+        job: &Job,
+        region: &RawRegion,
+        offset: usize,
+        marked: Units<'_>,
+    ) -> Result<(), Failure> {
+        let data = self.address(marked.unit.saturating_mul(marked.units))?;
+        // SAFETY: the caller's to read.
+        Ok(unsafe { region.write_marked_from(job, offset, data, marked) }?)
+    }
+
     /// Writes those bytes that differ from the twin to all copies, in units of so many bytes; how many units.
     pub fn write_region_diff(
         &self,

@@ -50,6 +50,7 @@ static void everything_gives(int code) {
     FAILS(code, hk_area_wait_unpinned(1, 1));
     FAILS(code, hk_area_unpin(1));
     FAILS(code, hk_push(data, 0, area, 0, 8));
+    FAILS(code, hk_push_by(HK_PATH_WORD, data, 0, area, 0, 8));
     FAILS(code, hk_pull(data, 0, area, 0, 8));
     FAILS(code, hk_word(0, area, 0, 1));
     FAILS(code, hk_push_notify(data, 0, area, 0, 8, area, 0, 1));
@@ -58,6 +59,7 @@ static void everything_gives(int code) {
     FAILS(code, hk_push_indirect(&word, 0, area, 0, 8));
     FAILS(code, hk_pull_indirect(&word, 0, area, 0, 8));
     FAILS(code, hk_register_set(0, 0));
+    FAILS(code, hk_register_get(0, &word));
     FAILS(code, hk_push_register(&word, 0, 0, 8));
     FAILS(code, hk_pull_register(&word, 0, 0, 8));
     FAILS(code, hk_chain_create(1, NULL, 0, &word));
@@ -91,6 +93,8 @@ static void everything_gives(int code) {
     FAILS(code, hk_region_read(NULL, region, 0, 0));
     FAILS(code, hk_region_read_twin(NULL, region, NULL));
     FAILS(code, hk_region_write(NULL, region, 0, 0));
+    FAILS(code, hk_region_write_bitmap(NULL, region, 0, &bits, 1, 0));
+    FAILS(code, hk_region_sharers(region, NULL, 0, NULL));
     FAILS(code, hk_region_write_diff(NULL, region, NULL, 1, NULL));
     FAILS(code, hk_region_refresh(NULL, region, NULL, 1, NULL));
     FAILS(code, hk_queue_create(0, 8, 8, &queue));
@@ -104,6 +108,11 @@ static void everything_gives(int code) {
     FAILS(code, hk_exchange_send(NULL, 0, 0, 0));
     FAILS(code, hk_exchange_recv(NULL, 0, 0, 0, 0, 1, NULL));
     FAILS(code, hk_exchange_iprobe(0, 0, 0, NULL));
+    FAILS(code, hk_passing_open(HK_EXCHANGE, 0));
+    FAILS(code, hk_passing_close());
+    FAILS(code, hk_passing_send(NULL, 0, 0, 0));
+    FAILS(code, hk_passing_recv(NULL, 0, 0, 0, 1, NULL));
+    FAILS(code, hk_passing_probe(0, 0, NULL));
     FAILS(code, hk_matching_open());
     FAILS(code, hk_matching_close());
     FAILS(code, hk_isend(data, 8, 0, 1, &request));

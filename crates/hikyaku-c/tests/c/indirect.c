@@ -25,6 +25,10 @@ int main(void) {
     OK(hk_pointer_to(me, own, (size_t)(8 * (100 + me)), &aim));
     OK(hk_word(me, pointers, 16, aim));
     OK(hk_register_set(3, aim));
+    OK(hk_register_get(3, &chain));
+    CHECK(chain == aim);
+    OK(hk_register_get(4, &chain));
+    CHECK(chain == 0);
     OK(hk_barrier());
     packed[0] = 1000.5 + me, packed[1] = 2000.5 + me;
     OK(hk_push_indirect(packed, next, pointers, 16, 16));
@@ -69,6 +73,8 @@ int main(void) {
     FAILS(HK_ERR_INVALID, hk_push_register(packed, next, HK_REGISTERS, 8));
     FAILS(HK_ERR_INVALID, hk_push_register(packed, next, -1, 8));
     FAILS(HK_ERR_INVALID, hk_register_set(HK_REGISTERS, zero));
+    FAILS(HK_ERR_INVALID, hk_register_get(HK_REGISTERS, &zero));
+    FAILS(HK_ERR_INVALID, hk_register_get(0, NULL));
     FAILS(HK_ERR_RANK, hk_push_register(packed, size, 0, 8));
     FAILS(HK_ERR_BOUNDS, hk_push_indirect(packed, next, pointers, 32, 8));
     FAILS(HK_ERR_BOUNDS, hk_pointer_to(me, own, sizeof matrix + 1, &aim));

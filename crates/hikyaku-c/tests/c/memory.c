@@ -9,7 +9,7 @@ int main(void) {
     static unsigned char out[BYTES], in[BYTES];
     static const size_t sizes[] = {0, 1, 3, 7, 8, 9, 16, 17, 64, 100, 1000, 1023, 1024, 4097, 99000};
     hk_area data, flags;
-    unsigned char *mine;
+    unsigned char *mine, *theirs;
     uint64_t before, value, *words;
     size_t i, s, bytes;
     int me, size, right, left;
@@ -48,6 +48,21 @@ int main(void) {
     for (i = 0; i < 4000; i++) CHECK(mine[1000 + i] == pattern(left, i));
     OK(hk_barrier());
 
+    /* By a path of one's own choice. */
+    OK(hk_push_by(HK_PATH_WORD, out, right, data, 3, 8));
+    OK(hk_push_by(HK_PATH_WINDOW, out + 8, right, data, 11, 1000));
+    OK(hk_push_by(HK_PATH_BULK, out + 1008, right, data, 1011, BYTES - 1011));
+    OK(hk_push_by(HK_PATH_WINDOW, NULL, right, data, 0, 0));
+    OK(hk_word(right, flags, 16, 78));
+    OK(hk_wait(flags, 16, HK_EQUAL, 78, left, HK_FOREVER, NULL));
+    for (i = 0; i < BYTES - 3; i++) CHECK(mine[3 + i] == pattern(left, i));
+    FAILS(HK_ERR_INVALID, hk_push_by(HK_PATH_WORD, out, right, data, 0, 9));
+    FAILS(HK_ERR_INVALID, hk_push_by((hk_path)3, out, right, data, 0, 8));
+    FAILS(HK_ERR_INVALID, hk_push_by(HK_PATH_BULK, NULL, right, data, 0, 8));
+    FAILS(HK_ERR_BOUNDS, hk_push_by(HK_PATH_BULK, out, right, data, 1, BYTES));
+    FAILS(HK_ERR_RANK, hk_push_by(HK_PATH_BULK, out, size, data, 0, 8));
+    OK(hk_barrier());
+
     /* Completion status in own memory. */
     OK(hk_push_status(out, right, data, 0, BYTES, flags, 24, 5));
     OK(hk_wait(flags, 24, HK_EQUAL, 5, right, HK_FOREVER, NULL));
@@ -62,7 +77,11 @@ int main(void) {
 
     /* Addresses of the neighbour's memory. */
     CHECK(hk_address(me, data, 7) == mine + 7);
-    CHECK(*(unsigned char *)hk_address(right, data, 7) == pattern(me, 7));
+    theirs = hk_address(right, data, 7);
+    if (theirs)
+        CHECK(*theirs == pattern(me, 7));
+    else
+        SAYS("on another host");
     CHECK(hk_address(right, data, BYTES) == NULL && hk_address(size, data, 0) == NULL);
     OK(hk_barrier());
 

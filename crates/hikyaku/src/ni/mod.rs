@@ -38,7 +38,7 @@ pub use face::indirect::{RawIndirect, Register, Through};
 pub use face::multicast::{RawMulticast, Recipients};
 pub use face::partial::{RawParts, Units};
 pub use face::parts::{ByteParts, Parts, RawStartedParts};
-pub use face::path::PushPath;
+pub use face::path::{PushPath, RawPath};
 pub use face::pin::{Pinned, RawPins};
 pub use face::port::Port;
 pub use face::prepared::PreparedPush;

@@ -51,6 +51,7 @@ pub enum Engine {
 /// ```
 #[derive(Debug)]
 pub struct MessagePassing<'j> {
+    job: &'j Job,
     by: By<'j>,
 }
 
@@ -75,11 +76,26 @@ impl Job {
             Engine::Exchange => By::Exchange(Box::new(self.exchange_with(Buffers::of(self.size()))?)),
             Engine::Packets => By::Packets(self.packets()?),
         };
-        Ok(MessagePassing { by })
+        Ok(MessagePassing { job: self, by })
     }
 }
 
 impl MessagePassing<'_> {
+    /// Ends it. All ranks call it together, and with it give up messages that nobody has received. The memory of slots stays until the
+    /// job ends; all other memory is freed.
+    ///
+    /// # Errors
+    /// If a rank has ended: then nothing is freed before the job ends.
+    #[track_caller]
+    pub fn free(self) -> Result<()> {
+        match self.by {
+            By::Slots(_) => self.job.barrier(),
+            By::Matched(matching) => matching.free(),
+            By::Exchange(exchange) => exchange.free(),
+            By::Packets(packets) => packets.free(),
+        }
+    }
+
     /// Sends a message to `rank` under `tag`. Short ones are mostly copied, so that it returns at once; for a long one it waits until it
     /// was received.
     ///

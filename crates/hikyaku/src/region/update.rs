@@ -37,6 +37,16 @@ impl RawRegion {
         self.update(job, |to| job.multicast_units(to, (&self.copies, offset), data, marked))
     }
 
+    /// [`RawRegion::write_marked`] of memory that no slice can stand for, since peers may change it meanwhile.
+    ///
+    /// # Safety
+    /// As many bytes as there are units, marked or not, can be read.
+    pub unsafe fn write_marked_from(&self, job: &Job, offset: usize, data: *const u8, marked: Units<'_>) -> Result<()> {
+        self.check_range(offset, marked.unit.saturating_mul(marked.units))?;
+        // SAFETY: the caller's promise.
+        self.update(job, |to| unsafe { job.multicast_marked_from(to, (&self.copies, offset), data, marked) })
+    }
+
     /// Writes the units of the whole region that differ from a twin to all copies; how many they were. Then the twin is as `data`.
     pub fn write_diff(&self, job: &Job, data: &[u8], twin: &mut [u8], unit: usize) -> Result<usize> {
         self.check_whole(data.len(), twin.len())?;

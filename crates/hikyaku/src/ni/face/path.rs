@@ -56,25 +56,43 @@ impl Port {
     /// .for_each(Result::unwrap);
     /// ```
     pub fn push_by<T: Pod>(&self, path: PushPath, to: Place<'_, T>, data: &[T]) -> Result<()> {
-        let bytes: &[u8] = bytemuck::cast_slice(data);
-        if path == PushPath::Word && bytes.len() > PushPath::WORD_BYTES {
-            return Err(Error::Invalid(format!("{} bytes do not go at once, but at most 8", bytes.len())));
+        // SAFETY: a live slice.
+        unsafe { self.push_by_from(path, to, data.as_ptr(), data.len()) }
+    }
+}
+
+/// Pushes by a given path from local memory that no slice can stand for, since peers may change it meanwhile.
+pub trait RawPath: sealed::Sealed {
+    /// [`Port::push_by`] from `len` elements at `data`.
+    ///
+    /// # Safety
+    /// They can be read.
+    unsafe fn push_by_from<T: Pod>(&self, path: PushPath, to: Place<'_, T>, data: *const T, len: usize) -> Result<()>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Port {}
+}
+
+impl RawPath for Port {
+    unsafe fn push_by_from<T: Pod>(&self, path: PushPath, to: Place<'_, T>, data: *const T, len: usize) -> Result<()> {
+        let (data, bytes): (*const u8, usize) = (data.cast(), len * size_of::<T>());
+        if path == PushPath::Word && bytes > PushPath::WORD_BYTES {
+            return Err(Error::Invalid(format!("{bytes} bytes do not go at once, but at most 8")));
         }
         let by = &self.initiator;
         by.tick();
-        let reach = by.ni.resolve(to, data.len())?;
-        for (number, piece) in bytes.chunks(path.piece(bytes.len())).enumerate() {
-            let skipped = number * path.piece(bytes.len());
-            match &reach {
-                // SAFETY: found for all of the data, of which this is a part; a live slice.
-                Reach::Pointer(target) => unsafe {
-                    copy::copy_part(path == PushPath::Bulk, target.add(skipped), piece.as_ptr(), piece.len());
-                },
-                // SAFETY: a live slice.
-                Reach::Area(area, offset) => unsafe {
-                    by.push_area(area, offset + skipped, piece.as_ptr(), piece.len(), None)?;
-                },
-                Reach::Far(target) => by.push_routed(target.plus(skipped), Data::from(piece), None)?,
+        let reach = by.ni.resolve(to, len)?;
+        for start in (0..bytes).step_by(path.piece(bytes)) {
+            let (piece, length) = (data.wrapping_add(start), path.piece(bytes).min(bytes - start));
+            // SAFETY: the caller's promise, of which this is a part; the target was found for all of it.
+            unsafe {
+                match &reach {
+                    Reach::Pointer(target) => copy::copy_part(path == PushPath::Bulk, target.add(start), piece, length),
+                    Reach::Area(area, offset) => by.push_area(area, offset + start, piece, length, None)?,
+                    Reach::Far(target) => by.push_routed(target.plus(start), Data::shared(piece, length), None)?,
+                }
             }
         }
         Ok(())
