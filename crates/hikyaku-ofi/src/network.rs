@@ -4,7 +4,6 @@ use crate::choice;
 use crate::datagrams::{self, Datagrams, Sending};
 use crate::endpoint::Endpoint;
 use crate::library::Kind;
-use crate::memory::REACHES_MAX;
 use crate::port::Port;
 use crate::state::{LONG_COUNT, RECEIVE_COUNT, SHORT_COUNT, State};
 use hikyaku::spi::{Members, Network, Opened, Transport, udp};
@@ -26,7 +25,7 @@ impl Network for Ofi {
     fn open(&self, host: IpAddr) -> Result<Box<dyn Opened>> {
         let kind = self.kind.map_or_else(choice::kind, Ok)?;
         let frames = match kind {
-            Kind::Reliable => SHORT_COUNT + LONG_COUNT + RECEIVE_COUNT + REACHES_MAX,
+            Kind::Reliable => SHORT_COUNT + LONG_COUNT + RECEIVE_COUNT,
             Kind::Datagram => datagrams::SEND_COUNT + datagrams::RECEIVE_COUNT,
         };
         Ok(Box::new(Waiting { kind, port: Port::open(choice::best(host, kind)?, frames)? }))

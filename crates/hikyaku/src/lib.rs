@@ -159,6 +159,7 @@ pub mod ffi {
 #[doc(hidden)]
 pub mod spi {
     pub use crate::job::address_of_this_host;
+    pub use crate::sync::signals::without_signals;
     pub use crate::transport::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport};
     pub use crate::transport::loopback;
     pub use crate::transport::network::{Members, Network, Opened, SECRET_BYTES, install};
