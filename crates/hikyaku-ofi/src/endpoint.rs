@@ -130,6 +130,9 @@ impl Endpoint {
             polling.looks = polling.looks.wrapping_add(1);
             if polling.looks.is_multiple_of(CLOCK_LOOKS) {
                 state.tick(Instant::now());
+                // libfabric takes one connection at a time, when it is asked this. Else it does so every 10 ms, as long as completions
+                // are asked for: too slow where strangers come in crowds.
+                state.may_sleep();
             }
         }
         ready
