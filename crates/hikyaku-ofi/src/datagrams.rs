@@ -117,7 +117,6 @@ impl State {
                 Completion::Failed { frame, is_receive: true, .. } => self.receive_into(frame),
                 // A link notices what is lost.
                 Completion::Sent(frame) | Completion::Failed { frame, .. } => self.frames.give_back(frame),
-                Completion::Transferred(..) => (),
             }
         }
         self.completions = completions;

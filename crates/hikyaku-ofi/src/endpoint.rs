@@ -3,15 +3,15 @@
 use crate::head::head_bytes;
 use crate::lent::Frame;
 use crate::link::ASK_AFTER;
+use crate::sleep::Sleep;
 use crate::state::{PAYLOAD_MAX, Ready, State};
 use hikyaku::spi::{
     Armed, Body, Capabilities, Packet, Posted, RemoteMemory, Sink, SleepTimer, Token, Transport, decode, encode,
     is_patient,
 };
 use hikyaku::{Error, Result};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// Messages that a poll hands out at most.
@@ -30,11 +30,8 @@ pub struct Endpoint {
     state: Mutex<State>,
     /// Held by whoever polls.
     polling: Mutex<Polling>,
-    /// That of the completion queue, which belongs to libfabric.
-    descriptor: OwnedFd,
+    sleep: Arc<Sleep>,
     timer: SleepTimer,
-    /// Nobody sleeps on the descriptor any more; see [`Endpoint::arm`].
-    is_watched_by_time: AtomicBool,
     /// Where its time begins.
     epoch: Instant,
     reaches_memory: bool,
@@ -73,15 +70,12 @@ impl Endpoint {
     /// # Errors
     /// When there is no descriptor left.
     pub fn new(state: State) -> Result<Endpoint> {
-        let descriptor = rustix::io::fcntl_dupfd_cloexec(state.port.descriptor(), 3)
-            .map_err(|errno| Error::System { call: "fcntl", errno: errno.raw_os_error() })?;
-        let reaches_memory = state.port.offer().reaches_memory();
+        let (sleep, reaches_memory) = (state.sleep.clone(), state.port.offer().reaches_memory());
         Ok(Endpoint {
             state: Mutex::new(state),
             polling: Mutex::default(),
-            descriptor,
+            sleep,
             timer: SleepTimer::new()?,
-            is_watched_by_time: AtomicBool::new(false),
             epoch: Instant::now(),
             reaches_memory,
         })
@@ -144,6 +138,9 @@ impl Endpoint {
             polling.looks = polling.looks.wrapping_add(1);
             if polling.looks.is_multiple_of(CLOCK_LOOKS) {
                 state.tick(Instant::now());
+                // libfabric takes one connection at a time, when it is asked this. Else it does so every 10 ms, as long as completions
+                // are asked for: too slow where strangers come in crowds.
+                state.may_sleep();
             }
         }
         ready
@@ -199,22 +196,14 @@ impl Transport for Endpoint {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        (!self.is_watched_by_time.load(Ordering::Relaxed)).then(|| self.descriptor.as_fd())
+        Some(self.sleep.as_fd())
     }
 
     fn arm(&self) -> Armed {
         let mut state = self.state();
         let now = Instant::now();
         let (is_expecting, has_due) = state.tick(now);
-        if state.is_ready() {
-            return Armed::Ready;
-        }
-        // libfabric 1.17 asks the connections of those who have left, which it has freed, whether one may sleep (`fi_trywait`).
-        if state.has_lost_any() {
-            self.is_watched_by_time.store(true, Ordering::Relaxed);
-            return Armed::Until(Some(now + RETRY_AFTER));
-        }
-        if !state.port.may_sleep() {
+        if state.is_ready() || !state.may_sleep() {
             return Armed::Ready;
         }
         let until = match (has_due, is_expecting) {

@@ -11,9 +11,11 @@ mod link;
 mod memory;
 mod network;
 mod object;
+mod opening;
 mod port;
 mod reach;
 mod remote;
+mod sleep;
 mod state;
 #[doc(hidden)]
 pub mod sys;

@@ -1,13 +1,17 @@
 //! Memory that ranks reach of each other: what is registered here, and transfers under way. Part of what the endpoint's lock guards.
 
 use crate::object::{Region, base};
-use crate::reach::{BY_PEERS, Reach, Started, Way};
+use crate::opening::Opening;
+use crate::reach::{BY_PEERS, Over, Reach, Started, Way};
 use crate::state::{Ready, State};
 use hikyaku::Result;
 use hikyaku::spi::{Registration, RemoteFailure, RemoteKey, RemotePlace, Start, Token};
+use std::time::{Duration, Instant};
 
-/// Endpoints for transfers, of all ranks. Each costs a few descriptors and a connection.
-pub const REACHES_MAX: usize = 16;
+/// Transfers that are under way at most, each by an endpoint of its own.
+const REACHES_MAX: usize = 16;
+/// When one tries again to open an endpoint.
+const REOPEN_AFTER: Duration = Duration::from_secs(1);
 
 /// What there is.
 #[derive(Default)]
@@ -15,7 +19,17 @@ pub struct Memory {
     /// By their handles.
     regions: Vec<Option<Region>>,
     reaches: Vec<Reach>,
+    opening: Option<Opening>,
+    /// When none could be opened.
+    failed_at: Option<Instant>,
     registered: u64,
+}
+
+impl Memory {
+    /// Whether as many transfers are under way as there may be.
+    fn is_full(&self) -> bool {
+        self.reaches.len() == REACHES_MAX && !self.reaches.iter().any(Reach::is_idle)
+    }
 }
 
 impl State {
@@ -44,6 +58,9 @@ impl State {
         // A provider that writes by the processor goes on with what it has begun, so only the end of the endpoint ends it.
         while !self.port.offer().revokes() && !self.port.close() {
             std::thread::yield_now();
+        }
+        if self.port.is_closed() {
+            self.sleep.remove(self.port.descriptor());
         }
         if let Some(region) = self.memory.regions.get_mut(handle as usize) {
             *region = None;
@@ -79,58 +96,83 @@ impl State {
         if bytes > self.port.offer().message_max() {
             return Ok(self.withdraw(token));
         }
-        let index = match self.reach(rank as u32, to) {
-            Ok(Some(index)) => index,
-            Ok(None) => return Ok(Start::Busy),
-            Err(_) => return Ok(self.withdraw(token)),
-        };
-        let reach = &mut self.memory.reaches[index];
+        if self.memory.is_full() {
+            return Ok(Start::Busy);
+        }
+        // Packets do not wait until there is an endpoint, nor for its connection: they have theirs.
+        let Some(reach) = self.reach(rank as u32) else { return Ok(self.withdraw(token)) };
         // SAFETY: the caller's promise.
-        match unsafe { reach.start(&mut self.port, way, bytes, at, token) } {
+        match unsafe { reach.start((rank as u32, to), (way, bytes), at, token) } {
             Started::Yes => {
                 self.link(rank)?.transfers += 1;
                 Ok(Start::Started)
             }
-            Started::Busy => {
-                self.link(rank)?.is_busy = true;
-                Ok(Start::Busy)
-            }
-            Started::No => Ok(self.withdraw(token)),
+            Started::Busy | Started::No => Ok(self.withdraw(token)),
         }
     }
 
-    /// Libfabric cannot do a transfer, and has done nothing of it.
+    /// Libfabric cannot do a transfer, or not yet, and has done nothing of it.
     #[cold]
     fn withdraw(&mut self, token: Token) -> Start {
         self.ready.push_back(Ready::Ended(token, Err(RemoteFailure::Withdrawn)));
         Start::Started
     }
 
-    /// An endpoint for the next transfer with a rank: one that is idle, or a new one; `None` while all are busy.
-    fn reach(&mut self, rank: u32, to: u64) -> Result<Option<usize>> {
-        let reaches = &mut self.memory.reaches;
-        let is_idle = |reach: &Reach| reach.under_way.is_none();
-        if let Some(index) = reaches.iter().position(|reach| reach.rank == rank && is_idle(reach)) {
-            return Ok(Some(index));
-        }
-        if reaches.len() == REACHES_MAX {
-            // The one that was opened first.
-            let Some(index) = reaches.iter().position(is_idle) else { return Ok(None) };
-            if !reaches[index].close() {
-                return Ok(None);
+    /// An endpoint for the next transfer with a rank: one that is idle, best one that has a connection to it. If there is none, another
+    /// one is opened, for later transfers.
+    fn reach(&mut self, rank: u32) -> Option<&mut Reach> {
+        let memory = &mut self.memory;
+        if let Some(end) = memory.opening.as_mut().and_then(Opening::end) {
+            memory.opening = None;
+            match end {
+                Ok(reach) => memory.reaches.push(reach),
+                Err(_) => memory.failed_at = Some(Instant::now()),
             }
-            reaches.remove(index);
         }
-        reaches.push(Reach::open(&self.port, to, rank)?);
-        Ok(Some(reaches.len() - 1))
+        let known = memory.reaches.iter().position(|reach| reach.is_idle() && reach.knows(rank));
+        if let Some(index) = known.or_else(|| memory.reaches.iter().position(Reach::is_idle)) {
+            return memory.reaches.get_mut(index);
+        }
+        let is_too_soon = memory.failed_at.is_some_and(|at| at.elapsed() < REOPEN_AFTER);
+        if memory.opening.is_none() && !is_too_soon {
+            match Opening::start(self.port.device.clone(), self.sleep.clone()) {
+                Ok(opening) => memory.opening = Some(opening),
+                Err(_) => memory.failed_at = Some(Instant::now()),
+            }
+        }
+        None
+    }
+
+    /// Sees to transfers that are under way.
+    pub fn look_at_transfers(&mut self) {
+        self.look_at_reaches(|reach| reach.under_way().is_some());
+    }
+
+    /// The same, and to connections.
+    pub fn look_at_all_reaches(&mut self) {
+        self.look_at_reaches(|_| true);
+    }
+
+    fn look_at_reaches(&mut self, which: impl Fn(&Reach) -> bool) {
+        // From the last on: one that is closed is removed.
+        for index in (0..self.memory.reaches.len()).rev() {
+            let reach = &mut self.memory.reaches[index];
+            if which(reach)
+                && let Some(over) = reach.look()
+            {
+                self.end_transfer(index, over);
+            }
+        }
+    }
+
+    /// Whether no endpoint for transfers has anything to say.
+    pub fn may_reaches_sleep(&mut self) -> bool {
+        self.memory.reaches.iter_mut().all(Reach::may_sleep)
     }
 
     /// A transfer is over, by what libfabric says.
-    pub fn end_transfer(&mut self, rank: u32, token: Token, end: std::result::Result<(), isize>) {
-        let of_it = |reach: &Reach| reach.rank == rank && reach.under_way == Some(token);
-        // Others were given up.
-        let Some(index) = self.memory.reaches.iter().position(of_it) else { return };
-        self.memory.reaches[index].under_way = None;
+    fn end_transfer(&mut self, index: usize, over: Over) {
+        let Over { rank, token, end } = over;
         self.note_end(rank);
         let end = end.map_err(|code| {
             if is_refusal(code) {
@@ -158,23 +200,26 @@ impl State {
 
     /// Whether a transfer is under way.
     pub fn is_under_way(&self, token: Token) -> bool {
-        self.memory.reaches.iter().any(|reach| reach.under_way == Some(token))
+        self.find(token).is_some()
     }
 
     /// Gives up a transfer; false if libfabric may be at its bytes all the same.
     pub fn give_up(&mut self, token: Token) -> bool {
-        let index = self.memory.reaches.iter().position(|reach| reach.under_way == Some(token));
-        index.is_none_or(|index| self.close_reach(index))
+        self.find(token).is_none_or(|index| self.close_reach(index))
     }
 
     /// Gives up all transfers with a rank that is lost. What cannot be is given up by whoever takes its bytes back.
     pub fn give_up_all(&mut self, rank: u32) {
-        let mut index = 0;
-        while index < self.memory.reaches.len() {
-            if self.memory.reaches[index].rank != rank || !self.close_reach(index) {
-                index += 1;
+        for index in (0..self.memory.reaches.len()).rev() {
+            if self.memory.reaches[index].under_way().is_some_and(|(with, _)| with == rank) {
+                self.close_reach(index);
             }
         }
+    }
+
+    /// The endpoint of a transfer.
+    fn find(&self, token: Token) -> Option<usize> {
+        self.memory.reaches.iter().position(|reach| reach.under_way().is_some_and(|(_, of_it)| of_it == token))
     }
 
     fn close_reach(&mut self, index: usize) -> bool {
@@ -182,20 +227,11 @@ impl State {
             return false;
         }
         let reach = self.memory.reaches.remove(index);
-        if let Some(token) = reach.under_way {
-            self.note_end(reach.rank);
+        if let Some((rank, token)) = reach.under_way() {
+            self.note_end(rank);
             self.ready.push_back(Ready::Ended(token, Err(RemoteFailure::Lost)));
         }
         true
-    }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        // What libfabric may go on to use stays where it is.
-        if !self.memory.reaches.iter_mut().all(Reach::close) {
-            std::mem::forget(std::mem::take(&mut self.port.transfers));
-        }
     }
 }
 

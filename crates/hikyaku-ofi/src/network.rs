@@ -4,13 +4,16 @@ use crate::choice;
 use crate::datagrams::{self, Datagrams, Sending};
 use crate::endpoint::Endpoint;
 use crate::library::Kind;
-use crate::memory::REACHES_MAX;
 use crate::port::Port;
 use crate::state::{LONG_COUNT, RECEIVE_COUNT, SHORT_COUNT, State};
-use hikyaku::spi::{Members, Network, Opened, Transport, udp};
+use hikyaku::spi::{Members, Network, Opened, Transport, udp, want_descriptors};
 use hikyaku::{Error, Result};
 use std::net::IpAddr;
 use std::sync::Arc;
+
+/// Descriptors that a rank may have besides those of the program: each connection takes one, also of somebody who does not belong to the
+/// job.
+const DESCRIPTORS: u64 = 1 << 16;
 
 /// The network that `HIKYAKU_TRANSPORT=ofi` asks for, and that jobs use without being asked where all hosts have adapters.
 pub struct Ofi {
@@ -35,9 +38,12 @@ impl Network for Ofi {
     fn open(&self, host: IpAddr) -> Result<Box<dyn Opened>> {
         let kind = self.kind.map_or_else(choice::kind, Ok)?;
         let frames = match kind {
-            Kind::Reliable => SHORT_COUNT + LONG_COUNT + RECEIVE_COUNT + REACHES_MAX,
+            Kind::Reliable => SHORT_COUNT + LONG_COUNT + RECEIVE_COUNT,
             Kind::Datagram => datagrams::SEND_COUNT + datagrams::RECEIVE_COUNT,
         };
+        if kind == Kind::Reliable {
+            want_descriptors(DESCRIPTORS)?;
+        }
         Ok(Box::new(Waiting { kind, port: Port::open(choice::best(host, kind)?, frames)? }))
     }
 

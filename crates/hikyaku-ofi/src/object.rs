@@ -1,9 +1,13 @@
 //! Objects of libfabric, each of which is closed once, and by the process that has opened it.
 
-use crate::library::Library;
-use crate::sys::{Domain, FI_MR_VIRT_ADDR, Fabric, Fid, Mr};
+use crate::library::{Library, Offer};
+use crate::sys::{
+    Av, Cq, CqAttr, CqErrEntry, CqMsgEntry, Domain, FI_CQ_FORMAT_MSG, FI_GETWAIT, FI_MR_VIRT_ADDR, FI_WAIT_FD, Fabric,
+    Fid, Mr,
+};
 use hikyaku::{Error, Result};
 use std::ffi::{c_int, c_void};
+use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
@@ -68,16 +72,94 @@ pub fn check(what: &'static str, code: isize) -> Result<()> {
     if code < 0 { Err(failed(what, code)) } else { Ok(()) }
 }
 
-/// A device of a network. Fields are closed in their order.
+/// A device of a network, with what all endpoints on it share. Fields are closed in their order.
 pub struct Device {
+    /// The table of addresses.
+    pub av: Object<Av>,
     pub domain: Object<Domain>,
     pub fabric: Object<Fabric>,
+    /// What it was opened on.
+    pub offer: Offer,
 }
 
-// SAFETY: objects of libfabric belong to no thread. Those that share a device are used and closed by one at a time.
+// SAFETY: objects of libfabric belong to no thread, and these are used by calls that several threads may do at once (`FI_THREAD_SAFE`).
 unsafe impl Send for Device {}
-// SAFETY: nothing is done with a shared one but to register memory and to close it, by whoever holds the lock of the port.
+// SAFETY: as above.
 unsafe impl Sync for Device {}
+
+/// A queue of completions. Endpoints that use it are closed together with it: libfabric 1.17 asks an endpoint that was closed before its
+/// queue whether one may sleep (`fi_trywait`), and so reads freed memory.
+pub struct Queue {
+    queue: Object<Cq>,
+    /// It belongs to libfabric.
+    descriptor: RawFd,
+}
+
+impl Queue {
+    /// For so many completions.
+    ///
+    /// # Errors
+    /// When libfabric says so.
+    pub fn open(domain: &Object<Domain>, size: usize) -> Result<Queue> {
+        let mut attributes = CqAttr {
+            size,
+            flags: 0,
+            format: FI_CQ_FORMAT_MSG,
+            wait_obj: FI_WAIT_FD,
+            signaling_vector: 0,
+            wait_cond: 0,
+            wait_set: null_mut(),
+        };
+        // SAFETY: a live domain; attributes as the headers say, which live as long as the call.
+        let queue: Object<Cq> = unsafe {
+            Object::make("opening a completion queue", |made| {
+                ((*(*domain.get()).ops).cq_open)(domain.get(), &mut attributes, made, null_mut())
+            })?
+        };
+        let mut descriptor: c_int = -1;
+        let into = (&raw mut descriptor).cast::<c_void>();
+        // SAFETY: a live queue, and room for its descriptor.
+        let code = unsafe { ((*(*queue.fid()).ops).control)(queue.fid(), FI_GETWAIT, into) };
+        check("asking for a descriptor", code as isize)?;
+        Ok(Queue { queue, descriptor })
+    }
+
+    /// What endpoints are bound to.
+    pub fn fid(&self) -> *mut Fid {
+        self.queue.fid()
+    }
+
+    /// Readable when there may be completions, after [`Queue::may_sleep`] said so.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        // SAFETY: it is open as long as the queue is, which is borrowed.
+        unsafe { BorrowedFd::borrow_raw(self.descriptor) }
+    }
+
+    /// Takes completions, and lets libfabric go on with what is under way: how many there were, or what libfabric says.
+    pub fn read(&mut self, into: &mut [CqMsgEntry]) -> isize {
+        let queue = self.queue.get();
+        // SAFETY: a live queue of entries of that form, and room for so many.
+        unsafe { ((*(*queue).ops).read)(queue, into.as_mut_ptr().cast(), into.len()) }
+    }
+
+    /// Takes the error that comes next: whose it is, and what libfabric says.
+    #[cold]
+    pub fn read_error(&mut self) -> Option<(*mut c_void, isize)> {
+        // SAFETY: numbers and addresses, all of which may be zero.
+        let mut entry: CqErrEntry = unsafe { std::mem::zeroed() };
+        let queue = self.queue.get();
+        // SAFETY: a live queue, and room for the longest entry.
+        let count = unsafe { ((*(*queue).ops).readerr)(queue, &mut entry, 0) };
+        (count == 1).then_some((entry.op_context, -(entry.err as isize)))
+    }
+
+    /// Whether one may sleep on the descriptor; if not, something may have completed. All endpoints that were bound to it are open.
+    pub fn may_sleep(&mut self, device: &Device) -> bool {
+        let (fabric, mut queue) = (device.fabric.get(), self.fid());
+        // SAFETY: live objects.
+        unsafe { ((*(*fabric).ops).trywait)(fabric, &mut queue, 1) == 0 }
+    }
+}
 
 /// Memory that libfabric knows, and the device that it is known to.
 pub struct Region {

@@ -3,17 +3,15 @@
 //! A frame belongs to the program or to libfabric. `send` and `receive` hand it over, and a completion brings it back; so nobody reads
 //! or writes its bytes meanwhile.
 
-use crate::lent::{Context, Frame, Inner, Lent, Purpose, Transfer};
+use crate::lent::{Context, Frame, Inner, Lent, Purpose};
 use crate::library::{Library, Offer};
-use crate::object::{Device, Object, Region, check, failed};
+use crate::object::{Device, Object, Queue, Region, check, failed};
 use crate::sys::{
-    Av, AvAttr, Cq, CqAttr, CqErrEntry, CqMsgEntry, Domain, Ep, FI_ADDR_UNSPEC, FI_AV_TABLE, FI_CQ_FORMAT_MSG,
-    FI_EAVAIL, FI_ENABLE, FI_GETWAIT, FI_RECV, FI_SEND, FI_WAIT_FD, Fabric,
+    Av, AvAttr, CqMsgEntry, Domain, Ep, FI_ADDR_UNSPEC, FI_AV_TABLE, FI_EAVAIL, FI_ENABLE, FI_RECV, FI_SEND, Fabric,
 };
 use hikyaku::Result;
-use hikyaku::spi::Token;
-use std::ffi::{c_int, c_void};
-use std::os::fd::{BorrowedFd, RawFd};
+use std::ffi::c_void;
+use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
@@ -24,7 +22,7 @@ const CLOSED: isize = -(libc::ENOTCONN as isize);
 /// Bytes of the longest address.
 const ADDRESS_BYTES_MAX: usize = 128;
 
-/// What is over: a frame that is back, or a transfer.
+/// What is over: a frame that is back.
 pub enum Completion {
     /// It was sent.
     Sent(Frame),
@@ -39,8 +37,6 @@ pub enum Completion {
         /// What libfabric says.
         code: isize,
     },
-    /// A transfer to or from memory of a rank: done, or what libfabric says.
-    Transferred(u32, Token, std::result::Result<(), isize>),
 }
 
 /// Why libfabric did not take a frame.
@@ -56,14 +52,9 @@ pub struct Port {
     ep: Object<Ep>,
     /// What libfabric has; freed when the endpoint is closed, and never if it cannot be.
     lent: Lent<Inner>,
-    /// Transfers of all endpoints that share the queue.
-    pub(crate) transfers: Lent<Transfer>,
-    pub(crate) av: Object<Av>,
-    pub(crate) cq: Object<Cq>,
+    queue: Queue,
     pub(crate) device: Arc<Device>,
-    descriptor: RawFd,
     must_register: bool,
-    offer: Offer,
 }
 
 // SAFETY: it was opened for use by any thread (`FI_THREAD_SAFE`).
@@ -91,18 +82,7 @@ impl Port {
                 ((*(*fabric.get()).ops).domain)(fabric.get(), info, made, null_mut())
             })?;
             let ops = (*domain.get()).ops;
-            let mut attributes = CqAttr {
-                size: frames,
-                flags: 0,
-                format: FI_CQ_FORMAT_MSG,
-                wait_obj: FI_WAIT_FD,
-                signaling_vector: 0,
-                wait_cond: 0,
-                wait_set: null_mut(),
-            };
-            let cq: Object<Cq> = Object::make("opening a completion queue", |made| {
-                ((*ops).cq_open)(domain.get(), &mut attributes, made, null_mut())
-            })?;
+            let queue = Queue::open(&domain, frames)?;
             let mut attributes = AvAttr {
                 kind: FI_AV_TABLE,
                 rx_ctx_bits: 0,
@@ -115,14 +95,10 @@ impl Port {
             let av: Object<Av> = Object::make("opening a table of addresses", |made| {
                 ((*ops).av_open)(domain.get(), &mut attributes, made, null_mut())
             })?;
-            let ep = endpoint(&domain, &offer, &av, &cq)?;
-            let mut descriptor: c_int = -1;
-            let into = (&raw mut descriptor).cast::<c_void>();
-            check("asking for a descriptor", ((*(*cq.fid()).ops).control)(cq.fid(), FI_GETWAIT, into) as isize)?;
             let must_register = offer.must_register();
-            let device = Arc::new(Device { domain, fabric });
-            let (lent, transfers) = (Lent::default(), Lent::default());
-            Ok(Port { ep, lent, transfers, av, cq, device, descriptor, must_register, offer })
+            let device = Arc::new(Device { av, domain, fabric, offer });
+            let ep = endpoint(&device, &queue)?;
+            Ok(Port { ep, lent: Lent::default(), queue, device, must_register })
         }
     }
 
@@ -135,15 +111,19 @@ impl Port {
         is_closed
     }
 
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.ep.is_closed()
+    }
+
     /// What it was opened on.
     pub fn offer(&self) -> &Offer {
-        &self.offer
+        &self.device.offer
     }
 
     /// Readable when [`Port::completions`] may find something, after [`Port::may_sleep`] said so.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
-        // SAFETY: it belongs to the completion queue, which is open as long as this is borrowed.
-        unsafe { BorrowedFd::borrow_raw(self.descriptor) }
+        self.queue.descriptor()
     }
 
     /// By what others reach it.
@@ -171,7 +151,7 @@ impl Port {
         let mut padded = [0u8; ADDRESS_BYTES_MAX];
         padded.get_mut(..address.len()).ok_or_else(|| failed("reading an address", 0))?.copy_from_slice(address);
         let mut found = FI_ADDR_UNSPEC;
-        let (av, from) = (self.av.get(), padded.as_ptr().cast());
+        let (av, from) = (self.device.av.get(), padded.as_ptr().cast());
         // SAFETY: a live table; one address, in room for the longest.
         let count = unsafe { ((*(*av).ops).insert)(av, from, 1, &mut found, 0, null_mut()) };
         if count == 1 && found != FI_ADDR_UNSPEC {
@@ -261,25 +241,14 @@ impl Port {
     /// Takes what has completed, and lets libfabric go on with what is under way.
     pub fn completions(&mut self, into: &mut Vec<Completion>) {
         let mut entries = [CqMsgEntry { op_context: null_mut(), flags: 0, len: 0 }; BATCH];
-        let cq = self.cq.get();
-        // SAFETY: a live queue of entries of that form.
-        let count = unsafe { ((*(*cq).ops).read)(cq, entries.as_mut_ptr().cast(), BATCH) };
-        if count == -FI_EAVAIL {
-            self.failure(into);
+        let count = self.queue.read(&mut entries);
+        if count == -FI_EAVAIL
+            && let Some((context, code)) = self.queue.read_error()
+        {
+            self.over(context, Err(code), into);
         }
         for entry in entries.iter().take(count.max(0) as usize) {
             self.over(entry.op_context, Ok(entry.len), into);
-        }
-    }
-
-    #[cold]
-    fn failure(&mut self, into: &mut Vec<Completion>) {
-        // SAFETY: numbers and addresses, all of which may be zero.
-        let mut entry: CqErrEntry = unsafe { std::mem::zeroed() };
-        let cq = self.cq.get();
-        // SAFETY: a live queue, and room for the longest entry.
-        if unsafe { ((*(*cq).ops).readerr)(cq, &mut entry, 0) } == 1 {
-            self.over(entry.op_context, Err(-(entry.err as isize)), into);
         }
     }
 
@@ -288,11 +257,6 @@ impl Port {
         let Some(context) = NonNull::new(context.cast::<Context>()) else { return };
         // SAFETY: libfabric gives the context of each operation back once, when it is over.
         let purpose = unsafe { (*context.as_ptr()).purpose };
-        if purpose == Purpose::Transfer {
-            // SAFETY: as above; a transfer begins with its context.
-            let transfer = unsafe { self.transfers.back(context.cast()) };
-            return into.push(Completion::Transferred(transfer.rank, transfer.token, end.map(drop)));
-        }
         // SAFETY: as above; a frame begins with its context.
         let frame = Frame(unsafe { self.lent.back(context.cast()) });
         let is_receive = purpose == Purpose::Receive;
@@ -308,17 +272,16 @@ impl Port {
 
     /// Whether one may sleep on the descriptor; if not, something may have completed.
     pub fn may_sleep(&mut self) -> bool {
-        let (fabric, mut queue) = (self.device.fabric.get(), self.cq.fid());
-        // SAFETY: live objects.
-        unsafe { ((*(*fabric).ops).trywait)(fabric, &mut queue, 1) == 0 }
+        self.ep.is_closed() || self.queue.may_sleep(&self.device)
     }
 }
 
-/// Opens an endpoint that uses this table of addresses and this queue of completions.
+/// Opens an endpoint that uses this queue of completions.
 ///
 /// # Errors
 /// When libfabric says so.
-pub fn endpoint(domain: &Object<Domain>, offer: &Offer, av: &Object<Av>, cq: &Object<Cq>) -> Result<Object<Ep>> {
+pub fn endpoint(device: &Device, queue: &Queue) -> Result<Object<Ep>> {
+    let Device { av, domain, offer, .. } = device;
     // SAFETY: live objects of libfabric, made and bound by their tables as the headers say.
     unsafe {
         let ep: Object<Ep> = Object::make("opening an endpoint", |made| {
@@ -326,7 +289,7 @@ pub fn endpoint(domain: &Object<Domain>, offer: &Offer, av: &Object<Av>, cq: &Ob
         })?;
         let own = (*ep.fid()).ops;
         check("binding addresses", ((*own).bind)(ep.fid(), av.fid(), 0) as isize)?;
-        check("binding completions", ((*own).bind)(ep.fid(), cq.fid(), FI_SEND | FI_RECV) as isize)?;
+        check("binding completions", ((*own).bind)(ep.fid(), queue.fid(), FI_SEND | FI_RECV) as isize)?;
         check("enabling an endpoint", ((*own).control)(ep.fid(), FI_ENABLE, null_mut()) as isize)?;
         Ok(ep)
     }

@@ -7,9 +7,11 @@ use crate::library::Library;
 use crate::link::{Link, Taken};
 use crate::memory::Memory;
 use crate::port::{Completion, Port, Refused};
+use crate::sleep::Sleep;
 use hikyaku::spi::{Loss, PACKET_BYTES_MAX, RemoteFailure, Token};
 use hikyaku::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Bytes of the longest body.
@@ -45,6 +47,8 @@ pub struct State {
     pub(crate) links: BTreeMap<u32, Link>,
     /// What ranks reach of each other's memory.
     pub(crate) memory: Memory,
+    /// What one sleeps on.
+    pub(crate) sleep: Arc<Sleep>,
     short: Frames,
     long: Frames,
     pub(crate) ready: VecDeque<Ready>,
@@ -69,12 +73,15 @@ impl State {
     /// # Errors
     /// When libfabric takes no frames.
     pub fn new(port: Port, me: usize, addresses: Vec<Box<[u8]>>, secret: &[u8; 32]) -> Result<State> {
+        let sleep = Arc::new(Sleep::new()?);
+        sleep.add(port.descriptor())?;
         let mut state = State {
             me: me as u32,
             marks: Marks::new(secret),
             addresses,
             links: BTreeMap::new(),
             memory: Memory::default(),
+            sleep,
             short: Frames::new(SHORT_MAX, SHORT_COUNT),
             long: Frames::new(MESSAGE_MAX, LONG_COUNT),
             ready: VecDeque::new(),
@@ -283,6 +290,7 @@ impl State {
     pub fn look(&mut self) {
         let mut completions = std::mem::take(&mut self.completions);
         self.port.completions(&mut completions);
+        self.look_at_transfers();
         if !completions.is_empty() {
             let now = Instant::now();
             self.looked_at = now;
@@ -302,7 +310,6 @@ impl State {
         match completion {
             Completion::Sent(frame) => self.give_back(frame),
             Completion::Received(frame, bytes) => self.hear(now, frame, bytes),
-            Completion::Transferred(rank, token, end) => self.end_transfer(rank, token, end),
             Completion::Failed { frame, is_receive: true, .. } => {
                 self.refused += 1;
                 self.receive_into(frame);
@@ -391,6 +398,7 @@ impl State {
     /// Sees to the time. Whether anybody's silence means anything, and whether something remains to be said.
     pub fn tick(&mut self, now: Instant) -> (bool, bool) {
         self.looked_at = now;
+        self.look_at_all_reaches();
         let in_a_hurry = self.in_a_hurry;
         let lost = |(rank, link): (&u32, &mut Link)| Some((*rank as usize, link.tick(now, in_a_hurry)?));
         let lost: Vec<_> = self.links.iter_mut().filter_map(lost).collect();
@@ -400,14 +408,14 @@ impl State {
         (self.links.values().any(Link::is_expecting), has_due)
     }
 
-    /// Whether a rank has left, or is lost, or will be.
-    pub fn has_lost_any(&self) -> bool {
-        self.links.values().any(|link| !link.is_open())
-    }
-
     /// Whether something waits for the interface.
     pub fn is_ready(&self) -> bool {
         !self.ready.is_empty()
+    }
+
+    /// Whether one may sleep; if not, something may have come.
+    pub fn may_sleep(&mut self) -> bool {
+        self.port.may_sleep() && self.may_reaches_sleep()
     }
 
     /// From now on the silence of a rank is noticed.

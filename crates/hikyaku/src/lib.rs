@@ -196,6 +196,8 @@ pub mod ffi {
 #[cfg(not(loom))]
 pub mod spi {
     pub use crate::job::address_of_this_host;
+    pub use crate::memory::limits::want_descriptors;
+    pub use crate::sync::signals::without_signals;
     pub use crate::transport::core::{Armed, Body, Capabilities, Loss, Posted, Sink, Token, Transport};
     pub use crate::transport::loopback;
     pub use crate::transport::network::{Members, Network, Opened, SECRET_BYTES, install};

@@ -8,17 +8,37 @@
 
 use super::cgroup;
 use crate::error::{Error, Result};
-use rustix::process::Resource;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Fails if a file of `bytes` passes this process's limit (the kernel would send SIGXFSZ).
 pub fn check_file_size(bytes: usize) -> Result<()> {
-    match rustix::process::getrlimit(Resource::Fsize).current {
+    match getrlimit(Resource::Fsize).current {
         Some(limit) if (bytes as u64) > limit => {
             Err(Error::NoMemory { needed: bytes as u64, available: limit, limit: "file size limit (ulimit -f)" })
         }
         _ => Ok(()),
     }
+}
+
+/// Raises this process's limit of descriptors, if it must be, so that it may have so many more than now, or as many as it may at all.
+/// Systems let a program open 1,024 files and more if it asks for more, because old programs cannot handle more. Gives the limit from
+/// before, if it has changed.
+pub fn want_descriptors(more: u64) -> Result<Option<Rlimit>> {
+    let before = getrlimit(Resource::Nofile);
+    let needed = open_descriptors() + more;
+    let wanted = before.maximum.map_or(needed, |maximum| maximum.min(needed));
+    if before.current.is_none_or(|current| current >= wanted) {
+        return Ok(None);
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..before })
+        .map_err(|e| Error::system("setrlimit", e))?;
+    Ok(Some(before))
+}
+
+/// Descriptors that are open.
+pub fn open_descriptors() -> u64 {
+    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64
 }
 
 /// Fails if `bytes` more are not to be had from the machine or from this process's control groups, without the last that is
