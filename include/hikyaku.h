@@ -418,25 +418,39 @@ int hk_recipients_create(const int *ranks, size_t count, hk_recipients *out);
 int hk_recipients_free(hk_recipients recipients);
 
 /* To recipients that were named before: `size` bytes; blocks; marked units; units that differ from a twin, as in hk_push_stride,
- * hk_push_bitmap and hk_push_diff. hk_mcast_a_notify then writes the word `value` of each recipient: whoever sees it has the data. */
+ * hk_push_bitmap and hk_push_diff. Those that notify then write the word `value` of each recipient: whoever sees it has the data. */
 int hk_mcast_a(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, size_t size);
 int hk_mcast_a_notify(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, size_t size,
                       hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_a_stride(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, hk_stride stride);
+int hk_mcast_a_stride_notify(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, hk_stride stride,
+                             hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_a_bitmap(const void *my_addr, hk_recipients to, hk_sym area, size_t offset,
                       const uint64_t *bitmap, size_t unit, size_t units);
+int hk_mcast_a_bitmap_notify(const void *my_addr, hk_recipients to, hk_sym area, size_t offset,
+                             const uint64_t *bitmap, size_t unit, size_t units,
+                             hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_a_diff(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, size_t size,
                     void *twin, size_t unit, size_t *pushed);
+int hk_mcast_a_diff_notify(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, size_t size,
+                           void *twin, size_t unit, hk_sym flag, size_t flag_offset, uint64_t value, size_t *pushed);
 
 /* The same to a list of ranks. */
 int hk_mcast_b(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, size_t size);
 int hk_mcast_b_notify(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, size_t size,
                       hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_b_stride(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, hk_stride stride);
+int hk_mcast_b_stride_notify(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, hk_stride stride,
+                             hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_b_bitmap(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset,
                       const uint64_t *bitmap, size_t unit, size_t units);
+int hk_mcast_b_bitmap_notify(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset,
+                             const uint64_t *bitmap, size_t unit, size_t units,
+                             hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_b_diff(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, size_t size,
                     void *twin, size_t unit, size_t *pushed);
+int hk_mcast_b_diff_notify(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, size_t size,
+                           void *twin, size_t unit, hk_sym flag, size_t flag_offset, uint64_t value, size_t *pushed);
 
 /* ---- locks ---------------------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@ use support::*;
 
 /// What Fortran programs do without: areas of one rank and their pins, pointers and chains, addresses, status words,
 /// blocks, threads that serve.
-const NOT_IN_FORTRAN: [&str; 33] = [
+const NOT_IN_FORTRAN: [&str; 39] = [
     "hk_address",
     "hk_allgather",
     "hk_alltoall",
@@ -39,6 +39,12 @@ const NOT_IN_FORTRAN: [&str; 33] = [
     "hk_push_register",
     "hk_register_get",
     "hk_register_set",
+    "hk_mcast_a_bitmap_notify",
+    "hk_mcast_a_diff_notify",
+    "hk_mcast_a_stride_notify",
+    "hk_mcast_b_bitmap_notify",
+    "hk_mcast_b_diff_notify",
+    "hk_mcast_b_stride_notify",
     "hk_area_unpin",
     "hk_area_wait_unpinned",
     "hk_pd_release",
