@@ -119,6 +119,17 @@ module hikyaku
     integer, parameter, public :: HK_ANYONE = -1
     integer, parameter, public :: HK_FOREVER = -1
 
+    ! The way of a push.
+    integer, parameter, public :: HK_PATH_WORD = 0
+    integer, parameter, public :: HK_PATH_WINDOW = 1
+    integer, parameter, public :: HK_PATH_BULK = 2
+
+    ! Engines of messages.
+    integer, parameter, public :: HK_ENGINE_SLOTS = 0
+    integer, parameter, public :: HK_ENGINE_MATCHED = 1
+    integer, parameter, public :: HK_ENGINE_EXCHANGE = 2
+    integer, parameter, public :: HK_ENGINE_PACKETS = 3
+
     ! Messages by key: in place of `ignored`, any key.
     integer(int64), parameter, public :: HK_ANY_KEY = -1_int64
 
@@ -282,7 +293,8 @@ module hikyaku
               hk_counting_create, hk_counting_free, hk_counting_post, hk_counting_wait, hk_counting_test, hk_bitmap, &
               hk_recipients_create, hk_recipients_free, hk_matching_open, hk_matching_close, hk_request_test, hk_request_wait, &
               hk_request_cancel, hk_region_create, hk_region_free, hk_subscribe, hk_unsubscribe, hk_queue_create, hk_queue_free, &
-              hk_queue_release, hk_exchange_open, hk_exchange_open_packets, hk_exchange_close, hk_exchange_iprobe
+              hk_queue_release, hk_exchange_open, hk_exchange_open_packets, hk_exchange_close, hk_exchange_iprobe, &
+              hk_region_sharers, hk_passing_open, hk_passing_close, hk_passing_probe
 
     interface hk_alloc
         module procedure alloc_i4_short, alloc_i4_long, alloc_i8_short, alloc_i8_long, alloc_r4_short, alloc_r4_long, &
@@ -294,6 +306,11 @@ module hikyaku
         module procedure push_i4, push_i4_one, push_i8, push_i8_one, push_r4, push_r4_one, push_r8, push_r8_one
     end interface
     public :: hk_push
+
+    interface hk_push_by
+        module procedure push_by_i4, push_by_i8, push_by_r4, push_by_r8
+    end interface
+    public :: hk_push_by
 
     interface hk_pull
         module procedure pull_i4, pull_i4_one, pull_i8, pull_i8_one, pull_r4, pull_r4_one, pull_r8, pull_r8_one
@@ -498,6 +515,17 @@ module hikyaku
     end interface
     public :: hk_exchange_recv
 
+    ! Messages by any engine.
+    interface hk_passing_send
+        module procedure passing_send_i4, passing_send_i8, passing_send_r4, passing_send_r8
+    end interface
+    public :: hk_passing_send
+
+    interface hk_passing_recv
+        module procedure passing_recv_i4, passing_recv_i8, passing_recv_r4, passing_recv_r8
+    end interface
+    public :: hk_passing_recv
+
     ! Shared regions: this rank's copy is read, all copies are written.
     interface hk_region_read
         module procedure region_read_i4, region_read_i8, region_read_r4, region_read_r8
@@ -513,6 +541,11 @@ module hikyaku
         module procedure region_write_i4, region_write_i8, region_write_r4, region_write_r8
     end interface
     public :: hk_region_write
+
+    interface hk_region_write_bitmap
+        module procedure region_write_bitmap_i4, region_write_bitmap_i8, region_write_bitmap_r4, region_write_bitmap_r8
+    end interface
+    public :: hk_region_write_bitmap
 
     interface hk_region_write_diff
         module procedure region_write_diff_i4, region_write_diff_i8, region_write_diff_r4, region_write_diff_r8
@@ -837,6 +870,15 @@ module hikyaku
             type(c_area), value :: area
             integer(c_size_t), value :: offset
             type(c_stride), value :: stride
+            integer(c_int) :: code
+        end function
+        function c_push_by(path, data, rank, area, offset, bytes) bind(C, name='hk_push_by') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            integer(c_int), value :: path
+            type(c_ptr), value :: data
+            integer(c_int), value :: rank
+            type(c_area), value :: area
+            integer(c_size_t), value :: offset, bytes
             integer(c_int) :: code
         end function
         function c_push_bitmap(data, rank, area, offset, bitmap, unit, units) bind(C, name='hk_push_bitmap') result(code)
@@ -1303,6 +1345,59 @@ module hikyaku
             integer(c_int), value :: rank
             integer(c_int64_t), value :: tag, ignored
             type(hk_matched), intent(inout) :: matched
+            integer(c_int) :: code
+        end function
+        function c_passing_open(engine, slots) bind(C, name='hk_passing_open') result(code)
+            import :: c_int, c_size_t
+            integer(c_int), value :: engine
+            integer(c_size_t), value :: slots
+            integer(c_int) :: code
+        end function
+        function c_passing_close() bind(C, name='hk_passing_close') result(code)
+            import :: c_int
+            integer(c_int) :: code
+        end function
+        function c_passing_send(data, bytes, rank, tag) bind(C, name='hk_passing_send') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: bytes
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: tag
+            integer(c_int) :: code
+        end function
+        function c_passing_recv(data, bytes, rank, tag, timeout_ms, got) bind(C, name='hk_passing_recv') result(code)
+            import :: c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            integer(c_size_t), value :: bytes
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: tag
+            integer(c_int), value :: timeout_ms
+            integer(c_size_t), intent(inout) :: got
+            integer(c_int) :: code
+        end function
+        function c_passing_probe(rank, tag, bytes) bind(C, name='hk_passing_probe') result(code)
+            import :: c_int, c_int64_t, c_size_t
+            integer(c_int), value :: rank
+            integer(c_int64_t), value :: tag
+            integer(c_size_t), intent(inout) :: bytes
+            integer(c_int) :: code
+        end function
+        function c_region_write_bitmap(data, region, offset, bitmap, unit, units) &
+            bind(C, name='hk_region_write_bitmap') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: data
+            type(c_area), value :: region
+            integer(c_size_t), value :: offset
+            type(c_ptr), value :: bitmap
+            integer(c_size_t), value :: unit, units
+            integer(c_int) :: code
+        end function
+        function c_region_sharers(region, ranks, most, count) bind(C, name='hk_region_sharers') result(code)
+            import :: c_area, c_int, c_ptr, c_size_t
+            type(c_area), value :: region
+            type(c_ptr), value :: ranks
+            integer(c_size_t), value :: most
+            integer(c_size_t), intent(inout) :: count
             integer(c_int) :: code
         end function
         function c_region_create(home, bytes, region) bind(C, name='hk_region_create') result(code)
@@ -5791,6 +5886,139 @@ contains
         call exchange_recv(array_of(data), rank, tag, matched, ignored, timeout_ms, ierr)
     end subroutine
 
+    ! ---- messages by any engine
+
+    ! Prepares them, by an engine; `slots` is for HK_ENGINE_SLOTS. All ranks call it together, with the same arguments.
+    subroutine hk_passing_open(engine, slots, ierr)
+        integer, intent(in) :: engine
+        integer, intent(in), optional :: slots
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: room
+        room = 0
+        if (present(slots)) room = slots
+        call give(c_passing_open(engine, room), ierr)
+    end subroutine
+
+    ! Ends them; messages that nobody has received are gone. All ranks call it together.
+    subroutine hk_passing_close(ierr)
+        integer, intent(out), optional :: ierr
+        call give(c_passing_close(), ierr)
+    end subroutine
+
+    ! Waits for the next message of `rank` under the tag, which stays; how many bytes it has.
+    subroutine hk_passing_probe(rank, tag, bytes, ierr)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer(int64), intent(out) :: bytes
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        integer(c_size_t) :: count
+        bytes = 0
+        count = 0
+        if (.not. has_number(tag, word, ierr)) return
+        call give(c_passing_probe(rank, word, count), ierr)
+        bytes = count
+    end subroutine
+
+    subroutine passing_send(data, rank, tag, ierr)
+        type(c_array), intent(in) :: data
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        if (.not. has_number(tag, word, ierr)) return
+        call give(c_passing_send(data%start, data%count * data%bytes, rank, word), ierr)
+    end subroutine
+
+    ! `bytes` gets how many have come.
+    subroutine passing_recv(data, rank, tag, bytes, timeout_ms, ierr)
+        type(c_array), intent(in) :: data
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer(int64), intent(out), optional :: bytes
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        integer(int64) :: word
+        integer(c_size_t) :: got
+        got = 0
+        call tell(got, bytes)
+        if (.not. has_number(tag, word, ierr)) return
+        call give(c_passing_recv(data%start, data%count * data%bytes, rank, word, patience(timeout_ms), got), ierr)
+        call tell(got, bytes)
+    end subroutine
+
+    subroutine passing_send_i4(data, rank, tag, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer, intent(out), optional :: ierr
+        call passing_send(array_of(data), rank, tag, ierr)
+    end subroutine
+
+    subroutine passing_send_i8(data, rank, tag, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer, intent(out), optional :: ierr
+        call passing_send(array_of(data), rank, tag, ierr)
+    end subroutine
+
+    subroutine passing_send_r4(data, rank, tag, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer, intent(out), optional :: ierr
+        call passing_send(array_of(data), rank, tag, ierr)
+    end subroutine
+
+    subroutine passing_send_r8(data, rank, tag, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer, intent(out), optional :: ierr
+        call passing_send(array_of(data), rank, tag, ierr)
+    end subroutine
+
+    subroutine passing_recv_i4(data, rank, tag, bytes, timeout_ms, ierr)
+        integer(int32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer(int64), intent(out), optional :: bytes
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        call passing_recv(array_of(data), rank, tag, bytes, timeout_ms, ierr)
+    end subroutine
+
+    subroutine passing_recv_i8(data, rank, tag, bytes, timeout_ms, ierr)
+        integer(int64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer(int64), intent(out), optional :: bytes
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        call passing_recv(array_of(data), rank, tag, bytes, timeout_ms, ierr)
+    end subroutine
+
+    subroutine passing_recv_r4(data, rank, tag, bytes, timeout_ms, ierr)
+        real(real32), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer(int64), intent(out), optional :: bytes
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        call passing_recv(array_of(data), rank, tag, bytes, timeout_ms, ierr)
+    end subroutine
+
+    subroutine passing_recv_r8(data, rank, tag, bytes, timeout_ms, ierr)
+        real(real64), target, contiguous, intent(inout) :: data(:)
+        integer, intent(in) :: rank
+        class(*), intent(in) :: tag
+        integer(int64), intent(out), optional :: bytes
+        integer, intent(in), optional :: timeout_ms
+        integer, intent(out), optional :: ierr
+        call passing_recv(array_of(data), rank, tag, bytes, timeout_ms, ierr)
+    end subroutine
+
     ! ---- shared regions
 
     ! Makes a region of `count` elements of `bytes` bytes, 8 for real(8), with its first copy at `home`. All ranks call it together, with
@@ -5889,6 +6117,105 @@ contains
         type(hk_region_place), intent(in) :: to
         integer, intent(out), optional :: ierr
         call give(c_region_write(data%start, c_area(to%handle), offset_of(to%index, data%bytes), data%count * data%bytes), ierr)
+    end subroutine
+
+    ! Who has a copy now, the home always: `ranks` gets the first of them, in the order of ranks, and `count` how many they are.
+    subroutine hk_region_sharers(region, ranks, count, ierr)
+        type(hk_region), intent(in) :: region
+        integer(c_int), target, contiguous, intent(inout) :: ranks(:)
+        integer, intent(out) :: count
+        integer, intent(out), optional :: ierr
+        integer(c_size_t) :: sharers
+        sharers = 0
+        count = 0
+        call give(c_region_sharers(c_area(region%handle), c_loc(ranks), size(ranks, kind=c_size_t), sharers), ierr)
+        count = int(sharers)
+    end subroutine
+
+    subroutine region_write_bitmap(data, to, bitmap, ierr)
+        type(c_array), intent(in) :: data
+        type(hk_region_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        if (.not. has_bits(bitmap, data%count, ierr)) return
+        call give(c_region_write_bitmap(data%start, c_area(to%handle), offset_of(to%index, data%bytes), c_loc(bitmap), &
+                  int(data%bytes, c_size_t), data%count), ierr)
+    end subroutine
+
+    subroutine region_write_bitmap_i4(data, to, bitmap, ierr)
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_region_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        call region_write_bitmap(array_of(data), to, bitmap, ierr)
+    end subroutine
+
+    subroutine region_write_bitmap_i8(data, to, bitmap, ierr)
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_region_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        call region_write_bitmap(array_of(data), to, bitmap, ierr)
+    end subroutine
+
+    subroutine region_write_bitmap_r4(data, to, bitmap, ierr)
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_region_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        call region_write_bitmap(array_of(data), to, bitmap, ierr)
+    end subroutine
+
+    subroutine region_write_bitmap_r8(data, to, bitmap, ierr)
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_region_place), intent(in) :: to
+        integer(int64), target, contiguous, intent(in) :: bitmap(:)
+        integer, intent(out), optional :: ierr
+        call region_write_bitmap(array_of(data), to, bitmap, ierr)
+    end subroutine
+
+    subroutine push_by_i4(path, data, to, ierr)
+        integer, intent(in) :: path
+        integer(int32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        type(c_array) :: bytes
+        bytes = array_of(data)
+        call give(c_push_by(path, bytes%start, to%rank, c_area(to%handle), offset_of(to%index, bytes%bytes), &
+                  bytes%count * bytes%bytes), ierr)
+    end subroutine
+
+    subroutine push_by_i8(path, data, to, ierr)
+        integer, intent(in) :: path
+        integer(int64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        type(c_array) :: bytes
+        bytes = array_of(data)
+        call give(c_push_by(path, bytes%start, to%rank, c_area(to%handle), offset_of(to%index, bytes%bytes), &
+                  bytes%count * bytes%bytes), ierr)
+    end subroutine
+
+    subroutine push_by_r4(path, data, to, ierr)
+        integer, intent(in) :: path
+        real(real32), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        type(c_array) :: bytes
+        bytes = array_of(data)
+        call give(c_push_by(path, bytes%start, to%rank, c_area(to%handle), offset_of(to%index, bytes%bytes), &
+                  bytes%count * bytes%bytes), ierr)
+    end subroutine
+
+    subroutine push_by_r8(path, data, to, ierr)
+        integer, intent(in) :: path
+        real(real64), target, contiguous, intent(in) :: data(:)
+        type(hk_place), intent(in) :: to
+        integer, intent(out), optional :: ierr
+        type(c_array) :: bytes
+        bytes = array_of(data)
+        call give(c_push_by(path, bytes%start, to%rank, c_area(to%handle), offset_of(to%index, bytes%bytes), &
+                  bytes%count * bytes%bytes), ierr)
     end subroutine
 
     subroutine region_write_diff(data, region, twin, written, ierr)

@@ -420,26 +420,40 @@ typedef struct hk_recipients {
 int hk_recipients_create(const int *ranks, size_t count, hk_recipients *out);
 int hk_recipients_free(hk_recipients recipients);
 
-/* To recipients that were named before: `size` bytes; the same, and then a word of each recipient; blocks; marked units; units that differ
- * from a twin, as in hk_push_stride, hk_push_bitmap and hk_push_diff. */
+/* To recipients that were named before: `size` bytes; blocks; marked units; units that differ from a twin, as in hk_push_stride,
+ * hk_push_bitmap and hk_push_diff. Those that notify then write the word `value` of each recipient: whoever sees it has the data. */
 int hk_mcast_a(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, size_t size);
 int hk_mcast_a_notify(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, size_t size,
                       hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_a_stride(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, hk_stride stride);
+int hk_mcast_a_stride_notify(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, hk_stride stride,
+                             hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_a_bitmap(const void *my_addr, hk_recipients to, hk_sym area, size_t offset,
                       const uint64_t *bitmap, size_t unit, size_t units);
+int hk_mcast_a_bitmap_notify(const void *my_addr, hk_recipients to, hk_sym area, size_t offset,
+                             const uint64_t *bitmap, size_t unit, size_t units,
+                             hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_a_diff(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, size_t size,
                     void *twin, size_t unit, size_t *pushed);
+int hk_mcast_a_diff_notify(const void *my_addr, hk_recipients to, hk_sym area, size_t offset, size_t size,
+                           void *twin, size_t unit, hk_sym flag, size_t flag_offset, uint64_t value, size_t *pushed);
 
 /* The same to a list of ranks. */
 int hk_mcast_b(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, size_t size);
 int hk_mcast_b_notify(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, size_t size,
                       hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_b_stride(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, hk_stride stride);
+int hk_mcast_b_stride_notify(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, hk_stride stride,
+                             hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_b_bitmap(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset,
                       const uint64_t *bitmap, size_t unit, size_t units);
+int hk_mcast_b_bitmap_notify(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset,
+                             const uint64_t *bitmap, size_t unit, size_t units,
+                             hk_sym flag, size_t flag_offset, uint64_t value);
 int hk_mcast_b_diff(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, size_t size,
                     void *twin, size_t unit, size_t *pushed);
+int hk_mcast_b_diff_notify(const void *my_addr, const int *ranks, size_t count, hk_sym area, size_t offset, size_t size,
+                           void *twin, size_t unit, hk_sym flag, size_t flag_offset, uint64_t value, size_t *pushed);
 
 /* ---- locks ---------------------------------------------------------------------------------------------------- */
 
@@ -671,13 +685,14 @@ int hk_exchange_iprobe(int rank, uint64_t tag, uint64_t ignored, hk_matched *mat
  * is received, but need not. Two ranks that send to each other before they receive may wait forever. All calls: init thread, not in
  * handlers. */
 typedef enum hk_engine {
-    HK_SLOTS = 0,    /* through a slot for each tag between every two ranks, as fmpl.h: nothing is looked up. Tags are numbers below `slots` */
-    HK_MATCHED = 1,  /* matched by the receiver's handler, as hk_isend and hk_irecv */
-    HK_EXCHANGE = 2, /* through a buffer at each receiver, as hk_exchange_send after hk_exchange_open */
-    HK_PACKETS = 3   /* by packets that a full receiver refuses, as after hk_exchange_open_packets */
+    /* Through a slot for each tag between every two ranks, as fmpl.h: nothing is looked up. Tags are numbers below `slots`. */
+    HK_ENGINE_SLOTS = 0,
+    HK_ENGINE_MATCHED = 1,  /* matched by the receiver's handler, as hk_isend and hk_irecv */
+    HK_ENGINE_EXCHANGE = 2, /* through a buffer at each receiver, as hk_exchange_send after hk_exchange_open */
+    HK_ENGINE_PACKETS = 3   /* by packets that a full receiver refuses, as after hk_exchange_open_packets */
 } hk_engine;
 
-/* Prepares them; `slots` is for HK_SLOTS alone. Ends them; messages that nobody has received are gone. The memory of slots stays until
+/* Prepares them; `slots` is for HK_ENGINE_SLOTS alone. Ends them; messages that nobody has received are gone. The memory of slots stays until
  * the job ends. Collective: all ranks call them with the same arguments. */
 int hk_passing_open(hk_engine engine, size_t slots);
 int hk_passing_close(void);

@@ -5,7 +5,7 @@ use crate::error::Failure;
 use crate::given::{In, Out, Source, Target, exported};
 use crate::handle::{Entry, Handle, Outcome};
 use crate::partial::CStride;
-use core_hikyaku::ffi::Units;
+use core_hikyaku::ffi::{ByteParts, Units};
 use core_hikyaku::{Error, Port, Recipients, Symmetric};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -56,17 +56,21 @@ fn symmetric<'a>(area: Handle) -> Outcome<&'a Symmetric<u8>> {
     }
 }
 
-/// A multicast of each form, to recipients that are given in one of two ways.
+/// Multicasts of each form, to recipients that are given in one of two ways.
 macro_rules! forms {
-    ($(($plain:ident, $notify:ident, $stride:ident, $bitmap:ident, $diff:ident): ($($name:ident: $type:ty),*) => $find:expr;)*) => {
+    ($(($plain:ident, $plain_notify:ident, $stride:ident, $stride_notify:ident, $bitmap:ident, $bitmap_notify:ident,
+        $diff:ident, $diff_notify:ident): ($($name:ident: $type:ty),*) => $find:expr;)*) => {
         $(exported! {
             /// Writes the same to several ranks.
             pub fn $plain(my_addr: Source<'_>, $($name: $type,)* area: Handle, offset: usize, size: usize) -> c_int {
-                with_port(|port| my_addr.multicast(port, &*$find(port, $($name),*)?, (symmetric(area)?, offset), size, None))
+                with_port(|port| {
+                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
+                    my_addr.multicast(port, to, at, size, None)
+                })
             }
 
             /// And then a word of each.
-            pub fn $notify(
+            pub fn $plain_notify(
                 my_addr: Source<'_>,
                 $($name: $type,)*
                 area: Handle,
@@ -75,51 +79,96 @@ macro_rules! forms {
                 flag: Handle,
                 flag_offset: usize,
                 value: u64,
+
             ) -> c_int {
                 with_port(|port| {
+                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
                     let word = Some((symmetric(flag)?, flag_offset, value));
-                    my_addr.multicast(port, &*$find(port, $($name),*)?, (symmetric(area)?, offset), size, word)
+                    my_addr.multicast(port, to, at, size, word)
                 })
             }
 
             /// Blocks.
             pub fn $stride(my_addr: Source<'_>, $($name: $type,)* area: Handle, offset: usize, stride: CStride) -> c_int {
                 with_port(|port| {
-                    my_addr.multicast_stride(port, &*$find(port, $($name),*)?, (symmetric(area)?, offset), stride.into())
+                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
+                    my_addr.multicast_parts(port, to, at, ByteParts::Stride(stride.into()), None)
+                })
+            }
+
+            /// And then a word of each.
+            pub fn $stride_notify(
+                my_addr: Source<'_>,
+                $($name: $type,)*
+                area: Handle,
+                offset: usize,
+                stride: CStride,
+                flag: Handle,
+                flag_offset: usize,
+                value: u64,
+
+            ) -> c_int {
+                with_port(|port| {
+                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
+                    let word = Some((symmetric(flag)?, flag_offset, value));
+                    my_addr.multicast_parts(port, to, at, ByteParts::Stride(stride.into()), word)
                 })
             }
 
             /// Marked units.
-            pub fn $bitmap(
+            pub fn $bitmap(my_addr: Source<'_>, $($name: $type,)* area: Handle, offset: usize, bitmap: In<'_, u64>, unit: usize, units: usize) -> c_int {
+                with_port(|port| {
+                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
+                    let words = &bitmap.bitmap(unit, units)?;
+                    my_addr.multicast_parts(port, to, at, ByteParts::Marked(Units { unit, units, words }), None)
+                })
+            }
+
+            /// And then a word of each.
+            pub fn $bitmap_notify(
                 my_addr: Source<'_>,
                 $($name: $type,)*
                 area: Handle,
                 offset: usize,
-                bitmap: In<'_, u64>,
-                unit: usize,
-                units: usize,
+                bitmap: In<'_, u64>, unit: usize, units: usize,
+                flag: Handle,
+                flag_offset: usize,
+                value: u64,
+
             ) -> c_int {
                 with_port(|port| {
+                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
+                    let word = Some((symmetric(flag)?, flag_offset, value));
                     let words = &bitmap.bitmap(unit, units)?;
-                    let marked = Units { unit, units, words };
-                    my_addr.multicast_marked(port, &*$find(port, $($name),*)?, (symmetric(area)?, offset), marked)
+                    my_addr.multicast_parts(port, to, at, ByteParts::Marked(Units { unit, units, words }), word)
                 })
             }
 
             /// What differs from a twin.
-            pub fn $diff(
+            pub fn $diff(my_addr: Source<'_>, $($name: $type,)* area: Handle, offset: usize, size: usize, twin: Target<'_>, unit: usize, pushed: Out<'_, usize>) -> c_int {
+                with_port(|port| {
+                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
+                    pushed.give(my_addr.multicast_diff(port, to, at, size, (twin, unit), None)?);
+                    Ok(())
+                })
+            }
+
+            /// And then a word of each.
+            pub fn $diff_notify(
                 my_addr: Source<'_>,
                 $($name: $type,)*
                 area: Handle,
                 offset: usize,
-                size: usize,
-                twin: Target<'_>,
-                unit: usize,
-                pushed: Out<'_, usize>,
+                size: usize, twin: Target<'_>, unit: usize,
+                flag: Handle,
+                flag_offset: usize,
+                value: u64,
+pushed: Out<'_, usize>
             ) -> c_int {
                 with_port(|port| {
-                    let to = &*$find(port, $($name),*)?;
-                    pushed.give(my_addr.multicast_diff(port, to, (symmetric(area)?, offset), size, twin, unit)?);
+                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
+                    let word = Some((symmetric(flag)?, flag_offset, value));
+                    pushed.give(my_addr.multicast_diff(port, to, at, size, (twin, unit), word)?);
                     Ok(())
                 })
             }
@@ -128,9 +177,11 @@ macro_rules! forms {
 }
 
 forms! {
-    (hk_mcast_a, hk_mcast_a_notify, hk_mcast_a_stride, hk_mcast_a_bitmap, hk_mcast_a_diff):
+    (hk_mcast_a, hk_mcast_a_notify, hk_mcast_a_stride, hk_mcast_a_stride_notify, hk_mcast_a_bitmap, hk_mcast_a_bitmap_notify,
+        hk_mcast_a_diff, hk_mcast_a_diff_notify):
         (to: Pattern) => |_: &Port, to: Pattern| to.find();
-    (hk_mcast_b, hk_mcast_b_notify, hk_mcast_b_stride, hk_mcast_b_bitmap, hk_mcast_b_diff):
+    (hk_mcast_b, hk_mcast_b_notify, hk_mcast_b_stride, hk_mcast_b_stride_notify, hk_mcast_b_bitmap, hk_mcast_b_bitmap_notify,
+        hk_mcast_b_diff, hk_mcast_b_diff_notify):
         (ranks: In<'_, c_int>, count: usize) => |port: &Port, ranks, count| listed(port, ranks, count).map(Box::new);
 }
 

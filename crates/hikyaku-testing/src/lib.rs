@@ -320,6 +320,7 @@ macro_rules! for_each_case {
                 every_rank_tells_all_others: 5,
                 every_form_reaches_all: 5,
                 long_multicasts_reach_all: 4,
+                words_come_after_all_parts: 4,
                 wrong_recipients_are_refused: 3,
             }
             copies {

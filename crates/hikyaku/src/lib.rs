@@ -147,7 +147,7 @@ pub mod ffi {
     pub use crate::message::operation::raw::RawMessages;
     pub use crate::ni::{
         ByteParts, Namer, RawIndirect, RawMulticast, RawParts, RawPath, RawPins, RawPort, RawStartedParts,
-        RawTransfers, Units, at_work, name_calls_by, port_count, stand_by,
+        RawTransfers, RawWord, Units, at_work, name_calls_by, port_count, stand_by,
     };
     pub use crate::queue::{Popped, RawQueue};
     pub use crate::region::RawRegion;

@@ -3,8 +3,8 @@
 use super::{Lasting, Source, Target, check};
 use crate::error::Failure;
 use core_hikyaku::ffi::{
-    ByteParts, Parts, RawIndirect, RawMatching, RawMulticast, RawParts, RawRegion, RawStartedParts, Request, Units,
-    copy_out, pack_changes,
+    ByteParts, Parts, RawIndirect, RawMatching, RawMulticast, RawParts, RawRegion, RawStartedParts, RawWord, Request,
+    Units, copy_out, pack_changes,
 };
 use core_hikyaku::matching::{self, Keys, Matching};
 use core_hikyaku::{Job, Place, Port, Recipients, Stride, Symmetric, Through};
@@ -95,53 +95,41 @@ impl Source<'_> {
         to: &Recipients,
         area: (&Symmetric<u8>, usize),
         size: usize,
-        word: Option<(&Symmetric<u8>, usize, u64)>,
+        word: RawWord<'_>,
     ) -> Result<(), Failure> {
         let data = self.address(size)?;
         // SAFETY: the caller's to read.
         Ok(unsafe { port.multicast_from(to, area, data, size, word) }?)
     }
 
-    /// Blocks.
-    pub fn multicast_stride(
+    /// Parts, and then a word, if one is given.
+    pub fn multicast_parts(
         &self,
         port: &Port,
         to: &Recipients,
         area: (&Symmetric<u8>, usize),
-        stride: Stride,
+        parts: ByteParts<'_>,
+        word: RawWord<'_>,
     ) -> Result<(), Failure> {
-        let data = self.address(stride.span_here())?;
+        let data = self.address(span_here(parts))?;
         // SAFETY: the caller's to read.
-        Ok(unsafe { port.multicast_stride_from(to, area, data, stride) }?)
+        Ok(unsafe { port.multicast_parts_from(to, area, data, parts, word) }?)
     }
 
-    /// Marked units.
-    pub fn multicast_marked(
-        &self,
-        port: &Port,
-        to: &Recipients,
-        area: (&Symmetric<u8>, usize),
-        marked: Units<'_>,
-    ) -> Result<(), Failure> {
-        let data = self.address(marked.unit.saturating_mul(marked.units))?;
-        // SAFETY: the caller's to read.
-        Ok(unsafe { port.multicast_marked_from(to, area, data, marked) }?)
-    }
-
-    /// Those of `size` bytes that differ from the twin, in units of so many bytes; how many units.
+    /// Those of `size` bytes that differ from the twin, in units of so many bytes, and then a word, if one is given; how many units.
     pub fn multicast_diff(
         &self,
         port: &Port,
         to: &Recipients,
         area: (&Symmetric<u8>, usize),
         size: usize,
-        twin: Target<'_>,
-        unit: usize,
+        (twin, unit): (Target<'_>, usize),
+        word: RawWord<'_>,
     ) -> Result<usize, Failure> {
         let data = self.address(size)?;
         let twin = twin.twin_of(data, size)?;
         // SAFETY: the caller's to read.
-        Ok(unsafe { port.multicast_diff_from(to, area, data, twin, unit) }?)
+        Ok(unsafe { port.multicast_diff_from(to, area, data, twin, unit, word) }?)
     }
 }
 

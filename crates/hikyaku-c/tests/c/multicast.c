@@ -3,15 +3,36 @@
 
 enum { CELLS = 500 };
 
+static const hk_stride second = {sizeof(double), CELLS / 2, 2 * sizeof(double), 2 * sizeof(double)};
+
+static void notify_a(int form, const double *data, hk_recipients to, hk_area table, const uint64_t *bitmap, double *twin,
+                     hk_area flag, uint64_t word) {
+    size_t pushed, bytes = CELLS * sizeof(double);
+    if (form == 0) OK(hk_mcast_a_stride_notify(data, to, table, 0, second, flag, 0, word));
+    if (form == 1) OK(hk_mcast_a_bitmap_notify(data, to, table, 0, bitmap, sizeof(double), CELLS, flag, 0, word));
+    if (form < 2) return;
+    OK(hk_mcast_a_diff_notify(data, to, table, 0, bytes, twin, sizeof(double), flag, 0, word, &pushed));
+    CHECK(pushed == CELLS / 5);
+}
+
+static void notify_b(int form, const double *data, const int *ranks, size_t count, hk_area table, const uint64_t *bitmap,
+                     double *twin, hk_area flag, uint64_t word) {
+    size_t pushed, bytes = CELLS * sizeof(double);
+    if (form == 0) OK(hk_mcast_b_stride_notify(data, ranks, count, table, 0, second, flag, 0, word));
+    if (form == 1) OK(hk_mcast_b_bitmap_notify(data, ranks, count, table, 0, bitmap, sizeof(double), CELLS, flag, 0, word));
+    if (form < 2) return;
+    OK(hk_mcast_b_diff_notify(data, ranks, count, table, 0, bytes, twin, sizeof(double), flag, 0, word, &pushed));
+    CHECK(pushed == CELLS / 5);
+}
+
 int main(void) {
     static double data[CELLS], twin[CELLS];
     uint64_t bitmap[(CELLS + 63) / 64] = {0};
     hk_recipients all = {0}, none = {0};
     hk_area table, flag;
     double *mine;
-    int ranks[64] = {0}, me, size, rank, list;
+    int ranks[64] = {0}, me, size, rank, list, form;
     size_t at, pushed;
-    hk_stride second = {sizeof(double), CELLS / 2, 2 * sizeof(double), 2 * sizeof(double)};
 
     FAILS(HK_ERR_NOT_STARTED, hk_recipients_create(ranks, 0, &all));
     OK(hk_init());
@@ -79,7 +100,25 @@ int main(void) {
         OK(hk_barrier());
         for (at = 0; at < CELLS; at++) CHECK(mine[at] == (at == 7 ? -1 : at == 400 ? -2 : 0));
         OK(hk_barrier());
+
+        /* Whoever sees the word sees all parts. */
+        for (form = 0; form < 3; form++) {
+            memset(mine, 0, sizeof data);
+            OK(hk_barrier());
+            word += 2;
+            if (me == size - 1) {
+                for (at = 0; at < CELLS; at++) twin[at] = data[at] - (at % 5 == 0);
+                if (list) notify_b(form, data, ranks, (size_t)size, table, bitmap, twin, flag, word);
+                else notify_a(form, data, all, table, bitmap, twin, flag, word);
+            }
+            OK(hk_wait(flag, 0, HK_EQUAL, word, size - 1, HK_FOREVER, NULL));
+            for (at = 0; at < CELLS; at++) CHECK((mine[at] != 0) == (at % (form == 0 ? 2 : form == 1 ? 3 : 5) == 0));
+            OK(hk_barrier());
+        }
     }
+    FAILS(HK_ERR_BOUNDS, hk_mcast_a_stride_notify(data, all, table, 0, second, flag, 8, 1));
+    FAILS(HK_ERR_BOUNDS, hk_mcast_b_bitmap_notify(data, ranks, 1, table, 8, bitmap, sizeof(double), CELLS, flag, 0, 1));
+    FAILS(HK_ERR_ALIGNMENT, hk_mcast_a_diff_notify(data, all, table, 0, sizeof data, twin, sizeof(double), flag, 4, 1, NULL));
 
     FAILS(HK_ERR_HANDLE, hk_mcast_a(data, none, table, 0, 8));
     FAILS(HK_ERR_BOUNDS, hk_mcast_a(data, all, table, 8, sizeof data));

@@ -42,7 +42,7 @@ static void use(hk_engine engine) {
     FAILS(HK_ERR_RANK, hk_passing_send(data, 1, size, 0));
     FAILS(HK_ERR_RANK, hk_passing_recv(data, 1, size, 0, 1, NULL));
     FAILS(HK_ERR_INVALID, hk_passing_send(NULL, 1, 0, 0));
-    if (engine == HK_SLOTS) FAILS(HK_ERR_INVALID, hk_passing_send(data, 1, 0, SLOTS));
+    if (engine == HK_ENGINE_SLOTS) FAILS(HK_ERR_INVALID, hk_passing_send(data, 1, 0, SLOTS));
     if (size > 1) {
         FAILS(HK_ERR_TIMEOUT, hk_passing_recv(data, 1, (me + 1) % size, 3, 1, NULL));
         if (me == 0) OK(hk_passing_send("four", 4, 1, 2));
@@ -53,12 +53,12 @@ static void use(hk_engine engine) {
 
 int main(void) {
     OK(hk_init());
-    use(HK_SLOTS);
-    use(HK_MATCHED);
-    use(HK_EXCHANGE);
-    use(HK_PACKETS);
+    use(HK_ENGINE_SLOTS);
+    use(HK_ENGINE_MATCHED);
+    use(HK_ENGINE_EXCHANGE);
+    use(HK_ENGINE_PACKETS);
     /* One that is not closed ends with the job. */
-    OK(hk_passing_open(HK_MATCHED, 0));
+    OK(hk_passing_open(HK_ENGINE_MATCHED, 0));
     OK(hk_barrier());
     OK(hk_finalize());
     return 0;

@@ -21,6 +21,7 @@ program onesided
     call expect(hk_strerror(HK_ERR_TIMEOUT) == 'timed out', 'what a code means')
     call transfers
     call started
+    call by_each_path
     call notifications
     call copies
     call words
@@ -86,6 +87,39 @@ contains
         character(len=*), intent(in) :: text
         call expect(ierr == code, 'the code of: '//text)
         call expect(hk_last_error() == text, 'the text: '//text)
+    end subroutine
+
+    ! Pushes of every type, by a path of one's own choice.
+    subroutine by_each_path
+        type(hk_area) :: area4, area8, areas, aread
+        integer(int32), pointer :: x4(:)
+        integer(int64), pointer :: x8(:)
+        real(real32), pointer :: xs(:)
+        real(real64), pointer :: xd(:)
+        integer :: n
+        call hk_alloc(x4, 500, area4)
+        call hk_alloc(x8, 500, area8)
+        call hk_alloc(xs, 500, areas)
+        call hk_alloc(xd, 500, aread)
+        call hk_push_by(HK_PATH_WORD, [me, me + 1], area4%at(next, 2))
+        call hk_push_by(HK_PATH_WINDOW, [(int(me + n, int64), n=1, 499)], area8%at(next, 2))
+        call hk_push_by(HK_PATH_BULK, [(real(me + n, real32), n=1, 499)], areas%at(next, 2))
+        call hk_push_by(HK_PATH_WINDOW, [(real(me + n, real64), n=1, 499)], aread%at(next, 2))
+        call hk_sync()
+        call hk_barrier()
+        call expect(all(x4(:4) == [0, previous, previous + 1, 0]), 'a word')
+        call expect(x8(1) == 0 .and. all(x8(2:) == [(previous + n, n=1, 499)]), 'integers of 8 bytes')
+        call expect(xs(1) == 0 .and. all(xs(2:) == [(previous + n, n=1, 499)]), 'reals of 4 bytes')
+        call expect(xd(1) == 0 .and. all(xd(2:) == [(previous + n, n=1, 499)]), 'reals of 8 bytes')
+        call hk_push_by(HK_PATH_WORD, [me, me, me], area4%at(next, 1), ierr)
+        call expect(ierr == HK_ERR_INVALID, 'more than a word')
+        call hk_push_by(3, [me], area4%at(next, 1), ierr)
+        call expect(ierr == HK_ERR_INVALID, 'no path')
+        call hk_barrier()
+        call hk_free(area4)
+        call hk_free(area8)
+        call hk_free(areas)
+        call hk_free(aread)
     end subroutine
 
     ! Pushes and pulls of every type, several under way at once.

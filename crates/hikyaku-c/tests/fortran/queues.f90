@@ -19,6 +19,7 @@ program queues
     call exchanged(hk_exchange_open)
     call exchanged(hk_exchange_open_packets)
     call exchanged_types
+    call passed
     call hk_barrier()
     call hk_finalize(ierr)
     call expect(ierr == HK_SUCCESS, 'the end')
@@ -263,6 +264,51 @@ contains
         call expect(all(r4 == previous + [0.5, 0.25]), 'reals of 4 bytes')
         call hk_barrier()
         call hk_exchange_close()
+    end subroutine
+
+    ! The same by each engine: elements of every type to the next rank.
+    subroutine passed
+        integer, parameter :: engines(4) = [HK_ENGINE_SLOTS, HK_ENGINE_MATCHED, HK_ENGINE_EXCHANGE, HK_ENGINE_PACKETS]
+        integer(int32) :: i4(2)
+        integer(int64) :: i8(2), bytes
+        real(real32) :: r4(2)
+        real(real64) :: r8(3)
+        integer :: n
+        call hk_passing_send([1.0_real64], next, 1, ierr)
+        call fails(HK_ERR_INVALID)
+        call hk_passing_close(ierr)
+        call fails(HK_ERR_INVALID)
+        call hk_passing_open(4, ierr=ierr)
+        call fails(HK_ERR_INVALID)
+        do n = 1, size(engines)
+            call hk_passing_open(engines(n), 4)
+            call hk_passing_open(engines(n), 4, ierr)
+            call fails(HK_ERR_INVALID)
+            call hk_passing_send(me + [1_int32, 2_int32], next, 0)
+            call hk_passing_send(me + [3_int64, 2_int64**40], next, 1)
+            call hk_passing_send(me + [0.5_real32, 0.25_real32], next, 2_int64)
+            call hk_passing_send(me + [0.5_real64, 0.25_real64], next, 3)
+            call hk_passing_probe(previous, 3, bytes)
+            call expect(bytes == 16, 'how long it is')
+            call hk_passing_recv(r8, previous, 3, bytes)
+            call expect(bytes == 16 .and. all(r8(:2) == previous + [0.5, 0.25]), 'reals of 8 bytes')
+            call hk_passing_recv(r4, previous, 2)
+            call expect(all(r4 == previous + [0.5, 0.25]), 'reals of 4 bytes')
+            call hk_passing_recv(i8, previous, 1, timeout_ms=60000)
+            call expect(all(i8 == previous + [3_int64, 2_int64**40]), 'integers of 8 bytes')
+            call hk_passing_recv(i4, previous, 0)
+            call expect(all(i4 == previous + [1, 2]), 'integers of 4 bytes')
+            call hk_passing_send(i4, ranks, 0, ierr)
+            call fails(HK_ERR_RANK)
+            call hk_passing_send(i4, next, 'tag', ierr)
+            call fails(HK_ERR_INVALID)
+            if (ranks > 1) then
+                call hk_passing_recv(i4, previous, 0, bytes, 1, ierr)
+                call fails(HK_ERR_TIMEOUT)
+                call expect(bytes == 0, 'nothing has come')
+            end if
+            call hk_passing_close()
+        end do
     end subroutine
 
     subroutine fails(code)

@@ -18,6 +18,7 @@ program regions
     call long_integers
     call short_reals
     call too_long
+    call marked
     call hk_barrier()
     call hk_finalize(ierr)
     call expect(ierr == HK_SUCCESS, 'the end')
@@ -254,6 +255,57 @@ contains
         call expect(all(mine(:length) == 0) .and. mine(length + 1) == 7 .and. twin(length + 1) == 8, 'the region, and no more')
         call hk_barrier()
         call hk_region_free(region)
+    end subroutine
+
+    ! Marked elements, from some place on; and who has a copy.
+    subroutine marked
+        type(hk_region) :: region
+        integer(int32) :: i4(3)
+        integer(int64) :: i8(3)
+        real(real32) :: r4(3)
+        real(real64) :: r8(3), seen(3)
+        integer :: sharers(100), count, n
+        logical, parameter :: ends(3) = [.true., .false., .true.]
+        call hk_region_create(0, length, 8, region)
+        call hk_subscribe(region)
+        call hk_barrier()
+        sharers = -1
+        call hk_region_sharers(region, sharers, count)
+        call expect(count == ranks .and. all(sharers(:ranks) == [(n, n=0, ranks - 1)]), 'all have a copy')
+        call expect(all(sharers(ranks + 1:) == -1), 'and nobody else')
+        call hk_barrier()
+        if (me == 0) then
+            r8 = [1.5, 2.5, 3.5]
+            call hk_region_write_bitmap(r8, region%at(98), hk_bitmap(ends))
+            call hk_region_write_bitmap(r8, region%at(99), hk_bitmap(ends), ierr)
+            call fails(HK_ERR_BOUNDS)
+            call hk_region_write_bitmap(r8, region%at(1), hk_bitmap([logical ::]), ierr)
+            call fails(HK_ERR_INVALID)
+            i4 = [1, 2, 3]
+            i8 = [1, 2, 3]
+            r4 = [1, 2, 3]
+            call hk_region_write_bitmap(i4, region%at(1), hk_bitmap(ends))
+            call hk_region_write_bitmap(i8, region%at(11), hk_bitmap(ends))
+            call hk_region_write_bitmap(r4, region%at(41), hk_bitmap(ends))
+        end if
+        call hk_barrier()
+        call hk_region_read(seen, region%at(98))
+        call expect(all(seen == [1.5, 0.0, 3.5]), 'reals of 8 bytes')
+        call hk_region_read(i4, region%at(1))
+        call expect(all(i4 == [1, 0, 3]), 'integers of 4 bytes')
+        call hk_region_read(i8, region%at(11))
+        call expect(all(i8 == [1, 0, 3]), 'integers of 8 bytes')
+        call hk_region_read(r4, region%at(41))
+        call expect(all(r4 == [1, 0, 3]), 'reals of 4 bytes')
+        call hk_barrier()
+        call hk_unsubscribe(region)
+        call hk_barrier()
+        call hk_region_sharers(region, sharers(:1), count)
+        call expect(count == 1 .and. sharers(1) == 0, 'only the home')
+        call hk_barrier()
+        call hk_region_free(region)
+        call hk_region_sharers(region, sharers, count, ierr)
+        call fails(HK_ERR_HANDLE)
     end subroutine
 
     subroutine fails(code)

@@ -98,6 +98,48 @@ pub fn long_multicasts_reach_all(job: &Job) {
     }
 }
 
+/// Whoever sees the word sees all parts, also those that take several packets, and a word comes if nothing has changed.
+pub fn words_come_after_all_parts(job: &Job) {
+    const LEN: usize = 30_000;
+    let (table, flag) = (job.symmetric::<u64>(LEN).unwrap(), job.symmetric::<u64>(1).unwrap());
+    let stride = Stride::new(3, 10, LEN / 10);
+    let mut marked = Bitmap::new(LEN);
+    (0..LEN).filter(|index| index % 7 == 2).for_each(|index| marked.set(index));
+    for round in 0..4 * job.size() {
+        let (root, form) = (round % job.size(), round / job.size());
+        let is_part = |at: usize| match form {
+            0 => at % 10 < 3,
+            1 => at % 7 == 2,
+            2 => at % 11 == 5,
+            _ => false,
+        };
+        let data: Vec<u64> = (0..LEN).map(|at| tag(root, at) ^ (form as u64 + 1)).collect();
+        let word = (&flag, 0);
+        let value = round as u64 + 1;
+        if job.rank() == root {
+            let to = others(job);
+            match form {
+                0 => job.multicast_parts_notify(&to, &table, 0, &data, stride, word, value).unwrap(),
+                1 => job.multicast_parts_notify(&to, &table, 0, &data, &marked, word, value).unwrap(),
+                _ => {
+                    let before: Vec<u64> =
+                        data.iter().enumerate().map(|(at, new)| if is_part(at) { !new } else { *new }).collect();
+                    let mut twin = Twin::of(&before);
+                    let count = job.multicast_diff_notify(&to, &table, 0, &data, &mut twin, word, value).unwrap();
+                    assert_eq!(count, (0..LEN).filter(|at| is_part(*at)).count());
+                }
+            }
+        } else {
+            job.wait_from(By::Rank(root), flag.here(0), Until::Equal(value)).unwrap();
+            let right = |(at, value): (usize, u64)| value == if is_part(at) { data[at] } else { 0 };
+            assert!(table.to_vec().into_iter().enumerate().all(right), "form {form} of rank {root}");
+        }
+        job.barrier().unwrap();
+        table.write(0, &[0; LEN]);
+        job.barrier().unwrap();
+    }
+}
+
 pub fn wrong_recipients_are_refused(job: &Job) {
     let table = job.symmetric::<u64>(4).unwrap();
     expect_error!(job.recipients(&[3]), Error::NoSuchRank { rank: 3, size: 3 });
@@ -110,6 +152,17 @@ pub fn wrong_recipients_are_refused(job: &Job) {
     expect_error!(job.multicast_bitmap(&all, &table, 0, &[1], &Bitmap::new(2)), Error::OutOfBounds { .. });
     expect_error!(job.multicast_diff(&all, &table, 0, &[1, 2], &mut Twin::of(&[1])), Error::Invalid(_));
     expect_error!(job.multicast_diff(&all, &table, 2, &[1; 3], &mut Twin::of(&[1; 3])), Error::OutOfBounds { .. });
+    let column = Stride::new(1, 2, 2);
+    expect_error!(
+        job.multicast_parts_notify(&all, &table, 0, &[1; 3], column, (&table, 4), 1),
+        Error::OutOfBounds { .. }
+    );
+    expect_error!(
+        job.multicast_parts_notify(&all, &table, 2, &[1; 3], column, (&table, 0), 1),
+        Error::OutOfBounds { .. }
+    );
+    let (mut twin, word) = (Twin::of(&[0; 3]), (&table, 4));
+    expect_error!(job.multicast_diff_notify(&all, &table, 0, &[1; 3], &mut twin, word, 1), Error::OutOfBounds { .. });
     hikyaku::local(3, |inner| {
         let own = inner.symmetric::<u64>(4).unwrap();
         if inner.rank() == 0 {

@@ -35,7 +35,7 @@ pub use face::bitmap::Bitmap;
 pub use face::block::Block;
 pub use face::chain::{Chain, Commands};
 pub use face::indirect::{RawIndirect, Register, Through};
-pub use face::multicast::{RawMulticast, Recipients};
+pub use face::multicast::{RawMulticast, RawWord, Recipients};
 pub use face::partial::{RawParts, Units};
 pub use face::parts::{ByteParts, Parts, RawStartedParts};
 pub use face::path::{PushPath, RawPath};

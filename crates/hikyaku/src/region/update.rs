@@ -5,8 +5,8 @@ use super::words::{ASK, STANDING, Stage, Standing, VERSION, update_of};
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::memory::atomic::Atomic;
+use crate::ni::{ByteParts, Hold, RawMulticast, Recipients, Units, Wait};
 use crate::ni::{COMPARED, changed_units, check_units, copy_units};
-use crate::ni::{Hold, RawMulticast, Recipients, Units, Wait};
 use crate::planted::{Bug, planted};
 use std::cell::Ref;
 use std::time::Duration;
@@ -43,8 +43,9 @@ impl RawRegion {
     /// As many bytes as there are units, marked or not, can be read.
     pub unsafe fn write_marked_from(&self, job: &Job, offset: usize, data: *const u8, marked: Units<'_>) -> Result<()> {
         self.check_range(offset, marked.unit.saturating_mul(marked.units))?;
+        let parts = ByteParts::Marked(marked);
         // SAFETY: the caller's promise.
-        self.update(job, |to| unsafe { job.multicast_marked_from(to, (&self.copies, offset), data, marked) })
+        self.update(job, |to| unsafe { job.multicast_parts_from(to, (&self.copies, offset), data, parts, None) })
     }
 
     /// Writes the units of the whole region that differ from a twin to all copies; how many they were. Then the twin is as `data`.

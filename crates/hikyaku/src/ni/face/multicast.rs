@@ -4,6 +4,7 @@
 //! writes them for all, since it has the memory of the others mapped.
 
 use super::partial::{Units, check_local, push_changes, push_changes_at, push_parts};
+use super::parts::{ByteParts, Parts};
 use super::port::Port;
 use super::raw::RawPort;
 use super::symmetric::Symmetric;
@@ -126,11 +127,7 @@ impl Port {
         data: &[T],
         stride: Stride,
     ) -> Result<()> {
-        let shape = stride.checked_shape(data)?;
-        // SAFETY: all blocks are in a live slice.
-        unsafe {
-            multicast_parts(self, to, |rank| area.at(rank, index), stride.span_there(), &shape, data.as_ptr().cast())
-        }
+        self.multicast_shaped(to, area, index, data, stride.into(), None)
     }
 
     /// [`Port::push_bitmap`] to each recipient's part of a symmetric area, from `index` on. Done when [`Port::multicast`] is.
@@ -145,10 +142,58 @@ impl Port {
         data: &[T],
         marked: &Bitmap,
     ) -> Result<()> {
-        check_local(marked.len(), data.len())?;
-        let shape = Shape::Marked { unit: size_of::<T>(), marks: marked.marks() };
-        // SAFETY: all elements are in a live slice.
-        unsafe { multicast_parts(self, to, |rank| area.at(rank, index), marked.len(), &shape, data.as_ptr().cast()) }
+        self.multicast_shaped(to, area, index, data, marked.into(), None)
+    }
+
+    /// [`Port::multicast_stride`] or [`Port::multicast_bitmap`], then `value` is written to a word of each recipient: whoever sees the word sees
+    /// all parts.
+    ///
+    /// ```
+    /// hikyaku::local(3, |job| {
+    ///     let (matrix, flag) = (job.symmetric::<f64>(20)?, job.symmetric::<u64>(1)?);
+    ///     if job.rank() == 0 {
+    ///         let column = hikyaku::Stride::new(1, 5, 4).here(1);
+    ///         let others = job.recipients(&[1, 2])?;
+    ///         job.multicast_parts_notify(&others, &matrix, 4, &[1.0, 2.0, 3.0, 4.0], column, (&flag, 0), 1)?;
+    ///     } else {
+    ///         job.wait(flag.here(0), hikyaku::Until::Equal(1))?;
+    ///         assert_eq!((matrix.get(4), matrix.get(19)), (1.0, 4.0));
+    ///     }
+    ///     job.barrier()
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As those, and when there is no such word.
+    #[allow(clippy::too_many_arguments, reason = "what goes where, and a word")]
+    pub fn multicast_parts_notify<'p, T: Pod>(
+        &self,
+        to: &Recipients,
+        area: &Symmetric<T>,
+        index: usize,
+        data: &[T],
+        parts: impl Into<Parts<'p>>,
+        (flag, flag_index): (&Symmetric<u64>, usize),
+        value: u64,
+    ) -> Result<()> {
+        let word: Word<'_> = &|rank| Ok(flag.at(rank, flag_index));
+        self.multicast_shaped(to, area, index, data, parts.into(), Some((word, value)))
+    }
+
+    fn multicast_shaped<T: Pod>(
+        &self,
+        to: &Recipients,
+        area: &Symmetric<T>,
+        index: usize,
+        data: &[T],
+        parts: Parts<'_>,
+        word: Option<(Word<'_>, u64)>,
+    ) -> Result<()> {
+        let (shape, span) = parts.checked_shape(data)?;
+        let at = |rank| area.at(rank, index);
+        // SAFETY: all parts are in a live slice.
+        then_word(self, to, at, word, || unsafe { multicast_parts(self, to, at, span, &shape, data.as_ptr().cast()) })
     }
 
     /// [`Port::push_diff`] to each recipient's part of a symmetric area, from `index` on: those elements of `data` that differ from its
@@ -180,6 +225,38 @@ impl Port {
         data: &[T],
         twin: &mut Twin<T>,
     ) -> Result<usize> {
+        self.multicast_changes(to, area, index, data, twin, None)
+    }
+
+    /// [`Port::multicast_diff`], then `value` is written to a word of each recipient, also if nothing has changed: whoever sees the word sees
+    /// all changes.
+    ///
+    /// # Errors
+    /// As [`Port::multicast_diff`], and when there is no such word.
+    #[allow(clippy::too_many_arguments, reason = "what goes where, and a word")]
+    pub fn multicast_diff_notify<T: Pod>(
+        &self,
+        to: &Recipients,
+        area: &Symmetric<T>,
+        index: usize,
+        data: &[T],
+        twin: &mut Twin<T>,
+        (flag, flag_index): (&Symmetric<u64>, usize),
+        value: u64,
+    ) -> Result<usize> {
+        let word: Word<'_> = &|rank| Ok(flag.at(rank, flag_index));
+        self.multicast_changes(to, area, index, data, twin, Some((word, value)))
+    }
+
+    fn multicast_changes<T: Pod>(
+        &self,
+        to: &Recipients,
+        area: &Symmetric<T>,
+        index: usize,
+        data: &[T],
+        twin: &mut Twin<T>,
+        word: Option<(Word<'_>, u64)>,
+    ) -> Result<usize> {
         twin.check_of(data)?;
         let unit = size_of::<T>();
         if unit == 0 {
@@ -189,10 +266,12 @@ impl Port {
         let first = area.at(self.rank(), index).cast::<u8>()?;
         let at = |rank| Place { rank, ..first };
         check(self, to, &at, size_of_val(data))?;
-        push_changes(data, twin, |offset, now, shape| {
-            let at = |rank| at(rank).plus(offset);
-            // SAFETY: all units are in a live slice.
-            unsafe { multicast_parts(self, to, at, now.len(), shape, now.as_ptr()) }
+        then_word(self, to, at, word, || {
+            push_changes(data, twin, |offset, now, shape| {
+                let at = |rank| at(rank).plus(offset);
+                // SAFETY: all units are in a live slice.
+                unsafe { multicast_parts(self, to, at, now.len(), shape, now.as_ptr()) }
+            })
         })
     }
 }
@@ -208,14 +287,16 @@ impl Port {
     ) -> Result<()> {
         check_local(marked.shape()?.1, data.len())?;
         // SAFETY: all units are in a live slice.
-        unsafe { self.multicast_marked_from(to, area, data.as_ptr(), marked) }
+        unsafe { self.multicast_parts_from(to, area, data.as_ptr(), ByteParts::Marked(marked), None) }
     }
 }
 
+/// A word of each recipient: its area, its offset, and the value it gets.
+pub type RawWord<'a> = Option<(&'a Symmetric<u8>, usize, u64)>;
+
 /// Multicasts of local memory that no slice can stand for, since peers may change it meanwhile. All lengths are in bytes.
 pub trait RawMulticast: sealed::Sealed {
-    /// [`Port::multicast`] of `bytes` bytes at `data`, and then a word of each recipient, if one is given: its area, its offset, and
-    /// the value.
+    /// [`Port::multicast`] of `bytes` bytes at `data`, and then a word, if one is given.
     ///
     /// # Safety
     /// They can be read.
@@ -225,34 +306,24 @@ pub trait RawMulticast: sealed::Sealed {
         area: (&Symmetric<u8>, usize),
         data: *const u8,
         bytes: usize,
-        word: Option<(&Symmetric<u8>, usize, u64)>,
+        word: RawWord<'_>,
     ) -> Result<()>;
 
-    /// [`Port::multicast_stride`] from blocks at `data`.
+    /// [`Port::multicast_stride`] or [`Port::multicast_bitmap`] from `data`, and then a word.
     ///
     /// # Safety
-    /// They can be read.
-    unsafe fn multicast_stride_from(
+    /// The parts can be read.
+    unsafe fn multicast_parts_from(
         &self,
         to: &Recipients,
         area: (&Symmetric<u8>, usize),
         data: *const u8,
-        stride: Stride,
+        parts: ByteParts<'_>,
+        word: RawWord<'_>,
     ) -> Result<()>;
 
-    /// [`Port::multicast_bitmap`] of units at `data`.
-    ///
-    /// # Safety
-    /// Those that are marked can be read.
-    unsafe fn multicast_marked_from(
-        &self,
-        to: &Recipients,
-        area: (&Symmetric<u8>, usize),
-        data: *const u8,
-        marked: Units<'_>,
-    ) -> Result<()>;
-
-    /// [`Port::multicast_diff`] of as many bytes at `data` as the twin has, in units of `unit` bytes; how many units have changed.
+    /// [`Port::multicast_diff`] of as many bytes at `data` as the twin has, in units of `unit` bytes, and then a word; how many units have
+    /// changed.
     ///
     /// # Safety
     /// They can be read.
@@ -263,6 +334,7 @@ pub trait RawMulticast: sealed::Sealed {
         data: *const u8,
         twin: &mut [u8],
         unit: usize,
+        word: RawWord<'_>,
     ) -> Result<usize>;
 }
 
@@ -278,36 +350,28 @@ impl RawMulticast for Port {
         (area, offset): (&Symmetric<u8>, usize),
         data: *const u8,
         bytes: usize,
-        word: Option<(&Symmetric<u8>, usize, u64)>,
+        word: RawWord<'_>,
     ) -> Result<()> {
-        let word = word.map(|(flag, at, value)| (move |rank| flag.at(rank, at).cast::<u64>(), value));
-        let word = word.as_ref().map(|(flag, value)| (flag as Word<'_>, *value));
-        // SAFETY: the caller's promise.
-        unsafe { multicast(self, to, |rank| area.at(rank, offset), (data, bytes), word) }
+        with_word(word, |word| {
+            // SAFETY: the caller's promise.
+            unsafe { multicast(self, to, |rank| area.at(rank, offset), (data, bytes), word) }
+        })
     }
 
-    unsafe fn multicast_stride_from(
+    unsafe fn multicast_parts_from(
         &self,
         to: &Recipients,
         (area, offset): (&Symmetric<u8>, usize),
         data: *const u8,
-        stride: Stride,
+        parts: ByteParts<'_>,
+        word: RawWord<'_>,
     ) -> Result<()> {
-        stride.check()?;
-        // SAFETY: the caller's promise.
-        unsafe { multicast_parts(self, to, |rank| area.at(rank, offset), stride.span_there(), &stride.shape(1), data) }
-    }
-
-    unsafe fn multicast_marked_from(
-        &self,
-        to: &Recipients,
-        (area, offset): (&Symmetric<u8>, usize),
-        data: *const u8,
-        marked: Units<'_>,
-    ) -> Result<()> {
-        let (shape, bytes) = marked.shape()?;
-        // SAFETY: the caller's promise.
-        unsafe { multicast_parts(self, to, |rank| area.at(rank, offset), bytes, &shape, data) }
+        let (shape, bytes) = parts.shape()?;
+        let at = |rank| area.at(rank, offset);
+        with_word(word, |word| {
+            // SAFETY: the caller's promise.
+            then_word(self, to, at, word, || unsafe { multicast_parts(self, to, at, bytes, &shape, data) })
+        })
     }
 
     unsafe fn multicast_diff_from(
@@ -317,15 +381,58 @@ impl RawMulticast for Port {
         data: *const u8,
         twin: &mut [u8],
         unit: usize,
+        word: RawWord<'_>,
     ) -> Result<usize> {
-        check(self, to, &|rank| area.at(rank, offset), twin.len())?;
-        // SAFETY: the caller's promise.
-        unsafe {
-            push_changes_at(data, twin, unit, |at, now, shape| {
-                multicast_parts(self, to, |rank| area.at(rank, offset + at), now.len(), shape, now.as_ptr())
+        let at = |rank| area.at(rank, offset);
+        check(self, to, &at, twin.len())?;
+        with_word(word, |word| {
+            then_word(self, to, at, word, || {
+                // SAFETY: the caller's promise; what is pushed is in a live slice.
+                unsafe {
+                    push_changes_at(data, twin, unit, |skipped, now, shape| {
+                        let at = |rank| area.at(rank, offset + skipped);
+                        multicast_parts(self, to, at, now.len(), shape, now.as_ptr())
+                    })
+                }
             })
-        }
+        })
     }
+}
+
+/// Goes on with a word that was given by its bytes.
+fn with_word<R>(word: RawWord<'_>, go: impl FnOnce(Option<(Word<'_>, u64)>) -> R) -> R {
+    match word {
+        Some((flag, offset, value)) => go(Some((&|rank| flag.at(rank, offset).cast(), value))),
+        None => go(None),
+    }
+}
+
+/// Has `write` write to all recipients, then writes the word of each, if there is one, by whoever has written there.
+fn then_word<'a, T: Pod, R>(
+    port: &Port,
+    to: &Recipients,
+    at: impl Fn(usize) -> Place<'a, T>,
+    word: Option<(Word<'_>, u64)>,
+    write: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    let Some((place, value)) = word else { return write() };
+    // Before anything is written.
+    check_word(port, to, place)?;
+    let departures = port.initiator.ni.departures();
+    let written = write()?;
+    if port.initiator.ni.departures() != departures {
+        // Another rank may write for a host from now on. What went to the one before it and was lost is an error here.
+        port.sync()?;
+    }
+    let nothing = std::ptr::NonNull::<T>::dangling().as_ptr();
+    // SAFETY: no elements.
+    unsafe { multicast(port, to, at, (nothing, 0), Some((place, value)))? };
+    Ok(written)
+}
+
+/// Words are alike on all ranks, so it is enough to look at one.
+fn check_word(port: &Port, to: &Recipients, word: Word<'_>) -> Result<()> {
+    to.ranks.first().map_or(Ok(()), |rank| port.initiator.ni.resolve(word(*rank)?, 1).map(drop))
 }
 
 /// A word of each rank.
@@ -340,8 +447,8 @@ unsafe fn multicast<'a, T: Pod>(
     (data, len): (*const T, usize),
     word: Option<(Word<'_>, u64)>,
 ) -> Result<()> {
-    if let (Some((word, _)), Some(rank)) = (word, to.ranks.first()) {
-        port.initiator.ni.resolve(word(*rank)?, 1)?;
+    if let Some((word, _)) = word {
+        check_word(port, to, word)?;
     }
     for_all(
         port,

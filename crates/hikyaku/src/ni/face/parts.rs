@@ -57,7 +57,7 @@ impl Parts<'_> {
     }
 
     /// Their shape in elements of a slice of this rank, and how far they reach in the memory of the other one.
-    fn checked_shape<T>(&self, local: &[T]) -> Result<(Shape<'_>, usize)> {
+    pub(super) fn checked_shape<T>(&self, local: &[T]) -> Result<(Shape<'_>, usize)> {
         match self {
             Parts::Stride(stride) => Ok((stride.checked_shape(local)?, stride.span_there())),
             Parts::Bitmap(bitmap) => {
@@ -253,7 +253,7 @@ pub enum ByteParts<'a> {
 }
 
 impl ByteParts<'_> {
-    fn shape(&self) -> Result<(Shape<'_>, usize)> {
+    pub(super) fn shape(&self) -> Result<(Shape<'_>, usize)> {
         match self {
             ByteParts::Stride(stride) => {
                 stride.check()?;
