@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 /// A peer from which something is expected is asked after so long a silence, and again.
 pub const ASK_AFTER: Duration = Duration::from_millis(500);
-/// A peer that was silent for so long is lost.
-pub const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// A peer that was silent for so long is lost. The promise is 5 s from when it fell silent: that may be found out up to half a second
+/// later, when somebody looks, and is told after that.
+pub const SILENCE_MAX: Duration = Duration::from_millis(3_900);
 /// A peer to which libfabric cannot send any more is told to be lost after so long: before that its last words may come, or the
 /// launcher's word that it has died.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -245,6 +246,15 @@ mod tests {
     use crate::lent::{Context, Inner, Purpose};
 
     const LOOK: Duration = Duration::from_millis(400);
+
+    /// What is promised.
+    const PROMISE: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn silence_is_told_of_within_the_promise_though_nobody_looks_but_when_a_peer_is_asked() {
+        let latest = SILENCE_MAX + ASK_AFTER;
+        assert!(latest + ASK_AFTER <= PROMISE, "{latest:?}");
+    }
 
     /// Looks after the link now and then until the peer is lost, from `now` on; gives how long that took.
     fn time_to_loss(link: &mut Link, now: Instant) -> Duration {

@@ -4,7 +4,7 @@
 mod support;
 
 use hikyaku::spi::{
-    Get, Loss, Packet, Put, RemoteFailure, RemoteKey, RemoteMemory, RemotePlace, Sink, Start, Token, Transport,
+    Armed, Get, Loss, Packet, Put, RemoteFailure, RemoteKey, RemoteMemory, RemotePlace, Sink, Start, Token, Transport,
 };
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -265,6 +265,12 @@ fn transfers_with_a_rank_that_is_gone_are_lost() {
         net.poll();
         assert!(begin.elapsed() < Duration::from_secs(60), "it is never lost");
     }
+    // From then on the others sleep until something comes.
+    while net.ends[0].arm() != Armed::Until(None) {
+        net.poll();
+        assert!(begin.elapsed() < Duration::from_secs(60), "it never sleeps");
+    }
+    assert!(net.ends[0].descriptor().is_some());
 }
 
 /// The program does not wait until an endpoint is opened and connected: packets do what is put until then.
