@@ -50,6 +50,25 @@ fn every_call() {
     }
 }
 
+/// Threads that wait for flags, on the host of the rank that dies and on another one.
+#[test]
+fn fault_1_a_death_while_threads_wait_for_flags() {
+    let program = compile_shared(&source("ompl_dead.c"), "");
+    let network = Network::new(2);
+    let list = network.as_ref().map(|network| network.list(&[(0, 1), (1, 1), (0, 1), (1, 1)]));
+    for hosts in [None, list] {
+        let mut command = patiently(&built().join("hikyaku"));
+        command.args(["run", "--on-death", "continue"]);
+        match &hosts {
+            None => command.args(["-n", "4"]),
+            Some(list) => command.args(["--hosts", list, "--agent", AGENT]),
+        };
+        let output = hikyaku_testing::watchdog::output(command.arg("--").arg(&program));
+        let heard = String::from_utf8_lossy(&output.stdout).matches("heard it").count();
+        assert!(output.status.code() == Some(128 + 9) && heard == 3, "{hosts:?}: {output:?}");
+    }
+}
+
 #[test]
 fn beside_the_other_interfaces() {
     let program = compile_shared(&source("ompl_with_others.c"), "");

@@ -40,6 +40,11 @@ impl Library {
         LIBRARY.get_or_init(load).as_ref().map_err(|reason| Error::Invalid(reason.clone()))
     }
 
+    /// Whether its version is 1.
+    pub fn is_first(&self) -> bool {
+        self.version().starts_with("1.")
+    }
+
     /// Its version, as people write it.
     pub fn version(&self) -> String {
         version_text(self.version)

@@ -51,6 +51,11 @@ impl<T> Object<T> {
         self.is_closed
     }
 
+    /// Leaves it as it is until the process ends. Nobody may use it any more, so that libfabric does nothing with it either.
+    pub fn abandon(&mut self) {
+        self.is_closed = true;
+    }
+
     /// Whether it was closed, and must not be used any more.
     pub fn is_closed(&self) -> bool {
         self.is_closed

@@ -55,6 +55,8 @@ pub struct Port {
     queue: Queue,
     pub(crate) device: Arc<Device>,
     must_register: bool,
+    /// See [`Port::note_cut`].
+    is_cut: bool,
 }
 
 // SAFETY: it was opened for use by any thread (`FI_THREAD_SAFE`).
@@ -98,12 +100,24 @@ impl Port {
             let must_register = offer.must_register();
             let device = Arc::new(Device { av, domain, fabric, offer });
             let ep = endpoint(&device, &queue)?;
-            Ok(Port { ep, lent: Lent::default(), queue, device, must_register })
+            Ok(Port { ep, lent: Lent::default(), queue, device, must_register, is_cut: false })
         }
+    }
+
+    /// A peer is out of reach, and libfabric may hold messages to it that were sent in part. Closing an endpoint with such a connection
+    /// makes libfabric 1 crash now and then. It works on its endpoints only while it is called for them, so one that is never used again
+    /// is as good as closed; later versions work on all at once, and are closed.
+    pub fn note_cut(&mut self) {
+        self.is_cut = !self.offer().revokes() && Library::get().is_ok_and(Library::is_first);
     }
 
     /// Closes the endpoint: peers reach nothing any more, and it sends and receives nothing. False if libfabric refuses.
     pub fn close(&mut self) -> bool {
+        if self.is_cut && !self.ep.is_closed() {
+            self.ep.abandon();
+            std::mem::forget(std::mem::take(&mut self.lent));
+            return true;
+        }
         let is_closed = self.ep.close();
         if !is_closed {
             std::mem::forget(std::mem::take(&mut self.lent));

@@ -271,6 +271,9 @@ impl State {
         let early: Vec<_> = link.lose(why.clone()).collect();
         early.into_iter().for_each(|frame| self.receive_into(frame));
         self.give_up_all(rank as u32);
+        if let Loss::Unreachable(_) = why {
+            self.port.note_cut();
+        }
         self.ready.push_back(Ready::Lost { rank, why });
     }
 

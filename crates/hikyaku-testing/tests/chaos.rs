@@ -44,6 +44,21 @@ fn locks() {
 }
 
 #[test]
+fn matching() {
+    check(Workload::Matching);
+}
+
+#[test]
+fn regions() {
+    check(Workload::Regions);
+}
+
+#[test]
+fn multicast() {
+    check(Workload::Multicast);
+}
+
+#[test]
 fn mixture() {
     check(Workload::Mixture);
 }

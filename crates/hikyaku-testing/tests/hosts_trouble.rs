@@ -92,9 +92,42 @@ fn attempts(variable: &str, usual: usize) -> usize {
 #[test]
 fn fault_1_a_death_on_another_host_in_every_kind_of_message_and_collective() {
     let Some(network) = Network::new(2) else { return };
+    die_in_each(&network, &|| mortal::loops().map(|(name, _)| name).collect());
+}
+
+/// And of what is built on remote memory.
+#[test]
+fn fault_1_a_death_on_another_host_in_every_service_and_access() {
+    let Some(network) = Network::new(2) else { return };
+    die_in_each(&network, &|| mortal::services().map(|(name, _)| name).collect());
+}
+
+/// The owner of a lock dies on another host than its manager: one of those who wait is told.
+#[test]
+fn fault_2_the_next_in_line_is_told_of_an_owner_on_another_host() {
+    let Some(network) = Network::new(2) else { return };
+    for transport in TRANSPORTS {
+        let launcher = network.launcher(env!("CARGO_BIN_EXE_mortal"), AFAR, &HOST_OF).args(["held lock", "0"]);
+        let launcher = by(transport, launcher).on_death(OnDeath::Continue);
+        let outcome = watched("held lock", || launcher.run().unwrap());
+        let last = HOST_OF.len() - 1;
+        for rank in 0..last {
+            assert!(text(&outcome, rank).contains("went on"), "{transport}, rank {rank}: {}", text(&outcome, rank));
+        }
+        let learned: Vec<u64> = (0..last).filter_map(|rank| number(&outcome, rank, "learned ")).collect();
+        assert_eq!(learned.len(), 1, "{transport}: {outcome:?}");
+        let took = Duration::from_nanos(learned[0].saturating_sub(number(&outcome, last, "died ").unwrap()));
+        println!("{transport}: the next in line had the lock after {took:?}");
+        assert_prompt(took, SOON, transport);
+    }
+}
+
+/// Each kind of call by one transport after the other.
+fn die_in_each(network: &Network, names: &dyn Fn() -> Vec<&'static str>) {
     let (mut chance, mut failed) = (Chance::new(5, 0), Vec::new());
-    let calls =
-        |round| mortal::loops().zip(round..).map(|((name, _), index)| (name, TRANSPORTS[index % TRANSPORTS.len()]));
+    let calls = |round: usize| {
+        names().into_iter().zip(round..).map(|(name, index)| (name, TRANSPORTS[index % TRANSPORTS.len()]))
+    };
     for (name, transport) in (0..attempts("HIKYAKU_DEATHS", 1)).flat_map(calls) {
         let life = Duration::from_micros(5000 + chance.below(20_000) as u64);
         let arguments = [name, &life.as_micros().to_string()];

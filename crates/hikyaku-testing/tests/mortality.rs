@@ -25,6 +25,11 @@ fn kill_one_by(config: Config, name: &str, ranks: usize, cross: &str, life: Dura
 
 /// Runs one job whose last rank gets a signal after `life`; gives how long after that the last survivor learned of its end.
 fn end_one(signal: i32, config: Config, name: &str, ranks: usize, cross: &str, life: Duration) -> Duration {
+    run_one(signal, config, name, ranks, cross, life).0
+}
+
+/// The same, and what all of them said.
+fn run_one(signal: i32, config: Config, name: &str, ranks: usize, cross: &str, life: Duration) -> (Duration, Outcome) {
     let what = format!("{name}, {ranks} ranks, cross {cross}, killed after {life:?}");
     let watch = Watch::new(env!("CARGO_TARGET_TMPDIR"));
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_mortal"))
@@ -49,7 +54,7 @@ fn end_one(signal: i32, config: Config, name: &str, ranks: usize, cross: &str, l
     }
     assert_prompt(slowest, NEVER, format!("{what}: learned"));
     watch.check();
-    slowest
+    (slowest, outcome)
 }
 
 fn text(outcome: &Outcome, rank: usize) -> String {
@@ -80,6 +85,34 @@ fn fault_1_a_death_in_every_kind_of_message_and_collective() {
     println!("{runs} deaths; learned after {median:?} (median), {slowest:?} (slowest, {name})");
     // Beside other programs a single one may take longer.
     assert_prompt(median, SOON, "most survivors learned");
+}
+
+/// What is built on remote memory, with several ranks and with one that is left alone.
+#[test]
+fn fault_1_a_death_in_every_service_and_access() {
+    let (mut chance, mut times) = (Chance::new(4, 0), Vec::new());
+    for (name, _) in mortal::services() {
+        for ranks in [2, 4] {
+            // What they need is made meanwhile.
+            let life = Duration::from_micros(chance.below(20_000) as u64);
+            times.push((kill_one(name, ranks, "on", life), name));
+        }
+    }
+    times.sort();
+    let ((slowest, name), median) = (times[times.len() - 1], times[times.len() / 2].0);
+    println!("{} deaths; learned after {median:?} (median), {slowest:?} (slowest, {name})", times.len());
+    assert_prompt(median, SOON, "most survivors learned");
+}
+
+/// The first of those who wait gets the lock, and alone is told; then the others get it.
+#[test]
+fn fault_2_the_next_in_line_is_told_that_an_owner_has_died() {
+    for (ranks, cross) in [(2, "on"), (4, "on"), (4, "off")] {
+        let (took, outcome) = run_one(libc::SIGKILL, Config::default(), "held lock", ranks, cross, Duration::ZERO);
+        let told = (0..ranks - 1).filter(|rank| moment(&outcome, *rank, "learned ").is_some()).count();
+        assert_eq!(told, 1, "of {ranks} ranks");
+        println!("{ranks} ranks, cross {cross}: the next in line had the lock after {took:?}");
+    }
 }
 
 /// Every version of the calls that have several.

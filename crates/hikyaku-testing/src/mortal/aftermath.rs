@@ -9,7 +9,9 @@ use hikyaku::{Error, Job, Result};
 pub fn go_on(job: &Job, ready: &Ready<'_>) -> Result<()> {
     let (messages, others) = (&ready.messages, mortal(job));
     messages.set_mode(Mode::Standard);
-    // What was on its way to the dead is given up.
+    // What was on its way to the dead is given up, and told once.
+    let rest = job.sync();
+    assert!(matches!(rest, Ok(()) | Err(Error::PeerDead { .. })), "{rest:?}");
     while messages.check_spool()?.remaining > 0 {}
     // A long message may have told of the death before the launcher does: then one send may still leave. The next one
     // finds its slot taken.

@@ -7,14 +7,18 @@
 //! |---|---|
 //! | `messages` | loops of sends and receives with the one that dies |
 //! | `collectives` | loops of collective calls |
+//! | `services` | locks, counted barriers, regions, queues, message exchange, tasks |
+//! | `accesses` | parts of ranges, copies by third ranks, multicasts, pointers and chains |
 //! | `crowd` | many send to one, and a sender dies |
 //! | `torn` | messages and contributions that break off at a known place |
 //! | `aftermath` | what the others do afterwards |
 
+mod accesses;
 mod aftermath;
 mod collectives;
 mod crowd;
 mod messages;
+mod services;
 pub mod torn;
 
 use hikyaku::{Error, Job, Result};
@@ -24,9 +28,14 @@ use std::time::Duration;
 /// A loop that ends with an error.
 pub type Endless = fn(&Job, &Ready<'_>) -> Result<()>;
 
-/// All loops, by name.
+/// All loops of messages and collectives, by name.
 pub fn loops() -> impl Iterator<Item = (&'static str, Endless)> {
     messages::LOOPS.iter().chain(collectives::LOOPS).copied()
+}
+
+/// All loops of what is built on remote memory, and of operations on it.
+pub fn services() -> impl Iterator<Item = (&'static str, Endless)> {
+    services::LOOPS.iter().chain(accesses::LOOPS).copied()
 }
 
 /// What all ranks have made together before anybody dies.
@@ -70,16 +79,25 @@ pub fn live(job: &Job, name: &str, life: Duration) -> Result<()> {
     if let Some(case) = torn::CASES.iter().find(|case| name.strip_prefix("torn ") == Some(case.name)) {
         return torn::live(job, &ready, case);
     }
-    let (_, endless) = loops().find(|(known, _)| *known == name).expect("a loop of that name");
+    if name == "held lock" {
+        return learn(job, &ready, services::hold(job));
+    }
+    let (_, endless) = loops().chain(services()).find(|(known, _)| *known == name).expect("a loop of that name");
     // The end may come while others are still in the barrier.
     let start = job.barrier();
     if job.rank() == mortal(job) {
         die_after(life);
     }
-    let error = start.and_then(|()| endless(job, &ready)).expect_err("nobody loops for ever");
+    let ended = start.and_then(|()| endless(job, &ready));
     println!("learned {}", now_ns());
+    learn(job, &ready, ended)
+}
+
+/// A call has failed as the promise says, and the others go on.
+fn learn(job: &Job, ready: &Ready<'_>, ended: Result<()>) -> Result<()> {
+    let error = ended.expect_err("nobody loops for ever");
     assert!(matches!(error, Error::PeerDead { rank } if rank == mortal(job)), "{error:?}");
-    aftermath::go_on(job, &ready)?;
+    aftermath::go_on(job, ready)?;
     println!("went on");
     Ok(())
 }
