@@ -142,7 +142,7 @@ fn all_have_what_all_have_written() {
 
 #[test]
 fn those_who_are_left_agree() {
-    (0..600).for_each(run_with_a_death);
+    (0..1000).for_each(run_with_a_death);
 }
 
 #[test]
