@@ -28,8 +28,38 @@ pub(crate) struct Outbox {
     owed: Vec<(usize, Packet)>,
     /// Room for what is packed to be answered, used again and again.
     scratch: Vec<u8>,
-    /// Operations that are answered when somebody asks: by who made them and through which port, the token of the last.
-    unasked: BTreeMap<(usize, u8), u64>,
+    unasked: Unasked,
+}
+
+/// Who made an operation, and through which port.
+type Maker = (usize, u8);
+
+/// Operations that are answered when somebody asks: by who made them, the token of the last.
+#[derive(Default)]
+struct Unasked {
+    /// The latest of all, which is not in the table yet: mostly the next one is by the same.
+    latest: Option<(Maker, u64)>,
+    table: BTreeMap<Maker, u64>,
+}
+
+impl Unasked {
+    #[inline]
+    fn note(&mut self, maker: Maker, token: u64) {
+        match &mut self.latest {
+            Some((of, latest)) if *of == maker => *latest = token,
+            latest => self.table.extend(latest.replace((maker, token))),
+        }
+    }
+
+    fn remove(&mut self, maker: Maker) {
+        self.latest.take_if(|(of, _)| *of == maker);
+        self.table.remove(&maker);
+    }
+
+    fn take(&mut self) -> BTreeMap<Maker, u64> {
+        self.table.extend(self.latest.take());
+        std::mem::take(&mut self.table)
+    }
 }
 
 /// The third argument of a refusal that came from the rank to which something was to be sent on.
@@ -49,7 +79,7 @@ impl Outbox {
             spilled: 0,
             owed: Vec::new(),
             scratch: Vec::new(),
-            unasked: BTreeMap::new(),
+            unasked: Unasked::default(),
         }
     }
 
@@ -136,17 +166,17 @@ impl Outbox {
 
     /// An operation is done of which nobody has asked yet.
     pub fn note_unasked(&mut self, rank: usize, token: u64) {
-        self.unasked.insert((rank, token as u8), token);
+        self.unasked.note((rank, token as u8), token);
     }
 
     /// Somebody has asked, and is answered.
     pub fn note_asked(&mut self, rank: usize, token: u64) {
-        self.unasked.remove(&(rank, token as u8));
+        self.unasked.remove((rank, token as u8));
     }
 
     /// Tells everybody what is done, before this rank leaves: nobody can ask then.
     pub fn answer_unasked(&mut self, ni: &Base) {
-        for ((rank, _), token) in std::mem::take(&mut self.unasked) {
+        for ((rank, _), token) in self.unasked.take() {
             // Whoever has ended needs no answer.
             let _ = answer(ni, self, rank, token::as_answered(token), [0; 6], Data::EMPTY);
         }
@@ -269,4 +299,23 @@ pub(crate) fn refuse(ni: &Base, outbox: &mut Outbox, rank: usize, packet: &Packe
     // Who waits for an answer gets one. A sender too far behind to hear of its mistakes will hear of the next one.
     let limit = if packet.kind == kind::USER { SPILL_MAX } else { SPILL_MAX + ANSWER_MAX };
     let _ = outbox.send(ni, rank, refusal, &[], limit);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_operation_of_each_maker_is_known_until_somebody_asks() {
+        let mut unasked = Unasked::default();
+        for (maker, token) in [((1, 0), 10), ((1, 0), 11), ((2, 0), 20), ((1, 1), 12), ((2, 0), 21), ((1, 0), 13)] {
+            unasked.note(maker, token);
+        }
+        unasked.remove((2, 0));
+        unasked.note((3, 0), 30);
+        unasked.remove((3, 0));
+        unasked.note((1, 0), 14);
+        assert_eq!(unasked.take().into_iter().collect::<Vec<_>>(), [((1, 0), 14), ((1, 1), 12)]);
+        assert!(unasked.take().is_empty());
+    }
 }
