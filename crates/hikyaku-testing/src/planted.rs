@@ -143,6 +143,21 @@ fn locks_notice_broken_atomic_operations() {
     }
 }
 
+/// Workloads that are a part of others notice what concerns them by themselves.
+#[test]
+fn parts_of_workloads_notice_what_concerns_them() {
+    for (bug, workload) in [
+        (Bug::JoinedBlindly, Workload::Regions),
+        (Bug::DirectoryKept, Workload::Regions),
+        (Bug::LastOfSeveralForgotten, Workload::Multicast),
+        (Bug::OfferSlotReused, Workload::Matching),
+    ] {
+        let broken = |seed| chaos::run_plan(Plan::new(seed, Some(workload))).err();
+        let caught = with_bug(bug, || (0..SEEDS).find_map(broken)).unwrap_or_else(|| panic!("{bug:?} was not caught"));
+        println!("{:<24} {:>6}  {}", format!("{bug:?}"), caught.plan.seed + 1, caught.message);
+    }
+}
+
 /// Each check finds nothing where nothing is planted.
 #[test]
 fn nothing_is_caught_where_nothing_is_planted() {
