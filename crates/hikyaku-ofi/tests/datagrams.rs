@@ -26,7 +26,7 @@ fn connect(opened: Box<dyn Opened>, rank: usize, addresses: &[Vec<u8>]) -> Arc<d
 /// The port of an endpoint.
 fn port(address: &[u8]) -> u16 {
     let address = String::from_utf8(address.to_vec()).unwrap();
-    let digits = address.strip_prefix("udp (datagram)/").unwrap();
+    let digits = address.strip_prefix("udp(datagram)/").unwrap();
     // A socket address: its family, and the port.
     u16::from_str_radix(&digits[4..8], 16).unwrap()
 }
