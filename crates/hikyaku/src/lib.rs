@@ -238,6 +238,9 @@ pub mod ni {
         pub mod call;
         pub mod lookout;
     }
+    pub mod wire {
+        pub mod token;
+    }
 }
 #[cfg(loom)]
 #[doc(hidden)]
