@@ -7,7 +7,7 @@ const WORD_COUNT: usize = 3 + ARGUMENT_COUNT;
 /// Bits of the head that say how long a word is.
 const CODE_BITS: usize = 3;
 const HEAD_BYTES: usize = 4;
-/// Bytes that are looked at: those of the longest packet that anybody could write, and no word is read past them.
+/// Bytes that are written to: those of the longest packet that anybody could write, and no word is written past them.
 const WINDOW_BYTES: usize = HEAD_BYTES + 8 * WORD_COUNT;
 /// Bytes of the longest packet on a wire, without its payload.
 pub const PACKET_BYTES_MAX: usize = HEAD_BYTES + size_of::<u16>() + size_of::<u32>() + 8 * (1 + ARGUMENT_COUNT);
@@ -60,18 +60,13 @@ pub fn encode(packet: &Packet, payload_bytes: u32) -> Encoded {
 /// Reads what [`encode`] wrote: the packet, how many bytes of payload it has, and what follows; `None` for what is none.
 #[inline]
 pub fn decode(bytes: &[u8]) -> Option<(Packet, usize, &[u8])> {
-    let mut padded = [0; WINDOW_BYTES];
-    let window = bytes.first_chunk::<WINDOW_BYTES>().unwrap_or_else(|| {
-        padded[..bytes.len()].copy_from_slice(bytes);
-        &padded
-    });
-    let head = u32::from_le_bytes([window[0], window[1], window[2], window[3]]);
+    let (head, _) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+    let head = u32::from_le_bytes(*head);
     let mut at = HEAD_BYTES;
     let mut words = [0; WORD_COUNT];
     for (index, word) in words.iter_mut().enumerate() {
         let code = head >> (CODE_BITS * index) & CODE_MAX;
-        let all = u64::from_le_bytes(std::array::from_fn(|byte| window[at + byte]));
-        *word = if code == CODE_MAX { all } else { all & !(u64::MAX << (8 * code)) };
+        *word = long_at(bytes, at) & MASKS[code as usize];
         at += length_of(code);
     }
     let rest = bytes.get(at..)?;
@@ -94,6 +89,28 @@ const WIDE_CODES: [u32; WORD_COUNT] = [2, 2, CODE_MAX, CODE_MAX, CODE_MAX, CODE_
 
 /// Of words that take all bytes.
 const CODE_MAX: u32 = (1 << CODE_BITS) - 1;
+
+/// What of 8 bytes is the word, by how the head says how long it is.
+const MASKS: [u64; 1 << CODE_BITS] = [0, 0xff, 0xffff, 0xff_ffff, 0xffff_ffff, 0xff_ffff_ffff, 0xffff_ffff_ffff, u64::MAX];
+
+/// The 8 bytes from a place on, of which those behind the end are 0.
+#[inline(always)]
+fn long_at(bytes: &[u8], at: usize) -> u64 {
+    match bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        Some(long) => u64::from_le_bytes(*long),
+        None => last_at(bytes, at),
+    }
+}
+
+/// The same where fewer are left.
+#[inline(never)]
+fn last_at(bytes: &[u8], at: usize) -> u64 {
+    let missing = (at + 8).saturating_sub(bytes.len()).min(8) as u32;
+    match bytes.last_chunk() {
+        Some(last) => u64::from_le_bytes(*last).checked_shr(8 * missing).unwrap_or(0),
+        None => (0..8 - missing as usize).fold(0, |long, byte| long | u64::from(bytes[at + byte]) << (8 * byte)),
+    }
+}
 
 /// How the head says how long a word is.
 #[inline(always)]
