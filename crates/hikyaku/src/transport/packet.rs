@@ -91,7 +91,8 @@ const WIDE_CODES: [u32; WORD_COUNT] = [2, 2, CODE_MAX, CODE_MAX, CODE_MAX, CODE_
 const CODE_MAX: u32 = (1 << CODE_BITS) - 1;
 
 /// What of 8 bytes is the word, by how the head says how long it is.
-const MASKS: [u64; 1 << CODE_BITS] = [0, 0xff, 0xffff, 0xff_ffff, 0xffff_ffff, 0xff_ffff_ffff, 0xffff_ffff_ffff, u64::MAX];
+const MASKS: [u64; 1 << CODE_BITS] =
+    [0, 0xff, 0xffff, 0xff_ffff, 0xffff_ffff, 0xff_ffff_ffff, 0xffff_ffff_ffff, u64::MAX];
 
 /// The 8 bytes from a place on, of which those behind the end are 0.
 #[inline(always)]

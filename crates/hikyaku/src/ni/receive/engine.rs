@@ -1,7 +1,8 @@
 //! Receiving active messages: handlers run one at a time, whichever thread of the rank finds the messages.
 
+use super::backlog::{Kept, Spare};
 use super::dispatch::{Done, Handler, dispatch};
-use super::intake::{Intake, Kept};
+use super::intake::Intake;
 use super::outbox::Outbox;
 use super::unhandled::Unhandled;
 use crate::ni::base::{Base, NI_PORT};
@@ -13,6 +14,7 @@ use crate::sync::bell::ANY;
 use crate::transport::packet::{AWAITED, kind};
 use crate::transport::shm::layout::Layout;
 use crate::transport::shm::ring::{Consumer, LINE_COUNT, PAYLOAD_MAX, Packet};
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 /// The receiving side of one rank.
@@ -26,6 +28,9 @@ pub(crate) struct Engine {
     scratch: Box<[u8]>,
     /// Messages of far ranks that must wait, in the order they came.
     put_off: Vec<Kept>,
+    /// Those that are handled now, and memory of those before.
+    batch: VecDeque<Kept>,
+    spare: Spare,
     /// What far ranks are to be told of their messages.
     debts: Debts,
 }
@@ -56,6 +61,8 @@ impl Engine {
             outbox: Outbox::new(Some(Lane::fresh(NI_PORT))),
             scratch: vec![0; PAYLOAD_MAX].into_boxed_slice(),
             put_off: Vec::new(),
+            batch: VecDeque::new(),
+            spare: Spare::default(),
             debts: Debts::default(),
         }
     }
@@ -125,12 +132,14 @@ impl Engine {
     pub fn take(&mut self, ni: &Base, message: Kept) -> Option<Panic> {
         let must_wait = self.put_off.iter().any(|earlier| message.waits_behind(earlier));
         match if must_wait { Done::Later } else { self.perform(ni, &message) } {
-            Done::Now | Done::Asked => None,
-            Done::Panicked(panic) => Some(panic),
             Done::Later => {
                 self.put_off.push(message);
                 ni.lookout.note_put_off(self.put_off.len());
                 None
+            }
+            done => {
+                self.spare.give(message.payload);
+                if let Done::Panicked(panic) = done { Some(panic) } else { None }
             }
         }
     }
@@ -139,15 +148,17 @@ impl Engine {
     /// anything, which counts as work: nobody may sleep on it.
     fn run_far(&mut self, ni: &Base, intake: &Intake) -> (bool, Option<Panic>) {
         let (waiting, mut panicked) = (std::mem::take(&mut self.put_off), None);
-        let messages = waiting.into_iter().chain(intake.take_messages());
+        let mut batch = std::mem::take(&mut self.batch);
+        intake.take_messages(&mut batch, &mut self.spare);
         let mut worked = false;
-        for message in messages {
+        for message in waiting.into_iter().chain(batch.drain(..)) {
             worked = true;
             match panicked {
                 None => panicked = self.take(ni, message),
                 Some(_) => self.put_off.push(message),
             }
         }
+        self.batch = batch;
         if self.debts.are_due() {
             self.debts.pay(|rank, handled, is_asked| {
                 let handler = if is_asked { AWAITED } else { 0 };

@@ -1,12 +1,12 @@
 //! Receiving from far ranks. What concerns memory alone is done when it comes; messages wait here for whoever runs handlers,
 //! which may take long: meanwhile others are still served.
 
+use super::backlog::{Backlog, Kept, Spare};
 use super::dispatch::{Done, dispatch};
 use super::outbox::{Outbox, SPILL_MAX};
 use super::relay::refuse_lost;
 use super::unhandled::Unhandled;
 use crate::ni::base::Base;
-use crate::planted::{Bug, planted};
 use crate::sync::brief::{lock, lock_now};
 use crate::transport::core::{Loss, Sink, Token, Transport};
 use crate::transport::packet::{AWAITED, kind};
@@ -20,9 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) struct Intake {
     desk: Mutex<Desk>,
     /// Messages for handlers, in the order they came.
-    messages: Mutex<VecDeque<Kept>>,
-    /// How many of these there are, and of operations that were put off. Every look of the rank reads them.
-    message_count: AtomicUsize,
+    messages: Backlog,
+    /// How many operations were put off. Every look of the rank reads it.
     put_off_count: AtomicUsize,
     /// Something is to be sent when there is room.
     unsent: AtomicBool,
@@ -36,28 +35,11 @@ struct Desk {
     put_off: Vec<Kept>,
 }
 
-/// A packet of a far rank that is kept.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    pub source: usize,
-    pub packet: Packet,
-    pub payload: Box<[u8]>,
-}
-
-impl Kept {
-    /// Whether it is not taken before an earlier one: a message after everything its sender did before, but what concerns
-    /// memory alone not after a message, whose handler may wait for just that.
-    pub fn waits_behind(&self, earlier: &Kept) -> bool {
-        earlier.source == self.source && (self.packet.is_message() || !earlier.packet.is_message())
-    }
-}
-
 impl Default for Intake {
     fn default() -> Intake {
         Intake {
             desk: Mutex::new(Desk { outbox: Outbox::new(None), put_off: Vec::new() }),
-            messages: Mutex::default(),
-            message_count: AtomicUsize::new(0),
+            messages: Backlog::default(),
             put_off_count: AtomicUsize::new(0),
             unsent: AtomicBool::new(false),
         }
@@ -114,12 +96,12 @@ impl Intake {
     /// Messages that have come and that nobody has taken.
     pub fn count_unhandled(&self, unhandled: &mut Unhandled) {
         lock(&self.desk).put_off.iter().for_each(|kept| unhandled.add(kept.source, &kept.packet));
-        lock(&self.messages).iter().for_each(|kept| unhandled.add(kept.source, &kept.packet));
+        self.messages.for_each(|kept| unhandled.add(kept.source, &kept.packet));
     }
 
     /// Whether something waits that cannot be done now.
     pub fn has_put_off(&self) -> bool {
-        self.put_off_count.load(Ordering::Relaxed) > 0 || self.message_count.load(Ordering::Relaxed) > 0
+        self.put_off_count.load(Ordering::Relaxed) > 0 || !self.messages.is_empty()
     }
 
     /// Whether something waits for room to be sent.
@@ -127,14 +109,9 @@ impl Intake {
         self.unsent.load(Ordering::Relaxed) || self.put_off_count.load(Ordering::Relaxed) > 0 || ni.is_stalled()
     }
 
-    /// The messages that have come.
-    pub fn take_messages(&self) -> VecDeque<Kept> {
-        if self.message_count.load(Ordering::Relaxed) == 0 {
-            return VecDeque::new();
-        }
-        let mut messages = lock(&self.messages);
-        self.message_count.store(0, Ordering::Relaxed);
-        std::mem::take(&mut messages)
+    /// Puts the messages that have come into `batch`, which is empty, and takes spare memory for others.
+    pub(super) fn take_messages(&self, batch: &mut VecDeque<Kept>, spare: &mut Spare) {
+        self.messages.take(batch, spare);
     }
 }
 
@@ -152,10 +129,7 @@ impl Desk {
             }
         }
         if packet.is_message() {
-            let mut messages = lock(&intake.messages);
-            let at = if planted(Bug::MessagesDisordered) { 0 } else { messages.len() };
-            messages.insert(at, keep());
-            return intake.message_count.store(messages.len(), Ordering::Relaxed);
+            return intake.messages.add(source, packet, payload);
         }
         if matches!(dispatch(ni, source, packet, payload, &mut [], &mut self.outbox), Done::Later) {
             self.put_off(intake, keep());
