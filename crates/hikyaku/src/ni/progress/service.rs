@@ -6,10 +6,11 @@
 //! ```text
 //!   a thread of the program that waits                 this thread
 //!   polls += 1; polls the transport                    seen = polls; sleeps on the descriptor
-//!   ...                                                awake: polls != seen?  somebody else is at it: naps until nobody was
+//!   ...                                                awake: polls != seen?  somebody else is at it: naps, and looks after
+//!                                                      each nap, until nobody else has
 //!   sleeps at its bell, or leaves the library          polls == seen: polls itself, and rings the bell
 //! ```
-//! So a waiting rank does not pay for two threads, and nothing that comes lies longer than two naps. Nor does what that thread has
+//! So a waiting rank does not pay for two threads, and nothing that comes lies longer than a nap. Nor does what that thread has
 //! left to be sent later: mostly it rides on what it says next, so it is not sent alone while it polls. If it leaves the library
 //! instead, the transport's timer wakes this thread.
 
@@ -25,8 +26,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long this thread keeps away from a transport that another one polls.
-const NAP: Duration = Duration::from_micros(200);
+/// How long this thread keeps away from a transport that another one polls. Each nap takes the core away from that one for some
+/// microseconds; without, a push to a rank that computes would land when it looks next.
+const NAP: Duration = Duration::from_micros(500);
 
 /// The thread, until dropped.
 #[derive(Debug)]
@@ -73,6 +75,7 @@ impl Drop for Service {
         self.stop.asked.store(true, Ordering::SeqCst);
         let _ = rustix::io::write(&self.stop.event, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
             let _ = thread.join();
         }
     }
@@ -92,11 +95,12 @@ fn serve(ni: &Ni, stop: &Stop) {
     }
 }
 
-/// Naps until nobody else has polled the transport during one.
+/// Naps, and looks after each nap, until nobody else has looked during one.
 fn keep_away(ni: &Ni, stop: &Stop) {
     loop {
         let seen = ni.polls.load(Ordering::Relaxed);
-        sleep([None; 2], stop, Some(NAP));
+        std::thread::park_timeout(NAP);
+        ni.serve_far();
         if ni.polls.load(Ordering::Relaxed) == seen || stop.asked.load(Ordering::SeqCst) {
             return;
         }

@@ -65,65 +65,80 @@ fn release(ni: &Base, outbox: &mut Outbox, offset: u64) {
     ni.release(offset, || {}, tell);
 }
 
-/// What is answered: words, and bytes that can be read as long as the guard is held and what was packed is left alone.
+/// Words, and bytes that can be read as long as the guard is held and what was packed is left alone.
+type Answer<'a> = ([u64; 6], Data<'a>);
+
+/// Of what is done and has nothing to say.
+const DONE: Answer<'static> = ([0; 6], Data::EMPTY);
+
+/// What is answered.
 fn perform<'a>(
     ni: &Base,
     source: usize,
     operation: &Operation<'a>,
     packed: &mut Vec<u8>,
-) -> Result<([u64; 6], Data<'a>), Refusal> {
+) -> Result<Answer<'a>, Refusal> {
     let Operation { at, act, .. } = operation;
-    let span = act.span();
     if act.carried() > ni.payload_max(source) as u64 {
         return Err(Refusal::OutOfBounds);
     }
-    if let Act::Open = act
-        && at.is_heap()
-        && at.key() == ni.job
-    {
+    match act {
+        Act::Open => open(ni, at),
+        Act::PushThrough { .. } | Act::PullThrough { .. } => through(ni, at, act, packed),
+        Act::Arrive { number } => {
+            // Who shares memory with the manager counts by itself, and what follows goes to far ranks too.
+            let roll = ni.roll(at).filter(|_| !ni.is_near(source)).ok_or(Refusal::OutOfBounds)?;
+            let is_last = roll.count(source, *number, || ());
+            Ok(([if is_last { LAST } else { 0 }, 0, 0, 0, 0, 0], Data::EMPTY))
+        }
+        Act::Pin { .. } => {
+            let id = at.area().ok_or(Refusal::OutOfBounds)?;
+            ni.own_target(at, act.span())?;
+            let is_pinned = ni.pins.pin(at.key(), source, || ni.own_areas.is(id, at.key()));
+            if is_pinned { Ok(DONE) } else { Err(Refusal::UnknownArea) }
+        }
+        Act::Unpin => {
+            if ni.pins.release(at.key(), source) {
+                // Whoever waits to take the area away.
+                ni.notify(ni.rank, ANY);
+            }
+            Ok(DONE)
+        }
+        Act::Settle => Ok(DONE),
+        _ => match at.several() {
+            Some(locals) => push_to_several(ni, at, locals, act).map(|()| DONE),
+            None => on_bytes(ni, source, at, act, packed),
+        },
+    }
+}
+
+/// Tells what a peer needs to use an area, or the heap.
+fn open(ni: &Base, at: &Target) -> Result<Answer<'static>, Refusal> {
+    if at.is_heap() && at.key() == ni.job {
         let [base, key, bytes] = ni.direct.as_ref().map_or([0; 3], |direct| direct.own_key());
         return Ok(([base, key, bytes, 0, 0, 0], Data::EMPTY));
     }
-    if let Act::Open = act {
-        let area = at.area().and_then(|id| ni.look_up(ni.rank, id).ok()).ok_or(Refusal::UnknownArea)?;
-        // Of an address nobody else needs more than how it is aligned, and no operation asks for more than this.
-        let start = if area.kind == AreaKind::Private { area.start % 16 } else { area.start };
-        let reach = ni.direct.as_ref().zip(area.pointer(ni, 0));
-        // SAFETY: an area of this rank stays until it was revoked, which waits for the guard that the caller holds, and then takes
-        // the key back; everybody accesses it by racing copies and atomic words.
-        let reach = reach.and_then(|(direct, start)| unsafe { direct.lend(area.key, start, area.bytes) });
-        let (flag, base, key) = reach.map_or((0, 0, 0), |reach| (REACHED, reach.base, reach.key));
-        return Ok(([area.key, area.kind as u64 | flag, start, area.bytes as u64, base, key], Data::EMPTY));
-    }
-    if let Act::PushThrough { .. } | Act::PullThrough { .. } = act {
-        return through(ni, at, act, packed);
-    }
-    if let Act::Arrive { number } = act {
-        // Who shares memory with the manager counts by itself, and what follows goes to far ranks too.
-        let roll = ni.roll(at).filter(|_| !ni.is_near(source)).ok_or(Refusal::OutOfBounds)?;
-        let is_last = roll.count(source, *number, || ());
-        return Ok(([if is_last { LAST } else { 0 }, 0, 0, 0, 0, 0], Data::EMPTY));
-    }
-    if let Act::Pin { .. } = act {
-        let id = at.area().ok_or(Refusal::OutOfBounds)?;
-        ni.own_target(at, span)?;
-        let is_pinned = ni.pins.pin(at.key(), source, || ni.own_areas.is(id, at.key()));
-        return if is_pinned { Ok(([0; 6], Data::EMPTY)) } else { Err(Refusal::UnknownArea) };
-    }
-    if let Act::Unpin = act {
-        if ni.pins.release(at.key(), source) {
-            // Whoever waits to take the area away.
-            ni.notify(ni.rank, ANY);
-        }
-        return Ok(([0; 6], Data::EMPTY));
-    }
-    if let Act::Settle = act {
-        return Ok(([0; 6], Data::EMPTY));
-    }
-    if let Some(locals) = at.several() {
-        push_to_several(ni, at, locals, act)?;
-        return Ok(([0; 6], Data::EMPTY));
-    }
+    let area = at.area().and_then(|id| ni.look_up(ni.rank, id).ok()).ok_or(Refusal::UnknownArea)?;
+    // Of an address nobody else needs more than how it is aligned, and no operation asks for more than this.
+    let start = if area.kind == AreaKind::Private { area.start % 16 } else { area.start };
+    let reach = ni.direct.as_ref().zip(area.pointer(ni, 0));
+    // SAFETY: an area of this rank stays until it was revoked, which waits for the guard that the caller holds, and then takes
+    // the key back; everybody accesses it by racing copies and atomic words.
+    let reach = reach.and_then(|(direct, start)| unsafe { direct.lend(area.key, start, area.bytes) });
+    let (flag, base, key) = reach.map_or((0, 0, 0), |reach| (REACHED, reach.base, reach.key));
+    Ok(([area.key, area.kind as u64 | flag, start, area.bytes as u64, base, key], Data::EMPTY))
+}
+
+/// Writes, changes or reads bytes of this rank. The caller holds the guard of own areas.
+#[inline]
+fn on_bytes<'a>(
+    ni: &Base,
+    source: usize,
+    at: &Target,
+    act: &Act<'a>,
+    packed: &mut Vec<u8>,
+) -> Result<Answer<'a>, Refusal> {
+    let span = act.span();
     // Held while a window is written. A window is for writing.
     let windows = at.is_window().then(|| ni.windows.table());
     let target = match (&windows, act) {
@@ -146,37 +161,44 @@ fn perform<'a>(
     // SAFETY: this rank's own memory, found for this operation; an area stays while the caller holds the guard, a window while
     // the table is locked.
     let before = unsafe { ni.perform(ni.rank, act, found) };
-    let packed = match *act {
+    // SAFETY: as above.
+    if act.data().is_some() { Ok(DONE) } else { Ok(unsafe { read(act, target, before, packed) }) }
+}
+
+/// What an operation answers that is done: bytes from its target on, or the word from `before`.
+///
+/// # Safety
+/// The target was found for this operation, in the heap or an area, and stays as long as the answer is used; nobody touches what is
+/// packed until then.
+unsafe fn read<'a>(act: &Act<'_>, target: *mut u8, before: u64, packed: &mut Vec<u8>) -> Answer<'a> {
+    let (position, data) = match *act {
+        // SAFETY: the caller's promise, here and below.
+        Act::Copy { bytes, .. } => (0, unsafe { Data::shared(target, bytes as usize) }),
+        // SAFETY: as above.
+        Act::Pull { bytes, position } => (position, unsafe { Data::shared(target, bytes as usize) }),
         Act::PullBlocks { block, count, distance, position } => {
             let (block, count) = (block as usize, count as usize);
             packed.resize(block * count, 0);
-            // SAFETY: the span of the blocks was found, and stays while the caller holds the guard; there is room for all of them.
+            // SAFETY: as above; there is room for all of them.
             unsafe { parts::copy_blocks((packed.as_mut_ptr(), block), (target, distance as usize), block, count) };
-            Some(position)
+            // SAFETY: as above.
+            (position, unsafe { Data::shared(packed.as_ptr(), packed.len()) })
         }
         Act::PullMarked { marks, unit, units, position } => {
             let (unit, units) = (unit as usize, units as usize);
             packed.resize(unit * units, 0);
             // SAFETY: as above; there are as many marks.
             let bytes = unsafe { parts::pack_by(marks.start(), packed.as_mut_ptr(), target, unit, units) };
-            packed.truncate(bytes);
-            Some(position)
+            // SAFETY: as above.
+            (position, unsafe { Data::shared(packed.as_ptr(), bytes) })
         }
-        _ => None,
-    }
-    // SAFETY: until it is answered nobody touches what was packed.
-    .map(|position| ([position, 0, 0, 0, 0, 0], unsafe { Data::shared(packed.as_ptr(), packed.len()) }));
-    Ok(packed.unwrap_or_else(|| match act {
-        // SAFETY: found for as many bytes, in the heap or an area, which stays while the caller holds the guard.
-        Act::Copy { bytes, .. } => ([0; 6], unsafe { Data::shared(target, *bytes as usize) }),
-        // SAFETY: as above.
-        Act::Pull { bytes, position } => ([*position, 0, 0, 0, 0, 0], unsafe { Data::shared(target, *bytes as usize) }),
-        _ => ([before, 0, 0, 0, 0, 0], Data::EMPTY),
-    }))
+        _ => (before, Data::EMPTY),
+    };
+    ([position, 0, 0, 0, 0, 0], data)
 }
 
 /// Writes or reads where a pointer of this rank leads. The caller holds the guard of own areas.
-fn through<'a>(ni: &Base, at: &Target, act: &Act<'a>, packed: &mut Vec<u8>) -> Result<([u64; 6], Data<'a>), Refusal> {
+fn through<'a>(ni: &Base, at: &Target, act: &Act<'a>, packed: &mut Vec<u8>) -> Result<Answer<'a>, Refusal> {
     let word = ni.own_pointer(at)?;
     let (way, skip, mut here, bytes) = match *act {
         Act::PushThrough { data, skip } => (Way::Write, skip, data.start().cast_mut(), data.len() as u64),
