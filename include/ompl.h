@@ -29,6 +29,9 @@
  * and its puts to ranks of other hosts wait until they have arrived. No thread of the library is needed on one host; in a job of several
  * hosts each rank has one.
  *
+ * A thread must not be cancelled (pthread_cancel) while it is in a call. While a thread ends, in destructors of its thread-specific data,
+ * its calls may give OMPL_ERR_THREAD.
+ *
  * Flags. A flag is a word of 8 bytes at an offset that is a multiple of 8. It is set or clear; setting it twice is the same as once. If
  * several threads wait for one flag, one of them gets it. Flags that different threads wait for are best 64 bytes apart.
  *
@@ -94,7 +97,11 @@ const char *ompl_last_error(void);
 int ompl_init(size_t bytes);
 
 /* Ends it. All ranks call it, each on the thread that called ompl_init, when their other threads make no calls any more. Everything that
- * threads of this rank have put before has arrived when it returns, and the area is gone. */
+ * threads of this rank have put before has arrived when it returns, and the area is gone.
+ *
+ * If a rank has died, has left without it or cannot be reached any more, it gives OMPL_ERR_PEER_DEAD, OMPL_ERR_PEER_LEFT or
+ * OMPL_ERR_UNREACHABLE instead of waiting for that rank. This rank's part has ended all the same: further calls give
+ * OMPL_ERR_NOT_STARTED. */
 int ompl_finalize(void);
 
 /* This rank's part of the area, which starts at a multiple of 64; NULL if there is none. The program reads and writes it as any other
@@ -107,12 +114,13 @@ int ompl_size(void);
 
 /* ---- remote operations ---------------------------------------------------------------------------------------- */
 
-/* Writes `length` bytes at `own` of this rank's part to `there` of the part of `rank`. The bytes may be changed again when the call
- * returns. That they have arrived is told by a flag that this thread sets afterwards. Any number of puts may be under way: one that
- * finds no room in the network waits, and memory does not grow. */
+/* Writes `length` bytes at `own` of this rank's part to `there` of the part of `rank`, which may be this rank if the two ranges do not
+ * overlap. The bytes may be changed again when the call returns. That they have arrived is told by a flag that this thread sets
+ * afterwards. Any number of puts may be under way: one that finds no room in the network waits, and memory does not grow. */
 int ompl_put(uint64_t own, uint32_t rank, uint64_t there, size_t length);
 
-/* Reads `length` bytes at `there` of the part of `rank` into `own` of this rank's part. They are there when the call returns. */
+/* Reads `length` bytes at `there` of the part of `rank` into `own` of this rank's part. They are there when the call returns. The
+ * two ranges do not overlap, either. */
 int ompl_get(uint64_t own, uint32_t rank, uint64_t there, size_t length);
 
 /* ---- flags ---------------------------------------------------------------------------------------------------- */

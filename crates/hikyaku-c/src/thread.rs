@@ -7,9 +7,9 @@
 use crate::current;
 use crate::error::Failure;
 use crate::fmpl::Fmpl;
-use crate::ompl::ports::{Entered, SharedPorts};
+use crate::ompl::ports::{Entered, enter_or_borrow};
 use crate::process;
-use core_hikyaku::{Context, Error, Group, Job, Port};
+use core_hikyaku::{Context, Error, Group, Job, Port, PortPool};
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -69,15 +69,12 @@ pub fn with_port<R>(body: impl FnOnce(&Port) -> Result<R, Failure>) -> Result<R,
 
 /// As [`with_port`]; a thread that finds no port because all are in use goes on with one that is lent to it, and hears that it is.
 #[inline(always)]
-pub fn with_some_port<R>(
-    shared: &SharedPorts,
-    body: impl FnOnce(&Port, bool) -> Result<R, Failure>,
-) -> Result<R, Failure> {
+pub fn with_some_port<R>(pool: &PortPool, body: impl FnOnce(&Port, bool) -> Result<R, Failure>) -> Result<R, Failure> {
     let own = current::with(|current| (current.epoch.get() == process::epoch()).then(|| current.port.get()));
     match own {
         // SAFETY: as above.
         Some(port) => body(unsafe { &*port }, false),
-        None => match shared.enter_or_borrow()? {
+        None => match enter_or_borrow(pool)? {
             // SAFETY: as above.
             Entered::Own(port) => body(unsafe { &*port }, false),
             Entered::Borrowed(borrowed) => body(borrowed.port(), true),

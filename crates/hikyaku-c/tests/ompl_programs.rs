@@ -85,6 +85,14 @@ fn more_threads_than_ports() {
 }
 
 #[test]
+fn what_threads_should_not_do() {
+    let program = compile_shared(&source("ompl_misuse.c"), "");
+    for ports in ["64", "16", "4", "3"] {
+        succeed(patiently(&program).arg(ports));
+    }
+}
+
+#[test]
 fn threads_come_and_go() {
     let program = compile_shared(&source("ompl_threads.c"), "");
     succeed(&mut patiently(&program));

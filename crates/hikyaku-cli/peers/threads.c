@@ -3,7 +3,7 @@
  *
  *     threads THREADS REPETITIONS WORK:BYTES...
  *
- *     send     ping-pong of MPI_Send and MPI_Recv                        one-way ns, and with 4 bytes M/s of all threads
+ *     send     ping-pong of MPI_Send and MPI_Recv                        one-way ns; with 4 bytes M/s, with many GB/s of all threads
  *     put      ping-pong of MPI_Put and a flag, which the target watches  likewise
  *     stream   windows of 64 messages, one way, then an answer            M/s of all threads
  *
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS_MAX = 64, OUTSTANDING = 64, SPINS = 1000, LIMIT_S = 40, COUNTED = 4, WARM_UP = 1 };
+enum { THREADS_MAX = 64, OUTSTANDING = 64, SPINS = 1000, LIMIT_S = 40, COUNTED = 4, LONG = 64 << 10, WARM_UP = 1 };
 static double long_enough_s; /* so that each thread has its turn several times */
 
 struct talker {
@@ -187,12 +187,13 @@ static void print(const char *name, double value, const char *unit) {
 }
 
 static void measure(const char *request, int repetitions) {
-    char name[16], rate[24];
+    char name[16], rate[24], throughput[32];
     double begin, seconds, messages;
     int i, repetition;
     if (sscanf(request, "%15[a-z]:%zu", name, &bytes) != 2 || bytes < 4 || bytes % 4) die("no such work");
     work = !strcmp(name, "send") ? run_send : !strcmp(name, "put") ? run_put : run_stream;
     snprintf(rate, sizeof rate, "%s_rate", name);
+    snprintf(throughput, sizeof throughput, "%s_bandwidth", name);
     for (i = 0; i < threads; i++) {
         struct talker *me = &talkers[i];
         me->out = calloc(1, bytes), me->in = calloc(1, bytes);
@@ -218,6 +219,7 @@ static void measure(const char *request, int repetitions) {
         else
             print(name, median_of_trips() / 2 * 1e9, "ns");
         if (work != run_stream && bytes == COUNTED) print(rate, messages / seconds / 1e6, "M/s");
+        if (work != run_stream && bytes >= LONG) print(throughput, messages * (double)bytes / seconds / 1e9, "GB/s");
     }
     MPI_Barrier(MPI_COMM_WORLD);
     for (i = 0; i < threads; i++) {

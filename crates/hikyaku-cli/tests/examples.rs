@@ -2,10 +2,11 @@
 
 mod support;
 
+use hikyaku_testing::netns::Network;
 use hikyaku_testing::watchdog;
 use std::path::Path;
 use std::process::{Command, Output};
-use support::examples;
+use support::{Trial, examples};
 
 /// A program that hangs is ended after this long.
 const PATIENCE_SECONDS: &str = "1800";
@@ -81,6 +82,22 @@ fn stencil() {
         runs_right("stencil", &["3", "12", "40", "2", way], "the same as computed by one rank");
     }
     runs_right("stencil", &["1", "1", "5", "1"], "the same as computed by one rank");
+}
+
+/// Tiles and edges go by datagrams between the hosts, and by memory on each.
+#[test]
+fn tasks_of_two_ranks_on_each_of_two_hosts() {
+    let Some(network) = Network::new(2) else { return };
+    let verdict = "the same as computed by one rank";
+    for slots in [&[(0, 2), (1, 2)] as &[_], &[(0, 1), (1, 1), (0, 1), (1, 1)]] {
+        for (example, arguments) in [("cholesky", ["7", "20", "2"].as_slice()), ("stencil", &["3", "12", "40", "2"])] {
+            for way in ["", "--barriers"] {
+                let program = examples().join(example);
+                let trial = Trial::new(&network, slots).args(&["--", program.to_str().unwrap()]);
+                assert_right(trial.args(arguments).args(&[way]).run(), 4, verdict);
+            }
+        }
+    }
 }
 
 #[test]

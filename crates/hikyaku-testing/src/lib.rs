@@ -341,6 +341,7 @@ macro_rules! for_each_case {
                 a_reopened_port_goes_on: 2,
                 a_new_port_inherits_no_errors: 2,
                 a_port_moves_to_another_thread: 2,
+                a_hundred_threads_share_two_ports: 2,
             }
             crowd {
                 threads_do_what_a_model_says: 2,

@@ -151,7 +151,6 @@ pub mod ffi {
     };
     pub use crate::queue::{Popped, RawQueue};
     pub use crate::region::RawRegion;
-    pub use crate::sync::places::Places;
 }
 
 /// For crates that bring another network between hosts: what a transport must do, and those there are.
@@ -263,9 +262,9 @@ pub use self::{
     lock::{Mutex, MutexGuard},
     memory::atomic::{Atomic, AtomicNumber},
     ni::{
-        ARGUMENT_COUNT, Area, Arguments, Bitmap, Block, By, Chain, Commands, Context, Event, HANDLER_COUNT, Message,
-        NiThread, PAYLOAD_MAX, Parts, Pinned, Place, Pointer, Port, PreparedPush, PushPath, Recipients, Register,
-        RemoteArea, Stride, Symmetric, Through, Transfer, TransferScope, Twin, Until,
+        ARGUMENT_COUNT, Area, Arguments, Bitmap, Block, By, Chain, Commands, Context, Event, HANDLER_COUNT, LentPort,
+        Message, NiThread, PAYLOAD_MAX, Parts, Pinned, Place, Pointer, Port, PortPool, PreparedPush, PushPath,
+        Recipients, Register, RemoteArea, Stride, Symmetric, Through, Transfer, TransferScope, Twin, Until,
     },
     queue::{Item, Items, Queue},
     region::{Region, Subscription},

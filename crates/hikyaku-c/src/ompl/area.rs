@@ -1,12 +1,12 @@
 //! Beginning and ending, and the global area that every rank has a part of.
 
 use super::error::{OMPL_SUCCESS, guarded};
-use super::ports::SharedPorts;
+use super::ports;
 use crate::error::Failure;
 use crate::given::{Address, exported};
 use crate::process::{self, Interface};
 use crate::thread;
-use core_hikyaku::{Job, Place, Port, Symmetric};
+use core_hikyaku::{Job, Place, Port, PortPool, Symmetric};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// What there is between `ompl_init` and `ompl_finalize`; else null. Written by these two, read by every call.
 static CURRENT: AtomicPtr<Ompl> = AtomicPtr::new(null_mut());
 
-/// The global area, and the ports that threads share.
+/// The global area, and ports for threads that find no other.
 pub struct Ompl {
     pub area: Symmetric<u8>,
     /// This rank's part of it.
     pub base: Address,
     pub rank: usize,
     pub size: usize,
-    pub shared: SharedPorts,
+    pub pool: PortPool,
 }
 
 impl Ompl {
@@ -29,8 +29,8 @@ impl Ompl {
     fn new(job: &Job, bytes: usize) -> Result<Ompl, Failure> {
         // First what all ranks do together: one of them that goes no further leaves nobody waiting.
         let area: Symmetric<u8> = job.symmetric(bytes)?;
-        let shared = SharedPorts::new(job)?;
-        Ok(Ompl { base: Address(area.as_ptr().cast()), area, rank: job.rank(), size: job.size(), shared })
+        let pool = ports::keep_back(job)?;
+        Ok(Ompl { base: Address(area.as_ptr().cast()), area, rank: job.rank(), size: job.size(), pool })
     }
 
     /// What there is now.
@@ -47,7 +47,7 @@ impl Ompl {
     /// Goes on with a port of this thread, or one that is lent to it.
     #[inline(always)]
     pub fn with_port<R>(&self, body: impl FnOnce(&Port, bool) -> Result<R, Failure>) -> Result<R, Failure> {
-        thread::with_some_port(&self.shared, body)
+        thread::with_some_port(&self.pool, body)
     }
 
     /// A flag of any rank.
@@ -93,9 +93,9 @@ exported! {
             thread::refuse_in_handler()?;
             let ompl = CURRENT.swap(null_mut(), Ordering::AcqRel);
             // SAFETY: from `ompl_init`, and found above by the only thread that takes it; no call is under way, as the header demands.
-            let Ompl { area, shared, .. } = *unsafe { Box::from_raw(ompl) };
+            let Ompl { area, pool, .. } = *unsafe { Box::from_raw(ompl) };
             let freed = thread::with_job(|job| Ok(await_puts(job, &area).and_then(|()| job.free(area))?));
-            drop(shared);
+            drop(pool);
             process::leave(Interface::Ompl)?;
             freed.map(|()| OMPL_SUCCESS)
         })

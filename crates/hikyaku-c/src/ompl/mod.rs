@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `area` | beginning and ending, the global area |
 //! | `operation` | put, get, flags |
-//! | `ports` | ports that several threads share, when there are more threads than ports |
+//! | `ports` | ports of threads, and what those go on with that find none |
 //! | `error` | codes |
 
 mod area;

@@ -1,15 +1,15 @@
-//! Ports that threads share, for as many threads as a program has.
+//! Ports for as many threads as a program has.
 //!
 //! A thread takes a port at its first call and keeps it until it ends: that is the way of all threads while there are enough. Some ports
-//! are kept back for the rest, in a list without a lock. A thread of the rest takes one for each call and gives it back behind it. If
-//! there is none, it lets others run: whoever has one gives it back without waiting for anybody ([`super::operation`] sees to that).
+//! are kept back for the rest, in a pool. A thread of the rest takes one for each call and gives it back behind it. If there is none, it
+//! lets others run: whoever has one gives it back without waiting for anybody ([`super::operation`] sees to that).
 //!
 //! When a thread has ended, those without a port of their own ask once more for one.
 
 use crate::error::Failure;
 use crate::{current, process, thread};
-use core_hikyaku::ffi::{Places, at_work, port_count, stand_by};
-use core_hikyaku::{Error, Job, Port};
+use core_hikyaku::ffi::port_count;
+use core_hikyaku::{Error, Job, LentPort, Port, PortPool};
 use std::cell::Cell;
 use std::ptr::null;
 
@@ -17,80 +17,49 @@ use std::ptr::null;
 /// threads that are already switching in and out of their cores do so in more calls at once.
 const SHARED_MAX: usize = 4;
 
-/// Ports, each of whoever took its place in the list.
-#[derive(Debug)]
-pub struct SharedPorts {
-    places: Places,
-    ports: Box<[Port]>,
-}
-
-// SAFETY: a port may be moved to another thread. Here it stays where it is, and is that of whoever has taken its place, which
-// acquires what the one before has released; nobody else touches it.
-unsafe impl Sync for SharedPorts {}
-
 /// What a thread goes on with.
-pub enum Entered<'s> {
+pub enum Entered<'p> {
     Own(*const Port),
-    Borrowed(Borrowed<'s>),
+    Borrowed(Borrowed<'p>),
 }
 
-/// A port of the list, for a call.
-pub struct Borrowed<'s> {
-    shared: &'s SharedPorts,
-    place: usize,
-}
+/// A port of the pool, for a call.
+pub struct Borrowed<'p>(LentPort<'p>);
 
 thread_local! {
     /// Of a thread that has found no port: in which job, and how many had been given back when it asked.
     static FOUND_NONE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-impl SharedPorts {
-    /// Keeps some of the ports that are free back; none, if there is none.
-    pub fn new(job: &Job) -> Result<SharedPorts, Failure> {
-        let wanted = (port_count(job) / 4).clamp(1, SHARED_MAX);
-        let mut ports = Vec::new();
-        while let Some(port) = none_is_none(process::take_port()).transpose() {
-            ports.push(port?);
-            if ports.len() == wanted {
-                break;
-            }
+/// Keeps some of the ports that are free back; none, if there is none.
+pub fn keep_back(job: &Job) -> Result<PortPool, Failure> {
+    let wanted = (port_count(job) / 4).clamp(1, SHARED_MAX);
+    let mut ports = Vec::new();
+    while let Some(port) = none_is_none(process::take_port()).transpose() {
+        ports.push(port?);
+        if ports.len() == wanted {
+            break;
         }
-        ports.iter().for_each(stand_by);
-        Ok(SharedPorts { places: Places::new(ports.len(), 0), ports: ports.into() })
     }
+    Ok(PortPool::new(ports)?)
+}
 
-    /// The first call of a thread in a job, or one of a thread that has no port.
-    #[cold]
-    #[inline(never)]
-    pub fn enter_or_borrow(&self) -> Result<Entered<'_>, Failure> {
-        let found_none = (process::epoch(), process::ports_given());
-        if FOUND_NONE.get() != found_none {
-            match thread::enter() {
-                Ok(port) => return Ok(Entered::Own(port)),
-                Err(Failure::Library(Error::NoPort { .. })) if !self.ports.is_empty() => {
-                    // Whoever watches the job cannot see what threads without a port do, and must not take them for asleep.
-                    self.ports.iter().for_each(at_work);
-                    FOUND_NONE.set(found_none);
-                }
-                Err(failure) => return Err(failure),
-            }
+/// The first call of a thread in a job, or one of a thread that has no port.
+#[cold]
+#[inline(never)]
+pub fn enter_or_borrow(pool: &PortPool) -> Result<Entered<'_>, Failure> {
+    let found_none = (process::epoch(), process::ports_given());
+    if FOUND_NONE.get() != found_none {
+        match thread::enter() {
+            Ok(port) => return Ok(Entered::Own(port)),
+            Err(Failure::Library(Error::NoPort { .. })) if !pool.is_empty() => FOUND_NONE.set(found_none),
+            Err(failure) => return Err(failure),
         }
-        Ok(Entered::Borrowed(self.borrow()))
     }
-
-    /// Takes a port of the list, when there is one.
-    fn borrow(&self) -> Borrowed<'_> {
-        let place = loop {
-            match self.places.take() {
-                Some(place) => break place,
-                None => std::thread::yield_now(),
-            }
-        };
-        // Handlers that run in this call make theirs on the same port.
-        current::with(|current| current.set(process::epoch(), &raw const self.ports[place]));
-        Borrowed { shared: self, place }
-    }
+    let port = pool.take()?;
+    // Handlers that run in this call make theirs on the same port.
+    current::with(|current| current.set(process::epoch(), &raw const *port));
+    Ok(Entered::Borrowed(Borrowed(port)))
 }
 
 /// That there is no port is no error here.
@@ -103,13 +72,12 @@ fn none_is_none(port: Result<Port, Failure>) -> Result<Option<Port>, Failure> {
 
 impl Borrowed<'_> {
     pub fn port(&self) -> &Port {
-        &self.shared.ports[self.place]
+        &self.0
     }
 }
 
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
         current::with(|current| current.set(0, null()));
-        self.shared.places.give(self.place);
     }
 }

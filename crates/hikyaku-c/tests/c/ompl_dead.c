@@ -37,8 +37,13 @@ int main(void) {
     CHECK(number == 1);
     CHECK(memcmp((char *)ompl_base() + 4096, (char *)ompl_base() + 8192, 100) == 0);
     printf("heard it\n");
-    /* Not all have come to it. */
+    /* Not all have come to it. It has ended all the same, for every thread. */
     number = ompl_finalize();
     CHECK(number == OMPL_ERR_PEER_DEAD || number == OMPL_ERR_PEER_LEFT);
+    SAYS("rank");
+    CHECK(ompl_base() == NULL);
+    FAILS(OMPL_ERR_NOT_STARTED, ompl_finalize());
+    FAILS(OMPL_ERR_NOT_STARTED, ompl_wait(FLAG));
+    FAILS(OMPL_ERR_NOT_STARTED, ompl_put_word(next, AFTER));
     return 0;
 }

@@ -65,8 +65,10 @@ const THREADS: &str = "\
 threads of two ranks: thread i of one rank talks with thread i of the other, all at the same time; ranks are bound to a core each, where
 there are two. One way: the median of all round trips, halved, which leaves out what is lost when threads take turns on a core. All: messages
 of all threads in a second, in the same ping-pong, with nothing left out, and with 64 outstanding; their limit is what one thread of
-each rank does. Peers: MPI_THREAD_MULTIPLE, with a communicator and a window for each thread; a push is a put and a flag. Goals: all
-at least 0.9 x limit; with 4 and 8 threads at least 10 x MPICH and never less than Open MPI.";
+each rank does. Bytes of all in a second, with nothing left out either. Bare: the same threads with mapped memory and flags, and no
+library, copied there and out of there; they spin and yield as ours do. That is the limit of the other rows. ompl.h: put and flag in C. Peers:
+MPI_THREAD_MULTIPLE, with a communicator and a window for each thread; a push is a put and a flag. Goals: all at least 0.9 x limit; with
+4 and 8 threads at least 10 x MPICH and never less than Open MPI.";
 
 const CHOLESKY: &str = "\
 Cholesky factorisation by tiles: tiles in a row and the size of each, ranks x threads of each. The example `cholesky`, whose limit is

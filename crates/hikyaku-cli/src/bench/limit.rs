@@ -2,6 +2,7 @@
 
 use hikyaku::ffi::RawPort;
 use hikyaku::{Job, Result, Symmetric};
+use std::marker::PhantomData;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,6 +63,43 @@ pub fn scatter(
         unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), theirs.add(at), block) };
     }
     Ok(())
+}
+
+/// Memory of this rank and the same of another, which is mapped: copied without a library.
+pub struct Mapped<'a> {
+    here: *const u32,
+    there: *mut u32,
+    len: usize,
+    area: PhantomData<&'a Symmetric<u32>>,
+}
+
+impl<'a> Mapped<'a> {
+    /// `len` elements from `first` on.
+    pub fn new(
+        port: &impl RawPort,
+        area: &'a Symmetric<u32>,
+        [here, there]: [usize; 2],
+        first: usize,
+        len: usize,
+    ) -> Result<Mapped<'a>> {
+        assert!(first + len <= area.len());
+        let address = |rank| port.mapped_address(area.at(rank, first));
+        Ok(Mapped { here: address(here)?, there: address(there)?, len, area: PhantomData })
+    }
+
+    /// To the other rank, which reads it only when it is told.
+    pub fn copy_there(&self, data: &[u32]) {
+        assert!(data.len() <= self.len);
+        // SAFETY: inside the other rank's area, which is borrowed and mapped.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), self.there, data.len()) };
+    }
+
+    /// What the other rank has copied here, when it has told so.
+    pub fn copy_here(&self, into: &mut [u32]) {
+        assert!(into.len() <= self.len);
+        // SAFETY: inside the own area, which is borrowed and mapped.
+        unsafe { std::ptr::copy_nonoverlapping(self.here, into.as_mut_ptr(), into.len()) };
+    }
 }
 
 /// The C library's memcpy between private buffers, GB/s: by one core, and by both at once (together).

@@ -13,6 +13,7 @@ mod folder;
 mod hosts;
 mod machine;
 mod mpi;
+mod ompl;
 mod process;
 mod threads;
 mod ucx;
@@ -28,6 +29,7 @@ pub use blacs::{Program, Runner, runners};
 use folder::Folder;
 pub use hosts::Between;
 use machine::Machine;
+pub use ompl::Ompl;
 
 /// How often a test is repeated where the peer's command does not repeat it by itself.
 const REPETITIONS: usize = 3;
@@ -130,6 +132,10 @@ pub enum Test {
     ThreadsSendRate,
     /// [`Test::Rate`] by several threads of each rank, all together.
     ThreadsStream,
+    /// Bytes of [`Test::ThreadsPut`], all threads together.
+    ThreadsPutBandwidth,
+    /// Bytes of [`Test::ThreadsSend`], all threads together.
+    ThreadsSendBandwidth,
     /// [`Test::Send`] between two hosts.
     HostsSend,
     /// [`Test::Bandwidth`] between two hosts.
@@ -186,6 +192,8 @@ impl Test {
             Test::ThreadsSend => "threads_send",
             Test::ThreadsSendRate => "threads_send_rate",
             Test::ThreadsStream => "threads_stream",
+            Test::ThreadsPutBandwidth => "threads_put_bandwidth",
+            Test::ThreadsSendBandwidth => "threads_send_bandwidth",
             Test::HostsSend => "hosts_send",
             Test::HostsBandwidth => "hosts_bandwidth",
         }
@@ -208,6 +216,7 @@ impl Test {
             Test::BlacsGrid | Test::BlacsBroadcast | Test::BlacsCombine => Unit::Microseconds,
             Test::ThreadsPut | Test::ThreadsSend => Unit::Nanoseconds,
             Test::ThreadsPutRate | Test::ThreadsSendRate | Test::ThreadsStream => Unit::MillionPerSecond,
+            Test::ThreadsPutBandwidth | Test::ThreadsSendBandwidth => Unit::GigabytesPerSecond,
             Test::HostsSend => Unit::Nanoseconds,
             Test::HostsBandwidth => Unit::GigabytesPerSecond,
             Test::Start | Test::Tiles | Test::Lu | Test::Cholesky | Test::Qr | Test::Eigenvalues => Unit::Milliseconds,

@@ -236,6 +236,24 @@ pub enum Kind {
     ThreadsSendRate,
     /// Several threads: messages, 64 outstanding of each, all together.
     ThreadsStream,
+    /// Several threads, bytes of all pushes together.
+    ThreadsPushBandwidth,
+    /// Several threads, bytes of all messages together.
+    ThreadsSendBandwidth,
+    /// [`Kind::ThreadsPush`] by a C program, with `ompl.h`.
+    OmplPut,
+    /// The same, all threads together.
+    OmplPutRate,
+    /// The same, bytes of all together.
+    OmplPutBandwidth,
+    /// Limit: several threads with mapped memory and flags, no library, one way.
+    LimitThreads,
+    /// The same, all threads together.
+    LimitThreadsRate,
+    /// The same, 64 lines of each outstanding, all together.
+    LimitThreadsStream,
+    /// Limit: bytes of all those threads together.
+    LimitThreadsBandwidth,
     /// Private memory of a rank, the mean of all, after it has talked to all others.
     Memory,
     /// Between hosts, limit: a bare datagram socket, one way.
@@ -309,6 +327,10 @@ impl Kind {
             Kind::LimitChannel | Kind::QueueRate | Kind::QueueBatchRate => Unit::MillionPerSecond,
             Kind::Rate | Kind::SendRate => Unit::MillionPerSecond,
             Kind::ThreadsPushRate | Kind::ThreadsSendRate | Kind::ThreadsStream => Unit::MillionPerSecond,
+            Kind::LimitThreadsRate | Kind::LimitThreadsStream => Unit::MillionPerSecond,
+            Kind::ThreadsPushBandwidth | Kind::ThreadsSendBandwidth => Unit::GigabytesPerSecond,
+            Kind::LimitThreadsBandwidth | Kind::OmplPutBandwidth => Unit::GigabytesPerSecond,
+            Kind::OmplPutRate => Unit::MillionPerSecond,
             Kind::JobBarrier | Kind::Barrier | Kind::Broadcast | Kind::Reduce | Kind::Allreduce => Unit::Microseconds,
             Kind::CountedBarrier | Kind::BarrierTree | Kind::BroadcastTree | Kind::ReduceTree => Unit::Microseconds,
             Kind::BlacsGrid | Kind::BlacsBroadcast | Kind::BlacsCombine => Unit::Microseconds,
@@ -389,11 +411,15 @@ impl Kind {
             Kind::Memory => Some(Test::Memory),
             Kind::TilesTasks => Some(Test::Tiles),
             Kind::TilesBarriers => None,
-            Kind::ThreadsPush => Some(Test::ThreadsPut),
-            Kind::ThreadsPushRate => Some(Test::ThreadsPutRate),
+            Kind::ThreadsPush | Kind::OmplPut => Some(Test::ThreadsPut),
+            Kind::ThreadsPushRate | Kind::OmplPutRate => Some(Test::ThreadsPutRate),
             Kind::ThreadsSend => Some(Test::ThreadsSend),
             Kind::ThreadsSendRate => Some(Test::ThreadsSendRate),
             Kind::ThreadsStream => Some(Test::ThreadsStream),
+            Kind::ThreadsPushBandwidth | Kind::OmplPutBandwidth => Some(Test::ThreadsPutBandwidth),
+            Kind::ThreadsSendBandwidth => Some(Test::ThreadsSendBandwidth),
+            Kind::LimitThreads | Kind::LimitThreadsRate => None,
+            Kind::LimitThreadsStream | Kind::LimitThreadsBandwidth => None,
             Kind::Start => Some(Test::Start),
             Kind::BlacsSend => Some(Test::BlacsSend),
             Kind::BlacsBandwidth => Some(Test::BlacsBandwidth),

@@ -306,23 +306,45 @@ fn threads(rows: &mut Vec<Row>) {
         let each = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
         rows.push(Row { name: format!("{what}, {each}"), kind, bytes, ranks: 2 * threads, limit });
     };
-    for (what, kind) in [("push + word", Kind::ThreadsPush), ("message", Kind::ThreadsSend)] {
-        for bytes in workload::THREADS_SIZES {
-            let limit = if bytes <= 64 { Some(Limit::Flag(1.0)) } else { None };
+    for bytes in workload::THREADS_SIZES {
+        for (what, kind) in [
+            ("bare", Kind::LimitThreads),
+            ("push + word", Kind::ThreadsPush),
+            ("ompl.h", Kind::OmplPut),
+            ("message", Kind::ThreadsSend),
+        ] {
+            let limit = (kind != Kind::LimitThreads).then_some(Limit::Otherwise(Kind::LimitThreads));
             for threads in workload::THREADS {
                 row(format!("{} {what}", size(bytes)), kind, bytes, threads, limit);
             }
         }
     }
     for (what, kind) in [
+        ("bare", Kind::LimitThreadsRate),
         ("push + word", Kind::ThreadsPushRate),
+        ("ompl.h", Kind::OmplPutRate),
         ("message", Kind::ThreadsSendRate),
+        ("bare, 64 outstanding", Kind::LimitThreadsStream),
         ("64 outstanding", Kind::ThreadsStream),
     ] {
         for threads in workload::THREADS {
             // What one pair does.
             let limit = (threads > 1).then_some(Limit::Bare(kind, counted));
             row(format!("all, {} {what}", size(counted)), kind, counted, threads, limit);
+        }
+    }
+    for bytes in workload::THREADS_LONG {
+        for (what, kind) in [
+            ("bare", Kind::LimitThreadsBandwidth),
+            ("push + word", Kind::ThreadsPushBandwidth),
+            ("ompl.h", Kind::OmplPutBandwidth),
+            ("message", Kind::ThreadsSendBandwidth),
+        ] {
+            let is_limit = kind == Kind::LimitThreadsBandwidth;
+            let limit = (!is_limit).then_some(Limit::Otherwise(Kind::LimitThreadsBandwidth));
+            for threads in workload::THREADS {
+                row(format!("all, {} {what}", size(bytes)), kind, bytes, threads, limit);
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Several threads of each of two ranks: ours and MPI take turns, with one number of threads after the other.
+//! Several threads of each of two ranks: ours, by Rust and by C, and MPI take turns, with one number of threads after the other.
 
 use super::part::Part;
-use super::peers::{Peer, Request, add, summarize};
+use super::peers::{Ompl, Peer, Request, Test, add, summarize};
+use super::plan::{Figure, Kind};
 use super::{Results, launcher, rows, step, workload};
 use hikyaku::Config;
 use indicatif::ProgressBar;
@@ -16,14 +17,19 @@ const PORTS: usize = 64;
 pub fn measure(results: &mut Results, peers: &mut [Peer], progress: &ProgressBar) -> Result<(), String> {
     let mut peers: Vec<&mut Peer> = peers.iter_mut().filter(|peer| peer.has_threads()).collect();
     peers.retain_mut(|peer| peer.prepare_threads().map_err(|error| results.notes.push(error)).is_ok());
+    let ompl = Ompl::prepare().map_err(|error| results.notes.push(error)).ok();
     let mut measured: Vec<Vec<(Request, Vec<f64>)>> = vec![Vec::new(); peers.len()];
-    progress.inc_length((ROUNDS * workload::THREADS.len() * (1 + peers.len())) as u64);
+    progress.inc_length((ROUNDS * workload::THREADS.len() * (2 + peers.len())) as u64);
     for round in 1..=ROUNDS {
         for threads in workload::THREADS {
             let what = format!("{threads} threads, round {round} of {ROUNDS}");
             step(progress, &format!("hikyaku: {what}"));
             ours(results, threads)?;
             let requests = requests(threads);
+            step(progress, &format!("hikyaku, ompl.h: {what}"));
+            if let Some(ompl) = &ompl {
+                by_ompl(results, ompl, threads, &requests);
+            }
             for (peer, measured) in peers.iter().zip(&mut measured) {
                 step(progress, &format!("{}: {what}", peer.name));
                 let (values, error) = peer.measure_threads(threads, &requests);
@@ -47,11 +53,33 @@ fn ours(results: &mut Results, threads: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// The pushes, by the C interface.
+fn by_ompl(results: &mut Results, ompl: &Ompl, threads: usize, requests: &[Request]) {
+    let kind = |test| match test {
+        Test::ThreadsPut => Some(Kind::OmplPut),
+        Test::ThreadsPutRate => Some(Kind::OmplPutRate),
+        Test::ThreadsPutBandwidth => Some(Kind::OmplPutBandwidth),
+        _ => None,
+    };
+    let (values, error) = ompl.measure(threads, PORTS, requests);
+    for (Request { test, bytes, ranks, .. }, values) in values {
+        kind(test).into_iter().for_each(|kind| results.ours.add(Figure { kind, bytes, ranks, values: values.clone() }));
+    }
+    results.notes.extend(error.map(|error| format!("{threads} threads: {error}")));
+}
+
 /// What the rows of that many threads are compared with.
 fn requests(threads: usize) -> Vec<Request> {
     let ours = rows::rows(Part::Threads, 0).into_iter().filter(|row| row.ranks == 2 * threads);
     let asked = |row: rows::Row| {
         Some(Request { test: row.kind.counterpart()?, bytes: row.bytes, ranks: row.ranks, brief: false })
     };
-    ours.filter_map(asked).collect()
+    let mut requests: Vec<Request> = Vec::new();
+    for request in ours.filter_map(asked) {
+        // Two rows may be compared with the same.
+        if !requests.contains(&request) {
+            requests.push(request);
+        }
+    }
+    requests
 }

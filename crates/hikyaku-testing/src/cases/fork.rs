@@ -19,6 +19,8 @@ pub fn a_forked_child_is_refused(job: &Job) {
     job.barrier().unwrap();
     let peer = 1 - job.rank();
     let remote = job.open_area::<u64>(peer, 2).unwrap();
+    let pool = job.pool(1).unwrap();
+    let lent = pool.take().unwrap();
     if job.rank() == 0 {
         // Messages lie in the ring when the child looks.
         job.push(sent.at(1, 0), &[1]).unwrap();
@@ -26,7 +28,7 @@ pub fn a_forked_child_is_refused(job: &Job) {
         let verdict = in_fork(|| {
             let moment = Some(std::time::Duration::from_millis(1));
             let event = [Event::Word(area.here(0), Until::Equal(9))];
-            let attempts: [(&dyn Fn() -> bool, i32); 16] = [
+            let attempts: [(&dyn Fn() -> bool, i32); 18] = [
                 (&|| refused(job.push(area.at(peer, 0), &[1])), 1),
                 (&|| refused(job.pull(area.at(peer, 0), &mut [0])), 2),
                 (&|| refused(job.word(area.at(peer, 0), 1)), 3),
@@ -44,6 +46,9 @@ pub fn a_forked_child_is_refused(job: &Job) {
                 // It runs no handlers, else the parent's messages are gone.
                 (&|| !job.progress() && job.handled(HANDLER) == 0, 15),
                 (&|| refused(job.register_handler(2, |_, _| {})), 16),
+                // The threads that have the other ports are not there.
+                (&|| refused(lent.push(area.at(peer, 0), &[1])), 17),
+                (&|| refused(pool.take()), 18),
             ];
             if let Some((_, step)) = attempts.iter().find(|(attempt, _)| !attempt()) {
                 return *step;

@@ -113,3 +113,36 @@ pub fn a_port_moves_to_another_thread(job: &Job) {
     }
     job.barrier().unwrap();
 }
+
+/// Threads take a port for each turn, or for several calls of one: whatever one has pushed with it is there when its word is.
+pub fn a_hundred_threads_share_two_ports(job: &Job) {
+    const THREADS: usize = 100;
+    const TURNS: u64 = 10;
+    let data = job.symmetric::<u64>(THREADS).unwrap();
+    let flags = job.symmetric::<u64>(THREADS).unwrap();
+    let total = job.symmetric::<u64>(1).unwrap();
+    let pool = job.pool(2).unwrap();
+    let peer = 1 - job.rank();
+    let work = |thread: usize| {
+        for turn in 1..=TURNS {
+            pool.take().unwrap().fetch_add(total.at(0, 0), 1).unwrap();
+            let port = pool.take().unwrap();
+            port.push(data.at(peer, thread), &[tag(thread, turn as usize)]).unwrap();
+            port.word(flags.at(peer, thread), turn).unwrap();
+        }
+    };
+    let look = || {
+        for thread in 0..THREADS {
+            let mut seen = 0;
+            while seen < TURNS {
+                seen = job.wait(flags.here(thread), Until::AtLeast(seen + 1)).unwrap();
+                assert!(data.get(thread) >= tag(thread, seen as usize));
+            }
+        }
+    };
+    let work = &work;
+    beside(job, (0..THREADS).map(|thread| move || work(thread)), look);
+    job.barrier().unwrap();
+    assert_eq!(job.pull_one(total.at(0, 0)).unwrap(), 2 * THREADS as u64 * TURNS);
+    job.barrier().unwrap();
+}

@@ -22,6 +22,7 @@
 //! | `locks` | locks and their guards |
 //! | `matching` | messages that are matched by keys |
 //! | `memory` | areas, symmetric memory, registered vectors, ports, several jobs in one process |
+//! | `pools` | ports that threads share |
 //! | `tasks` | tasks, their data, and their wakers |
 //! | `transfers` | pulls and pushes that go on beside the program |
 //! | `handles` | handles of those: in lists, in other scopes, where nothing can be waited for |
@@ -46,6 +47,7 @@ mod matching;
 mod memory;
 mod messages;
 mod pins;
+mod pools;
 mod queues;
 mod regions;
 mod tasks;
@@ -293,6 +295,15 @@ macro_rules! for_each_misuse {
                 places_of_another_job_are_used: 1,
                 ports_are_moved_between_threads_and_outlive_their_job: 2,
                 an_area_is_dropped_under_a_lock_that_handlers_take: 2,
+            }
+            pools {
+                a_lent_port_is_forgotten: 2,
+                threads_that_have_a_port_ask_for_another: 2,
+                a_handler_asks_for_a_port: 2,
+                a_panic_gives_a_port_back: 2,
+                a_pool_outlives_its_job: 1,
+                pools_are_made_up: 1,
+                a_lent_port_is_used_while_its_thread_waits: 2,
             }
             workers {
                 a_worker_leaks_a_receive_and_ends: 2,

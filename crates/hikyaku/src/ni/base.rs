@@ -369,7 +369,10 @@ impl Base {
 
     /// Somebody works with this port: whoever watches the job counts on it.
     pub fn at_work(&self, port: usize) {
-        self.mine().life.ports.fetch_or(1 << port, Ordering::Relaxed);
+        // A forked child works with none.
+        if !self.is_forked() {
+            self.mine().life.ports.fetch_or(1 << port, Ordering::Relaxed);
+        }
     }
 
     /// How a wait of this rank goes: by how many threads it has now.

@@ -40,6 +40,7 @@ pub use face::partial::{RawParts, Units};
 pub use face::parts::{ByteParts, Parts, RawStartedParts};
 pub use face::path::{PushPath, RawPath};
 pub use face::pin::{Pinned, RawPins};
+pub use face::pool::{LentPort, PortPool};
 pub use face::port::Port;
 pub use face::prepared::PreparedPush;
 pub use face::raw::RawPort;

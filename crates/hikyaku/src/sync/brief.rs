@@ -70,7 +70,7 @@ const NAP: Duration = Duration::from_micros(50);
 /// Looks until there is something.
 #[cfg(not(loom))]
 #[inline]
-fn look_for<G>(mut look: impl FnMut() -> Option<G>) -> G {
+pub fn look_for<G>(mut look: impl FnMut() -> Option<G>) -> G {
     look().unwrap_or_else(|| look_again(look))
 }
 

@@ -96,8 +96,7 @@ pub fn runners(program: Program, peers: &[Peer]) -> (Vec<Runner>, Vec<String>) {
 
 fn ours(program: Program) -> Result<Runner, String> {
     let library = blacs_library().map_err(|error| format!("{error}; try `cargo build --release --workspace`"))?;
-    let compiler =
-        ["cc", "gcc"].into_iter().find_map(on_path).ok_or("there is no C compiler; try `apt install gcc libc6-dev`")?;
+    let compiler = c_compiler()?;
     let folder = Folder::create()?;
     match program {
         Program::Blacs => program.compile(&compiler, &[library.into_os_string()], folder.path())?,
@@ -107,6 +106,12 @@ fn ours(program: Program) -> Result<Runner, String> {
         }
     }
     Ok(Runner { name: "hikyaku".into(), program, kind: None, machine: Machine::detect(), folder })
+}
+
+/// The compiler of C that is here.
+pub(super) fn c_compiler() -> Result<PathBuf, String> {
+    let found = ["cc", "gcc"].into_iter().find_map(on_path);
+    found.ok_or_else(|| "there is no C compiler; try `apt install gcc libc6-dev`".into())
 }
 
 fn on_path(command: &str) -> Option<PathBuf> {

@@ -15,7 +15,7 @@
 //! | `prepared` | transfers that are set up once and started many times |
 //! | `collective` | what all ranks do together |
 //! | `cholesky` | a factorisation by tiles |
-//! | `threads` | several threads of two ranks |
+//! | `threads`, `bare_threads` | several threads of two ranks; the same without the library |
 //! | `pair` | two ranks on two hosts |
 //! | `hosts`, `bare`, `trains` | and bare sockets between them; those that carry much |
 //! | `fabric` | and libfabric |
@@ -23,6 +23,7 @@
 //! | `effort` | how often |
 
 mod bare;
+mod bare_threads;
 mod cholesky;
 mod collective;
 mod effort;
@@ -64,7 +65,7 @@ pub use matching::{CROWDS as MATCHED_CROWDS, LONG as MATCHED_LONG, SHORT as MATC
 pub use message::{BANDWIDTH_SIZES as MESSAGE_BANDWIDTH_SIZES, LATENCY_SIZES as MESSAGE_LATENCY_SIZES, POSTED};
 pub use partial::RANGE as PARTIAL_RANGE;
 pub use threads::{
-    COUNTED as THREADS_COUNTED, SIZES as THREADS_SIZES, THREADS, VARIABLE as THREADS_VARIABLE,
+    COUNTED as THREADS_COUNTED, LONG as THREADS_LONG, SIZES as THREADS_SIZES, THREADS, VARIABLE as THREADS_VARIABLE,
     measure as measure_threads,
 };
 

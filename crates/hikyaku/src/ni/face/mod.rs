@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `symmetric` | memory that every rank has alike |
 //! | `port` | one independent way into the interface |
+//! | `pool` | ports that threads share |
 //! | `raw` | operations on addresses, for other languages: the ground of those on slices |
 //! | `operation` | push, pull, word, notification, flush |
 //! | `path` | pushes by a path of the caller's choice |
@@ -44,6 +45,7 @@ pub(crate) mod partial;
 pub(crate) mod parts;
 pub(crate) mod path;
 pub(crate) mod pin;
+pub(crate) mod pool;
 pub(crate) mod port;
 pub(crate) mod prepared;
 pub(crate) mod raw;
