@@ -141,6 +141,39 @@ fn a_rank_leaves_though_its_last_words_reach_nobody() {
     assert!(run.unwrap().results[2].is_some());
 }
 
+/// What somebody has started towards a rank that is lost is no matter of a group without that rank; but it is told.
+#[test]
+fn a_groups_barrier_does_not_report_a_rank_that_is_no_member() {
+    let sim = Sim::new(Machine::plain(), 4, 1)
+        .hosts(|rank| [0, 0, 1, 2][rank])
+        .faults(cut_from(vec![3]))
+        .time_limit(100 * SECOND);
+    let run = sim.run_mortal(|job| {
+        let word = job.symmetric::<u64>(2).unwrap();
+        job.register_handler(0, |_, _| ()).unwrap();
+        let group = job.group(job.rank() < 3).unwrap();
+        job.barrier().unwrap();
+        let Some(group) = group else {
+            let waited = job.wait_from(By::Rank(0), word.here(0), Until::Equal(1));
+            return assert!(waited.is_err(), "{waited:?}");
+        };
+        rest(job, &word, Duration::from_millis(2));
+        if job.rank() == 0 {
+            job.push(word.at(3, 1), &[7]).unwrap();
+            job.send(3, 0, 0, [0; 6], &[]).unwrap();
+        }
+        group.barrier().unwrap();
+        let told = job.sync();
+        match job.rank() {
+            0 => assert!(matches!(told, Err(Error::Unreachable { rank: 3, .. })), "{told:?}"),
+            _ => told.unwrap(),
+        }
+        job.sync().unwrap();
+        group.barrier().unwrap();
+    });
+    assert!(run.unwrap().results[..3].iter().all(Option::is_some));
+}
+
 /// Nothing from some ranks to the others arrives any more, from 1 ms on.
 fn cut_from(ranks: Vec<usize>) -> Faults {
     let cut = Partition { ranks, both_ways: false, start: Duration::from_millis(1), end: Duration::MAX };

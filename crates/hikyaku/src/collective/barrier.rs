@@ -34,7 +34,7 @@ impl Group<'_> {
     #[inline]
     pub(super) fn barrier_of(&self, kind: Kind) -> Result<()> {
         if self.port.initiator.has_started() {
-            self.port.initiator.complete()?;
+            self.port.initiator.complete_among(&|rank| self.members.iter().any(|member| member.rank == rank))?;
         }
         self.reach().barrier(Label::new(kind, 0))
     }

@@ -59,7 +59,7 @@ impl Job {
             if planted(Bug::MeetingShort) && partner(rank, size, step + 1).is_none() {
                 break;
             }
-            let target = Target::hearing(self.ni.job, peer, turn, step);
+            let target = Target::hearing(peer, turn, step);
             let told = match operation {
                 // Nothing to compare: the cheapest of all operations.
                 Operation::Barrier if heard.other == 0 => self.initiator.word_quietly(target, head),
@@ -110,7 +110,7 @@ impl Job {
             let (below, above) = ((rank + size - distance) % size, (rank + distance) % size);
             let place = table.start + distance * size_of::<T>();
             let flag = flags.start + step * 8;
-            let target = Target::in_heap(self.ni.job, below, place);
+            let target = Target::in_heap(below, place);
             self.initiator.push_then(target, bytemuck::cast_slice(&known[..count]), flag, &[1])?;
             self.wait_from(By::Rank(above), flags.here(step), Until::Equal(1))?;
             table.read(distance, &mut known[distance..distance + count]);

@@ -118,7 +118,7 @@ impl RawMutex {
         };
         let _hold = Hold::enter();
         let pushed = match job.initiator.has_routed() && !planted(Bug::LockedPushesUnsettled) {
-            true => job.initiator.settle_all(),
+            true => job.initiator.settle_all(&|_| true),
             false => Ok(()),
         };
         self.stand.set(Stand::Out);

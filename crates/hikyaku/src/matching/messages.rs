@@ -155,7 +155,7 @@ impl<'j> Matching<'j> {
         // On an error others may still read it.
         let stopped = ManuallyDrop::new(self.carriers.stop());
         self.carriers.await_arrived()?;
-        self.mover.port.initiator.await_handled()?;
+        self.mover.port.initiator.await_handled(&|_| true)?;
         // Afterwards nobody touches anything of others any more, and nothing is under way.
         job.barrier()?;
         self.carriers.give_stopped(ManuallyDrop::into_inner(stopped));

@@ -56,8 +56,6 @@ pub(crate) struct Base {
     pub local: Local,
     /// Where the host's heaps begin.
     pub(super) heaps: *mut u8,
-    /// A random number of the job, by which packets are known to be its own.
-    pub job: u64,
     /// What tells places of different jobs of this process apart: the same, unless simulated jobs follow from the same seed.
     pub ground: u64,
     pub fences: Fences,
@@ -166,7 +164,6 @@ impl Base {
             rank: settings.rank,
             local,
             routes: settings.routes,
-            job: settings.job,
             ground: settings.environment.as_ref().map_or(settings.job, |environment| environment.run()),
             fences: settings.fences,
             pace: Pace::new(settings.crowded),

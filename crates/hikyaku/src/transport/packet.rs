@@ -115,14 +115,22 @@ fn last_at(bytes: &[u8], at: usize) -> u64 {
 
 /// How the head says how long a word is.
 #[inline(always)]
-fn code_of(word: u64) -> u32 {
+pub(crate) fn code_of(word: u64) -> u32 {
     (u64::BITS - word.leading_zeros()).div_ceil(8).min(CODE_MAX)
 }
 
 /// Bytes of a word: there are none of 7.
 #[inline(always)]
-fn length_of(code: u32) -> usize {
+pub(crate) fn length_of(code: u32) -> usize {
     (code + u32::from(code == CODE_MAX)) as usize
+}
+
+/// A word of these bytes, of which there are at most 8.
+#[inline(always)]
+pub(crate) fn word_at(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
 }
 
 /// What a message means to the library.

@@ -142,7 +142,7 @@ impl<'g> FarGroup<'g, '_> {
         }
         let mut theirs = [[0u64; 2]; ASKS];
         let place = self.place_of(member) + std::mem::offset_of!(Alarm, asks);
-        let target = Target::in_heap(self.port.ni().job, self.members[member].rank, place);
+        let target = Target::in_heap(self.members[member].rank, place);
         let into: &mut [u8] = bytemuck::cast_slice_mut(&mut theirs);
         let asked = self.quit_on_panic(|| self.port.initiator.pull_bytes(target, into));
         asked.map_err(|error| self.fail_with(round, error))?;
@@ -240,7 +240,7 @@ impl<'g> FarGroup<'g, '_> {
         for member in (0..self.size()).filter(|member| *member != self.rank()) {
             let (rank, place) = (self.members[member].rank, self.place_of(member));
             // One that has ended needs no alarm, and one that cannot be reached gets none.
-            let _ = self.port.initiator.push_then(Target::in_heap(self.port.ni().job, rank, place), &[], place, &words);
+            let _ = self.port.initiator.push_then(Target::in_heap(rank, place), &[], place, &words);
         }
     }
 

@@ -98,7 +98,7 @@ impl<'g> FarGroup<'g, '_> {
     fn answer_root(self, round: &Round, cast: &Cast, root: usize, words: &[u64]) -> Result<()> {
         let ni = &**self.port.ni();
         let place = self.members[root].start + cast.answer(self.rank());
-        let to = Target::in_heap(ni.job, self.members[root].rank, place);
+        let to = Target::in_heap(self.members[root].rank, place);
         let told = || match words {
             [word] => ni.try_word(to, *word),
             _ => ni.try_push_then(to, &[], place, words, true),

@@ -58,10 +58,7 @@ impl FarPair<'_> {
         if entry >= self.core.slots || high <= self.link.state.borrow().high {
             return Ok(true);
         }
-        let told = self
-            .core
-            .ni
-            .try_word(Target::in_heap(self.core.ni.job, self.link.rank, self.link.at(self.core.layout.high)), high)?;
+        let told = self.core.ni.try_word(Target::in_heap(self.link.rank, self.link.at(self.core.layout.high)), high)?;
         if told {
             self.link.state.borrow_mut().high = high;
         }
@@ -111,7 +108,7 @@ impl FarPair<'_> {
     }
 
     fn publish(self, entry: usize, at: usize, data: &[u8], notice: Notice, prepared: bool) -> Result<bool> {
-        let to = Target::in_heap(self.core.ni.job, self.link.rank, at);
+        let to = Target::in_heap(self.link.rank, at);
         self.core.ni.try_push_then(to, data, self.link.slot_at(entry, FarSlot::NOTICE), &notice.words(), prepared)
     }
 

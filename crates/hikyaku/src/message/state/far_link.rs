@@ -78,7 +78,7 @@ impl FarLink {
 
     /// A word that says that a message was taken is one of the cheapest operations; a header is described once.
     fn try_tell(&self, ni: &Ni, at: usize, words: &[u64]) -> bool {
-        let to = Target::in_heap(ni.job, self.rank, at);
+        let to = Target::in_heap(self.rank, at);
         let sent = match words {
             [word] => ni.try_patient_word(to, *word),
             _ => ni.try_push_then(to, &[], at, words, true),

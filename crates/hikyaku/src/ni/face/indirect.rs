@@ -220,6 +220,6 @@ fn find_register(by: &Initiator, register: Register) -> Result<Pointing> {
     register.check()?;
     Ok(match by.ni.near_block(register.rank) {
         Some(block) => Pointing::Word(register.rank, block.registers[register.number].load(Ordering::Acquire)),
-        None => Pointing::At(Target::register(by.ni.job, register.rank, register.number)),
+        None => Pointing::At(Target::register(register.rank, register.number)),
     })
 }

@@ -79,7 +79,7 @@ impl Port {
     /// ([`arrival`](crate::ni::reach::arrival)): counted here where they are mapped, else by the manager's interface, for which nobody waits.
     pub(crate) fn arrive(&self, words: &Symmetric<u64>, manager: usize, number: u64) -> Result<()> {
         let (by, ni) = (&self.initiator, &*self.initiator.ni);
-        let at = Target::in_heap(ni.job, manager, words.start);
+        let at = Target::in_heap(manager, words.start);
         let Some(roll) = ni.roll(&at) else { return by.arrive(at, number) };
         self.pause();
         if roll.count(ni.rank, number, || self.pause()) {

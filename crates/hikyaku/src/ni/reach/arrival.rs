@@ -70,7 +70,7 @@ impl Base {
 
     /// The words of a barrier, if they can be there and are mapped here.
     pub(crate) fn roll(&self, at: &Target) -> Option<Roll<'_>> {
-        let (is_common, size) = (at.is_heap() && at.key() == self.job && self.is_near(at.rank), self.routes.size());
+        let (is_common, size) = (at.is_heap() && self.is_near(at.rank), self.routes.size());
         let words = is_common.then(|| self.near_span(at.rank, at.offset, 8 * (ARRIVALS + size) as u64)).flatten()?;
         words.start().addr().is_multiple_of(8).then_some(Roll { words, size })
     }
@@ -81,7 +81,7 @@ impl Base {
         let then = offset + 8 * RELEASES as u64;
         if self.spans_hosts() {
             for party in &*self.parties() {
-                let one = Target::in_heap(self.job, self.writer_of(party), then as usize);
+                let one = Target::in_heap(self.writer_of(party), then as usize);
                 let several = if party.ranks.len() > 1 { one.of_several(party.locals) } else { None };
                 let act = Act::PushAdd { data: Data::EMPTY, then, amount: 1 };
                 tell(&Operation { at: several.unwrap_or(one), act, manner: Manner::Plain });

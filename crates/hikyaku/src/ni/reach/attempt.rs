@@ -51,16 +51,15 @@ impl Base {
 
     /// Asks a far rank by which key its symmetric memory is reached; false if there was no room.
     pub(crate) fn try_ask_key(&self, rank: usize) -> bool {
-        let question = Operation { at: Target::in_heap(self.job, rank, 0), act: Act::Open, manner: Manner::Plain };
+        let question = Operation { at: Target::in_heap(rank, 0), act: Act::Open, manner: Manner::Plain };
         matches!(self.post_operation(&question, token::KEY), Ok(true))
     }
 
     /// A push with words behind it for all other ranks at once, at offsets of their heaps: what is to be sent.
     pub(crate) fn multicast_then(&self, to: usize, data: &[u8], then: usize, tail: &[u64]) -> Parcel {
         // The packet names no rank.
-        let to = Target::in_heap(self.job, self.rank, to);
-        let (packet, _) = Operation::push_then(to, data, then, tail).encode(token::QUIET);
-        let payload = [data, bytemuck::cast_slice(tail)].concat();
+        let to = Target::in_heap(self.rank, to);
+        let (packet, payload) = Operation::push_then(to, data, then, tail).to_private(token::QUIET);
         Parcel { source: self.rank, packet, payload: payload.into() }
     }
 

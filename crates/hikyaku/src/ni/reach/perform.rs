@@ -4,6 +4,7 @@ use crate::memory::atomic::{Atomic, Change, add_float};
 use crate::memory::{copy, parts};
 use crate::ni::base::Base;
 use crate::ni::wire::operation::{Act, Data, Operation};
+use crate::ni::wire::tail::Tail;
 use crate::ni::wire::target::Target;
 use crate::planted::{Bug, planted};
 use crate::sync::bell::ANY;
@@ -114,7 +115,7 @@ impl Base {
         }
         let find = |at: &Target, bytes| self.common_bytes(at, bytes).expect("the library's own places");
         let target = find(at, act.span());
-        let then = act.beside().map_or(target, |(then, bytes)| find(&at.beside(self.job, then), bytes));
+        let then = act.beside().map_or(target, |(then, bytes)| find(&at.beside(then), bytes));
         let found = Found { target, then };
         assert!(found.is_aligned_for(act), "the library's own words");
         // SAFETY: found for this operation, in memory of this host, which stays mapped.
@@ -148,16 +149,14 @@ unsafe fn write(target: *mut u8, data: Data<'_>) {
 /// Writes words, of which the first is stored last.
 ///
 /// # Safety
-/// There are as many bytes, at a multiple of 8; others may use them meanwhile, the first word atomically.
-unsafe fn write_words(then: *mut u8, tail: &[u8]) {
-    let (first, rest) = tail.split_at(tail.len().min(8));
+/// There are as many bytes, at a multiple of 8; others may use them meanwhile, as atomic words.
+unsafe fn write_words(then: *mut u8, tail: Tail<'_>) {
+    let mut words = tail.words();
+    let Some(first) = words.next() else { return };
     // SAFETY: the caller's promise.
-    unsafe {
-        if !planted(Bug::TailLost) {
-            copy::copy(then.add(first.len()), rest.as_ptr(), rest.len());
-        }
-        if let Ok(first) = first.try_into() {
-            AtomicU64::from_ptr(then.cast()).store(u64::from_ne_bytes(first), Ordering::Release);
-        }
+    let place = |index: usize| unsafe { AtomicU64::from_ptr(then.cast::<u64>().add(index)) };
+    if !planted(Bug::TailLost) {
+        words.enumerate().for_each(|(index, word)| place(1 + index).store(word, Ordering::Relaxed));
     }
+    place(0).store(first, Ordering::Release);
 }

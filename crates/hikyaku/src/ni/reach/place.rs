@@ -139,9 +139,7 @@ impl Base {
         }
         let offset = place.index * size_of::<T>();
         let (job, reach) = match place.ground {
-            Ground::Symmetric { job, start } => {
-                (job, Reach::Far(Target::in_heap(self.job, place.rank, start + offset)))
-            }
+            Ground::Symmetric { job, start } => (job, Reach::Far(Target::in_heap(place.rank, start + offset))),
             Ground::Area(area) => (area.job, Reach::Area(area, offset)),
         };
         if job == self.ground { Ok(reach) } else { Err(Error::ForeignArea) }

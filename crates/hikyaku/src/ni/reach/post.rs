@@ -6,6 +6,7 @@ use crate::ni::state::credit::Credit;
 use crate::ni::state::lane::Lane;
 use crate::ni::state::loan::Loans;
 use crate::ni::wire::operation::{Data, Operation};
+use crate::ni::wire::tail::Room;
 use crate::ni::wire::target::Target;
 use crate::ni::wire::token;
 use crate::sync::bell::ANY;
@@ -39,7 +40,8 @@ impl Lane {
         if !ni.is_near(rank) {
             return Ok(!ni.holds_back(rank) && ni.post_operation(operation, token)?);
         }
-        let (packet, body) = operation.encode(token);
+        let mut room = Room::new();
+        let (packet, body) = operation.encode(token, &mut room);
         if body.is_empty() {
             return self.try_send(ni, rank, &packet, &[]);
         }
@@ -85,7 +87,8 @@ impl Base {
 
     /// Gives an operation on memory of a far rank to the transport, to be answered to `token`; false while there is no room.
     pub(crate) fn post_operation(&self, operation: &Operation<'_>, token: u64) -> Result<bool> {
-        let (packet, body) = operation.encode(token);
+        let mut room = Room::new();
+        let (packet, body) = operation.encode(token, &mut room);
         // SAFETY: the operation's bytes can be read; without a token they are copied.
         unsafe { self.post_body(operation.at.rank, &packet, body) }
     }
@@ -100,7 +103,8 @@ impl Base {
         if self.holds_back(to.rank) {
             return Ok(false);
         }
-        let (packet, body) = Operation::push(to, data).encode(token::QUIET);
+        // It needs no room, which would not stay.
+        let (packet, body) = Operation::push(to, data).encode(token::QUIET, &mut Room::new());
         // Who lends waits until the bytes are back, so it looks at the transport soon: the service thread need not.
         self.note_poll();
         self.loans.begin(loan);

@@ -16,6 +16,7 @@ use crate::ni::state::awaited::By;
 use crate::ni::state::relay::Relay;
 use crate::ni::wire::onward::{COPY_MAX, Onward};
 use crate::ni::wire::operation::{Act, Data, Manner, Operation};
+use crate::ni::wire::tail::Tail;
 use crate::ni::wire::token;
 use crate::planted::{Bug, planted};
 use crate::transport::packet::{kind, verb};
@@ -49,12 +50,12 @@ pub(super) fn send_on(
     let (Some(onward), Some(at)) = (onward, target) else {
         return refuse(ni, outbox, source, packet, Refusal::OutOfBounds);
     };
-    let tail;
+    let word;
     let act = match onward.then.filter(|_| is_last != 0) {
         None => Act::Push(data),
         Some((then, value)) => {
-            tail = value.to_ne_bytes();
-            Act::PushThen { data, then, tail: &tail }
+            word = value;
+            Act::PushThen { data, then, tail: Tail::Words(std::slice::from_ref(&word)) }
         }
     };
     let operation = Operation { at, act, manner: Manner::Plain };

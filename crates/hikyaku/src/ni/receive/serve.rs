@@ -114,7 +114,7 @@ fn perform<'a>(
 
 /// Tells what a peer needs to use an area, or the heap.
 fn open(ni: &Base, at: &Target) -> Result<Answer<'static>, Refusal> {
-    if at.is_heap() && at.key() == ni.job {
+    if at.is_heap() {
         let [base, key, bytes] = ni.direct.as_ref().map_or([0; 3], |direct| direct.own_key());
         return Ok(([base, key, bytes, 0, 0, 0], Data::EMPTY));
     }
@@ -151,7 +151,7 @@ fn on_bytes<'a>(
         (Some(_), _) => return Err(Refusal::OutOfBounds),
     };
     let then = match act.beside() {
-        Some((then, bytes)) => ni.own_target(&at.beside(ni.job, then), bytes)?,
+        Some((then, bytes)) => ni.own_target(&at.beside(then), bytes)?,
         None => target,
     };
     let found = Found { target, then };
@@ -230,11 +230,11 @@ fn write_near(ni: &Base, Operation { at, act, .. }: &Operation<'_>) -> Result<()
     }
     let find = |at: &Target, bytes| match at.rank == ni.rank {
         true => ni.own_target(at, bytes),
-        false => ni.common_bytes(at, bytes).filter(|_| at.key() == ni.job).ok_or(Refusal::OutOfBounds),
+        false => ni.common_bytes(at, bytes).ok_or(Refusal::OutOfBounds),
     };
     let target = find(at, act.span())?;
     let then = match act.beside() {
-        Some((then, bytes)) => find(&at.beside(ni.job, then), bytes)?,
+        Some((then, bytes)) => find(&at.beside(then), bytes)?,
         None => target,
     };
     let found = Found { target, then };
@@ -261,13 +261,13 @@ fn push_to_several(ni: &Base, at: &Target, locals: Locals, act: &Act<'_>) -> Res
             | Act::PushBlocks { .. }
             | Act::PushMarked { .. }
     );
-    if !is_push || at.key() != ni.job {
+    if !is_push {
         return Err(Refusal::OutOfBounds);
     }
     let find = |rank: usize| {
-        let target = ni.common_bytes(&Target::in_heap(ni.job, rank, at.offset as usize), act.span())?;
+        let target = ni.common_bytes(&Target::in_heap(rank, at.offset as usize), act.span())?;
         let then = match act.beside() {
-            Some((then, bytes)) => ni.common_bytes(&Target::in_heap(ni.job, rank, then as usize), bytes)?,
+            Some((then, bytes)) => ni.common_bytes(&Target::in_heap(rank, then as usize), bytes)?,
             None => target,
         };
         Some(Found { target, then }).filter(|found| found.is_aligned_for(act))

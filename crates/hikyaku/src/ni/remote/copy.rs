@@ -85,10 +85,10 @@ impl Initiator {
     fn ask_after(&self, is_such: impl Fn(usize, usize) -> bool) {
         let Some((_, source, target)) = self.desk().find_copy(is_such) else { return };
         [source, target].into_iter().for_each(|rank| self.ni.watch(By::Rank(rank)));
-        let onward = Onward { to: Target::in_heap(self.ni.job, target, 0), then: None }.encode();
+        let onward = Onward { to: Target::in_heap(target, 0), then: None }.encode();
         debug_assert_eq!(onward.len(), ONWARD_BYTES);
         let act = Act::Copy { bytes: 0, position: 0, is_last: false, onward: Data::from(&onward[..]) };
-        let at = Target::in_heap(self.ni.job, source, 0);
+        let at = Target::in_heap(source, 0);
         // If there is no room, the source is busy, or soon known to be gone.
         let _ = self.ni.post_operation(&Operation { at, act, manner: Manner::Plain }, token::QUIET);
     }

@@ -18,8 +18,8 @@ use crate::transport::shm::ring::{self, Packet};
 
 impl Initiator {
     /// Waits until all messages that this port has sent were handled; a rank that has ended does not keep the others from being
-    /// waited for.
-    pub fn await_handled(&self) -> Result<()> {
+    /// waited for. Of those whose end `concerns` nobody, it is left to the next who asks.
+    pub fn await_handled(&self, concerns: &dyn Fn(usize) -> bool) -> Result<()> {
         let unhandled = self.unhandled();
         // All are asked before any is waited for; who cannot be asked cannot be waited for either.
         for (rank, _) in &unhandled {
@@ -35,6 +35,10 @@ impl Initiator {
             if let Err(error) = self.wait_for_rank(rank, handled) {
                 // A rank that leaves says before what it has handled.
                 if self.has_handled(rank, count) {
+                    continue;
+                }
+                if error.is_peer_fault() && !concerns(rank) {
+                    is_known = false;
                     continue;
                 }
                 match error.is_peer_fault() {

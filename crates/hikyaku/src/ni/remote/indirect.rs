@@ -48,7 +48,7 @@ impl Initiator {
                 if unsafe { self.move_near(rank, word, Way::Write, data.cast_mut(), bytes)? } {
                     return Ok(());
                 }
-                Target::pointed(self.ni.job, rank, word)
+                Target::pointed(rank, word)
             }
             Pointing::At(at) => self.pin(at, bytes)?,
         };
@@ -79,7 +79,7 @@ impl Initiator {
                 }
                 refuse_in_handler()?;
                 self.settle(rank)?;
-                Target::pointed(self.ni.job, rank, word)
+                Target::pointed(rank, word)
             }
             Pointing::At(at) => {
                 refuse_in_handler()?;
@@ -102,7 +102,7 @@ impl Initiator {
         refuse_in_handler()?;
         let mut word = [0; 8];
         self.pull_bytes(at, &mut word)?;
-        Ok(Target::pointed(self.ni.job, at.rank, u64::from_ne_bytes(word)))
+        Ok(Target::pointed(at.rank, u64::from_ne_bytes(word)))
     }
 
     /// Moves bytes between here and where a pointer of a near rank leads; false if its owner must do it.

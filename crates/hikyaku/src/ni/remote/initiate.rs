@@ -8,6 +8,7 @@ use crate::ni::state::account::StatusWord;
 use crate::ni::state::call::CallSlot;
 use crate::ni::state::inside::refuse_in_handler;
 use crate::ni::wire::operation::{Act, Data, Manner, Operation, REACHED};
+use crate::ni::wire::tail::Tail;
 use crate::ni::wire::target::Target;
 use crate::ni::wire::token;
 use crate::transport::remote_memory::RemoteKey;
@@ -48,8 +49,8 @@ impl Initiator {
 
     /// A push of any length, then a word at an offset of the rank's heap.
     pub fn push_notify_routed(&self, to: Target, data: Data<'_>, then: u64, value: u64) -> Result<()> {
-        let tail = value.to_ne_bytes();
-        self.count(Operation { at: to, act: Act::PushThen { data, then, tail: &tail }, manner: Manner::Plain }, None)
+        let tail = Tail::Words(std::slice::from_ref(&value));
+        self.count(Operation { at: to, act: Act::PushThen { data, then, tail }, manner: Manner::Plain }, None)
     }
 
     /// A push of any length, then an addition to a word at an offset of the rank's heap.

@@ -5,7 +5,7 @@ use super::initiator::Initiator;
 use crate::error::{Error, Refusal, Result};
 use crate::memory::atomic::Atomic;
 use crate::ni::state::account::{Account, StatusWord};
-use crate::ni::state::direct::{Direct, Lent, status_number, word_of};
+use crate::ni::state::direct::{Direct, Lent, status_number};
 use crate::ni::state::inside::refuse_in_handler;
 use crate::ni::state::under_way::{Hearer, Spans};
 use crate::ni::wire::operation::{Act, Data, Operation};
@@ -121,8 +121,7 @@ impl<'i> OneSided<'i> {
                 Some((push(data)?, rest(Act::PushAdd { data: Data::EMPTY, then, amount })))
             }
             Act::PushThen { data, then, tail } => {
-                let then = find(&at.beside(self.by.ni.job, then), tail.len())?;
-                let then = Some((then, word_of(tail)?));
+                let then = Some((find(&at.beside(then), 8)?, tail.only()?));
                 Some((Writing { data, to: find(at, data.len())?, then, fence: true, refusal }, None))
             }
             Act::Word(value) if limits.carries_words => {

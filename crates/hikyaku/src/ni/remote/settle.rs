@@ -15,14 +15,16 @@ impl Initiator {
     pub fn complete(&self) -> Result<()> {
         self.ni.check_rank(self.ni.rank)?;
         fence(Ordering::SeqCst);
-        if self.has_started() { self.complete_started() } else { Ok(()) }
+        if self.has_started() { self.complete_among(&|_| true) } else { Ok(()) }
     }
 
+    /// The same for a call of some ranks. What was started towards others that have ended concerns none of them: it stays owed, and
+    /// whoever asks for it is told.
     #[cold]
-    fn complete_started(&self) -> Result<()> {
+    pub fn complete_among(&self, concerns: &dyn Fn(usize) -> bool) -> Result<()> {
         self.end_owed()?;
-        let settled = if self.has_routed() { self.settle_all() } else { Ok(()) };
-        let handled = if self.has_messaged() { self.await_handled() } else { Ok(()) };
+        let settled = if self.has_routed() { self.settle_all(concerns) } else { Ok(()) };
+        let handled = if self.has_messaged() { self.await_handled(concerns) } else { Ok(()) };
         settled.and(handled)
     }
 
@@ -44,6 +46,11 @@ impl Initiator {
 
     /// Waits until everything this port has routed to `rank` is done there.
     pub fn settle(&self, rank: usize) -> Result<()> {
+        self.settle_if(rank, &|_| true)
+    }
+
+    /// The same; if the rank has ended and that concerns nobody, everything stays as it is.
+    fn settle_if(&self, rank: usize, concerns: &dyn Fn(usize) -> bool) -> Result<()> {
         self.settle_copies_to(rank)?;
         self.settle_copies(|source, _| source == rank, rank)?;
         if !self.is_settled(rank) && !planted(Bug::CountUnread) {
@@ -59,6 +66,9 @@ impl Initiator {
                 && !self.is_settled(rank)
             {
                 if error.is_peer_fault() {
+                    if !concerns(rank) {
+                        return Ok(());
+                    }
                     self.ni.accounts[self.index].write_off(rank);
                     self.ni.direct.iter().for_each(|direct| direct.write_off(self.index, rank));
                 }
@@ -91,13 +101,13 @@ impl Initiator {
     }
 
     /// Waits until everything this port has routed is done; a rank that has ended does not keep the others from being waited for.
-    pub fn settle_all(&self) -> Result<()> {
+    pub fn settle_all(&self, concerns: &dyn Fn(usize) -> bool) -> Result<()> {
         let unsettled = self.unsettled();
         // All are asked before any is waited for; who cannot be asked cannot be waited for either.
         for rank in &unsettled {
             let _ = self.ask_settled(*rank);
         }
-        unsettled.into_iter().map(|rank| self.settle(rank)).fold(Ok(()), Result::and)
+        unsettled.into_iter().map(|rank| self.settle_if(rank, concerns)).fold(Ok(()), Result::and)
     }
 
     /// Waits until everything this port has routed to these ranks is done there; fails for the first that has ended.

@@ -303,10 +303,5 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Words behind a push, and where: what a put can carry.
-pub(in crate::ni) fn word_of(tail: &[u8]) -> Option<u64> {
-    tail.try_into().ok().map(u64::from_ne_bytes)
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests;

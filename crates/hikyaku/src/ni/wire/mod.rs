@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `target` | where an operation works: spaces of a rank's memory |
 //! | `operation` | what it does, and its form in a packet |
+//! | `tail` | words that follow a push |
 //! | `onward` | where a copy between two other ranks goes |
 //! | `shape` | which parts of a range it moves |
 //! | `pieces` | those parts, cut into what fits packets |
@@ -19,5 +20,6 @@ pub(crate) mod operation;
 pub(crate) mod pieces;
 pub(crate) mod pointer;
 pub(crate) mod shape;
+pub(crate) mod tail;
 pub(crate) mod target;
 pub(crate) mod token;

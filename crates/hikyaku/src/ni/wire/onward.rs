@@ -51,10 +51,10 @@ mod tests {
     #[test]
     fn it_survives_a_packet() {
         for then in [None, Some((8, u64::MAX))] {
-            let onward = Onward { to: Target::in_heap(77, 3, 4096), then };
+            let onward = Onward { to: Target::in_heap(3, 4096), then };
             assert_eq!(Onward::decode(&onward.encode()), Some(onward));
         }
-        let bytes = Onward { to: Target::in_heap(77, 3, 4096), then: None }.encode();
+        let bytes = Onward { to: Target::in_heap(3, 4096), then: None }.encode();
         assert_eq!(Onward::decode(&bytes[1..]), None);
         assert_eq!(Onward::decode(&[&bytes[..], &[0; 8]].concat()), None);
         assert_eq!(Onward::decode(&[0xff; ONWARD_BYTES]), None);
@@ -63,10 +63,10 @@ mod tests {
     #[test]
     fn parts_are_in_memory_that_others_may_name() {
         let to = |to| Onward { to, then: None };
-        assert_eq!(to(Target::in_heap(77, 3, 100)).part(28), Some(Target::in_heap(77, 3, 128)));
-        assert_eq!(to(Target::in_heap(77, 3, 100)).part(u64::MAX), None);
+        assert_eq!(to(Target::in_heap(3, 100)).part(28), Some(Target::in_heap(3, 128)));
+        assert_eq!(to(Target::in_heap(3, 100)).part(u64::MAX), None);
         assert_eq!(to(Target::in_window(3, 5, 100)).part(0), None);
-        assert_eq!(to(Target::hearing(77, 3, 0, 0)).part(0), None);
+        assert_eq!(to(Target::hearing(3, 0, 0)).part(0), None);
         assert!(to(Target::in_area(3, 5, 9, None, 0)).part(0).is_some());
     }
 }

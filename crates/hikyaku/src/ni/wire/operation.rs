@@ -1,8 +1,8 @@
 //! What a remote operation does, and its form in a packet.
 
+use super::tail::{Room, Tail};
 use super::target::Target;
 use crate::memory::atomic::Change;
-use crate::transport::TAIL_BYTES_MAX;
 use crate::transport::core::Body;
 use crate::transport::packet::{PATIENT, PREPARED, kind, verb};
 use crate::transport::shm::ring::Packet;
@@ -33,7 +33,7 @@ pub(crate) enum Act<'a> {
     Push(Data<'a>),
     /// Writes bytes, then words at an offset beside ([`Target::beside`]), of which the first is written last: whoever sees it sees
     /// everything.
-    PushThen { data: Data<'a>, then: u64, tail: &'a [u8] },
+    PushThen { data: Data<'a>, then: u64, tail: Tail<'a> },
     /// Writes bytes, then adds to a word at an offset beside ([`Target::beside`]): whoever sees the sum sees the bytes.
     PushAdd { data: Data<'a>, then: u64, amount: u64 },
     /// Writes a word.
@@ -123,7 +123,7 @@ impl<'a> Data<'a> {
     }
 
     /// For a transport, with words behind it.
-    pub fn body(&self, tail: &'a [u8]) -> Body {
+    pub fn body(&self, tail: &[u8]) -> Body {
         Body::new(self.start, self.bytes).then(tail.as_ptr(), tail.len())
     }
 }
@@ -139,7 +139,7 @@ impl<'a> Operation<'a> {
 
     /// A push, then words at an offset beside.
     pub fn push_then(at: Target, data: &'a [u8], then: usize, tail: &'a [u64]) -> Operation<'a> {
-        let tail = bytemuck::cast_slice(tail);
+        let tail = Tail::Words(tail);
         Operation { at, act: Act::PushThen { data: data.into(), then: then as u64, tail }, manner: Manner::Plain }
     }
 
@@ -147,11 +147,10 @@ impl<'a> Operation<'a> {
         Operation { manner, ..self }
     }
 
-    /// Its packet and what goes with that, to be answered to `token`.
-    pub fn encode(&self, token: u64) -> (Packet, Body) {
+    /// Its packet and what goes with that, to be answered to `token`. Words behind a push are read from the room.
+    pub fn encode(&self, token: u64, room: &mut Room) -> (Packet, Body) {
         let [space, key, offset] = self.at.encode();
-        let (verb, [a, b, c], data, tail) = self.act.encode();
-        debug_assert!(tail.len() <= TAIL_BYTES_MAX);
+        let (verb, [a, b, c], data, tail) = self.act.encode(room);
         let manner = match self.manner {
             Manner::Plain => c,
             Manner::Prepared => PREPARED,
@@ -166,7 +165,8 @@ impl<'a> Operation<'a> {
 
     /// Its packet and a private copy of what goes with that, to be answered to `token`.
     pub fn to_private(self, token: u64) -> (Packet, Box<[u8]>) {
-        let (packet, body) = self.encode(token);
+        let mut room = Room::new();
+        let (packet, body) = self.encode(token, &mut room);
         let mut payload = vec![0; body.len()].into_boxed_slice();
         // SAFETY: the operation's bytes can be read, and there is room for all.
         unsafe { body.copy(0, &mut payload) };
@@ -183,12 +183,18 @@ impl<'a> Operation<'a> {
 
 impl<'a> Act<'a> {
     /// The third operand is for acts that are never but in the plain manner, whose place it takes.
-    fn encode(&self) -> (u16, [u64; 3], Data<'a>, &'a [u8]) {
+    fn encode<'r>(&self, room: &'r mut Room) -> (u16, [u64; 3], Data<'a>, &'r [u8])
+    where
+        'a: 'r,
+    {
         let with_data = |verb, [a, b, c]: [u64; 3], data| (verb, [a, b, c], data, &[] as &[u8]);
         let plain = |verb, [a, b]: [u64; 2]| with_data(verb, [a, b, 0], Data::EMPTY);
         match *self {
             Act::Push(data) => with_data(verb::PUSH, [0; 3], data),
-            Act::PushThen { data, then, tail } => (verb::PUSH_THEN, [then, tail.len() as u64 / 8, 0], data, tail),
+            Act::PushThen { data, then, tail } => {
+                let (form, tail) = tail.pack(room);
+                (verb::PUSH_THEN, [then, form, 0], data, tail)
+            }
             Act::PushAdd { data, then, amount } => with_data(verb::PUSH_ADD, [then, amount, 0], data),
             Act::PushBlocks { data, block, distance } => with_data(verb::PUSH_BLOCKS, [block, distance, 0], data),
             Act::PushMarked { data, unit, units } => with_data(verb::PUSH_MARKED, [unit, units, 0], data),
@@ -221,8 +227,7 @@ impl<'a> Act<'a> {
         let act = match verb {
             verb::PUSH => Act::Push(payload.into()),
             verb::PUSH_THEN => {
-                let tail_bytes = usize::try_from(b).ok()?.checked_mul(8)?;
-                let (data, tail) = payload.split_at_checked(payload.len().checked_sub(tail_bytes)?)?;
+                let (data, tail) = Tail::split(b, payload)?;
                 Act::PushThen { data: data.into(), then: a, tail }
             }
             verb::PUSH_ADD => Act::PushAdd { data: payload.into(), then: a, amount: b },
@@ -286,7 +291,7 @@ impl<'a> Act<'a> {
     /// What it needs besides: so many bytes at an offset beside the target.
     pub fn beside(&self) -> Option<(u64, u64)> {
         match self {
-            Act::PushThen { then, tail, .. } => Some((*then, tail.len() as u64)),
+            Act::PushThen { then, tail, .. } => Some((*then, tail.bytes())),
             Act::PushAdd { then, .. } => Some((*then, 8)),
             _ => None,
         }
@@ -374,7 +379,9 @@ mod tests {
         };
         let act = match &operation.act {
             Act::Push(data) => format!("push {:?}", bytes(data)),
-            Act::PushThen { data, then, tail } => format!("push {:?} then {tail:?} at {then}", bytes(data)),
+            Act::PushThen { data, then, tail } => {
+                format!("push {:?} then {:?} at {then}", bytes(data), tail.words().collect::<Vec<_>>())
+            }
             Act::PushAdd { data, then, amount } => format!("push {:?} then add {amount} at {then}", bytes(data)),
             Act::PushBlocks { data, block, distance } => format!("push {:?} by {block} of {distance}", bytes(data)),
             Act::PushMarked { data, unit, units } => format!("push {:?} of {units} by {unit}", bytes(data)),
@@ -393,10 +400,25 @@ mod tests {
     /// Some networks take messages of up to 64 bytes without further ado, of which a transport wants some.
     #[test]
     fn a_word_and_its_flag_are_a_short_packet() {
-        let at = Target::in_heap(u64::MAX, 1 << 20, 1 << 31);
-        let (packet, body) =
-            Operation::push_then(at, &[7; 8], 1 << 31, &[1]).encode(super::super::token::counted(255, 1 << 20, true));
-        assert!(crate::transport::packet::encode(&packet, body.len() as u32).len() + body.len() <= 46);
+        let (at, mut room) = (Target::in_heap(1 << 20, 1 << 31), Room::new());
+        let operation = Operation::push_then(at, &[7; 8], 1 << 31, &[1]);
+        let (packet, body) = operation.encode(super::super::token::counted(255, 1 << 20, true), &mut room);
+        assert!(crate::transport::packet::encode(&packet, body.len() as u32).len() + body.len() <= 31);
+    }
+
+    /// As a rank sends it that has just taken a message itself: what tells of that goes along.
+    #[test]
+    fn a_short_message_of_a_slot_is_a_short_packet() {
+        let (slot, mut room) = (10 << 20, Room::new());
+        let bytes = |operation: &Operation<'_>, room: &mut Room| {
+            let (packet, body) = operation.encode(0, room);
+            crate::transport::packet::encode(&packet, body.len() as u32).len() + body.len()
+        };
+        let number = (1 << 16) - 1;
+        let notice = [number, 8 << 8 | 0x10, number];
+        let message = Operation::push_then(Target::in_heap(1, slot + 192), &[7; 8], slot, &notice);
+        let taken = Operation::word(Target::in_heap(1, slot + 128), number << 1).in_manner(Manner::Patient);
+        assert_eq!((bytes(&message, &mut room), bytes(&taken, &mut room)), (29, 13));
     }
 
     proptest! {
@@ -411,7 +433,7 @@ mod tests {
             let marked: Vec<u8> = u64::MAX.to_le_bytes().into_iter().cycle().take(8 * units.div_ceil(64) as usize)
                 .chain(data[..units as usize].iter().copied()).collect();
             let marks = &marked[..8 * units.div_ceil(64) as usize];
-            let (data, tail): (Data<'_>, &[u8]) = (data[..].into(), bytemuck::cast_slice(&tail));
+            let (data, tail): (Data<'_>, Tail<'_>) = (data[..].into(), Tail::Words(&tail));
             let acts = [
                 Act::Push(data), Act::PushThen { data, then: a, tail }, Act::Word(a), Act::Change(Change::Word(Atomic::Add(a))),
                 Act::Change(Change::Word(Atomic::Swap(a))), Act::Change(Change::Half(Atomic::CompareSwap { old: a, new: b })),
@@ -427,9 +449,10 @@ mod tests {
                 Act::PushThrough { data, skip: a }, Act::PullThrough { bytes: a, skip: b }, Act::Arrive { number: a },
                 Act::Pin { bytes: a }, Act::Unpin,
             ];
-            let at = Target::decode(3, [id as u64, key, offset]).unwrap();
+            let at = Target::decode(3, [id as u64 % (1 << 29), key, offset]).unwrap();
             let operation = Operation { at, act: acts[which], manner: Manner::Plain };
-            let (packet, body) = operation.encode(77);
+            let mut room = Room::new();
+            let (packet, body) = operation.encode(77, &mut room);
             let mut payload = vec![0; body.len()];
             // SAFETY: made of slices that are alive.
             unsafe { body.copy(0, &mut payload) };

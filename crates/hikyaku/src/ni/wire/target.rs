@@ -17,7 +17,7 @@ pub(crate) struct Target {
 pub(crate) struct Space {
     /// An area of the rank, or [`HEAP`], [`MEETING`], [`WINDOW`], [`POINTED`] or [`REGISTERS`], or [`HEAPS`] and whose.
     id: u32,
-    /// What only those know who may use it: the key of an area, the name of a window, else the number of the job.
+    /// What only those know who may use it: the key of an area, the name of a window; else 0.
     key: u64,
     /// How the network reaches it by itself: an area of which its owner has told that. Symmetric memory has one key for all.
     reach: Option<RemoteKey>,
@@ -67,26 +67,26 @@ impl Target {
         Target { rank, space: Space { id: WINDOW, key: name, reach: None }, offset: offset as u64 }
     }
 
-    /// At an offset of the rank's heap, in the job of this number.
-    pub fn in_heap(job: u64, rank: usize, offset: usize) -> Target {
-        Target { rank, space: Space { id: HEAP, key: job, reach: None }, offset: offset as u64 }
+    /// At an offset of the rank's heap.
+    pub fn in_heap(rank: usize, offset: usize) -> Target {
+        Target { rank, space: Space { id: HEAP, key: 0, reach: None }, offset: offset as u64 }
     }
 
     /// What the rank hears in a step of a collective call of the job.
-    pub fn hearing(job: u64, rank: usize, turn: usize, step: usize) -> Target {
+    pub fn hearing(rank: usize, turn: usize, step: usize) -> Target {
         let offset = (turn * STEP_COUNT + step) * size_of::<Hearing>();
-        Target { rank, space: Space { id: MEETING, key: job, reach: None }, offset: offset as u64 }
+        Target { rank, space: Space { id: MEETING, key: 0, reach: None }, offset: offset as u64 }
     }
 
     /// Where a pointer of the rank leads.
-    pub fn pointed(job: u64, rank: usize, word: u64) -> Target {
-        Target { rank, space: Space { id: POINTED, key: job, reach: None }, offset: word }
+    pub fn pointed(rank: usize, word: u64) -> Target {
+        Target { rank, space: Space { id: POINTED, key: 0, reach: None }, offset: word }
     }
 
     /// A register of the rank.
-    pub fn register(job: u64, rank: usize, number: usize) -> Target {
+    pub fn register(rank: usize, number: usize) -> Target {
         let offset = (number * size_of::<u64>()) as u64;
-        Target { rank, space: Space { id: REGISTERS, key: job, reach: None }, offset }
+        Target { rank, space: Space { id: REGISTERS, key: 0, reach: None }, offset }
     }
 
     /// In an area of the rank, by its key, and by how the network reaches it, if it does.
@@ -124,7 +124,8 @@ impl Target {
     /// What a peer has said of this rank's memory; none of it is believed.
     pub fn decode(rank: usize, [id, key, offset]: [u64; 3]) -> Option<Target> {
         let id = u32::try_from(id).ok()?.wrapping_sub(NAMED);
-        Some(Target { rank, space: Space { id, key, reach: None }, offset })
+        let has_key = id < HEAPS || id == WINDOW;
+        (has_key || key == 0).then_some(Target { rank, space: Space { id, key, reach: None }, offset })
     }
 
     /// Whether it is in a window, which is looked up in a table of its own.
@@ -173,9 +174,9 @@ impl Target {
     }
 
     /// Where words that follow a push lie: on the meeting place for a push there, else in the heap.
-    pub fn beside(&self, job: u64, offset: u64) -> Target {
+    pub fn beside(&self, offset: u64) -> Target {
         let id = if self.space.id == MEETING { MEETING } else { HEAP };
-        Target { space: Space { id, key: job, reach: None }, offset, ..*self }
+        Target { space: Space { id, key: 0, reach: None }, offset, ..*self }
     }
 }
 
@@ -186,11 +187,11 @@ mod tests {
     #[test]
     fn spaces_with_names_are_small_in_packets() {
         let named = [
-            Target::hearing(77, 3, 0, 0),
+            Target::hearing(3, 0, 0),
             Target::in_window(3, 5, 0),
-            Target::in_heap(77, 3, 0),
-            Target::pointed(77, 3, 0),
-            Target::register(77, 3, 0),
+            Target::in_heap(3, 0),
+            Target::pointed(3, 0),
+            Target::register(3, 0),
         ];
         assert_eq!(named.map(|at| at.encode()[0]), [5, 4, 3, 2, 1]);
         for id in [0, 1, 255, HEAPS - 1] {
@@ -200,15 +201,16 @@ mod tests {
         }
         assert!(named.iter().all(|at| Target::decode(3, at.encode()) == Some(*at)));
         assert_eq!(Target::decode(3, [1 << 32, 0, 0]), None);
+        assert_eq!([5, 3, 2, 1].map(|id| Target::decode(3, [id, 1, 0])), [None; 4], "a key where there is none");
     }
 
     #[test]
     fn several_ranks_are_named_by_their_numbers_on_the_host() {
-        let at = Target::in_heap(77, 3, 8);
+        let at = Target::in_heap(3, 8);
         for locals in [Locals { turn: 0, bits: 1 }, Locals { turn: 63, bits: (1 << LOCALS_MAX) - 1 }] {
             let several = at.of_several(locals).unwrap();
             let decoded = Target::decode(3, several.encode()).unwrap();
-            assert_eq!((decoded.several(), decoded.key(), decoded.offset), (Some(locals), 77, 8));
+            assert_eq!((decoded.several(), decoded.offset), (Some(locals), 8));
             assert!(decoded.area().is_none() && !decoded.is_shared() && !decoded.is_window());
         }
         assert_eq!(Locals { turn: 2, bits: 0b101 }.numbers().collect::<Vec<_>>(), [48, 50]);

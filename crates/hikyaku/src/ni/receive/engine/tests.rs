@@ -39,7 +39,7 @@ fn fuzz_packets() {
         let aim = crate::Pointer::to(private.at(8))?;
         job.set_register(0, aim)?;
         let segment_bytes = ni.memory.segment.bytes() as u64;
-        let symbols = [keys[0], keys[1], ni.job, heap_bytes, table.start as u64, segment_bytes, aim.word()];
+        let symbols = [keys[0], keys[1], 0, heap_bytes, table.start as u64, segment_bytes, aim.word()];
         job.register_handler(0, |_, message| assert!(message.payload.len() <= PAYLOAD_MAX))?;
         job.register_handler(1, |context, message| drop(context.reply(message.arguments)))?;
         job.register_handler(2, |context, message| {
@@ -134,7 +134,7 @@ fn fuzz_chains() {
             let register = Register { rank: 0, number: 0 };
             let _ = job.push_indirect(register, &[1u8; 300]);
             let _ = job.pull_indirect(register, &mut [0u8; 130]);
-            let arguments = [1, ni.job, 0, 11, 0, 0];
+            let arguments = [1, 0, 0, 11, 0, 0];
             let packet =
                 Packet { handler: verb::PUSH_THROUGH, kind: kind::ROUTED, payload_bytes: 90, address: 0, arguments };
             let _ = lane.borrow_mut().try_send(ni, 0, &packet, &[2; 90]);

@@ -26,7 +26,7 @@ fn with_seeds(ranks: usize, program: impl Fn(&Job) -> Result<()>) {
 /// The first operation goes by packet; after this the key of `peer` is known.
 fn meet(job: &Job, peer: usize, word: &Symmetric<u64>) -> Result<()> {
     // Where words are always packets, they ask for no key.
-    let (ni, target) = (&job.ni, super::Target::in_heap(job.ni.job, peer, 0));
+    let (ni, target) = (&job.ni, super::Target::in_heap(peer, 0));
     ni.direct.as_ref().unwrap().find(&target, 8, || ni.try_ask_key(peer));
     job.word(word.at(peer, 0), 0)?;
     job.flush(peer)
@@ -331,8 +331,7 @@ fn a_place_outside_of_symmetric_memory_is_not_found() {
         if job.rank() == 0 {
             meet(job, 1, &word)?;
             let direct = job.ni.direct.as_ref().unwrap();
-            let find =
-                |offset, bytes| direct.find(&super::Target::in_heap(job.ni.job, 1, offset), bytes, || false).is_some();
+            let find = |offset, bytes| direct.find(&super::Target::in_heap(1, offset), bytes, || false).is_some();
             let reaches = !direct.limits.pins;
             assert_eq!([find(0, half as u64), find(half - 8, 8)], [reaches; 2]);
             assert!(!find(half - 8, 9) && !find(half, 1) && !find(8, u64::MAX));
