@@ -18,6 +18,10 @@ use std::time::{Duration, Instant};
 const MESSAGES_MAX: usize = 256;
 /// Looks that find nothing between two at the clock.
 const CLOCK_LOOKS: u32 = 16;
+/// Libfabric takes one connection at a time, when it is asked whether one may sleep. Else it does so every 10 ms, as long as completions
+/// are asked for: too slow where strangers come in crowds. It is asked so often: each time it takes its signal down, which it then raises
+/// again with the next message, and both are system calls.
+const WELCOME_AFTER: Duration = Duration::from_micros(200);
 /// How soon one tries again to say what libfabric did not take.
 const RETRY_AFTER: Duration = Duration::from_millis(1);
 /// How long a packet waits for others to travel with, if this rank says nothing and does not look.
@@ -40,6 +44,8 @@ pub struct Endpoint {
 #[derive(Default)]
 struct Polling {
     looks: u32,
+    /// When libfabric was asked to take connections.
+    welcomed_at: Option<Instant>,
     /// The message of which packets are handed out: the sink may have panicked at one.
     message: Option<Message>,
 }
@@ -137,10 +143,12 @@ impl Endpoint {
         if ready.is_none() {
             polling.looks = polling.looks.wrapping_add(1);
             if polling.looks.is_multiple_of(CLOCK_LOOKS) {
-                state.tick(Instant::now());
-                // libfabric takes one connection at a time, when it is asked this. Else it does so every 10 ms, as long as completions
-                // are asked for: too slow where strangers come in crowds.
-                state.may_sleep();
+                let now = Instant::now();
+                state.tick(now);
+                if polling.welcomed_at.is_none_or(|at| now.saturating_duration_since(at) >= WELCOME_AFTER) {
+                    polling.welcomed_at = Some(now);
+                    state.may_sleep();
+                }
             }
         }
         ready

@@ -108,8 +108,9 @@ impl Offer {
         let flags = if host.is_some() { FI_SOURCE } else { 0 };
         let mut first = std::ptr::null_mut();
         // SAFETY: terminated strings or null, and live hints; it fills in a list that is owned from then on.
-        let code =
-            unsafe { (library.getinfo)(VERSION, node, std::ptr::null(), flags, hints.info.as_ptr(), &mut first) };
+        let code = with_own_signals(|| unsafe {
+            (library.getinfo)(VERSION, node, std::ptr::null(), flags, hints.info.as_ptr(), &mut first)
+        });
         let mut offers = Vec::new();
         let mut next = if code == 0 { first } else { std::ptr::null_mut() };
         // SAFETY: null, or an entry of the list.
@@ -252,9 +253,33 @@ unsafe fn text(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
+/// Does something that loads libraries; what the program does when signals come stays as it was. The library of Debian for adapters by
+/// QLogic takes `SIGTERM` and others for itself when it is loaded, to print where the program was, and then ends it as if that had failed.
+fn with_own_signals<R>(load: impl FnOnce() -> R) -> R {
+    let signals = 1..32;
+    let now = |signal: c_int| {
+        // SAFETY: numbers and addresses, all of which may be zero.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: room for what is asked for.
+        let is_known = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) } == 0;
+        is_known.then_some(action)
+    };
+    let before: Vec<_> = signals.clone().map(now).collect();
+    let loaded = load();
+    for (signal, before) in signals.zip(before) {
+        if let (Some(before), Some(after)) = (before, now(signal))
+            && before.sa_sigaction != after.sa_sigaction
+        {
+            // SAFETY: what was there before.
+            unsafe { libc::sigaction(signal, &before, std::ptr::null_mut()) };
+        }
+    }
+    loaded
+}
+
 fn load() -> std::result::Result<Library, String> {
     // SAFETY: a terminated name; what runs at loading is the library's own initialisation.
-    let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let handle = with_own_signals(|| unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) });
     if handle.is_null() {
         return Err(format!(
             "{} cannot be loaded: install libfabric, or add its folder to LD_LIBRARY_PATH, or unset HIKYAKU_TRANSPORT",
@@ -299,4 +324,22 @@ fn load() -> std::result::Result<Library, String> {
         return Err(format!("libfabric {it} is too old: it must be {oldest} or newer"));
     }
     Ok(library)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A test of its own process would be surer; but no other one here changes any.
+    #[test]
+    fn signals_stay_the_programs_own() {
+        let caught = || {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let bits = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap().trim().to_owned();
+            u64::from_str_radix(&bits, 16).unwrap()
+        };
+        let before = caught();
+        assert!(!Offer::all(None, Kind::Reliable).unwrap().is_empty());
+        assert_eq!(caught(), before, "signals that are caught");
+    }
 }

@@ -16,6 +16,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How soon a peer is asked what it has heard, when this rank wants to leave.
 const HURRIED_ASK_AFTER: Duration = Duration::from_millis(2);
 
+/// Messages of data that a peer may not have heard: libfabric keeps what is injected, however much it is.
+pub const UNHEARD_MAX: u32 = 16 << 10;
+
 /// One peer.
 pub struct Link {
     /// What libfabric calls it.
@@ -123,9 +126,22 @@ impl Link {
         self.is_busy = false;
         // Messages pass each other, so this may be old news; or none that can be true.
         let newly = head.heard.wrapping_sub(self.acknowledged);
-        if newly <= self.sent.wrapping_sub(self.acknowledged) {
+        if newly <= self.unheard() {
             self.acknowledged = head.heard;
         }
+    }
+
+    /// Another message of data was sent; in a long row of them the peer is asked now and then how far it has come.
+    pub fn note_sent(&mut self) {
+        self.sent = self.sent.wrapping_add(1);
+        // It tells what was heard, too.
+        self.due.answer = false;
+        self.due.ask |= self.unheard().is_multiple_of(UNHEARD_MAX / 4);
+    }
+
+    /// Messages of data that it may not have heard.
+    pub fn unheard(&self) -> u32 {
+        self.sent.wrapping_sub(self.acknowledged)
     }
 
     /// Takes a message of data.

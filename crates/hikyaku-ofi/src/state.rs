@@ -4,7 +4,7 @@ use crate::frames::Frames;
 use crate::head::{Encoded, HEAD_BYTES_MAX, Head, Kind, Marks};
 use crate::lent::Frame;
 use crate::library::Library;
-use crate::link::{Link, Taken};
+use crate::link::{Link, Taken, UNHEARD_MAX};
 use crate::memory::Memory;
 use crate::port::{Completion, Port, Refused};
 use crate::sleep::Sleep;
@@ -193,16 +193,15 @@ impl State {
     fn send_data(&mut self, to: usize, bytes: usize, fill: impl FnOnce(&mut [u8])) -> Result<bool> {
         let me = self.me;
         let link = self.link(to)?;
-        let (head, address) = (link.head(me, Kind::Data), link.to);
-        let sent = self.send_message(to, address, &head, bytes, fill)?;
+        let (head, address, is_full) = (link.head(me, Kind::Data), link.to, link.unheard() >= UNHEARD_MAX);
+        let sent = !is_full && self.send_message(to, address, (&head, Kind::Data), bytes, fill)?;
         let link = self.links.get_mut(&(to as u32)).expect("it was there before");
         match sent {
-            true => {
-                link.sent = link.sent.wrapping_add(1);
-                // It tells what was heard, too.
-                link.due.answer = false;
-            }
+            true => link.note_sent(),
             false => link.is_busy = true,
+        }
+        if link.due.ask {
+            self.say(to as u32, Kind::Ask);
         }
         Ok(sent)
     }
@@ -211,7 +210,7 @@ impl State {
         &mut self,
         rank: usize,
         to: u64,
-        head: &Encoded,
+        (head, kind): (&Encoded, Kind),
         bytes: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<bool> {
@@ -221,7 +220,8 @@ impl State {
             before.copy_from_slice(head);
             fill(behind);
         };
-        if total <= self.port.offer().inject_max().min(SHORT_MAX) {
+        // What is injected has no completion, and may still lie here. After a farewell the endpoint is closed, so that one has a frame.
+        if kind != Kind::Leave && total <= self.port.offer().inject_max().min(SHORT_MAX) {
             let mut message = [0; SHORT_MAX];
             fill(&mut message[..total]);
             return match self.port.inject(&message[..total], to) {
@@ -391,7 +391,7 @@ impl State {
         }
         let (head, to) = (link.head(me, kind), link.to);
         // It stays due while there is no room. To a rank that cannot be sent to any more, nothing is due.
-        if let Ok(true) = self.send_message(rank as usize, to, &head, 0, |_| {})
+        if let Ok(true) = self.send_message(rank as usize, to, (&head, kind), 0, |_| {})
             && let Some(due) = self.links.get_mut(&rank).and_then(|link| link.due.of(kind))
         {
             *due = false;
