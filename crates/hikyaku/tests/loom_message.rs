@@ -36,7 +36,7 @@ fn a_slot_hands_its_buffer_back_and_forth() {
                     }
                     pieces[0].set(number * 10);
                     let value = bounce_value(5, number);
-                    head.publish(number, HeadInfo { kind: HeadKind::Bounce, bytes: 8, taken: number + 4, value });
+                    head.publish(number, HeadInfo::new(HeadKind::Bounce, 8, number + 4, value));
                     pieces[1].set(number * 20);
                     marks.set(1, number);
                 }
@@ -50,7 +50,7 @@ fn a_slot_hands_its_buffer_back_and_forth() {
                 }
                 thread::yield_now();
             };
-            assert_eq!((told.kind, told.bytes, told.taken), (HeadKind::Bounce, 8, number + 4));
+            assert_eq!((told.kind(), told.bytes(), told.taken()), (HeadKind::Bounce, 8, number + 4));
             let (bounce, turn) = bounce_of(told.value);
             assert_eq!((bounce, turn), (5, number));
             assert_eq!(pieces[0].get(), number * 10);
@@ -267,7 +267,7 @@ fn recall(gives_up_too: bool) {
         copy.set(100 + part as u64);
     }
     shared.spot.store(0, Ordering::Relaxed);
-    shared.head.publish(1, HeadInfo { kind: HeadKind::Offer, bytes: 0, taken: 0, value: 0 });
+    shared.head.publish(1, HeadInfo::new(HeadKind::Offer, 0, 0, 0));
     let sender = {
         let shared = shared.clone();
         thread::spawn(move || {
@@ -335,7 +335,7 @@ impl Slot {
     /// Message `number`, into the line of a free slot.
     fn put(&self, number: u64, value: u64, receiver: &Bell) {
         self.line.set(value);
-        self.head.publish(number, HeadInfo { kind: HeadKind::Line, bytes: 8, taken: 0, value: 0 });
+        self.head.publish(number, HeadInfo::new(HeadKind::Line, 8, 0, 0));
         receiver.ring(FENCES, ANY);
     }
 

@@ -14,7 +14,7 @@ pub(in crate::message) struct FarPair<'c> {
 impl<'c> FarPair<'c> {
     /// What this rank holds for the member.
     pub fn mine(self) -> Side<'c> {
-        self.link.mine(&self.core.layout)
+        self.link.mine()
     }
 
     /// Writes words to the member, now or when there is room; nothing overtakes them.

@@ -33,9 +33,7 @@ impl NearPair<'_> {
             // SAFETY: a buffer holds as many pieces.
             unsafe { copy::copy(target.add(piece * PIECE_BYTES), bytes.as_ptr(), bytes.len()) };
             match piece {
-                0 => theirs
-                    .head(entry)
-                    .publish(number, HeadInfo { kind: HeadKind::Bounce, bytes: data.len(), taken, value }),
+                0 => theirs.head(entry).publish(number, HeadInfo::new(HeadKind::Bounce, data.len(), taken, value)),
                 _ => marks.set(piece, turn),
             }
         }
@@ -48,18 +46,18 @@ impl NearPair<'_> {
 
     /// Copies the pieces that have come and were not copied yet; true when all have.
     #[inline(always)]
-    pub fn take_pieces(self, bounces: &Bounces, told: &HeadInfo, into: Buffer, copied: &mut usize) -> bool {
-        assert!(told.bytes <= into.bytes && told.bytes <= EAGER_MAX);
+    pub fn take_pieces(self, bounces: &Bounces, told: HeadInfo, into: Buffer, copied: &mut usize) -> bool {
+        assert!(told.bytes() <= into.bytes && told.bytes() <= EAGER_MAX);
         let (bounce, turn) = bounce_of(told.value);
         let bounce = bounces.foresee(bounce);
         let mine = self.mine();
         let (source, marks) = (mine.bounce(bounce), mine.marks(bounce));
-        while *copied < told.bytes {
+        while *copied < told.bytes() {
             let piece = *copied / PIECE_BYTES;
             if piece > 0 && !marks.has(piece, turn) {
                 return false;
             }
-            let bytes = PIECE_BYTES.min(told.bytes - *copied);
+            let bytes = PIECE_BYTES.min(told.bytes() - *copied);
             // SAFETY: within the bounce buffer and within the receive's, as asserted.
             unsafe { into.fill(*copied, source.add(*copied), bytes) };
             *copied += bytes;

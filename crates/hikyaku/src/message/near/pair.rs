@@ -25,13 +25,13 @@ impl<'c> NearPair<'c> {
     /// What this rank holds for the member.
     #[inline(always)]
     pub fn mine(self) -> Side<'c> {
-        self.link.mine(&self.core.layout)
+        self.link.mine()
     }
 
     /// What the member holds for this rank.
     #[inline(always)]
     pub fn theirs(self) -> Side<'c> {
-        self.link.theirs(&self.core.layout)
+        self.link.theirs()
     }
 
     /// Wakes the member, if it sleeps for what this rank does: its other threads sleep on.

@@ -33,8 +33,8 @@ impl NearPair<'_> {
         }
         let number = self.link.state.borrow().slots[entry].receive.taken + 1;
         match self.mine().head(entry).look(number) {
-            Some(told) if told.kind == HeadKind::Offer => Ok(Some(self.glimpse(self.mine().offer(entry))?.bytes)),
-            Some(told) => Ok(Some(told.bytes)),
+            Some(told) if told.kind() == HeadKind::Offer => Ok(Some(self.glimpse(self.mine().offer(entry))?.bytes)),
+            Some(told) => Ok(Some(told.bytes())),
             None => Ok(self.find_node(entry, number).and_then(|node| self.peer_bytes(node))),
         }
     }
@@ -79,7 +79,7 @@ impl NearPair<'_> {
             op.told = None;
             return self.take_node(op, node).map(Some);
         };
-        let result = match told.kind {
+        let result = match told.kind() {
             HeadKind::Offer => self.take_offer(op),
             HeadKind::Value | HeadKind::Line | HeadKind::Bounce => self.take_eager(op, told),
         };
@@ -96,23 +96,23 @@ impl NearPair<'_> {
     /// Copies a message that was sent without its receive; `None` while some of it has not come.
     #[inline(always)]
     fn take_eager(self, op: &mut ReceiveOp, told: HeadInfo) -> Result<Option<usize>> {
-        if told.bytes > op.buffer.bytes {
+        if told.bytes() > op.buffer.bytes {
             // For a sender that waits until it was taken.
             self.mine().deal(op.entry).refuse(op.number);
-            return Err(self.core.truncated(op, told.bytes));
+            return Err(self.core.truncated(op, told.bytes()));
         }
-        if told.kind == HeadKind::Bounce && told.bytes <= EAGER_MAX {
+        if told.kind() == HeadKind::Bounce && told.bytes() <= EAGER_MAX {
             let mut copied = op.copied as usize;
-            let all = self.take_pieces(&self.link.state.borrow().bounces, &told, op.buffer, &mut copied);
+            let all = self.take_pieces(&self.link.state.borrow().bounces, told, op.buffer, &mut copied);
             op.copied = copied as u32;
-            return Ok(all.then_some(told.bytes));
+            return Ok(all.then_some(told.bytes()));
         }
         let Some(source) = place_of(self.mine(), op.entry, &told) else {
             return Err(Error::PeerMisbehaved { rank: self.link.rank, what: "a message longer than its place" });
         };
         // SAFETY: both sides hold as many bytes, as checked above.
-        unsafe { op.buffer.fill(0, source, told.bytes) };
-        Ok(Some(told.bytes))
+        unsafe { op.buffer.fill(0, source, told.bytes()) };
+        Ok(Some(told.bytes()))
     }
 
     /// Copies what it can of an offered message; `None` while the sender still copies.

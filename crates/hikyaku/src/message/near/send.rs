@@ -69,7 +69,7 @@ impl NearPair<'_> {
         refuse_in_handler()?;
         self.stage(op)?;
         op.told = self.tell_place(op.buffer, theirs.offer(entry));
-        let told = HeadInfo { kind: HeadKind::Offer, bytes: 0, taken: peer.slots[entry].receive.taken, value: 0 };
+        let told = HeadInfo::new(HeadKind::Offer, 0, peer.slots[entry].receive.taken, 0);
         let send = &mut peer.slots[entry].send;
         send.sent += 1;
         op.number = send.sent;

@@ -1,14 +1,14 @@
 //! Messages that fit a head or a line, or a bounce buffer that is free: sent and received in place, without an operation
 //! that could be under way.
 //!
-//! What stands in the way of that (a slot that is not free, a message that is not there, a spare buffer that is not empty)
-//! is left to the general paths in `send` and `receive`.
+//! What stands in the way of that (a slot that was never used or is not free, a message that is not there, a spare buffer that is
+//! not empty) is left to the general paths in `send` and `receive`.
 
 use super::pair::NearPair;
 use crate::memory::copy;
 use crate::message::buffer::spot::Buffer;
 use crate::message::state::core::Core;
-use crate::message::state::peer::{Peer, Slot, SlotParts};
+use crate::message::state::peer::{Slot, SlotParts};
 use crate::message::wire::layout::{EAGER_MAX, SHORT_MAX, Side};
 use crate::message::wire::node::Reached;
 use crate::message::wire::slot::{HeadInfo, HeadKind, bounce_of};
@@ -34,21 +34,11 @@ impl NearPair<'_> {
         let Some(pair) = NearPair::in_place(core, member) else { return false };
         let peer = &mut *pair.link.state.borrow_mut();
         let high = peer.high;
-        match peer.first_parts(entry) {
-            Some(parts) => match pair.send_open(parts, high, data, entry, prepared) {
-                Some(sent) => sent,
-                None => pair.send_bounce(peer, data, entry),
-            },
-            None => pair.send_behind(peer, data, entry, prepared),
+        let Some(parts) = peer.used_parts(entry) else { return false };
+        match pair.send_open(parts, high, data, entry, prepared) {
+            Some(sent) => sent,
+            None => pair.send_bounce(peer, data, entry),
         }
-    }
-
-    /// Sends a short message in a slot that takes a call to find: beside the path of the others, so that those do not pay for it.
-    #[inline(never)]
-    fn send_behind(self, peer: &mut Peer, data: &[u8], entry: usize, prepared: bool) -> bool {
-        let high = peer.high;
-        let sent = self.send_open(peer.parts(entry), high, data, entry, prepared);
-        sent.unwrap_or_else(|| self.send_bounce(peer, data, entry))
     }
 
     /// Whether it was sent; `None` if it can go, but through a bounce buffer.
@@ -67,7 +57,7 @@ impl NearPair<'_> {
             return Some(false);
         }
         if send.taken < send.sent {
-            if !self.is_taken_soon(entry, send.sent) {
+            if self.mine().post(entry).look().0 != send.sent && !self.is_taken_soon(entry, send.sent) {
                 return Some(false);
             }
             let sent = send.sent;
@@ -83,17 +73,15 @@ impl NearPair<'_> {
         Some(true)
     }
 
-    /// Whether message `sent` of a slot is taken, or will be soon: a receiver that has a core of its own most likely is at it.
-    #[inline(always)]
+    /// Whether message `sent` of a slot, which is not taken, will be soon: a receiver that has a core of its own most likely is at it.
+    #[inline(never)]
     fn is_taken_soon(self, entry: usize, sent: u64) -> bool {
         let post = self.mine().post(entry);
-        for _ in 0..if self.core.ni.crowded { 1 } else { SHORT_WAIT_TURNS } {
-            if post.look().0 == sent {
-                return true;
-            }
-            std::hint::spin_loop();
-        }
-        false
+        !self.core.ni.crowded
+            && (0..SHORT_WAIT_TURNS).any(|_| {
+                std::hint::spin_loop();
+                post.look().0 == sent
+            })
     }
 
     /// Writes a short message into its slot, which is free, and tells the receiver.
@@ -102,13 +90,13 @@ impl NearPair<'_> {
         assert!(data.len() <= SHORT_MAX);
         let theirs = self.theirs();
         let taken = slot.receive.taken;
-        let mut told = HeadInfo { kind: HeadKind::Value, bytes: data.len(), taken, value: 0 };
+        let mut told = HeadInfo::new(HeadKind::Value, data.len(), taken, 0);
         // SAFETY: the value holds 8 bytes, the line 64.
         unsafe {
             if data.len() <= 8 {
                 copy::copy((&raw mut told.value).cast(), data.as_ptr(), data.len());
             } else {
-                told.kind = HeadKind::Line;
+                told = HeadInfo::new(HeadKind::Line, data.len(), taken, 0);
                 copy::copy(theirs.line(entry).as_ptr() as *mut u8, data.as_ptr(), data.len());
             }
         }
@@ -140,16 +128,6 @@ impl NearPair<'_> {
         look_again(!core.ni.crowded, || unsafe { look_short(core, into, member, entry, true) })
     }
 
-    /// Looks for a short message in a slot that takes a call to find.
-    ///
-    /// # Safety
-    /// The buffer is the receive's to write.
-    #[inline(never)]
-    unsafe fn look_behind(self, peer: &mut Peer, into: Buffer, entry: usize, under_way: bool) -> Look {
-        // SAFETY: the caller's promise.
-        unsafe { self.look_open(peer.parts(entry), into, entry, under_way) }
-    }
-
     /// # Safety
     /// The buffer is the receive's to write.
     #[inline(always)]
@@ -162,27 +140,27 @@ impl NearPair<'_> {
         let Some(told) = mine.head(entry).look(number) else {
             return if receive.chain.is_inside() { Look::Other } else { Look::Nothing };
         };
-        if told.kind == HeadKind::Bounce {
+        if told.kind() == HeadKind::Bounce {
             return self.take_bounced(parts, into, entry, number, told);
         }
-        let source = place_of(mine, entry, &told).filter(|_| told.bytes <= into.bytes);
+        let source = place_of(mine, entry, &told).filter(|_| told.bytes() <= into.bytes);
         let Some(source) = source else { return Look::Other };
         // SAFETY: both sides hold as much, as checked.
-        unsafe { copy::copy(into.start, source, told.bytes) };
+        unsafe { copy::copy(into.start, source, told.bytes()) };
         self.note_taken(parts, entry, number, told);
-        Look::Taken(told.bytes)
+        Look::Taken(told.bytes())
     }
 
     /// Receives a message in a bounce buffer, unless its sender pauses in the midst of it: then all of it anew.
     fn take_bounced(self, parts: SlotParts<'_>, into: Buffer, entry: usize, number: u64, told: HeadInfo) -> Look {
-        if told.bytes > into.bytes.min(EAGER_MAX) {
+        if told.bytes() > into.bytes.min(EAGER_MAX) {
             return Look::Other;
         }
         let mut copied = 0;
         for _ in 0..SHORT_WAIT_TURNS {
-            if self.take_pieces(parts.1, &told, into, &mut copied) {
+            if self.take_pieces(parts.1, told, into, &mut copied) {
                 self.note_taken(parts, entry, number, told);
-                return Look::Taken(told.bytes);
+                return Look::Taken(told.bytes());
             }
             std::hint::spin_loop();
         }
@@ -194,8 +172,8 @@ impl NearPair<'_> {
     pub fn note_taken(self, (slot, bounces): SlotParts<'_>, entry: usize, number: u64, told: HeadInfo) {
         slot.receive.taken = number;
         slot.receive.chain = Reached::default();
-        slot.learn_modulo(told.taken, bounces);
-        if told.kind == HeadKind::Bounce {
+        slot.learn_modulo(told.taken(), bounces);
+        if told.kind() == HeadKind::Bounce {
             bounces.saw(bounce_of(told.value).0);
         }
         self.theirs().post(entry).publish(number, false);
@@ -206,12 +184,12 @@ impl NearPair<'_> {
 /// Where the bytes of a short message lie, if as many fit there: what a peer tells is checked before it is used.
 #[inline(always)]
 pub(super) fn place_of(mine: Side<'_>, entry: usize, told: &HeadInfo) -> Option<*const u8> {
-    let (place, room) = match told.kind {
+    let (place, room) = match told.kind() {
         HeadKind::Value => ((&raw const told.value).cast::<u8>(), 8),
         HeadKind::Line => (mine.line(entry).as_ptr() as *const u8, SHORT_MAX),
         HeadKind::Bounce | HeadKind::Offer => return None,
     };
-    (told.bytes <= room).then_some(place)
+    (told.bytes() <= room).then_some(place)
 }
 
 /// Everything is looked at again each time, which leaves the sender alone with the line of the head for a while: looking at
@@ -236,10 +214,7 @@ fn look_again(patient: bool, look: impl Fn() -> Look) -> Option<usize> {
 unsafe fn look_short(core: &Core, into: Buffer, member: usize, entry: usize, under_way: bool) -> Look {
     let Some(pair) = NearPair::in_place(core, member) else { return Look::Other };
     let peer = &mut *pair.link.state.borrow_mut();
-    match peer.first_parts(entry) {
-        // SAFETY: the caller's promise.
-        Some(parts) => unsafe { pair.look_open(parts, into, entry, under_way) },
-        // SAFETY: as above.
-        None => unsafe { pair.look_behind(peer, into, entry, under_way) },
-    }
+    let Some(parts) = peer.used_parts(entry) else { return Look::Other };
+    // SAFETY: the caller's promise.
+    unsafe { pair.look_open(parts, into, entry, under_way) }
 }

@@ -187,7 +187,7 @@ impl Core {
 impl Core {
     /// Where a near member, or this rank, holds what it has for `member`.
     fn part(&self, owner: usize, member: usize) -> Home {
-        Home::find(&self.ni, self.rank_of(owner), self.start_of(owner, member), self.layout.peer_bytes)
+        Home::find(&self.ni, self.rank_of(owner), self.start_of(owner, member), self.layout)
     }
 
     /// Where that is in the owner's heap.

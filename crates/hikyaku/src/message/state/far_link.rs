@@ -4,7 +4,7 @@ use super::header::Header;
 use super::peer::Peer;
 use super::table::Table;
 use crate::message::wire::far::FarSlot;
-use crate::message::wire::layout::{Home, Layout, Side};
+use crate::message::wire::layout::{Home, Side};
 use crate::ni::{Ni, Target};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -41,8 +41,8 @@ impl FarLink {
     }
 
     /// What this rank holds for the member.
-    pub fn mine<'a>(&'a self, layout: &'a Layout) -> Side<'a> {
-        self.mine.side(layout)
+    pub fn mine(&self) -> Side<'_> {
+        self.mine.side()
     }
 
     /// Where something of a slot lies at the member.

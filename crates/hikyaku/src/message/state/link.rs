@@ -5,7 +5,7 @@
 
 use super::far_link::FarLink;
 use super::peer::Peer;
-use crate::message::wire::layout::{Home, Layout, Side};
+use crate::message::wire::layout::{Home, Side};
 use std::cell::{OnceCell, RefCell};
 
 /// One member, as this rank sees it.
@@ -85,14 +85,14 @@ impl NearLink {
 
     /// What this rank holds for the member.
     #[inline(always)]
-    pub fn mine<'a>(&'a self, layout: &'a Layout) -> Side<'a> {
-        self.mine.side(layout)
+    pub fn mine(&self) -> Side<'_> {
+        self.mine.side()
     }
 
     /// What the member holds for this rank.
     #[inline(always)]
-    pub fn theirs<'a>(&'a self, layout: &'a Layout) -> Side<'a> {
-        self.theirs.side(layout)
+    pub fn theirs(&self) -> Side<'_> {
+        self.theirs.side()
     }
 }
 

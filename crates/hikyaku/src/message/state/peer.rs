@@ -149,10 +149,10 @@ impl Peer {
         (&mut self.slots[entry], &mut self.bounces)
     }
 
-    /// The bounce buffers and a slot, if it is found without a call.
+    /// The same, if the slot or one beside it was used before: found without a call.
     #[inline(always)]
-    pub fn first_parts(&mut self, entry: usize) -> Option<SlotParts<'_>> {
-        Some((self.slots.first_mut(entry)?, &mut self.bounces))
+    pub fn used_parts(&mut self, entry: usize) -> Option<SlotParts<'_>> {
+        Some((self.slots.get_mut(entry)?, &mut self.bounces))
     }
 
     /// Whether all messages of a slot were taken; looks at the peer's word only if it has to.

@@ -27,10 +27,22 @@ impl<T: Default> Table<T> {
         Table { first, blocks: Box::default(), unused: OnceCell::new(), len }
     }
 
-    /// A place, to change it, if it is one of the first.
+    /// A place, if it is one of the first, or one of its block was written: found without a call.
     #[inline(always)]
-    pub fn first_mut(&mut self, place: usize) -> Option<&mut T> {
-        self.first.get_mut(place)
+    pub fn get(&self, place: usize) -> Option<&T> {
+        match place.checked_sub(BLOCK) {
+            None => Some(&self.first[place]),
+            Some(behind) => self.blocks.get(behind / BLOCK)?.as_ref().map(|block| &block[behind % BLOCK]),
+        }
+    }
+
+    /// Such a place, to change it.
+    #[inline(always)]
+    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        match place.checked_sub(BLOCK) {
+            None => Some(&mut self.first[place]),
+            Some(behind) => self.blocks.get_mut(behind / BLOCK)?.as_mut().map(|block| &mut block[behind % BLOCK]),
+        }
     }
 
     /// The first place from `place` on that may hold something else than its default value.
@@ -40,23 +52,21 @@ impl<T: Default> Table<T> {
         Some(place.max(block * BLOCK)).filter(|place| *place < self.len)
     }
 
-    #[inline(never)]
-    fn behind(&self, place: usize) -> &T {
+    /// What is in a place of whose block none was written.
+    #[cold]
+    fn unwritten(&self, place: usize) -> &T {
         assert!(place < self.len, "place {place} of {}", self.len);
-        match self.blocks.get(place / BLOCK - 1) {
-            Some(Some(block)) => &block[place % BLOCK],
-            _ => self.unused.get_or_init(Box::default),
-        }
+        self.unused.get_or_init(Box::default)
     }
 
-    #[inline(never)]
-    fn behind_mut(&mut self, place: usize) -> &mut T {
+    /// Makes the block of a place.
+    #[cold]
+    fn make(&mut self, place: usize) {
         assert!(place < self.len, "place {place} of {}", self.len);
         if self.blocks.is_empty() {
             self.blocks = repeat_with(|| None).take(self.len.div_ceil(BLOCK) - 1).collect();
         }
-        let fresh = || Box::new(std::array::from_fn(|_| T::default()));
-        &mut self.blocks[place / BLOCK - 1].get_or_insert_with(fresh)[place % BLOCK]
+        self.blocks[place / BLOCK - 1] = Some(Box::new(std::array::from_fn(|_| T::default())));
     }
 }
 
@@ -66,7 +76,7 @@ impl<T: Default> Index<usize> for Table<T> {
     #[inline(always)]
     fn index(&self, place: usize) -> &T {
         debug_assert!(place < self.len);
-        self.first.get(place).unwrap_or_else(|| self.behind(place))
+        self.get(place).unwrap_or_else(|| self.unwritten(place))
     }
 }
 
@@ -74,7 +84,10 @@ impl<T: Default> IndexMut<usize> for Table<T> {
     #[inline(always)]
     fn index_mut(&mut self, place: usize) -> &mut T {
         debug_assert!(place < self.len);
-        if place < BLOCK { &mut self.first[place] } else { self.behind_mut(place) }
+        if self.get(place).is_none() {
+            self.make(place);
+        }
+        self.get_mut(place).expect("a place that was made")
     }
 }
 
@@ -96,13 +109,14 @@ mod tests {
             let (mut table, mut vector) = (Table::new(len), vec![0; len]);
             for (place, value) in writes {
                 let place = place % len;
-                prop_assert_eq!(table.first_mut(place).is_some(), place < BLOCK);
                 table[place] = value;
                 vector[place] = value;
+                prop_assert_eq!(table.get_mut(place), Some(&mut vector[place]));
             }
             for place in 0..len {
                 prop_assert_eq!(table[place], vector[place]);
                 prop_assert!(vector[place] == 0 || used(&table).contains(&place));
+                prop_assert_eq!(table.get(place).is_some(), used(&table).contains(&place));
             }
             prop_assert!(used(&table).into_iter().all(|place| place < len));
         }

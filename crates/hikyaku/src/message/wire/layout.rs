@@ -77,23 +77,23 @@ pub(in crate::message) struct Side<'a> {
 /// Where a rank holds what it has for one peer. It stays mapped as long as this is there.
 pub(in crate::message) struct Home {
     base: NonNull<u8>,
-    bytes: usize,
+    /// What lies there where. Of its own, so that nothing has to be compared with the size when it is used.
+    layout: Layout,
     /// Keeps the memory.
     _ni: Arc<Ni>,
 }
 
 impl Home {
-    /// `bytes` bytes at `start` of the heap of `rank`, which is near.
-    pub fn find(ni: &Arc<Ni>, rank: usize, start: usize, bytes: usize) -> Home {
-        let found = ni.near_bytes(rank, start as u64, bytes as u64).and_then(NonNull::new);
-        Home { base: found.expect("a part of the heap of a near member"), bytes, _ni: ni.clone() }
+    /// By this layout at `start` of the heap of `rank`, which is near.
+    pub fn find(ni: &Arc<Ni>, rank: usize, start: usize, layout: Layout) -> Home {
+        let found = ni.near_bytes(rank, start as u64, layout.peer_bytes as u64).and_then(NonNull::new);
+        Home { base: found.expect("a part of the heap of a near member"), layout, _ni: ni.clone() }
     }
 
-    /// What is there, by a layout of as many bytes.
+    /// What is there.
     #[inline(always)]
-    pub fn side<'a>(&'a self, layout: &'a Layout) -> Side<'a> {
-        assert!(layout.peer_bytes <= self.bytes);
-        Side { base: self.base.as_ptr(), layout }
+    pub fn side(&self) -> Side<'_> {
+        Side { base: self.base.as_ptr(), layout: &self.layout }
     }
 }
 

@@ -43,14 +43,10 @@ pub enum HeadKind {
     Offer,
 }
 
-/// A head, decoded.
+/// What a head says: two words, so that it stays in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadInfo {
-    pub kind: HeadKind,
-    /// Bytes, for all but offers.
-    pub bytes: usize,
-    /// Messages the sender has taken from us in this slot, modulo [`ACK_MODULUS`].
-    pub taken: u64,
+    word: u64,
     pub value: u64,
 }
 
@@ -61,17 +57,46 @@ pub const ACK_MODULUS: u64 = 1 << ACK_BITS;
 /// Numbers of messages are told modulo this.
 pub const NUMBER_COUNT: u64 = 1 << NUMBER_BITS;
 const NUMBER_MASK: u64 = NUMBER_COUNT - 1;
+const BYTES_SHIFT: u32 = 48;
+
+impl HeadInfo {
+    /// That there is a message of `bytes` bytes, if it is no offer, and that the sender has taken so many from the receiver in this slot.
+    #[inline(always)]
+    pub fn new(kind: HeadKind, bytes: usize, taken: u64, value: u64) -> HeadInfo {
+        let acknowledged = (taken % ACK_MODULUS) << NUMBER_BITS;
+        let word = acknowledged | (kind as u64) << (NUMBER_BITS + ACK_BITS) | (bytes as u64) << BYTES_SHIFT;
+        HeadInfo { word, value }
+    }
+
+    #[inline(always)]
+    pub fn kind(self) -> HeadKind {
+        match self.word >> (NUMBER_BITS + ACK_BITS) & 0xf {
+            0 => HeadKind::Value,
+            1 => HeadKind::Line,
+            2 => HeadKind::Bounce,
+            _ => HeadKind::Offer,
+        }
+    }
+
+    /// Bytes, for all but offers.
+    #[inline(always)]
+    pub fn bytes(self) -> usize {
+        (self.word >> BYTES_SHIFT) as usize
+    }
+
+    /// Messages the sender has taken from us in this slot, modulo [`ACK_MODULUS`].
+    #[inline(always)]
+    pub fn taken(self) -> u64 {
+        self.word >> NUMBER_BITS & (ACK_MODULUS - 1)
+    }
+}
 
 impl Head {
     /// Publishes message `number`; what lies elsewhere was written before.
     #[inline(always)]
     pub fn publish(&self, number: u64, told: HeadInfo) {
         self.value.store(told.value, Ordering::Relaxed);
-        let word = (number & NUMBER_MASK)
-            | (told.taken % ACK_MODULUS) << NUMBER_BITS
-            | (told.kind as u64) << (NUMBER_BITS + ACK_BITS)
-            | (told.bytes as u64) << 48;
-        self.word.store(word, Ordering::Release);
+        self.word.store(told.word & !NUMBER_MASK | number & NUMBER_MASK, Ordering::Release);
     }
 
     /// Message `number`, if it has come.
@@ -81,14 +106,7 @@ impl Head {
         if word & NUMBER_MASK != number & NUMBER_MASK {
             return None;
         }
-        let kind = match word >> (NUMBER_BITS + ACK_BITS) & 0xf {
-            0 => HeadKind::Value,
-            1 => HeadKind::Line,
-            2 => HeadKind::Bounce,
-            _ => HeadKind::Offer,
-        };
-        let value = self.value.load(Ordering::Relaxed);
-        Some(HeadInfo { kind, bytes: (word >> 48) as usize, taken: word >> NUMBER_BITS & (ACK_MODULUS - 1), value })
+        Some(HeadInfo { word, value: self.value.load(Ordering::Relaxed) })
     }
 
     /// For models; in a job it is zeroed mapped memory.
