@@ -407,8 +407,8 @@ int hk_chain_create(uint32_t id, const hk_command *commands, size_t count, hk_po
 
 /* ---- multicast ------------------------------------------------------------------------------------------------ */
 
-/* Writes the same to the same place of several ranks, in a symmetric area. To another host the data travel once, whatever the number of
- * recipients there: one of them writes for the others. A multicast is done after the next hk_sync or hk_barrier, and is not ordered with
+/* Writes the same to the same place of several ranks, in a symmetric area, or in areas of theirs (hk_areas_open). To symmetric memory of
+ * another host the data travel once, whatever the number of recipients there: one of them writes for the others. A multicast is done after the next hk_sync or hk_barrier, and is not ordered with
  * pushes and words to single ranks. The caller's own rank may be among the recipients. */
 
 /* Recipients that are named once and used any number of times. {0} is none. */
@@ -419,6 +419,10 @@ typedef struct hk_recipients {
 /* Names `count` ranks, each once, in any order. Frees them. */
 int hk_recipients_create(const int *ranks, size_t count, hk_recipients *out);
 int hk_recipients_free(hk_recipients recipients);
+
+/* Opens area `id` of each recipient, which has created or registered it at any address, with any size: as the area of multicasts, and of
+ * their flags. hk_area_close closes it. */
+int hk_areas_open(hk_recipients recipients, uint32_t id, hk_area *out);
 
 /* To recipients that were named before: `size` bytes; blocks; marked units; units that differ from a twin, as in hk_push_stride,
  * hk_push_bitmap and hk_push_diff. Those that notify then write the word `value` of each recipient: whoever sees it has the data. */

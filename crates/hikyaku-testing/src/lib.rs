@@ -323,6 +323,7 @@ macro_rules! for_each_case {
                 words_come_after_all_parts: 4,
                 wrong_recipients_are_refused: 3,
             }
+                areas_of_any_memory_get_every_form: 4,
             copies {
                 everyone_copies_between_all: 4,
                 words_follow_copies: 4,

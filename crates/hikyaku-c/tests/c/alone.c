@@ -67,6 +67,7 @@ static void everything_gives(int code) {
     FAILS(code, hk_chain_create(1, NULL, 0, &word));
     FAILS(code, hk_recipients_create(NULL, 0, &recipients));
     FAILS(code, hk_recipients_free(recipients));
+    FAILS(code, hk_areas_open(recipients, 1, &area));
     FAILS(code, hk_mcast_a(data, recipients, area, 0, 8));
     FAILS(code, hk_mcast_a_notify(data, recipients, area, 0, 8, area, 0, 1));
     FAILS(code, hk_mcast_a_stride(data, recipients, area, 0, blocks));

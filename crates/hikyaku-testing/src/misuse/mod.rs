@@ -16,6 +16,7 @@
 //! | `hosts` | jobs over several hosts, simulated ones |
 //! | `counting` | barriers in two halves |
 //! | `regions` | shared regions |
+//! | `recipients` | multicasts into areas |
 //! | `queues` | remote queues |
 //! | `exchange` | message exchange, messages in packets |
 //! | `pins` | areas that peers have pinned |
@@ -47,6 +48,7 @@ mod memory;
 mod messages;
 mod pins;
 mod queues;
+mod recipients;
 mod regions;
 mod tasks;
 mod transfers;
@@ -188,6 +190,10 @@ macro_rules! for_each_misuse {
                 thousands_of_transfers_wait_for_room: 2,
                 parts_that_were_started_are_forgotten: 2,
                 areas_are_revoked_in_the_middle_of_parts: 2,
+            }
+            recipients {
+                areas_of_recipients_are_taken_back: 3,
+                areas_are_mixed_up: 2,
             }
             handles {
                 lists_mix_transfers_of_several_scopes: 2,
