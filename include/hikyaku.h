@@ -486,7 +486,7 @@ int hk_unlock(hk_mutex mutex);
 
 /* ---- barriers in two halves ------------------------------------------------------------------------------------ */
 
-/* A barrier of all ranks that one of them counts. A rank arrives by hk_counting_post, goes on with what needs nothing of the others, and
+/* A barrier of all ranks, or of some, that one of them counts. A rank arrives by hk_counting_post, goes on with what needs nothing of the others, and
  * waits for them by hk_counting_wait. What it has pushed before it arrived, the others see after they have waited. All calls: init
  * thread, not in handlers. {0} is no barrier. */
 typedef struct hk_counting {
@@ -497,6 +497,11 @@ typedef struct hk_counting {
  * manager, the same barrier. */
 int hk_counting_create(int manager, hk_counting *out);
 int hk_counting_free(hk_counting barrier);
+
+/* Makes barriers of some ranks each: `count` ranks, of which `manager`, one of them, counts. All ranks of the job call it together, and so
+ * they free it, each with the ranks of its own barrier; a rank that needs none names itself alone. HK_ERR_INVALID on all ranks, or
+ * HK_ERR_RANK, if a rank names another twice, not itself or not the manager, or if those of a manager do not name the same ranks. */
+int hk_counting_create_of(const int *ranks, size_t count, int manager, hk_counting *out);
 
 /* This rank arrives. HK_ERR_INVALID if it has arrived already and not waited yet. */
 int hk_counting_post(hk_counting barrier);

@@ -114,6 +114,7 @@ static void everything_gives(int code) {
     FAILS(code, hk_transfer_wait_any(&transfer, 1, 1, &bytes));
     FAILS(code, hk_transfer_wait_all());
     FAILS(code, hk_counting_create(0, &counting));
+    FAILS(code, hk_counting_create_of(NULL, 0, 0, &counting));
     FAILS(code, hk_counting_free(counting));
     FAILS(code, hk_counting_post(counting));
     FAILS(code, hk_counting_wait(counting, 1));

@@ -233,6 +233,7 @@ macro_rules! for_each_misuse {
             counting {
                 a_barrier_is_forgotten_between_its_halves: 2,
                 a_panic_between_the_halves: 2,
+                teams_come_and_go: 5,
                 a_function_uses_a_counted_barrier: 2,
             }
             tasks {
