@@ -290,7 +290,8 @@ module hikyaku
               hk_free, hk_flush, hk_sync, hk_transfer_wait, hk_transfer_test, hk_transfer_wait_any, hk_transfer_wait_all, &
               hk_progress, hk_poll, hk_last_error, hk_strerror, hk_version, hk_handler_register, hk_handler_remove, hk_handled, &
               hk_context_reply, hk_context_retry, hk_mutex_create, hk_mutex_free, hk_lock, hk_try_lock, hk_unlock, &
-              hk_counting_create, hk_counting_free, hk_counting_post, hk_counting_wait, hk_counting_test, hk_bitmap, &
+              hk_counting_create, hk_counting_create_of, hk_counting_free, hk_counting_post, hk_counting_wait, &
+              hk_counting_test, hk_bitmap, &
               hk_recipients_create, hk_recipients_free, hk_matching_open, hk_matching_close, hk_request_test, hk_request_wait, &
               hk_request_cancel, hk_region_create, hk_region_free, hk_subscribe, hk_unsubscribe, hk_queue_create, hk_queue_free, &
               hk_queue_release, hk_exchange_open, hk_exchange_open_packets, hk_exchange_close, hk_exchange_iprobe, &
@@ -1063,6 +1064,14 @@ module hikyaku
             import :: c_int, hk_counting
             integer(c_int), value :: manager
             type(hk_counting), intent(out) :: barrier
+            integer(c_int) :: code
+        end function
+        function c_counting_create_of(ranks, count, manager, barrier) bind(C, name='hk_counting_create_of') result(code)
+            import :: c_int, c_size_t, hk_counting
+            integer(c_int), intent(in) :: ranks(*)
+            integer(c_size_t), value :: count
+            integer(c_int), value :: manager
+            type(hk_counting), intent(inout) :: barrier
             integer(c_int) :: code
         end function
         function c_counting_free(barrier) bind(C, name='hk_counting_free') result(code)
@@ -5042,6 +5051,15 @@ contains
         type(hk_counting), intent(out) :: barrier
         integer, intent(out), optional :: ierr
         call give(c_counting_create(manager, barrier), ierr)
+    end subroutine
+
+    ! Makes barriers of some ranks each, of which `manager`, one of them, counts. All ranks call it together, each with its own.
+    subroutine hk_counting_create_of(ranks, manager, barrier, ierr)
+        integer, intent(in) :: ranks(:)
+        integer, intent(in) :: manager
+        type(hk_counting), intent(out) :: barrier
+        integer, intent(out), optional :: ierr
+        call give(c_counting_create_of(ranks, size(ranks, kind=c_size_t), manager, barrier), ierr)
     end subroutine
 
     ! Frees a barrier. All ranks call it together.

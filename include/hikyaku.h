@@ -407,8 +407,8 @@ int hk_chain_create(uint32_t id, const hk_command *commands, size_t count, hk_po
 
 /* ---- multicast ------------------------------------------------------------------------------------------------ */
 
-/* Writes the same to the same place of several ranks, in a symmetric area. To another host the data travel once, whatever the number of
- * recipients there: one of them writes for the others. A multicast is done after the next hk_sync or hk_barrier, and is not ordered with
+/* Writes the same to the same place of several ranks, in a symmetric area, or in areas of theirs (hk_areas_open). To symmetric memory of
+ * another host the data travel once, whatever the number of recipients there: one of them writes for the others. A multicast is done after the next hk_sync or hk_barrier, and is not ordered with
  * pushes and words to single ranks. The caller's own rank may be among the recipients. */
 
 /* Recipients that are named once and used any number of times. {0} is none. */
@@ -419,6 +419,10 @@ typedef struct hk_recipients {
 /* Names `count` ranks, each once, in any order. Frees them. */
 int hk_recipients_create(const int *ranks, size_t count, hk_recipients *out);
 int hk_recipients_free(hk_recipients recipients);
+
+/* Opens area `id` of each recipient, which has created or registered it at any address, with any size: as the area of multicasts, and of
+ * their flags. hk_area_close closes it. */
+int hk_areas_open(hk_recipients recipients, uint32_t id, hk_area *out);
 
 /* To recipients that were named before: `size` bytes; blocks; marked units; units that differ from a twin, as in hk_push_stride,
  * hk_push_bitmap and hk_push_diff. Those that notify then write the word `value` of each recipient: whoever sees it has the data. */
@@ -482,7 +486,7 @@ int hk_unlock(hk_mutex mutex);
 
 /* ---- barriers in two halves ------------------------------------------------------------------------------------ */
 
-/* A barrier of all ranks that one of them counts. A rank arrives by hk_counting_post, goes on with what needs nothing of the others, and
+/* A barrier of all ranks, or of some, that one of them counts. A rank arrives by hk_counting_post, goes on with what needs nothing of the others, and
  * waits for them by hk_counting_wait. What it has pushed before it arrived, the others see after they have waited. All calls: init
  * thread, not in handlers. {0} is no barrier. */
 typedef struct hk_counting {
@@ -493,6 +497,11 @@ typedef struct hk_counting {
  * manager, the same barrier. */
 int hk_counting_create(int manager, hk_counting *out);
 int hk_counting_free(hk_counting barrier);
+
+/* Makes barriers of some ranks each: `count` ranks, of which `manager`, one of them, counts. All ranks of the job call it together, and so
+ * they free it, each with the ranks of its own barrier; a rank that needs none names itself alone. HK_ERR_INVALID on all ranks, or
+ * HK_ERR_RANK, if a rank names another twice, not itself or not the manager, or if those of a manager do not name the same ranks. */
+int hk_counting_create_of(const int *ranks, size_t count, int manager, hk_counting *out);
 
 /* This rank arrives. HK_ERR_INVALID if it has arrived already and not waited yet. */
 int hk_counting_post(hk_counting barrier);

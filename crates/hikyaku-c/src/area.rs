@@ -180,6 +180,7 @@ exported! {
                 }
                 Entry::Own(area) => area.start.0,
                 Entry::Opened(area) => return Err(Error::NotMine { rank: area.rank() }.into()),
+                Entry::Several(_) => return Err(Failure::Kind("an area of this rank")),
             };
             Ok(())
         });
@@ -204,6 +205,7 @@ exported! {
                 Entry::Symmetric(area) => area.len(),
                 Entry::Own(area) => area.view.len(),
                 Entry::Opened(area) => area.bytes.len(),
+                Entry::Several(_) => return Err(Failure::Kind("one area; these are of several ranks")),
             };
             bytes.give(size);
             Ok(())

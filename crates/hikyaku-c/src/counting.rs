@@ -4,7 +4,7 @@
 
 use crate::entry::with_everyone;
 use crate::error::Failure;
-use crate::given::{Out, exported};
+use crate::given::{In, Out, exported};
 use crate::numbered::Numbered;
 use crate::wait::timeout;
 use core_hikyaku::ffi::RawCountingBarrier;
@@ -36,6 +36,19 @@ exported! {
         with_everyone(|job| {
             barrier.required("the barrier to be given")?;
             let made = RawCountingBarrier::new(job, manager as usize)?;
+            let number = TABLE.with_borrow_mut(|table| table.add(made));
+            barrier.give(Counting(number));
+            Ok(())
+        })
+    }
+
+    /// Makes barriers of some ranks each.
+    pub fn hk_counting_create_of(ranks: In<'_, c_int>, count: usize, manager: c_int, barrier: Out<'_, Counting>) -> c_int {
+        with_everyone(|job| {
+            barrier.required("the barrier to be given")?;
+            let ranks = if count == 0 { &[] } else { ranks.slice(count, "the ranks")? };
+            let ranks: Vec<usize> = ranks.iter().map(|rank| *rank as usize).collect();
+            let made = RawCountingBarrier::of_some(job, &ranks, manager as usize)?;
             let number = TABLE.with_borrow_mut(|table| table.add(made));
             barrier.give(Counting(number));
             Ok(())

@@ -8,7 +8,7 @@
 
 use crate::area::{OpenedArea, OwnArea};
 use crate::error::Failure;
-use core_hikyaku::{Error, Place, Symmetric};
+use core_hikyaku::{Common, Error, Place, RemoteArea, RemoteAreas, Symmetric};
 use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::MaybeUninit;
@@ -26,6 +26,8 @@ pub enum Entry {
     Symmetric(Symmetric<u8>),
     Own(OwnArea),
     Opened(OpenedArea),
+    /// Of several ranks.
+    Several(RemoteAreas<u8>),
 }
 
 const INDEX_BITS: u32 = 14;
@@ -241,6 +243,7 @@ impl Entry {
             Entry::Symmetric(area) => Ok(area.at(rank, offset)),
             Entry::Own(area) => area.bytes(rank, offset),
             Entry::Opened(area) => area.bytes(rank, offset),
+            Entry::Several(areas) => Ok(areas.part_of(rank, offset)?),
         }
     }
 
@@ -250,6 +253,11 @@ impl Entry {
             Entry::Symmetric(area) => symmetric_word(area, rank, offset),
             Entry::Own(area) => area.word(rank, offset),
             Entry::Opened(area) => area.word(rank, offset),
+            Entry::Several(areas) => {
+                let place = areas.part_of(rank, offset)?;
+                check_word(offset, areas.of(rank).map_or(0, RemoteArea::len))?;
+                Ok(place.cast()?)
+            }
         }
     }
 

@@ -3,10 +3,10 @@
 use crate::entry::with_port;
 use crate::error::Failure;
 use crate::given::{In, Out, Source, Target, exported};
-use crate::handle::{Entry, Handle, Outcome};
+use crate::handle::{self, Entry, Handle, Outcome};
 use crate::partial::CStride;
 use core_hikyaku::ffi::{ByteParts, Units};
-use core_hikyaku::{Error, Port, Recipients, Symmetric};
+use core_hikyaku::{Common, Error, Port, Recipients};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -48,11 +48,12 @@ fn listed(port: &Port, ranks: In<'_, c_int>, count: usize) -> Outcome<Recipients
     Ok(port.recipients(&ranks.iter().map(|rank| *rank as usize).collect::<Vec<_>>())?)
 }
 
-/// What all ranks have alike.
-fn symmetric<'a>(area: Handle) -> Outcome<&'a Symmetric<u8>> {
+/// What all ranks have alike, or areas of several.
+fn common<'a>(area: Handle) -> Outcome<&'a dyn Common<u8>> {
     match area.entry()? {
         Entry::Symmetric(area) => Ok(area),
-        _ => Err(Failure::Kind("a symmetric area")),
+        Entry::Several(areas) => Ok(areas),
+        _ => Err(Failure::Kind("a symmetric area, nor areas of several ranks")),
     }
 }
 
@@ -64,7 +65,7 @@ macro_rules! forms {
             /// Writes the same to several ranks.
             pub fn $plain(my_addr: Source<'_>, $($name: $type,)* area: Handle, offset: usize, size: usize) -> c_int {
                 with_port(|port| {
-                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
+                    let (to, at) = (&*$find(port, $($name),*)?, (common(area)?, offset));
                     my_addr.multicast(port, to, at, size, None)
                 })
             }
@@ -82,8 +83,8 @@ macro_rules! forms {
 
             ) -> c_int {
                 with_port(|port| {
-                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
-                    let word = Some((symmetric(flag)?, flag_offset, value));
+                    let (to, at) = (&*$find(port, $($name),*)?, (common(area)?, offset));
+                    let word = Some((common(flag)?, flag_offset, value));
                     my_addr.multicast(port, to, at, size, word)
                 })
             }
@@ -91,7 +92,7 @@ macro_rules! forms {
             /// Blocks.
             pub fn $stride(my_addr: Source<'_>, $($name: $type,)* area: Handle, offset: usize, stride: CStride) -> c_int {
                 with_port(|port| {
-                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
+                    let (to, at) = (&*$find(port, $($name),*)?, (common(area)?, offset));
                     my_addr.multicast_parts(port, to, at, ByteParts::Stride(stride.into()), None)
                 })
             }
@@ -109,8 +110,8 @@ macro_rules! forms {
 
             ) -> c_int {
                 with_port(|port| {
-                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
-                    let word = Some((symmetric(flag)?, flag_offset, value));
+                    let (to, at) = (&*$find(port, $($name),*)?, (common(area)?, offset));
+                    let word = Some((common(flag)?, flag_offset, value));
                     my_addr.multicast_parts(port, to, at, ByteParts::Stride(stride.into()), word)
                 })
             }
@@ -118,7 +119,7 @@ macro_rules! forms {
             /// Marked units.
             pub fn $bitmap(my_addr: Source<'_>, $($name: $type,)* area: Handle, offset: usize, bitmap: In<'_, u64>, unit: usize, units: usize) -> c_int {
                 with_port(|port| {
-                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
+                    let (to, at) = (&*$find(port, $($name),*)?, (common(area)?, offset));
                     let words = &bitmap.bitmap(unit, units)?;
                     my_addr.multicast_parts(port, to, at, ByteParts::Marked(Units { unit, units, words }), None)
                 })
@@ -137,8 +138,8 @@ macro_rules! forms {
 
             ) -> c_int {
                 with_port(|port| {
-                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
-                    let word = Some((symmetric(flag)?, flag_offset, value));
+                    let (to, at) = (&*$find(port, $($name),*)?, (common(area)?, offset));
+                    let word = Some((common(flag)?, flag_offset, value));
                     let words = &bitmap.bitmap(unit, units)?;
                     my_addr.multicast_parts(port, to, at, ByteParts::Marked(Units { unit, units, words }), word)
                 })
@@ -147,7 +148,7 @@ macro_rules! forms {
             /// What differs from a twin.
             pub fn $diff(my_addr: Source<'_>, $($name: $type,)* area: Handle, offset: usize, size: usize, twin: Target<'_>, unit: usize, pushed: Out<'_, usize>) -> c_int {
                 with_port(|port| {
-                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
+                    let (to, at) = (&*$find(port, $($name),*)?, (common(area)?, offset));
                     pushed.give(my_addr.multicast_diff(port, to, at, size, (twin, unit), None)?);
                     Ok(())
                 })
@@ -166,8 +167,8 @@ macro_rules! forms {
 pushed: Out<'_, usize>
             ) -> c_int {
                 with_port(|port| {
-                    let (to, at) = (&*$find(port, $($name),*)?, (symmetric(area)?, offset));
-                    let word = Some((symmetric(flag)?, flag_offset, value));
+                    let (to, at) = (&*$find(port, $($name),*)?, (common(area)?, offset));
+                    let word = Some((common(flag)?, flag_offset, value));
                     pushed.give(my_addr.multicast_diff(port, to, at, size, (twin, unit), word)?);
                     Ok(())
                 })
@@ -196,6 +197,16 @@ exported! {
             let number = table.last;
             table.patterns.insert(number, made);
             recipients.give(Pattern(number));
+            Ok(())
+        })
+    }
+
+    /// Opens an area of each of several ranks.
+    pub fn hk_areas_open(recipients: Pattern, id: u32, out: Out<'_, Handle>) -> c_int {
+        with_port(|port| {
+            out.required("the handle to be given")?;
+            let areas = port.open_areas(&*recipients.find()?, id)?;
+            out.give(handle::insert(Entry::Several(areas))?);
             Ok(())
         })
     }

@@ -9,7 +9,7 @@ use support::*;
 
 /// What Fortran programs do without: areas of one rank and their pins, pointers and chains, addresses, status words,
 /// blocks, threads that serve.
-const NOT_IN_FORTRAN: [&str; 39] = [
+const NOT_IN_FORTRAN: [&str; 40] = [
     "hk_address",
     "hk_allgather",
     "hk_alltoall",
@@ -19,6 +19,7 @@ const NOT_IN_FORTRAN: [&str; 39] = [
     "hk_area_register",
     "hk_area_revoke",
     "hk_area_size",
+    "hk_areas_open",
     "hk_atomic_i64",
     "hk_event_clear",
     "hk_event_fd",

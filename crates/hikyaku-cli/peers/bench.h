@@ -36,6 +36,13 @@ uint64_t *allocate(size_t word_count);
 /* A test once before it is measured, e.g. to find what suits the implementation best. */
 double run(const struct test *test, long rounds);
 
+/* Parts of a message, by a datatype, and which of its words they are. */
+extern MPI_Datatype parts;
+extern unsigned char *travels;
+void choose_every_second(void);
+void choose_half(void); /* at irregular places */
+void forget_parts(void);
+
 /* What a message holds: a pattern that changes with the repetition, and a stamp in its first and last word. */
 void fill(uint64_t *data, int sender, int slot);
 void mark(uint64_t *data, uint64_t mark);

@@ -6,6 +6,9 @@
  *     send_prepared    the same with persistent requests                one-way ns
  *     send_blocks      as send, into blocks of 64 bytes, 64 bytes apart (struct)  one-way ns
  *     send_uneven      the same, into blocks 8 to 120 bytes apart                 one-way ns
+ *     send_whole       MPI_Send one way, then an answer                 GB/s
+ *     send_stride      the same with every second word (vector), received at the same places  GB/s of the range
+ *     send_marked      the same with half of the words (indexed)        GB/s of the range
  *     bandwidth        as send, from private memory to private memory   GB/s
  *     rate             windows of 64 messages, one way, then an answer  M/s
  *     send_call        what MPI_Send takes of the sender's time         ns each
@@ -107,6 +110,54 @@ static double run_send_blocks(long rounds) {
         memmove(inbox + block * BLOCK, inbox + block_at(block), BLOCK * 8);
     expect_pattern(inbox, peer, 0);
     return seconds;
+}
+
+static double send_one_way(long rounds, int count, MPI_Datatype type) {
+    char answer = 0;
+    memset(inbox, 0, words * 8);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = now();
+    for (long round = 0; round < rounds; round++) {
+        if (rank == 0) {
+            MPI_Send(outbox, count, type, 1, 0, MPI_COMM_WORLD);
+            MPI_Recv(&answer, 1, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(inbox, count, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(&answer, 1, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+        }
+    }
+    return now() - begin;
+}
+
+static double run_send_whole(long rounds) {
+    fill(outbox, 0, 0);
+    double seconds = send_one_way(rounds, words, MPI_UINT64_T);
+    if (rank == 1) expect_pattern(inbox, 0, 0);
+    return seconds;
+}
+
+static double run_send_parts(long rounds) {
+    for (size_t i = 0; i < words; i++) outbox[i] = stamp + i;
+    double seconds = send_one_way(rounds, 1, parts);
+    for (size_t i = 0; rank == 1 && i < words; i++)
+        if (inbox[i] != (travels[i] ? stamp + i : 0)) die("word %lu was damaged", (unsigned long)i);
+    stamp += words;
+    return seconds;
+}
+
+static void open_stride(void) {
+    open_private();
+    choose_every_second();
+}
+
+static void open_marked(void) {
+    open_private();
+    choose_half();
+}
+
+static void close_parts(void) {
+    forget_parts();
+    close_private();
 }
 
 static MPI_Request prepared_send, prepared_receive;
@@ -296,6 +347,9 @@ const struct test message_tests[] = {
     {"send_prepared", "ns", 1, 0, 2, open_prepared, run_send_prepared, close_prepared},
     {"send_blocks", "ns", 1, 0, 2, open_blocks, run_send_blocks, close_blocks},
     {"send_uneven", "ns", 1, 0, 2, open_uneven, run_send_blocks, close_blocks},
+    {"send_whole", "GB/s", 1, 0, 1, open_private, run_send_whole, close_private},
+    {"send_stride", "GB/s", 1, 0, 1, open_stride, run_send_parts, close_parts},
+    {"send_marked", "GB/s", 1, 0, 1, open_marked, run_send_parts, close_parts},
     {"bandwidth", "GB/s", 1, 0, 2, open_private, run_send, close_private},
     {"rate", "M/s", 1, 1, 0, open_private, run_stream, close_private},
     {"send_call", "ns", 1, 0, OUTSTANDING_MAX, NULL, run_send_call, NULL},

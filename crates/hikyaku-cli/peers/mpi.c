@@ -89,6 +89,42 @@ void expect_pattern(const uint64_t *data, int sender, int slot) {
             die("wrong data: word %zu of %zu in slot %d was not what was sent", i, words, slot);
 }
 
+/* ---- parts ---------------------------------------------------------------------------- */
+
+MPI_Datatype parts;
+unsigned char *travels;
+
+static void choose(int (*is_part)(size_t)) {
+    travels = malloc(words);
+    if (!travels) die("no memory");
+    for (size_t i = 0; i < words; i++) travels[i] = is_part(i);
+}
+
+static int is_second(size_t i) { return i % 2 == 0; }
+static int is_marked(size_t i) { return (i * UINT64_C(0x9E3779B97F4A7C15)) >> 40 & 1; }
+
+void choose_every_second(void) {
+    choose(is_second);
+    MPI_Type_vector(words / 2, 1, 2, MPI_UINT64_T, &parts);
+    MPI_Type_commit(&parts);
+}
+
+void choose_half(void) {
+    int *places = malloc(words * sizeof *places), count = 0;
+    if (!places) die("no memory");
+    choose(is_marked);
+    for (size_t i = 0; i < words; i++)
+        if (travels[i]) places[count++] = (int)i;
+    MPI_Type_create_indexed_block(count, 1, places, MPI_UINT64_T, &parts);
+    MPI_Type_commit(&parts);
+    free(places);
+}
+
+void forget_parts(void) {
+    MPI_Type_free(&parts);
+    free(travels);
+}
+
 /* ---- the tests and their repetitions -------------------------------------------------- */
 
 static const struct test *find(const char *name, size_t length) {

@@ -8,6 +8,9 @@
  *     put_bandwidth  MPI_Put and flush                                 GB/s
  *     put_stride     MPI_Put of every second word (vector), and flush  GB/s of the range
  *     put_marked     MPI_Put of half of the words (indexed), and flush GB/s of the range
+ *     get_bandwidth  MPI_Get and flush                                 GB/s
+ *     get_stride     MPI_Get of every second word (vector), and flush  GB/s of the range
+ *     get_marked     MPI_Get of half of the words (indexed), and flush GB/s of the range
  *     locked_add     both ranks: MPI_Win_lock, exclusive, MPI_Get, flush,
  *                    MPI_Put, MPI_Win_unlock                           ns each
  */
@@ -137,6 +140,21 @@ static double run_put_bandwidth(long rounds) {
     return seconds;
 }
 
+static double run_get_bandwidth(long rounds) {
+    fill(inbox, rank, 0);
+    memset(outbox, 0, words * 8);
+    publish();
+    double begin = now();
+    for (long round = 0; rank == 0 && round < rounds; round++) {
+        MPI_Get(outbox, words, MPI_UINT64_T, peer, 0, words, MPI_UINT64_T, window);
+        MPI_Win_flush(peer, window);
+    }
+    double seconds = now() - begin;
+    publish();
+    if (rank == 0) expect_pattern(outbox, peer, 0);
+    return seconds;
+}
+
 static double run_fetch_add(long rounds) {
     const int64_t one = 1;
     inbox[0] = stamp;
@@ -156,10 +174,6 @@ static double run_fetch_add(long rounds) {
     return seconds;
 }
 
-/* Every second word, or half of them at irregular places: the datatype says which. */
-static MPI_Datatype parts;
-static unsigned char *travels;
-
 static double run_put_parts(long rounds) {
     for (size_t i = 0; i < words; i++) outbox[i] = stamp + i;
     memset(inbox, 0, words * 8);
@@ -178,30 +192,35 @@ static double run_put_parts(long rounds) {
     return seconds;
 }
 
-static void open_put_stride(void) {
-    open_window();
-    travels = malloc(words);
-    for (size_t i = 0; i < words; i++) travels[i] = i % 2 == 0;
-    MPI_Type_vector(words / 2, 1, 2, MPI_UINT64_T, &parts);
-    MPI_Type_commit(&parts);
-}
-
-static void open_put_marked(void) {
-    int *places = malloc(words * sizeof *places), count = 0;
-    open_window();
-    travels = malloc(words);
-    for (size_t i = 0; i < words; i++) {
-        travels[i] = (i * 0x9e3779b97f4a7c15u) >> 40 & 1;
-        if (travels[i]) places[count++] = (int)i;
+static double run_get_parts(long rounds) {
+    for (size_t i = 0; i < words; i++) inbox[i] = stamp + i;
+    memset(outbox, 0, words * 8);
+    publish();
+    double begin = now();
+    for (long round = 0; rank == 0 && round < rounds; round++) {
+        MPI_Get(outbox, 1, parts, peer, 0, 1, parts, window);
+        MPI_Win_flush(peer, window);
     }
-    MPI_Type_create_indexed_block(count, 1, places, MPI_UINT64_T, &parts);
-    MPI_Type_commit(&parts);
-    free(places);
+    double seconds = now() - begin;
+    for (size_t i = 0; rank == 0 && i < words; i++)
+        if (outbox[i] != (travels[i] ? stamp + i : 0)) die("word %lu was damaged", (unsigned long)i);
+    stamp += words;
+    publish();
+    return seconds;
 }
 
-static void close_put_parts(void) {
-    MPI_Type_free(&parts);
-    free(travels);
+static void open_stride(void) {
+    open_window();
+    choose_every_second();
+}
+
+static void open_marked(void) {
+    open_window();
+    choose_half();
+}
+
+static void close_parts(void) {
+    forget_parts();
     close_window();
 }
 
@@ -288,8 +307,11 @@ const struct test window_tests[] = {
     {"get", "ns", 1, 1, 1, open_window, run_get, close_window},
     {"fetch_add", "ns", 1, 0, 1, open_fetch_add, run_fetch_add, close_window},
     {"put_bandwidth", "GB/s", 1, 0, 1, open_window, run_put_bandwidth, close_window},
-    {"put_stride", "GB/s", 1, 0, 1, open_put_stride, run_put_parts, close_put_parts},
-    {"put_marked", "GB/s", 1, 0, 1, open_put_marked, run_put_parts, close_put_parts},
+    {"put_stride", "GB/s", 1, 0, 1, open_stride, run_put_parts, close_parts},
+    {"put_marked", "GB/s", 1, 0, 1, open_marked, run_put_parts, close_parts},
+    {"get_bandwidth", "GB/s", 1, 0, 1, open_window, run_get_bandwidth, close_window},
+    {"get_stride", "GB/s", 1, 0, 1, open_stride, run_get_parts, close_parts},
+    {"get_marked", "GB/s", 1, 0, 1, open_marked, run_get_parts, close_parts},
     {"locked_add", "ns", 1, 0, 2, open_locked_add, run_locked_add, close_locked_add},
     {0},
 };

@@ -309,6 +309,8 @@ macro_rules! for_each_case {
                 a_late_rank_is_waited_for: 3,
                 a_rank_leaves_that_was_counted: 3,
                 wrong_uses_of_counted_barriers_are_refused: 2,
+                teams_wait_for_themselves_alone: 5,
+                wrong_teams_are_refused: 3,
             }
             locks {
                 ranks_count_one_at_a_time: 4,
@@ -321,6 +323,7 @@ macro_rules! for_each_case {
                 every_form_reaches_all: 5,
                 long_multicasts_reach_all: 4,
                 words_come_after_all_parts: 4,
+                areas_of_any_memory_get_every_form: 4,
                 wrong_recipients_are_refused: 3,
             }
             copies {

@@ -38,6 +38,17 @@ fn blocks_of_many_ranks_reach_each_other() {
     run(&["alltoall", "2", "2"], 40);
 }
 
+/// Processes on real cores, far fewer than there are ranks. One that loses its core between its look at the count and its place in the line
+/// sees more turns pass than it waits for; that is rare, where a lock that is not fair would make most wait for long.
+#[test]
+fn nobody_waits_for_a_lock_for_more_turns_than_there_are_ranks() {
+    let told = run(&["lock", "400"], 16);
+    let numbers: Vec<u64> = told.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [late, all] = numbers[..] else { panic!("{told}") };
+    assert_eq!(all, 16 * 400);
+    assert!(late * 200 <= all, "{told}");
+}
+
 /// One rank's part: barriers, short reductions, and a ring of messages and words.
 fn meet(job: &Job) -> Result<()> {
     let (rank, size) = (job.rank(), job.size());

@@ -262,9 +262,10 @@ pub use self::{
     lock::{Mutex, MutexGuard},
     memory::atomic::{Atomic, AtomicNumber},
     ni::{
-        ARGUMENT_COUNT, Area, Arguments, Bitmap, Block, By, Chain, Commands, Context, Event, HANDLER_COUNT, LentPort,
-        Message, NiThread, PAYLOAD_MAX, Parts, Pinned, Place, Pointer, Port, PortPool, PreparedPush, PushPath,
-        Recipients, Register, RemoteArea, Stride, Symmetric, Through, Transfer, TransferScope, Twin, Until,
+        ARGUMENT_COUNT, Area, Arguments, Bitmap, Block, By, Chain, Commands, Common, Context, Event, HANDLER_COUNT,
+        LentPort, Message, NiThread, PAYLOAD_MAX, Parts, Pinned, Place, Pointer, Port, PortPool, PreparedPush,
+        PushPath, Recipients, Register, RemoteArea, RemoteAreas, Stride, Symmetric, Through, Transfer, TransferScope,
+        Twin, Until,
     },
     queue::{Item, Items, Queue},
     region::{Region, Subscription},

@@ -7,7 +7,7 @@ use core_hikyaku::ffi::{
     Units, copy_out, pack_changes,
 };
 use core_hikyaku::matching::{self, Keys, Matching};
-use core_hikyaku::{Job, Place, Port, Recipients, Stride, Symmetric, Through};
+use core_hikyaku::{Common, Job, Place, Port, Recipients, Stride, Through};
 
 impl Source<'_> {
     /// Pushes blocks.
@@ -93,7 +93,7 @@ impl Source<'_> {
         &self,
         port: &Port,
         to: &Recipients,
-        area: (&Symmetric<u8>, usize),
+        area: (&dyn Common<u8>, usize),
         size: usize,
         word: RawWord<'_>,
     ) -> Result<(), Failure> {
@@ -107,7 +107,7 @@ impl Source<'_> {
         &self,
         port: &Port,
         to: &Recipients,
-        area: (&Symmetric<u8>, usize),
+        area: (&dyn Common<u8>, usize),
         parts: ByteParts<'_>,
         word: RawWord<'_>,
     ) -> Result<(), Failure> {
@@ -121,7 +121,7 @@ impl Source<'_> {
         &self,
         port: &Port,
         to: &Recipients,
-        area: (&Symmetric<u8>, usize),
+        area: (&dyn Common<u8>, usize),
         size: usize,
         (twin, unit): (Target<'_>, usize),
         word: RawWord<'_>,

@@ -67,6 +67,7 @@ static void everything_gives(int code) {
     FAILS(code, hk_chain_create(1, NULL, 0, &word));
     FAILS(code, hk_recipients_create(NULL, 0, &recipients));
     FAILS(code, hk_recipients_free(recipients));
+    FAILS(code, hk_areas_open(recipients, 1, &area));
     FAILS(code, hk_mcast_a(data, recipients, area, 0, 8));
     FAILS(code, hk_mcast_a_notify(data, recipients, area, 0, 8, area, 0, 1));
     FAILS(code, hk_mcast_a_stride(data, recipients, area, 0, blocks));
@@ -113,6 +114,7 @@ static void everything_gives(int code) {
     FAILS(code, hk_transfer_wait_any(&transfer, 1, 1, &bytes));
     FAILS(code, hk_transfer_wait_all());
     FAILS(code, hk_counting_create(0, &counting));
+    FAILS(code, hk_counting_create_of(NULL, 0, 0, &counting));
     FAILS(code, hk_counting_free(counting));
     FAILS(code, hk_counting_post(counting));
     FAILS(code, hk_counting_wait(counting, 1));

@@ -53,6 +53,29 @@ int main(void) {
     OK(hk_barrier());
     if (me == 0) OK(hk_counting_post(barrier));
     OK(hk_counting_wait(barrier, HK_FOREVER));
+    /* Odd and even ranks by themselves, the odd ones more often. */
+    {
+        int mine[64], count = 0;
+        hk_counting half = {0};
+        for (rank = me % 2; rank < size; rank += 2) mine[count++] = rank;
+        FAILS(HK_ERR_INVALID, hk_counting_create_of(mine, (size_t)count, mine[0], NULL));
+        OK(hk_counting_create_of(mine, (size_t)count, mine[count - 1], &half));
+        for (round = 1; round <= ROUNDS * (1 + (uint64_t)me % 2); round++) {
+            for (rank = 0; rank < count; rank++) OK(hk_push(&round, mine[rank], table, (size_t)me * 8, 8));
+            OK(hk_counting_post(half));
+            OK(hk_counting_wait(half, HK_FOREVER));
+            for (rank = 0; rank < count; rank++) {
+                OK(hk_pull(&value, me, table, (size_t)mine[rank] * 8, 8));
+                CHECK(value == round);
+            }
+            OK(hk_counting_post(half));
+            OK(hk_counting_wait(half, 60000));
+        }
+        OK(hk_counting_free(half));
+        FAILS(HK_ERR_INVALID, hk_counting_create_of(NULL, 0, 0, &half));
+        mine[0] = size;
+        FAILS(HK_ERR_RANK, hk_counting_create_of(mine, 1, size, &half));
+    }
     /* One that is not freed ends with the job. */
     OK(hk_free(table));
     OK(hk_finalize());

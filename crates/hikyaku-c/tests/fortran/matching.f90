@@ -181,6 +181,11 @@ contains
         if (me == 0) call hk_counting_post(barrier)
         call hk_counting_wait(barrier)
         call hk_counting_free(barrier)
+        ! Each alone.
+        call hk_counting_create_of([me], me, barrier)
+        call hk_counting_post(barrier)
+        call hk_counting_wait(barrier)
+        call hk_counting_free(barrier)
         call expect(barrier%handle == 0, 'it is gone')
         call hk_free(area)
     end subroutine

@@ -19,8 +19,10 @@ Pushes into a ring: peers have no notified put, so they send messages, 64 outsta
 
 const PARTIAL: &str = "\
 partial transfers: rates count the whole range. Limits are plain loops of one rank from own to own memory; that of unchanged words is
-memcmp, that of changed ones and of a copy from symmetric memory of a rank to that of another a push of everything, that of a multicast and
-of a region a push of everything to each of two ranks. Peers: MPI_Put with vector and indexed datatypes. Goals: every second and
+memcmp, that of changed ones, of a pull and of a copy from symmetric memory of a rank to that of another a push of everything, that of a
+multicast and of a region a push of the same to each of two ranks, that of a pull with a twin a pull and a copy, that of a message of changes
+one of everything. Half in one piece counts as the range, for it is as many bytes as half of the words. Peers: MPI_Put, MPI_Get and MPI_Send,
+to a receive at the same places, with vector and indexed datatypes. Goals: every second and
 marked words at least 2 x peer and 0.6 x limit; no change at least 0.8 x limit; a copy at least 0.9 x limit; a multicast 1 x limit.";
 
 const INDIRECT: &str = "\

@@ -71,6 +71,18 @@ pub enum Test {
     PutStride,
     /// Half of the words of a range, at irregular places, likewise.
     PutMarked,
+    /// Reads of the given size from the other rank's memory, one at a time.
+    GetBandwidth,
+    /// Every second word of a range read from the other rank's memory, one at a time; the range by the time.
+    GetStride,
+    /// Half of the words of a range, at irregular places, likewise.
+    GetMarked,
+    /// A message of a range, one way, one at a time; the range by the time.
+    SendWhole,
+    /// Of every second word of it, received at the same places.
+    SendStride,
+    /// Of half of the words of it, at irregular places, likewise.
+    SendMarked,
     /// A message that is received into blocks of 64 bytes apart from each other, and its answer; half of the round trip.
     SendBlocks,
     /// The same with blocks that are not evenly apart.
@@ -162,6 +174,12 @@ impl Test {
             Test::PutBandwidth => "put_bandwidth",
             Test::PutStride => "put_stride",
             Test::PutMarked => "put_marked",
+            Test::GetBandwidth => "get_bandwidth",
+            Test::GetStride => "get_stride",
+            Test::GetMarked => "get_marked",
+            Test::SendWhole => "send_whole",
+            Test::SendStride => "send_stride",
+            Test::SendMarked => "send_marked",
             Test::SendBlocks => "send_blocks",
             Test::SendUneven => "send_uneven",
             Test::LockedAdd => "locked_add",
@@ -207,6 +225,8 @@ impl Test {
             Test::PostedOne | Test::PostedMany | Test::PostGap => Unit::Nanoseconds,
             Test::Put | Test::Get | Test::FetchAdd | Test::LockedAdd | Test::ActiveMessage => Unit::Nanoseconds,
             Test::PutStride | Test::PutMarked => Unit::GigabytesPerSecond,
+            Test::GetBandwidth | Test::GetStride | Test::GetMarked => Unit::GigabytesPerSecond,
+            Test::SendWhole | Test::SendStride | Test::SendMarked => Unit::GigabytesPerSecond,
             Test::Rate => Unit::MillionPerSecond,
             Test::Bandwidth | Test::PutBandwidth | Test::BroadcastBandwidth => Unit::GigabytesPerSecond,
             Test::Barrier | Test::Broadcast | Test::Reduce | Test::Allreduce | Test::Alltoall => Unit::Microseconds,

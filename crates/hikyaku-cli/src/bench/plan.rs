@@ -45,12 +45,42 @@ pub enum Kind {
     PushMarked,
     /// A range pushed.
     PushWhole,
+    /// As many bytes as half of the range pushed in one piece, as if it were the range.
+    PushPayload,
+    /// A range pulled.
+    PullWhole,
+    /// Every second word of a range pulled.
+    PullStride,
+    /// Words of a range whose bits are set, half of them, pulled.
+    PullMarked,
+    /// A range pulled, and kept twice.
+    PullTwin,
+    /// Limit: a range pulled, and then copied.
+    LimitTwin,
+    /// A range sent and received.
+    SendWhole,
+    /// Every second word of a range sent, and received at the same places.
+    SendStride,
+    /// Words of a range whose bits are set, half of them, likewise.
+    SendMarked,
+    /// The changes of a range, one word in a hundred, likewise.
+    SendDiff,
     /// A range of one rank's symmetric memory copied to that of another.
     CopyBetween,
     /// Limit: a range pushed to each of two ranks.
     LimitPushes,
     /// A range for two ranks by one multicast.
     Multicast,
+    /// Limit: every second word of a range pushed to each of two ranks.
+    LimitPushesStride,
+    /// Every second word of a range for two ranks by one multicast.
+    MulticastStride,
+    /// Limit: words of a range whose bits are set, half of them, pushed to each of two ranks.
+    LimitPushesMarked,
+    /// The same for two ranks by one multicast.
+    MulticastMarked,
+    /// The changes of a range, one word in a hundred, for two ranks by one multicast.
+    MulticastDiff,
     /// Changed words of a shared region written to its two copies.
     RegionDiff,
     /// A word pushed to an area, and a flag on its line, one way.
@@ -284,6 +314,14 @@ pub enum Kind {
     HostsBandwidth,
     /// The same without authentication.
     HostsBandwidthOpen,
+    /// Between hosts: a push in one piece, until it has arrived.
+    HostsPushWhole,
+    /// Between hosts: a push of as many bytes in blocks of 8, every second word of a range.
+    HostsPushStride,
+    /// Between hosts: as many bytes of changes, every second word of a range.
+    HostsPushDiff,
+    /// Between hosts: a copy of as many bytes that the target's rank asks the source's interface for.
+    HostsCopy,
     /// Between hosts: what a rank that waits for long takes of its core.
     HostsIdle,
     /// Between hosts: a push to a rank that computes, and its answer.
@@ -319,7 +357,13 @@ impl Kind {
             Kind::BroadcastBandwidth => Unit::GigabytesPerSecond,
             Kind::BlacsBandwidth | Kind::BlacsSubmatrix | Kind::BlacsTriangle => Unit::GigabytesPerSecond,
             Kind::LimitStride | Kind::PushStride | Kind::LimitMarked | Kind::PushMarked => Unit::GigabytesPerSecond,
-            Kind::PushWhole | Kind::CopyBetween => Unit::GigabytesPerSecond,
+            Kind::PushWhole | Kind::CopyBetween | Kind::PushPayload => Unit::GigabytesPerSecond,
+            Kind::PullWhole | Kind::PullStride | Kind::PullMarked | Kind::PullTwin => Unit::GigabytesPerSecond,
+            Kind::SendWhole | Kind::SendStride | Kind::SendMarked | Kind::SendDiff => Unit::GigabytesPerSecond,
+            Kind::LimitTwin | Kind::LimitPushesStride | Kind::LimitPushesMarked => Unit::GigabytesPerSecond,
+            Kind::MulticastStride | Kind::MulticastMarked | Kind::MulticastDiff => Unit::GigabytesPerSecond,
+            Kind::HostsPushWhole | Kind::HostsPushStride => Unit::GigabytesPerSecond,
+            Kind::HostsPushDiff | Kind::HostsCopy => Unit::GigabytesPerSecond,
             Kind::PathPlain | Kind::PathWord | Kind::PathWindow | Kind::PathBulk => Unit::GigabytesPerSecond,
             Kind::LimitPushes | Kind::Multicast | Kind::RegionDiff => Unit::GigabytesPerSecond,
             Kind::LimitCompare | Kind::DiffScan | Kind::PushDiff => Unit::GigabytesPerSecond,
@@ -380,6 +424,15 @@ impl Kind {
             Kind::Push => Some(Test::PutBandwidth),
             Kind::PushStride => Some(Test::PutStride),
             Kind::PushMarked => Some(Test::PutMarked),
+            Kind::PullWhole => Some(Test::GetBandwidth),
+            Kind::PullStride => Some(Test::GetStride),
+            Kind::PullMarked => Some(Test::GetMarked),
+            Kind::SendWhole => Some(Test::SendWhole),
+            Kind::SendStride => Some(Test::SendStride),
+            Kind::SendMarked => Some(Test::SendMarked),
+            Kind::PushPayload | Kind::PullTwin | Kind::LimitTwin | Kind::SendDiff => None,
+            Kind::LimitPushesStride | Kind::LimitPushesMarked => None,
+            Kind::MulticastStride | Kind::MulticastMarked | Kind::MulticastDiff => None,
             Kind::PushWhole | Kind::PathPlain | Kind::PathWindow | Kind::PathBulk => Some(Test::PutBandwidth),
             Kind::AreaFlag | Kind::PointerFlag | Kind::RegisterFlag => Some(Test::Put),
             Kind::ChainEven => Some(Test::SendBlocks),
@@ -449,6 +502,7 @@ impl Kind {
             Kind::HostsLimitUdp | Kind::HostsLimitTcp | Kind::HostsCalls | Kind::HostsPacket => None,
             Kind::HostsLimitTrains | Kind::HostsLimitTrainsOpen | Kind::HostsLimitUdpOpen => None,
             Kind::HostsLimitLanding | Kind::HostsLimitLandingMost => None,
+            Kind::HostsPushWhole | Kind::HostsPushStride | Kind::HostsPushDiff | Kind::HostsCopy => None,
             Kind::HostsIdle | Kind::HostsLanding | Kind::HostsLandingMost => None,
             Kind::FabricPush | Kind::FabricSend => Some(Test::HostsSend),
             Kind::FabricPushBandwidth | Kind::FabricBandwidth => Some(Test::HostsBandwidth),

@@ -6,13 +6,16 @@
 //! Arguments: the words rank 1 writes before it dies, and the seed of everything.
 
 use hikyaku::collective::{Formation, FormationChannel, Sum};
+use hikyaku::exchange::Exchange;
+use hikyaku::matching::Matching;
 use hikyaku::message::{Messages, Mode};
-use hikyaku::{Error, Group, Job, Result, Symmetric};
+use hikyaku::{CountingBarrier, Error, Group, Job, Mutex as Lock, Queue, Region, Result, Symmetric};
 use hikyaku_testing::chance::Chance;
 use hikyaku_testing::os::while_registered;
 use hikyaku_testing::reach;
 use hikyaku_testing::segment::Segment;
 use hikyaku_testing::support::lock;
+use std::cell::RefCell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -168,6 +171,13 @@ struct Siege<'j> {
     channel: FormationChannel<'j>,
     world: Group<'j>,
     table: Symmetric<u64>,
+    matching: Matching<'j>,
+    mail: Exchange<'j>,
+    /// Its owner is rank 0.
+    queue: RefCell<Queue<'j, u64>>,
+    lock: Lock<'j>,
+    region: Region<'j, u64>,
+    barrier: CountingBarrier<'j>,
     seed: u64,
     /// What nobody was told of.
     secret: Vec<u64>,
@@ -190,6 +200,12 @@ impl<'j> Siege<'j> {
             channel: FormationChannel::new(job, 1)?,
             world: job.new_world()?,
             table: job.symmetric(64)?,
+            matching: job.matching()?,
+            mail: job.exchange()?,
+            queue: RefCell::new(job.queue(0, QUEUED)?),
+            lock: job.mutex(0)?,
+            region: job.region(0, SHARED)?,
+            barrier: job.counting_barrier(0)?,
             seed,
             secret: vec![0x5ec7e7; 4096],
         })
@@ -200,7 +216,7 @@ impl<'j> Siege<'j> {
         let mut chance = Chance::new(self.seed, 0);
         let mut errors = 0;
         for _ in 0..400 {
-            let step = chance.below(17);
+            let step = chance.below(NAMES.len());
             let length = chance.pick(&LENGTHS);
             let name = NAMES[step];
             *lock(&STEP) = name;
@@ -296,6 +312,39 @@ impl<'j> Siege<'j> {
                 (0..1000).try_for_each(|_| retired.try_free().map(drop))
             }
             "areas" => self.areas(length, other, chance),
+            "matched messages" => self.matching.scope(|scope| {
+                let key = chance.below(3) as u64;
+                let send = scope.isend(one.bytes(), other, key)?;
+                if chance.below(2) == 0 {
+                    self.matching.try_probe(from, key).map(drop)?;
+                }
+                let receive = scope.irecv(two.bytes(), from, key)?;
+                scope.wait_receive(receive).map(drop)?;
+                scope.wait_send(send)
+            }),
+            "message exchange" => {
+                let short = length.min(self.mail.buffered_max());
+                self.mail.send(&one.bytes()[..short], other, 1)?;
+                self.mail.try_probe(from, 1)?;
+                self.mail.recv_for(two.bytes(), from, 1, SOON).map(drop)
+            }
+            "a queue" => self.use_queue(chance),
+            "a lock" => {
+                let turn = match chance.below(3) {
+                    0 => self.lock.try_lock()?,
+                    1 => Some(self.lock.lock_for(SOON)?),
+                    _ => Some(self.lock.lock()?),
+                };
+                job.push(self.table.at(0, 62), &[chance.number()])?;
+                turn.map_or(Ok(()), |turn| turn.unlock())
+            }
+            "a region" => self.share(chance),
+            "a counted barrier" => {
+                let posted = self.barrier.post();
+                self.barrier.is_complete()?;
+                self.barrier.wait_for(SOON)?;
+                posted
+            }
             "remote operations" => {
                 let (at, value) = (chance.below(60), chance.number());
                 job.push(self.table.at(other, at), &[value, value, value])?;
@@ -313,6 +362,32 @@ impl<'j> Siege<'j> {
                 Ok(())
             }
         }
+    }
+
+    fn use_queue(&self, chance: &mut Chance) -> Result<()> {
+        let mut queue = self.queue.borrow_mut();
+        if self.job.rank() != 0 {
+            queue.try_push_many(&[chance.number(); 3])?;
+            return queue.try_push(7).map(drop);
+        }
+        for _ in 0..QUEUED {
+            if let Some(items) = queue.try_pop_many(4)? {
+                assert!(items.iter().count() <= 4);
+            }
+            queue.try_pop()?.map(|item| item.get());
+        }
+        Ok(())
+    }
+
+    fn share(&self, chance: &mut Chance) -> Result<()> {
+        let (mut copy, at) = (vec![0; SHARED], chance.below(SHARED));
+        let shared = self.region.subscribe()?;
+        let mut twin = shared.read_twin(&mut copy)?;
+        copy[at] ^= chance.number();
+        shared.write_diff(&copy, &mut twin)?;
+        shared.write(at, &[1])?;
+        shared.get(at)?;
+        shared.refresh(&mut copy, &mut twin).map(drop)
     }
 
     fn exchange(
@@ -360,7 +435,13 @@ impl<'j> Siege<'j> {
     }
 }
 
-const NAMES: [&str; 17] = [
+/// Items of the queue, and elements of the region.
+const QUEUED: usize = 8;
+const SHARED: usize = 200;
+/// How long a step waits where it can give up.
+const SOON: Duration = Duration::from_millis(50);
+
+const NAMES: [&str; 23] = [
     "an exchange",
     "a message to oneself",
     "spooled messages",
@@ -377,5 +458,11 @@ const NAMES: [&str; 17] = [
     "a formation",
     "areas",
     "remote operations",
+    "matched messages",
+    "message exchange",
+    "a queue",
+    "a lock",
+    "a region",
+    "a counted barrier",
     "active messages",
 ];

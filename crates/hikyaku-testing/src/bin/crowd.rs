@@ -32,9 +32,35 @@ fn main() {
                 Ok(())
             })
         }
+        "lock" => take_turns(&job, number(2) as u64),
         other => panic!("no such role: {other}"),
     }
     .unwrap();
+}
+
+/// All want a lock all the time. Its turns are counted by whoever is inside, so the count is the number of the turn: none was given out of
+/// the order in which they were asked for. Prints how many waits there were in which more turns passed than there are other ranks.
+fn take_turns(job: &Job, turns: u64) -> Result<()> {
+    let (mutex, words) = (job.mutex(0)?, job.symmetric::<u64>(2)?);
+    let (count, late) = (words.at(0, 0), words.at(0, 1));
+    job.barrier()?;
+    for _ in 0..turns {
+        let before = job.pull_one(count)?;
+        let guard = mutex.lock()?;
+        let turn = job.pull_one(count)?;
+        assert_eq!(guard.turn(), turn, "a turn out of order");
+        job.push(count, &[turn + 1])?;
+        guard.unlock()?;
+        // Also if this rank has lost its core before it came to ask for the lock.
+        if turn - before >= job.size() as u64 {
+            job.fetch_add(late, 1)?;
+        }
+    }
+    job.barrier()?;
+    if job.rank() == 0 {
+        println!("late {} of {}", job.pull_one(late)?, job.pull_one(count)?);
+    }
+    job.barrier()
 }
 
 /// Talks with a few ranks in a few slots, and gives the private memory of the rank that has most of it.

@@ -85,3 +85,69 @@ pub fn wrong_uses_of_counted_barriers_are_refused(job: &Job) {
     barrier.free().unwrap();
     expect_error!(job.counting_barrier(job.rank()), Error::Mismatch { .. });
 }
+
+/// Teams of any size count by themselves, whoever counts, and none waits for another.
+pub fn teams_wait_for_themselves_alone(job: &Job) {
+    let rounds = if job.is_simulated() { 10 } else { 100 };
+    let (me, size) = (job.rank(), job.size());
+    let table = job.symmetric::<u64>(size).unwrap();
+    for kind in 0..4 {
+        // All; odd and even ones, backwards; all but one, who is alone; each alone.
+        let team_of = |rank: usize| match kind {
+            0 => 0,
+            1 => rank % 2,
+            2 => (rank == 1).into(),
+            _ => rank,
+        };
+        let mine: Vec<usize> = (0..size).rev().filter(|rank| team_of(*rank) == team_of(me)).collect();
+        let manager = mine[kind % mine.len()];
+        let barrier = job.counting_barrier_of(&mine, manager).unwrap();
+        // Teams meet at different times, and not equally often.
+        let rounds = rounds * (1 + team_of(me) as u64 % 3);
+        for round in 1..=rounds {
+            for rank in &mine {
+                job.push(table.at(*rank, me), &[round]).unwrap();
+            }
+            barrier.post().unwrap();
+            match (round as usize + me) % 3 {
+                0 => while !barrier.is_complete().unwrap() {},
+                1 => while let Err(Error::Timeout { .. }) = barrier.wait_for(Duration::from_micros(50)) {},
+                _ => barrier.wait().unwrap(),
+            }
+            let seen = table.to_vec();
+            assert!(mine.iter().all(|rank| seen[*rank] == round), "kind {kind}, round {round}: {seen:?}");
+            barrier.post().unwrap();
+            barrier.wait().unwrap();
+        }
+        barrier.free().unwrap();
+        table.write(0, &vec![0; size]);
+        job.barrier().unwrap();
+    }
+}
+
+/// Whose team differs from that of others learns it, and so do all.
+pub fn wrong_teams_are_refused(job: &Job) {
+    let (me, size) = (job.rank(), job.size());
+    let all: Vec<usize> = (0..size).collect();
+    let wrong: [(&[usize], usize); 5] = [(&[0, size], 0), (&[0, 1, 1], 0), (&[1], 1), (&[0], 1), (&[], 0)];
+    for (ranks, manager) in wrong {
+        let (ranks, manager) = if me == 0 { (ranks, manager) } else { (&all[..], 0) };
+        let refused = job.counting_barrier_of(ranks, manager);
+        assert!(
+            matches!(refused, Err(Error::Invalid(_) | Error::NoSuchRank { .. })),
+            "{ranks:?}, {manager}: {refused:?}"
+        );
+    }
+    // Rank 0 is alone; the others do not know.
+    let team = if me == 0 { &all[..1] } else { &all[..] };
+    expect_error!(job.counting_barrier_of(team, 0), Error::Invalid(_));
+    match me {
+        0 => expect_error!(job.counting_barrier_of(&all, 0), Error::Mismatch { .. }),
+        _ => expect_error!(job.counting_barrier(0), Error::Mismatch { .. }),
+    }
+    let barrier = job.counting_barrier_of(&all, 0).unwrap();
+    barrier.post().unwrap();
+    expect_error!(barrier.post(), Error::Invalid(_));
+    barrier.wait().unwrap();
+    barrier.free().unwrap();
+}

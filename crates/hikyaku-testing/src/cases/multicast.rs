@@ -140,6 +140,84 @@ pub fn words_come_after_all_parts(job: &Job) {
     }
 }
 
+/// Each in memory of its own: private or shared, at any address, of another length; with a word in an area, and in symmetric memory.
+pub fn areas_of_any_memory_get_every_form(job: &Job) {
+    const LEN: usize = 20_000;
+    let (me, size) = (job.rank(), job.size());
+    let symmetric = job.symmetric::<u64>(1).unwrap();
+    let table = job.symmetric::<u64>(LEN).unwrap();
+    let flags = job.area::<u64>(2, 1 + me).unwrap();
+    let stride = Stride::new(3, 10, LEN / 10);
+    let mut marked = Bitmap::new(LEN);
+    (0..LEN).filter(|at| at % 7 == 2).for_each(|at| marked.set(at));
+    let all = job.recipients(&(0..size).collect::<Vec<_>>()).unwrap();
+    job.barrier().unwrap();
+    let words = job.open_areas::<u64>(&all, 2).unwrap();
+    assert_eq!((words.of(size - 1).unwrap().len(), words.of(size).is_none()), (size, true));
+    for round in 0..5 * size {
+        let (root, form) = (round % size, round / size);
+        let is_part = |at: usize| match form {
+            0 | 4 => true,
+            1 => at % 10 < 3,
+            2 => at % 7 == 2,
+            _ => at % 11 == 5,
+        };
+        let data: Vec<u64> = (0..LEN).map(|at| tag(root, at) ^ (form as u64 + 1)).collect();
+        let value = round as u64 + 1;
+        // Half of them in shared memory, half in vectors.
+        let (shared, own) = match (round + me) % 2 {
+            0 => (Some(job.area::<u64>(1, LEN + me).unwrap()), None),
+            _ => (None, Some(job.register(1, vec![0u64; LEN + me]).unwrap())),
+        };
+        job.barrier().unwrap();
+        if me == root {
+            let areas = job.open_areas::<u64>(&all, 1).unwrap();
+            match form {
+                0 => job.multicast_notify(&all, &areas, 0, &data, (&symmetric, 0), value).unwrap(),
+                1 => job.multicast_parts_notify(&all, &areas, 0, &data, stride, (&words, 0), value).unwrap(),
+                2 => job.multicast_parts_notify(&all, &areas, 0, &data, &marked, (&symmetric, 0), value).unwrap(),
+                3 => {
+                    let old = |(at, new): (usize, &u64)| if is_part(at) { !new } else { *new };
+                    let mut twin = Twin::of(&data.iter().enumerate().map(old).collect::<Vec<_>>());
+                    let count =
+                        job.multicast_diff_notify(&all, &areas, 0, &data, &mut twin, (&words, 0), value).unwrap();
+                    assert_eq!(count, (0..LEN).filter(|at| is_part(*at)).count());
+                }
+                // Nobody may write the data for others, since each gets its word from here.
+                _ => job
+                    .multicast_parts_notify(&all, &table, 0, &data, Stride::new(LEN, LEN, 1), (&words, 0), value)
+                    .unwrap(),
+            }
+        }
+        match form {
+            0 | 2 => job.wait_from(By::Rank(root), symmetric.here(0), Until::Equal(value)).unwrap(),
+            _ => job.wait_from(By::Rank(root), flags.at(0), Until::Equal(value)).unwrap(),
+        };
+        let got = match form {
+            4 => table.to_vec(),
+            _ => shared.as_ref().or(own.as_ref()).unwrap().to_vec(),
+        };
+        let right = |(at, got): (usize, &u64)| *got == if is_part(at) { data[at] } else { 0 };
+        assert!(got[..LEN].iter().enumerate().all(right), "form {form} of rank {root}");
+        assert!(got[LEN..].iter().all(|word| *word == 0), "behind the last");
+        job.barrier().unwrap();
+        table.write(0, &[0; LEN]);
+        drop((shared, own));
+        job.barrier().unwrap();
+    }
+    if me == 0 {
+        // The shortest one ends before the others.
+        expect_error!(job.multicast(&all, &words, 1, &[1]), Error::OutOfBounds { .. });
+        let one = job.open_areas::<u64>(&job.recipients(&[1]).unwrap(), 2).unwrap();
+        expect_error!(job.multicast(&all, &one, 0, &[1]), Error::Invalid(_));
+        expect_error!(job.multicast_notify(&all, &table, 0, &[1], (&one, 0), 1), Error::Invalid(_));
+        expect_error!(job.open_areas::<u64>(&all, 77), Error::UnknownArea { id: 77, .. });
+    }
+    job.barrier().unwrap();
+    assert!(table.to_vec().iter().all(|word| *word == 0));
+    job.barrier().unwrap();
+}
+
 pub fn wrong_recipients_are_refused(job: &Job) {
     let table = job.symmetric::<u64>(4).unwrap();
     expect_error!(job.recipients(&[3]), Error::NoSuchRank { rank: 3, size: 3 });

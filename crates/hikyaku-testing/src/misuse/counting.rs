@@ -53,3 +53,35 @@ pub fn a_function_uses_a_counted_barrier(job: &Job) {
     barrier.wait().unwrap();
     barrier.free().unwrap();
 }
+
+/// Each rank's team is another one at every turn; barriers are freed between their halves, forgotten, and made again.
+pub fn teams_come_and_go(job: &Job) {
+    let (me, size) = (job.rank(), job.size());
+    for round in 0..30 {
+        let team: Vec<usize> = (0..size).filter(|rank| (rank * 7 + round) % 3 == (me * 7 + round) % 3).collect();
+        let barrier = job.counting_barrier_of(&team, team[round % team.len()]).unwrap();
+        barrier.post().unwrap();
+        match round % 3 {
+            // Nobody has waited.
+            0 => barrier.free().unwrap(),
+            1 => std::mem::forget(barrier),
+            _ => {
+                let caught = catch_unwind(AssertUnwindSafe(|| {
+                    barrier.wait().unwrap();
+                    resume_unwind(Box::new("on purpose"));
+                }));
+                assert!(caught.is_err());
+                barrier.free().unwrap();
+            }
+        }
+        let words = job.symmetric::<u64>(20).unwrap();
+        job.barrier().unwrap();
+        assert!(words.to_vec().iter().all(|word| *word == 0), "round {round}");
+        job.free(words).unwrap();
+    }
+    let combine = |total: &mut [u64], input: &[u64]| {
+        check_refused(job.counting_barrier_of(&[me], me));
+        super::add(total, input);
+    };
+    job.world().unwrap().allreduce(&mut vec![1u64; 100], combine).unwrap();
+}

@@ -16,6 +16,7 @@
 //! | `hosts` | jobs over several hosts, simulated ones |
 //! | `counting` | barriers in two halves |
 //! | `regions` | shared regions |
+//! | `recipients` | multicasts into areas |
 //! | `queues` | remote queues |
 //! | `exchange` | message exchange, messages in packets |
 //! | `pins` | areas that peers have pinned |
@@ -49,6 +50,7 @@ mod messages;
 mod pins;
 mod pools;
 mod queues;
+mod recipients;
 mod regions;
 mod tasks;
 mod transfers;
@@ -191,6 +193,10 @@ macro_rules! for_each_misuse {
                 parts_that_were_started_are_forgotten: 2,
                 areas_are_revoked_in_the_middle_of_parts: 2,
             }
+            recipients {
+                areas_of_recipients_are_taken_back: 3,
+                areas_are_mixed_up: 2,
+            }
             handles {
                 lists_mix_transfers_of_several_scopes: 2,
                 handles_are_used_on_another_port: 2,
@@ -229,6 +235,7 @@ macro_rules! for_each_misuse {
             counting {
                 a_barrier_is_forgotten_between_its_halves: 2,
                 a_panic_between_the_halves: 2,
+                teams_come_and_go: 5,
                 a_function_uses_a_counted_barrier: 2,
             }
             tasks {

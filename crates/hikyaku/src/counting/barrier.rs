@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::ni::arrival::{ARRIVALS, COUNT, RELEASES};
+use crate::ni::arrival::{ARRIVALS, COUNT, RELEASES, members_at, words_of};
 use crate::ni::{Awaited, By, Place, Symmetric, Until, Wait, refuse_in_handler};
 use crate::planted::{Bug, planted};
 use std::cell::Cell;
@@ -17,6 +17,8 @@ const PATROL: Duration = Duration::from_millis(200);
 pub struct RawCountingBarrier {
     pub(super) words: Symmetric<u64>,
     manager: usize,
+    /// Those who take part.
+    members: Box<[usize]>,
     /// How often this rank has arrived, and how often it has waited for the others.
     arrived: Cell<u64>,
     passed: Cell<u64>,
@@ -32,9 +34,40 @@ impl RawCountingBarrier {
             // Whoever counts the last arrival has everything at hand.
             job.ni.parties();
         }
-        let words = job.symmetric_for_group(ARRIVALS + job.size())?;
+        let words = job.symmetric_for_group(words_of(job.size()))?;
+        Ok(RawCountingBarrier::over(words, manager, (0..job.size()).collect()))
+    }
+
+    fn over(words: Symmetric<u64>, manager: usize, members: Box<[usize]>) -> RawCountingBarrier {
         let (arrived, passed, missed) = (Cell::new(0), Cell::new(0), Cell::new(None));
-        Ok(RawCountingBarrier { words, manager, arrived, passed, missed })
+        RawCountingBarrier { words, manager, members, arrived, passed, missed }
+    }
+
+    /// A barrier of some ranks, of which the manager is one, as this rank is. All ranks of the job call it together: those with the same
+    /// ranks have a barrier together.
+    pub fn of_some(job: &Job, ranks: &[usize], manager: usize) -> Result<RawCountingBarrier> {
+        job.agree_on_teams(check_team(job, ranks, manager))?;
+        if job.ni.is_near(manager) {
+            job.ni.parties();
+        }
+        let size = job.size();
+        let words = job.symmetric_for_group(words_of(size))?;
+        let barrier = RawCountingBarrier::over(words, manager, ranks.into());
+        let mut team = vec![0; 1 + size.div_ceil(64)];
+        team[0] = ranks.len() as u64;
+        ranks.iter().for_each(|rank| team[1 + rank / 64] |= 1 << (rank % 64));
+        if job.rank() == manager {
+            barrier.words.write(members_at(size), &team);
+        }
+        job.barrier()?;
+        let mut managers = vec![0; team.len()];
+        let pulled = job.pull(barrier.at(members_at(size)), &mut managers);
+        let is_same = pulled.and_then(|()| match managers == team {
+            true => Ok(()),
+            false => Err(Error::Invalid(format!("rank {manager} counts a barrier of other ranks than {ranks:?}"))),
+        });
+        job.agree_on_teams(is_same)?;
+        Ok(barrier)
     }
 
     /// Frees its memory. All ranks call it together.
@@ -49,7 +82,7 @@ impl RawCountingBarrier {
     fn await_releases(&self, job: &Job) -> Result<()> {
         // Afterwards no arrival is on its way, so the count is what it will be.
         job.begin_free(&self.words)?;
-        let complete = job.read_silently(self.at(COUNT))? / job.size() as u64;
+        let complete = job.read_silently(self.at(COUNT))? / self.members.len() as u64;
         let (releases, watch) = job.own_word(self.words.here(RELEASES))?;
         let met = || (releases.load(Ordering::Acquire) >= complete).then_some(());
         job.wait_until(Wait::on(By::Anyone).watch(watch).of(Awaited::Word(Until::AtLeast(complete))), met)
@@ -143,7 +176,7 @@ impl RawCountingBarrier {
 
     /// Whether all have arrived, as the manager's words say. Fails if a rank has ended that has not.
     fn look(&self, job: &Job, number: u64) -> Result<bool> {
-        if job.read_silently(self.at(COUNT))? >= number * job.size() as u64 {
+        if job.read_silently(self.at(COUNT))? >= number * self.members.len() as u64 {
             return Ok(true);
         }
         if job.ni.departures() == 0 {
@@ -151,7 +184,7 @@ impl RawCountingBarrier {
         }
         // One that has died may have said that it is there, and was not counted any more.
         let mut all = true;
-        for rank in 0..job.size() {
+        for rank in self.members.iter().copied() {
             // First: what a rank did before its end counts.
             let end = job.ni.end_of(rank);
             if job.read_silently(self.at(ARRIVALS + rank))? < number {
@@ -176,8 +209,22 @@ impl RawCountingBarrier {
     }
 }
 
-/// A barrier of all ranks that one of them counts, and that has two halves: [`CountingBarrier::post`] says that this rank has arrived, and
-/// [`CountingBarrier::wait`] waits until all have. What a rank does between the two overlaps with the barrier, so who is late holds up
+/// Whether these can be the ranks of a barrier of this one.
+fn check_team(job: &Job, ranks: &[usize], manager: usize) -> Result<()> {
+    ranks.iter().try_for_each(|rank| job.ni.check_rank(*rank))?;
+    let mut sorted = ranks.to_vec();
+    sorted.sort_unstable();
+    if let Some(twice) = sorted.windows(2).find(|two| two[0] == two[1]) {
+        return Err(Error::Invalid(format!("rank {} is named twice", twice[0])));
+    }
+    match [job.rank(), manager].iter().find(|rank| !ranks.contains(rank)) {
+        Some(rank) => Err(Error::Invalid(format!("rank {rank} is none of those that the barrier is of"))),
+        None => Ok(()),
+    }
+}
+
+/// A barrier of all ranks, or of some, that one of them counts, and that has two halves: [`CountingBarrier::post`] says that this rank
+/// has arrived, and [`CountingBarrier::wait`] waits until all have. What a rank does between the two overlaps with the barrier, so who is late holds up
 /// nobody who still has something to do. Others call it a fuzzy or a split-phase barrier.
 ///
 /// ```
@@ -211,6 +258,33 @@ impl Job {
         self.enter(&"counting_barrier");
         Ok(CountingBarrier { job: self, raw: RawCountingBarrier::new(self, manager)? })
     }
+
+    /// Makes barriers of some ranks each, of which `manager`, one of them, counts. All ranks of the job call it together, each with the
+    /// ranks of its own barrier; a rank that needs none names itself alone. Those of a group are the
+    /// [`world_rank`](crate::Group::world_rank)s of its members.
+    ///
+    /// ```
+    /// hikyaku::local(5, |job| {
+    ///     // Odd and even ranks, counted by the first of each.
+    ///     let first = job.rank() % 2;
+    ///     let mine: Vec<usize> = (first..5).step_by(2).collect();
+    ///     let barrier = job.counting_barrier_of(&mine, first)?;
+    ///     for _ in 0..=first {
+    ///         barrier.post()?;
+    ///         barrier.wait()?; // the others are not waited for
+    ///     }
+    ///     barrier.free()
+    /// })
+    /// .unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// On all ranks, if a rank names another twice, not itself or not the manager, or if those of a manager do not name the same ranks.
+    #[track_caller]
+    pub fn counting_barrier_of(&self, ranks: &[usize], manager: usize) -> Result<CountingBarrier<'_>> {
+        self.enter(&"counting_barrier_of");
+        Ok(CountingBarrier { job: self, raw: RawCountingBarrier::of_some(self, ranks, manager)? })
+    }
 }
 
 impl CountingBarrier<'_> {
@@ -219,7 +293,7 @@ impl CountingBarrier<'_> {
         self.raw.post(self.job)
     }
 
-    /// Waits until all ranks have arrived. Fails if this one has not, and if a rank has ended before it has.
+    /// Waits until all its ranks have arrived. Fails if this one has not, and if one has ended before it has.
     #[track_caller]
     pub fn wait(&self) -> Result<()> {
         self.job.enter(&"wait");
@@ -249,7 +323,7 @@ impl CountingBarrier<'_> {
         self.raw.is_complete(self.job)
     }
 
-    /// Frees its memory. All ranks call it together.
+    /// Frees its memory. All ranks of the job call it together.
     #[track_caller]
     pub fn free(self) -> Result<()> {
         self.job.enter(&"free");

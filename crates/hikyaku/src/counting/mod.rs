@@ -8,6 +8,10 @@
 //! tells everybody by a word in each one's own memory, by one packet to each other host (`ni::reach::arrival`). The manager's program does
 //! nothing, and no rank need be in a call for the others to get on.
 //!
+//! **Some ranks.** Barriers of some ranks each are made by all ranks together, so they lie at one place of every heap, and each manager has
+//! the words of its own. Beside the counter it says who takes part: whoever tells the others looks there. Who takes part is nobody's
+//! secret, and what a program writes over it is the wrong ranks being told.
+//!
 //! **Order.** What a rank has pushed is there before it arrives: it waits for that, if for nothing else.
 //!
 //! **The dead.** If the last one dies before it has told everybody, the counter has it all the same: whoever waits looks there from time

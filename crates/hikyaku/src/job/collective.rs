@@ -76,6 +76,7 @@ impl Operation {
                 "endpoints without a port left for them (HIKYAKU_PORTS)".into()
             }
             Operation::Mutex => format!("mutex(manager {argument})"),
+            Operation::Counter if argument == u64::MAX => "counting_barrier_of(some ranks)".into(),
             Operation::Counter => format!("counting_barrier(manager {argument})"),
             Operation::Region => format!("region(home {argument})"),
             Operation::RegionMemory if argument != u64::MAX => {
@@ -252,6 +253,16 @@ impl Job {
         refuse_in_handler()?;
         self.ni.check_rank(self.ni.rank)?;
         self.agree(Operation::Counter, manager as u64, self.ni.check_rank(manager))
+    }
+
+    /// All ranks make barriers of some of them each. `own` is what is wrong with this rank's.
+    pub(crate) fn agree_on_teams(&self, own: Result<()>) -> Result<()> {
+        refuse_in_handler()?;
+        self.ni.check_rank(self.ni.rank)?;
+        self.agree(Operation::Counter, u64::MAX, own).map_err(|error| match error {
+            Error::Refused { rank, .. } => Error::Invalid(format!("rank {rank} has named other ranks for its barrier")),
+            other => other,
+        })
     }
 
     /// All ranks make a region, with the same home.

@@ -88,6 +88,16 @@ impl<'j> Mutex<'j> {
     #[inline]
     #[track_caller]
     pub fn lock(&self) -> Result<MutexGuard<'_>> {
+        match self.raw.take_at_once(self.job) {
+            Some(owner_died) => Ok(self.guard(owner_died)),
+            None => self.lock_in_line(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn lock_in_line(&self) -> Result<MutexGuard<'_>> {
         self.job.enter(&"lock");
         self.raw.take(self.job, None).map(|owner_died| self.guard(owner_died))
     }
@@ -141,6 +151,14 @@ impl<'j> Mutex<'j> {
         self.raw.free(self.job)
     }
 
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn hand_over(&self) -> Result<()> {
+        self.job.enter(&"unlock");
+        self.raw.let_go(self.job, false)
+    }
+
     fn guard(&self, owner_died: bool) -> MutexGuard<'_> {
         MutexGuard { mutex: self, owner_died }
     }
@@ -153,14 +171,28 @@ impl MutexGuard<'_> {
         self.owner_died
     }
 
+    /// The number of this turn. Whoever gets the lock later has a higher one, so it tells what a later owner has written from what an earlier one
+    /// writes late (others call it a fencing token). Turns are counted from 0 and given in the order in which they were asked for; those of
+    /// ranks that have died or given up are left out.
+    ///
+    /// ```
+    /// # hikyaku::local(2, |job| {
+    /// let mutex = job.mutex(0)?;
+    /// let first = mutex.lock()?.turn();
+    /// assert!(mutex.lock()?.turn() > first);
+    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
+    /// ```
+    pub fn turn(&self) -> u64 {
+        self.mutex.raw.turn()
+    }
+
     /// Releases the lock, after everything that this rank has pushed has arrived. Dropping the guard does the same, without telling
     /// of errors.
     #[track_caller]
     pub fn unlock(self) -> Result<()> {
         let mutex = self.mutex;
         std::mem::forget(self);
-        mutex.job.enter(&"unlock");
-        mutex.raw.let_go(mutex.job, false)
+        if mutex.raw.release_at_once(mutex.job, false) { Ok(()) } else { mutex.hand_over() }
     }
 }
 

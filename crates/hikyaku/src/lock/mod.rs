@@ -5,7 +5,8 @@
 //! | file | concept |
 //! |---|---|
 //! | `queue` | the words of a lock: tickets, whose turn it is, who holds which |
-//! | `turn` | taking a ticket, waiting for its turn, giving it up, handing on |
+//! | `line` | taking a ticket, and handing on to whoever has the next |
+//! | `turn` | taking the lock: waiting for a ticket's turn, giving it up, releasing |
 //! | `search` | passing over ranks that are gone |
 //! | `guard` | what the program sees: [`Mutex`], [`MutexGuard`] |
 //!
@@ -13,6 +14,10 @@
 //! there. If it is the ticket's turn, the lock is taken. Otherwise the rank writes its name beside the ticket and waits for a word of
 //! its own memory, so the queue is spread over those who wait. Whoever releases the lock makes it the next ticket's turn, reads who
 //! has that ticket, and tells it. All of that are atomic operations on the manager's memory: its program does nothing.
+//!
+//! **At hand.** Mostly the words are mapped here, nobody has ended, and nobody else wants the lock. Then taking it is one addition, a look and
+//! two stores, releasing it one exchange and a look, in one piece of code without calls (`take_at_once`, `release_at_once`). It makes the same
+//! steps as the other way, which can wait, go to other hosts and be interrupted by the simulator; whatever is unusual goes on there.
 //!
 //! **Nobody is missed.** One side writes its name and then reads whose turn it is; the other says whose turn it is and then reads the
 //! name. So one of them sees the other. Besides, whoever waits looks at the manager's words from time to time, and whenever a rank has
@@ -28,6 +33,7 @@
 //! old place. So no rank ever has two tickets that count.
 
 mod guard;
+mod line;
 mod queue;
 mod search;
 #[cfg(test)]

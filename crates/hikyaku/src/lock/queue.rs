@@ -14,7 +14,6 @@ use super::turn::RawMutex;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::memory::atomic::Atomic;
-use crate::memory::span::Span;
 use crate::ni::Place;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -46,7 +45,13 @@ impl Turn {
 
     /// The next ticket's. A death that nobody knows of yet is told to that one.
     pub fn next(self) -> Turn {
-        Turn::new(self.ticket() + 1, self.owner_died())
+        self.over(self.owner_died())
+    }
+
+    /// The next ticket's, since this one's owner is done, or has died.
+    #[inline(always)]
+    pub fn over(self, died: bool) -> Turn {
+        Turn::new(self.ticket() + 1, died)
     }
 }
 
@@ -140,139 +145,176 @@ pub(super) fn words_of(size: usize) -> usize {
     SLOTS + slots_of(size) + size
 }
 
-/// How a call of this rank reaches what the manager has: each word by itself, or all of them where they are mapped, which is found once.
-#[derive(Clone, Copy)]
-pub(super) struct Desk<'m> {
-    mutex: &'m RawMutex,
-    job: &'m Job,
-    mapped: Option<Span<'m>>,
-    /// Of the slots, which are a power of two.
-    mask: u64,
+/// How a call of this rank reaches the words that the manager has.
+pub(super) trait Words {
+    fn change(&self, index: usize, operation: Atomic) -> Result<u64>;
+    fn read(&self, index: usize) -> Result<u64>;
+    /// Before whatever this rank does next there.
+    fn write(&self, index: usize, value: u64) -> Result<()>;
 }
 
-impl<'m> Desk<'m> {
-    /// Of a lock of this job. In a forked child nothing is mapped: the lock is its parent's.
+/// Words that are mapped here.
+impl Words for &[AtomicU64] {
     #[inline(always)]
-    pub fn of(mutex: &'m RawMutex, job: &'m Job) -> Desk<'m> {
-        let slots = slots_of(mutex.size);
-        let words = mutex.words.at(mutex.manager, 0);
-        Desk { mutex, job, mapped: job.mapped_words(words, SLOTS + slots + mutex.size), mask: slots as u64 - 1 }
+    fn change(&self, index: usize, operation: Atomic) -> Result<u64> {
+        Ok(operation.perform(&self[index]))
     }
 
-    fn place(self, index: usize) -> Place<'m, u64> {
+    #[inline(always)]
+    fn read(&self, index: usize) -> Result<u64> {
+        Ok(self[index].load(Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn write(&self, index: usize, value: u64) -> Result<()> {
+        self[index].store(value, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// Words wherever they are. A simulated rank may be interrupted, or killed, before it comes to any of them.
+#[derive(Clone, Copy)]
+pub(super) struct Anywhere<'m> {
+    mutex: &'m RawMutex,
+    job: &'m Job,
+}
+
+impl<'m> Anywhere<'m> {
+    fn place(&self, index: usize) -> Place<'m, u64> {
         self.mutex.words.at(self.mutex.manager, index)
     }
+}
 
-    /// A word that is mapped here. A simulated rank may be interrupted, or killed, before it comes to it.
-    #[inline(always)]
-    fn word(self, index: usize) -> Option<&'m AtomicU64> {
-        let words = self.mapped?;
-        self.job.ni.look();
-        Some(words.at(8 * index))
+impl Words for Anywhere<'_> {
+    fn change(&self, index: usize, operation: Atomic) -> Result<u64> {
+        self.job.change_silently(self.place(index), operation)
     }
 
+    fn read(&self, index: usize) -> Result<u64> {
+        self.job.read_silently(self.place(index))
+    }
+
+    fn write(&self, index: usize, value: u64) -> Result<()> {
+        self.job.write_silently(self.place(index), value)
+    }
+}
+
+/// What the manager has, for one call of this rank.
+#[derive(Clone, Copy)]
+pub(super) struct Desk<W> {
+    words: W,
+    rank: usize,
+    size: usize,
+}
+
+impl<'m> Desk<&'m [AtomicU64]> {
+    /// Of a lock of this job whose words are mapped here, so that nothing comes between two steps. Not in a forked child: the lock is its
+    /// parent's. Nor in the simulator.
     #[inline(always)]
-    fn change(self, index: usize, operation: Atomic) -> Result<u64> {
-        match self.word(index) {
-            Some(word) => Ok(operation.perform(word)),
-            None => self.job.change_silently(self.place(index), operation),
+    pub fn at_hand(mutex: &'m RawMutex, job: &'m Job) -> Option<Desk<&'m [AtomicU64]>> {
+        if job.ni.environment.is_some() {
+            return None;
         }
+        let words = job.mapped_words(mutex.words.at(mutex.manager, 0), mutex.words.len())?.all()?;
+        (words.len() > SLOTS).then_some(Desk { words, rank: job.rank(), size: mutex.size })
+    }
+}
+
+impl<'m> Desk<Anywhere<'m>> {
+    /// Of a lock of this job.
+    pub fn of(mutex: &'m RawMutex, job: &'m Job) -> Desk<Anywhere<'m>> {
+        Desk { words: Anywhere { mutex, job }, rank: job.rank(), size: mutex.size }
     }
 
-    #[inline(always)]
-    fn read(self, index: usize) -> Result<u64> {
-        match self.word(index) {
-            Some(word) => Ok(word.load(Ordering::SeqCst)),
-            None => self.job.read_silently(self.place(index)),
-        }
+    /// The ticket that nobody has yet.
+    pub fn tail(&self) -> Result<u64> {
+        self.words.read(TAIL)
     }
 
-    #[inline(always)]
-    fn write(self, index: usize, value: u64) -> Result<()> {
-        match self.word(index) {
-            Some(word) => {
-                word.store(value, Ordering::Release);
-                Ok(())
-            }
-            None => self.job.write_silently(self.place(index), value),
-        }
+    /// Who may have this ticket, by what each says of itself.
+    pub fn marked(&self, ticket: u64) -> Result<Vec<usize>> {
+        let mut marks = vec![0; self.size];
+        self.words.job.pull(self.words.place(self.marks()), &mut marks)?;
+        // What is read next is read after them.
+        fence(Ordering::SeqCst);
+        let may_have = |rank: &usize| [Mark::Takes, Mark::Has(ticket)].iter().any(|mark| mark.word() == marks[*rank]);
+        Ok((0..self.size).filter(may_have).collect())
     }
+}
 
+impl<W: Words> Desk<W> {
     /// Where the slot of a ticket is.
     #[inline(always)]
-    fn slot(self, ticket: u64) -> usize {
-        SLOTS + (ticket & self.mask) as usize
+    fn slot(&self, ticket: u64) -> usize {
+        SLOTS + (ticket as usize & (slots_of(self.size) - 1))
     }
 
     #[inline(always)]
-    fn marks(self) -> usize {
-        SLOTS + self.mask as usize + 1
+    fn marks(&self) -> usize {
+        SLOTS + slots_of(self.size)
     }
 
     #[inline(always)]
-    pub fn turn(self) -> Result<Turn> {
-        self.read(HEAD).map(Turn)
+    pub fn turn(&self) -> Result<Turn> {
+        self.words.read(HEAD).map(Turn)
+    }
+
+    /// The turn, if it is that of a ticket.
+    #[inline(always)]
+    pub fn turn_of(&self, ticket: u64) -> Result<Option<Turn>> {
+        let turn = self.turn()?;
+        Ok((turn.ticket() == ticket).then_some(turn))
     }
 
     /// Makes it another's turn, if it still is `from`'s.
     #[inline(always)]
-    pub fn move_turn(self, from: Turn, to: Turn) -> Result<bool> {
-        Ok(self.change(HEAD, Atomic::CompareSwap { old: from.0, new: to.0 })? == from.0)
+    pub fn move_turn(&self, from: Turn, to: Turn) -> Result<bool> {
+        Ok(self.words.change(HEAD, Atomic::CompareSwap { old: from.0, new: to.0 })? == from.0)
     }
 
     /// A new ticket.
     #[inline(always)]
-    pub fn draw(self) -> Result<u64> {
-        self.change(TAIL, Atomic::Add(1))
+    pub fn draw(&self) -> Result<u64> {
+        self.words.change(TAIL, Atomic::Add(1))
     }
 
     /// The ticket `next`, if it is the next one.
     #[inline(always)]
-    pub fn draw_if_next(self, next: u64) -> Result<bool> {
-        Ok(self.change(TAIL, Atomic::CompareSwap { old: next, new: next + 1 })? == next)
-    }
-
-    /// The ticket that nobody has yet.
-    pub fn tail(self) -> Result<u64> {
-        self.read(TAIL)
+    pub fn draw_if_next(&self, next: u64) -> Result<bool> {
+        Ok(self.words.change(TAIL, Atomic::CompareSwap { old: next, new: next + 1 })? == next)
     }
 
     #[inline(always)]
-    pub fn holder(self, ticket: u64) -> Result<Holder> {
-        Holder::read(self.read(self.slot(ticket))?, ticket, self.mutex.size)
+    pub fn holder(&self, ticket: u64) -> Result<Holder> {
+        Holder::read(self.words.read(self.slot(ticket))?, ticket, self.size)
     }
 
     /// Says who has a ticket, before it is asked whose turn it is.
-    pub fn name(self, ticket: u64, holder: Holder) -> Result<()> {
-        self.change(self.slot(ticket), Atomic::Swap(holder.word(ticket))).map(drop)
+    pub fn name(&self, ticket: u64, holder: Holder) -> Result<()> {
+        self.words.change(self.slot(ticket), Atomic::Swap(holder.word(ticket))).map(drop)
+    }
+
+    /// Says that this rank waits with it.
+    pub fn name_waiting(&self, ticket: u64) -> Result<()> {
+        self.name(ticket, Holder::Waits(self.rank))
     }
 
     /// Says who has a ticket whose turn it is.
     #[inline(always)]
-    pub fn name_owner(self, ticket: u64) -> Result<()> {
-        self.write(self.slot(ticket), Holder::Waits(self.job.rank()).word(ticket))
+    pub fn name_owner(&self, ticket: u64) -> Result<()> {
+        self.words.write(self.slot(ticket), Holder::Waits(self.rank).word(ticket))
     }
 
     /// Says that somebody else has it, or in another way, if nothing has changed.
-    pub fn rename(self, ticket: u64, from: Holder, to: Holder) -> Result<bool> {
+    pub fn rename(&self, ticket: u64, from: Holder, to: Holder) -> Result<bool> {
         let (old, new) = (from.word(ticket), to.word(ticket));
-        Ok(self.change(self.slot(ticket), Atomic::CompareSwap { old, new })? == old)
+        Ok(self.words.change(self.slot(ticket), Atomic::CompareSwap { old, new })? == old)
     }
 
     /// Says what this rank has, before whatever it does next at the manager.
     #[inline(always)]
-    pub fn mark(self, mark: Mark) -> Result<()> {
-        self.write(self.marks() + self.job.rank(), mark.word())
-    }
-
-    /// Who may have this ticket, by what each says of itself.
-    pub fn marked(self, ticket: u64) -> Result<Vec<usize>> {
-        let mut marks = vec![0; self.mutex.size];
-        self.job.pull(self.place(self.marks()), &mut marks)?;
-        // What is read next is read after them.
-        fence(Ordering::SeqCst);
-        let may_have = |rank: &usize| [Mark::Takes, Mark::Has(ticket)].iter().any(|mark| mark.word() == marks[*rank]);
-        Ok((0..self.mutex.size).filter(may_have).collect())
+    pub fn mark(&self, mark: Mark) -> Result<()> {
+        self.words.write(self.marks() + self.rank, mark.word())
     }
 }
 

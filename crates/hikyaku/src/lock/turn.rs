@@ -23,18 +23,22 @@ pub struct RawMutex {
     pub(super) words: Symmetric<u64>,
     pub(super) manager: usize,
     pub(super) size: usize,
-    stand: Cell<Stand>,
+    pub(super) stand: Cell<Stand>,
     /// When this rank has last looked around because it could not take the lock.
     patrolled: Cell<Option<Instant>>,
 }
 
 /// How this rank stands to the lock.
 #[derive(Clone, Copy, Debug)]
-enum Stand {
+pub(super) enum Stand {
     Out,
     /// It has a ticket that it does not wait for now, and that may have been passed over.
     Away(u64),
+    /// It has a ticket, and has not named it yet. So it is only inside of a call.
+    Drawn(u64),
     Inside(Turn),
+    /// It has made it this turn, and has told nobody yet. So it is only inside of a call.
+    Passed(Turn),
     /// Its guard was dropped where nothing could be released: it is released before this rank does anything else with the lock. Whether
     /// a panic dropped it.
     Owes(Turn, bool),
@@ -64,7 +68,36 @@ impl RawMutex {
 
     /// Waits for the lock; gives whether an owner before has died with it. Fails with [`Error::Timeout`] after `timeout`.
     pub fn take(&self, job: &Job, timeout: Option<Duration>) -> Result<bool> {
-        self.begin(job)?;
+        let has_drawn = || matches!(self.stand.get(), Stand::Drawn(_));
+        if !has_drawn() {
+            refuse_in_handler()?;
+            // A rank that only locks and unlocks answers others, too.
+            job.initiator.tick();
+            if let Some(owner_died) = self.take_at_once(job) {
+                return Ok(owner_died);
+            }
+        }
+        // One that has drawn a ticket names it first, whatever may be wrong: nobody would pass over it.
+        if !has_drawn() {
+            self.begin(job)?;
+        }
+        self.take_in_line(job, timeout)
+    }
+
+    /// The same where everything is at hand, nobody has the lock, and nothing else is to be done: most often. Else [`RawMutex::take`] does the
+    /// rest. There is no call in here, so it needs no room on the stack: each store would be waited for by the next change of a word.
+    #[inline(always)]
+    pub fn take_at_once(&self, job: &Job) -> Option<bool> {
+        let Stand::Out = self.stand.get() else { return None };
+        if refuse_in_handler().is_err() || job.ni.departures() != 0 || !job.initiator.tick_without_look() {
+            return None;
+        }
+        let turn = self.draw(&Desk::at_hand(self, job)?).ok()??;
+        Some(self.enter(turn))
+    }
+
+    #[inline(never)]
+    fn take_in_line(&self, job: &Job, timeout: Option<Duration>) -> Result<bool> {
         let deadline = timeout.and_then(|timeout| job.ni.now().checked_add(timeout));
         loop {
             let (ticket, at_once) = self.line_up(job).map_err(|error| self.failed(job, error))?;
@@ -93,12 +126,23 @@ impl RawMutex {
         }
     }
 
+    /// The number of the turn that this rank has, or has had last.
+    pub(super) fn turn(&self) -> u64 {
+        match self.stand.get() {
+            Stand::Inside(turn) | Stand::Owes(turn, _) | Stand::Passed(turn) => turn.ticket(),
+            Stand::Away(ticket) | Stand::Drawn(ticket) => ticket,
+            Stand::Out => 0,
+        }
+    }
+
     /// Takes the lock if it is free, and gives whether an owner before has died with it; `None` if it is not.
     pub fn try_take(&self, job: &Job) -> Result<Option<bool>> {
+        refuse_in_handler()?;
+        job.initiator.tick();
         self.begin(job)?;
         if let Stand::Away(_) = self.stand.get() {
             // It still has a place in the queue, which may be the first.
-            return match self.take(job, Some(Duration::ZERO)) {
+            return match self.take_in_line(job, Some(Duration::ZERO)) {
                 Ok(died) => Ok(Some(died)),
                 Err(Error::Timeout { .. }) => Ok(None),
                 Err(error) => Err(error),
@@ -111,8 +155,40 @@ impl RawMutex {
     /// Releases the lock, after everything that was pushed. With `died` the next owner is told that this one has not come to the end
     /// of what it did; so it is if a push has failed.
     pub fn release(&self, job: &Job, died: bool) -> Result<()> {
+        if self.release_at_once(job, died) {
+            return Ok(());
+        }
+        if let Stand::Passed(next) = self.stand.get() {
+            self.stand.set(Stand::Out);
+            let _hold = Hold::enter();
+            return self.hand_on(job, next).map(|()| self.look_after(job)).map_err(|error| self.failed(job, error));
+        }
         refuse_in_handler()?;
         job.ni.check_rank(job.rank())?;
+        self.release_anywhere(job, died)
+    }
+
+    /// The same where everything is at hand and nobody waits. Else [`RawMutex::release`] does the rest.
+    #[inline(always)]
+    pub fn release_at_once(&self, job: &Job, died: bool) -> bool {
+        let Stand::Inside(turn) = self.stand.get() else { return false };
+        if refuse_in_handler().is_err() || job.initiator.has_routed() {
+            return false;
+        }
+        let (Some(desk), next) = (Desk::at_hand(self, job), turn.over(died)) else { return false };
+        match self.pass(&desk, turn, next) {
+            Ok(Some(Holder::Unnamed)) if job.ni.departures() == 0 => self.stand.set(Stand::Out),
+            Ok(Some(_)) => {
+                self.stand.set(Stand::Passed(next));
+                return false;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The same wherever the manager is, and whoever has ended.
+    fn release_anywhere(&self, job: &Job, died: bool) -> Result<()> {
         let Stand::Inside(turn) = self.stand.get() else {
             return Err(Error::Invalid("this rank does not hold the lock".into()));
         };
@@ -122,19 +198,25 @@ impl RawMutex {
             false => Ok(()),
         };
         self.stand.set(Stand::Out);
-        let next = Turn::new(turn.ticket() + 1, died || pushed.is_err());
-        match self.pass(job, turn, next) {
-            Ok(true) => {
-                if job.ni.departures() != 0 {
-                    // Some of those who wait may be gone. If this fails, it is found by those who wait.
-                    let _ = self.look(job, None, false);
-                }
-                pushed
+        let next = turn.over(died || pushed.is_err());
+        let passed = job.initiator.check_peer(self.manager).and_then(|()| self.pass(&Desk::of(self, job), turn, next));
+        let handed = match passed {
+            Ok(Some(holder)) => self.hand_to(job, next, holder),
+            Ok(None) => {
+                let why = "the lock was given to another rank, because this one was taken for dead";
+                return Err(Error::Invalid(why.into()));
             }
-            Ok(false) => {
-                Err(Error::Invalid("the lock was given to another rank, because this one was taken for dead".into()))
-            }
-            Err(error) => Err(self.failed(job, error)),
+            Err(error) => Err(error),
+        };
+        handed.map_err(|error| self.failed(job, error))?;
+        self.look_after(job);
+        pushed
+    }
+
+    /// Some of those who wait may be gone. If this fails, it is found by those who wait.
+    fn look_after(&self, job: &Job) {
+        if job.ni.departures() != 0 {
+            let _ = self.look(job, None, false);
         }
     }
 
@@ -150,9 +232,6 @@ impl RawMutex {
 
     /// Before this rank asks for the lock.
     fn begin(&self, job: &Job) -> Result<()> {
-        refuse_in_handler()?;
-        // A rank that only locks and unlocks answers others, too.
-        job.initiator.tick();
         job.ni.check_rank(job.rank())?;
         if let Stand::Owes(turn, died) = self.stand.get() {
             self.stand.set(Stand::Inside(turn));
@@ -184,62 +263,8 @@ impl RawMutex {
         error.is_end_of_peer() && error.rank() == Some(self.manager)
     }
 
-    /// Takes a ticket, or comes back to the one it has. Gives the turn too, if it is that ticket's.
-    #[inline(always)]
-    fn line_up(&self, job: &Job) -> Result<(u64, Option<Turn>)> {
-        // No panic of a handler comes between: a ticket that nobody knows of would never be handed on.
-        let (_hold, desk) = (Hold::enter(), Desk::of(self, job));
-        let is_turn_of = |ticket| Ok(Some(desk.turn()?).filter(|turn| turn.ticket() == ticket));
-        let (away, waits) = (Holder::GaveUp(job.rank()), Holder::Waits(job.rank()));
-        if let Stand::Away(ticket) = self.stand.get() {
-            desk.mark(Mark::Has(ticket))?;
-            if desk.rename(ticket, away, waits)? || desk.holder(ticket)? == waits {
-                return Ok((ticket, is_turn_of(ticket)?));
-            }
-            // It was passed over.
-            self.stand.set(Stand::Out);
-        }
-        desk.mark(Mark::Takes)?;
-        let ticket = desk.draw()?;
-        self.stand.set(Stand::Away(ticket));
-        let turn = desk.turn()?;
-        if turn.ticket() == ticket {
-            desk.name_owner(ticket)?;
-            desk.mark(Mark::Has(ticket))?;
-            return Ok((ticket, Some(turn)));
-        }
-        desk.name(ticket, waits)?;
-        desk.mark(Mark::Has(ticket))?;
-        Ok((ticket, is_turn_of(ticket)?))
-    }
-
-    fn draw_if_free(&self, job: &Job) -> Result<Option<Turn>> {
-        let (_hold, desk) = (Hold::enter(), Desk::of(self, job));
-        for is_last in [false, true] {
-            desk.mark(Mark::Takes)?;
-            let turn = desk.turn()?;
-            let ticket = turn.ticket();
-            if desk.draw_if_next(ticket)? {
-                self.stand.set(Stand::Away(ticket));
-                desk.name_owner(ticket)?;
-                desk.mark(Mark::Has(ticket))?;
-                return Ok(Some(turn));
-            }
-            desk.mark(Mark::Nothing)?;
-            // It may be that of a rank that is gone.
-            let is_patrol = self.is_patrol_due(job);
-            if is_last || !(is_patrol || job.ni.departures() != 0) {
-                break;
-            }
-            if self.look(job, None, is_patrol)? != Found::Free {
-                break;
-            }
-        }
-        Ok(None)
-    }
-
     /// Whether somebody that tries again and again looks around now.
-    fn is_patrol_due(&self, job: &Job) -> bool {
+    pub(super) fn is_patrol_due(&self, job: &Job) -> bool {
         let now = job.ni.now();
         match self.patrolled.get() {
             Some(last) if now.saturating_duration_since(last) < PATROL => false,
@@ -310,58 +335,6 @@ impl RawMutex {
         }
         desk.mark(Mark::Nothing)?;
         Ok(None)
-    }
-
-    /// Makes it the next one's turn, and tells that one; false if it was made another's before.
-    #[inline(always)]
-    fn pass(&self, job: &Job, turn: Turn, next: Turn) -> Result<bool> {
-        job.initiator.check_peer(self.manager)?;
-        let desk = Desk::of(self, job);
-        if !desk.move_turn(turn, next)? {
-            return Ok(false);
-        }
-        match desk.holder(next.ticket())? {
-            Holder::Unnamed => Ok(true),
-            holder => self.hand_to(job, next, holder).map(|()| true),
-        }
-    }
-
-    /// Tells whoever has the ticket whose turn it is now, and passes over those that were given up.
-    pub(super) fn hand_on(&self, job: &Job, turn: Turn) -> Result<()> {
-        self.hand_to(job, turn, Desk::of(self, job).holder(turn.ticket())?)
-    }
-
-    /// The same, of a ticket whose slot says this.
-    fn hand_to(&self, job: &Job, mut turn: Turn, mut holder: Holder) -> Result<()> {
-        let desk = Desk::of(self, job);
-        for _ in 0..=self.size {
-            let ticket = turn.ticket();
-            let next = match holder {
-                Holder::Unnamed => return Ok(()),
-                Holder::Waits(rank) if rank == job.rank() => return Ok(()),
-                Holder::Waits(rank) => {
-                    // One that is gone is found by those who wait, and one that cannot be told finds out by itself.
-                    if job.ni.departures() == 0 || job.ni.end_of(rank).is_none() {
-                        let _ = self.tell(job, rank, turn);
-                    }
-                    return Ok(());
-                }
-                Holder::GaveUp(_) if planted(Bug::TicketNotPassed) => return Ok(()),
-                Holder::GaveUp(rank) => match desk.rename(ticket, Holder::GaveUp(rank), Holder::Passed)? {
-                    true => turn.next(),
-                    // It has come back.
-                    false => turn,
-                },
-                Holder::Passed => turn.next(),
-            };
-            if next != turn && !desk.move_turn(turn, next)? {
-                // Somebody else does the rest.
-                return Ok(());
-            }
-            turn = next;
-            holder = desk.holder(turn.ticket())?;
-        }
-        Ok(())
     }
 }
 

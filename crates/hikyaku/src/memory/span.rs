@@ -82,6 +82,15 @@ impl<'m> Span<'m> {
         }
     }
 
+    /// All of it as words, as far as whole ones fit; none if they are not aligned.
+    #[inline(always)]
+    pub fn all<T: Shared>(self) -> Option<&'m [T]> {
+        let first = self.start.cast::<T>();
+        // SAFETY: inside what stays mapped for `'m`, and aligned. `T` is made of atomics, so any bytes are valid, and others may write
+        // them.
+        first.is_aligned().then(|| unsafe { std::slice::from_raw_parts(first.as_ptr(), self.bytes / size_of::<T>()) })
+    }
+
     /// Copies `data` to the first bytes.
     ///
     /// # Panics

@@ -142,7 +142,11 @@ pub trait Awaits: sealed::Asks + Sized {
         }
     }
 
-    /// Waits until it has the lock. It stands in no line meanwhile, so ranks that wait by [`Mutex::lock`] come first.
+    /// Waits until it has the lock. It stands in no line meanwhile, so ranks that wait by [`Mutex::lock`] come first, and of futures any may.
+    ///
+    /// A place in the line would be a promise to take the lock when its turn comes, and nobody keeps it for a future: one that was
+    /// forgotten, or whose executor is busy, would hold up all ranks behind it. Who must be served in order waits by [`Mutex::lock`] in
+    /// a thread.
     ///
     /// ```
     /// # hikyaku::local(2, |job| {

@@ -2,6 +2,7 @@
 
 use super::Round;
 use super::bare::{Bare, FRAME, exchange};
+use super::hosts_parts::Parts;
 use super::pair::{LANDINGS, LONG, LONG_ROUND_TRIPS, PAUSE, Pair, REPETITIONS, ROUND_TRIPS};
 use super::sleeper::Sleeper;
 use crate::bench::plan::{Figures, Kind, median};
@@ -30,6 +31,7 @@ pub fn measure(job: &Job) -> Result<Figures> {
         round.note(Kind::HostsLimitTcp, LONG, pair.bare.stream(job, LONG, LONG_ROUND_TRIPS)?);
         round.note(Kind::HostsLimitTrains, LONG, pair.bare.trains(job, &pair.ours.words, LONG, LONG_ROUND_TRIPS)?);
         round.note(Kind::HostsBandwidth, LONG, pair.ours.send_long()?);
+        pair.parts.measure(job, &mut round)?;
         let bare = pair.sleeper.ask(job, &pair.ours.words, LANDINGS, PAUSE)?;
         let ours = pair.ours.landing()?;
         for (times, usual, most) in [
@@ -48,6 +50,7 @@ pub fn measure(job: &Job) -> Result<Figures> {
 /// What the tests use.
 struct Sockets<'a> {
     ours: Pair<'a>,
+    parts: Parts,
     bare: Bare,
     sleeper: Sleeper,
     /// The transport alone, beside that of the job.
@@ -70,7 +73,7 @@ impl<'a> Sockets<'a> {
         let mut addresses = vec![None, None];
         addresses[1 - job.rank()] = Some(peer);
         let transport = bound.start(job.rank(), addresses)?;
-        Ok(Sockets { ours, bare, sleeper, transport, carried: 0 })
+        Ok(Sockets { ours, parts: Parts::new(job)?, bare, sleeper, transport, carried: 0 })
     }
 
     /// Ping-pong of a packet of the transport with a body of 8 bytes: half of the round trip, ns.

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `remote` | pushes, pulls, words, atomic operations, active messages |
 //! | `partial` | parts of a range: stride, bitmap, diff |
+//! | `forms` | the same by pulls, messages and multicasts |
 //! | `indirect` | pointers, chains of commands, paths |
 //! | `lock` | locks |
 //! | `matching` | messages that are matched by keys |
@@ -17,6 +18,7 @@
 //! | `cholesky` | a factorisation by tiles |
 //! | `threads`, `bare_threads` | several threads of two ranks; the same without the library |
 //! | `pair` | two ranks on two hosts |
+//! | `hosts_parts` | parts of a range, and copies, between them |
 //! | `hosts`, `bare`, `trains` | and bare sockets between them; those that carry much |
 //! | `fabric` | and libfabric |
 //! | `turns` | messages there and back |
@@ -29,7 +31,9 @@ mod collective;
 mod effort;
 mod exchange;
 mod fabric;
+mod forms;
 mod hosts;
+mod hosts_parts;
 mod indirect;
 mod lock;
 mod matching;

@@ -4,32 +4,34 @@
 use super::{Effort, Round};
 use crate::bench::limit;
 use crate::bench::plan::Kind;
+use hikyaku::matching::Matching;
 use hikyaku::{Bitmap, Job, Region, Result, Stride, Symmetric, Twin};
 use std::cell::RefCell;
 
 /// The range, in bytes.
 pub const RANGE: usize = 16 << 20;
-const WORDS: usize = RANGE / 8;
+pub(super) const WORDS: usize = RANGE / 8;
 /// One in so many is changed.
-const CHANGED: usize = 100;
+pub(super) const CHANGED: usize = 100;
 const ROUNDS: usize = 4;
 
 pub struct Parts<'a> {
-    job: &'a Job,
-    area: Symmetric<u64>,
+    pub(super) job: &'a Job,
+    pub(super) area: Symmetric<u64>,
     /// What is copied between ranks.
-    from: Symmetric<u64>,
-    marks: Bitmap,
+    pub(super) from: Symmetric<u64>,
+    pub(super) marks: Bitmap,
     region: Region<'a, u64>,
+    pub(super) matching: Matching<'a>,
     buffers: RefCell<Buffers>,
 }
 
 /// What rank 0 works on.
-struct Buffers {
-    own: Vec<u64>,
+pub(super) struct Buffers {
+    pub own: Vec<u64>,
     /// Where plain loops write.
-    into: Vec<u64>,
-    twin: Twin<u64>,
+    pub into: Vec<u64>,
+    pub twin: Twin<u64>,
 }
 
 impl<'a> Parts<'a> {
@@ -42,14 +44,18 @@ impl<'a> Parts<'a> {
         let from = job.symmetric(WORDS)?;
         from.write(0, &own);
         let twin = Twin::of(&own);
-        let region = job.region(1, WORDS)?;
-        Ok(Parts { job, area, from, marks, region, buffers: RefCell::new(Buffers { own, into: vec![0; WORDS], twin }) })
+        let (region, matching) = (job.region(1, WORDS)?, job.matching()?);
+        let buffers = RefCell::new(Buffers { own, into: vec![0; WORDS], twin });
+        Ok(Parts { job, area, from, marks, region, matching, buffers })
     }
 
     /// One repetition of everything.
     pub fn measure(&self, round: &mut Round<'_>) -> Result<()> {
         let (job, area) = (self.job, &self.area);
         let buffers = &mut *self.buffers.borrow_mut();
+        self.pulls(round, buffers)?;
+        self.messages(round, buffers)?;
+        self.multicasts(round, buffers)?;
         let Buffers { own, into, twin } = buffers;
         let second = Stride::new(1, 2, WORDS / 2);
         self.clear()?;
@@ -68,6 +74,8 @@ impl<'a> Parts<'a> {
         );
         self.check(own, |word| self.marks.get(word))?;
         round.note(Kind::PushWhole, RANGE, self.rate(|| job.push(area.at(1, 0), own).and_then(|()| job.flush(1)))?);
+        let half = &own[..WORDS / 2];
+        round.note(Kind::PushPayload, RANGE, self.rate(|| job.push(area.at(1, 0), half).and_then(|()| job.flush(1)))?);
         round.note(
             Kind::CopyBetween,
             RANGE,
@@ -111,13 +119,16 @@ impl<'a> Parts<'a> {
     }
 
     /// GB/s of what rank 0 does some times.
-    fn rate(&self, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+    pub(super) fn rate(&self, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+        self.rate_of_both(|| if self.job.rank() == 0 { work() } else { Ok(()) })
+    }
+
+    /// GB/s of what both ranks do some times.
+    pub(super) fn rate_of_both(&self, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
         let job = self.job;
         job.barrier()?;
         let begin = job.now();
-        if job.rank() == 0 {
-            (0..ROUNDS).try_for_each(|_| work())?;
-        }
+        (0..ROUNDS).try_for_each(|_| work())?;
         let time = (job.now() - begin).as_secs_f64();
         job.barrier()?;
         Ok((RANGE * ROUNDS) as f64 / time / 1e9)
@@ -134,7 +145,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Rank 1 has nothing.
-    fn clear(&self) -> Result<()> {
+    pub(super) fn clear(&self) -> Result<()> {
         if self.job.rank() == 1 {
             self.area.write(0, &vec![0; WORDS]);
         }

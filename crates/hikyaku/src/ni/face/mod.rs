@@ -12,6 +12,7 @@
 //! | `stride`, `bitmap`, `twin` | which elements: blocks at a distance, marked ones, changed ones |
 //! | `parts` | any of those as a value: operations that are started, and that tell of themselves |
 //! | `multicast` | the same for several ranks at once |
+//! | `recipients` | who they are, and what each has |
 //! | `copy` | copies between any two ranks |
 //! | `indirect` | operations through pointers and registers at their target |
 //! | `chain` | commands that say where bytes belong that come through a pointer |
@@ -49,6 +50,7 @@ pub(crate) mod pool;
 pub(crate) mod port;
 pub(crate) mod prepared;
 pub(crate) mod raw;
+pub(crate) mod recipients;
 mod silent;
 pub(crate) mod stride;
 pub(crate) mod symmetric;

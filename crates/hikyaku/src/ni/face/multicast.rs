@@ -1,65 +1,27 @@
 //! Multicast: the same bytes for several ranks.
 //!
 //! Ranks of this host get them by a copy each. To each other host with several of them the bytes travel once: one of the ranks there
-//! writes them for all, since it has the memory of the others mapped.
+//! writes them for all, since it has the memory of the others mapped. That is so for symmetric memory, which is at the same place of every
+//! heap. Areas of single ranks are anywhere, also in private memory, so what goes there goes to each by itself.
 
 use super::partial::{Units, check_local, push_changes, push_changes_at, push_parts};
 use super::parts::{ByteParts, Parts};
 use super::port::Port;
 use super::raw::RawPort;
-use super::symmetric::Symmetric;
+use super::recipients::{Common, Recipients};
 use crate::error::{Error, Result};
 use crate::ni::reach::place::{Place, Reach};
-use crate::ni::state::party::Party;
 use crate::ni::wire::operation::Data;
 use crate::ni::wire::shape::Shape;
 use crate::ni::wire::target::Target;
 use crate::{Bitmap, Stride, Twin};
 use bytemuck::Pod;
 
-/// Ranks that get the same by a multicast. Made once by [`Port::recipients`], and used any number of times.
-#[derive(Clone, Debug)]
-pub struct Recipients {
-    job: u64,
-    ranks: Vec<usize>,
-    near: Vec<usize>,
-    far: Vec<Party>,
-}
-
-impl Recipients {
-    /// The ranks, in the order of their numbers.
-    pub fn ranks(&self) -> &[usize] {
-        &self.ranks
-    }
-}
-
 impl Port {
-    /// Ranks for a multicast, in any order; this rank may be one of them.
+    /// Writes `data` to the elements from `index` on of each recipient's part of a symmetric area, or of areas of theirs
+    /// ([`Port::open_areas`]). `data` may be reused when the call returns. After the next [`Port::sync`] or barrier all of it is there.
     ///
-    /// ```
-    /// # hikyaku::local(4, |job| {
-    /// let odd = job.recipients(&[3, 1])?;
-    /// assert_eq!(odd.ranks(), [1, 3]);
-    /// assert!(job.recipients(&[1, 1]).is_err()); // twice
-    /// # job.barrier() }).unwrap().into_iter().for_each(Result::unwrap);
-    /// ```
-    pub fn recipients(&self, ranks: &[usize]) -> Result<Recipients> {
-        let ni = &self.initiator.ni;
-        let mut ranks = ranks.to_vec();
-        ranks.sort_unstable();
-        if let Some(twice) = ranks.windows(2).find(|two| two[0] == two[1]) {
-            return Err(Error::Invalid(format!("rank {} is named twice", twice[0])));
-        }
-        ranks.iter().try_for_each(|rank| ni.check_rank(*rank))?;
-        let near = ranks.iter().copied().filter(|rank| ni.is_near(*rank)).collect();
-        let far = Party::all(&ni.routes, |rank| ranks.binary_search(&rank).is_ok());
-        Ok(Recipients { job: ni.ground, ranks, near, far })
-    }
-
-    /// Writes `data` to the elements from `index` on of each recipient's part of a symmetric area. `data` may be reused when the call
-    /// returns. After the next [`Port::sync`] or barrier all of it is there.
-    ///
-    /// To another host it travels once, whatever the number of recipients there, and one of them writes for all. So it is not ordered
+    /// To symmetric memory of another host it travels once, whatever the number of recipients there, and one of them writes for all. So it is not ordered
     /// with other pushes and words, which go to each rank by itself; [`Port::multicast_notify`] writes a word after the data.
     ///
     /// ```
@@ -78,9 +40,9 @@ impl Port {
     ///
     /// # Errors
     /// When there are not as many elements, or a rank that would write for others is gone; then some recipients may have the data.
-    pub fn multicast<T: Pod>(&self, to: &Recipients, area: &Symmetric<T>, index: usize, data: &[T]) -> Result<()> {
+    pub fn multicast<T: Pod>(&self, to: &Recipients, area: &impl Common<T>, index: usize, data: &[T]) -> Result<()> {
         // SAFETY: a live slice.
-        unsafe { multicast(self, to, |rank| area.at(rank, index), (data.as_ptr(), data.len()), None) }
+        unsafe { multicast(self, to, |rank| area.part_of(rank, index), (data.as_ptr(), data.len()), None) }
     }
 
     /// [`Port::multicast`], then `value` is written to a word of each recipient: whoever sees the word sees the data.
@@ -104,25 +66,27 @@ impl Port {
     pub fn multicast_notify<T: Pod>(
         &self,
         to: &Recipients,
-        area: &Symmetric<T>,
+        area: &impl Common<T>,
         index: usize,
         data: &[T],
-        (flag, flag_index): (&Symmetric<u64>, usize),
+        (flag, flag_index): (&impl Common<u64>, usize),
         value: u64,
     ) -> Result<()> {
-        let word: Word<'_> = &|rank| Ok(flag.at(rank, flag_index));
+        let word: Word<'_> = &|rank| flag.part_of(rank, flag_index);
         // SAFETY: a live slice.
-        unsafe { multicast(self, to, |rank| area.at(rank, index), (data.as_ptr(), data.len()), Some((word, value))) }
+        unsafe {
+            multicast(self, to, |rank| area.part_of(rank, index), (data.as_ptr(), data.len()), Some((word, value)))
+        }
     }
 
-    /// [`Port::push_stride`] to each recipient's part of a symmetric area, from `index` on. Done when [`Port::multicast`] is.
+    /// [`Port::push_stride`] to each recipient's part of a symmetric area, or of areas, from `index` on. Done when [`Port::multicast`] is.
     ///
     /// # Errors
     /// Those of both.
     pub fn multicast_stride<T: Pod>(
         &self,
         to: &Recipients,
-        area: &Symmetric<T>,
+        area: &impl Common<T>,
         index: usize,
         data: &[T],
         stride: Stride,
@@ -130,14 +94,14 @@ impl Port {
         self.multicast_shaped(to, area, index, data, stride.into(), None)
     }
 
-    /// [`Port::push_bitmap`] to each recipient's part of a symmetric area, from `index` on. Done when [`Port::multicast`] is.
+    /// [`Port::push_bitmap`] to each recipient's part of a symmetric area, or of areas, from `index` on. Done when [`Port::multicast`] is.
     ///
     /// # Errors
     /// Those of both.
     pub fn multicast_bitmap<T: Pod>(
         &self,
         to: &Recipients,
-        area: &Symmetric<T>,
+        area: &impl Common<T>,
         index: usize,
         data: &[T],
         marked: &Bitmap,
@@ -170,33 +134,35 @@ impl Port {
     pub fn multicast_parts_notify<'p, T: Pod>(
         &self,
         to: &Recipients,
-        area: &Symmetric<T>,
+        area: &impl Common<T>,
         index: usize,
         data: &[T],
         parts: impl Into<Parts<'p>>,
-        (flag, flag_index): (&Symmetric<u64>, usize),
+        (flag, flag_index): (&impl Common<u64>, usize),
         value: u64,
     ) -> Result<()> {
-        let word: Word<'_> = &|rank| Ok(flag.at(rank, flag_index));
+        let word: Word<'_> = &|rank| flag.part_of(rank, flag_index);
         self.multicast_shaped(to, area, index, data, parts.into(), Some((word, value)))
     }
 
     fn multicast_shaped<T: Pod>(
         &self,
         to: &Recipients,
-        area: &Symmetric<T>,
+        area: &impl Common<T>,
         index: usize,
         data: &[T],
         parts: Parts<'_>,
         word: Option<(Word<'_>, u64)>,
     ) -> Result<()> {
         let (shape, span) = parts.checked_shape(data)?;
-        let at = |rank| area.at(rank, index);
+        let at = |rank| area.part_of(rank, index);
         // SAFETY: all parts are in a live slice.
-        then_word(self, to, at, word, || unsafe { multicast_parts(self, to, at, span, &shape, data.as_ptr().cast()) })
+        then_word(self, to, at, word, |for_others| unsafe {
+            multicast_parts(self, to, at, (span, for_others), &shape, data.as_ptr().cast())
+        })
     }
 
-    /// [`Port::push_diff`] to each recipient's part of a symmetric area, from `index` on: those elements of `data` that differ from its
+    /// [`Port::push_diff`] to each recipient's part of a symmetric area, or of areas, from `index` on: those elements of `data` that differ from its
     /// twin; how many they were. Done when [`Port::multicast`] is.
     ///
     /// ```
@@ -220,7 +186,7 @@ impl Port {
     pub fn multicast_diff<T: Pod>(
         &self,
         to: &Recipients,
-        area: &Symmetric<T>,
+        area: &impl Common<T>,
         index: usize,
         data: &[T],
         twin: &mut Twin<T>,
@@ -237,21 +203,21 @@ impl Port {
     pub fn multicast_diff_notify<T: Pod>(
         &self,
         to: &Recipients,
-        area: &Symmetric<T>,
+        area: &impl Common<T>,
         index: usize,
         data: &[T],
         twin: &mut Twin<T>,
-        (flag, flag_index): (&Symmetric<u64>, usize),
+        (flag, flag_index): (&impl Common<u64>, usize),
         value: u64,
     ) -> Result<usize> {
-        let word: Word<'_> = &|rank| Ok(flag.at(rank, flag_index));
+        let word: Word<'_> = &|rank| flag.part_of(rank, flag_index);
         self.multicast_changes(to, area, index, data, twin, Some((word, value)))
     }
 
     fn multicast_changes<T: Pod>(
         &self,
         to: &Recipients,
-        area: &Symmetric<T>,
+        area: &impl Common<T>,
         index: usize,
         data: &[T],
         twin: &mut Twin<T>,
@@ -262,15 +228,13 @@ impl Port {
         if unit == 0 {
             return Ok(0);
         }
-        // Any element begins at a byte.
-        let first = area.at(self.rank(), index).cast::<u8>()?;
-        let at = |rank| Place { rank, ..first };
+        let at = |rank| area.part_of(rank, index)?.cast::<u8>();
         check(self, to, &at, size_of_val(data))?;
-        then_word(self, to, at, word, || {
+        then_word(self, to, at, word, |for_others| {
             push_changes(data, twin, |offset, now, shape| {
-                let at = |rank| at(rank).plus(offset);
+                let at = |rank| Ok(at(rank)?.plus(offset));
                 // SAFETY: all units are in a live slice.
-                unsafe { multicast_parts(self, to, at, now.len(), shape, now.as_ptr()) }
+                unsafe { multicast_parts(self, to, at, (now.len(), for_others), shape, now.as_ptr()) }
             })
         })
     }
@@ -281,7 +245,7 @@ impl Port {
     pub(crate) fn multicast_units(
         &self,
         to: &Recipients,
-        area: (&Symmetric<u8>, usize),
+        area: (&dyn Common<u8>, usize),
         data: &[u8],
         marked: Units<'_>,
     ) -> Result<()> {
@@ -292,7 +256,7 @@ impl Port {
 }
 
 /// A word of each recipient: its area, its offset, and the value it gets.
-pub type RawWord<'a> = Option<(&'a Symmetric<u8>, usize, u64)>;
+pub type RawWord<'a> = Option<(&'a dyn Common<u8>, usize, u64)>;
 
 /// Multicasts of local memory that no slice can stand for, since peers may change it meanwhile. All lengths are in bytes.
 pub trait RawMulticast: sealed::Sealed {
@@ -303,7 +267,7 @@ pub trait RawMulticast: sealed::Sealed {
     unsafe fn multicast_from(
         &self,
         to: &Recipients,
-        area: (&Symmetric<u8>, usize),
+        area: (&dyn Common<u8>, usize),
         data: *const u8,
         bytes: usize,
         word: RawWord<'_>,
@@ -316,7 +280,7 @@ pub trait RawMulticast: sealed::Sealed {
     unsafe fn multicast_parts_from(
         &self,
         to: &Recipients,
-        area: (&Symmetric<u8>, usize),
+        area: (&dyn Common<u8>, usize),
         data: *const u8,
         parts: ByteParts<'_>,
         word: RawWord<'_>,
@@ -330,7 +294,7 @@ pub trait RawMulticast: sealed::Sealed {
     unsafe fn multicast_diff_from(
         &self,
         to: &Recipients,
-        area: (&Symmetric<u8>, usize),
+        area: (&dyn Common<u8>, usize),
         data: *const u8,
         twin: &mut [u8],
         unit: usize,
@@ -347,51 +311,53 @@ impl RawMulticast for Port {
     unsafe fn multicast_from(
         &self,
         to: &Recipients,
-        (area, offset): (&Symmetric<u8>, usize),
+        (area, offset): (&dyn Common<u8>, usize),
         data: *const u8,
         bytes: usize,
         word: RawWord<'_>,
     ) -> Result<()> {
         with_word(word, |word| {
             // SAFETY: the caller's promise.
-            unsafe { multicast(self, to, |rank| area.at(rank, offset), (data, bytes), word) }
+            unsafe { multicast(self, to, |rank| area.part_of(rank, offset), (data, bytes), word) }
         })
     }
 
     unsafe fn multicast_parts_from(
         &self,
         to: &Recipients,
-        (area, offset): (&Symmetric<u8>, usize),
+        (area, offset): (&dyn Common<u8>, usize),
         data: *const u8,
         parts: ByteParts<'_>,
         word: RawWord<'_>,
     ) -> Result<()> {
         let (shape, bytes) = parts.shape()?;
-        let at = |rank| area.at(rank, offset);
+        let at = |rank| area.part_of(rank, offset);
         with_word(word, |word| {
             // SAFETY: the caller's promise.
-            then_word(self, to, at, word, || unsafe { multicast_parts(self, to, at, bytes, &shape, data) })
+            then_word(self, to, at, word, |for_others| unsafe {
+                multicast_parts(self, to, at, (bytes, for_others), &shape, data)
+            })
         })
     }
 
     unsafe fn multicast_diff_from(
         &self,
         to: &Recipients,
-        (area, offset): (&Symmetric<u8>, usize),
+        (area, offset): (&dyn Common<u8>, usize),
         data: *const u8,
         twin: &mut [u8],
         unit: usize,
         word: RawWord<'_>,
     ) -> Result<usize> {
-        let at = |rank| area.at(rank, offset);
+        let at = |rank| area.part_of(rank, offset);
         check(self, to, &at, twin.len())?;
         with_word(word, |word| {
-            then_word(self, to, at, word, || {
+            then_word(self, to, at, word, |for_others| {
                 // SAFETY: the caller's promise; what is pushed is in a live slice.
                 unsafe {
                     push_changes_at(data, twin, unit, |skipped, now, shape| {
-                        let at = |rank| area.at(rank, offset + skipped);
-                        multicast_parts(self, to, at, now.len(), shape, now.as_ptr())
+                        let at = |rank| area.part_of(rank, offset + skipped);
+                        multicast_parts(self, to, at, (now.len(), for_others), shape, now.as_ptr())
                     })
                 }
             })
@@ -402,24 +368,25 @@ impl RawMulticast for Port {
 /// Goes on with a word that was given by its bytes.
 fn with_word<R>(word: RawWord<'_>, go: impl FnOnce(Option<(Word<'_>, u64)>) -> R) -> R {
     match word {
-        Some((flag, offset, value)) => go(Some((&|rank| flag.at(rank, offset).cast(), value))),
+        Some((flag, offset, value)) => go(Some((&|rank| flag.part_of(rank, offset)?.cast(), value))),
         None => go(None),
     }
 }
 
-/// Has `write` write to all recipients, then writes the word of each, if there is one, by whoever has written there.
+/// Has `write` write to all recipients, then writes the word of each, if there is one, by whoever has written there. `write` is told whether
+/// one may write for others.
 fn then_word<'a, T: Pod, R>(
     port: &Port,
     to: &Recipients,
-    at: impl Fn(usize) -> Place<'a, T>,
+    at: impl Fn(usize) -> Result<Place<'a, T>>,
     word: Option<(Word<'_>, u64)>,
-    write: impl FnOnce() -> Result<R>,
+    write: impl FnOnce(bool) -> Result<R>,
 ) -> Result<R> {
-    let Some((place, value)) = word else { return write() };
+    let Some((place, value)) = word else { return write(true) };
     // Before anything is written.
-    check_word(port, to, place)?;
+    check(port, to, &place, 1)?;
     let departures = port.initiator.ni.departures();
-    let written = write()?;
+    let written = write(are_alike(to, &place)?)?;
     if port.initiator.ni.departures() != departures {
         // Another rank may write for a host from now on. What went to the one before it and was lost is an error here.
         port.sync()?;
@@ -430,31 +397,33 @@ fn then_word<'a, T: Pod, R>(
     Ok(written)
 }
 
-/// Words are alike on all ranks, so it is enough to look at one.
-fn check_word(port: &Port, to: &Recipients, word: Word<'_>) -> Result<()> {
-    to.ranks.first().map_or(Ok(()), |rank| port.initiator.ni.resolve(word(*rank)?, 1).map(drop))
-}
-
 /// A word of each rank.
 type Word<'a> = &'a dyn Fn(usize) -> Result<Place<'a, u64>>;
+
+/// Whether places are the same in every heap: all of them are, or none.
+fn are_alike<'a, T>(to: &Recipients, at: &impl Fn(usize) -> Result<Place<'a, T>>) -> Result<bool> {
+    to.ranks.first().map_or(Ok(true), |rank| Ok(at(*rank)?.is_symmetric()))
+}
 
 /// # Safety
 /// As many elements can be read from an address on; peers may change them meanwhile.
 unsafe fn multicast<'a, T: Pod>(
     port: &Port,
     to: &Recipients,
-    at: impl Fn(usize) -> Place<'a, T>,
+    at: impl Fn(usize) -> Result<Place<'a, T>>,
     (data, len): (*const T, usize),
     word: Option<(Word<'_>, u64)>,
 ) -> Result<()> {
+    let mut for_others = true;
     if let Some((word, _)) = word {
-        check_word(port, to, word)?;
+        check(port, to, &word, 1)?;
+        for_others = are_alike(to, &word)?;
     }
     for_all(
         port,
         to,
         at,
-        len,
+        (len, for_others),
         |place| match word {
             // SAFETY: the caller's promise.
             None => unsafe { port.push_from(place, data, len) },
@@ -478,8 +447,8 @@ unsafe fn multicast<'a, T: Pod>(
 unsafe fn multicast_parts<'a, T: Pod>(
     port: &Port,
     to: &Recipients,
-    at: impl Fn(usize) -> Place<'a, T>,
-    count: usize,
+    at: impl Fn(usize) -> Result<Place<'a, T>>,
+    (count, for_others): (usize, bool),
     shape: &Shape<'_>,
     data: *const u8,
 ) -> Result<()> {
@@ -487,7 +456,7 @@ unsafe fn multicast_parts<'a, T: Pod>(
         port,
         to,
         at,
-        count,
+        (count, for_others),
         // SAFETY: the caller's promise.
         |place| unsafe { push_parts(port, place, count, shape, data) },
         // SAFETY: as above.
@@ -495,21 +464,29 @@ unsafe fn multicast_parts<'a, T: Pod>(
     )
 }
 
-/// Before anything is written. Places are alike on all ranks, so it is enough to look at one.
-fn check<'a, T>(port: &Port, to: &Recipients, at: &impl Fn(usize) -> Place<'a, T>, count: usize) -> Result<()> {
+/// Before anything is written. Places of symmetric memory are alike on all ranks, so it is enough to look at one.
+fn check<'a, T>(port: &Port, to: &Recipients, at: &impl Fn(usize) -> Result<Place<'a, T>>, count: usize) -> Result<()> {
     let ni = &port.initiator.ni;
     if to.job != ni.ground {
         return Err(Error::ForeignArea);
     }
-    to.ranks.first().map_or(Ok(()), |rank| ni.resolve(at(*rank), count).map(drop))
+    for rank in &to.ranks {
+        let place = at(*rank)?;
+        ni.resolve(place, count)?;
+        if place.is_symmetric() {
+            break;
+        }
+    }
+    Ok(())
 }
 
-/// Does `near` for each recipient of this host and `far` for each party of another: the target is in the heaps of all its ranks.
+/// Does `far` for each party of another host, if the target is in the heaps of all its ranks, and may be written by one for all; else `near`
+/// for each of them, as for each recipient of this host.
 fn for_all<'a, T>(
     port: &Port,
     to: &Recipients,
-    at: impl Fn(usize) -> Place<'a, T>,
-    count: usize,
+    at: impl Fn(usize) -> Result<Place<'a, T>>,
+    (count, for_others): (usize, bool),
     near: impl Fn(Place<'a, T>) -> Result<()>,
     far: impl Fn(Target) -> Result<()>,
 ) -> Result<()> {
@@ -518,12 +495,17 @@ fn for_all<'a, T>(
     // Those that take longer first.
     for party in &to.far {
         by.tick();
-        let Reach::Far(target) = by.ni.resolve(at(by.ni.writer_of(party)), count)? else { unreachable!("a far rank") };
+        let place = at(by.ni.writer_of(party))?;
+        if !for_others || !place.is_symmetric() {
+            party.ranks.iter().try_for_each(|rank| near(at(*rank)?))?;
+            continue;
+        }
+        let Reach::Far(target) = by.ni.resolve(place, count)? else { unreachable!("a far rank") };
         let target = match party.ranks.len() {
             1 => target,
             _ => target.of_several(party.locals).ok_or_else(|| Error::Invalid("too many ranks on a host".into()))?,
         };
         far(target)?;
     }
-    to.near.iter().try_for_each(|rank| near(at(*rank)))
+    to.near.iter().try_for_each(|rank| near(at(*rank)?))
 }

@@ -82,7 +82,7 @@ impl Port {
         let at = Target::in_heap(manager, words.start);
         let Some(roll) = ni.roll(&at) else { return by.arrive(at, number) };
         self.pause();
-        if roll.count(ni.rank, number, || self.pause()) {
+        if roll.count_own(ni.rank, number, || self.pause()) {
             let tell = |operation: &Operation<'_>| {
                 self.pause();
                 // No handler runs meanwhile, whose panic could keep this rank from telling the rest.
@@ -91,7 +91,7 @@ impl Port {
                     ni.relax();
                 }
             };
-            ni.release(at.offset, || self.pause(), tell);
+            ni.release(&roll, at.offset, || self.pause(), tell);
         }
         Ok(())
     }

@@ -29,6 +29,16 @@ pub(crate) const COUNT: usize = 8;
 /// At the manager, from here on: how often each rank has arrived.
 pub(crate) const ARRIVALS: usize = COUNT + 1;
 
+/// At the manager, where not all ranks take part: how many do, and from the next word on a bit for each of them.
+pub(crate) fn members_at(size: usize) -> usize {
+    ARRIVALS + size
+}
+
+/// How many words each rank has for a barrier.
+pub(crate) fn words_of(size: usize) -> usize {
+    members_at(size) + 1 + size.div_ceil(64)
+}
+
 /// The words of a barrier at its manager, mapped here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Roll<'m> {
@@ -41,18 +51,39 @@ impl Roll<'_> {
         self.words.at(index * 8)
     }
 
-    /// A rank has come for the `number`th time; whether it is the last. `between` the two steps it may die.
-    pub fn count(&self, rank: usize, number: u64, between: impl FnOnce()) -> bool {
+    /// A far rank has come for the `number`th time; whether it is the last. Once, however often it says so.
+    pub fn count(&self, rank: usize, number: u64) -> bool {
+        self.word(ARRIVALS + rank).fetch_max(number, Ordering::AcqRel) < number && self.count_one()
+    }
+
+    /// This rank has come for the `number`th time; whether it is the last. `between` the two steps it may die.
+    pub fn count_own(&self, rank: usize, number: u64, between: impl FnOnce()) -> bool {
         let arrivals = self.word(ARRIVALS + rank);
-        // A maximum begins by reading: the line would come for that, and once more for the change.
+        // The line would come for the load, and once more for the store.
         copy::expect_write(arrivals.as_ptr().cast(), 8);
-        // Before it is counted: whoever leaves afterwards has arrived, as anybody can see. And once, however often it says so.
-        if arrivals.fetch_max(number, Ordering::AcqRel) >= number {
+        if arrivals.load(Ordering::Relaxed) >= number {
             return false;
         }
+        // Nobody else writes there. And before it is counted: whoever leaves afterwards has arrived, as anybody can see.
+        arrivals.store(number, Ordering::Release);
         between();
+        self.count_one()
+    }
+
+    fn count_one(&self) -> bool {
         let counted = self.word(COUNT).fetch_add(1, Ordering::SeqCst).wrapping_add(1);
-        counted.wrapping_add(planted(Bug::ArrivalsMiscounted).into()).is_multiple_of(self.size as u64)
+        let members = self.members().unwrap_or(self.size as u64);
+        counted.wrapping_add(planted(Bug::ArrivalsMiscounted).into()).is_multiple_of(members)
+    }
+
+    /// How many take part; none if all do.
+    fn members(&self) -> Option<u64> {
+        Some(self.word(members_at(self.size)).load(Ordering::Relaxed)).filter(|members| *members != 0)
+    }
+
+    /// Whether a rank takes part, if not all do.
+    fn has(&self, rank: usize) -> bool {
+        self.word(members_at(self.size) + 1 + rank / 64).load(Ordering::Relaxed) >> (rank % 64) & 1 != 0
     }
 }
 
@@ -71,16 +102,28 @@ impl Base {
     /// The words of a barrier, if they can be there and are mapped here.
     pub(crate) fn roll(&self, at: &Target) -> Option<Roll<'_>> {
         let (is_common, size) = (at.is_heap() && self.is_near(at.rank), self.routes.size());
-        let words = is_common.then(|| self.near_span(at.rank, at.offset, 8 * (ARRIVALS + size) as u64)).flatten()?;
+        let words = is_common.then(|| self.near_span(at.rank, at.offset, 8 * words_of(size) as u64)).flatten()?;
         words.start().addr().is_multiple_of(8).then_some(Roll { words, size })
     }
 
-    /// Tells all ranks that all have come to a barrier whose words are at this offset of every heap: `tell` sends an operation to another
+    /// Tells all who take part that all have come to a barrier whose words are at this offset of every heap: `tell` sends an operation to another
     /// host. Those that take longer come first. `between` two steps the rank may die.
-    pub(crate) fn release(&self, offset: u64, between: impl Fn(), mut tell: impl FnMut(&Operation<'_>)) {
+    pub(crate) fn release(
+        &self,
+        roll: &Roll<'_>,
+        offset: u64,
+        between: impl Fn(),
+        mut tell: impl FnMut(&Operation<'_>),
+    ) {
         let then = offset + 8 * RELEASES as u64;
+        let are_all = roll.members().is_none();
         if self.spans_hosts() {
-            for party in &*self.parties() {
+            let parties = match are_all {
+                true => self.parties(),
+                // Never more of them than of all ranks.
+                false => Party::all(&self.routes, |rank| roll.has(rank)).into(),
+            };
+            for party in &*parties {
                 let one = Target::in_heap(self.writer_of(party), then as usize);
                 let several = if party.ranks.len() > 1 { one.of_several(party.locals) } else { None };
                 let act = Act::PushAdd { data: Data::EMPTY, then, amount: 1 };
@@ -88,7 +131,7 @@ impl Base {
             }
         }
         let words = || {
-            let near = self.routes.near().iter();
+            let near = self.routes.near().iter().filter(|rank| are_all || roll.has(**rank));
             near.filter_map(|rank| Some((*rank, self.near_span(*rank, then, 8)?.at::<AtomicU64>(0))))
         };
         // Lines that others poll come at the same time, and not one after the other.

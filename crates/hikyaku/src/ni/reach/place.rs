@@ -79,6 +79,11 @@ impl<T> Place<'_, T> {
         self.rank
     }
 
+    /// Whether it is in memory that every rank has alike.
+    pub(crate) fn is_symmetric(&self) -> bool {
+        matches!(self.ground, Ground::Symmetric { .. })
+    }
+
     /// The index of the element.
     pub fn index(&self) -> usize {
         self.index

@@ -53,7 +53,7 @@ pub(super) fn serve(ni: &Base, outbox: &mut Outbox, source: usize, packet: &Pack
     }
 }
 
-/// Tells all ranks that all have come to a barrier, whose words are in bounds at this offset. It never waits: there is room to keep what
+/// Tells all who take part that all have come to a barrier, whose words are in bounds at this offset. It never waits: there is room to keep what
 /// cannot be sent now, as was asked before.
 fn release(ni: &Base, outbox: &mut Outbox, offset: u64) {
     let tell = |operation: &Operation<'_>| {
@@ -62,7 +62,9 @@ fn release(ni: &Base, outbox: &mut Outbox, offset: u64) {
             let _ = outbox.send_on(ni, operation, token::QUIET);
         }
     };
-    ni.release(offset, || {}, tell);
+    if let Some(roll) = ni.roll(&Target::in_heap(ni.rank, offset as usize)) {
+        ni.release(&roll, offset, || {}, tell);
+    }
 }
 
 /// Words, and bytes that can be read as long as the guard is held and what was packed is left alone.
@@ -88,7 +90,7 @@ fn perform<'a>(
         Act::Arrive { number } => {
             // Who shares memory with the manager counts by itself, and what follows goes to far ranks too.
             let roll = ni.roll(at).filter(|_| !ni.is_near(source)).ok_or(Refusal::OutOfBounds)?;
-            let is_last = roll.count(source, *number, || ());
+            let is_last = roll.count(source, *number);
             Ok(([if is_last { LAST } else { 0 }, 0, 0, 0, 0, 0], Data::EMPTY))
         }
         Act::Pin { .. } => {

@@ -82,6 +82,16 @@ impl Initiator {
         }
     }
 
+    /// Likewise, as long as no look for messages is due; then it is not counted.
+    #[inline(always)]
+    pub fn tick_without_look(&self) -> bool {
+        let ops = self.idle_ops.get() + 1;
+        if ops < IDLE_OPS_MAX {
+            self.idle_ops.set(ops);
+        }
+        ops < IDLE_OPS_MAX
+    }
+
     /// Out of line, so that the operations stay short.
     #[cold]
     #[inline(never)]
