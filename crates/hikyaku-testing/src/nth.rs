@@ -33,11 +33,15 @@ macro_rules! calls {
 
 /// The calls by which a job takes something of the machine, or prepares what it has taken.
 pub const CALLS: &[Call] = calls! {
+    "accept4" SYS_accept4 EMFILE,
     "clone" SYS_clone EAGAIN,
     "clone3" SYS_clone3 EAGAIN,
+    "connect" SYS_connect ENOMEM,
     #[cfg(target_arch = "x86_64")]
     "dup2" SYS_dup2 EMFILE,
     "dup3" SYS_dup3 EMFILE,
+    "epoll_create1" SYS_epoll_create1 EMFILE,
+    "epoll_ctl" SYS_epoll_ctl ENOMEM,
     "eventfd2" SYS_eventfd2 EMFILE,
     "fallocate" SYS_fallocate ENOSPC,
     "fcntl" SYS_fcntl ENOMEM,
@@ -61,9 +65,13 @@ pub const CALLS: &[Call] = calls! {
     "recvmsg" SYS_recvmsg EMFILE,
     "sched_getaffinity" SYS_sched_getaffinity ENOMEM,
     "sched_setaffinity" SYS_sched_setaffinity ENOMEM,
+    "sendmmsg" SYS_sendmmsg ENOBUFS,
     "sendmsg" SYS_sendmsg ENOBUFS,
+    "sendto" SYS_sendto ENOBUFS,
     "signalfd4" SYS_signalfd4 EMFILE,
+    "socket" SYS_socket EMFILE,
     "socketpair" SYS_socketpair EMFILE,
+    "timerfd_create" SYS_timerfd_create EMFILE,
 };
 
 /// The call of that name.

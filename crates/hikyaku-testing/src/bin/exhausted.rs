@@ -12,6 +12,7 @@ use hikyaku_testing::nth::{self, Call, Counted};
 use std::time::Duration;
 
 fn main() {
+    hikyaku_ofi::install();
     let arguments: Vec<String> = std::env::args().collect();
     let words: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
     match words[..] {
