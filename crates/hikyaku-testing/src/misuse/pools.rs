@@ -15,7 +15,7 @@ pub fn a_lent_port_is_forgotten(job: &Job) {
         expect_error!(pool.take(), Error::NoPort { .. });
     }
     let add = || pool.take().unwrap().fetch_add(total.at(0, 0), 1).unwrap();
-    beside(job, (0..10).map(|_| || drop(add())), || {});
+    beside(job, (0..10).map(|_| || assert!(add() < 40)), || {});
     std::mem::forget(pool.take().unwrap());
     expect_error!(pool.take(), Error::NoPort { .. });
     assert!(pool.try_take().is_none());
@@ -71,7 +71,9 @@ pub fn a_handler_asks_for_a_port(job: &Job) {
     job.send(other(job), 1, 0, [0; 6], &[]).unwrap();
     job.wait(words.here(0), Until::Equal(1)).unwrap();
     job.barrier().unwrap();
+    // Everybody has it before the first message.
     let lent = pool.take().unwrap();
+    job.barrier().unwrap();
     lent.send(other(job), 1, 0, [0; 6], &[]).unwrap();
     lent.wait(words.here(1), Until::Equal(1)).unwrap();
     drop(lent);
@@ -116,7 +118,7 @@ pub fn a_pool_outlives_its_job(job: &Job) {
 /// Of nothing, of ports of several jobs, of more than there can be.
 pub fn pools_are_made_up(job: &Job) {
     let nobody = PortPool::new(Vec::new()).unwrap();
-    assert!(nobody.is_empty() && nobody.len() == 0 && nobody.try_take().is_none());
+    assert!(nobody.is_empty() && nobody.try_take().is_none());
     expect_error!(nobody.take(), Error::NoPort { .. });
     expect_error!(job.pool(1000), Error::NoPort { .. });
     let theirs = || hikyaku::local(1, |inner| inner.open().unwrap()).unwrap().remove(0);
@@ -138,7 +140,7 @@ pub fn a_lent_port_is_used_while_its_thread_waits(job: &Job) {
     let waiting = pool.take().unwrap();
     let peer = other(job);
     let tell = || pool.take().unwrap().fetch_add(words.at(peer, 0), 1).unwrap();
-    let wait = || drop(waiting.wait_from(By::Rank(other(job)), words.here(0), Until::Equal(50)).unwrap());
-    beside(job, (0..50).map(|_| || drop(tell())), wait);
+    let wait = || assert_eq!(waiting.wait_from(By::Rank(peer), words.here(0), Until::Equal(50)).unwrap(), 50);
+    beside(job, (0..50).map(|_| || assert!(tell() < 50)), wait);
     job.barrier().unwrap();
 }

@@ -372,11 +372,20 @@ impl Base {
         }
     }
 
-    /// How a wait of this rank goes: by how many threads it has now.
+    /// Whether this rank has more threads than cores now.
     #[inline(always)]
-    pub fn pace(&self) -> Pace {
-        let threads = self.mine().life.ports.load(Ordering::Relaxed).count_ones();
-        if threads > self.cores { self.packed_pace } else { self.pace }
+    pub fn is_packed(&self) -> bool {
+        self.mine().life.ports.load(Ordering::Relaxed).count_ones() > self.cores
+    }
+
+    /// How a wait of this rank goes.
+    #[inline(always)]
+    pub fn pace(&self, is_long: bool) -> Pace {
+        match (self.is_packed(), is_long) {
+            (false, _) => self.pace,
+            (true, false) => self.packed_pace,
+            (true, true) => self.packed_pace.without_spin(),
+        }
     }
 
     /// Nobody works with this port: whoever watches the job does not wonder what it does.

@@ -9,9 +9,10 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// As long as ours spin: where all threads have a core, and where they share them.
+/// As long as ours spin: where all threads have a core, and where they share them. Then nobody spins for an answer of so many bytes.
 const SPIN: Duration = Duration::from_micros(100);
 const SPIN_SHARED: Duration = Duration::from_micros(3);
+const LONG: usize = 16 << 10;
 /// Looks between two looks at the clock.
 const LOOKS: u32 = 32;
 
@@ -30,7 +31,7 @@ pub struct Bare<'w> {
     here: Vec<[&'w AtomicU64; 2]>,
     there: Vec<[&'w AtomicU64; 2]>,
     data: Mapped<'w>,
-    spin: Duration,
+    is_shared: bool,
 }
 
 impl<'w> Bare<'w> {
@@ -46,8 +47,7 @@ impl<'w> Bare<'w> {
         let word = |rank, line: usize, at| worker.mapped_word(lines.at(rank, first + line * LINE + at));
         let line = |rank, line| Ok([word(rank, line, 0)?, word(rank, line, 1)?]);
         let of = |rank| (0..=messages).map(|at| line(rank, at)).collect::<Result<Vec<_>>>();
-        let spin = if is_shared { SPIN_SHARED } else { SPIN };
-        Ok(Bare { here: of(worker.rank())?, there: of(1 - worker.rank())?, data, spin })
+        Ok(Bare { here: of(worker.rank())?, there: of(1 - worker.rank())?, data, is_shared })
     }
 
     /// Writes a message to the other rank's memory, then its flag.
@@ -64,24 +64,29 @@ impl<'w> Bare<'w> {
     /// Waits for a flag, then reads the message.
     pub fn take(&self, line: usize, round: u32, into: &mut [u32]) {
         let [flag, data] = self.here[line];
-        self.wait(flag, round.into());
+        let spin = match self.is_shared {
+            true if size_of_val(into) >= LONG => Duration::ZERO,
+            true => SPIN_SHARED,
+            false => SPIN,
+        };
+        wait(flag, round.into(), spin);
         if into.len() > ON_LINE {
             return self.data.copy_here(into);
         }
         let words = data.load(Ordering::Relaxed);
         into.iter_mut().zip([words as u32, (words >> 32) as u32]).for_each(|(into, word)| *into = word);
     }
+}
 
-    fn wait(&self, flag: &AtomicU64, value: u64) {
-        let (mut begin, mut looks) = (None, 0u32);
-        while flag.load(Ordering::Acquire) != value {
-            looks += 1;
-            if looks % LOOKS != 0 {
-                spin_loop();
-            } else if begin.get_or_insert_with(Instant::now).elapsed() > self.spin {
-                while flag.load(Ordering::Acquire) != value {
-                    std::thread::yield_now();
-                }
+fn wait(flag: &AtomicU64, value: u64, spin: Duration) {
+    let (mut begin, mut looks) = (None, 0u32);
+    while flag.load(Ordering::Acquire) != value {
+        looks += 1;
+        if looks % LOOKS != 0 {
+            spin_loop();
+        } else if begin.get_or_insert_with(Instant::now).elapsed() >= spin {
+            while flag.load(Ordering::Acquire) != value {
+                std::thread::yield_now();
             }
         }
     }

@@ -27,8 +27,6 @@ thread_local! {
 ///
 /// What a thread pushes to a rank and the words that it writes there behind keep their order while it has the same port. Another port is
 /// another way: who gives a port back before it writes the word calls [`Port::flush`] first, unless all ranks are on one host.
-///
-/// Once a pool has lent a port, the job is not watched for deadlocks: nobody knows what threads without a port wait for.
 #[derive(Debug)]
 pub struct PortPool {
     places: Places,

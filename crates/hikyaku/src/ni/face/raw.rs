@@ -108,6 +108,7 @@ impl RawPort for Port {
         };
         // SAFETY: found for that many elements; the caller's promise.
         unsafe { copy::copy_away(target, data.cast(), len * size_of::<T>()) };
+        self.initiator.note_moved(len * size_of::<T>());
         Ok(())
     }
 
@@ -414,6 +415,7 @@ unsafe fn notify<T: Pod>(
         copy::copy_away(target, data.cast(), len * size_of::<T>());
         notice.give(AtomicU64::from_ptr(word.cast()));
     }
+    port.initiator.note_moved(len * size_of::<T>());
     port.initiator.ni.notify(flag.rank, port.initiator.ni.watch_of(word));
     Ok(())
 }

@@ -39,7 +39,8 @@ impl Ni {
             return self.wait_simulated(&**environment, port, stay, &wait, ready);
         }
         let sleeps_at_once = wait.is_drowsy || Delay::goes_on(stay, &wait);
-        let mut turn = if sleeps_at_once { Turn::resumed(ni.pace(), timeout) } else { Turn::new(ni.pace(), timeout) };
+        let pace = ni.pace(wait.is_long);
+        let mut turn = if sleeps_at_once { Turn::resumed(pace, timeout) } else { Turn::new(pace, timeout) };
         // What a far rank stores is stored by this one, when it looks.
         let always = wait.progress == Progress::Always || ni.is_by_far(by);
         let mut delay = Delay::new(ni, port, stay, &wait);

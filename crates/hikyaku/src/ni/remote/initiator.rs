@@ -28,6 +28,8 @@ pub(crate) struct Initiator {
     started: Cell<u8>,
     /// Remote operations since the last look for messages.
     idle_ops: Cell<u32>,
+    /// A long push since the last wait.
+    has_moved_much: Cell<bool>,
     /// A call is under way.
     calls: Cell<bool>,
     /// Scopes of transfers so far.
@@ -47,6 +49,9 @@ const ROUTED: u8 = 1;
 /// Messages to handlers.
 const MESSAGED: u8 = 2;
 
+/// A push of so many bytes takes as long as a thread that shares its core spins. So does the answer, if it is as long.
+const MUCH: usize = 16 << 10;
+
 /// How many remote operations may pass before a port looks for arrived messages.
 const IDLE_OPS_MAX: u32 = 32;
 
@@ -63,6 +68,7 @@ impl Initiator {
             index,
             started: Cell::new(0),
             idle_ops: Cell::new(0),
+            has_moved_much: Cell::new(false),
             calls: Cell::new(false),
             scopes: Cell::new(0),
             stay: Stay::default(),
@@ -163,9 +169,18 @@ impl Initiator {
         self.started.set(if is_so { others | what } else { others });
     }
 
+    /// So many bytes were pushed by this thread itself.
+    #[inline(always)]
+    pub fn note_moved(&self, bytes: usize) {
+        if bytes >= MUCH {
+            self.has_moved_much.set(true);
+        }
+    }
+
     /// Waits until `ready`, or until the wait ends otherwise.
     #[inline]
     pub fn wait_until<R>(&self, wait: Wait, ready: impl FnMut() -> Option<R>) -> Result<R> {
+        let wait = wait.long(wait.is_long || self.has_moved_much.take());
         self.ni.wait_until(self.index, &self.stay, wait, ready)
     }
 

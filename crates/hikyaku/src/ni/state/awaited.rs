@@ -45,6 +45,8 @@ pub(crate) struct Wait {
     pub progress: Progress,
     /// It sleeps at once.
     pub is_drowsy: bool,
+    /// What comes takes long.
+    pub is_long: bool,
     /// What whoever watches the job is told.
     pub awaited: Awaited,
     /// The rank that has not done its part, where `by` does not tell.
@@ -61,6 +63,7 @@ impl Wait {
             watch: ANY,
             progress: Progress::Seldom,
             is_drowsy: false,
+            is_long: false,
             awaited: Awaited::Nothing,
             late: None,
         }
@@ -82,6 +85,12 @@ impl Wait {
     #[inline]
     pub fn drowsy(self, is_drowsy: bool) -> Wait {
         Wait { is_drowsy, ..self }
+    }
+
+    /// What comes takes long: where threads share a core, it goes to another one at once.
+    #[inline]
+    pub fn long(self, is_long: bool) -> Wait {
+        Wait { is_long, ..self }
     }
 
     /// Gives up after this time, if there is one.

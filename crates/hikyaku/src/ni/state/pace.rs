@@ -2,7 +2,8 @@
 //!
 //! A rank with more threads than cores spins only for about as long as an answer takes from a thread that runs now. Then its core goes to
 //! another of its threads. So threads of two ranks that talk to each other come to run at the same time, and when they do they go on
-//! without a switch, as fast as if there were no others, until the system takes a core away.
+//! without a switch, as fast as if there were no others, until the system takes a core away. Whoever has just pushed much expects an answer
+//! that takes longer, and does not spin at all: two to sixteen threads of each of two ranks push 64 KB 1.4 to 1.6 times as fast.
 
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,11 @@ impl Pace {
     /// The same where a rank has more threads than cores.
     pub fn packed(self) -> Pace {
         Pace { spin: self.spin.min(PACKED_SPIN), clock_mask: 32 - 1, ..self }
+    }
+
+    /// The same for what takes longer than a spin.
+    pub fn without_spin(self) -> Pace {
+        Pace { spin: Duration::ZERO, ..self }
     }
 
     #[inline(always)]
@@ -119,5 +125,24 @@ impl Turn {
             Phase::Yield => Step::Yield,
             Phase::Sleep => Step::Sleep(self.timeout.map_or(SLEEP_MAX, |timeout| (timeout - waited).min(SLEEP_MAX))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first steps of a wait.
+    fn begins(pace: Pace) -> [bool; 2] {
+        let mut turn = Turn::new(pace, None);
+        [turn.next(), turn.next()].map(|step| matches!(step, Step::Spin))
+    }
+
+    #[test]
+    fn nobody_spins_for_what_takes_longer_than_a_spin() {
+        let packed = Pace::new(false).packed();
+        assert_eq!(begins(packed), [true, true]);
+        assert_eq!(begins(packed.without_spin()), [false, false]);
+        assert_eq!(begins(Pace::new(true).packed()), [false, false]);
     }
 }
