@@ -46,7 +46,8 @@ exported! {
     pub fn hk_counting_create_of(ranks: In<'_, c_int>, count: usize, manager: c_int, barrier: Out<'_, Counting>) -> c_int {
         with_everyone(|job| {
             barrier.required("the barrier to be given")?;
-            let ranks = if count == 0 { &[] } else { ranks.slice(count, "the ranks")? };
+            // More than there are cannot all be different ones, which all ranks are to hear of.
+            let ranks = if count == 0 { &[] } else { ranks.slice(count.min(job.size() + 1), "the ranks")? };
             let ranks: Vec<usize> = ranks.iter().map(|rank| *rank as usize).collect();
             let made = RawCountingBarrier::of_some(job, &ranks, manager as usize)?;
             let number = TABLE.with_borrow_mut(|table| table.add(made));

@@ -97,7 +97,8 @@ between two hosts: ours, ours without authentication and Open MPI over TCP take 
 by sockets that are polled as we do. A bare frame: a datagram as long as the frame of a short push, from a socket that is connected
 to one that is not, as ours are. Open MPI sends messages, and authenticates nothing. A push while computing: to a rank that calls
 nothing of the library, which sees it in its memory and answers; its limit is a bare program in which a thread that sleeps on the
-socket tells the one that computes. Goals: 8 B push at most 1.2 x limit and 1.0 x peer; 1 MB not authenticated at least 0.7 x peer;
+socket tells the one that computes. The limit of 1 MB in parts, and of a copy, is a push of 1 MB; rates count what travels.
+Goals: 8 B push at most 1.2 x limit and 1.0 x peer; 1 MB not authenticated at least 0.7 x peer;
 a push while computing within 1,000 us; a rank that waits at most 1 %.";
 
 const FABRIC: &str = "\

@@ -433,7 +433,7 @@ fn hosts(rows: &mut Vec<Row>) {
     row("1 MB push", Kind::HostsPushWhole, long, trains[0]);
     let push = Some(Limit::Bare(Kind::HostsPushWhole, long));
     row("1 MB, every second word of 2 MB", Kind::HostsPushStride, long, push);
-    row("1 MB changed, every second word of 2 MB", Kind::HostsPushDiff, long, push);
+    row("1 MB of changes, of 2 MB", Kind::HostsPushDiff, long, push);
     row("1 MB copied by its target's rank", Kind::HostsCopy, long, push);
     row("8 B push while computing, answered", Kind::HostsLanding, 8, Some(Limit::Bare(Kind::HostsLimitLanding, 8)));
     row("the slowest of those", Kind::HostsLandingMost, 8, Some(Limit::Bare(Kind::HostsLimitLandingMost, 8)));

@@ -103,12 +103,13 @@ impl Parts<'_> {
     pub(super) fn multicasts(&self, round: &mut Round<'_>, buffers: &mut Buffers) -> Result<()> {
         let (job, area, marks, own) = (self.job, &self.area, &self.marks, &mut buffers.own);
         let both = job.recipients(&[0, 1])?;
+        self.clear_both()?;
         let pushes = self.rate(|| {
             (0..2).try_for_each(|rank| job.push_stride(area.at(rank, 0), own, every_second()))?;
             job.flush(1)
         })?;
         round.note(Kind::LimitPushesStride, RANGE, pushes);
-        self.clear()?;
+        self.clear_both()?;
         let stride =
             self.rate(|| job.multicast_stride(&both, area, 0, own, every_second()).and_then(|()| job.flush(1)))?;
         round.note(Kind::MulticastStride, RANGE, stride);
@@ -118,7 +119,7 @@ impl Parts<'_> {
             job.flush(1)
         })?;
         round.note(Kind::LimitPushesMarked, RANGE, pushes);
-        self.clear()?;
+        self.clear_both()?;
         let marked = self.rate(|| job.multicast_bitmap(&both, area, 0, own, marks).and_then(|()| job.flush(1)))?;
         round.note(Kind::MulticastMarked, RANGE, marked);
         self.check_multicast(|word| marks.get(word))?;
@@ -131,12 +132,17 @@ impl Parts<'_> {
             job.flush(1)
         })?;
         round.note(Kind::MulticastDiff, RANGE, diff);
-        self.clear()
+        self.clear_both()
     }
 
     fn check_multicast(&self, travels: impl Fn(usize) -> bool) -> Result<()> {
         self.job.barrier()?;
         check(&self.area.to_vec(), |word| travels(word));
+        self.clear_both()
+    }
+
+    /// Neither rank has anything.
+    fn clear_both(&self) -> Result<()> {
         self.job.barrier()?;
         self.area.write(0, &vec![0; WORDS]);
         self.job.barrier()

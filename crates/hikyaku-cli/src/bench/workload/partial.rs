@@ -145,7 +145,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Rank 1 has nothing.
-    pub(super) fn clear(&self) -> Result<()> {
+    fn clear(&self) -> Result<()> {
         if self.job.rank() == 1 {
             self.area.write(0, &vec![0; WORDS]);
         }
