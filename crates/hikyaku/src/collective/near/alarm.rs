@@ -63,7 +63,7 @@ impl NearGroup<'_, '_> {
         mut ready: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let alarm = &self.part(self.rank()).alarm;
-        let (mut departed, mut turns) = (0, 0u32);
+        let (mut departed, mut turns, mut late) = (0, 0u32, None);
         let _patrol = self.port.patrol();
         loop {
             let look = || {
@@ -82,12 +82,16 @@ impl NearGroup<'_, '_> {
                 Some(ready().ok_or(trouble))
             };
             // Which members' ends matter depends on how far they were, so the look above decides, not the loop.
-            let wait = Wait::on_rank(self.port.ni().rank).patrol(PATROL).watch(watch).late(self.late(round));
+            let wait = Wait::on_rank(self.port.ni().rank).patrol(PATROL).watch(watch).late(late);
             let wait = || self.port.wait_until(wait, look);
             match self.quit_on_panic(wait) {
                 Ok(Ok(result)) => return Ok(result),
                 Ok(Err(error)) => return Err(self.fail(error)),
-                Err(Error::Timeout { .. }) => turns = FIRST_LOOK_TURNS - 1,
+                Err(Error::Timeout { .. }) => {
+                    turns = FIRST_LOOK_TURNS - 1;
+                    // Nobody is told before: most waits end without a look at all members.
+                    late = self.late(round);
+                }
                 Err(error) => return Err(self.fail(error)),
             }
         }
