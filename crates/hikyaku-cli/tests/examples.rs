@@ -89,7 +89,7 @@ fn stencil() {
 fn tasks_of_two_ranks_on_each_of_two_hosts() {
     let Some(network) = Network::new(2) else { return };
     let verdict = "the same as computed by one rank";
-    for slots in [&[(0, 2), (1, 2)] as &[_], &[(0, 1), (1, 1), (0, 1), (1, 1)]] {
+    for slots in [[(0, 2), (1, 2)].as_slice(), &[(0, 1), (1, 1), (0, 1), (1, 1)]] {
         for (example, arguments) in [("cholesky", ["7", "20", "2"].as_slice()), ("stencil", &["3", "12", "40", "2"])] {
             for way in ["", "--barriers"] {
                 let program = examples().join(example);
