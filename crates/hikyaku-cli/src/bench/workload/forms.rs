@@ -137,7 +137,7 @@ impl Parts<'_> {
 
     fn check_multicast(&self, travels: impl Fn(usize) -> bool) -> Result<()> {
         self.job.barrier()?;
-        check(&self.area.to_vec(), |word| travels(word));
+        check(&self.area.to_vec(), travels);
         self.clear_both()
     }
 
