@@ -22,6 +22,7 @@ enum Then {
 }
 
 /// Memory by its address alone, until this is dropped: transfers write to it, so nobody may have a reference to it meanwhile, as a box has.
+/// It begins as zeros: a peer may say that it has written what it has not.
 #[derive(Debug)]
 struct Packed(*mut [u8]);
 

@@ -67,19 +67,21 @@ impl Parts {
     /// # Safety
     /// All parts can be read from `from` on; others may change them meanwhile.
     pub unsafe fn pack(&self, from: *const u8) -> Box<[u8]> {
-        let mut packed = vec![0; self.bytes()].into_boxed_slice();
+        let mut packed = Box::new_uninit_slice(self.bytes());
+        let into = packed.as_mut_ptr().cast();
         match self {
             // SAFETY: the caller's promise; the message has room for all of them.
             Parts::Blocks { block, distance, count } => unsafe {
-                copy_blocks((packed.as_mut_ptr(), *block), (from, *distance), *block, *count);
+                copy_blocks((into, *block), (from, *distance), *block, *count);
             },
             // SAFETY: as above.
             Parts::Marked { unit, units, words } => unsafe {
-                pack_marked(packed.as_mut_ptr(), from, *unit, Marks::new(words, *units));
+                pack_marked(into, from, *unit, Marks::new(words, *units));
             },
             Parts::Changes { .. } => unreachable!("packed with their twin"),
         }
-        packed
+        // SAFETY: it is as long as all parts together, one behind the other.
+        unsafe { packed.assume_init() }
     }
 
     /// Puts a message, which may be shorter, in its place: as many parts as it has, the last one perhaps not whole. Fails if it is

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 /// How long this thread keeps away from a transport that another one polls. Each nap takes the core away from that one for some
 /// microseconds; without, a push to a rank that computes would land when it looks next.
-const NAP: Duration = Duration::from_micros(500);
+const NAP: Duration = Duration::from_micros(200);
 
 /// The thread, until dropped.
 #[derive(Debug)]
